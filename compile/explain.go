@@ -1,0 +1,279 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Explanation is the dump of a compiled configuration: as JSON for programs, by
+// [Explanation.String] for people. Both are stable.
+type Explanation struct {
+	Config  string           `json:"config,omitempty"` // file name
+	Dialect string           `json:"dialect"`
+	Jobs    []JobExplanation `json:"jobs"`
+}
+
+// JobExplanation describes how one job is paged.
+type JobExplanation struct {
+	Job           string            `json:"job"`
+	Method        string            `json:"method,omitempty"`   // empty: one request, no paging
+	Scroller      string            `json:"scroller,omitempty"` // with method multiple
+	Summary       string            `json:"summary"`            // one English sentence
+	First         FirstRequest      `json:"firstRequest"`
+	Limit         any               `json:"limit,omitempty"` // page size in force
+	LimitFrom     *rules.Origin     `json:"limitFrom,omitempty"`
+	State         []RuleExplanation `json:"state,omitempty"`
+	Next          []RuleExplanation `json:"nextRequest,omitempty"`
+	IncludeParams bool              `json:"includeParams"` // the job's params are sent with every request
+	Stops         []RuleExplanation `json:"stops,omitempty"`
+	OnError       []RuleExplanation `json:"onError,omitempty"`
+}
+
+// FirstRequest is what a job asks for first. The values of headers are left out.
+type FirstRequest struct {
+	Method  string   `json:"method"`
+	URL     string   `json:"url"`
+	Headers []string `json:"headers,omitempty"`
+	Body    string   `json:"body,omitempty"`
+}
+
+// RuleExplanation is one rule.
+type RuleExplanation struct {
+	ID      string        `json:"id"`
+	Source  string        `json:"source"`
+	Reads   []string      `json:"reads,omitempty"`
+	Outcome rules.Outcome `json:"outcome,omitempty"`
+	Do      string        `json:"do,omitempty"`   // of an onError rule
+	Drop    bool          `json:"drop,omitempty"` // the page's items are not emitted
+	Says    string        `json:"says"`
+	Origin  rules.Origin  `json:"origin"`
+
+	target string
+	first  bool // also builds the first request
+}
+
+// Explain describes compiled jobs. All text goes through redact.
+func Explain(cfg *rules.Config, jobs []*Job, redact func(string) string) *Explanation {
+	e := &Explanation{Dialect: cfg.Dialect}
+	if cfg.Source != nil {
+		e.Config = cfg.Source.Name
+	}
+	for _, job := range jobs {
+		e.Jobs = append(e.Jobs, job.explain(redact))
+	}
+	return e
+}
+
+func (j *Job) explain(redact func(string) string) JobExplanation {
+	set := j.Set
+	x := JobExplanation{Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, IncludeParams: set.IncludeParams}
+	if set.Limit != nil {
+		x.LimitFrom = &set.LimitFrom
+	}
+	x.First = j.firstRequest(redact)
+	for _, group := range []struct {
+		of []*Expression
+		to *[]RuleExplanation
+	}{{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {conditions(j.Stops), &x.Stops}, {conditions(j.OnErrors), &x.OnError}} {
+		for _, e := range group.of {
+			*group.to = append(*group.to, e.explain(redact, j.initial[e.Rule.ID]))
+		}
+	}
+	x.Summary = x.sentence()
+	return x
+}
+
+func conditions(stops []*Stop) []*Expression {
+	var out []*Expression
+	for _, s := range stops {
+		out = append(out, s.Expression)
+	}
+	return out
+}
+
+func (e *Expression) explain(redact func(string) string, first bool) RuleExplanation {
+	r := e.Rule
+	x := RuleExplanation{ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Says), Origin: r.Origin, target: r.Target, first: first}
+	if r.Role == rules.OnError && r.Do != "stop" {
+		x.Outcome = ""
+	}
+	for _, read := range e.Reads {
+		x.Reads = append(x.Reads, redact(read.String()))
+	}
+	return x
+}
+
+// firstRequest evaluates the initial state and builds the request, without
+// making it.
+func (j *Job) firstRequest(redact func(string) string) FirstRequest {
+	page := &rules.Context{Limit: j.Set.Limit, Job: rules.JobFacts{ID: j.Set.Job.ID, Endpoint: j.Set.Job.Endpoint, Params: j.Set.Job.Params}}
+	request, err := j.Begin(&Machine{}, page)
+	if err != nil {
+		return FirstRequest{Method: j.first.Verb(), URL: "unknown: " + redact(err.Error())}
+	}
+	address, err := request.URL(j.Set.Dialect)
+	if err != nil {
+		address = "unknown: " + err.Error()
+	}
+	body, _, _ := request.Payload(j.Set.Dialect)
+	return FirstRequest{Method: request.Verb(), URL: redact(address), Headers: request.Headers.Names(), Body: redact(string(body))}
+}
+
+// sentence says in one what the job does.
+func (x *JobExplanation) sentence() string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "Asks %s %s", x.First.Method, x.First.URL)
+	if x.Method == "" {
+		b.WriteString("; the job is not paged, so that is all.")
+		return b.String()
+	}
+	var parts []string
+	for _, p := range x.Next {
+		name := p.target
+		if name == "" {
+			name, _ = strings.CutPrefix(p.ID, "nextRequest.")
+		}
+		parts = append(parts, fmt.Sprintf("%s = %s", name, x.resolved(p.Source)))
+	}
+	fmt.Fprintf(b, ", then the same with %s", strings.Join(parts, ", "))
+	if !x.IncludeParams {
+		b.WriteString(" and without the job's own params")
+	}
+	var stops []string
+	for _, s := range x.Stops {
+		if s.Outcome != rules.Failed {
+			stops = append(stops, s.Says)
+		}
+	}
+	if len(stops) > 0 {
+		fmt.Fprintf(b, "; stops when %s", strings.Join(stops, ", or "))
+	}
+	return b.String() + "."
+}
+
+// resolved says a state variable by how it goes on: "state.offset (0, then state.offset + limit)".
+func (x *JobExplanation) resolved(source string) string {
+	name, ok := strings.CutPrefix(source, "state.")
+	if !ok {
+		return source
+	}
+	var story []string
+	for _, s := range x.State {
+		if s.target == name {
+			story = append(story, s.Source)
+		}
+	}
+	return fmt.Sprintf("%s (%s)", source, strings.Join(story, ", then "))
+}
+
+// String writes the explanation for people.
+func (e *Explanation) String() string {
+	b := &strings.Builder{}
+	for i, job := range e.Jobs {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		job.write(b, e.Dialect)
+	}
+	return b.String()
+}
+
+func (x *JobExplanation) write(b *strings.Builder, dialect string) {
+	fmt.Fprintf(b, "job %s   ", x.Job)
+	if x.Method == "" {
+		b.WriteString("not paged")
+	} else {
+		b.WriteString("method " + x.Method)
+	}
+	if x.Scroller != "" {
+		fmt.Fprintf(b, "   scroller %s", x.Scroller)
+	}
+	fmt.Fprintf(b, "   dialect %s\n\n  %s\n\n", dialect, strings.Join(wrap(x.Summary, 96), "\n  "))
+	fmt.Fprintf(b, "  first request\n    %s %s\n", x.First.Method, x.First.URL)
+	if x.First.Body != "" {
+		fmt.Fprintf(b, "    body %s\n", x.First.Body)
+	}
+	if len(x.First.Headers) > 0 {
+		fmt.Fprintf(b, "    headers %s\n", strings.Join(x.First.Headers, ", "))
+	}
+	if x.Limit != nil {
+		fmt.Fprintf(b, "\n  limit\n    %s   %s\n", value.Preview(x.Limit), x.LimitFrom)
+	}
+	section(b, "state", x.State, func(r RuleExplanation) string { return "state." + r.target + " " + r.Says })
+	if len(x.Next) > 0 {
+		fmt.Fprintf(b, "\n  next request: the job's endpoint%s, with\n", map[bool]string{true: " and params", false: ", without its params"}[x.IncludeParams])
+		for _, r := range x.Next {
+			name, _ := strings.CutPrefix(r.ID, "nextRequest.")
+			if r.first {
+				r.Says = "the first request has it too"
+			} else {
+				r.Says = ""
+			}
+			r.write(b, name)
+		}
+	}
+	section(b, "after each page, in this order; the first that holds is the reason to stop", x.Stops, func(r RuleExplanation) string { return r.ID })
+	section(b, "on an error response", x.OnError, func(r RuleExplanation) string { return r.ID })
+}
+
+func section(b *strings.Builder, title string, list []RuleExplanation, name func(RuleExplanation) string) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n  %s\n", title)
+	for _, r := range list {
+		r.write(b, name(r))
+	}
+}
+
+// column is where sources begin.
+const column = 26
+
+func (r RuleExplanation) write(b *strings.Builder, name string) {
+	fmt.Fprintf(b, "    %-*s  %s\n", column-2, name, r.Source)
+	indent := strings.Repeat(" ", column+4)
+	if sentence := r.sentence(); sentence != "" {
+		for _, line := range wrap(sentence, 70) {
+			fmt.Fprintf(b, "%s%s\n", indent, line)
+		}
+	}
+	from := r.Origin.String()
+	if len(r.Reads) > 0 {
+		from += "; reads " + strings.Join(r.Reads, ", ")
+	}
+	fmt.Fprintf(b, "%s[%s]\n", indent, from)
+}
+
+func (r RuleExplanation) sentence() string {
+	switch {
+	case r.Do != "" && r.Do != "stop":
+		return fmt.Sprintf("When %s: %s.", r.Says, r.Do)
+	case r.Outcome == rules.Failed:
+		return fmt.Sprintf("Fails when %s.", r.Says)
+	case r.Outcome != "":
+		return fmt.Sprintf("Stops when %s: %s.", r.Says, r.Outcome)
+	case strings.HasPrefix(r.ID, "state."):
+		return ""
+	}
+	return r.Says
+}
+
+// wrap breaks a text into lines at spaces.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,257 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// MaxSource is the longest expression, in bytes. The parser recurses as deep as
+// a source nests, so the length bounds the stack.
+const MaxSource = 16 << 10
+
+// Expression is one compiled rule. It never changes and may be shared.
+type Expression struct {
+	Rule  rules.Rule
+	Reads []Read // what it looks at, in the order of the source
+
+	program *vm.Program
+	because template
+}
+
+// Machine evaluates expressions, one at a time. It keeps its stack between them.
+type Machine struct{ vm vm.VM }
+
+// Eval evaluates the expression on a page. The error names what went wrong, not
+// where: the caller knows job and page.
+func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
+	v, err := m.vm.Run(e.program, page)
+	if err == nil {
+		return v, nil
+	}
+	if located := (*file.Error)(nil); errors.As(err, &located) {
+		return nil, errors.New(located.Message)
+	}
+	return nil, err
+}
+
+// EvalBool evaluates a condition: nil is false, anything but a boolean an error.
+func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
+	v, err := e.Eval(m, page)
+	if err != nil {
+		return false, err
+	}
+	switch v := v.(type) {
+	case bool:
+		return v, nil
+	case nil:
+		return false, nil
+	}
+	return false, fmt.Errorf("want true or false, got %s; truthy(…) turns any value into a boolean", value.KindOf(v))
+}
+
+// expression compiles one rule. Faults are reported with the caret under the
+// expression and the place in the configuration.
+func (c *compilation) expression(rule rules.Rule) *Expression {
+	fault := func(message, hint, snippet string) {
+		path := rule.Origin.Path
+		if path == "" {
+			path = rule.ID
+		}
+		c.faults.Value(path, hint, "%s: %s", rule.ID, message).Snippet = snippet
+	}
+	if len(rule.Source) > MaxSource {
+		fault(fmt.Sprintf("an expression of %d bytes; the limit is %d", len(rule.Source), MaxSource), "", "")
+		return nil
+	}
+	tree, t, err := c.check(rule.Source)
+	if err == nil {
+		err = wantKind(rule, t)
+	}
+	if err == nil {
+		err = c.checkState(tree.Node)
+	}
+	if err != nil {
+		message, hint, snippet := describe(err, rule.Source)
+		fault(message, hint, snippet)
+		return nil
+	}
+	e := &Expression{Rule: rule, Reads: readsOf(tree.Node)}
+	e.because = c.template(rule.Source)
+	if err := makeSafe(&tree.Node); err != nil {
+		fault(err.Error(), "", caret(rule.Source, 0))
+		return nil
+	}
+	config := newConfig()
+	if _, err = checker.Check(tree, config); err == nil {
+		e.program, err = compiler.Compile(tree, config)
+	}
+	if err != nil {
+		message, hint, snippet := describe(err, rule.Source)
+		fault(message, hint, snippet)
+		return nil
+	}
+	return e
+}
+
+// check parses and type-checks a source.
+func (c *compilation) check(source string) (*parser.Tree, reflect.Type, error) {
+	tree, err := parse(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := checker.Check(tree, newConfig())
+	return tree, t, err
+}
+
+// parse reads a source without the context's names, so that `count` and `first`
+// are fields where they stand alone and functions where they are called.
+func parse(source string) (*parser.Tree, error) {
+	return parser.ParseWithConfig(source, withFunctions(conf.CreateNew()))
+}
+
+func newConfig() *conf.Config { return withFunctions(conf.New(&rules.Context{})) }
+
+func withFunctions(config *conf.Config) *conf.Config {
+	config.Optimize = false
+	config.Disabled["now"] = true // the context's, which stands still for a page
+	for name, f := range functions {
+		config.Functions[name] = f
+	}
+	return config
+}
+
+// wantKind checks the static type of a rule's value. What comes from a response
+// is known only when it runs.
+func wantKind(rule rules.Rule, t reflect.Type) error {
+	conditional := rule.Role == rules.Stop || rule.Role == rules.OnError
+	if conditional && t != nil && t.Kind() != reflect.Bool && t.Kind() != reflect.Interface {
+		return fmt.Errorf("want true or false, the expression gives %s", typeName(t))
+	}
+	return nil
+}
+
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Func:
+		return "a function, which is not called"
+	}
+	return "an object"
+}
+
+// checkState finds variables that the scroller does not have.
+func (c *compilation) checkState(node ast.Node) error {
+	var fault error
+	ast.Walk(&node, visitor(func(n *ast.Node) {
+		member, ok := (*n).(*ast.MemberNode)
+		if !ok || fault != nil || !isIdentifier(member.Node, "state") {
+			return
+		}
+		name, ok := member.Property.(*ast.StringNode)
+		if ok && !contains(c.set.Variables, name.Value) {
+			fault = &file.Error{Location: member.Property.Location(), Message: "unknown variable state." + name.Value}
+		}
+	}))
+	return fault
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+func isIdentifier(n ast.Node, name string) bool {
+	id, ok := n.(*ast.IdentifierNode)
+	return ok && id.Value == name
+}
+
+type visitor func(*ast.Node)
+
+func (v visitor) Visit(n *ast.Node) { v(n) }
+
+var (
+	unknownName  = regexp.MustCompile(`^unknown name (\S+)`)
+	unknownField = regexp.MustCompile(`^type \*?rules\.(\w+) has no field (\w+)`)
+	unknownState = regexp.MustCompile(`^unknown variable state\.`)
+)
+
+// describe turns an error of the language into words, a hint and a caret line.
+func describe(err error, source string) (message, hint, snippet string) {
+	located := (*file.Error)(nil)
+	if !errors.As(err, &located) {
+		return err.Error(), "a comparison gives true or false, and truthy(…) turns any value into one", caret(source, 0)
+	}
+	message = strings.TrimSpace(located.Message)
+	snippet = caret(source, located.From)
+	if m := unknownName.FindStringSubmatch(message); m != nil {
+		hint = rules.DidYouMean(m[1], vocabulary())
+		if hint == "" {
+			hint = "known are " + strings.Join(fieldNames(reflect.TypeFor[rules.Context]()), ", ") + "; a key of the response is body." + m[1]
+		}
+	}
+	if m := unknownField.FindStringSubmatch(message); m != nil {
+		known := fieldNames(contextTypes[m[1]])
+		message = fmt.Sprintf("unknown name %s; there are %s", m[2], strings.Join(known, ", "))
+		hint = rules.DidYouMean(m[2], known)
+	}
+	if unknownState.MatchString(message) {
+		hint = `variables are declared in "state"`
+	}
+	return message, hint, snippet
+}
+
+// caret draws the line of the source that a rune offset falls in, and a caret.
+func caret(source string, offset int) string {
+	runes := []rune(source)
+	offset = min(max(offset, 0), len(runes))
+	s := rules.NewSource("", source)
+	return s.Snippet(s.Position(len(string(runes[:offset]))))
+}
+
+// contextTypes are the objects of the context, by the names that the language
+// uses for them in messages.
+var contextTypes = map[string]reflect.Type{
+	"Context": reflect.TypeFor[rules.Context](), "Total": reflect.TypeFor[rules.Total](), "Sent": reflect.TypeFor[rules.Sent](),
+	"Past": reflect.TypeFor[rules.Past](), "JobFacts": reflect.TypeFor[rules.JobFacts](),
+}
+
+// fieldNames are the names that expressions use for the fields of a type.
+func fieldNames(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		names = append(names, t.Field(i).Tag.Get("expr"))
+	}
+	return names
+}
+
+// vocabulary is every word of ours.
+func vocabulary() []string {
+	words := fieldNames(reflect.TypeFor[rules.Context]())
+	for _, f := range rules.Functions {
+		words = append(words, f.Name)
+	}
+	return words
+}

@@ -1,0 +1,457 @@
+package rules
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Config says where an API is, how it pages, and what to extract (specification
+// section 2). It is read by [Decode], or built in Go; [Config.Check] finds what
+// is wrong with one built in Go.
+type Config struct {
+	BaseURL        string
+	Dialect        string // "spec" or "keboola"; empty is "spec"
+	Pagination     any    // the pagination object: an [Object] or a map; nil: one request a job
+	HTTP           HTTP
+	Auth           *Auth    // nil: none
+	AllowedOrigins []string // may be led to by a response, without credentials
+	Jobs           []Job
+	Debug          bool
+
+	Source   *Source  // the text; nil when built in Go
+	Path     string   // config path of the object that holds api and config
+	Secrets  []string // values that must never be printed
+	Warnings Errors   // what is odd, but used nevertheless
+}
+
+// HTTP is what every request shares.
+type HTTP struct {
+	Headers       Object   // in this order
+	Params        Object   // parameters under those of each request
+	SecretHeaders []string // names of headers whose values are secret
+	MaxRetries    int      // repeats of one request; below 0: none, 0: the default of 4
+	RetryCodes    []int    // statuses that are repeated; nil: the usual ones
+	RetryHeader   string   // empty: Retry-After
+	IgnoreErrors  []int    // statuses whose response counts as a page
+	MaxBodyBytes  int      // decompressed; 0: 1 GiB
+	MaxDepth      int      // nesting of a response; 0: 512
+}
+
+// Auth is one plain kind of authentication.
+type Auth struct {
+	Type     string // "basic", "bearer", "header" or "query"
+	Username string // basic
+	Name     string // header and query: the name that carries the key
+	Secret   string // password, token or key
+}
+
+// Job is one list to extract.
+type Job struct {
+	ID            string
+	Endpoint      string
+	Method        string // "GET" (also when empty), "POST" or "FORM"
+	Params        Object
+	Headers       Object
+	SecretHeaders []string
+	DataField     *DataField // nil: found by itself
+	DataType      string
+	Scroller      string // with method multiple
+	Path          string // config path of the job
+}
+
+// DataField is where in a response the items stand.
+type DataField struct {
+	Keys []string // none: the whole response
+	Text string   // as written
+}
+
+// Options are what a configuration cannot say of itself.
+type Options struct {
+	Dialect string                      // takes the place of the configuration's
+	BaseURL string                      // takes the place of the configuration's
+	Env     func(string) (string, bool) // values for {"env": "NAME"}; nil: none is passed
+}
+
+// Decode turns a parsed configuration, with or without the outer `parameters`
+// object, into a Config. It reports every fault it finds, as [Errors] in order
+// of position.
+func Decode(source *Source, root any, options Options) (*Config, error) {
+	faults := NewFaults(source)
+	d := &decoder{reader: reader{faults}, env: options.Env, cfg: &Config{Source: source}}
+	d.root(root)
+	if options.Dialect != "" {
+		d.cfg.Dialect = options.Dialect
+	}
+	if options.BaseURL != "" {
+		d.cfg.BaseURL = options.BaseURL
+	}
+	d.cfg.check(faults)
+	d.cfg.Warnings = faults.Warnings()
+	return d.cfg, faults.Errors().Err()
+}
+
+// Check finds what is wrong with a Config built in Go and fills in what may be
+// left out: job ids, paths. The errors are [Errors] without positions.
+func (c *Config) Check() error {
+	faults := NewFaults(c.Source)
+	for i := range c.Jobs {
+		if c.Jobs[i].Path == "" {
+			c.Jobs[i].Path = IndexPath(JoinPath(c.Path, "config.jobs"), i)
+		}
+	}
+	c.check(faults)
+	return faults.Errors().Err()
+}
+
+// check is what must hold however the configuration came to be.
+func (c *Config) check(f *Faults) {
+	api := JoinPath(c.Path, "api")
+	base, err := url.Parse(c.BaseURL)
+	if c.BaseURL != "" && (err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https") {
+		f.Value(api+".baseUrl", "write it like https://api.example.com/v1/", "not an http or https address")
+	}
+	if c.Dialect == "" {
+		c.Dialect = Spec
+	}
+	if !slices.Contains(Dialects, c.Dialect) {
+		f.Value(api+".dialect", DidYouMean(c.Dialect, Dialects), "no dialect %q; there are %s", c.Dialect, strings.Join(Dialects, " and "))
+	}
+	if len(c.Jobs) == 0 {
+		f.Value(JoinPath(c.Path, "config.jobs"), `a job is at least {"endpoint": "users"}`, "there is no job")
+	}
+	c.nameJobs(f)
+	for i := range c.Jobs {
+		c.Jobs[i].check(f)
+	}
+}
+
+func (j *Job) check(f *Faults) {
+	if j.Endpoint == "" {
+		f.Value(JoinPath(j.Path, "endpoint"), "", "endpoint is missing: the path of the resource, relative to baseUrl")
+	}
+	j.Method = strings.ToUpper(j.Method)
+	if j.Method == "" {
+		j.Method = "GET"
+	}
+	checkMethod(f, JoinPath(j.Path, "method"), j.Method)
+	if j.DataType == "" {
+		j.DataType = j.Endpoint
+	}
+}
+
+// HTTPMethods are the methods a job may have; FORM is a POST with an urlencoded body.
+var HTTPMethods = []string{"GET", "POST", "FORM"}
+
+func checkMethod(f *Faults, path, method string) {
+	if !slices.Contains(HTTPMethods, method) {
+		f.Value(path, DidYouMean(method, HTTPMethods), "no method %q; there are %s", method, strings.Join(HTTPMethods, ", "))
+	}
+}
+
+// nameJobs gives every job an id: its endpoint, with its position where two
+// jobs would share it. Ids that were written must differ.
+func (c *Config) nameJobs(f *Faults) {
+	count := map[string]int{}
+	for _, j := range c.Jobs {
+		if j.ID == "" {
+			count[j.Endpoint]++
+		}
+	}
+	seen := map[string]bool{}
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		if j.ID == "" {
+			j.ID = j.Endpoint
+			if count[j.Endpoint] > 1 {
+				j.ID = fmt.Sprintf("%s#%d", j.Endpoint, i+1)
+			}
+		}
+		if seen[j.ID] {
+			f.Value(JoinPath(j.Path, "id"), "ids name jobs in logs and results, so they must differ", "a second job with the id %q", j.ID)
+		}
+		seen[j.ID] = true
+	}
+}
+
+// decoder fills a Config from checked values.
+type decoder struct {
+	reader
+	env func(string) (string, bool)
+	cfg *Config
+}
+
+func (d *decoder) root(root any) {
+	if object, ok := value.Members(root); ok {
+		if inner, wrapped := object.Get("parameters"); wrapped {
+			root, d.cfg.Path = inner, "parameters"
+			if extra := object.Without("parameters").Without("$schema"); len(extra) > 0 {
+				for _, name := range extra.Names() {
+					d.faults.Key(name, "", "%s stands beside parameters and has no effect", name).Warning = true
+				}
+			}
+		}
+	}
+	b := d.block(d.cfg.Path, root, rootFields)
+	config := block{}
+	if b.has("config") {
+		config = d.config(JoinPath(d.cfg.Path, "config"), b.values["config"])
+	}
+	if b.has("api") {
+		d.api(JoinPath(d.cfg.Path, "api"), b.values["api"], config)
+	}
+}
+
+func (d *decoder) api(path string, v any, config block) {
+	b := d.block(path, v, apiFields)
+	c := d.cfg
+	c.BaseURL, c.Dialect = b.text("baseUrl"), b.text("dialect")
+	c.Pagination = b.values["pagination"]
+	c.AllowedOrigins = d.texts(b, "allowedOrigins")
+	if b.has("http") {
+		d.http(d.block(path+".http", b.values["http"], httpFields))
+	}
+	if b.has("retryConfig") {
+		d.retries(d.block(path+".retryConfig", b.values["retryConfig"], retryFields))
+	}
+	if more := config.object("http"); more != nil {
+		inner := d.block(config.path+".http", more, configHTTPFields())
+		d.headers(inner.path+".headers", inner.object("headers"), &c.HTTP.Headers, &c.HTTP.SecretHeaders)
+	}
+	if b.has("authentication") {
+		d.authentication(d.block(path+".authentication", b.values["authentication"], authenticationFields), config)
+	}
+}
+
+func configHTTPFields() []Field {
+	f, _ := find(configFields, "http")
+	return f.Fields
+}
+
+func (d *decoder) http(b block) {
+	h := &d.cfg.HTTP
+	d.headers(b.path+".headers", b.object("headers"), &h.Headers, &h.SecretHeaders)
+	d.retries(b)
+	h.IgnoreErrors = d.statuses(b, "ignoreErrors")
+	h.MaxBodyBytes, h.MaxDepth = b.whole("maxBodyBytes", 0), b.whole("maxDepth", 0)
+	if b.has("defaultOptions") {
+		f, _ := find(httpFields, "defaultOptions")
+		o := d.block(b.path+".defaultOptions", b.values["defaultOptions"], f.Fields)
+		h.Params = d.params(o.path+".params", o.object("params"))
+		d.headers(o.path+".headers", o.object("headers"), &h.Headers, &h.SecretHeaders)
+	}
+}
+
+func (d *decoder) retries(b block) {
+	h := &d.cfg.HTTP
+	if b.has("maxRetries") {
+		if h.MaxRetries = b.whole("maxRetries", 0); h.MaxRetries == 0 {
+			h.MaxRetries = -1
+		}
+	}
+	if b.has("codes") {
+		h.RetryCodes = d.statuses(b, "codes")
+	}
+	if b.has("retryHeader") {
+		h.RetryHeader = b.text("retryHeader")
+	}
+	if f, ok := find(retryFields, "http"); ok && b.has("http") {
+		d.retries(d.block(b.path+".http", b.values["http"], f.Fields))
+	}
+}
+
+func (d *decoder) config(path string, v any) block {
+	b := d.block(path, v, configFields)
+	d.cfg.Debug = b.flag("debug")
+	for i, v := range b.list("jobs") {
+		d.cfg.Jobs = append(d.cfg.Jobs, d.job(IndexPath(path+".jobs", i), v))
+	}
+	return b
+}
+
+func (d *decoder) job(path string, v any) Job {
+	b := d.block(path, v, jobFields)
+	j := Job{
+		Path: path, ID: b.text("id"), Endpoint: b.text("endpoint"), Method: b.text("method"),
+		DataType: b.text("dataType"), Scroller: b.text("scroller"),
+		Params: d.params(path+".params", b.object("params")),
+	}
+	d.headers(path+".headers", b.object("headers"), &j.Headers, &j.SecretHeaders)
+	j.DataField = d.dataField(path+".dataField", b.values["dataField"])
+	return j
+}
+
+// dataField reads a path, or {"path", "delimiter"}. What the reference calls
+// empty is no dataField.
+func (d *decoder) dataField(path string, v any) *DataField {
+	delimiter := "."
+	if object, ok := value.Members(v); ok {
+		b := d.block(path, object, []Field{
+			{Name: "path", Kind: Text, Required: true, Doc: "where the items stand"},
+			{Name: "delimiter", Kind: Text, Doc: "what separates its keys"},
+		})
+		v = b.values["path"]
+		if b.text("delimiter") != "" {
+			delimiter = b.text("delimiter")
+		}
+	}
+	text, ok := value.Text(v)
+	if _, flag := v.(bool); v != nil && (!ok || flag) {
+		d.faults.Value(path, "write a path like data.items, or . for the whole response", "want a path, got %s", found(v))
+		return nil
+	}
+	if text == "" {
+		return nil
+	}
+	return &DataField{Keys: splitBy(text, delimiter), Text: text}
+}
+
+// splitBy splits a path at a delimiter of the user's; the path that is the
+// delimiter itself is the root.
+func splitBy(path, delimiter string) []string {
+	if path == delimiter {
+		return nil
+	}
+	if delimiter == "." {
+		return SplitPath(path)
+	}
+	return strings.Split(path, delimiter)
+}
+
+// headers reads header values, which are scalars, over those already there.
+func (d *decoder) headers(path string, object Object, headers *Object, secret *[]string) {
+	for _, m := range object {
+		inner := JoinPath(path, m.Name)
+		name, hidden := strings.CutPrefix(m.Name, "#")
+		text, ok := d.secret(inner, m.Value, hidden)
+		if !ok {
+			continue
+		}
+		if hidden {
+			*secret = append(*secret, name)
+		}
+		*headers = headers.With(name, text)
+	}
+}
+
+// params reads parameters; a `#` before a name makes its value a secret, at any
+// depth.
+func (d *decoder) params(path string, object Object) Object {
+	if object == nil {
+		return nil
+	}
+	out := make(Object, 0, len(object))
+	for _, m := range object {
+		out = append(out, d.param(JoinPath(path, m.Name), m))
+	}
+	return out
+}
+
+// functionKeys mark the reference's user functions in a parameter's place.
+var functionKeys = []string{"function", "attr", "time", "date"}
+
+func (d *decoder) param(path string, m Member) Member {
+	if name, hidden := strings.CutPrefix(m.Name, "#"); hidden {
+		text, _ := d.secret(path, m.Value, true)
+		return Member{Name: name, Value: text}
+	}
+	if object, ok := value.Members(m.Value); ok {
+		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
+			d.faults.Value(path, "write the value itself", "functions as parameters are not supported yet")
+		}
+		return Member{Name: m.Name, Value: d.params(path, object)}
+	}
+	return m
+}
+
+// secret reads a scalar as text, or the environment's value where the
+// configuration says {"env": "NAME"}. With hidden, or from the environment, it
+// is kept out of all that is printed.
+func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
+	text, ok := value.Text(v)
+	if object, isObject := value.Members(v); isObject {
+		name, _ := object.Get("env")
+		variable, isText := name.(string)
+		if !isText || len(object) != 1 {
+			d.faults.Value(path, "", `want a string or {"env": "NAME"}, got an object`)
+			return "", false
+		}
+		if d.env != nil {
+			text, ok = d.env(variable)
+		}
+		if !ok {
+			d.faults.Value(path, fmt.Sprintf("set it, and pass it on with --env %s", variable), "the environment variable %s is not passed to this configuration", variable)
+			return "", false
+		}
+		hidden = true
+	}
+	if !ok {
+		d.faults.Value(path, "", `want a string or {"env": "NAME"}, got %s`, found(v))
+		return "", false
+	}
+	if hidden && text != "" {
+		d.cfg.Secrets = append(d.cfg.Secrets, text)
+	}
+	return text, true
+}
+
+// authTypes says which fields each type of authentication needs.
+var authTypes = map[string][]string{
+	"basic": {"username", "#password"}, "bearer": {"#token"},
+	"header": {"name", "#value"}, "query": {"name", "#value"},
+}
+
+func (d *decoder) authentication(b block, config block) {
+	kind := b.text("type")
+	needs, ok := authTypes[kind]
+	if !ok {
+		if b.has("type") {
+			types := []string{"basic", "bearer", "header", "query"}
+			d.faults.Value(b.path+".type", DidYouMean(kind, types), "no authentication of type %q; there are %s", kind, strings.Join(types, ", "))
+		}
+		return
+	}
+	auth := &Auth{Type: kind}
+	for _, name := range needs {
+		plain, hidden := strings.CutPrefix(name, "#")
+		text, found := d.credential(b, name, plain, hidden)
+		if !found && kind == "basic" {
+			text, found = d.credential(config, name, plain, hidden)
+		}
+		if !found {
+			d.faults.Value(b.path, "", "authentication of type %s needs %s", kind, name)
+			continue
+		}
+		switch plain {
+		case "username":
+			auth.Username = text
+		case "name":
+			auth.Name = text
+		default:
+			auth.Secret = text
+		}
+	}
+	d.cfg.Auth = auth
+}
+
+// credential reads name, or its plain spelling, which draws a warning when the
+// value should be hidden. Both are kept out of all that is printed.
+func (d *decoder) credential(b block, name, plain string, hidden bool) (string, bool) {
+	for _, key := range []string{name, plain} {
+		if !b.has(key) {
+			continue
+		}
+		path := JoinPath(b.path, key)
+		if hidden && key == plain {
+			if _, isText := b.values[key].(string); isText {
+				d.faults.Key(path, fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", name), "a secret under a plain key").Warning = true
+			}
+		}
+		text, ok := d.secret(path, b.values[key], hidden)
+		return text, ok
+	}
+	return "", false
+}

@@ -1,0 +1,146 @@
+package rules
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Limits on what a configuration may be: far above any real one, low enough
+// that no text can exhaust the process.
+const (
+	MaxConfigBytes = 1 << 20
+	MaxConfigDepth = 64
+)
+
+// ParseJSON reads the source's text into values ([Object], []any, string, bool,
+// nil, int, float64, and json.Number for integers too long for int) and marks
+// the position of each in the source. Errors are [Errors] with one fault.
+func ParseJSON(source *Source) (any, error) {
+	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), faults: NewFaults(source)}
+	p.dec.UseNumber()
+	if len(source.Text) > MaxConfigBytes {
+		p.faults.Offset("", 0, "", "a configuration of %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
+		return nil, p.faults.Errors()
+	}
+	v, err := p.value("", -1, 0)
+	if err == nil {
+		end := p.next()
+		if _, extra := p.dec.Token(); !errors.Is(extra, io.EOF) {
+			p.faults.Offset("", end, "a configuration is one JSON object", "text after the end of the configuration")
+		}
+	}
+	if faults := p.faults.Errors(); len(faults) > 0 {
+		return nil, faults
+	}
+	return v, nil
+}
+
+type jsonParser struct {
+	source *Source
+	dec    *json.Decoder
+	faults *Faults
+}
+
+// errReported stops the parse; the fault itself is in the collection.
+var errReported = errors.New("reported")
+
+// next is the offset at which the next token begins.
+func (p *jsonParser) next() int {
+	i := int(p.dec.InputOffset())
+	for i < len(p.source.Text) && strings.IndexByte(" \t\r\n,:", p.source.Text[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+func (p *jsonParser) token(path string) (json.Token, int, error) {
+	start := p.next()
+	token, err := p.dec.Token()
+	if err == nil {
+		return token, start, nil
+	}
+	at, message := start, err.Error()
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		at = int(syntax.Offset) - 1
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		at, message = len(p.source.Text), "the text ends before the configuration does"
+	}
+	p.faults.Offset(path, at, "", "not valid JSON: %s", message)
+	return nil, 0, errReported
+}
+
+func (p *jsonParser) value(path string, key, depth int) (any, error) {
+	token, start, err := p.token(path)
+	if err != nil {
+		return nil, err
+	}
+	p.source.Mark(path, start, key)
+	if depth > MaxConfigDepth {
+		p.faults.Offset(path, start, "", "nested more than %d levels deep", MaxConfigDepth)
+		return nil, errReported
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			return p.object(path, depth)
+		}
+		return p.list(path, depth)
+	case json.Number:
+		return number(token), nil
+	}
+	return token, nil
+}
+
+func (p *jsonParser) object(path string, depth int) (any, error) {
+	object := Object{}
+	for p.dec.More() {
+		token, at, err := p.token(path)
+		if err != nil {
+			return nil, err
+		}
+		name := token.(string)
+		inner := JoinPath(path, name)
+		if _, twice := object.Get(name); twice {
+			p.faults.Offset(inner, at, "remove one of them", "the key %q stands here twice", name)
+			return nil, errReported
+		}
+		v, err := p.value(inner, at, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		object = append(object, Member{Name: name, Value: v})
+	}
+	_, _, err := p.token(path)
+	return object, err
+}
+
+func (p *jsonParser) list(path string, depth int) (any, error) {
+	list := []any{}
+	for p.dec.More() {
+		v, err := p.value(IndexPath(path, len(list)), -1, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, _, err := p.token(path)
+	return list, err
+}
+
+// number keeps every digit of an integer, however long.
+func number(n json.Number) any {
+	if i, err := strconv.Atoi(n.String()); err == nil {
+		return i
+	}
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return n
+	}
+	if f, err := n.Float64(); err == nil {
+		return f
+	}
+	return n
+}

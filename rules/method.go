@@ -1,0 +1,224 @@
+package rules
+
+// Method is one way of paging, written as data in the rule language: where the
+// request for the next page comes from, and what ends the scrolling. The loop
+// knows none of them.
+//
+// In a source, ${name} stands for the configured value of a setting; every
+// other word is the vocabulary of [Context] and [Functions], the same that
+// users write in nextRequest, state and stopRules.
+type Method struct {
+	Name   string
+	Doc    string // when to choose it
+	Fields []Field
+	State  []Variable
+	Next   Overlay
+	Stops  []Template
+
+	KeboolaOnly bool // a method of the reference that the specification does not show
+}
+
+// Variable is one variable of a scroller's state.
+type Variable struct {
+	Name string
+	Init string // its value before the first request
+	Next string // its value after a page, from the old values
+	Only string // in force when; see [Settings.Holds]
+
+	KeboolaInit, KeboolaNext string // the reference's reading, where it differs
+}
+
+// Overlay is laid over the job's request to make the next one.
+type Overlay struct {
+	URL      Part
+	Endpoint Part
+	Method   Part
+	Params   []Part
+
+	IncludeParams string // whether the job's params are sent along: "true" or a setting
+	ApplyToFirst  string // whether it is laid over the first request too: "true", "false" or a setting
+}
+
+// Part is one part of a request, built by an expression. A value that is nil
+// leaves the part out.
+type Part struct {
+	Name    string // of a parameter; empty: the value is an object, whose keys are merged
+	Each    string // one parameter for every member of this setting, with its value
+	Value   string
+	Keboola string // the reference's reading, where it differs
+	Only    string // in force when; see [Settings.Holds]
+}
+
+// Methods is the table of methods.
+var Methods = []Method{
+	{
+		Name: "offset",
+		Doc:  "No hint in the response; the API expects the index of the first item of a page.",
+		Fields: []Field{
+			limitField(true),
+			{Name: "offsetParam", Kind: Text, Keboola: PHPText, Default: "offset", Doc: "parameter that carries the index of the first item"},
+			{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
+			{Name: "offsetFromJob", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "start at the job's parameter named like offsetParam"},
+		},
+		State: []Variable{
+			{Name: "offset", Init: `0`, Next: `state.offset + limit`, Only: "!offsetFromJob"},
+			{Name: "offset", Init: `number(job.params[${offsetParam}]) ?? 0`, KeboolaInit: `phpInt(job.params[${offsetParam}])`, Next: `state.offset + limit`, Only: "offsetFromJob"},
+		},
+		Next: Overlay{
+			Params: []Part{
+				{Name: "${limitParam}", Value: `limit`},
+				{Name: "${offsetParam}", Value: `state.offset`},
+			},
+			ApplyToFirst: "firstPageParams",
+		},
+		Stops: []Template{
+			{ID: "offset.empty", When: `count == 0`, Keboola: off,
+				Says: "a page is empty", Message: "page {page} is empty"},
+			{ID: "offset.short", When: `count < limit`,
+				Says: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+		},
+	},
+	{
+		Name: "pagenum",
+		Doc:  "No hint in the response; the API expects the number of a page, whatever its size.",
+		Fields: []Field{
+			limitField(false),
+			{Name: "pageParam", Kind: Text, Keboola: PHPText, Default: "page", Doc: "parameter that carries the page's number"},
+			{Name: "firstPage", Kind: Integer, Keboola: PHPInt, Default: 1, Doc: "number of the first page"},
+			{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
+		},
+		State: []Variable{
+			{Name: "page", Init: `${firstPage}`, Next: `state.page + 1`},
+		},
+		Next: Overlay{
+			Params: []Part{
+				{Name: "${pageParam}", Value: `state.page`},
+				{Name: "${limitParam}", Value: `limit`},
+			},
+			ApplyToFirst: "firstPageParams",
+		},
+		Stops: []Template{
+			{ID: "pagenum.empty", When: `count == 0`, Keboola: `limit == nil and count == 0`,
+				Says: "a page is empty", Message: "page {page} is empty"},
+			{ID: "pagenum.short", When: off, Keboola: `limit != nil and count < limit`,
+				Says: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+		},
+	},
+	{
+		Name: "cursor",
+		Doc:  "No hint in the response; the API expects the identifier of an item.",
+		Fields: []Field{
+			{Name: "idKey", Kind: Path, Keboola: PHPStrict, Required: true, Doc: "path of the identifier in an item"},
+			{Name: "param", Kind: Text, Keboola: PHPText, Required: true, Doc: "parameter that carries the identifier"},
+			{Name: "increment", Kind: Integer, Keboola: PHPWhole, Default: 0, Doc: "what is added to the identifier"},
+			{Name: "reverse", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "go on from the least identifier instead of the greatest"},
+		},
+		State: []Variable{
+			{Name: "id", Init: `nil`, Next: `greatest(items, ${idKey}, state.id)`, KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`, Only: "!reverse"},
+			{Name: "id", Init: `nil`, Next: `least(items, ${idKey}, state.id)`, KeboolaNext: `phpLeast(items, ${idKey}, state.id)`, Only: "reverse"},
+		},
+		Next: Overlay{
+			Params: []Part{
+				{Name: "${param}", Value: `state.id`, Only: "!increment"},
+				{Name: "${param}", Value: `number(state.id) + ${increment}`, Only: "increment"},
+			},
+		},
+		Stops: []Template{
+			{ID: "cursor.empty", When: `count == 0`,
+				Says: "a page is empty", Message: "page {page} is empty"},
+		},
+	},
+	{
+		Name:   "response.url",
+		Doc:    "Responses contain a direct link to the next page, usually in a links section.",
+		Fields: append(responseURLFields(), Field{Name: "delimiter", Kind: Text, Keboola: PHPStrict, Default: ".", Doc: "what separates the keys of urlKey"}),
+		Next:   responseURLNext,
+		Stops: []Template{
+			{ID: "response.url.end", When: `empty(at(${urlKey}))`, Keboola: `phpEmpty(at(${urlKey}))`,
+				Says: "the response has no next link", Message: "the response to page {page} has no next link"},
+		},
+	},
+	{
+		Name:   "zendesk.response.url",
+		Doc:    "Zendesk's incremental exports: like response.url, but the link never ends; the time in it does.",
+		Fields: responseURLFields(),
+		Next:   responseURLNext,
+		Stops: []Template{
+			{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
+				Says: "the response has no next link", Message: "the response to page {page} has no next link"},
+			{ID: "zendesk.response.url.recent", When: `phpNumeric(query(at(${urlKey}), "start_time")) and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
+				Says: "the next page begins less than six minutes ago", Message: "the next page begins less than six minutes ago"},
+		},
+		KeboolaOnly: true,
+	},
+	{
+		Name: "response.param",
+		Doc:  "Responses contain a value that is sent to get the next page: a token or a page number.",
+		Fields: []Field{
+			{Name: "responseParam", Kind: Path, Keboola: PHPText, Required: true, Doc: "path of the scrolling value in the response"},
+			{Name: "queryParam", Kind: Text, Keboola: PHPText, Required: true, Doc: "parameter that carries the scrolling value; it overrides a job parameter of the same name"},
+			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "send the job's parameters with every request, not the first alone"},
+			{Name: "scrollRequest", Kind: Block, Doc: "the request used for scrolling after the initial one", Fields: []Field{
+				{Name: "endpoint", Kind: Text, Doc: "in place of the job's"},
+				{Name: "method", Kind: Text, Default: "GET", Doc: "in place of the job's"},
+				{Name: "params", Kind: Map, Doc: "in place of the job's"},
+			}},
+		},
+		Next: Overlay{
+			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: "scrollRequest.endpoint"},
+			Method:   Part{Value: `${scrollRequest.method}`, Only: "scrollRequest.method"},
+			Params: []Part{
+				{Each: "scrollRequest.params", Only: "scrollRequest.params"},
+				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`},
+			},
+			IncludeParams: "includeParams",
+		},
+		Stops: []Template{
+			{ID: "response.param.end", When: `empty(at(${responseParam}))`, Keboola: `phpEmpty(at(${responseParam}))`,
+				Says: "the response has no value at ${responseParam}", Message: "the response to page {page} has no value at ${responseParam}"},
+		},
+	},
+	{
+		Name: "expression",
+		Doc:  "Anything else: the next request, the state and the end are written as expressions.",
+	},
+	{
+		Name: Multiple,
+		Doc:  "Different endpoints page differently: named scrollers, of which each job picks one.",
+		Fields: []Field{
+			{Name: "scrollers", Kind: Map, Required: true, Doc: "pagination objects by name"},
+			{Name: "default", Kind: Text, Keboola: PHPText, Doc: "the scroller of jobs that name none"},
+		},
+	},
+}
+
+// Multiple is the method that is no way of paging, but a choice among scrollers.
+const Multiple = "multiple"
+
+// off in place of a source: the rule does not exist in that dialect.
+const off = "-"
+
+func limitField(required bool) Field {
+	f := Field{Name: "limit", Kind: Count, Keboola: PHPInt, Required: required,
+		Doc: "page size; a job parameter named like limitParam overrides it"}
+	if required {
+		f.Keboola = PHPNumber
+	}
+	return f
+}
+
+func responseURLFields() []Field {
+	return []Field{
+		{Name: "urlKey", Kind: Path, Keboola: PHPText, Default: "next_page", Delimiter: "delimiter", Doc: "path of the link in the response"},
+		{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "send the job's parameters along with the link"},
+		{Name: "paramIsQuery", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "the value is a query string, merged over the parameters, instead of a URL"},
+	}
+}
+
+var responseURLNext = Overlay{
+	URL: Part{Value: `at(${urlKey})`, Only: "!paramIsQuery"},
+	Params: []Part{
+		{Value: `query(at(${urlKey}))`, Keboola: `phpQuery(at(${urlKey}))`, Only: "paramIsQuery"},
+	},
+	IncludeParams: "includeParams",
+}

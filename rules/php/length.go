@@ -1,0 +1,259 @@
+package php
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// EncodedLen is the length in bytes of PHP's json_encode(json_decode(raw)),
+// which forceStop.volume counts: without blanks, / as \/, what is not ASCII as
+// \uXXXX, numbers as PHP writes them, of a repeated name only the last value.
+// It is 0 where a number is beyond the range of a float, since PHP then encodes
+// nothing.
+//
+// The document is measured in one pass over its bytes. It must be valid JSON;
+// of anything else the length means nothing.
+func EncodedLen(raw []byte) int {
+	m := measure{raw: raw}
+	n := m.value()
+	if m.infinite {
+		return 0
+	}
+	return n
+}
+
+// measure walks over a document.
+type measure struct {
+	raw      []byte
+	at       int
+	infinite bool
+	open     []member // the members so far of the objects around this place
+}
+
+// member is one member of an object: its name as written, between the quotes,
+// and the encoded length of its value.
+type member struct {
+	name  []byte
+	value int
+}
+
+// peek skips blanks and the punctuation between values, and gives the byte that
+// follows; 0 at the end.
+func (m *measure) peek() byte {
+	for ; m.at < len(m.raw); m.at++ {
+		switch c := m.raw[m.at]; c {
+		case ' ', '\t', '\n', '\r', ',', ':':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (m *measure) value() int {
+	switch m.peek() {
+	case '{':
+		return m.object()
+	case '[':
+		return m.list()
+	case '"':
+		_, n := m.text()
+		return n
+	}
+	return m.scalar()
+}
+
+func (m *measure) list() int {
+	m.at++
+	n := len("[]")
+	for i := 0; ; i++ {
+		switch m.peek() {
+		case ']':
+			m.at++
+			return n
+		case 0:
+			return n
+		}
+		if i > 0 {
+			n += len(",")
+		}
+		n += m.value()
+	}
+}
+
+func (m *measure) object() int {
+	m.at++
+	n, first := len("{}"), len(m.open)
+	seen := names{}
+	for m.peek() == '"' {
+		name, nameLen := m.text()
+		valueLen := m.value()
+		if i := seen.find(m.open[first:], name); i >= 0 {
+			n += valueLen - m.open[first+i].value
+			m.open[first+i].value = valueLen
+			continue
+		}
+		if len(m.open) > first {
+			n += len(",")
+		}
+		n += nameLen + len(":") + valueLen
+		m.open = append(m.open, member{name, valueLen})
+	}
+	m.open = m.open[:first]
+	m.skip(len("}"))
+	return n
+}
+
+// names finds repeated names: in short objects by comparing them all, which
+// costs no memory, in long ones by an index.
+type names struct{ index map[string]int }
+
+const longObject = 32
+
+// find is the place of a name among the members, or -1.
+func (s *names) find(members []member, name []byte) int {
+	if len(members) < longObject {
+		for i, m := range members {
+			if sameName(m.name, name) {
+				return i
+			}
+		}
+		return -1
+	}
+	if s.index == nil {
+		s.index = make(map[string]int, 2*len(members))
+	}
+	for i := len(s.index); i < len(members); i++ {
+		s.index[string(plainName(members[i].name))] = i
+	}
+	if i, ok := s.index[string(plainName(name))]; ok {
+		return i
+	}
+	return -1
+}
+
+func sameName(a, b []byte) bool {
+	if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
+		return bytes.Equal(a, b)
+	}
+	return bytes.Equal(plainName(a), plainName(b))
+}
+
+// plainName resolves the escapes of a name.
+func plainName(name []byte) []byte {
+	if bytes.IndexByte(name, '\\') < 0 {
+		return name
+	}
+	var text string
+	quoted := append(append([]byte{'"'}, name...), '"')
+	if json.Unmarshal(quoted, &text) != nil {
+		return name
+	}
+	return []byte(text)
+}
+
+// text passes over a string; it gives what stands between the quotes, and the
+// encoded length, quotes included.
+func (m *measure) text() ([]byte, int) {
+	m.at++
+	start, n := m.at, len(`""`)
+	for m.at < len(m.raw) {
+		c := m.raw[m.at]
+		switch {
+		case c == '"':
+			m.at++
+			return m.raw[start : m.at-1], n
+		case c == '\\':
+			n += m.escape()
+		case c == '/':
+			n += len(`\/`)
+			m.at++
+		case c < utf8.RuneSelf:
+			n++
+			m.at++
+		default:
+			n += m.rune()
+		}
+	}
+	return m.raw[start:], n
+}
+
+// escape passes over one escape.
+func (m *measure) escape() int {
+	if m.at+1 >= len(m.raw) || m.raw[m.at+1] != 'u' {
+		m.skip(len(`\n`))
+		return len(`\n`)
+	}
+	digits := m.raw[min(m.at+2, len(m.raw)):min(m.at+6, len(m.raw))]
+	m.skip(len(`\uXXXX`))
+	unit, err := strconv.ParseUint(string(digits), 16, 16)
+	switch {
+	case err != nil || unit >= utf8.RuneSelf:
+		return len(`\uXXXX`)
+	case shortEscapes[unit] != 0:
+		return len(`\n`)
+	case unit < ' ':
+		return len(`\uXXXX`)
+	}
+	return 1
+}
+
+// skip passes over bytes, as far as there are any.
+func (m *measure) skip(n int) { m.at = min(m.at+n, len(m.raw)) }
+
+// rune passes over one character that is not ASCII. Bytes that are not UTF-8
+// count nothing: the reference drops them before it decodes.
+func (m *measure) rune() int {
+	r, size := utf8.DecodeRune(m.raw[m.at:])
+	m.at += size
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return 0
+	case r > 0xffff:
+		return len(`\uXXXX\uXXXX`)
+	}
+	return len(`\uXXXX`)
+}
+
+// scalar passes over a number, true, false or null.
+func (m *measure) scalar() int {
+	start, fraction := m.at, false
+	for ; m.at < len(m.raw); m.at++ {
+		switch c := m.raw[m.at]; {
+		case c == '.' || c == 'e' || c == 'E':
+			fraction = true
+		case c == '-' || c == '+' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z':
+		case m.at == start:
+			m.at++ // not JSON; go on
+			return 0
+		default:
+			return m.scalarLen(m.raw[start:m.at], fraction)
+		}
+	}
+	return m.scalarLen(m.raw[start:], fraction)
+}
+
+func (m *measure) scalarLen(token []byte, fraction bool) int {
+	const safeDigits = 18 // every integer this long fits 64 bits
+	if !fraction && len(token) <= safeDigits || len(token) == 0 || token[0] >= 'a' {
+		if string(token) == "-0" {
+			return len("0")
+		}
+		return len(token)
+	}
+	if !fraction {
+		if _, err := strconv.ParseInt(string(token), 10, 64); err == nil {
+			return len(token)
+		}
+	}
+	f := float(string(token))
+	if math.IsInf(f, 0) {
+		m.infinite = true
+		return 0
+	}
+	var buffer [32]byte
+	return len(floatJSON(buffer[:0], f))
+}

@@ -1,0 +1,179 @@
+package php
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Int is PHP's cast to int. Fractions are cut off; text counts as far as it
+// reads as a number ("1e1" is 10, " 2" is 2, "3 items" is 3, "abc" is 0) and
+// saturates at the ends of the range; a float beyond the range wraps around; a
+// list is 1 unless it is empty; an object is 1.
+func Int(v any) int {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return 1
+		}
+	case int:
+		return v
+	case int64:
+		return int(v)
+	case float64:
+		return wrap(v)
+	case json.Number:
+		if n, err := strconv.Atoi(v.String()); err == nil {
+			return n
+		}
+		return wrap(float(v.String()))
+	case string:
+		return textInt(v)
+	case []any:
+		if len(v) > 0 {
+			return 1
+		}
+	default:
+		if _, ok := value.Members(v); ok {
+			return 1
+		}
+	}
+	return 0
+}
+
+// textInt saturates where wrap wraps around; only infinity is 0 in both.
+func textInt(text string) int {
+	n := scanNumber(text)
+	if n.integer {
+		if i, err := strconv.Atoi(n.text); err == nil {
+			return i
+		}
+	}
+	switch f := float(n.text); {
+	case math.IsInf(f, 0):
+		return 0
+	case f >= 1<<63:
+		return math.MaxInt
+	case f < -1<<63:
+		return math.MinInt
+	default:
+		return int(f)
+	}
+}
+
+// wrap cuts off the fraction and keeps the low 64 bits.
+func wrap(f float64) int {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return 0
+	case f >= -1<<63 && f < 1<<63:
+		return int(f)
+	}
+	const two64 = 1 << 64
+	low := math.Mod(f, two64)
+	if low < 0 {
+		low += two64
+	}
+	return int(uint64(low))
+}
+
+// IsNumeric is PHP's is_numeric: a number, or text that is one, with blanks in
+// front but nothing after it. (From PHP 8 on, blanks may follow.)
+func IsNumeric(v any) bool {
+	switch v := v.(type) {
+	case int, int64, float64, json.Number:
+		return true
+	case string:
+		n := scanNumber(v)
+		return n.text != "" && n.rest == ""
+	}
+	return false
+}
+
+// Number is what PHP compares a running count with: nil, false and text that
+// does not begin with a number are 0; true and an object are 1; a list is
+// greater than every number, so +Inf. (PHP 8 compares a count with text that is
+// not numeric as text.)
+func Number(v any) float64 {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return 1
+		}
+	case int:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	case json.Number:
+		return float(v.String())
+	case string:
+		return float(scanNumber(v).text)
+	case []any:
+		return math.Inf(1)
+	default:
+		if _, ok := value.Members(v); ok {
+			return 1
+		}
+	}
+	return 0
+}
+
+// float reads a number that scanNumber found: beyond the range it is infinite,
+// no text at all is 0.
+func float(text string) float64 {
+	f, _ := strconv.ParseFloat(text, 64)
+	return f
+}
+
+// scanned is the number at the beginning of a text.
+type scanned struct {
+	text    string // the number without the blanks before it; "" when there is none
+	integer bool   // neither point nor exponent
+	rest    string // what follows it
+}
+
+// scanNumber finds the longest decimal number that a text begins with, after
+// blanks. Hexadecimal numbers, "INF" and digit separators are not numbers.
+func scanNumber(text string) scanned {
+	text = strings.TrimLeft(text, " \t\n\r\v\f")
+	i := sign(text)
+	whole := digits(text[i:])
+	end, integer := i+whole, true
+	if end < len(text) && text[end] == '.' {
+		if fraction := digits(text[end+1:]); whole+fraction > 0 {
+			end, integer, whole = end+1+fraction, false, whole+fraction
+		}
+	}
+	if whole == 0 {
+		return scanned{rest: text}
+	}
+	if end < len(text) && text[end]|0x20 == 'e' {
+		mark := end + 1 + sign(text[end+1:])
+		if n := digits(text[mark:]); n > 0 {
+			end, integer = mark+n, false
+		}
+	}
+	return scanned{text[:end], integer, text[end:]}
+}
+
+// sign is the length of the sign that a text begins with.
+func sign(text string) int {
+	if text != "" && (text[0] == '+' || text[0] == '-') {
+		return 1
+	}
+	return 0
+}
+
+// digits is the number of decimal digits that a text begins with.
+func digits(text string) int {
+	n := 0
+	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,121 @@
+package php
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// BuildQuery is PHP's http_build_query in its default encoding (RFC 1738): a
+// space is +, ~ is %7E, lists and objects are written element by element
+// (l%5B0%5D=a, o%5Bx%5D=1), true is 1, false 0. A nil, and a list or an object
+// that holds nothing, is left out.
+func BuildQuery(params value.Object) string {
+	var pairs []string
+	for _, m := range params {
+		pairs = appendPairs(pairs, escape(m.Name), m.Value)
+	}
+	return strings.Join(pairs, "&")
+}
+
+// appendPairs adds name=value for a value, or for each of its leaves. The name
+// is already escaped.
+func appendPairs(pairs []string, name string, v any) []string {
+	switch v := v.(type) {
+	case nil:
+		return pairs
+	case bool:
+		if v {
+			return append(pairs, name+"=1")
+		}
+		return append(pairs, name+"=0")
+	case []any:
+		for i, element := range v {
+			pairs = appendPairs(pairs, name+"%5B"+strconv.Itoa(i)+"%5D", element)
+		}
+		return pairs
+	}
+	if members, ok := value.Members(v); ok {
+		for _, m := range members {
+			pairs = appendPairs(pairs, name+"%5B"+escape(m.Name)+"%5D", m.Value)
+		}
+		return pairs
+	}
+	return append(pairs, name+"="+escape(String(v)))
+}
+
+// ParseQuery reads the text that `paramIsQuery` takes for a query string:
+// question marks in front are ignored, names and values are decoded, a name
+// that is repeated holds a list. A name without = holds nil, which
+// [BuildQuery] leaves out. The order is kept.
+func ParseQuery(text string) value.Object {
+	out := value.Object{}
+	text = strings.TrimLeft(text, "?")
+	if text == "" {
+		return out
+	}
+	place := map[string]int{}
+	for pair := range strings.SplitSeq(text, "&") {
+		name, raw, assigned := strings.Cut(pair, "=")
+		name = unescape(name)
+		var v any
+		if assigned {
+			v = unescape(raw)
+		}
+		i, repeated := place[name]
+		if !repeated {
+			place[name] = len(out)
+			out = append(out, value.Member{Name: name, Value: v})
+			continue
+		}
+		list, ok := out[i].Value.([]any)
+		if !ok {
+			list = []any{out[i].Value}
+		}
+		out[i].Value = append(list, v)
+	}
+	return out
+}
+
+// escape is PHP's urlencode.
+func escape(text string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+			b.WriteByte(c)
+		case c == ' ':
+			b.WriteByte('+')
+		default:
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+	return b.String()
+}
+
+// unescape is PHP's urldecode: unlike net/url it lets a % that no two
+// hexadecimal digits follow stand as it is.
+func unescape(text string) string {
+	if !strings.ContainsAny(text, "%+") {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '+' {
+			c = ' '
+		}
+		if c == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				c = byte(n)
+				i += 2
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}

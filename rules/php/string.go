@@ -1,0 +1,101 @@
+package php
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// String is PHP's cast to string: true is "1", nil and false are "", a float
+// has 14 significant digits ("1.2345678901235E+19", 1.0 is "1"). A list or an
+// object is "Array", as PHP writes an array; a response's object, which PHP
+// refuses to cast, is written so too.
+func String(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		if v {
+			return "1"
+		}
+	case int:
+		return strconv.Itoa(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return floatText(v)
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+		return floatText(float(v.String()))
+	case []any:
+		return "Array"
+	default:
+		if _, ok := value.Members(v); ok {
+			return "Array"
+		}
+	}
+	return ""
+}
+
+// floatText writes a float as text does: PHP's setting precision, 14.
+func floatText(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "INF"
+	case math.IsInf(f, -1):
+		return "-INF"
+	case math.IsNaN(f):
+		return "NAN"
+	}
+	return string(appendFloat(nil, f, 13, 14, 'E'))
+}
+
+// floatJSON writes a finite float as json_encode does: PHP's setting
+// serialize_precision, -1, the fewest digits that give the same float back.
+func floatJSON(dst []byte, f float64) []byte { return appendFloat(dst, f, -1, 17, 'e') }
+
+// appendFloat writes plain digits while the point stands within them or at most
+// three zeros follow it, else a mantissa with at least one decimal and an
+// exponent without padding: 0.0001, 1.0e-5, 1.5e+25. The fraction is the number
+// of digits after the first (-1: as many as it takes), width how many digits
+// may stand before the point.
+func appendFloat(dst []byte, f float64, fraction, width int, exponent byte) []byte {
+	mantissa, power, _ := strings.Cut(strconv.FormatFloat(f, 'e', fraction, 64), "e")
+	if mantissa[0] == '-' {
+		dst, mantissa = append(dst, '-'), mantissa[1:]
+	}
+	digits := strings.TrimRight(mantissa[:1]+strings.TrimPrefix(mantissa[1:], "."), "0")
+	if digits == "" {
+		return append(dst, '0')
+	}
+	point, _ := strconv.Atoi(power)
+	point++ // digits before the point
+	switch {
+	case point > width || point < -3:
+		dst = append(dst, digits[0], '.')
+		if len(digits) == 1 {
+			dst = append(dst, '0')
+		}
+		dst = append(dst, digits[1:]...)
+		dst = append(dst, exponent)
+		if point > 0 {
+			dst = append(dst, '+')
+		}
+		return strconv.AppendInt(dst, int64(point-1), 10)
+	case point <= 0:
+		dst = append(dst, "0."...)
+		dst = append(dst, strings.Repeat("0", -point)...)
+		return append(dst, digits...)
+	case point >= len(digits):
+		dst = append(dst, digits...)
+		return append(dst, strings.Repeat("0", point-len(digits))...)
+	}
+	dst = append(dst, digits[:point]...)
+	dst = append(dst, '.')
+	return append(dst, digits[point:]...)
+}

@@ -1,0 +1,82 @@
+package rules
+
+// Rule is one expression of a scroll, with everything that is known of it
+// before it is compiled. Lowering turns every configuration into a list of
+// these, and nothing else: the loop knows no method, guard or limit.
+type Rule struct {
+	ID      string  // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
+	Role    Role    // what its value is for
+	Target  string  // the variable, parameter, header or body path it gives a value; "" merges an object
+	Source  string  // the expression
+	Outcome Outcome // of a Stop
+	Policy  bool    // of a Stop: it is a guard, and Failed is a breach of policy
+	Drop    bool    // of a Stop: the page's items are not emitted
+	Do      string  // of an OnError: stop, retry, restart, fail or continue
+	Message string  // for the log when a Stop or OnError is met; {…} holds an expression
+	Says    string  // one English clause: "stops when …", "starts at …"
+	Origin  Origin
+}
+
+// Role says what the value of a rule is for.
+type Role string
+
+const (
+	Init     Role = "init"     // a variable's value before the first request
+	Stop     Role = "stop"     // true ends the scrolling after this page
+	Next     Role = "next"     // a variable's value after a page
+	URL      Role = "url"      // the next request's address
+	Endpoint Role = "endpoint" // the next request's endpoint
+	HTTPVerb Role = "method"   // the next request's method
+	Param    Role = "params"   // a parameter of the next request
+	Header   Role = "headers"  // a header of the next request
+	Body     Role = "body"     // a value in the JSON body of the next request
+	OnError  Role = "onError"  // true decides what becomes of an error response
+)
+
+// Builds tells whether the role is part of the next request.
+func (r Role) Builds() bool {
+	switch r {
+	case URL, Endpoint, HTTPVerb, Param, Header, Body:
+		return true
+	}
+	return false
+}
+
+// Origin says who wrote a rule, and where.
+type Origin struct {
+	By   string   `json:"by"`             // "method offset", "default", "config"
+	Path string   `json:"path,omitempty"` // config path of the setting that brought it in
+	File string   `json:"file,omitempty"`
+	At   Position `json:"at,omitzero"` // zero: built in, or built in Go
+}
+
+// String names the origin for people: the place and path in the configuration,
+// or the table it stands in.
+func (o Origin) String() string {
+	switch {
+	case o.Path == "":
+		return o.By
+	case place(o.File, o.At) == "":
+		return o.Path
+	}
+	return o.Path + " at " + place(o.File, o.At)
+}
+
+// Ruleset is all that one job does, as rules.
+type Ruleset struct {
+	Job       Job
+	Method    string // "" when the job is not paged
+	Scroller  string // with method multiple: the one that was picked
+	Dialect   string
+	Limit     any    // page size in force: an int, or nil
+	LimitFrom Origin // where it was set
+	Rules     []Rule // in the order in which they are evaluated
+
+	IncludeParams bool       // the job's params are sent with every request
+	ApplyToFirst  []string   // ids of the rules that also build the first request
+	Ignore        [][]string // paths that the same-page check passes over
+	Variables     []string   // names of the state's variables
+
+	Source   *Source
+	Warnings Errors
+}

@@ -1,0 +1,156 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// What users write in the rule language: stopRules, nextRequest and onError.
+// Their variables stand with the methods', in [scroll.variables].
+
+var stopRuleFields = []Field{
+	{Name: "name", Kind: Text, Doc: "its id in the trace and the result; default `stopRules[0]`, by position"},
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops the scrolling after this page"},
+	{Name: "outcome", Kind: Text, Default: "complete", Doc: "`complete`, `limited`, `guarded` or `failed`"},
+	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+}
+
+func (s *scroll) stopRules() {
+	list, _ := s.settings["stopRules"].Value.([]any)
+	for i, v := range list {
+		path := IndexPath(JoinPath(s.path, "stopRules"), i)
+		r := Rule{ID: fmt.Sprintf("stopRules[%d]", i), Role: Stop, Outcome: Complete}
+		if source, ok := v.(string); ok {
+			r.Source, r.Origin = source, s.origin("config", path)
+		} else {
+			b := s.block(path, v, stopRuleFields)
+			r.Source, r.Origin = b.text("when"), s.origin("config", JoinPath(path, "when"))
+			r.Message = b.text("message")
+			if b.has("name") {
+				r.ID = b.text("name")
+			}
+			if b.has("outcome") {
+				r.Outcome = Outcome(b.text("outcome"))
+			}
+			if !slices.Contains(Outcomes, r.Outcome) {
+				s.faults.Value(JoinPath(path, "outcome"), "", "want complete, limited, guarded or failed, got %s", found(b.text("outcome")))
+			}
+		}
+		if slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == r.ID && had.Role == Stop }) {
+			s.faults.Value(path, "give it another name", "a second rule with the id %q", r.ID)
+		}
+		r.Says = "your rule holds: " + r.Source
+		if r.Message == "" {
+			r.Message = "your rule " + r.ID + " holds"
+		}
+		if r.Source != "" {
+			s.add(r)
+		}
+	}
+}
+
+// nextRequest adds the user's parts of the next request over the method's.
+func (s *scroll) nextRequest() {
+	if s.settings["nextRequest"].Value == nil {
+		return
+	}
+	path := JoinPath(s.path, "nextRequest")
+	before := len(s.set.Rules)
+	for _, role := range []Role{URL, Endpoint} {
+		if source, ok := s.settings["nextRequest."+string(role)].Value.(string); ok {
+			s.address(role, source, path)
+		}
+	}
+	if s.has(URL, before) && s.has(Endpoint, before) {
+		s.faults.Value(path, "url is a whole address, endpoint is resolved against baseUrl", "url and endpoint exclude each other")
+	}
+	if verb, ok := s.settings["nextRequest.method"].Value.(string); ok {
+		if slices.Contains(HTTPMethods, strings.ToUpper(verb)) {
+			verb = Literal(strings.ToUpper(verb))
+		}
+		s.build(HTTPVerb, "", verb, s.origin("config", path+".method"))
+	}
+	for _, role := range []Role{Param, Header, Body} {
+		s.parts(role, path)
+	}
+	include, said := s.settings["nextRequest.includeParams"].Value.(bool)
+	switch {
+	case said:
+		s.set.IncludeParams = include
+	case s.has(URL, before):
+		s.set.IncludeParams = false
+	}
+	if s.settings["nextRequest.applyToFirst"].Value == true {
+		for _, r := range s.set.Rules[before:] {
+			s.set.ApplyToFirst = append(s.set.ApplyToFirst, r.ID)
+		}
+	}
+}
+
+// address adds the user's url or endpoint in the place of the method's of either kind.
+func (s *scroll) address(role Role, source, path string) {
+	s.set.Rules = slices.DeleteFunc(s.set.Rules, func(r Rule) bool {
+		return (r.Role == URL || r.Role == Endpoint) && strings.HasPrefix(r.Origin.By, "method ")
+	})
+	s.build(role, "", source, s.origin("config", JoinPath(path, string(role))))
+}
+
+func (s *scroll) has(role Role, from int) bool {
+	from = min(from, len(s.set.Rules))
+	return slices.ContainsFunc(s.set.Rules[from:], func(r Rule) bool { return r.Role == role })
+}
+
+// parts adds params, headers or body: one expression for all, or one for each name.
+func (s *scroll) parts(role Role, path string) {
+	setting := s.settings["nextRequest."+string(role)]
+	path = JoinPath(path, string(role))
+	if source, ok := setting.Value.(string); ok {
+		s.build(role, "", source, s.origin("config", path))
+		return
+	}
+	object, ok := value.Members(setting.Value)
+	if setting.Value != nil && !ok {
+		s.faults.Value(path, "", "want an expression, or an object of expressions, got %s", found(setting.Value))
+	}
+	for _, m := range object {
+		inner := JoinPath(path, m.Name)
+		switch m.Value.(type) {
+		case string, bool, int, int64, float64, nil:
+			s.build(role, m.Name, sourceOf(m.Value), s.origin("config", inner))
+		default:
+			s.faults.Value(inner, `an object is written as an expression too: "{a: 1}"`, "want an expression, got %s", found(m.Value))
+		}
+	}
+}
+
+var onErrorFields = []Field{
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error"},
+	{Name: "do", Kind: Text, Required: true, Doc: "`stop`, `retry`, `restart`, `fail` or `continue`"},
+	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+}
+
+// errorActions are what an onError rule may do.
+var errorActions = []string{"stop", "retry", "restart", "fail", "continue"}
+
+func (s *scroll) onError() {
+	list, _ := s.settings["onError"].Value.([]any)
+	for i, v := range list {
+		path := IndexPath(JoinPath(s.path, "onError"), i)
+		b := s.block(path, v, onErrorFields)
+		do := b.text("do")
+		if b.has("do") && !slices.Contains(errorActions, do) {
+			s.faults.Value(JoinPath(path, "do"), DidYouMean(do, errorActions), "want stop, retry, restart, fail or continue, got %s", found(do))
+		}
+		if !b.has("when") {
+			continue
+		}
+		s.add(Rule{
+			ID: fmt.Sprintf("onError[%d]", i), Role: OnError, Do: do, Outcome: Complete, Source: b.text("when"),
+			Message: b.text("message"), Says: "an error response, " + b.text("when"),
+			Origin: s.origin("config", JoinPath(path, "when")),
+		})
+	}
+}

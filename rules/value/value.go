@@ -1,0 +1,224 @@
+// Package value is the value model that configurations, parameters and decoded
+// responses share, and the two conversions that the specification defines on it.
+package value
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// A value of a configuration, of a parameter or of a decoded response is one of
+// nil, bool, string, int, int64, float64, [json.Number] (an integer too long for
+// int64), []any, map[string]any and [Object].
+
+// Object is a JSON object that remembers the order of its members: parameters
+// are sent in the order in which they were written.
+type Object []Member
+
+// Member is one name and value of an [Object].
+type Member struct {
+	Name  string
+	Value any
+}
+
+// Get returns the value of name, and whether the object has it.
+func (o Object) Get(name string) (any, bool) {
+	for _, m := range o {
+		if m.Name == name {
+			return m.Value, true
+		}
+	}
+	return nil, false
+}
+
+// With returns a copy in which name has the value: in its old place if the
+// object had it, else at the end.
+func (o Object) With(name string, value any) Object {
+	out := make(Object, len(o), len(o)+1)
+	copy(out, o)
+	for i := range out {
+		if out[i].Name == name {
+			out[i].Value = value
+			return out
+		}
+	}
+	return append(out, Member{name, value})
+}
+
+// Without returns a copy that lacks name.
+func (o Object) Without(name string) Object {
+	out := make(Object, 0, len(o))
+	for _, m := range o {
+		if m.Name != name {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Names lists the names in order.
+func (o Object) Names() []string {
+	names := make([]string, len(o))
+	for i, m := range o {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// MarshalJSON writes the members in order, without escaping HTML.
+func (o Object) MarshalJSON() ([]byte, error) {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := marshal(m.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := marshal(m.Value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return []byte(b.String()), nil
+}
+
+// marshal is json.Marshal without the escaping of <, > and &.
+func marshal(v any) ([]byte, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// Members lists the names and values of an object of either form: an [Object]
+// in its own order, a map by name. It reports false for anything else.
+func Members(v any) (Object, bool) {
+	switch v := v.(type) {
+	case Object:
+		return v, true
+	case map[string]any:
+		out := make(Object, 0, len(v))
+		for name, value := range v {
+			out = append(out, Member{name, value})
+		}
+		sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+		return out, true
+	}
+	return nil, false
+}
+
+// Text writes a scalar as the text that is sent in a URL or a header: a number
+// with all its digits, a boolean as true or false. It reports false for nil,
+// lists and objects.
+func Text(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int:
+		return strconv.Itoa(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return formatFloat(v), true
+	case json.Number:
+		return v.String(), true
+	}
+	return "", false
+}
+
+// formatFloat writes a float the way JSON writers do: plain digits in the usual
+// range, an exponent beyond it.
+func formatFloat(f float64) string {
+	if abs := max(f, -f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
+}
+
+// KindOf names the JSON kind of a value, for messages: "null", "a boolean",
+// "a number", "a string", "a list" or "an object".
+func KindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case int, int64, float64, json.Number:
+		return "a number"
+	case []any:
+		return "a list"
+	case Object, map[string]any:
+		return "an object"
+	}
+	return fmt.Sprintf("a %T", v)
+}
+
+// Preview shows a value in a message: as JSON, cut after 60 characters; a list
+// or an object by its size.
+func Preview(v any) string {
+	switch v := v.(type) {
+	case []any:
+		return fmt.Sprintf("list of %d", len(v))
+	case Object:
+		return fmt.Sprintf("object of %d", len(v))
+	case map[string]any:
+		return fmt.Sprintf("object of %d", len(v))
+	}
+	text, err := marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return Clip(string(text), 60)
+}
+
+// Clip cuts text after n characters and marks the cut.
+func Clip(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return text
+}
+
+// Truthy is the boolean conversion of the specification (2.2): false, 0, null,
+// the string "0" and the empty list are false, every other value is true,
+// "no" and "" included.
+func Truthy(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case int:
+		return v != 0
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case string:
+		return v != "0"
+	case []any:
+		return len(v) != 0
+	}
+	return true
+}
+
+// Empty tells whether a scrolling value is empty (3.1): absent, null, "" or
+// false. The number 0 is not.
+func Empty(v any) bool { return v == nil || v == false || v == "" }
