@@ -83,13 +83,16 @@ func Decode(source *Source, root any, options Options) (*Config, error) {
 	faults := NewFaults(source)
 	d := &decoder{reader: reader{faults}, env: options.Env, cfg: &Config{Source: source}}
 	d.root(root)
+	shape := faults.Errors()
 	if options.Dialect != "" {
 		d.cfg.Dialect = options.Dialect
 	}
 	if options.BaseURL != "" {
 		d.cfg.BaseURL = options.BaseURL
 	}
-	d.cfg.check(faults)
+	if len(shape) == 0 { // what is missing would be reported twice else
+		d.cfg.check(faults)
+	}
 	d.cfg.Warnings = faults.Warnings()
 	return d.cfg, faults.Errors().Err()
 }
@@ -417,11 +420,11 @@ func (d *decoder) authentication(b block, config block) {
 	auth := &Auth{Type: kind}
 	for _, name := range needs {
 		plain, hidden := strings.CutPrefix(name, "#")
-		text, found := d.credential(b, name, plain, hidden)
-		if !found && kind == "basic" {
-			text, found = d.credential(config, name, plain, hidden)
+		text, written := d.credential(b, name, plain, hidden)
+		if !written && kind == "basic" {
+			text, written = d.credential(config, name, plain, hidden)
 		}
-		if !found {
+		if !written {
 			d.faults.Value(b.path, "", "authentication of type %s needs %s", kind, name)
 			continue
 		}
@@ -438,7 +441,8 @@ func (d *decoder) authentication(b block, config block) {
 }
 
 // credential reads name, or its plain spelling, which draws a warning when the
-// value should be hidden. Both are kept out of all that is printed.
+// value should be hidden. It reports whether either is written; what is wrong
+// with the value has been reported then.
 func (d *decoder) credential(b block, name, plain string, hidden bool) (string, bool) {
 	for _, key := range []string{name, plain} {
 		if !b.has(key) {
@@ -450,8 +454,8 @@ func (d *decoder) credential(b block, name, plain string, hidden bool) (string, 
 				d.faults.Key(path, fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", name), "a secret under a plain key").Warning = true
 			}
 		}
-		text, ok := d.secret(path, b.values[key], hidden)
-		return text, ok
+		text, _ := d.secret(path, b.values[key], hidden)
+		return text, true
 	}
 	return "", false
 }

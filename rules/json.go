@@ -3,7 +3,6 @@ package rules
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -25,17 +24,29 @@ func ParseJSON(source *Source) (any, error) {
 		p.faults.Offset("", 0, "", "a configuration of %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
 		return nil, p.faults.Errors()
 	}
-	v, err := p.value("", -1, 0)
-	if err == nil {
-		end := p.next()
-		if _, extra := p.dec.Token(); !errors.Is(extra, io.EOF) {
-			p.faults.Offset("", end, "a configuration is one JSON object", "text after the end of the configuration")
-		}
-	}
+	p.syntax()
 	if faults := p.faults.Errors(); len(faults) > 0 {
 		return nil, faults
 	}
+	v, err := p.value("", -1, 0)
+	if err != nil {
+		return nil, p.faults.Errors()
+	}
 	return v, nil
+}
+
+// syntax finds what is not JSON; what comes after it may rely on that.
+func (p *jsonParser) syntax() {
+	err := json.Unmarshal([]byte(p.source.Text), new(json.RawMessage))
+	syntax := (*json.SyntaxError)(nil)
+	if !errors.As(err, &syntax) {
+		return
+	}
+	at, message := int(syntax.Offset)-1, syntax.Error()
+	if strings.HasPrefix(message, "unexpected end") {
+		at, message = len(p.source.Text), "the text ends before the configuration does"
+	}
+	p.faults.Offset("", at, "", "not valid JSON: %s", message)
 }
 
 type jsonParser struct {
@@ -59,18 +70,11 @@ func (p *jsonParser) next() int {
 func (p *jsonParser) token(path string) (json.Token, int, error) {
 	start := p.next()
 	token, err := p.dec.Token()
-	if err == nil {
-		return token, start, nil
+	if err != nil {
+		p.faults.Offset(path, start, "", "not valid JSON: %v", err)
+		return nil, 0, errReported
 	}
-	at, message := start, err.Error()
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		at = int(syntax.Offset) - 1
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		at, message = len(p.source.Text), "the text ends before the configuration does"
-	}
-	p.faults.Offset(path, at, "", "not valid JSON: %s", message)
-	return nil, 0, errReported
+	return token, start, nil
 }
 
 func (p *jsonParser) value(path string, key, depth int) (any, error) {

@@ -81,6 +81,7 @@ func (l *lowerer) scroller(set *Ruleset, path string, v any, outer Settings) {
 	l.resolve(settings, "", path, object, fieldsOf(method))
 	scroll := &scroll{lowerer: l, set: set, method: method, settings: settings, path: path, outer: set.Scroller}
 	if method.Name == Multiple {
+		scroll.oneTotal()
 		l.pick(scroll, object)
 		return
 	}
@@ -189,6 +190,7 @@ type scroll struct {
 func (s *scroll) lower() {
 	s.set.Method = s.method.Name
 	s.limit()
+	s.oneTotal()
 	s.variables(Init)
 	s.shared()
 	for _, t := range s.method.Stops {
@@ -208,6 +210,26 @@ func (s *scroll) expressionNeedsRequest() {
 	if s.method.Name == "expression" && !slices.ContainsFunc(s.set.Rules, func(r Rule) bool { return r.Role.Builds() }) {
 		s.faults.Value(s.path, `for instance "nextRequest": {"params": {"page": "page + 1"}}`, "method expression needs nextRequest: how the next page is asked for")
 	}
+}
+
+// oneTotal checks that limitStop has exactly one of its two forms (2.4).
+func (s *scroll) oneTotal() {
+	if s.settings["limitStop"].Value == nil {
+		return
+	}
+	path := s.settings["limitStop"].Path
+	count, field := s.settings["limitStop.count"].Value != nil, s.settings["limitStop.field"].Value != nil
+	switch {
+	case count && field:
+		s.faults.Value(path, "count is a number of your own, field the path of the API's", "count and field exclude each other")
+	case !count && !field && !s.written(path+".count") && !s.written(path+".field"):
+		s.faults.Value(path, "count is a number of your own, field the path of the API's", "count or field is missing")
+	}
+}
+
+// written tells whether a fault of a setting is its own, not its absence.
+func (s *scroll) written(path string) bool {
+	return slices.ContainsFunc(s.faults.all, func(e *Error) bool { return e.Path == path })
 }
 
 func (s *scroll) add(r Rule) { s.set.Rules = append(s.set.Rules, r) }

@@ -80,7 +80,7 @@ var configFields = []Field{
 
 var jobFields = []Field{
 	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint and, where that is not unique, the position"},
-	{Name: "endpoint", Kind: Text, Required: true, Doc: "path relative to `baseUrl`; with a leading slash from the host's root"},
+	{Name: "endpoint", Kind: Text, Required: true, Doc: "the path of the resource, relative to `baseUrl`; with a leading slash from the host's root"},
 	{Name: "method", Kind: Text, Default: "GET", Doc: "`GET`, `POST` (parameters as a JSON body) or `FORM` (urlencoded)"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+)
+
+// Engine is a compiled configuration. It never changes and may be used by many
+// goroutines at once; each run has its own state and connections.
+type Engine struct {
+	cfg      *rules.Config
+	jobs     []*compile.Job
+	settings settings
+}
+
+// Load reads and compiles a configuration: the specification's JSON, with or
+// without the outer `parameters` object. The name appears in messages, and its
+// ending picks the format (see [WithFormat]). Every fault is found before any
+// request; the error is then [rules.Errors], with the place of each.
+func Load(name string, text []byte, options ...Option) (*Engine, error) {
+	settings := newSettings(options)
+	source := rules.NewSource(name, string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
+	parse, ok := settings.formats[strings.ToLower(filepath.Ext(name))]
+	if !ok {
+		parse = rules.ParseJSON
+	}
+	root, err := parse(source)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := rules.Decode(source, root, settings.decode)
+	return compiled(cfg, err, settings)
+}
+
+// LoadFile is [Load] of a file.
+func LoadFile(path string, options ...Option) (*Engine, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, rules.Errors{{Message: "cannot read the configuration: " + err.Error()}}
+	}
+	return Load(path, text, options...)
+}
+
+// New compiles a configuration that was built in Go.
+func New(cfg rules.Config, options ...Option) (*Engine, error) {
+	settings := newSettings(options)
+	if settings.decode.Dialect != "" {
+		cfg.Dialect = settings.decode.Dialect
+	}
+	if settings.decode.BaseURL != "" {
+		cfg.BaseURL = settings.decode.BaseURL
+	}
+	cfg.Jobs = append([]rules.Job(nil), cfg.Jobs...)
+	err := cfg.Check()
+	return compiled(&cfg, err, settings)
+}
+
+// compiled lowers a configuration to rules and compiles them. The faults of
+// both are reported together.
+func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) {
+	var faults rules.Errors
+	if err != nil && !errors.As(err, &faults) {
+		return nil, err
+	}
+	if len(cfg.Jobs) == 0 {
+		return nil, faults.Err()
+	}
+	sets, err := cfg.Lower()
+	faults = addFaults(faults, err)
+	jobs, err := compile.Rulesets(cfg, sets)
+	if faults = addFaults(faults, err); len(faults) > 0 {
+		return nil, faults
+	}
+	return &Engine{cfg: cfg, jobs: jobs, settings: settings}, nil
+}
+
+func addFaults(to rules.Errors, err error) rules.Errors {
+	var more rules.Errors
+	if errors.As(err, &more) {
+		return append(to, more...)
+	}
+	return to
+}
+
+// Warnings are what is odd about the configuration, though it is used.
+func (e *Engine) Warnings() rules.Errors { return e.cfg.Warnings }
+
+// Jobs lists the ids of the jobs, in the order in which they run.
+func (e *Engine) Jobs() []string {
+	ids := make([]string, len(e.jobs))
+	for i, job := range e.jobs {
+		ids[i] = job.Set.Job.ID
+	}
+	return ids
+}
+
+// DataType is the name of the type of a job's items: its `dataType`, else its
+// endpoint.
+func (e *Engine) DataType(job string) string {
+	for _, j := range e.jobs {
+		if j.Set.Job.ID == job {
+			return j.Set.Job.DataType
+		}
+	}
+	return ""
+}
+
+// Debug tells whether the configuration asks for detailed logs.
+func (e *Engine) Debug() bool { return e.cfg.Debug }
+
+// Redactor hides the configuration's secrets in whatever is printed.
+func (e *Engine) Redactor() *runtime.Redactor { return runtime.NewRedactor(e.cfg.Secrets) }
+
+// Explain describes the compiled rules of every job. It makes no request.
+func (e *Engine) Explain() *compile.Explanation {
+	return compile.Explain(e.cfg, e.jobs, e.Redactor().String)
+}
+
+// Run runs all jobs in their order and hands every page to the sink. It ends
+// when all jobs have, or with the first error: an [*Error] that names its class,
+// job and page, or the sink's own. The result tells how far each job came; the
+// pages that the sink was given are complete, whatever the error.
+func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
+	loop := e.loop()
+	result := &Result{}
+	for _, job := range e.jobs {
+		one, err := loop.Run(ctx, job, runtime.Sink(sink))
+		result.Jobs = append(result.Jobs, one)
+		if err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// Pages runs all jobs in their order and yields every page. A page comes when
+// it is complete and judged; leaving the loop stops the run. After an error,
+// which comes with a nil page, there are no more pages.
+func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		_, err := e.Run(ctx, func(_ context.Context, page *Page) error {
+			if !yield(page, nil) {
+				return errLeft
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errLeft) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errLeft ends the run of an iteration that was left.
+var errLeft = errors.New("the iteration was left")
+
+// loop is what one run is made with.
+func (e *Engine) loop() runtime.Loop {
+	s, cfg := e.settings, e.cfg
+	redactor := e.Redactor()
+	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
+	client := runtime.NewClient(runtime.ClientOptions{
+		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: s.userAgent, Redactor: redactor,
+		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
+		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retriesOf(cfg.HTTP), MaxBody: int64(cfg.HTTP.MaxBodyBytes),
+	})
+	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts}
+}
+
+func secretHeaders(cfg *rules.Config) []string {
+	names := append([]string(nil), cfg.HTTP.SecretHeaders...)
+	for _, j := range cfg.Jobs {
+		names = append(names, j.SecretHeaders...)
+	}
+	return names
+}

@@ -1,0 +1,321 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Clock is the time, and waiting.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits for d, or until the context is done; its error then.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// SystemClock is the machine's clock.
+var SystemClock Clock = systemClock{}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Call is one HTTP exchange to make, fully built but for the credentials.
+type Call struct {
+	Method string
+	URL    string
+	Header http.Header
+	Body   []byte // nil: none
+}
+
+// Response is what came back, read to its end and decompressed.
+type Response struct {
+	Status   int
+	Header   http.Header
+	Body     []byte
+	URL      string // after redirects
+	Attempts int    // requests made for it, from 1
+}
+
+// Decision is what becomes of a response of status 400 and above.
+type Decision struct {
+	Do      string // "accept", "retry" or "fail"; empty: the usual
+	Message string // of fail
+}
+
+// ClientOptions say how exchanges are made. The zero value is usable.
+type ClientOptions struct {
+	Transport      http.RoundTripper // nil: NewTransport()
+	Clock          Clock             // nil: SystemClock
+	Log            *slog.Logger      // nil: silent
+	UserAgent      string
+	Origin         *url.URL // the configured base address; credentials go nowhere else
+	AllowedOrigins []string // origins that a response may lead to, without credentials
+	AnyOrigin      bool     // a response may lead anywhere, without credentials
+	Auth           Auth
+	SecretHeaders  []string  // names of headers that hold secrets
+	Redactor       *Redactor // nil: nothing is secret
+	Retry          RetryOptions
+	MaxBody        int64         // decompressed bytes; 0: 1 GiB
+	HeaderTimeout  time.Duration // until the headers come; 0: 60 s
+	IdleTimeout    time.Duration // between two pieces of a body; 0: 60 s
+	PageTimeout    time.Duration // for a whole response; 0: 10 min
+}
+
+// Client makes exchanges: whole responses or an [*Error], with retries,
+// redirects and the rule about other origins.
+type Client struct {
+	options ClientOptions
+	http    http.Client
+	budget  budget
+	served  atomic.Bool // a response has come: the host exists
+}
+
+// NewTransport is the transport of a client that is given none: keep-alive,
+// HTTP/2, gzip, a proxy from the environment, and limits on connecting.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 30 * time.Second},
+		MaxIdleConns:           100,
+		MaxIdleConnsPerHost:    16,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    15 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+		ReadBufferSize:         64 << 10,
+	}
+}
+
+// NewClient makes a client. It may be used by several goroutines.
+func NewClient(options ClientOptions) *Client {
+	if options.Transport == nil {
+		options.Transport = NewTransport()
+	}
+	if options.Clock == nil {
+		options.Clock = SystemClock
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.Redactor == nil {
+		options.Redactor = NewRedactor(nil)
+	}
+	options.MaxBody = or(options.MaxBody, 1<<30)
+	options.HeaderTimeout = or(options.HeaderTimeout, time.Minute)
+	options.IdleTimeout = or(options.IdleTimeout, time.Minute)
+	options.PageTimeout = or(options.PageTimeout, 10*time.Minute)
+	options.Retry = options.Retry.withDefaults()
+	c := &Client{options: options, budget: newBudget()}
+	c.http = http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // redirects are followed by exchange, under the rule of origins
+	}}
+	return c
+}
+
+func or[T comparable](v, otherwise T) T {
+	if v == *new(T) {
+		return otherwise
+	}
+	return v
+}
+
+// Close gives back the idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Do makes one exchange, with retries of the whole of it. decide, which may be
+// nil, is asked about responses of status 400 and above; without a decision
+// passing faults are retried and the others are errors.
+func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) Decision) (*Response, error) {
+	for attempt := 1; ; attempt++ {
+		response, err := c.exchange(ctx, call)
+		if response != nil {
+			response.Attempts = attempt
+			c.served.Store(true)
+		}
+		verdict := c.verdict(ctx, call, response, err, decide)
+		if verdict.err == nil {
+			c.budget.success()
+			return response, nil
+		}
+		if !verdict.retry {
+			return nil, verdict.err
+		}
+		if err := c.wait(ctx, call, attempt, response, verdict.err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// verdict is what becomes of one attempt: nil, an error, or another attempt.
+type verdict struct {
+	err   *Error
+	retry bool
+}
+
+func (c *Client) verdict(ctx context.Context, call Call, r *Response, err error, decide func(*Response) Decision) verdict {
+	if err != nil {
+		return c.faultOf(ctx, call, err)
+	}
+	if r.Status < 400 {
+		return verdict{err: c.acceptable(call, r)}
+	}
+	var decision Decision
+	if decide != nil {
+		decision = decide(r)
+	}
+	switch decision.Do {
+	case "accept":
+		return verdict{}
+	case "retry":
+		return verdict{err: c.refused(call, r, ClassTransient), retry: true}
+	case "fail":
+		e := c.refused(call, r, ClassAPI)
+		e.Hint = decision.Message
+		return verdict{err: e}
+	}
+	if c.options.Retry.repeats(r.Status) {
+		return verdict{err: c.refused(call, r, ClassTransient), retry: true}
+	}
+	return verdict{err: c.refused(call, r, ClassAPI)}
+}
+
+// acceptable tells the statuses that can be a page from those that cannot.
+func (c *Client) acceptable(call Call, r *Response) *Error {
+	reason := ""
+	switch {
+	case r.Status == http.StatusOK, r.Status == http.StatusCreated, r.Status == http.StatusNonAuthoritativeInfo, r.Status == http.StatusNoContent:
+	case r.Status == http.StatusPartialContent:
+		reason = "only a part of the content, which never counts as a page"
+	case r.Status == http.StatusAccepted:
+		reason = "the API has not finished; it is no page yet"
+	default:
+		reason = "not a status that a page has"
+	}
+	if reason == "" {
+		reason = charsetFault(r)
+	}
+	if reason == "" {
+		return nil
+	}
+	return &Error{Class: ClassResponse, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: r.Status,
+		Message: fmt.Sprintf("status %d: %s", r.Status, reason)}
+}
+
+// refused is the error for a response of status 400 and above.
+func (c *Client) refused(call Call, r *Response, class Class) *Error {
+	message := fmt.Sprintf("status %d %s", r.Status, http.StatusText(r.Status))
+	if len(bytes.TrimSpace(r.Body)) > 0 {
+		message += fmt.Sprintf(", with %s beginning %s", contentType(r), excerpt(c.options.Redactor, r.Body))
+	}
+	return &Error{Class: class, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: r.Status, Message: strings.TrimSpace(message), Hint: hintFor(r.Status)}
+}
+
+// hintFor is what usually cures a status.
+func hintFor(status int) string {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "check api.authentication"
+	case http.StatusNotFound, http.StatusGone:
+		return "is baseUrl with endpoint right? if it is a page beyond the last, stop before it with nextPageFlag, forceStop or stopRules, or let onError stop there"
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return "if it is a page beyond the last, stop before it with nextPageFlag, forceStop or stopRules, or let onError stop there"
+	case http.StatusProxyAuthRequired:
+		return "the proxy refused, not the API"
+	}
+	return ""
+}
+
+func (c *Client) show(address string) string { return c.options.Redactor.URL(address) }
+
+// exchange makes one request, follows its redirects and reads the response.
+func (c *Client) exchange(ctx context.Context, call Call) (*Response, error) {
+	const most = 10
+	for range most + 1 {
+		response, err := c.once(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		location := response.Header.Get("Location")
+		if response.Status < 300 || response.Status > 399 || response.Status == http.StatusNotModified || location == "" {
+			return response, nil
+		}
+		if call, err = c.redirected(call, response, location); err != nil {
+			return nil, err
+		}
+	}
+	return nil, &Error{Class: ClassAPI, Op: "request", Method: call.Method, URL: c.show(call.URL), Message: fmt.Sprintf("more than %d redirects", most)}
+}
+
+// once makes one request and reads its response to the end.
+func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
+	trusted, err := c.trust(call.URL)
+	if err != nil {
+		return nil, err
+	}
+	ctx, watch := newWatchdog(ctx, c.options)
+	defer watch.stop()
+	request, err := c.request(ctx, call, trusted)
+	if err != nil {
+		return nil, &Error{Class: ClassConfig, Op: "request", Method: call.Method, URL: c.show(call.URL), Message: "the request cannot be made: " + c.options.Redactor.String(bare(err).Error())}
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, watch.cause(err)
+	}
+	defer response.Body.Close()
+	body, err := c.body(response, watch)
+	if err != nil {
+		return nil, err
+	}
+	return &Response{Status: response.StatusCode, Header: response.Header, Body: body, URL: call.URL}, nil
+}
+
+// request builds the request; credentials are added for the origin alone.
+func (c *Client) request(ctx context.Context, call Call, trusted bool) (*http.Request, error) {
+	address := call.URL
+	if trusted {
+		address = c.options.Auth.address(address)
+	}
+	var body io.Reader
+	if call.Body != nil {
+		body = bytes.NewReader(call.Body)
+	}
+	request, err := http.NewRequestWithContext(ctx, call.Method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", c.options.UserAgent)
+	request.Header.Set("Accept", "application/json, */*;q=0.5")
+	for name, values := range call.Header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if trusted {
+		c.options.Auth.headers(request.Header)
+		return request, nil
+	}
+	for _, name := range append([]string{"Authorization", "Cookie", "Proxy-Authorization"}, c.options.SecretHeaders...) {
+		request.Header.Del(name)
+	}
+	return request, nil
+}

@@ -1,0 +1,195 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Loop is what a run is made with. It may run several jobs, one after another
+// or at once.
+type Loop struct {
+	Client   *Client
+	Clock    Clock        // nil: the system's
+	Log      *slog.Logger // nil: silent
+	Redactor *Redactor    // nil: nothing is secret
+	MaxDepth int          // nesting of a response; 0: 512
+	Verdicts bool         // give every verdict its values, not those that were met alone
+}
+
+// Sink takes a job's pages, in order. An error ends the run.
+type Sink func(context.Context, *Page) error
+
+// Run runs a job to its end and hands every page to the sink. The result tells
+// how far it came, also with an error, which is an [*Error] unless it is the
+// sink's own. No item of a page leaves before the whole page was read and
+// judged; a page whose rules fail is handed over all the same.
+func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
+	s := newScroll(l.withDefaults(), job)
+	request, err := job.Begin(&s.machine, &s.page)
+	if err != nil {
+		return s.result, s.fault(ClassConfig, err)
+	}
+	for {
+		end, next, err := s.step(ctx, request, sink)
+		if err != nil || end {
+			s.result.Seconds = s.seconds()
+			return s.result, err
+		}
+		request = next
+	}
+}
+
+func (l Loop) withDefaults() Loop {
+	if l.Clock == nil {
+		l.Clock = SystemClock
+	}
+	if l.Log == nil {
+		l.Log = slog.New(slog.DiscardHandler)
+	}
+	if l.Redactor == nil {
+		l.Redactor = NewRedactor(nil)
+	}
+	return l
+}
+
+// step obtains one page, judges it, hands it over, and makes the next request.
+func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (end bool, next rules.Request, err error) {
+	began := s.Clock.Now()
+	response, action, err := s.fetch(ctx, request)
+	if err != nil {
+		return false, next, err
+	}
+	switch action.Do {
+	case "stop":
+		s.finish([]string{action.Rule.ID}, action.Outcome, s.say(action.Stop))
+		return true, next, nil
+	case "restart":
+		return s.restart(action)
+	}
+	page, err := s.read(request, response, began)
+	if err != nil {
+		return false, next, err
+	}
+	judged := s.judge(page)
+	if judged == nil && page.Decision == Continue {
+		next, judged = s.advance(page)
+	}
+	s.tell(page)
+	if err := sink(ctx, page); err != nil {
+		return false, next, s.sinkFault(err)
+	}
+	s.result.Items += page.Items.Len()
+	if judged != nil {
+		return false, next, judged
+	}
+	return page.Decision == Stop, next, s.outcome(page)
+}
+
+// advance changes the state and makes the next request. Where there is none to
+// make, the page is the last.
+func (s *scroll) advance(page *Page) (rules.Request, error) {
+	if !s.job.Paged() {
+		s.stop(page, []string{"end"}, rules.Complete, "one page is all there is: the job is not paged")
+		return rules.Request{}, nil
+	}
+	next, more, err := s.job.Advance(&s.machine, &s.page, s.arrived)
+	if err != nil {
+		return next, s.fault(ClassResponse, err)
+	}
+	if !more {
+		s.stop(page, []string{"nextRequest"}, rules.Complete, fmt.Sprintf("the rules give no next request after page %d", page.Page))
+	}
+	return next, nil
+}
+
+// outcome is the error of a scroll that ended as failed.
+func (s *scroll) outcome(page *Page) error {
+	if page.Decision != Stop || page.Outcome != rules.Failed {
+		return nil
+	}
+	class := ClassResponse
+	for _, stop := range s.job.Stops {
+		if stop.Rule.ID == s.result.Reason && stop.Rule.Policy {
+			class = ClassPolicy
+		}
+	}
+	return &Error{Class: class, Job: s.result.Job, Page: page.Page, Op: "rule " + s.result.Reason, Message: s.result.Message,
+		Hint: guardHints[s.result.Reason]}
+}
+
+// guardHints are the cures for guards that fail a run.
+var guardHints = map[string]string{
+	"repeatedExchange": `if this is how the API ends a list, set "guards": {"repeatedExchange": "stop"}`,
+	"sameItems":        `if this is how the API ends a list, set "guards": {"sameItems": "stop"}`,
+	"samePage":         `if this is how the API ends a list, set "guards": {"samePage": "stop"}`,
+	"maxPages":         `if the list is that long, raise "guards": {"maxPages": …}`,
+}
+
+// stop makes a page the last one.
+func (s *scroll) stop(page *Page, by []string, outcome rules.Outcome, message string) {
+	page.Decision, page.StoppedBy, page.Outcome = Stop, by, outcome
+	s.finish(by, outcome, message)
+}
+
+// finish settles why the scrolling ended, and logs it.
+func (s *scroll) finish(by []string, outcome rules.Outcome, message string) {
+	s.result.Outcome, s.result.StoppedBy, s.result.Reason, s.result.Message = outcome, by, by[0], message
+}
+
+// restart begins anew after an error that says that the position is lost.
+func (s *scroll) restart(action errorAction) (bool, rules.Request, error) {
+	const most = 3
+	if s.restarts++; s.restarts > most {
+		return false, rules.Request{}, &Error{Class: ClassPolicy, Job: s.result.Job, Page: s.result.Pages + 1, Op: "rule " + action.Rule.ID,
+			Message: fmt.Sprintf("restarted %d times without coming to an end", most)}
+	}
+	s.Log.Warn(fmt.Sprintf("Job '%s' begins anew: %s", s.result.Job, s.say(action.Stop)), "event", "restart", "job", s.result.Job, "rule", action.Rule.ID)
+	s.begin()
+	request, err := s.job.Begin(&s.machine, &s.page)
+	if err != nil {
+		err = s.fault(ClassConfig, err)
+	}
+	return false, request, err
+}
+
+// tell logs a page and, if it is the last, why.
+func (s *scroll) tell(page *Page) {
+	s.Log.Debug(fmt.Sprintf("page %d: %d items", page.Page, page.Count), "event", "page_ok", "job", page.Job, "page", page.Page,
+		"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
+	if page.Decision != Stop || page.Outcome == rules.Failed {
+		return
+	}
+	message := s.result.Message
+	if !strings.HasPrefix(message, "Job '") {
+		message = fmt.Sprintf("Job '%s' stopped: %s", page.Job, message)
+	}
+	s.Log.Info(message, "event", "stop", "job", page.Job, "page", page.Page, "rule", s.result.Reason, "outcome", page.Outcome)
+}
+
+// fault wraps an error of a rule or of reading with job and page.
+func (s *scroll) fault(class Class, err error) error {
+	e := &Error{Class: class, Job: s.result.Job, Page: s.page.Page, Err: err}
+	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+		e.Op = "rule " + failed.Rule.ID
+		e.Message = fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin)
+	}
+	return e
+}
+
+func (s *scroll) sinkFault(err error) error {
+	if known := (*Error)(nil); errors.As(err, &known) {
+		return err
+	}
+	return fmt.Errorf("job %s, page %d: %w", s.result.Job, s.page.Page, err)
+}
+
+func (s *scroll) seconds() float64 {
+	return s.Clock.Now().Sub(s.started).Round(time.Millisecond).Seconds()
+}

@@ -1,0 +1,64 @@
+package runtime
+
+import (
+	"encoding/json"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Page is one page of a job, and what was decided about it.
+type Page struct {
+	Record
+	Items Items // in order, as the API sent them; none when the page was dropped
+}
+
+// Record is what the trace keeps of a page: one JSON object a page.
+type Record struct {
+	Job       string        `json:"job"`
+	Page      int           `json:"page"` // from 1
+	Request   Sent          `json:"request"`
+	Status    int           `json:"status"`
+	Count     int           `json:"count"` // items that the API sent
+	Bytes     int           `json:"bytes"` // size as minified JSON
+	Verdicts  []Verdict     `json:"verdicts"`
+	Decision  string        `json:"decision"` // "continue" or "stop"
+	StoppedBy []string      `json:"stoppedBy"`
+	Outcome   rules.Outcome `json:"outcome,omitempty"` // when the decision is to stop
+	Dropped   bool          `json:"dropped,omitempty"` // the items were not emitted
+	Attempts  int           `json:"attempts,omitempty"`
+	Millis    int64         `json:"ms"` // from the request to the decoded page
+}
+
+// Sent is a request as it may be shown: without credentials.
+type Sent struct {
+	Method string          `json:"method"`
+	URL    string          `json:"url"`
+	Body   json.RawMessage `json:"body,omitempty"` // a form's as a JSON string
+}
+
+// Verdict is what one rule says of one page.
+type Verdict struct {
+	Rule    string   `json:"rule"`
+	Met     bool     `json:"met"`
+	Because string   `json:"because,omitempty"` // the rule with the values that decided it
+	Missing []string `json:"missing,omitempty"` // what it reads of the response that is not there
+}
+
+// Stop and Continue are the decisions of a [Record].
+const (
+	Stop     = "stop"
+	Continue = "continue"
+)
+
+// Result is how one job ended.
+type Result struct {
+	Job       string        `json:"job"`
+	Outcome   rules.Outcome `json:"outcome"`
+	Reason    string        `json:"reason"`    // id of the first rule that was met; "end" for a job that is not paged
+	StoppedBy []string      `json:"stoppedBy"` // ids of all rules that were met
+	Message   string        `json:"message"`   // one sentence
+	Pages     int           `json:"pages"`     // pages obtained
+	Items     int           `json:"items"`     // items emitted
+	Bytes     int           `json:"bytes"`     // minified JSON obtained
+	Seconds   float64       `json:"seconds"`
+}

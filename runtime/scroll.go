@@ -1,0 +1,175 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// scroll is the state of one job while it runs: the page context, and what has
+// to be remembered between pages.
+type scroll struct {
+	Loop
+	job      *compile.Job
+	switches rules.Switches
+	machine  compile.Machine
+	page     rules.Context
+	result   Result
+	started  time.Time
+	restarts int
+	arrived  string // URL of the last response, after redirects
+
+	lastPage  [sha256.Size]byte // content of the last response
+	lastItems [sha256.Size]byte
+	exchanges map[[sha256.Size]byte]bool // requests with their responses
+	reported  map[string]bool            // warnings that were given
+}
+
+func newScroll(l Loop, job *compile.Job) *scroll {
+	s := &scroll{Loop: l, job: job, switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}}
+	s.result.Job = job.Set.Job.ID
+	s.started = l.Clock.Now()
+	s.begin()
+	return s
+}
+
+// begin forgets all pages, for the first request of a scroll.
+func (s *scroll) begin() {
+	total := s.page.Total
+	s.page = rules.Context{
+		Limit: s.job.Set.Limit, Total: total, Now: func() time.Time { return s.started },
+		Job: rules.JobFacts{ID: s.job.Set.Job.ID, Endpoint: s.job.Set.Job.Endpoint, Params: s.job.Set.Job.Params},
+	}
+	s.exchanges = map[[sha256.Size]byte]bool{}
+	s.lastItems = [sha256.Size]byte{}
+}
+
+// errorAction is what an onError rule decided.
+type errorAction struct {
+	*compile.Stop
+	Do      string
+	Outcome rules.Outcome
+}
+
+// fetch makes the exchange of one page, with its retries. The onError rules
+// decide what becomes of an error response.
+func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, errorAction, error) {
+	var action errorAction
+	call, err := s.call(request)
+	if err != nil {
+		return nil, action, s.fault(ClassConfig, err)
+	}
+	response, err := s.Client.Do(ctx, call, func(r *Response) Decision {
+		action = s.onError(r)
+		switch action.Do {
+		case "retry":
+			return Decision{Do: "retry"}
+		case "fail":
+			return Decision{Do: "fail", Message: s.say(action.Stop)}
+		case "stop", "restart", "continue":
+			return Decision{Do: "accept"}
+		}
+		return Decision{}
+	})
+	if err != nil {
+		if e, ok := err.(*Error); ok {
+			e.Job, e.Page = s.result.Job, s.page.Page+1
+		}
+		return nil, action, err
+	}
+	if response.Status < 400 {
+		action = errorAction{}
+	}
+	s.arrived = response.URL
+	return response, action, nil
+}
+
+// say is the message of a condition that was met.
+func (s *scroll) say(stop *compile.Stop) string {
+	if text := stop.Message.Text(&s.machine, &s.page); text != "" {
+		return text
+	}
+	return stop.Rule.ID + " holds: " + stop.Because(&s.page)
+}
+
+// onError puts an error response to the onError rules; the first that holds decides.
+func (s *scroll) onError(r *Response) errorAction {
+	if len(s.job.OnErrors) == 0 {
+		return errorAction{}
+	}
+	page := s.page
+	page.Page++
+	page.Items, page.Count, page.Body = nil, 0, nil
+	page.Status, page.Header, page.Link = r.Status, headerOf(r), linkOf(r)
+	if doc, err := ParseDocument(r.Body, s.job.Needs.Body, DocumentLimits{Depth: s.MaxDepth}); err == nil {
+		page.Body, _ = Project(doc, s.job.Needs.Body)
+	}
+	for _, stop := range s.job.OnErrors {
+		met, err := stop.EvalBool(&s.machine, &page)
+		if err != nil {
+			s.warn("onError."+stop.Rule.ID, fmt.Sprintf("rule %s: %v", stop.Rule.ID, err))
+			continue
+		}
+		if met {
+			s.page.Status = r.Status
+			return errorAction{Stop: stop, Do: stop.Rule.Do, Outcome: stop.Rule.Outcome}
+		}
+	}
+	return errorAction{}
+}
+
+// call encodes a request.
+func (s *scroll) call(request rules.Request) (Call, error) {
+	dialect := s.job.Set.Dialect
+	address, err := request.URL(dialect)
+	if err != nil {
+		return Call{}, err
+	}
+	body, kind, err := request.Payload(dialect)
+	if err != nil {
+		return Call{}, err
+	}
+	call := Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}}
+	if kind != "" {
+		call.Header.Set("Content-Type", kind)
+	}
+	for _, m := range request.Headers {
+		text, _ := value.Text(m.Value)
+		call.Header.Set(m.Name, text)
+	}
+	return call, nil
+}
+
+// warn gives each warning of a scroll once.
+func (s *scroll) warn(code, message string) {
+	if s.reported[code] {
+		return
+	}
+	s.reported[code] = true
+	s.Log.Warn(fmt.Sprintf("Job '%s': %s", s.result.Job, message), "event", "warn", "code", code, "job", s.result.Job, "page", s.page.Page)
+}
+
+// elapsed is the scroll's running time in seconds, as its dialect counts them.
+func (s *scroll) elapsed() float64 {
+	now := s.Clock.Now()
+	if s.switches.WholeSeconds {
+		return float64(now.Unix() - s.started.Unix())
+	}
+	return math.Max(0, now.Sub(s.started).Seconds())
+}
+
+func headerOf(r *Response) func(string) any {
+	return func(name string) any {
+		if values := r.Header.Values(name); len(values) > 0 {
+			return values[0]
+		}
+		return nil
+	}
+}
