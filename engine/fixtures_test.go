@@ -1,0 +1,155 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden sections of the fixtures; read the diff")
+
+// TestFixtures plays every case over real HTTP: what is requested, what comes
+// out, how every page was decided, what the log says, how the run ends.
+func TestFixtures(t *testing.T) {
+	cases, err := fixtures.All()
+	require.NoError(t, err)
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) { play(t, c) })
+	}
+}
+
+func play(t *testing.T, c *fixtures.Case) {
+	server, err := fixtures.Serve(c)
+	require.NoError(t, err)
+	defer server.Close()
+	got := runCase(c, server)
+	require.Empty(t, server.Problems(), "what the API was asked; the run ended with: %s", got["error"])
+	sections := map[string]*string{"items": c.Items, "trace": c.Trace, "log": c.Log, "error": c.Error}
+	if *update {
+		path := filepath.Join("..", "fixtures", "cases", c.Name+".txtar")
+		require.NoError(t, os.WriteFile(path, c.Update(map[string]string{"items": got["items"], "trace": got["trace"]}), 0o644))
+		delete(sections, "items")
+		delete(sections, "trace")
+	}
+	require.Equal(t, fmt.Sprint(c.Exit), got["exit"], "exit status; error: %s", got["error"])
+	for name, want := range sections {
+		switch {
+		case want == nil:
+		case name == "log" || name == "error":
+			requireLines(t, name, *want, got[name])
+		default:
+			require.Equal(t, *want, got[name], name)
+		}
+	}
+}
+
+// requireLines wants every line of the section in the text, in this order.
+func requireLines(t *testing.T, section, want, text string) {
+	rest := text
+	for line := range strings.Lines(want) {
+		line = strings.TrimSpace(line)
+		at := strings.Index(rest, line)
+		require.GreaterOrEqual(t, at, 0, "%s lacks %q (in this order); it is\n%s", section, line, text)
+		rest = rest[at+len(line):]
+	}
+}
+
+// runCase runs a case and gives its sections as they came out.
+func runCase(c *fixtures.Case, server *fixtures.Server) map[string]string {
+	var items, trace, log strings.Builder
+	handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	options := []engine.Option{
+		engine.WithClock(server.Clock()), engine.WithLogger(slog.New(unquoted{handler, &log})), engine.WithVerdicts(),
+		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
+		engine.WithEnv(func(name string) (string, bool) { return "secret-of-" + name, strings.HasPrefix(name, "FIXTURE_") }),
+	}
+	for i, arg := range c.Args {
+		if arg == "--dialect" {
+			options = append(options, engine.WithDialect(c.Args[i+1]))
+		}
+	}
+	e, err := engine.Load(c.ConfigName, server.ConfigText(), options...)
+	if err == nil {
+		for _, w := range e.Warnings() {
+			log.WriteString(w.Error() + "\n")
+		}
+		_, err = e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+			items.Write(page.Items.Bytes())
+			trace.WriteString(traceLine(page))
+			return nil
+		})
+	}
+	out := map[string]string{"items": server.Neutral(items.String()), "trace": server.Neutral(trace.String()), "log": server.Neutral(log.String()), "exit": "0", "error": ""}
+	if err != nil {
+		out["error"], out["exit"] = server.Neutral(err.Error()), fmt.Sprint(exitStatus(err))
+	}
+	return out
+}
+
+// unquoted logs messages as they are: the text handler would quote them.
+type unquoted struct {
+	slog.Handler
+	w *strings.Builder
+}
+
+func (u unquoted) Handle(_ context.Context, r slog.Record) error {
+	fmt.Fprintf(u.w, "%s %s", r.Level, r.Message)
+	r.Attrs(func(a slog.Attr) bool { fmt.Fprintf(u.w, " %s", a); return true })
+	u.w.WriteString("\n")
+	return nil
+}
+
+// traceLine is a page's record in short.
+func traceLine(page *engine.Page) string {
+	b := &bytes.Buffer{}
+	fmt.Fprintf(b, "%d %s %s", page.Page, page.Request.Method, page.Request.URL)
+	if page.Request.Body != nil {
+		fmt.Fprintf(b, " %s", page.Request.Body)
+	}
+	fmt.Fprintf(b, " -> %d items", page.Count)
+	if page.Dropped {
+		b.WriteString(" dropped")
+	}
+	if page.Decision == runtime.Continue {
+		b.WriteString(", continue\n")
+		return b.String()
+	}
+	fmt.Fprintf(b, ", stop by %s (%s)", strings.Join(page.StoppedBy, ", "), page.Outcome)
+	for _, v := range page.Verdicts {
+		if v.Met {
+			fmt.Fprintf(b, "; %s", v.Because)
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// exitStatus is the contract's table from error to exit status.
+func exitStatus(err error) int {
+	if errors.As(err, new(rules.Errors)) {
+		return 2
+	}
+	for status, class := range map[int]error{
+		2: runtime.ErrConfig, 3: runtime.ErrAPI, 4: runtime.ErrTransient, 5: runtime.ErrResponse, 6: runtime.ErrPolicy, 7: runtime.ErrIO, 8: runtime.ErrState,
+	} {
+		if errors.Is(err, class) {
+			return status
+		}
+	}
+	return 1
+}

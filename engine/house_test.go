@@ -1,0 +1,115 @@
+package engine_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/stopwhen/stopwhen/"
+
+// mayImport are the arrows of docs/ARCHITECTURE.md: which packages of the
+// module, and which libraries, the code of a folder may import.
+var mayImport = map[string][]string{
+	"rules/value":         {},
+	"rules/php":           {module + "rules/value"},
+	"rules":               {module + "rules/value", module + "rules/php"},
+	"rules/yaml":          {module + "rules", "github.com/goccy/go-yaml"},
+	"compile":             {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
+	"runtime":             {module + "rules", module + "compile", "github.com/ohler55/ojg"},
+	"engine":              {module + "rules", module + "compile", module + "runtime"},
+	"fixtures":            {module + "rules", "golang.org/x/tools/txtar"},
+	"engine/cmd/stopwhen": {""},
+	"docs":                {""},
+}
+
+// goFiles parses the files of the module that are no tests.
+func goFiles(t *testing.T, visit func(folder, name string, file *ast.File, set *token.FileSet)) {
+	t.Helper()
+	set := token.NewFileSet()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		require.NoError(t, err)
+		folder, _ := filepath.Rel("..", filepath.Dir(path))
+		visit(filepath.ToSlash(folder), path, file, set)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+func TestImportsRunOneWay(t *testing.T) {
+	goFiles(t, func(folder, name string, file *ast.File, _ *token.FileSet) {
+		allowed, known := mayImport[folder]
+		require.True(t, known, "%s: add the folder to the picture in docs/ARCHITECTURE.md and here", name)
+		for _, spec := range file.Imports {
+			path, _ := strconv.Unquote(spec.Path.Value)
+			require.NotEqual(t, "runtime", path, "%s imports the standard library's runtime, whose name is ours", name)
+			if !strings.Contains(path, ".") {
+				continue // the standard library
+			}
+			ok := false
+			for _, prefix := range allowed {
+				ok = ok || path == prefix || strings.HasPrefix(path, prefix+"/") || prefix == ""
+			}
+			require.True(t, ok, "%s must not import %s", name, path)
+		}
+	})
+}
+
+func TestTheLoopKnowsNoMethodByName(t *testing.T) {
+	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
+		if folder != "runtime" && folder != "compile" && folder != "engine" {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				text, _ := strconv.Unquote(literal.Value)
+				for _, method := range []string{"offset", "pagenum", "cursor", "response.url", "response.param", "multiple"} {
+					require.NotEqual(t, method, text, "%s names a method", set.Position(literal.Pos()))
+				}
+			}
+			return true
+		})
+	})
+}
+
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && exportedReceiver(d) {
+					require.NotNil(t, d.Doc, "%s: %s", set.Position(d.Pos()), d.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if s, ok := spec.(*ast.TypeSpec); ok && s.Name.IsExported() {
+						require.True(t, d.Doc != nil || s.Doc != nil || s.Comment != nil, "%s: %s", set.Position(s.Pos()), s.Name)
+					}
+				}
+			}
+		}
+	})
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	t := d.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	id, ok := t.(*ast.Ident)
+	return ok && id.IsExported()
+}
