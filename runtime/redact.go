@@ -29,9 +29,8 @@ func NewRedactor(secrets []string) *Redactor {
 		if len(s) < shortestSecret {
 			continue
 		}
-		quoted, _ := json.Marshal(s)
 		for _, form := range []string{
-			s, url.QueryEscape(s), url.PathEscape(s), strings.ReplaceAll(url.QueryEscape(s), "+", "%20"), strings.Trim(string(quoted), `"`),
+			s, url.QueryEscape(s), url.PathEscape(s), strings.ReplaceAll(url.QueryEscape(s), "+", "%20"), inJSON(s, true), inJSON(s, false),
 			base64.StdEncoding.EncodeToString([]byte(s)), base64.URLEncoding.EncodeToString([]byte(s)),
 			base64.RawStdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
 		} {
@@ -50,6 +49,16 @@ func NewRedactor(secrets []string) *Redactor {
 		pairs = append(pairs, w, hidden)
 	}
 	return &Redactor{replacer: strings.NewReplacer(pairs...)}
+}
+
+// inJSON is a text as it stands in a JSON string; encoders differ in <, > and &.
+func inJSON(text string, escapeHTML bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(escapeHTML)
+	_ = enc.Encode(text) // a string can always be encoded
+	quoted := strings.TrimSuffix(b.String(), "\n")
+	return quoted[1 : len(quoted)-1]
 }
 
 const hidden = "***"
