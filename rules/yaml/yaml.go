@@ -28,6 +28,11 @@ const (
 	// maxTokens bounds the parser's work, which grows with the square of the
 	// keys in one object: half a second at this size.
 	maxTokens = 50_000
+	// maxBlankLines in a row and maxTabs bound the lexer's work, which grows with
+	// their square inside a block of text and inside quotes: together well below
+	// a second.
+	maxBlankLines = 1_000
+	maxTabs       = 10_000
 )
 
 const byteOrderMark = "\ufeff"
@@ -70,6 +75,9 @@ func (w *walker) parse() (ast.Node, int, error) {
 	if at := invalidUTF8(text); at >= 0 {
 		return nil, 0, w.fault("", at, "save the file as UTF-8", "not valid YAML: byte 0x%02x is not UTF-8", text[at])
 	}
+	if err := w.sparse(text); err != nil {
+		return nil, 0, err
+	}
 	text = strings.TrimPrefix(text, byteOrderMark)
 	tokens := lexer.Tokenize(text)
 	w.at = locate(text, tokens[:min(len(tokens), maxTokens+1)], size-len(text))
@@ -101,6 +109,25 @@ func (w *walker) document(docs []*ast.DocumentNode) (ast.Node, int, error) {
 		body = doc.Body
 	}
 	return body, 0, nil
+}
+
+// sparse refuses texts that would keep the lexer busy for minutes.
+func (w *walker) sparse(text string) error {
+	at, blank, tabs := 0, 0, 0
+	for line := range strings.Lines(text) {
+		if blank++; strings.TrimSpace(line) != "" {
+			blank = 0
+		}
+		tabs += strings.Count(line, "\t")
+		switch {
+		case blank > maxBlankLines:
+			return w.fault("", at, "remove them", "more than %d blank lines in a row", maxBlankLines)
+		case tabs > maxTabs:
+			return w.fault("", at, "indent with spaces", "more than %d tabs", maxTabs)
+		}
+		at += len(line)
+	}
+	return nil
 }
 
 // bounded refuses texts that would exhaust the recursive parser.

@@ -218,6 +218,8 @@ func TestFaultsSayWhereAndHowToCure(t *testing.T) {
 		"huge depth":          {strings.Repeat("[", 40_000), "nested more than 64 levels deep (config.yaml:1:66)"},
 		"too long":            {strings.Repeat("#", rules.MaxConfigBytes+1), "a configuration of 1048577 bytes; the limit is 1048576"},
 		"too many words":      {strings.Repeat("- a\n", 30_000), "a YAML configuration of more than 50000 words and signs (config.yaml:25001:1)"},
+		"blank lines":         {"a: |\n  x\n" + strings.Repeat(" \n", 2_000), "more than 1000 blank lines in a row (config.yaml:1003:1)"},
+		"tabs":                {"a: 1\nb: \"" + strings.Repeat("\t", 20_000) + "\"\n", "more than 10000 tabs (config.yaml:2:1)"},
 		"not UTF-8":           {"a: 1\nb: \xff\n", "not valid YAML: byte 0xff is not UTF-8 (config.yaml:2:4)"},
 		"unclosed list":       {"a: [1\n", "not valid YAML: sequence end token ']' not found (config.yaml:1:4)"},
 		"tab":                 {"\ta: 1\n", "not valid YAML: tab character cannot use as a map key directly (config.yaml:1:2)"},
