@@ -154,8 +154,12 @@ func (x *JobExplanation) sentence() string {
 	return b.String() + "."
 }
 
-// resolved says a state variable by how it goes on: "state.offset (0, then state.offset + limit)".
+// resolved says the limit by its number, and a variable by how it goes on: "0,
+// then state.offset + limit".
 func (x *JobExplanation) resolved(source string) string {
+	if source == "limit" && x.Limit != nil {
+		return value.Preview(x.Limit)
+	}
 	name, ok := strings.CutPrefix(source, "state.")
 	if !ok {
 		return source
@@ -166,7 +170,7 @@ func (x *JobExplanation) resolved(source string) string {
 			story = append(story, s.Source)
 		}
 	}
-	return fmt.Sprintf("%s (%s)", source, strings.Join(story, ", then "))
+	return strings.Join(story, ", then ")
 }
 
 // String writes the explanation for people.
@@ -248,17 +252,28 @@ func (r RuleExplanation) write(b *strings.Builder, name string) {
 }
 
 func (r RuleExplanation) sentence() string {
+	says := r.Says
+	if says == r.Source {
+		says = "this holds"
+	}
+	if r.Do != "" {
+		return fmt.Sprintf("When %s, %s.", says, doing[r.Do])
+	}
 	switch {
-	case r.Do != "" && r.Do != "stop":
-		return fmt.Sprintf("When %s: %s.", r.Says, r.Do)
 	case r.Outcome == rules.Failed:
-		return fmt.Sprintf("Fails when %s.", r.Says)
+		return fmt.Sprintf("Fails when %s.", says)
 	case r.Outcome != "":
-		return fmt.Sprintf("Stops when %s: %s.", r.Says, r.Outcome)
+		return fmt.Sprintf("Stops when %s: %s.", says, r.Outcome)
 	case strings.HasPrefix(r.ID, "state."):
 		return ""
 	}
-	return r.Says
+	return says
+}
+
+// doing says what an onError rule does.
+var doing = map[string]string{
+	"stop": "the scrolling stops: complete", "retry": "the request is made again", "restart": "the scrolling begins anew",
+	"fail": "the run fails", "continue": "the error's body counts as the page",
 }
 
 // wrap breaks a text into lines at spaces.

@@ -66,15 +66,16 @@ func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
 // expression compiles one rule. Faults are reported with the caret under the
 // expression and the place in the configuration.
 func (c *compilation) expression(rule rules.Rule) *Expression {
-	fault := func(message, hint, snippet string) {
+	fault := func(err error) {
 		path := rule.Origin.Path
 		if path == "" {
 			path = rule.ID
 		}
-		c.faults.Value(path, hint, "%s: %s", rule.ID, message).Snippet = snippet
+		message, hint, at := describe(err, rule.Source)
+		c.faults.Inside(path, rule.Source, at, hint, "%s", message).Snippet = caret(rule.Source, at)
 	}
 	if len(rule.Source) > MaxSource {
-		fault(fmt.Sprintf("an expression of %d bytes; the limit is %d", len(rule.Source), MaxSource), "", "")
+		c.faults.Value(rule.Origin.Path, "", "an expression of %d bytes; the limit is %d", len(rule.Source), MaxSource)
 		return nil
 	}
 	tree, t, err := c.check(rule.Source)
@@ -85,14 +86,13 @@ func (c *compilation) expression(rule rules.Rule) *Expression {
 		err = c.checkState(tree.Node)
 	}
 	if err != nil {
-		message, hint, snippet := describe(err, rule.Source)
-		fault(message, hint, snippet)
+		fault(err)
 		return nil
 	}
 	e := &Expression{Rule: rule, Reads: readsOf(tree.Node)}
 	e.because = c.template(rule.Source)
 	if err := makeSafe(&tree.Node); err != nil {
-		fault(err.Error(), "", caret(rule.Source, 0))
+		fault(err)
 		return nil
 	}
 	config := newConfig()
@@ -100,8 +100,7 @@ func (c *compilation) expression(rule rules.Rule) *Expression {
 		e.program, err = compiler.Compile(tree, config)
 	}
 	if err != nil {
-		message, hint, snippet := describe(err, rule.Source)
-		fault(message, hint, snippet)
+		fault(err)
 		return nil
 	}
 	return e
@@ -139,7 +138,7 @@ func withFunctions(config *conf.Config) *conf.Config {
 func wantKind(rule rules.Rule, t reflect.Type) error {
 	conditional := rule.Role == rules.Stop || rule.Role == rules.OnError
 	if conditional && t != nil && t.Kind() != reflect.Bool && t.Kind() != reflect.Interface {
-		return fmt.Errorf("want true or false, the expression gives %s", typeName(t))
+		return &file.Error{Message: fmt.Sprintf("want true or false, the expression gives %s", typeName(t))}
 	}
 	return nil
 }
@@ -198,14 +197,19 @@ var (
 	unknownState = regexp.MustCompile(`^unknown variable state\.`)
 )
 
-// describe turns an error of the language into words, a hint and a caret line.
-func describe(err error, source string) (message, hint, snippet string) {
+// describe turns an error of the language into words, a hint and the byte
+// offset in the source.
+func describe(err error, source string) (message, hint string, at int) {
 	located := (*file.Error)(nil)
 	if !errors.As(err, &located) {
-		return err.Error(), "a comparison gives true or false, and truthy(…) turns any value into one", caret(source, 0)
+		return err.Error(), "", 0
 	}
 	message = strings.TrimSpace(located.Message)
-	snippet = caret(source, located.From)
+	runes := []rune(source)
+	at = len(string(runes[:min(max(located.From, 0), len(runes))]))
+	if strings.HasPrefix(message, "want true or false") {
+		hint = "a comparison gives true or false, and truthy(…) turns any value into one"
+	}
 	if m := unknownName.FindStringSubmatch(message); m != nil {
 		hint = rules.DidYouMean(m[1], vocabulary())
 		if hint == "" {
@@ -220,15 +224,13 @@ func describe(err error, source string) (message, hint, snippet string) {
 	if unknownState.MatchString(message) {
 		hint = `variables are declared in "state"`
 	}
-	return message, hint, snippet
+	return message, hint, at
 }
 
-// caret draws the line of the source that a rune offset falls in, and a caret.
+// caret draws the line of a source that a byte offset falls in, and a caret.
 func caret(source string, offset int) string {
-	runes := []rune(source)
-	offset = min(max(offset, 0), len(runes))
 	s := rules.NewSource("", source)
-	return s.Snippet(s.Position(len(string(runes[:offset]))))
+	return s.Snippet(s.Position(offset))
 }
 
 // contextTypes are the objects of the context, by the names that the language

@@ -133,7 +133,7 @@ func ExampleLoad_fault() {
   "config": {"jobs": [{"endpoint": "users"}]}}`))
 	fmt.Println(err)
 	// Output:
-	// api.pagination.stopRules[0]: stopRules[0]: unknown name cuont (users.json:2:64)
+	// api.pagination.stopRules[0]: unknown name cuont (users.json:2:65)
 	//  | cuont == 0
 	//  | ^
 	//    did you mean "count"?

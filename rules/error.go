@@ -99,6 +99,19 @@ func (f *Faults) Key(path, hint, format string, args ...any) *Error {
 	return f.add(path, f.source.KeyAt(path), hint, fmt.Sprintf(format, args...))
 }
 
+// Inside reports a fault at a byte offset in the text that stands at a config
+// path, or at the path where the text is written with escapes.
+func (f *Faults) Inside(path, text string, at int, hint, format string, args ...any) *Error {
+	offset := f.source.ValueAt(path)
+	if offset >= 0 {
+		written := f.source.Text[offset:]
+		if quote := len(written) - len(strings.TrimLeft(written, "\"'")); strings.HasPrefix(written[quote:], text) {
+			offset += quote + at
+		}
+	}
+	return f.add(path, offset, hint, fmt.Sprintf(format, args...))
+}
+
 // Offset reports a fault at a byte offset of the source.
 func (f *Faults) Offset(path string, offset int, hint, format string, args ...any) *Error {
 	return f.add(path, offset, hint, fmt.Sprintf(format, args...))

@@ -53,7 +53,7 @@ func (l *lowerer) lower(job Job) *Ruleset {
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: "continue", Source: fmt.Sprintf("status == %d", status),
-			Message: "status {status} counts as a page", Says: fmt.Sprintf("a response has status %d: it counts as a page", status),
+			Message: "status {status} counts as a page", Says: fmt.Sprintf("a response has status %d", status),
 			Origin: l.origin("config", JoinPath(l.cfg.Path, "api.http.ignoreErrors")),
 		})
 	}
@@ -395,12 +395,18 @@ func (s *scroll) guard(t Template, policy Setting) {
 	if policy.Value == "fail" {
 		added.Outcome = Failed
 	}
-	// Guards come first, whatever stood beside multiple.
-	at := 0
-	for at < before && (s.set.Rules[at].Role == Init || s.set.Rules[at].Policy) {
-		at++
+	// Guards come first and in the table's order, whatever stood beside multiple.
+	at := slices.IndexFunc(s.set.Rules[:before], func(r Rule) bool {
+		return r.Role == Stop && (!r.Policy || tableOrder(r.ID) > tableOrder(t.ID))
+	})
+	if at < 0 {
+		at = before
 	}
 	s.set.Rules = slices.Insert(s.set.Rules[:before], at, added)
+}
+
+func tableOrder(id string) int {
+	return slices.IndexFunc(SharedStops, func(t Template) bool { return t.ID == id })
 }
 
 // stop adds a rule of a table, if it is in force in this dialect.

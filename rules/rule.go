@@ -1,5 +1,7 @@
 package rules
 
+import "strings"
+
 // Rule is one expression of a scroll, with everything that is known of it
 // before it is compiled. Lowering turns every configuration into a list of
 // these, and nothing else: the loop knows no method, guard or limit.
@@ -50,16 +52,21 @@ type Origin struct {
 	At   Position `json:"at,omitzero"` // zero: built in, or built in Go
 }
 
-// String names the origin for people: the place and path in the configuration,
-// or the table it stands in.
+// String names the origin for people: "default of offset", or the path in the
+// pagination and the place.
 func (o Origin) String() string {
-	switch {
-	case o.Path == "":
-		return o.By
-	case place(o.File, o.At) == "":
-		return o.Path
+	if method, ok := strings.CutPrefix(o.By, "method "); ok {
+		return "default of " + method
 	}
-	return o.Path + " at " + place(o.File, o.At)
+	if o.Path == "" {
+		return o.By
+	}
+	path := strings.TrimPrefix(o.Path, "parameters.")
+	path = strings.TrimPrefix(path, "api.pagination.")
+	if at := place(o.File, o.At); at != "" {
+		path += ", " + at
+	}
+	return path
 }
 
 // Ruleset is all that one job does, as rules.

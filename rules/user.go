@@ -42,7 +42,7 @@ func (s *scroll) stopRules() {
 		if slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == r.ID && had.Role == Stop }) {
 			s.faults.Value(path, "give it another name", "a second rule with the id %q", r.ID)
 		}
-		r.Says = "your rule holds: " + r.Source
+		r.Says = r.Source
 		if r.Message == "" {
 			r.Message = "your rule " + r.ID + " holds"
 		}
@@ -149,7 +149,7 @@ func (s *scroll) onError() {
 		}
 		s.add(Rule{
 			ID: fmt.Sprintf("onError[%d]", i), Role: OnError, Do: do, Outcome: Complete, Source: b.text("when"),
-			Message: b.text("message"), Says: "an error response, " + b.text("when"),
+			Message: b.text("message"), Says: "an error response has " + b.text("when"),
 			Origin: s.origin("config", JoinPath(path, "when")),
 		})
 	}

@@ -1,0 +1,33 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// golden compares a text with a file that -update rewrites.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func TestExplainOfAConfigurationThatUsesEveryOption(t *testing.T) {
+	e, err := engine.LoadFile("testdata/everything.json")
+	require.NoError(t, err)
+	explanation := e.Explain()
+	golden(t, "testdata/everything.explain.txt", explanation.String())
+	text, err := json.MarshalIndent(explanation, "", "  ")
+	require.NoError(t, err)
+	golden(t, "testdata/everything.explain.json", string(text)+"\n")
+	require.NotContains(t, explanation.String()+string(text), "never-printed")
+}
