@@ -51,8 +51,10 @@ type RuleExplanation struct {
 	Says    string        `json:"says"`
 	Origin  rules.Origin  `json:"origin"`
 
+	First bool `json:"first,omitempty"` // of the next request: the first request has it too
+	Guard bool `json:"guard,omitempty"`
+
 	target string
-	first  bool // also builds the first request
 }
 
 // Explain describes compiled jobs. All text goes through redact.
@@ -96,7 +98,7 @@ func conditions(stops []*Stop) []*Expression {
 
 func (e *Expression) explain(redact func(string) string, first bool) RuleExplanation {
 	r := e.Rule
-	x := RuleExplanation{ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Says), Origin: r.Origin, target: r.Target, first: first}
+	x := RuleExplanation{ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Says), Origin: r.Origin, target: r.Target, First: first, Guard: r.Policy}
 	if r.Role == rules.OnError && r.Do != "stop" {
 		x.Outcome = ""
 	}
@@ -211,7 +213,7 @@ func (x *JobExplanation) write(b *strings.Builder, dialect string) {
 		fmt.Fprintf(b, "\n  next request: the job's endpoint%s, with\n", map[bool]string{true: " and params", false: ", without its params"}[x.IncludeParams])
 		for _, r := range x.Next {
 			name, _ := strings.CutPrefix(r.ID, "nextRequest.")
-			if r.first {
+			if r.First {
 				r.Says = "the first request has it too"
 			} else {
 				r.Says = ""

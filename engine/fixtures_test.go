@@ -29,18 +29,18 @@ func TestFixtures(t *testing.T) {
 	cases, err := fixtures.All()
 	require.NoError(t, err)
 	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) { play(t, c) })
+		t.Run(c.Name, func(t *testing.T) { play(t, c, *update) })
 	}
 }
 
-func play(t *testing.T, c *fixtures.Case) {
+func play(t *testing.T, c *fixtures.Case, rewrite bool) {
 	server, err := fixtures.Serve(c)
 	require.NoError(t, err)
 	defer server.Close()
 	got := runCase(c, server)
 	require.Empty(t, server.Problems(), "what the API was asked; the run ended with: %s", got["error"])
 	sections := map[string]*string{"items": c.Items, "trace": c.Trace, "log": c.Log, "error": c.Error}
-	if *update {
+	if rewrite {
 		path := filepath.Join("..", "fixtures", "cases", c.Name+".txtar")
 		require.NoError(t, os.WriteFile(path, c.Update(map[string]string{"items": got["items"], "trace": got["trace"]}), 0o644))
 		delete(sections, "items")

@@ -37,6 +37,7 @@ func (r *reader) block(path string, v any, fields []Field) block {
 			r.faults.Key(inner, "remove it, or extract this part with another tool for now", "%s is not supported yet and would change what is requested", m.Name)
 		case field.Unsupported == OnOutput:
 			r.faults.Key(inner, "", "%s is not supported and has no effect", m.Name).Warning = true
+		case !field.Required && absent(m.Value, field.Kind):
 		case r.fits(inner, m.Value, field):
 			out.values[m.Name] = m.Value
 		}
@@ -55,6 +56,13 @@ func (r *reader) unknown(path, name string, known []string) *Error {
 		hint = "known here: " + strings.Join(known, ", ")
 	}
 	return r.faults.Key(path, hint, "unknown key %q", name)
+}
+
+// absent tells the values that say as much as leaving an optional key out: null,
+// an empty text, and the empty list that some writers make of an empty object.
+func absent(v any, kind Kind) bool {
+	list, isList := v.([]any)
+	return v == nil || v == "" && kind == Text || isList && len(list) == 0 && (kind == Map || kind == Block)
 }
 
 // fits checks the outer kind of a value; blocks are checked by who reads them.

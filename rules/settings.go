@@ -104,7 +104,7 @@ func (l *lowerer) resolve(into Settings, prefix, path string, object Object, fie
 	}
 	for _, f := range fields {
 		v, written := object.Get(f.Name)
-		if written && !l.setting(into, prefix, JoinPath(path, f.Name), v, f) {
+		if written && v != nil && !l.setting(into, prefix, JoinPath(path, f.Name), v, f) {
 			continue
 		}
 		name := prefix + f.Name
