@@ -87,9 +87,20 @@ func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) 
 func addFaults(to rules.Errors, err error) rules.Errors {
 	var more rules.Errors
 	if errors.As(err, &more) {
-		return append(to, more...)
+		to = append(to, more...)
+		to.Sort()
 	}
 	return to
+}
+
+// With returns the same compiled configuration, run in another way: transport,
+// clock, logger. Options about reading a configuration come too late here.
+func (e *Engine) With(options ...Option) *Engine {
+	changed := *e
+	for _, o := range options {
+		o(&changed.settings)
+	}
+	return &changed
 }
 
 // Warnings are what is odd about the configuration, though it is used.

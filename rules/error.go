@@ -67,6 +67,14 @@ func (e Errors) Err() error {
 	return e
 }
 
+// Sort orders the faults by position.
+func (e Errors) Sort() {
+	sort.SliceStable(e, func(i, j int) bool {
+		a, b := e[i].At, e[j].At
+		return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column
+	})
+}
+
 // Unique drops repeats: what several jobs report of the pagination they share.
 func (all Errors) Unique() Errors {
 	seen := map[string]bool{}
@@ -143,9 +151,6 @@ func (f *Faults) split(warning bool) Errors {
 			out = append(out, e)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i].At, out[j].At
-		return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column
-	})
+	out.Sort()
 	return out
 }

@@ -161,7 +161,7 @@ func (s *scroll) restart(action errorAction) (bool, rules.Request, error) {
 
 // tell logs a page and, if it is the last, why.
 func (s *scroll) tell(page *Page) {
-	s.Log.Debug(fmt.Sprintf("page %d: %d items", page.Page, page.Count), "event", "page_ok", "job", page.Job, "page", page.Page,
+	s.Log.Debug(fmt.Sprintf("Job '%s' page %d: %d items", page.Job, page.Page, page.Count), "event", "page_ok", "job", page.Job, "page", page.Page,
 		"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
 	if page.Decision != Stop || page.Outcome == rules.Failed {
 		return
@@ -170,7 +170,7 @@ func (s *scroll) tell(page *Page) {
 	if !strings.HasPrefix(message, "Job '") {
 		message = fmt.Sprintf("Job '%s' stopped: %s", page.Job, message)
 	}
-	s.Log.Info(message, "event", "stop", "job", page.Job, "page", page.Page, "rule", s.result.Reason, "outcome", page.Outcome)
+	s.Log.Info(message, "event", "stop", "job", page.Job, "page", page.Page, "rule", strings.Join(page.StoppedBy, ","), "outcome", page.Outcome)
 }
 
 // fault wraps an error of a rule or of reading with job and page.

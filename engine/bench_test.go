@@ -1,0 +1,88 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// page is one response of n items of about 270 bytes: nested objects, escapes,
+// long integers.
+func page(from, n int) []byte {
+	b := bytes.NewBufferString(`{"data":[`)
+	for i := from; i < from+n; i++ {
+		if i > from {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(b, `{"id":%d,"name":"Item \"%d\" ä","price":%d.50,"tags":["a","b\n","c"],"owner":{"id":9007199254740993,"mail":"user%d@example.com","address":{"city":"Pra\u0068a","zip":"%05d"}},"note":"%s"}`,
+			i, i, i, i, i%99999, "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod")
+	}
+	fmt.Fprintf(b, `],"isLast":false,"meta":{"from":%d}}`, from)
+	return b.Bytes()
+}
+
+// BenchmarkRun is a run over loopback, server included: 20 pages of 1000 items,
+// method offset with nextPageFlag and all three limits of forceStop. The metric
+// floor is the time of fetching the same bodies and copying them away, in the
+// same process.
+func BenchmarkRun(b *testing.B) {
+	const pages, size = 20, 1000
+	bodies := make([][]byte, pages+1)
+	bytesOut := 0
+	for i := range bodies {
+		if i < pages {
+			bodies[i] = page(i*size, size)
+		} else {
+			bodies[i] = []byte(`{"data":[],"isLast":false}`)
+		}
+		bytesOut += len(bodies[i])
+	}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+		body := bodies[offset/size]
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body)
+	}))
+	defer api.Close()
+	e, err := engine.Load("bench.json", []byte(`{"api": {"baseUrl": "`+api.URL+`", "pagination": {"method": "offset", "limit": 1000,
+		"nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": false}, "forceStop": {"pages": 1000, "time": 3600, "volume": 100000000000}}},
+		"config": {"jobs": [{"endpoint": "items", "dataField": "data"}]}}`))
+	require.NoError(b, err)
+	b.Run("engine", func(b *testing.B) {
+		b.SetBytes(int64(bytesOut))
+		b.ReportAllocs()
+		for b.Loop() {
+			items := 0
+			_, err := e.Run(context.Background(), func(_ context.Context, p *engine.Page) error {
+				items += p.Items.Len()
+				_, err := p.Items.WriteTo(io.Discard)
+				return err
+			})
+			require.NoError(b, err)
+			require.Equal(b, pages*size, items)
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*(pages+1)), "µs/page")
+	})
+	b.Run("floor", func(b *testing.B) {
+		b.SetBytes(int64(bytesOut))
+		for b.Loop() {
+			for i := range bodies {
+				r, err := http.Get(api.URL + "/items?offset=" + strconv.Itoa(i*size))
+				require.NoError(b, err)
+				_, err = io.Copy(io.Discard, r.Body)
+				require.NoError(b, err)
+				_ = r.Body.Close()
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*(pages+1)), "µs/page")
+	})
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// app is one call of the command: its streams and what was asked for.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+
+	flags flags
+}
+
+// flags are those of all commands; each command registers the ones it has.
+type flags struct {
+	out, baseURL, dialect, trace, fixture, result, logFormat, format string
+	env, failOn                                                      []string
+	explain, quiet, verbose, noProgress                              bool
+}
+
+// run runs the command and returns its exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	defer func() {
+		if fault := recover(); fault != nil {
+			fmt.Fprintf(stderr, "stopwhen: a bug: %v\n", fault)
+			if a.flags.verbose {
+				_, _ = stderr.Write(debug.Stack())
+			}
+			status = exitInternal
+		}
+	}()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	report(stderr, err)
+	return exitStatus(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "stopwhen",
+		Short: "Extract lists from paged HTTP APIs, and see why every page went on or stopped",
+		Long: `stopwhen pages through an HTTP API that a configuration describes. It writes the
+items as NDJSON, one line an item, exactly as the API sent them, and says why it
+stopped.
+
+  stopwhen demo                     watch a real extraction, no API needed
+  stopwhen run users.json           extract
+  stopwhen run users.json --explain print the compiled rules, make no request
+  stopwhen check users.json         find mistakes before they cost a run
+
+Exit status: 0 ended by rule, 2 invalid configuration or command line, 3 the API
+refused, 4 passing faults outlasted the retries, 5 unacceptable response or a
+failed rule, 6 safety limit or guard, 7 output cannot be written, 9 an outcome
+of --fail-on, 130 and 143 interrupted, 1 a bug.`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{fmt.Sprintf("%v; see stopwhen %s --help", err, cmd.Name())}
+	})
+	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.demoCommand(), a.fixturesCommand())
+	root.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return root
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// version is what the build says of itself.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "development"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]) {
+			v += " (" + s.Value[:12] + ")"
+		}
+	}
+	return v + " " + info.GoVersion
+}
+
+// oneConfig wants one CONFIG, or none where the fixture has one.
+func (a *app) oneConfig(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return &usageError{fmt.Sprintf("want one configuration, got %d arguments", len(args))}
+	case len(args) == 0 && a.flags.fixture == "":
+		return &usageError{"want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"}
+	}
+	return nil
+}
+
+func (a *app) configFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.flags.baseURL, "base-url", "", "base address in place of the configuration's")
+	f.StringVar(&a.flags.dialect, "dialect", "", "spec or keboola, in place of the configuration's")
+	f.StringVar(&a.flags.fixture, "fixture", "", "an embedded case, or the path of one: its configuration, and its API on loopback")
+	f.StringSliceVar(&a.flags.env, "env", nil, "environment variables that the configuration may read, by name")
+	complete(cmd, "dialect", func() []string { return rules.Dialects })
+	complete(cmd, "fixture", caseNames)
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+func complete(cmd *cobra.Command, flag string, words func() []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func caseNames() []string {
+	cases, err := fixtures.All()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, c := range cases {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (a *app) fixturesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "fixtures",
+		Short: "List the embedded cases: configurations with the API that answers them",
+		Long: `List the embedded cases. Each is a configuration, what the API is asked and
+answers, and what must come of it. Run one with
+
+  stopwhen run --fixture CASE --trace trace.json
+  stopwhen run --fixture CASE --explain`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cases, err := fixtures.All()
+			if err != nil {
+				return err
+			}
+			for _, c := range cases {
+				fmt.Fprintf(a.stdout, "%s\n    %s\n", c.Name, c.Title)
+			}
+			return nil
+		},
+	}
+}
+
+// readFile is os.ReadFile, with the words of a person.
+func readFile(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("cannot read the configuration: %v", err)}
+	}
+	return text, nil
+}

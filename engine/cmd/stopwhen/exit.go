@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+)
+
+// The exit statuses that no class of error has.
+const (
+	exitInternal = 1
+	exitUsage    = 2
+	exitFailOn   = 9
+)
+
+// exitStatuses is the table from the class of an error to the exit status.
+var exitStatuses = map[runtime.Class]int{
+	runtime.ClassInternal:  exitInternal,
+	runtime.ClassConfig:    2,
+	runtime.ClassAPI:       3,
+	runtime.ClassTransient: 4,
+	runtime.ClassResponse:  5,
+	runtime.ClassPolicy:    6,
+	runtime.ClassIO:        7,
+	runtime.ClassState:     8,
+	runtime.ClassCancelled: 130,
+}
+
+// usageError is a fault in the command line.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+// interrupted is a run that a signal ended.
+type interrupted struct {
+	status int // 130 for SIGINT, 143 for SIGTERM
+	err    error
+}
+
+func (e *interrupted) Error() string { return "interrupted; what was obtained is kept" }
+
+func (e *interrupted) Unwrap() error { return e.err }
+
+// failedOn is a run that ended by rule, but with an outcome of --fail-on.
+type failedOn struct{ jobs []string }
+
+func (e *failedOn) Error() string {
+	return fmt.Sprintf("ended by rule, but not complete (--fail-on): %v", e.jobs)
+}
+
+// exitStatus is the status for what a command returned.
+func exitStatus(err error) int {
+	var signalled *interrupted
+	var run *engine.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &signalled):
+		return signalled.status
+	case errors.As(err, new(*failedOn)):
+		return exitFailOn
+	case errors.As(err, new(rules.Errors)), errors.As(err, new(*usageError)):
+		return exitUsage
+	case errors.As(err, &run):
+		return exitStatuses[run.Class]
+	}
+	return exitInternal
+}
+
+// report writes an error for a person.
+func report(w io.Writer, err error) {
+	var faults rules.Errors
+	switch {
+	case err == nil:
+	case errors.As(err, &faults):
+		fmt.Fprintln(w, faults)
+		fmt.Fprintf(w, "stopwhen: %s; nothing was requested\n", counted(len(faults), "fault"))
+	default:
+		fmt.Fprintf(w, "stopwhen: %v\n", err)
+	}
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain CONFIG",
+		Short: "Print the compiled rules of every job, and make no request",
+		Long: `Print what a configuration compiles to: the first request, how the next one is
+built, and every rule that can stop the scrolling, with its id, the expression,
+what it reads, and where it comes from.`,
+		Example: `  stopwhen explain users.json
+  stopwhen explain users.json --format json | jq '.jobs[].stops[].id'
+  stopwhen explain --fixture offset/short-page-stops`,
+		Args: a.oneConfig,
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := a.load(args)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return a.explain(l)
+		},
+	}
+	a.configFlags(cmd)
+	cmd.Flags().StringVar(&a.flags.format, "format", "text", "text or json")
+	complete(cmd, "format", func() []string { return []string{"text", "json"} })
+	return cmd
+}
+
+func (a *app) explain(l *loaded) error {
+	switch a.flags.format {
+	case "", "text":
+		_, err := fmt.Fprint(a.stdout, l.Explain())
+		return outputError(err)
+	case "json":
+		enc := json.NewEncoder(a.stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return outputError(enc.Encode(l.Explain()))
+	}
+	return &usageError{fmt.Sprintf("--format: want text or json, got %q", a.flags.format)}
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check CONFIG",
+		Short: "Find mistakes in a configuration, and make no request",
+		Long: `Read and compile a configuration, and report every fault with its place and its
+cure. Exit status 2 says that there are faults; warnings leave it at 0.`,
+		Example: `  stopwhen check users.json
+  stopwhen check users.yaml --dialect keboola`,
+		Args: a.oneConfig,
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := a.load(args)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			for _, w := range l.Warnings() {
+				fmt.Fprintf(a.stderr, "warning: %v\n", w)
+			}
+			rules := 0
+			for _, job := range l.Explain().Jobs {
+				rules += len(job.State) + len(job.Next) + len(job.Stops) + len(job.OnError)
+			}
+			parts := []string{counted(len(l.Jobs()), "job"), counted(rules, "rule")}
+			if n := len(l.Warnings()); n > 0 {
+				parts = append(parts, counted(n, "warning"))
+			}
+			_, err = fmt.Fprintf(a.stdout, "ok: %s\n", strings.Join(parts, ", "))
+			return outputError(err)
+		},
+	}
+	a.configFlags(cmd)
+	return cmd
+}

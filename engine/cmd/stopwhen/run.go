@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run CONFIG",
+		Short: "Extract what a configuration describes",
+		Long: `Extract all jobs of a configuration, in their order. Items go to standard output
+as NDJSON, one line an item, or with --out to DIR/<dataType>.ndjson. Logs go to
+standard error and say of every job why it stopped.
+
+CONFIG is a JSON file, a YAML file (by its name), or - for standard input. What
+was obtained before a failure is kept.`,
+		Example: `  stopwhen run users.json > users.ndjson
+  stopwhen run users.json --out data --trace trace.json
+  stopwhen run users.yaml --env API_TOKEN --fail-on limited,guarded
+  stopwhen run --fixture offset/short-page-stops --explain`,
+		Args: a.oneConfig,
+		RunE: func(_ *cobra.Command, args []string) error { return a.runConfig(args) },
+	}
+	a.configFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&a.flags.out, "out", "-", "folder for one NDJSON file a type of data; - is standard output")
+	f.StringVar(&a.flags.trace, "trace", "", "file for one JSON object a page: request, every rule's verdict, decision; - is standard output")
+	f.StringVar(&a.flags.result, "result", "", "file for the result of every job, as JSON")
+	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "outcomes that end with status 9: limited, guarded")
+	f.StringVar(&a.flags.logFormat, "log-format", "text", "text for people, json for programs")
+	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules and make no request")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log errors alone")
+	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
+	f.BoolVar(&a.flags.noProgress, "no-progress", false, "no progress line on a terminal")
+	complete(cmd, "fail-on", func() []string { return []string{"limited", "guarded"} })
+	complete(cmd, "log-format", func() []string { return []string{"text", "json"} })
+	return cmd
+}
+
+func (a *app) runConfig(args []string) error {
+	for _, outcome := range a.flags.failOn {
+		if !slices.Contains(rules.Outcomes, rules.Outcome(outcome)) || outcome == string(rules.Failed) {
+			return &usageError{fmt.Sprintf("--fail-on: want limited or guarded, got %q", outcome)}
+		}
+	}
+	l, err := a.load(args)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if a.flags.explain {
+		return a.explain(l)
+	}
+	return a.runLoaded(l)
+}
+
+// runLoaded runs a configuration with the logger and the progress line that the
+// flags ask for. Nothing reaches standard error but through the redactor.
+func (a *app) runLoaded(l *loaded) error {
+	bar := a.newProgress()
+	var w io.Writer = a.stderr
+	if bar != nil {
+		w = bar
+	}
+	redacted := l.Redactor().Writer(w)
+	defer redacted.Close()
+	logger, err := a.newLog(redacted, l.Debug())
+	if err != nil {
+		return err
+	}
+	l.Engine = l.With(engine.WithLogger(logger))
+	if a.flags.trace != "" || bar != nil {
+		l.Engine = l.With(engine.WithVerdicts())
+	}
+	return a.extract(l, logger, bar)
+}
+
+// extract runs the jobs and settles how the run ended.
+func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
+	for _, w := range l.Warnings() {
+		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Place())
+	}
+	out, err := a.newOutput(l.Engine)
+	if err != nil {
+		return err
+	}
+	ctx, stop := catchSignals()
+	defer stop()
+	began := time.Now()
+	result, err := l.Run(ctx, func(ctx context.Context, page *engine.Page) error {
+		bar.page(page)
+		return out.page(ctx, page)
+	})
+	bar.done()
+	err = errors.Join(signalled(ctx, err), out.Close(), a.writeResult(result))
+	a.summary(logger, result, time.Since(began), err)
+	if err != nil {
+		return err
+	}
+	return a.failOn(result)
+}
+
+// summary is the last line of a run.
+func (a *app) summary(logger *slog.Logger, result *engine.Result, took time.Duration, err error) {
+	pages, items, bytes := 0, 0, 0
+	for _, job := range result.Jobs {
+		pages, items, bytes = pages+job.Pages, items+job.Items, bytes+job.Bytes
+	}
+	message := fmt.Sprintf("%s, %s, %s from %s in %s", counted(pages, "page"), counted(items, "item"), size(bytes),
+		counted(len(result.Jobs), "job"), took.Round(time.Millisecond))
+	if err != nil {
+		message += ", not complete"
+	}
+	logger.Info(message, "event", "run_end")
+}
+
+func (a *app) failOn(result *engine.Result) error {
+	var jobs []string
+	for _, job := range result.Jobs {
+		if slices.Contains(a.flags.failOn, string(job.Outcome)) {
+			jobs = append(jobs, fmt.Sprintf("%s is %s by %s", job.Job, job.Outcome, job.Reason))
+		}
+	}
+	if jobs == nil {
+		return nil
+	}
+	return &failedOn{jobs}
+}
+
+func (a *app) writeResult(result *engine.Result) error {
+	if a.flags.result == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		return err
+	}
+	return outputError(os.WriteFile(a.flags.result, append(text, '\n'), 0o666))
+}
+
+// catchSignals cancels the context at the first SIGINT or SIGTERM; a second one
+// ends the process at once. SIGPIPE becomes an error of writing.
+func catchSignals() (context.Context, func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		for first := true; ; first = false {
+			s, open := <-signals
+			if !open {
+				return
+			}
+			status := 128 + int(s.(syscall.Signal))
+			if !first {
+				os.Exit(status)
+			}
+			cancel(&interrupted{status: status})
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(signals); cancel(nil) }
+}
+
+// signalled puts the signal in the place of the errors that it brought about.
+func signalled(ctx context.Context, err error) error {
+	if cause := (*interrupted)(nil); err != nil && errors.As(context.Cause(ctx), &cause) {
+		return &interrupted{status: cause.status, err: err}
+	}
+	return err
+}
