@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
@@ -49,7 +50,7 @@ func (e *interrupted) Unwrap() error { return e.err }
 type failedOn struct{ jobs []string }
 
 func (e *failedOn) Error() string {
-	return fmt.Sprintf("ended by rule, but not complete (--fail-on): %v", e.jobs)
+	return fmt.Sprintf("ended by rule, but not complete (--fail-on): %s", strings.Join(e.jobs, ", "))
 }
 
 // exitStatus is the status for what a command returned.
