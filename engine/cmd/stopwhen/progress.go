@@ -3,13 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // progress keeps one line on a terminal up to date. Log lines go through it, so
@@ -19,6 +22,7 @@ type progress struct {
 	w     io.Writer
 	bar   *progressbar.ProgressBar
 	began time.Time
+	width int // of the terminal, in columns
 
 	pages, items, bytes int
 }
@@ -29,9 +33,13 @@ func (a *app) newProgress() *progress {
 	if !terminal(a.stderr) || f.quiet || f.verbose || f.noProgress || f.logFormat == "json" {
 		return nil
 	}
-	return &progress{w: a.stderr, began: time.Now(), bar: progressbar.NewOptions(-1,
+	width, _, err := term.GetSize(int(a.stderr.(*os.File).Fd()))
+	if err != nil {
+		width = 80
+	}
+	return &progress{w: a.stderr, began: time.Now(), width: width, bar: progressbar.NewOptions(-1,
 		progressbar.OptionSetWriter(a.stderr), progressbar.OptionSpinnerType(14), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(false), progressbar.OptionShowCount(), progressbar.OptionSetVisibility(true))}
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(false))}
 }
 
 // page counts a page and shows the rule that comes nearest to its end.
@@ -43,7 +51,14 @@ func (p *progress) page(page *engine.Page) {
 	defer p.mu.Unlock()
 	p.pages, p.items, p.bytes = p.pages+1, p.items+page.Items.Len(), p.bytes+page.Bytes
 	rate := float64(p.items) / max(time.Since(p.began).Seconds(), 0.001)
-	p.bar.Describe(fmt.Sprintf("%s: %s, %s, %s, %.0f items/s%s", page.Job, counted(p.pages, "page"), counted(p.items, "item"), size(p.bytes), rate, state(page)))
+	if page.Decision == runtime.Stop {
+		return // the log says how it ended
+	}
+	line := fmt.Sprintf("%s: %s, %s, %s, %.0f items/s", page.Job, counted(p.pages, "page"), counted(p.items, "item"), size(p.bytes), rate)
+	if rule := state(page); len(line)+len(rule)+4 <= p.width {
+		line += rule
+	}
+	p.bar.Describe(line)
 	_ = p.bar.Add(1)
 }
 
