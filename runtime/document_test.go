@@ -252,12 +252,6 @@ func TestOneIsOneLine(t *testing.T) {
 	}
 }
 
-func TestItemsHashIsOfTheBlock(t *testing.T) {
-	require.Equal(t, Split([]byte(`[1,{"a":2}]`)).Hash(), Split([]byte(`[ 1, {"a": 2} ]`)).Hash())
-	require.NotEqual(t, Split([]byte(`[1,2]`)).Hash(), Split([]byte(`[12]`)).Hash())
-	require.Equal(t, Items{}.Hash(), Split([]byte(`[]`)).Hash())
-}
-
 func TestItemsCanBeLeftEarly(t *testing.T) {
 	for item := range Split([]byte(`[1,2,3]`)).All() {
 		require.Equal(t, "1", string(item))

@@ -23,7 +23,11 @@ func (d *Document) Hash(ignore [][]string) [sha256.Size]byte {
 	hash := sha256.New()
 	w := bufio.NewWriterSize(hash, 8<<10)
 	c := canonical{out: w, raw: d.raw}
-	c.value(d.facts.root.start, skip)
+	if skip == nil && d.facts.spaces == 0 {
+		c.text(d.raw) // only strings hold backslashes, so no structure need be followed
+	} else {
+		c.value(d.facts.root.start, skip)
+	}
 	_ = w.Flush() // a hash never fails
 	return [sha256.Size]byte(hash.Sum(nil))
 }
@@ -84,6 +88,8 @@ func (c *canonical) container(i int, skip *pathTree) int {
 	return i + 1
 }
 
+// text writes strings in their one spelling, and whatever has no backslash as it
+// is.
 func (c *canonical) text(quoted []byte) {
 	for {
 		plain := bytes.IndexByte(quoted, '\\')
@@ -95,10 +101,14 @@ func (c *canonical) text(quoted []byte) {
 		r, size := unescape(quoted[plain:])
 		switch {
 		case r == '"' || r == '\\':
-			_, _ = c.out.Write([]byte{'\\', byte(r)})
+			_ = c.out.WriteByte('\\')
+			_ = c.out.WriteByte(byte(r))
 		case r < ' ' || utf16.IsSurrogate(r):
 			const hex = "0123456789abcdef"
-			_, _ = c.out.Write([]byte{'\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15]})
+			_, _ = c.out.WriteString(`\u`)
+			for shift := 12; shift >= 0; shift -= 4 {
+				_ = c.out.WriteByte(hex[r>>shift&15])
+			}
 		default:
 			_, _ = c.out.WriteRune(r)
 		}

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"iter"
@@ -96,7 +95,3 @@ func (items Items) WriteTo(w io.Writer) (int64, error) {
 	n, err := w.Write(items.block)
 	return int64(n), err
 }
-
-// Hash is a hash of the block, the same in every process: equal for items whose
-// bytes are the same apart from insignificant whitespace.
-func (items Items) Hash() [sha256.Size]byte { return sha256.Sum256(items.block) }

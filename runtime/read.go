@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -248,11 +249,10 @@ func (s *scroll) compare(reading reading, sent Sent) {
 	exchange := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %x", sent.Method, sent.URL, sent.Body, content))
 	p.RepeatedExchange = s.exchanges[exchange]
 	s.exchanges[exchange] = true
-	items := reading.items.Hash()
 	switch {
 	case p.Count == 0:
 		p.SameItems = 0
-	case p.Prev != nil && items == s.lastItems:
+	case p.Prev != nil && bytes.Equal(reading.items.Bytes(), s.lastItems.Bytes()):
 		p.SameItems++
 		if !p.SamePage && !s.switches.EmptyIsAbsent {
 			s.warn(fmt.Sprintf("same_items.%d", p.Page), fmt.Sprintf("page %d has the same items as the page before it", p.Page))
@@ -260,7 +260,7 @@ func (s *scroll) compare(reading reading, sent Sent) {
 	default:
 		p.SameItems = 1
 	}
-	s.lastPage, s.lastItems = content, items
+	s.lastPage, s.lastItems = content, reading.items
 }
 
 // reportMissing names, after the first page, what the rules read of the

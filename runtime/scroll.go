@@ -27,7 +27,7 @@ type scroll struct {
 	arrived  string // URL of the last response, after redirects
 
 	lastPage  [sha256.Size]byte // content of the last response
-	lastItems [sha256.Size]byte
+	lastItems Items
 	exchanges map[[sha256.Size]byte]bool // requests with their responses
 	reported  map[string]bool            // warnings that were given
 }
@@ -48,7 +48,7 @@ func (s *scroll) begin() {
 		Job: rules.JobFacts{ID: s.job.Set.Job.ID, Endpoint: s.job.Set.Job.Endpoint, Params: s.job.Set.Job.Params},
 	}
 	s.exchanges = map[[sha256.Size]byte]bool{}
-	s.lastItems = [sha256.Size]byte{}
+	s.lastItems = Items{}
 }
 
 // errorAction is what an onError rule decided.
