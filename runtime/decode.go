@@ -67,7 +67,7 @@ func plain(raw []byte, start int) ([]byte, error) {
 	var fault error
 	w := bufio.NewWriter(&b)
 	c := canonical{out: w, raw: raw, numbers: func(number []byte) []byte {
-		if bytes.IndexAny(number, "eE") < 0 {
+		if !bytes.ContainsAny(number, "eE") {
 			return number
 		}
 		f, err := float(string(number))

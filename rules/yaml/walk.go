@@ -115,9 +115,9 @@ func (w *walker) key(node ast.Node, path string, at int) (string, error) {
 	case ast.ScalarNode:
 		t := node.GetToken()
 		v, _ := scalar(t)
-		switch v.(type) {
+		switch v := v.(type) {
 		case string:
-			return v.(string), nil
+			return v, nil
 		case nil, bool:
 			return "", w.fault(path, at, "put it in quotes", "a key must be text, got %s", t.Value)
 		}

@@ -24,7 +24,7 @@ func (a *app) newLog(w io.Writer, debug bool) (*slog.Logger, error) {
 	var handler slog.Handler
 	switch a.flags.logFormat {
 	case "", "text":
-		handler = tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05", NoColor: !colourful(a.stderr), ReplaceAttr: forPeople})
+		handler = tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05", NoColor: !colourful(a.stderr), ReplaceAttr: forPeople})
 	case "json":
 		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 	default:
