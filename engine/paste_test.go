@@ -70,10 +70,8 @@ func paste(t *testing.T, config []byte, job compile.JobExplanation) []byte {
 			next[part] = r.Source
 			continue
 		}
-		if next[part] == nil {
-			next[part] = map[string]string{}
-		}
-		next[part].(map[string]string)[target] = r.Source
+		parts, _ := next[part].(rules.Object)
+		next[part] = parts.With(target, r.Source)
 	}
 	if len(job.Next) > 0 {
 		next["applyToFirst"] = job.Next[0].First

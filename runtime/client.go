@@ -269,7 +269,7 @@ func (c *Client) exchange(ctx context.Context, call Call) (*Response, error) {
 
 // once makes one request and reads its response to the end.
 func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
-	trusted, err := c.trust(call.URL)
+	trusted, err := c.trust(call.Method, call.URL)
 	if err != nil {
 		return nil, err
 	}

@@ -380,7 +380,7 @@ func FuzzOrigin(f *testing.F) {
 	origin, _ := url.Parse("https://api.test/v1/")
 	c := NewClient(ClientOptions{Origin: origin})
 	f.Fuzz(func(t *testing.T, address string) {
-		if _, err := c.trust(address); err != nil {
+		if _, err := c.trust("GET", address); err != nil {
 			return
 		}
 		u, err := url.Parse(address)

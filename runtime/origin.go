@@ -13,9 +13,9 @@ const maxURL = 8 << 10
 // trust decides where a request may go, for configured addresses, next URLs and
 // redirects alike: to the configured origin with the credentials, to an allowed
 // one without them, to no other.
-func (c *Client) trust(address string) (bool, error) {
+func (c *Client) trust(method, address string) (bool, error) {
 	refuse := func(message, hint string) (bool, error) {
-		return false, &Error{Class: ClassPolicy, Op: "request", URL: c.show(address), Message: message, Hint: hint}
+		return false, &Error{Class: ClassPolicy, Op: "request", Method: method, URL: c.show(address), Message: message, Hint: hint}
 	}
 	if len(address) > maxURL {
 		address = address[:80]
