@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
@@ -117,16 +118,18 @@ func (c *compilation) check(source string) (*parser.Tree, reflect.Type, error) {
 }
 
 // parse reads a source without the context's names, so that `count` and `first`
-// are fields where they stand alone and functions where they are called.
+// are fields where they stand alone and functions where they are called. Of the
+// language's own functions now alone gives way to the context's.
 func parse(source string) (*parser.Tree, error) {
-	return parser.ParseWithConfig(source, withFunctions(conf.CreateNew()))
+	config := withFunctions(conf.CreateNew())
+	config.Functions["now"] = &builtin.Function{Name: "now"}
+	return parser.ParseWithConfig(source, config)
 }
 
 func newConfig() *conf.Config { return withFunctions(conf.New(&rules.Context{})) }
 
 func withFunctions(config *conf.Config) *conf.Config {
 	config.Optimize = false
-	config.Disabled["now"] = true // the context's, which stands still for a page
 	for name, f := range functions {
 		config.Functions[name] = f
 	}

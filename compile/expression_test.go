@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -249,6 +250,28 @@ func TestBecauseShowsTheValuesThatDecided(t *testing.T) {
 	}
 	e, _ := one(t, rules.Param, `body.meta.totl > 3 or prev.body.x == 1`)
 	require.Equal(t, []string{"body.meta.totl"}, e.Missing(page), "on the first page there is no previous one to miss")
+}
+
+func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
+	page := &rules.Context{
+		Now:    func() time.Time { return time.Unix(1000, 0) },
+		Header: func(name string) any { return map[string]any{"X-Total": "3"}[name] },
+		Link:   func(rel string, param ...string) any { return append([]string{rel}, param...)[len(param)] },
+	}
+	for source, want := range map[string]any{
+		`now().Unix() - 360`:            int64(640),
+		`number(header("X-Total")) + 1`: 4,
+		`header("X-None") == nil`:       true,
+		`link("next")`:                  "next",
+		`link("next", "results")`:       "results",
+		`len(items) + 1`:                1,
+	} {
+		e, faults := one(t, rules.Param, source)
+		require.Empty(t, faults, "%s: %v", source, faults)
+		got, err := e.Eval(&Machine{}, page)
+		require.NoError(t, err)
+		require.EqualValues(t, want, got, source)
+	}
 }
 
 func TestMessagesHoldExpressions(t *testing.T) {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
 			continue
 		}
 		job := e.Explain().Jobs[0]
+		if slices.ContainsFunc(job.Next, func(r compile.RuleExplanation) bool { return r.First != job.Next[0].First }) {
+			continue // a method with the user's parts laid over it: one of them is for the first request too
+		}
 		played[job.Method]++
 		t.Run(c.Name, func(t *testing.T) {
 			pasted := *c

@@ -40,7 +40,7 @@ var conversions = map[Kind]func(any) (any, string){
 	PHPFlag:    func(v any) (any, string) { return castUnless(v == nil, php.Bool(v)) },
 	PHPText:    func(v any) (any, string) { return castUnless(php.EmptyConfig(v), php.String(v)) },
 	PHPBytes:   func(v any) (any, string) { return castUnless(php.EmptyConfig(v), php.Int(v)) },
-	PHPStrict:  text,
+	PHPStrict:  phpStrict,
 	PHPWhole:   phpWhole,
 	PHPSeconds: phpSeconds,
 }
@@ -187,6 +187,14 @@ func phpWhole(v any) (any, string) {
 		return castUnless(n == 0, n)
 	}
 	return nil, want(PHPWhole, v)
+}
+
+// phpStrict reads a string; what PHP calls empty is absent.
+func phpStrict(v any) (any, string) {
+	if php.EmptyConfig(v) {
+		return nil, ""
+	}
+	return text(v)
 }
 
 // phpSeconds reads what strtotime reads; text that it cannot read is 0 seconds,

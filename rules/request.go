@@ -80,7 +80,7 @@ func Resolve(base, ref string) (string, error) {
 	if out.Path == "" {
 		out.Path = "/"
 	}
-	out.Fragment, out.RawFragment = "", ""
+	out.Fragment, out.RawFragment, out.ForceQuery = "", "", false
 	return out.String(), nil
 }
 
