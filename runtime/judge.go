@@ -32,7 +32,7 @@ func (s *scroll) judge(page *Page) error {
 		}
 	}
 	if first != nil {
-		s.stop(page, page.StoppedBy, first.Rule.Outcome, s.say(first))
+		s.stop(page, page.StoppedBy, first.Rule.Outcome, s.say(first, &s.page))
 	}
 	return nil
 }

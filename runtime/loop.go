@@ -66,9 +66,10 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 	if err != nil {
 		return false, next, err
 	}
-	switch action.Do {
+	switch action.do {
 	case "stop":
-		s.finish([]string{action.Rule.ID}, action.Outcome, s.say(action.Stop))
+		s.finish([]string{action.rule.ID}, action.rule.Outcome, action.text)
+		s.tellEnd()
 		return true, next, nil
 	case "restart":
 		return s.restart(action)
@@ -138,7 +139,7 @@ func (s *scroll) stop(page *Page, by []string, outcome rules.Outcome, message st
 	s.finish(by, outcome, message)
 }
 
-// finish settles why the scrolling ended, and logs it.
+// finish settles why the scrolling ended.
 func (s *scroll) finish(by []string, outcome rules.Outcome, message string) {
 	s.result.Outcome, s.result.StoppedBy, s.result.Reason, s.result.Message = outcome, by, by[0], message
 }
@@ -147,10 +148,10 @@ func (s *scroll) finish(by []string, outcome rules.Outcome, message string) {
 func (s *scroll) restart(action errorAction) (bool, rules.Request, error) {
 	const most = 3
 	if s.restarts++; s.restarts > most {
-		return false, rules.Request{}, &Error{Class: ClassPolicy, Job: s.result.Job, Page: s.result.Pages + 1, Op: "rule " + action.Rule.ID,
+		return false, rules.Request{}, &Error{Class: ClassPolicy, Job: s.result.Job, Page: s.result.Pages + 1, Op: "rule " + action.rule.ID,
 			Message: fmt.Sprintf("restarted %d times without coming to an end", most)}
 	}
-	s.Log.Warn(fmt.Sprintf("Job '%s' begins anew: %s", s.result.Job, s.say(action.Stop)), "event", "restart", "job", s.result.Job, "rule", action.Rule.ID)
+	s.Log.Warn(fmt.Sprintf("Job '%s' begins anew: %s", s.result.Job, action.text), "event", "restart", "job", s.result.Job, "rule", action.rule.ID)
 	s.begin()
 	request, err := s.job.Begin(&s.machine, &s.page)
 	if err != nil {
@@ -159,18 +160,23 @@ func (s *scroll) restart(action errorAction) (bool, rules.Request, error) {
 	return false, request, err
 }
 
-// tell logs a page and, if it is the last, why.
+// tell logs a page and, if it is the last, why the scrolling ended.
 func (s *scroll) tell(page *Page) {
 	s.Log.Debug(fmt.Sprintf("Job '%s' page %d: %d items", page.Job, page.Page, page.Count), "event", "page_ok", "job", page.Job, "page", page.Page,
 		"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
-	if page.Decision != Stop || page.Outcome == rules.Failed {
-		return
+	if page.Decision == Stop && page.Outcome != rules.Failed {
+		s.tellEnd()
 	}
-	message := s.result.Message
+}
+
+// tellEnd logs why the scrolling ended.
+func (s *scroll) tellEnd() {
+	r := s.result
+	message := r.Message
 	if !strings.HasPrefix(message, "Job '") {
-		message = fmt.Sprintf("Job '%s' stopped: %s", page.Job, message)
+		message = fmt.Sprintf("Job '%s' stopped: %s", r.Job, message)
 	}
-	s.Log.Info(message, "event", "stop", "job", page.Job, "page", page.Page, "rule", strings.Join(page.StoppedBy, ","), "outcome", page.Outcome)
+	s.Log.Info(message, "event", "stop", "job", r.Job, "page", s.page.Page, "rule", strings.Join(r.StoppedBy, ","), "outcome", r.Outcome)
 }
 
 // fault wraps an error of a rule or of reading with job and page.

@@ -53,9 +53,9 @@ func (s *scroll) begin() {
 
 // errorAction is what an onError rule decided.
 type errorAction struct {
-	*compile.Stop
-	Do      string
-	Outcome rules.Outcome
+	rule rules.Rule
+	do   string // empty: no rule holds
+	text string // the rule's message
 }
 
 // fetch makes the exchange of one page, with its retries. The onError rules
@@ -68,11 +68,11 @@ func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, e
 	}
 	response, err := s.Client.Do(ctx, call, func(r *Response) Decision {
 		action = s.onError(r)
-		switch action.Do {
+		switch action.do {
 		case "retry":
 			return Decision{Do: "retry"}
 		case "fail":
-			return Decision{Do: "fail", Message: s.say(action.Stop)}
+			return Decision{Do: "fail", Message: action.text}
 		case "stop", "restart", "continue":
 			return Decision{Do: "accept"}
 		}
@@ -87,16 +87,19 @@ func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, e
 	if response.Status < 400 {
 		action = errorAction{}
 	}
+	if action.do == "continue" {
+		s.Log.Warn(fmt.Sprintf("Job '%s': %s", s.result.Job, action.text), "event", "warn", "code", "error_page", "job", s.result.Job, "page", s.page.Page+1)
+	}
 	s.arrived = response.URL
 	return response, action, nil
 }
 
-// say is the message of a condition that was met.
-func (s *scroll) say(stop *compile.Stop) string {
-	if text := stop.Message.Text(&s.machine, &s.page); text != "" {
+// say is the message of a condition that was met on a page.
+func (s *scroll) say(stop *compile.Stop, page *rules.Context) string {
+	if text := stop.Message.Text(&s.machine, page); text != "" {
 		return text
 	}
-	return stop.Rule.ID + " holds: " + stop.Because(&s.page)
+	return stop.Rule.ID + " holds: " + stop.Because(page)
 }
 
 // onError puts an error response to the onError rules; the first that holds decides.
@@ -118,8 +121,7 @@ func (s *scroll) onError(r *Response) errorAction {
 			continue
 		}
 		if met {
-			s.page.Status = r.Status
-			return errorAction{Stop: stop, Do: stop.Rule.Do, Outcome: stop.Rule.Outcome}
+			return errorAction{rule: stop.Rule, do: stop.Rule.Do, text: s.say(stop, &page)}
 		}
 	}
 	return errorAction{}
