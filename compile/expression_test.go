@@ -306,3 +306,25 @@ func TestAProgramMayBeSharedByGoroutines(t *testing.T) {
 	}
 	require.Equal(t, 8*5+28, sum)
 }
+
+func FuzzExpression(f *testing.F) {
+	for _, seed := range []string{`count < limit`, `body.a[0]?.b ?? 1`, `filter(items, .id > 2)[0]`, `at("a") in [1, nil]`, `{"a": body.x}.a`, `let x = 1; x + body`, `"a" matches "b"`, `1..3 | map(# * 2)`} {
+		f.Add(seed, `{"a": [1, {"b": null}], "x": "y"}`)
+	}
+	f.Fuzz(func(t *testing.T, source, body string) {
+		root, err := rules.ParseJSON(rules.NewSource("", body))
+		if err != nil || strings.Contains(source, "..") || strings.Contains(source, "repeat") {
+			return // what costs time or memory without end is not bounded yet
+		}
+		c := &compilation{set: &rules.Ruleset{}, faults: rules.NewFaults(nil)}
+		e := c.expression(rules.Rule{ID: "fuzz", Role: rules.Stop, Source: source})
+		if e == nil {
+			require.NotEmpty(t, c.faults.Errors())
+			return
+		}
+		page := &rules.Context{Body: plain(root)}
+		_, _ = e.EvalBool(&Machine{}, page)
+		_ = e.Because(page)
+		_ = e.Missing(page)
+	})
+}

@@ -143,6 +143,9 @@ func (e *Engine) Explain() *compile.Explanation {
 // pages that the sink was given are complete, whatever the error.
 func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	loop := e.loop()
+	if e.settings.transport == nil {
+		defer loop.Client.Close()
+	}
 	result := &Result{}
 	for _, job := range e.jobs {
 		one, err := loop.Run(ctx, job, runtime.Sink(sink))

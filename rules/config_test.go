@@ -157,3 +157,40 @@ func TestSecretsAreCollectedFromHashKeysAndTheEnvironment(t *testing.T) {
 	require.Equal(t, rules.Object{{Name: "X-Key", Value: "s1"}, {Name: "X-Env", Value: "from-KEY"}}, cfg.HTTP.Headers)
 	require.Equal(t, rules.Object{{Name: "a", Value: rules.Object{{Name: "deep", Value: "s3"}}}}, cfg.Jobs[0].Params)
 }
+
+func FuzzDecode(f *testing.F) {
+	f.Add(paged(`{"method": "offset", "limit": "2", "nextPageFlag": {"field": "a", "stopOn": true}}`))
+	f.Add(paged(`{"method": "multiple", "scrollers": {"a": {"method": "expression", "nextRequest": {"params": "x"}}}}`))
+	f.Add(`{"parameters": {"api": {"dialect": "keboola", "baseUrl": "http://a", "http": {"headers": {"#x": {"env": "Y"}}}}, "config": {"jobs": [{"endpoint": "x", "dataField": {"path": "."}}]}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		_, sets, err := load(t, text, rules.Options{})
+		var faults rules.Errors
+		if err != nil {
+			require.ErrorAs(t, err, &faults)
+		}
+		for _, fault := range faults {
+			require.NotEmpty(t, fault.Message)
+		}
+		for _, set := range sets {
+			for _, rule := range set.Rules {
+				require.NotEmpty(t, rule.ID)
+				if strings.HasPrefix(rule.Origin.By, "method ") {
+					require.NotContains(t, rule.Source, "${", "every setting is bound")
+				}
+			}
+		}
+	})
+}
+
+func FuzzPath(f *testing.F) {
+	for _, seed := range []string{"a.b", `a\.b`, "..", `\\`, "@odata\\.nextLink", "0.x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		keys := rules.SplitPath(path)
+		if len(keys) == 1 && keys[0] == "" {
+			return // the one key that cannot be written
+		}
+		require.Equal(t, keys, rules.SplitPath(rules.PathOf(keys...)))
+	})
+}

@@ -209,7 +209,7 @@ func (s *scroll) sent(request rules.Request) Sent {
 	if err != nil {
 		return Sent{Method: request.Verb(), URL: request.Endpoint}
 	}
-	out := Sent{Method: call.Method, URL: s.Redactor.URL(call.URL)}
+	out := Sent{Method: call.Method, URL: s.Redactor.String(call.URL)}
 	switch {
 	case call.Body == nil:
 	case request.Method == "FORM":
@@ -220,22 +220,35 @@ func (s *scroll) sent(request rules.Request) Sent {
 	return out
 }
 
+// sentFacts is the request as expressions see it. What is secret in it is not
+// there to be seen; tokens that the API itself gave are.
 func (s *scroll) sentFacts(request rules.Request, sent Sent) rules.Sent {
-	facts := rules.Sent{Method: sent.Method, URL: sent.URL, Params: request.Params, Headers: s.publicHeaders(request.Headers)}
+	facts := rules.Sent{Method: sent.Method, URL: sent.URL, Params: s.public(request.Params), Headers: s.public(request.Headers)}
 	if sent.Body != nil && request.Method != "FORM" {
 		facts.Body, _ = Decode(sent.Body)
 	}
 	return facts
 }
 
-// publicHeaders are the headers of a request without those that are secret.
-func (s *scroll) publicHeaders(headers rules.Object) rules.Object {
-	out := make(rules.Object, len(headers))
-	for i, m := range headers {
-		text, _ := value.Text(m.Value)
-		out[i] = rules.Member{Name: m.Name, Value: s.Redactor.String(text)}
+// public is a value without secrets, at any depth.
+func (s *scroll) public(v any) any {
+	switch v := v.(type) {
+	case string:
+		return s.Redactor.String(v)
+	case rules.Object:
+		out := make(rules.Object, len(v))
+		for i, m := range v {
+			out[i] = rules.Member{Name: m.Name, Value: s.public(m.Value)}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = s.public(e)
+		}
+		return out
 	}
-	return out
+	return v
 }
 
 // compare finds out whether this response was there before.

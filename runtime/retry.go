@@ -147,6 +147,10 @@ func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 // body is read is a passing one: there is no list of such errors to rely on.
 func (c *Client) faultOf(ctx context.Context, call Call, err error) verdict {
 	e := &Error{Op: "request", Method: call.Method, URL: c.show(call.URL), Err: bare(err)}
+	if ctx.Err() != nil {
+		e.Class, e.Message, e.Err = ClassCancelled, "interrupted", ctx.Err()
+		return verdict{err: e}
+	}
 	if known := (*Error)(nil); errors.As(err, &known) {
 		if known.URL == "" {
 			known.Method, known.URL = e.Method, e.URL
@@ -154,15 +158,12 @@ func (c *Client) faultOf(ctx context.Context, call Call, err error) verdict {
 		return verdict{err: known, retry: known.Class == ClassTransient}
 	}
 	e.Message = c.options.Redactor.String(bare(err).Error())
-	switch {
-	case ctx.Err() != nil:
-		e.Class, e.Message, e.Err = ClassCancelled, "interrupted", ctx.Err()
+	if c.unknownHost(err) {
+		e.Class, e.Message, e.Hint = ClassAPI, "unknown host "+hostOf(call.URL), "check api.baseUrl"
 		return verdict{err: e}
-	case permanent(err), c.unknownHost(err):
+	}
+	if permanent(err) {
 		e.Class = ClassAPI
-		if c.unknownHost(err) {
-			e.Message, e.Hint = "unknown host "+hostOf(call.URL), "check api.baseUrl"
-		}
 		return verdict{err: e}
 	}
 	e.Class = ClassTransient

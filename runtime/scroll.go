@@ -45,7 +45,7 @@ func (s *scroll) begin() {
 	total := s.page.Total
 	s.page = rules.Context{
 		Limit: s.job.Set.Limit, Total: total, Now: func() time.Time { return s.started },
-		Job: rules.JobFacts{ID: s.job.Set.Job.ID, Endpoint: s.job.Set.Job.Endpoint, Params: s.job.Set.Job.Params},
+		Job: rules.JobFacts{ID: s.job.Set.Job.ID, Endpoint: s.job.Set.Job.Endpoint, Params: s.public(s.job.Set.Job.Params)},
 	}
 	s.exchanges = map[[sha256.Size]byte]bool{}
 	s.lastItems = Items{}

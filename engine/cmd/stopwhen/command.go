@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // app is one call of the command: its streams and what was asked for.
@@ -19,7 +21,10 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 
-	flags flags
+	flags    flags
+	redactor *runtime.Redactor  // hides the secrets of the configuration that was loaded
+	began    bool               // the command line was understood
+	onPage   func(*engine.Page) // sees every page before its items are written; nil: nobody
 }
 
 // flags are those of all commands; each command registers the ones it has.
@@ -31,12 +36,12 @@ type flags struct {
 
 // run runs the command and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, redactor: runtime.NewRedactor(nil)}
 	defer func() {
 		if fault := recover(); fault != nil {
-			fmt.Fprintf(stderr, "stopwhen: a bug: %v\n", fault)
+			a.report(fmt.Errorf("a bug: %v", fault))
 			if a.flags.verbose {
-				_, _ = stderr.Write(debug.Stack())
+				_, _ = fmt.Fprint(stderr, a.redactor.String(string(debug.Stack())))
 			}
 			status = exitInternal
 		}
@@ -47,7 +52,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) 
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()
-	report(stderr, err)
+	if err != nil && !a.began && exitStatus(err) == exitInternal {
+		err = &usageError{err.Error()} // cobra's own errors have no type
+	}
+	a.report(err)
 	return exitStatus(err)
 }
 
@@ -73,7 +81,7 @@ of --fail-on, 130 and 143 interrupted, 1 a bug.`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Sprintf("%v; see stopwhen %s --help", err, cmd.Name())}
+		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.demoCommand(), a.fixturesCommand())
 	root.Args = func(_ *cobra.Command, args []string) error {
@@ -83,6 +91,11 @@ of --fail-on, 130 and 143 interrupted, 1 a bug.`,
 		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.PersistentPreRun = func(*cobra.Command, []string) { a.began = true }
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = root.RunE // a shell that it does not know is an error, not a page of help
+	}
 	return root
 }
 
@@ -124,10 +137,10 @@ func (a *app) oneConfig(_ *cobra.Command, args []string) error {
 
 func (a *app) configFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.flags.baseURL, "base-url", "", "base address in place of the configuration's")
-	f.StringVar(&a.flags.dialect, "dialect", "", "spec or keboola, in place of the configuration's")
-	f.StringVar(&a.flags.fixture, "fixture", "", "an embedded case, or the path of one: its configuration, and its API on loopback")
-	f.StringSliceVar(&a.flags.env, "env", nil, "environment variables that the configuration may read, by name")
+	f.StringVar(&a.flags.baseURL, "base-url", "", "base address `URL` in place of the configuration's")
+	f.StringVar(&a.flags.dialect, "dialect", "", "`NAME` spec or keboola, in place of the configuration's")
+	f.StringVar(&a.flags.fixture, "fixture", "", "`CASE` embedded here, or FILE.txtar: its config and its API")
+	f.StringSliceVar(&a.flags.env, "env", nil, "environment variables `NAME,...` that the config may read")
 	complete(cmd, "dialect", func() []string { return rules.Dialects })
 	complete(cmd, "fixture", caseNames)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -169,7 +182,9 @@ answers, and what must come of it. Run one with
 				return err
 			}
 			for _, c := range cases {
-				fmt.Fprintf(a.stdout, "%s\n    %s\n", c.Name, c.Title)
+				if _, err := fmt.Fprintf(a.stdout, "%s\n    %s\n", c.Name, c.Title); err != nil {
+					return outputError(err)
+				}
 			}
 			return nil
 		},

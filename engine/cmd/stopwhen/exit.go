@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -67,22 +67,54 @@ func exitStatus(err error) int {
 	case errors.As(err, new(rules.Errors)), errors.As(err, new(*usageError)):
 		return exitUsage
 	case errors.As(err, &run):
-		return exitStatuses[run.Class]
+		if status, known := exitStatuses[run.Class]; known {
+			return status
+		}
 	}
 	return exitInternal
 }
 
-// report writes an error for a person.
-func report(w io.Writer, err error) {
-	var faults rules.Errors
-	switch {
-	case err == nil:
-	case errors.As(err, &faults):
-		fmt.Fprintln(w, faults)
-		fmt.Fprintf(w, "stopwhen: %s; nothing was requested\n", counted(len(faults), "fault"))
-	default:
-		fmt.Fprintf(w, "stopwhen: %v\n", err)
+// report writes why the command failed: for a person, or with --log-format json
+// as one event a line, like the rest of the log.
+func (a *app) report(err error) {
+	if err == nil {
+		return
 	}
+	w := a.redactor.Writer(a.stderr)
+	defer w.Close()
+	if a.flags.logFormat == "json" {
+		reportEvents(slog.New(slog.NewJSONHandler(w, nil)), err)
+		return
+	}
+	var faults rules.Errors
+	if errors.As(err, &faults) {
+		fmt.Fprintln(w, faults)
+		err = nothingRequested(faults)
+	}
+	fmt.Fprintf(w, "stopwhen: %v\n", err)
+}
+
+func reportEvents(log *slog.Logger, err error) {
+	var faults rules.Errors
+	if errors.As(err, &faults) {
+		for _, f := range faults {
+			log.Error(f.Message, "event", "config_fault", "path", f.Path, "place", f.Place(), "hint", f.Hint)
+		}
+		err = nothingRequested(faults)
+	}
+	status := exitStatus(err)
+	attrs := []any{"event", "run_error", "status", status}
+	for class, s := range exitStatuses {
+		if s == status {
+			attrs = append(attrs, "class", class)
+		}
+	}
+	log.Error(err.Error(), attrs...)
+}
+
+// nothingRequested is the last line about a configuration with faults.
+func nothingRequested(faults rules.Errors) error {
+	return &usageError{counted(len(faults), "fault") + "; nothing was requested"}
 }
 
 func counted(n int, noun string) string {

@@ -47,14 +47,28 @@ func (a *app) load(args []string, options ...engine.Option) (*loaded, error) {
 			l.Close()
 			return nil, err
 		}
+		if l.server != nil {
+			text = bytes.ReplaceAll(text, []byte("{base}"), []byte(l.server.URL()))
+		}
+		if l.name == stdinName && !bytes.HasPrefix(bytes.TrimLeft(text, "\ufeff \t\r\n"), []byte("{")) {
+			options = append(options, engine.WithFormat("", yaml.Parse)) // the name has no ending
+		}
 	}
-	options = append(options, a.engineOptions(l.server)...)
+	var secrets []string // that the configuration reads from the environment
+	options = append(options, a.engineOptions(l.server, &secrets)...)
 	if l.Engine, err = engine.Load(l.name, text, options...); err != nil {
 		l.Close()
+		hideSecrets(err, l.name, text, secrets)
 		return nil, err
 	}
+	hideSecrets(l.Warnings().Err(), l.name, text, secrets)
+	a.redactor = l.Redactor()
 	return l, nil
 }
+
+// stdinName is what messages call a configuration from standard input. It is
+// JSON if it begins with a brace, else YAML.
+const stdinName = "stdin"
 
 // read reads a configuration from a file or standard input.
 func (a *app) read(path string) (string, []byte, error) {
@@ -66,10 +80,7 @@ func (a *app) read(path string) (string, []byte, error) {
 	if err != nil {
 		return "", nil, &usageError{fmt.Sprintf("cannot read the configuration from standard input: %v", err)}
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return "stdin", text, nil
-	}
-	return "stdin.yaml", text, nil
+	return stdinName, text, nil
 }
 
 // serve starts the API of a case.
@@ -94,7 +105,7 @@ func (a *app) serve() (*fixtures.Server, string, []byte, error) {
 	return server, c.Name + filepath.Ext(c.ConfigName), server.ConfigText(), nil
 }
 
-func (a *app) engineOptions(server *fixtures.Server) []engine.Option {
+func (a *app) engineOptions(server *fixtures.Server, secrets *[]string) []engine.Option {
 	allowed := a.flags.env
 	return []engine.Option{
 		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
@@ -106,7 +117,9 @@ func (a *app) engineOptions(server *fixtures.Server) []engine.Option {
 			if !slices.Contains(allowed, name) {
 				return "", false
 			}
-			return os.LookupEnv(name)
+			text, ok := os.LookupEnv(name)
+			*secrets = append(*secrets, text)
+			return text, ok
 		}),
 	}
 }

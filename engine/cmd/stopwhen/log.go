@@ -38,7 +38,7 @@ func (a *app) newLog(w io.Writer, debug bool) (*slog.Logger, error) {
 
 // said are the attributes that the message says as well; programs read them from
 // --log-format json.
-var said = []string{"event", "code", "job", "page", "items", "bytes", "ms", "attempt", "wait_ms", "wait_source", "outcome", "place"}
+var said = []string{"event", "code", "job", "page", "items", "bytes", "ms", "attempt", "wait_ms", "wait_source", "outcome"}
 
 func forPeople(_ []string, attr slog.Attr) slog.Attr {
 	if slices.Contains(said, attr.Key) {
