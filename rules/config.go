@@ -91,7 +91,9 @@ func (c *Config) Check() error {
 func (c *Config) check(f *Faults) {
 	api := JoinPath(c.Path, "api")
 	base, err := url.Parse(c.BaseURL)
-	if c.BaseURL != "" && (err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https") {
+	if c.BaseURL == "" {
+		f.Value(api+".baseUrl", "write it like https://api.example.com/v1/", "baseUrl is missing")
+	} else if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		f.Value(api+".baseUrl", "write it like https://api.example.com/v1/", "not an http or https address")
 	}
 	if c.Dialect == "" {

@@ -17,7 +17,7 @@ func (s *scroll) judge(page *Page) error {
 		}
 		verdict := Verdict{Rule: stop.Rule.ID, Met: met}
 		if met || s.Verdicts {
-			verdict.Because, verdict.Missing = stop.Because(&s.page), stop.Missing(&s.page)
+			verdict.Because, verdict.Missing = s.Redactor.String(stop.Because(&s.page)), stop.Missing(&s.page)
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
 		if !met {

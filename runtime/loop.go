@@ -34,16 +34,25 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 	s := newScroll(l.withDefaults(), job)
 	request, err := job.Begin(&s.machine, &s.page)
 	if err != nil {
-		return s.result, s.fault(ClassConfig, err)
+		err = s.fault(ClassConfig, err)
+		return s.ended(err), err
 	}
 	for {
 		end, next, err := s.step(ctx, request, sink)
 		if err != nil || end {
-			s.result.Seconds = s.seconds()
-			return s.result, err
+			return s.ended(err), err
 		}
 		request = next
 	}
+}
+
+// ended is the result; a run that ended with an error has failed.
+func (s *scroll) ended(err error) Result {
+	s.result.Seconds = s.seconds()
+	if err != nil && s.result.Outcome != rules.Failed {
+		s.result.Outcome, s.result.Reason, s.result.StoppedBy, s.result.Message = rules.Failed, "error", []string{}, s.Redactor.String(err.Error())
+	}
+	return s.result
 }
 
 func (l Loop) withDefaults() Loop {
@@ -82,11 +91,11 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 	if judged == nil && page.Decision == Continue {
 		next, judged = s.advance(page)
 	}
-	s.tell(page)
 	if err := sink(ctx, page); err != nil {
 		return false, next, s.sinkFault(err)
 	}
 	s.result.Items += page.Items.Len()
+	s.tell(page)
 	if judged != nil {
 		return false, next, judged
 	}
@@ -141,7 +150,7 @@ func (s *scroll) stop(page *Page, by []string, outcome rules.Outcome, message st
 
 // finish settles why the scrolling ended.
 func (s *scroll) finish(by []string, outcome rules.Outcome, message string) {
-	s.result.Outcome, s.result.StoppedBy, s.result.Reason, s.result.Message = outcome, by, by[0], message
+	s.result.Outcome, s.result.StoppedBy, s.result.Reason, s.result.Message = outcome, by, by[0], s.Redactor.String(message)
 }
 
 // restart begins anew after an error that says that the position is lost.

@@ -54,7 +54,7 @@ const (
 type Result struct {
 	Job       string        `json:"job"`
 	Outcome   rules.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`    // id of the first rule that was met; "end" for a job that is not paged
+	Reason    string        `json:"reason"`    // id of the first rule that was met; "end" for a job that is not paged, "nextRequest" where the rules give no address to go to, "error"
 	StoppedBy []string      `json:"stoppedBy"` // ids of all rules that were met
 	Message   string        `json:"message"`   // one sentence
 	Pages     int           `json:"pages"`     // pages obtained

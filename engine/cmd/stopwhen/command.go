@@ -135,12 +135,19 @@ func (a *app) oneConfig(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
+}
+
 func (a *app) configFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.flags.baseURL, "base-url", "", "base address `URL` in place of the configuration's")
-	f.StringVar(&a.flags.dialect, "dialect", "", "`NAME` spec or keboola, in place of the configuration's")
-	f.StringVar(&a.flags.fixture, "fixture", "", "`CASE` embedded here, or FILE.txtar: its config and its API")
-	f.StringSliceVar(&a.flags.env, "env", nil, "environment variables `NAME,...` that the config may read")
+	f.StringVar(&a.flags.baseURL, "base-url", "", "base `URL` in place of the configuration's")
+	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` in place of the configuration's: spec or keboola")
+	f.StringVar(&a.flags.fixture, "fixture", "", "`CASE` to play, or a .txtar file: its config and its API")
+	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the config may read")
 	complete(cmd, "dialect", func() []string { return rules.Dialects })
 	complete(cmd, "fixture", caseNames)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -175,7 +182,7 @@ answers, and what must come of it. Run one with
 
   stopwhen run --fixture CASE --trace trace.json
   stopwhen run --fixture CASE --explain`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			cases, err := fixtures.All()
 			if err != nil {

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // demoCase is the case that the demo plays.
@@ -20,7 +23,7 @@ and the log says why it stopped.`,
 		Example: `  stopwhen demo
   stopwhen demo > orders.ndjson
   stopwhen run --fixture demo/orders --explain`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error { return a.demo() },
 	}
 	cmd.Flags().BoolVarP(&a.flags.quiet, "quiet", "q", false, "log errors alone")
@@ -28,7 +31,7 @@ and the log says why it stopped.`,
 }
 
 func (a *app) demo() error {
-	a.flags.fixture, a.flags.verbose = demoCase, !a.flags.quiet
+	a.flags.fixture, a.flags.noProgress = demoCase, true
 	l, err := a.load(nil)
 	if err != nil {
 		return err
@@ -41,11 +44,23 @@ func (a *app) demo() error {
 	}
 	say("An API that serves 25 orders now listens on %s.\nThis configuration extracts them:\n\n%s\n", l.server.URL(), indent(string(l.server.ConfigText())))
 	say("Items go to standard output, the log to standard error. The same by hand:\n\n    stopwhen run --fixture %s -v\n\n", demoCase)
+	a.onPage = func(page *engine.Page) {
+		request := page.Request.Method + " " + strings.TrimPrefix(page.Request.URL, l.server.URL())
+		say("page %d: %s\n    %s\n", page.Page, request, decided(page))
+	}
 	if err := a.runLoaded(l); err != nil {
 		return err
 	}
 	say("\nWhat it compiled to, with every rule that could have stopped it:\n\n    stopwhen explain --fixture %s\n", demoCase)
 	return nil
+}
+
+// decided says why the run goes on after a page or stops.
+func decided(page *engine.Page) string {
+	if page.Decision == runtime.Continue {
+		return fmt.Sprintf("%s; none of %s is met, so it goes on", counted(page.Count, "item"), counted(len(page.Verdicts), "rule"))
+	}
+	return fmt.Sprintf("%s; it stops by %s", counted(page.Count, "item"), strings.Join(page.StoppedBy, " and "))
 }
 
 func indent(text string) string {

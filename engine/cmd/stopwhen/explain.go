@@ -29,7 +29,7 @@ what it reads, and where it comes from.`,
 		},
 	}
 	a.configFlags(cmd)
-	cmd.Flags().StringVar(&a.flags.format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text or json")
 	complete(cmd, "format", func() []string { return []string{"text", "json"} })
 	return cmd
 }

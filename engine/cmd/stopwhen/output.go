@@ -22,6 +22,7 @@ type output struct {
 	engine *engine.Engine
 	items  func(job string) (io.Writer, error)
 	trace  io.Writer // nil: none
+	result io.Writer // nil: none
 	close  []func() error
 }
 
@@ -41,6 +42,13 @@ func (a *app) newOutput(e *engine.Engine) (*output, error) {
 		}
 		o.trace, o.close = file, append(o.close, file.Close)
 	}
+	if a.flags.result != "" {
+		file, err := os.Create(a.flags.result)
+		if err != nil {
+			return nil, outputError(err)
+		}
+		o.result, o.close = file, append(o.close, file.Close)
+	}
 	if toStdout {
 		o.items = func(string) (io.Writer, error) { return a.stdout, nil }
 		return o, nil
@@ -59,17 +67,17 @@ func (o *output) toFolder(path string) error {
 	}
 	o.close = append(o.close, folder.Close)
 	files := map[string]io.Writer{}
-	names := map[string]string{} // file name -> type of data
+	taken := map[string]bool{} // names in lower case: some file systems do not tell a from A
 	for _, job := range o.engine.Jobs() {
 		kind := o.engine.DataType(job)
 		if files[kind] != nil {
 			continue
 		}
 		name := fileName(kind)
-		for n := 2; names[name] != ""; n++ {
+		for n := 2; taken[strings.ToLower(name)]; n++ {
 			name = fmt.Sprintf("%s-%d", fileName(kind), n)
 		}
-		names[name] = kind
+		taken[strings.ToLower(name)] = true
 		file, err := folder.Create(name + ".ndjson")
 		if err != nil {
 			return outputError(err)
@@ -82,12 +90,13 @@ func (o *output) toFolder(path string) error {
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName makes a type of data safe as the name of a file.
+// fileName makes a type of data safe as the name of a file: at most 128 bytes, no
+// dot and no dash at its ends, so that neither a shell nor a flag takes it for
+// something else.
 func fileName(kind string) string {
-	name := strings.Trim(unsafe.ReplaceAllString(kind, "-"), ".-")
-	if len(name) > 128 {
-		name = name[:128]
-	}
+	name := unsafe.ReplaceAllString(kind, "-")
+	name = strings.Trim(name, ".-")
+	name = strings.TrimRight(name[:min(len(name), 128)], ".-")
 	if name == "" {
 		return "items"
 	}
@@ -113,6 +122,19 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 		return outputError(err)
 	}
 	return outputError(buffered.Flush())
+}
+
+// end writes how the run ended.
+func (o *output) end(result *engine.Result) error {
+	if o.result == nil {
+		return nil
+	}
+	text, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = o.result.Write(append(text, '\n'))
+	return outputError(err)
 }
 
 // Close closes the files; the first error counts.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -12,37 +11,81 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // progress keeps one line on a terminal up to date. Log lines go through it, so
-// that they do not tear it.
+// that they do not tear it. It draws on a clock of its own: the bar's would draw
+// into a log line.
 type progress struct {
 	mu    sync.Mutex
-	w     io.Writer
+	w     *os.File
 	bar   *progressbar.ProgressBar
 	began time.Time
-	width int // of the terminal, in columns
+	end   chan struct{}
 
+	last                *engine.Page // nil: none yet
 	pages, items, bytes int
 }
 
+// redraw is how often the line is drawn.
+const redraw = 100 * time.Millisecond
+
 // newProgress shows progress where a person looks and wants it; else it is nil.
-func (a *app) newProgress() *progress {
+func (a *app) newProgress(debug bool) *progress {
 	f := a.flags
-	if !terminal(a.stderr) || f.quiet || f.verbose || f.noProgress || f.logFormat == "json" {
+	if !terminal(a.stderr) || f.quiet || f.verbose || debug || f.noProgress || f.logFormat == "json" {
 		return nil
 	}
-	width, _, err := term.GetSize(int(a.stderr.(*os.File).Fd()))
-	if err != nil {
-		width = 80
-	}
-	return &progress{w: a.stderr, began: time.Now(), width: width, bar: progressbar.NewOptions(-1,
-		progressbar.OptionSetWriter(a.stderr), progressbar.OptionSpinnerType(14), progressbar.OptionThrottle(100*time.Millisecond),
+	file := a.stderr.(*os.File)
+	p := &progress{w: file, began: time.Now(), end: make(chan struct{}), bar: progressbar.NewOptions(-1,
+		progressbar.OptionSetWriter(file), progressbar.OptionSpinnerType(14), progressbar.OptionSetSpinnerChangeInterval(0),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(false))}
+	go p.draw()
+	return p
 }
 
-// page counts a page and shows the rule that comes nearest to its end.
+// draw keeps the line up to date until done.
+func (p *progress) draw() {
+	ticker := time.NewTicker(redraw)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.end:
+			return
+		case <-ticker.C:
+		}
+		p.mu.Lock()
+		if !p.bar.IsFinished() {
+			p.bar.Describe(p.line())
+			_ = p.bar.Add(1) // turns the spinner
+		}
+		p.mu.Unlock()
+	}
+}
+
+// line is what is known, in what the terminal is wide. The rule that comes
+// nearest to an end is there if there is room.
+func (p *progress) line() string {
+	width, _, err := term.GetSize(int(p.w.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	if p.last == nil {
+		return "waiting for the first page"
+	}
+	rate := float64(p.items) / max(time.Since(p.began).Seconds(), 0.001)
+	line := fmt.Sprintf("%s: %s, %s, %s, %.0f items/s", p.last.Job, counted(p.pages, "page"), counted(p.items, "item"), size(p.bytes), rate)
+	const spinner = 4 // columns that are not the line's
+	if rule := state(p.last); len(line)+len(rule)+spinner <= width {
+		line += rule
+	}
+	if over := len(line) + spinner - width; over > 0 && over < len(line) {
+		line = strings.ToValidUTF8(line[over:], "")
+	}
+	return line
+}
+
+// page counts a page. Its record is kept until the next one.
 func (p *progress) page(page *engine.Page) {
 	if p == nil {
 		return
@@ -50,16 +93,7 @@ func (p *progress) page(page *engine.Page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pages, p.items, p.bytes = p.pages+1, p.items+page.Items.Len(), p.bytes+page.Bytes
-	rate := float64(p.items) / max(time.Since(p.began).Seconds(), 0.001)
-	if page.Decision == runtime.Stop {
-		return // the log says how it ended
-	}
-	line := fmt.Sprintf("%s: %s, %s, %s, %.0f items/s", page.Job, counted(p.pages, "page"), counted(p.items, "item"), size(p.bytes), rate)
-	if rule := state(page); len(line)+len(rule)+4 <= p.width {
-		line += rule
-	}
-	p.bar.Describe(line)
-	_ = p.bar.Add(1)
+	p.last = &engine.Page{Record: page.Record}
 }
 
 // state is the last rule of the job with its values: the method's own end, or
@@ -83,11 +117,13 @@ func (p *progress) Write(text []byte) (int, error) {
 
 // done takes the line away.
 func (p *progress) done() {
-	if p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		_ = p.bar.Finish()
+	if p == nil {
+		return
 	}
+	close(p.end)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.bar.Finish()
 }
 
 // size writes bytes for people.

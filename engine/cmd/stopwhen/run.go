@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,21 +37,25 @@ was obtained before a failure is kept.`,
 	}
 	a.configFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.flags.out, "out", "-", "folder for one NDJSON file a type of data; - is standard output")
-	f.StringVar(&a.flags.trace, "trace", "", "file for one JSON object a page: request, every rule's verdict, decision; - is standard output")
-	f.StringVar(&a.flags.result, "result", "", "file for the result of every job, as JSON")
-	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "outcomes that end with status 9: limited, guarded")
-	f.StringVar(&a.flags.logFormat, "log-format", "text", "text for people, json for programs")
+	f.StringVar(&a.flags.out, "out", "-", "`DIR` for a file a type of data; - is standard output")
+	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the verdicts, an object a page; - is standard output")
+	f.StringVar(&a.flags.result, "result", "", "`FILE` for how every job ended, as JSON")
+	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: limited, guarded")
+	f.StringVar(&a.flags.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules and make no request")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log errors alone")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
 	f.BoolVar(&a.flags.noProgress, "no-progress", false, "no progress line on a terminal")
+	_ = cmd.MarkFlagDirname("out")
 	complete(cmd, "fail-on", func() []string { return []string{"limited", "guarded"} })
 	complete(cmd, "log-format", func() []string { return []string{"text", "json"} })
 	return cmd
 }
 
 func (a *app) runConfig(args []string) error {
+	if a.flags.quiet && a.flags.verbose {
+		return &usageError{"-q and -v ask for opposite things; choose one"}
+	}
 	for _, outcome := range a.flags.failOn {
 		if !slices.Contains(rules.Outcomes, rules.Outcome(outcome)) || outcome == string(rules.Failed) {
 			return &usageError{fmt.Sprintf("--fail-on: want limited or guarded, got %q", outcome)}
@@ -72,7 +75,7 @@ func (a *app) runConfig(args []string) error {
 // runLoaded runs a configuration with the logger and the progress line that the
 // flags ask for. Nothing reaches standard error but through the redactor.
 func (a *app) runLoaded(l *loaded) error {
-	bar := a.newProgress()
+	bar := a.newProgress(l.Debug())
 	var w io.Writer = a.stderr
 	if bar != nil {
 		w = bar
@@ -104,10 +107,13 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	began := time.Now()
 	result, err := l.Run(ctx, func(ctx context.Context, page *engine.Page) error {
 		bar.page(page)
+		if a.onPage != nil {
+			a.onPage(page)
+		}
 		return out.page(ctx, page)
 	})
 	bar.done()
-	err = errors.Join(signalled(ctx, err), out.Close(), a.writeResult(result))
+	err = errors.Join(signalled(ctx, err), out.end(result), out.Close())
 	a.summary(logger, result, time.Since(began), err)
 	if err != nil {
 		return err
@@ -140,17 +146,6 @@ func (a *app) failOn(result *engine.Result) error {
 		return nil
 	}
 	return &failedOn{jobs}
-}
-
-func (a *app) writeResult(result *engine.Result) error {
-	if a.flags.result == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(result, "", "  ")
-	if err != nil {
-		return err
-	}
-	return outputError(os.WriteFile(a.flags.result, append(text, '\n'), 0o666))
 }
 
 // catchSignals cancels the context at the first SIGINT or SIGTERM; a second one

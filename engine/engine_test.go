@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+)
+
+func TestAnEngineIsRunByManyGoroutinesAtOnce(t *testing.T) {
+	api := users()
+	defer api.Close()
+	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL), engine.WithVerdicts())
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			items := 0
+			for page, err := range e.Pages(context.Background()) {
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				items += page.Items.Len()
+			}
+			if items != 5 {
+				t.Errorf("got %d items, want 5", items)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestLeavingTheIterationMakesNoFurtherRequest(t *testing.T) {
+	requests := 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		fmt.Fprintf(w, `{"data": [{"id": %d}, {"id": 0}]}`, requests)
+	}))
+	defer api.Close()
+	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	require.NoError(t, err)
+	for page, err := range e.Pages(context.Background()) {
+		require.NoError(t, err)
+		if page.Page == 2 {
+			break
+		}
+	}
+	require.Equal(t, 2, requests)
+}
+
+func TestTheErrorOfASinkEndsTheRunAndIsHandedOn(t *testing.T) {
+	api := users()
+	defer api.Close()
+	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	require.NoError(t, err)
+	full := errors.New("disk full")
+	result, err := e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+		if page.Page == 2 {
+			return full
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, full)
+	require.EqualError(t, err, "job users, page 2: disk full")
+	require.Equal(t, 2, result.Jobs[0].Items, "the items of the page that was not taken do not count")
+	require.Equal(t, rules.Failed, result.Jobs[0].Outcome)
+}
+
+func TestAnErrorNamesItsClassJobAndPage(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("offset") != "0" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		fmt.Fprint(w, `{"data": [1, 2]}`)
+	}))
+	defer api.Close()
+	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	require.NoError(t, err)
+	result, err := e.Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
+	var fault *engine.Error
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, runtime.ClassAPI, fault.Class)
+	require.ErrorIs(t, err, runtime.ErrAPI)
+	require.Equal(t, []any{"users", 2, 403}, []any{fault.Job, fault.Page, fault.Status})
+	require.Equal(t, 2, result.Jobs[0].Items)
+	require.Equal(t, "error", result.Jobs[0].Reason)
+}
+
+func TestACancelledContextEndsTheRun(t *testing.T) {
+	api := users()
+	defer api.Close()
+	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = e.Run(ctx, func(context.Context, *engine.Page) error { cancel(); return nil })
+	require.ErrorIs(t, err, runtime.ErrCancelled)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestAConfigurationBuiltInGoIsCheckedLikeAnyOther(t *testing.T) {
+	_, err := engine.New(rules.Config{
+		BaseURL:    "api.example.com",
+		Pagination: map[string]any{"method": "offset", "limit": 0},
+		Jobs:       []rules.Job{{Endpoint: "users", Method: "PUT"}},
+	})
+	require.ErrorContains(t, err, "api.baseUrl: not an http or https address")
+	require.ErrorContains(t, err, "api.pagination.limit: want a whole number above 0, got 0")
+	require.ErrorContains(t, err, `config.jobs[0].method: no method "PUT"`)
+	_, err = engine.New(rules.Config{Jobs: []rules.Job{{Endpoint: "users"}}})
+	require.ErrorContains(t, err, "api.baseUrl: baseUrl is missing")
+	_, err = engine.New(rules.Config{BaseURL: "https://api.example.com"})
+	require.ErrorContains(t, err, "config.jobs: there is no job")
+}
+
+func TestSecretsNeverLeaveInLogsErrorsTraceOrExplain(t *testing.T) {
+	const marker = "SECRET-7f3a+x/y"
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("page") == "2" {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, "the key %s may not", marker)
+			return
+		}
+		fmt.Fprint(w, `{"data": [1]}`)
+	}))
+	defer api.Close()
+	e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": %q, "authentication": {"type": "query", "name": "key", "#value": %q}, "http": {"headers": {"#X-Key": %q}},
+		"pagination": {"method": "pagenum", "stopRules": ["sent.params.p == \"x\" or sent.headers[\"X-Key\"] == \"y\""]}},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"#p": %q}}]}}`, api.URL, marker, marker, marker), engine.WithVerdicts())
+	require.NoError(t, err)
+	var said strings.Builder
+	said.WriteString(e.Explain().String())
+	_, err = e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+		fmt.Fprintf(&said, "%+v", page.Record)
+		return nil
+	})
+	require.ErrorIs(t, err, runtime.ErrAPI)
+	said.WriteString(err.Error())
+	require.Contains(t, said.String(), "***")
+	for _, form := range []string{marker, "SECRET-7f3a"} {
+		require.NotContains(t, said.String(), form)
+	}
+}
