@@ -156,8 +156,8 @@ func (x *JobExplanation) sentence() string {
 	return b.String() + "."
 }
 
-// resolved says the limit by its number, and a variable by how it goes on: "0,
-// then state.offset + limit".
+// resolved says the limit by its number, and a variable by how it goes on: "0
+// and then state.offset + limit".
 func (x *JobExplanation) resolved(source string) string {
 	if source == "limit" && x.Limit != nil {
 		return value.Preview(x.Limit)
@@ -172,7 +172,7 @@ func (x *JobExplanation) resolved(source string) string {
 			story = append(story, s.Source)
 		}
 	}
-	return strings.Join(story, ", then ")
+	return strings.Join(story, " and then ")
 }
 
 // String writes the explanation for people.

@@ -48,7 +48,7 @@ type lowerer struct {
 func (l *lowerer) lower(job Job) *Ruleset {
 	set := &Ruleset{Job: job, Dialect: l.dialect, Source: l.cfg.Source, IncludeParams: true}
 	if l.cfg.Pagination != nil {
-		l.scroller(set, JoinPath(l.cfg.Path, "api.pagination"), l.cfg.Pagination, Settings{})
+		l.scroller(set, JoinPath(l.cfg.Path, "api.pagination"), l.cfg.Pagination)
 	}
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
@@ -62,7 +62,7 @@ func (l *lowerer) lower(job Job) *Ruleset {
 
 // scroller adds the rules of one pagination object. Those beside method
 // multiple apply to every scroller in it, and come first.
-func (l *lowerer) scroller(set *Ruleset, path string, v any, outer Settings) {
+func (l *lowerer) scroller(set *Ruleset, path string, v any) {
 	object, ok := value.Members(v)
 	if !ok {
 		if !l.switches.OptionalMethod {
@@ -130,6 +130,11 @@ func (l *lowerer) method(path string, object Object) (Method, bool) {
 
 // pick chooses the scroller of a job, and checks those that no job uses too.
 func (l *lowerer) pick(outer *scroll, object Object) {
+	for _, key := range []string{"limit", "limitParam", "nextRequest", "state"} {
+		if _, written := object.Get(key); written && !l.switches.IgnoreUnknown {
+			l.faults.Key(JoinPath(outer.path, key), "write it in a scroller", "%s has no place beside scrollers", key)
+		}
+	}
 	scrollers, _ := outer.settings["scrollers"].Value.(Object)
 	path := JoinPath(outer.path, "scrollers")
 	if len(scrollers) == 0 {
@@ -139,7 +144,7 @@ func (l *lowerer) pick(outer *scroll, object Object) {
 		return
 	}
 	for _, m := range scrollers {
-		l.scroller(&Ruleset{Job: outer.set.Job}, JoinPath(path, m.Name), m.Value, nil)
+		l.scroller(&Ruleset{}, JoinPath(path, m.Name), m.Value)
 	}
 	name, at := outer.set.Job.Scroller, JoinPath(outer.set.Job.Path, "scroller")
 	if name == "" {
@@ -159,8 +164,10 @@ func (l *lowerer) pick(outer *scroll, object Object) {
 		return
 	}
 	outer.shared()
+	outer.stopRules()
+	outer.onError()
 	outer.set.Scroller = name
-	l.scroller(outer.set, JoinPath(path, name), inner, outer.settings)
+	l.scroller(outer.set, JoinPath(path, name), inner)
 }
 
 // origin of something written at a config path.

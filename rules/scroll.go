@@ -146,8 +146,7 @@ func (s *scroll) source(spec, keboola string) string {
 	return s.settings.Bind(spec)
 }
 
-// shared adds the rules of the shared table that are in force. A scroller of
-// multiple does not add the guards again that stand beside it.
+// shared adds the rules of the shared table that are in force.
 func (s *scroll) shared() {
 	guards := Settings{}
 	for name, fallback := range defaultPolicy[s.dialect] {
@@ -251,7 +250,7 @@ func (s *scroll) stop(t Template, by, path string) {
 		path = s.path
 	}
 	id := t.ID
-	if slices.ContainsFunc(s.set.Rules, func(r Rule) bool { return r.ID == id }) {
+	if s.taken(id) {
 		id = s.outer + "." + id // the same limit beside multiple and in the scroller
 	}
 	outcome := t.Outcome

@@ -39,7 +39,10 @@ func (s *scroll) stopRules() {
 				s.faults.Value(JoinPath(path, "outcome"), "", "want complete, limited, guarded or failed, got %s", found(b.text("outcome")))
 			}
 		}
-		if slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == r.ID && had.Role == Stop }) {
+		if s.taken(r.ID) && strings.HasPrefix(r.ID, "stopRules[") {
+			r.ID = s.outer + "." + r.ID // the same position beside multiple and in the scroller
+		}
+		if s.taken(r.ID) {
 			s.faults.Value(path, "give it another name", "a second rule with the id %q", r.ID)
 		}
 		r.Says = r.Source
@@ -50,6 +53,11 @@ func (s *scroll) stopRules() {
 			s.add(r)
 		}
 	}
+}
+
+// taken tells whether a rule has the id.
+func (s *scroll) taken(id string) bool {
+	return slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == id })
 }
 
 // nextRequest adds the user's parts of the next request over the method's.
@@ -147,8 +155,12 @@ func (s *scroll) onError() {
 		if !b.has("when") {
 			continue
 		}
+		id := fmt.Sprintf("onError[%d]", i)
+		if s.taken(id) {
+			id = s.outer + "." + id
+		}
 		s.add(Rule{
-			ID: fmt.Sprintf("onError[%d]", i), Role: OnError, Do: do, Outcome: Complete, Source: b.text("when"),
+			ID: id, Role: OnError, Do: do, Outcome: Complete, Source: b.text("when"),
 			Message: b.text("message"), Says: "an error response has " + b.text("when"),
 			Origin: s.origin("config", JoinPath(path, "when")),
 		})

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// onTerminal runs a shell command on a pseudo-terminal of 80 columns and gives
+// what it wrote there.
+func onTerminal(t *testing.T, command string) string {
+	t.Helper()
+	script, err := exec.LookPath("script")
+	if err != nil {
+		t.Skip("no script")
+	}
+	if err := exec.Command(script, "-qec", "true", "/dev/null").Run(); err != nil {
+		t.Skip("script is not the one of util-linux")
+	}
+	out, err := exec.Command(script, "-qec", "stty cols 80; export TERM=xterm; "+command, "/dev/null").Output()
+	require.NoError(t, err, string(out))
+	return string(out)
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func TestTheLogHasColoursOnATerminalUnlessNoColorIsSet(t *testing.T) {
+	path := binary(t)
+	require.Regexp(t, colour, onTerminal(t, "env -u NO_COLOR "+path+" run --fixture demo/orders"))
+	require.NotRegexp(t, colour, onTerminal(t, "NO_COLOR=1 "+path+" run --fixture demo/orders"))
+	require.NotRegexp(t, colour, onTerminal(t, "env -u NO_COLOR "+path+" run --fixture demo/orders 2>&1 | cat"))
+}
+
+func TestProgressIsShownOnATerminalAndTearsNoLogLine(t *testing.T) {
+	path, config := binary(t), endless(t)
+	command := "timeout --foreground -s INT 0.6 " + path + " run " + config + " >/dev/null; true"
+	out := onTerminal(t, "NO_COLOR=1; export NO_COLOR; "+command)
+	require.Regexp(t, `x: \d+ pages, \d+ items, .* items/s`, out)
+	last := ""
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, " INF ") {
+			last = line[strings.LastIndex(strings.TrimRight(line, "\r\n"), "\r")+1:]
+		}
+	}
+	require.Regexp(t, `^(\x1b\[[0-9]*[A-Z])*\d\d:\d\d:\d\d INF \d+ pages`, last, "a log line begins on a line of its own")
+	for _, quiet := range []string{"-q", "-v", "--no-progress", "--log-format json"} {
+		out := onTerminal(t, strings.Replace(command, " run ", " run "+quiet+" ", 1))
+		require.NotContains(t, out, "items/s", quiet)
+	}
+}
