@@ -82,6 +82,7 @@ func (l *lowerer) scroller(set *Ruleset, path string, v any) {
 	scroll := &scroll{lowerer: l, set: set, method: method, settings: settings, path: path, outer: set.Scroller}
 	if method.Name == Multiple {
 		scroll.oneTotal()
+		scroll.dottedFlag()
 		l.pick(scroll, object)
 		return
 	}

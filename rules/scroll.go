@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -23,6 +25,7 @@ func (s *scroll) lower() {
 	s.set.Method = s.method.Name
 	s.limit()
 	s.oneTotal()
+	s.dottedFlag()
 	s.variables(Init)
 	s.shared()
 	for _, t := range s.method.Stops {
@@ -62,6 +65,17 @@ func (s *scroll) oneTotal() {
 // written tells whether a fault of a setting is its own, not its absence.
 func (s *scroll) written(path string) bool {
 	return slices.ContainsFunc(s.faults.all, func(e *Error) bool { return e.Path == path })
+}
+
+// dottedFlag points to stopRules for flags that are not in the root (2.2): the
+// field is one key, dots included.
+func (s *scroll) dottedFlag() {
+	setting := s.settings["nextPageFlag.field"]
+	if escaped, ok := setting.Value.(string); ok && strings.Contains(escaped, `\.`) {
+		name := SplitPath(escaped)[0]
+		s.faults.Value(setting.Path, fmt.Sprintf("for a nested flag write a rule, like \"stopRules\": [\"truthy(body.%s)\"]", name),
+			"%q is one key in the root, dots included", name).Warning = true
+	}
 }
 
 func (s *scroll) add(r Rule) { s.set.Rules = append(s.set.Rules, r) }

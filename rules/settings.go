@@ -15,6 +15,7 @@ type Setting struct {
 	Value   any
 	Path    string // config path, also of one that was left out
 	Default bool   // the configuration does not say it
+	Written string // a path or key as it is written; Value has it in its one spelling
 }
 
 // Settings are the settings of one scroller by name; those of an inner object
@@ -40,19 +41,24 @@ func (s Settings) Holds(only string) bool {
 
 // Bind puts the values of the settings, as literals of the rule language, in
 // the place of every ${name}.
-func (s Settings) Bind(source string) string { return s.bind(source, Literal) }
+func (s Settings) Bind(source string) string {
+	return s.bind(source, func(setting Setting) string { return Literal(setting.Value) })
+}
 
 // Say puts them in as plain text.
 func (s Settings) Say(text string) string {
-	return s.bind(text, func(v any) string {
-		if t, ok := value.Text(v); ok {
+	return s.bind(text, func(setting Setting) string {
+		if setting.Written != "" {
+			return setting.Written
+		}
+		if t, ok := value.Text(setting.Value); ok {
 			return t
 		}
-		return Literal(v)
+		return Literal(setting.Value)
 	})
 }
 
-func (s Settings) bind(text string, write func(any) string) string {
+func (s Settings) bind(text string, write func(Setting) string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${")
@@ -61,7 +67,7 @@ func (s Settings) bind(text string, write func(any) string) string {
 			return b.String()
 		}
 		name, after, _ := strings.Cut(rest, "}")
-		b.WriteString(write(s[name].Value))
+		b.WriteString(write(s[name]))
 		text = after
 	}
 }
@@ -115,9 +121,9 @@ func (l *lowerer) resolve(into Settings, prefix, path string, object Object, fie
 		case f.Required:
 			l.faults.Value(path, "", "%s is missing: %s", f.Name, f.Doc)
 		case f.DefaultOf != "":
-			into[name] = Setting{into[prefix+f.DefaultOf].Value, JoinPath(path, f.Name), true}
+			into[name] = Setting{Value: into[prefix+f.DefaultOf].Value, Path: JoinPath(path, f.Name), Default: true}
 		case f.Default != nil:
-			into[name] = Setting{f.Default, JoinPath(path, f.Name), true}
+			into[name] = Setting{Value: f.Default, Path: JoinPath(path, f.Name), Default: true}
 		}
 	}
 	for _, f := range fields {
@@ -159,7 +165,11 @@ func (l *lowerer) setting(into Settings, prefix, path string, v any, f Field) bo
 	if f.Kind == Key && kind != Key && converted != nil {
 		converted = PathOf(converted.(string))
 	}
-	into[name] = Setting{Value: converted, Path: path}
+	setting := Setting{Value: converted, Path: path}
+	if f.Kind == Key || f.Kind == Path {
+		setting.Written, _ = v.(string)
+	}
+	into[name] = setting
 	return true
 }
 

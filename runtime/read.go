@@ -43,6 +43,9 @@ func (s *scroll) read(request rules.Request, r *Response, began time.Time) (*Pag
 	}
 	s.result.Pages, s.result.Bytes = s.result.Pages+1, s.result.Bytes+p.Bytes
 	s.reportMissing(reading.doc)
+	if limit, ok := p.Limit.(int); ok && limit > 0 && p.Count > limit {
+		s.warn("limit_ignored", fmt.Sprintf("page %d has %d items, more than the limit of %d: does the API heed it?", p.Page, p.Count, limit))
+	}
 	return &Page{Items: reading.items, Record: Record{
 		Job: s.result.Job, Page: p.Page, Request: sent, Status: r.Status, Count: p.Count, Bytes: p.Bytes,
 		Decision: Continue, StoppedBy: []string{}, Attempts: r.Attempts, Millis: s.Clock.Now().Sub(began).Milliseconds(),
