@@ -572,3 +572,27 @@ func FuzzLinkHeader(f *testing.F) {
 		}
 	})
 }
+
+func TestOneConnectionServesAllRequestsAndGzipIsOffered(t *testing.T) {
+	var connections atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") == "gzip" {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, zipped(`{"data": [1]}`))
+		}
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	c, _ := clientFor(t, s.URL)
+	for range 5 {
+		r, e := get(t, c, s.URL)
+		require.Nil(t, e)
+		require.Equal(t, `{"data": [1]}`, string(r.Body))
+	}
+	require.EqualValues(t, 1, connections.Load())
+}

@@ -9,8 +9,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -111,11 +113,16 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// endless serves an endless list, a page every few milliseconds.
-func endless(t *testing.T) string {
-	n := 0
+// endless serves an endless list, a page every few milliseconds. The requests
+// whose numbers are given are refused for a moment.
+func endless(t *testing.T, refused ...int64) string {
+	var requests atomic.Int64
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n++
+		n := requests.Add(1)
+		if slices.Contains(refused, n) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		time.Sleep(5 * time.Millisecond)
 		fmt.Fprintf(w, `{"data": [{"page": %s, "n": %d, "fill": %q}]}`, r.URL.Query().Get("page"), n, strings.Repeat("x", 4096))
 	}))
