@@ -56,8 +56,7 @@ func (p *progress) draw() {
 		}
 		p.mu.Lock()
 		if !p.bar.IsFinished() {
-			p.bar.Describe(p.line())
-			_ = p.bar.Add(1) // turns the spinner
+			p.bar.Describe(p.line()) // draws, and turns the spinner
 		}
 		p.mu.Unlock()
 	}
