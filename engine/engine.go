@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -72,16 +73,29 @@ func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) 
 	if err != nil && !errors.As(err, &faults) {
 		return nil, err
 	}
-	if len(cfg.Jobs) == 0 {
-		return nil, faults.Err()
+	if len(cfg.Jobs) == 0 && len(faults) > 0 {
+		return nil, hidden(faults, cfg.Secrets)
 	}
 	sets, err := cfg.Lower()
 	faults = addFaults(faults, err)
 	jobs, err := compile.Rulesets(cfg, sets)
 	if faults = addFaults(faults, err); len(faults) > 0 {
-		return nil, faults
+		return nil, hidden(faults, cfg.Secrets)
 	}
 	return &Engine{cfg: cfg, jobs: jobs, settings: settings}, nil
+}
+
+// hidden puts stars in the place of the configuration's secrets in what faults
+// show, one for each character, so that carets stay where they point.
+func hidden(faults rules.Errors, secrets []string) rules.Errors {
+	redactor := runtime.NewRedactor(secrets)
+	for _, f := range faults {
+		for _, secret := range secrets {
+			f.Snippet = strings.ReplaceAll(f.Snippet, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
+		}
+		f.Message, f.Snippet = redactor.String(f.Message), redactor.String(f.Snippet)
+	}
+	return faults
 }
 
 func addFaults(to rules.Errors, err error) rules.Errors {

@@ -124,6 +124,12 @@ func TestAConfigurationBuiltInGoIsCheckedLikeAnyOther(t *testing.T) {
 	require.ErrorContains(t, err, "config.jobs: there is no job")
 }
 
+func TestTheFaultOfAConfigurationDoesNotShowItsSecrets(t *testing.T) {
+	_, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://a.test/", "authentication": {"type": "bearer", "#token": "SECRET-7f3a"}, "nme": 1}, "config": {"jobs": [{"endpoint": "x"}]}}`))
+	require.ErrorContains(t, err, "***")
+	require.NotContains(t, err.Error(), "SECRET-7f3a")
+}
+
 func TestSecretsNeverLeaveInLogsErrorsTraceOrExplain(t *testing.T) {
 	const marker = "SECRET-7f3a+x/y"
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
