@@ -158,7 +158,7 @@ func (r *reader) read(node ast.Node) (Read, bool) {
 	case *ast.MemberNode:
 		key, ok := constantKey(n.Property)
 		inner, rooted := r.read(n.Node)
-		if !ok || !rooted || inner.Has || n.Method {
+		if !ok || !rooted || inner.Has || n.Method || !extends(n.Node) {
 			return Read{}, false
 		}
 		if len(inner.Path) == 0 && (inner.Root == "prev" || inner.Root == "first") {
@@ -170,6 +170,23 @@ func (r *reader) read(node ast.Node) (Read, bool) {
 		return readCall(n)
 	}
 	return Read{}, false
+}
+
+// extends tells whether a member of what is read is a longer path: it is not
+// where a call gives something else than a part of what it reads.
+func extends(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return extends(n.Node)
+	case *ast.CallNode:
+		callee, ok := n.Callee.(*ast.IdentifierNode)
+		if !ok || callee.Value != "at" || len(n.Arguments) != 1 {
+			return false
+		}
+		_, constant := n.Arguments[0].(*ast.StringNode)
+		return constant
+	}
+	return true
 }
 
 // readCall recognises at, has and jsonpath, and the calls of the context's

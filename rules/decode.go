@@ -140,7 +140,9 @@ func (d *decoder) job(path string, v any) Job {
 // empty is no dataField.
 func (d *decoder) dataField(path string, v any) *DataField {
 	delimiter := "."
-	if object, ok := value.Members(v); ok {
+	if object, ok := value.Members(v); ok && len(object) == 0 {
+		return nil
+	} else if ok {
 		b := d.block(path, object, []Field{
 			{Name: "path", Kind: Text, Required: true, Doc: "where the items stand"},
 			{Name: "delimiter", Kind: Text, Doc: "what separates its keys"},
