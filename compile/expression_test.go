@@ -258,17 +258,22 @@ func TestBecauseShowsTheValuesThatDecided(t *testing.T) {
 
 func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
 	page := &rules.Context{
+		Body:   map[string]any{"at": "1970-01-01T00:10:00Z"},
 		Now:    func() time.Time { return time.Unix(1000, 0) },
 		Header: func(name string) any { return map[string]any{"X-Total": "3"}[name] },
 		Link:   func(rel string, param ...string) any { return append([]string{rel}, param...)[len(param)] },
 	}
 	for source, want := range map[string]any{
-		`now().Unix() - 360`:            int64(640),
-		`number(header("X-Total")) + 1`: 4,
-		`header("X-None") == nil`:       true,
-		`link("next")`:                  "next",
-		`link("next", "results")`:       "results",
-		`len(items) + 1`:                1,
+		`now().Unix() - 360`:                     int64(640),
+		`number(header("X-Total")) + 1`:          4,
+		`header("X-None") == nil`:                true,
+		`date(body.at) < now()`:                  true,
+		`now() - date(body.at) > duration("5m")`: true,
+		`date(body.at) + duration("1h") > now()`: true,
+		`date(body.none) < now()`:                false,
+		`link("next")`:                           "next",
+		`link("next", "results")`:                "results",
+		`len(items) + 1`:                         1,
 	} {
 		e, faults := one(t, rules.Param, source)
 		require.Empty(t, faults, "%s: %v", source, faults)

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -187,6 +189,16 @@ func compare(operator string, holds func(int) bool) func(a, b any) (any, error) 
 		if y, both := b.(string); isText && both {
 			return holds(strings.Compare(x, y)), nil
 		}
+		if x, ok := a.(time.Time); ok {
+			if y, both := b.(time.Time); both {
+				return holds(x.Compare(y)), nil
+			}
+		}
+		if x, ok := a.(time.Duration); ok {
+			if y, both := b.(time.Duration); both {
+				return holds(cmp.Compare(x, y)), nil
+			}
+		}
 		return nil, mismatch(operator, a, b)
 	}
 }
@@ -235,8 +247,28 @@ func integers(f func(z, a, b *big.Int) *big.Int) func(a, b *big.Int) (any, error
 
 var plus = arithmetic("+", integers((*big.Int).Add), func(a, b float64) float64 { return a + b })
 
-// add is also the concatenation of strings.
+var minus = arithmetic("-", integers((*big.Int).Sub), func(a, b float64) float64 { return a - b })
+
+// subtract is also the time between two times, and a time before another.
+func subtract(a, b any) (any, error) {
+	if x, ok := a.(time.Time); ok {
+		switch y := b.(type) {
+		case time.Time:
+			return x.Sub(y), nil
+		case time.Duration:
+			return x.Add(-y), nil
+		}
+	}
+	return minus(a, b)
+}
+
+// add is also the concatenation of strings, and a time after another.
 func add(a, b any) (any, error) {
+	if x, ok := a.(time.Time); ok {
+		if y, also := b.(time.Duration); also {
+			return x.Add(y), nil
+		}
+	}
 	x, isText := a.(string)
 	if y, both := b.(string); isText && both {
 		return x + y, nil
@@ -260,7 +292,7 @@ var operators = map[string]func(a, b any) (any, error){
 	">":          compare(">", func(o int) bool { return o > 0 }),
 	">=":         compare(">=", func(o int) bool { return o >= 0 }),
 	"+":          add,
-	"-":          arithmetic("-", integers((*big.Int).Sub), func(a, b float64) float64 { return a - b }),
+	"-":          subtract,
 	"*":          arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b }),
 	"/":          arithmetic("/", nil, func(a, b float64) float64 { return a / b }),
 	"%":          arithmetic("%", remainder, math.Mod),
@@ -322,7 +354,7 @@ func negative(v any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
-	return operators["-"](0, v)
+	return minus(0, v)
 }
 
 // listOf is what a predicate goes through: nothing, where a list is absent.

@@ -167,7 +167,7 @@ func KindOf(v any) string {
 	case Object, map[string]any:
 		return "an object"
 	}
-	return fmt.Sprintf("a %T", v)
+	return fmt.Sprintf("a %T", v) // a time or a duration, of which configurations and responses have none
 }
 
 // Preview shows a value in a message: as JSON, cut after 60 characters; a list
