@@ -62,7 +62,7 @@ func (w *watchdog) cause(err error) error {
 // body reads a response to its end: framing, decompression and length checked.
 func (c *Client) body(r *http.Response, watch *watchdog) ([]byte, error) {
 	watch.reading()
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !r.Uncompressed {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" && !r.Uncompressed {
 		return nil, &Error{Class: ClassResponse, Op: "request", Method: r.Request.Method, URL: c.show(r.Request.URL.String()), Status: r.StatusCode, Message: fmt.Sprintf("content encoding %s, want gzip or none", encoding)}
 	}
 	max := c.options.MaxBody

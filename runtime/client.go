@@ -310,6 +310,11 @@ func (c *Client) request(ctx context.Context, call Call, trusted bool) (*http.Re
 	for name, values := range call.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}
+	request.Header.Del("Accept-Encoding") // the transport asks for gzip, and takes it off again
+	if host := request.Header.Get("Host"); host != "" {
+		request.Host = host // net/http sends this one alone
+		request.Header.Del("Host")
+	}
 	if trusted {
 		c.options.Auth.headers(request.Header)
 		return request, nil

@@ -573,6 +573,17 @@ func FuzzLinkHeader(f *testing.F) {
 	})
 }
 
+func TestHeadersThatNetHTTPKeepsToItselfAreHeeded(t *testing.T) {
+	s, _ := answers(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "identity")
+		fmt.Fprintf(w, "%s %s", r.Host, r.Header.Get("Accept-Encoding"))
+	})
+	c, _ := clientFor(t, s.URL)
+	r, err := c.Do(t.Context(), Call{Method: "GET", URL: s.URL, Header: http.Header{"Host": {"virtual.test"}, "Accept-Encoding": {"br"}}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "virtual.test gzip", string(r.Body))
+}
+
 func TestOneConnectionServesAllRequestsAndGzipIsOffered(t *testing.T) {
 	var connections atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
