@@ -340,6 +340,11 @@ func (s *scroll) build(role Role, target, source string, origin Origin) {
 	if target != "" {
 		id += "." + target
 	}
-	s.set.Rules = slices.DeleteFunc(s.set.Rules, func(r Rule) bool { return r.ID == id && target != "" })
-	s.add(Rule{ID: id, Role: role, Target: target, Source: source, Says: "is", Origin: origin})
+	part := Rule{ID: id, Role: role, Target: target, Source: source, Says: "is", Origin: origin}
+	had := slices.IndexFunc(s.set.Rules, func(r Rule) bool { return r.ID == id && target != "" })
+	if had < 0 {
+		s.add(part)
+		return
+	}
+	s.set.Rules[had] = part
 }

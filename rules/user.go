@@ -66,13 +66,12 @@ func (s *scroll) nextRequest() {
 		return
 	}
 	path := JoinPath(s.path, "nextRequest")
-	before := len(s.set.Rules)
 	for _, role := range []Role{URL, Endpoint} {
 		if source, ok := s.settings["nextRequest."+string(role)].Value.(string); ok {
 			s.address(role, source, path)
 		}
 	}
-	if s.has(URL, before) && s.has(Endpoint, before) {
+	if s.has(URL, path) && s.has(Endpoint, path) {
 		s.faults.Value(path, "url is a whole address, endpoint is resolved against baseUrl", "url and endpoint exclude each other")
 	}
 	if verb, ok := s.settings["nextRequest.method"].Value.(string); ok {
@@ -88,12 +87,14 @@ func (s *scroll) nextRequest() {
 	switch {
 	case said:
 		s.set.IncludeParams = include
-	case s.has(URL, before):
+	case s.has(URL, path):
 		s.set.IncludeParams = false
 	}
 	if s.settings["nextRequest.applyToFirst"].Value == true {
-		for _, r := range s.set.Rules[before:] {
-			s.set.ApplyToFirst = append(s.set.ApplyToFirst, r.ID)
+		for _, r := range s.set.Rules {
+			if r.Role.Builds() && under(r, path) && !slices.Contains(s.set.ApplyToFirst, r.ID) {
+				s.set.ApplyToFirst = append(s.set.ApplyToFirst, r.ID)
+			}
 		}
 	}
 }
@@ -106,10 +107,13 @@ func (s *scroll) address(role Role, source, path string) {
 	s.build(role, "", source, s.origin("config", JoinPath(path, string(role))))
 }
 
-func (s *scroll) has(role Role, from int) bool {
-	from = min(from, len(s.set.Rules))
-	return slices.ContainsFunc(s.set.Rules[from:], func(r Rule) bool { return r.Role == role })
+// has tells whether a rule of the role was brought in under a config path.
+func (s *scroll) has(role Role, path string) bool {
+	return slices.ContainsFunc(s.set.Rules, func(r Rule) bool { return r.Role == role && under(r, path) })
 }
+
+// under tells whether a rule was brought in by a setting under a config path.
+func under(r Rule, path string) bool { return strings.HasPrefix(r.Origin.Path, path+".") }
 
 // parts adds params, headers or body: one expression for all, or one for each name.
 func (s *scroll) parts(role Role, path string) {
