@@ -51,8 +51,9 @@ type RuleExplanation struct {
 	Says    string        `json:"says"`
 	Origin  rules.Origin  `json:"origin"`
 
-	First bool `json:"first,omitempty"` // of the next request: the first request has it too
-	Guard bool `json:"guard,omitempty"`
+	First     bool `json:"first,omitempty"`     // of the next request: the first request has it too
+	FirstOnly bool `json:"firstOnly,omitempty"` // of the next request: not of it, the first request alone has it
+	Guard     bool `json:"guard,omitempty"`
 
 	target string
 }
@@ -81,7 +82,7 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 		to *[]RuleExplanation
 	}{{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {conditions(j.Stops), &x.Stops}, {conditions(j.OnErrors), &x.OnError}} {
 		for _, e := range group.of {
-			*group.to = append(*group.to, e.explain(redact, j.initial[e.Rule.ID]))
+			*group.to = append(*group.to, e.explain(redact))
 		}
 	}
 	x.Summary = x.sentence()
@@ -96,9 +97,9 @@ func conditions(stops []*Stop) []*Expression {
 	return out
 }
 
-func (e *Expression) explain(redact func(string) string, first bool) RuleExplanation {
+func (e *Expression) explain(redact func(string) string) RuleExplanation {
 	r := e.Rule
-	x := RuleExplanation{ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Says), Origin: r.Origin, target: r.Target, First: first, Guard: r.Policy}
+	x := RuleExplanation{ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Says), Origin: r.Origin, target: r.Target, FirstOnly: r.Role.Builds() && !r.Later, First: r.First, Guard: r.Policy}
 	if r.Role == rules.OnError && r.Do != "stop" {
 		x.Outcome = ""
 	}
@@ -134,6 +135,9 @@ func (x *JobExplanation) sentence() string {
 	}
 	var parts []string
 	for _, p := range x.Next {
+		if p.FirstOnly {
+			continue
+		}
 		name := p.target
 		if name == "" {
 			name, _ = strings.CutPrefix(p.ID, "nextRequest.")
@@ -213,9 +217,12 @@ func (x *JobExplanation) write(b *strings.Builder, dialect string) {
 		fmt.Fprintf(b, "\n  next request: the job's endpoint%s, with\n", map[bool]string{true: " and params", false: ", without its params"}[x.IncludeParams])
 		for _, r := range x.Next {
 			name, _ := strings.CutPrefix(r.ID, "nextRequest.")
-			if r.First {
+			switch {
+			case r.FirstOnly:
+				r.Says = "the first request alone has it"
+			case r.First:
 				r.Says = "the first request has it too"
-			} else {
+			default:
 				r.Says = ""
 			}
 			r.write(b, name)

@@ -14,13 +14,12 @@ type Job struct {
 	Init     []*Expression // in order; each gives the variable of its Target a value
 	Stops    []*Stop       // in the order in which they give the reason
 	Next     []*Expression // variables after a page
-	Parts    []*Expression // of the next request
+	Parts    []*Expression // of requests; their rules say of which
 	OnErrors []*Stop       // for error responses, the first that is met decides
 	Needs    Needs
 
-	first   rules.Request // the job's own request
-	common  rules.Object  // api.http.defaultOptions.params
-	initial map[string]bool
+	first  rules.Request // the job's own request
+	common rules.Object  // api.http.defaultOptions.params
 }
 
 // Stop is a compiled condition with its message.
@@ -57,10 +56,7 @@ type compilation struct {
 }
 
 func (c *compilation) job() *Job {
-	job := &Job{Set: c.set, initial: map[string]bool{}}
-	for _, id := range c.set.ApplyToFirst {
-		job.initial[id] = true
-	}
+	job := &Job{Set: c.set}
 	for _, rule := range c.set.Rules {
 		e := c.expression(rule)
 		if e == nil {

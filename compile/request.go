@@ -32,13 +32,7 @@ func (j *Job) Begin(m *Machine, page *rules.Context) (rules.Request, error) {
 	}
 	page.State = state
 	request := j.first
-	var parts []*Expression
-	for _, p := range j.Parts {
-		if j.initial[p.Rule.ID] {
-			parts = append(parts, p)
-		}
-	}
-	request, _, err = j.build(request, parts, m, page)
+	request, _, err = j.build(request, func(r rules.Rule) bool { return r.First }, m, page)
 	return request.Under(j.common), err
 }
 
@@ -65,7 +59,7 @@ func (j *Job) Advance(m *Machine, page *rules.Context, base string) (rules.Reque
 	if !rules.DialectSwitches[j.Set.Dialect].RelativeToBase && slices.ContainsFunc(j.Parts, func(p *Expression) bool { return p.Rule.Role == rules.URL }) {
 		request.Base = base
 	}
-	request, more, err := j.build(request, j.Parts, m, page)
+	request, more, err := j.build(request, func(r rules.Rule) bool { return r.Later }, m, page)
 	return request.Under(j.common), more, err
 }
 
@@ -84,9 +78,12 @@ func evalAll(expressions []*Expression, m *Machine, page *rules.Context) (map[st
 	return values, nil
 }
 
-// build lays the parts over a request.
-func (j *Job) build(request rules.Request, parts []*Expression, m *Machine, page *rules.Context) (rules.Request, bool, error) {
-	for _, e := range parts {
+// build lays the parts that a request has over it.
+func (j *Job) build(request rules.Request, has func(rules.Rule) bool, m *Machine, page *rules.Context) (rules.Request, bool, error) {
+	for _, e := range j.Parts {
+		if !has(e.Rule) {
+			continue
+		}
 		v, err := e.Eval(m, page)
 		if err != nil {
 			return request, false, &RuleError{e.Rule, err}

@@ -132,7 +132,13 @@ func TestDialectKeboolaReadsWhatTheReferenceReads(t *testing.T) {
 	cfg, sets, err := load(t, paged(`{"method": "offset", "limit": "2.7", "limitParam": "", "firstPageParams": "false", "unheardOf": 1, "forceStop": {"pages": 0}, "nextPageFlag": {}}`), rules.Options{Dialect: "keboola"})
 	require.NoError(t, err)
 	require.Equal(t, 3, sets[0].Limit, "the job's own limit is in force")
-	require.Len(t, sets[0].ApplyToFirst, 2, `the string "false" is true`)
+	first := 0
+	for _, r := range sets[0].Rules {
+		if r.First {
+			first++
+		}
+	}
+	require.Equal(t, 2, first, `the string "false" is true`)
 	require.Equal(t, `unknown key "unheardOf"`, cfg.Warnings[0].Message)
 	for _, r := range sets[0].Rules {
 		require.NotEqual(t, "forceStop.pages", r.ID, "0 pages are no limit")

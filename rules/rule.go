@@ -13,6 +13,8 @@ type Rule struct {
 	Outcome Outcome // of a Stop
 	Policy  bool    // of a Stop: it is a guard, and Failed is a breach of policy
 	Drop    bool    // of a Stop: the page's items are not emitted
+	First   bool    // of a part of the request: the first request has it
+	Later   bool    // of a part of the request: those after it have it
 	Do      string  // of an OnError: stop, retry, restart, fail or continue
 	Message string  // for the log when a Stop or OnError is met; {…} holds an expression
 	Says    string  // one English clause: "stops when …", "starts at …"
@@ -80,7 +82,6 @@ type Ruleset struct {
 	Rules     []Rule // in the order in which they are evaluated
 
 	IncludeParams bool       // the job's params are sent with every request
-	ApplyToFirst  []string   // ids of the rules that also build the first request
 	Ignore        [][]string // paths that the same-page check passes over
 	Variables     []string   // names of the state's variables
 

@@ -292,10 +292,11 @@ func (s *scroll) overlay() {
 	for _, p := range o.Params {
 		s.part(Param, p)
 	}
-	if o.ApplyToFirst != "" && s.settings.Holds(o.ApplyToFirst) {
-		for _, r := range s.set.Rules[first:] {
-			s.set.ApplyToFirst = append(s.set.ApplyToFirst, r.ID)
-		}
+	if o.ApplyToFirst == "" || !s.settings.Holds(o.ApplyToFirst) {
+		return
+	}
+	for i := first; i < len(s.set.Rules); i++ {
+		s.set.Rules[i].First = true
 	}
 }
 
@@ -340,11 +341,15 @@ func (s *scroll) build(role Role, target, source string, origin Origin) {
 	if target != "" {
 		id += "." + target
 	}
-	part := Rule{ID: id, Role: role, Target: target, Source: source, Says: "is", Origin: origin}
-	had := slices.IndexFunc(s.set.Rules, func(r Rule) bool { return r.ID == id && target != "" })
-	if had < 0 {
+	part := Rule{ID: id, Role: role, Target: target, Source: source, Later: true, Says: "is", Origin: origin}
+	had := slices.IndexFunc(s.set.Rules, func(r Rule) bool { return r.ID == id && r.Later && target != "" })
+	switch {
+	case had < 0:
 		s.add(part)
-		return
+	case s.set.Rules[had].First: // what it replaces stays for the first request
+		s.set.Rules[had].Later = false
+		s.set.Rules = slices.Insert(s.set.Rules, had+1, part)
+	default:
+		s.set.Rules[had] = part
 	}
-	s.set.Rules[had] = part
 }

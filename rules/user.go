@@ -91,12 +91,18 @@ func (s *scroll) nextRequest() {
 		s.set.IncludeParams = false
 	}
 	if s.settings["nextRequest.applyToFirst"].Value == true {
-		for _, r := range s.set.Rules {
-			if r.Role.Builds() && under(r, path) && !slices.Contains(s.set.ApplyToFirst, r.ID) {
-				s.set.ApplyToFirst = append(s.set.ApplyToFirst, r.ID)
-			}
-		}
+		s.applyToFirst(path)
 	}
+}
+
+// applyToFirst lays the user's parts over the first request too, in the place of
+// the method's that they replace.
+func (s *scroll) applyToFirst(path string) {
+	for i := range s.set.Rules {
+		r := &s.set.Rules[i]
+		r.First = r.First || r.Role.Builds() && under(*r, path)
+	}
+	s.set.Rules = slices.DeleteFunc(s.set.Rules, func(r Rule) bool { return r.Role.Builds() && !r.Later })
 }
 
 // address adds the user's url or endpoint in the place of the method's of either kind.
