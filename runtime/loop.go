@@ -91,6 +91,9 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 	if judged == nil && page.Decision == Continue {
 		next, judged = s.advance(page)
 	}
+	if judged != nil {
+		page.fail(judged)
+	}
 	if err := sink(ctx, page); err != nil {
 		return false, next, s.sinkFault(err)
 	}
@@ -100,6 +103,14 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 		return false, next, judged
 	}
 	return page.Decision == Stop, next, s.outcome(page)
+}
+
+// fail makes a page the last one, because a rule failed on it.
+func (p *Page) fail(err error) {
+	p.Decision, p.Outcome = Stop, rules.Failed
+	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+		p.StoppedBy = []string{failed.Rule.ID}
+	}
 }
 
 // advance changes the state and makes the next request. Where there is none to
