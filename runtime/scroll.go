@@ -19,6 +19,7 @@ type scroll struct {
 	Loop
 	job      *compile.Job
 	switches rules.Switches
+	reader   pageReader
 	machine  compile.Machine
 	page     rules.Context
 	result   Result
@@ -34,6 +35,7 @@ type scroll struct {
 
 func newScroll(l Loop, job *compile.Job) *scroll {
 	s := &scroll{Loop: l, job: job, switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}}
+	s.reader = wholeReader{job: job, switches: s.switches, depth: l.MaxDepth, warn: s.warn}
 	s.result.Job = job.Set.Job.ID
 	s.started = l.Clock.Now()
 	s.begin()
