@@ -4,7 +4,8 @@
 //	   ^                                                                        │
 //	   └────────────────────────── advance: state, next request <───────────────┘
 //
-// [Loop.Run] is the loop; client.go makes the exchange, reader.go
-// takes from a response what rules read, read.go makes a page of it, judge.go puts the page to every rule. The package
-// shares its name with one of the standard library, which nothing here imports.
+// [Loop.Run] is the loop; client.go makes the exchange, reader.go takes from a
+// response what rules read, read.go makes a page of it, judge.go puts the page
+// to every rule. The package shares its name with one of the standard library,
+// which nothing here imports.
 package runtime
