@@ -26,7 +26,9 @@ type Record struct {
 	Outcome   rules.Outcome `json:"outcome,omitempty"` // when the decision is to stop
 	Dropped   bool          `json:"dropped,omitempty"` // the items were not emitted
 	Attempts  int           `json:"attempts,omitempty"`
-	Millis    int64         `json:"ms"` // from the request to the decoded page
+	At        int64         `json:"at"`                 // when the request was made, in milliseconds after the job began
+	Millis    int64         `json:"ms"`                 // from the request to the decoded page
+	Findings  []Finding     `json:"findings,omitempty"` // of the audit, on the last page of a job
 }
 
 // Sent is a request as it may be shown: without credentials.
@@ -42,6 +44,13 @@ type Verdict struct {
 	Met     bool     `json:"met"`
 	Because string   `json:"because,omitempty"` // the rule with the values that decided it
 	Missing []string `json:"missing,omitempty"` // what it reads of the response that is not there
+}
+
+// Finding is a sign that a list which ended by rule may not be whole.
+type Finding struct {
+	ID      string `json:"id"`                // "audit.token"
+	Message string `json:"message"`           // one sentence
+	Because string `json:"because,omitempty"` // the sign, with the values that were read
 }
 
 // Stop and Continue are the decisions of a [Record].
@@ -61,4 +70,5 @@ type Result struct {
 	Items     int           `json:"items"`     // items emitted
 	Bytes     int           `json:"bytes"`     // minified JSON obtained
 	Seconds   float64       `json:"seconds"`
+	Findings  []Finding     `json:"findings,omitempty"` // of the audit at the end: signs that the list may not be whole
 }

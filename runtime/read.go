@@ -45,7 +45,8 @@ func (s *scroll) read(request rules.Request, r *Response, began time.Time) (*Pag
 	}
 	return &Page{Items: reading.items, Record: Record{
 		Job: s.result.Job, Page: p.Page, Request: sent, Status: r.Status, Count: p.Count, Bytes: p.Bytes,
-		Decision: Continue, StoppedBy: []string{}, Attempts: r.Attempts, Millis: s.Clock.Now().Sub(began).Milliseconds(),
+		Decision: Continue, StoppedBy: []string{}, Attempts: r.Attempts,
+		At: began.Sub(s.started).Milliseconds(), Millis: s.Clock.Now().Sub(began).Milliseconds(),
 	}}, nil
 }
 
