@@ -20,14 +20,18 @@ import (
 // puts into the tree.
 var functions = func() conf.FunctionsTable {
 	table := conf.FunctionsTable{}
-	define := func(name string, shape any, f func(args ...any) (any, error)) {
-		table[name] = &builtin.Function{Name: name, Func: f, Types: []reflect.Type{reflect.TypeOf(shape)}}
+	define := func(name string, shape any, f func(args ...any) (any, error), more ...any) {
+		function := &builtin.Function{Name: name, Func: f}
+		for _, shape := range append([]any{shape}, more...) {
+			function.Types = append(function.Types, reflect.TypeOf(shape))
+		}
+		table[name] = function
 	}
 	one := func(f func(any) (any, error)) func(...any) (any, error) {
 		return func(args ...any) (any, error) { return f(args[0]) }
 	}
-	define("at", func(string) any { return nil }, bodyOnly)
-	define("has", func(string) bool { return false }, bodyOnly)
+	define("at", func(string) any { return nil }, bodyOnly, func(any, string) any { return nil })
+	define("has", func(string) bool { return false }, bodyOnly, func(any, string) bool { return false })
 	define("jsonpath", func(string) any { return nil }, bodyOnly)
 	define("truthy", func(any) bool { return false }, one(func(v any) (any, error) { return value.Truthy(v), nil }))
 	define("empty", func(any) bool { return false }, one(func(v any) (any, error) { return value.Empty(v), nil }))

@@ -198,10 +198,11 @@ func readCall(n *ast.CallNode) (Read, bool) {
 	}
 	switch callee.Value {
 	case "at", "has":
-		if len(n.Arguments) == 1 {
-			if path, ok := n.Arguments[0].(*ast.StringNode); ok {
-				return Read{Root: "body", Path: rules.SplitPath(path.Value), Has: callee.Value == "has"}, true
-			}
+		if len(n.Arguments) == 2 { // of a value, whose own reads count
+			return Read{}, false
+		}
+		if path, ok := n.Arguments[0].(*ast.StringNode); ok {
+			return Read{Root: "body", Path: rules.SplitPath(path.Value), Has: callee.Value == "has"}, true
 		}
 		return Read{Root: "body"}, true
 	case "jsonpath":

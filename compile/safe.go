@@ -168,11 +168,14 @@ func last(nodes []ast.Node) ast.Node { return nodes[len(nodes)-1] }
 // call gives the functions that read the body what they read it from.
 func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 	callee, ok := n.Callee.(*ast.IdentifierNode)
-	if !ok || len(n.Arguments) != 1 {
+	if !ok || len(n.Arguments) == 0 || len(n.Arguments) > 2 {
 		return
 	}
-	path := n.Arguments[0]
-	body := &ast.IdentifierNode{Value: "body"}
+	path := last(n.Arguments)
+	var body ast.Node = &ast.IdentifierNode{Value: "body"}
+	if len(n.Arguments) == 2 {
+		body = n.Arguments[0]
+	}
 	constant, isConstant := path.(*ast.StringNode)
 	switch callee.Value {
 	case "at", "has":

@@ -135,6 +135,12 @@ var examples = map[string]rules.Object{
 	"cursor":               {{Name: "idKey", Value: "id"}, {Name: "param", Value: "since_id"}},
 	"response.url":         {{Name: "urlKey", Value: "links.next"}},
 	"zendesk.response.url": {},
+	"header.link":          {{Name: "moreParam", Value: "results"}},
+	"header.param":         {{Name: "responseHeader", Value: "X-Next-Token"}, {Name: "queryParam", Value: "token"}},
+	"pagecount":            {{Name: "pagesField", Value: "meta.total_pages"}},
+	"keyset":               {{Name: "idKey", Value: "id"}, {Name: "param", Value: "starting_after"}},
+	"graphql.relay":        {{Name: "connection", Value: "data.repository.issues"}},
+	"response.params":      {{Name: "responseParams", Value: rules.Object{{Name: "key-marker", Value: "NextKeyMarker"}, {Name: "id-marker", Value: "NextIdMarker"}}}},
 	"response.param":       {{Name: "responseParam", Value: "meta.next"}, {Name: "queryParam", Value: "cursor"}},
 }
 
@@ -153,6 +159,7 @@ func Methods() (string, error) {
 		if !ok {
 			continue
 		}
+		texts := map[string]string{}
 		for _, dialect := range rules.Dialects {
 			if m.KeboolaOnly && dialect != rules.Keboola {
 				continue
@@ -161,7 +168,16 @@ func Methods() (string, error) {
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(b, "\nDialect `%s`, with %s:\n\n```\n%s```\n", dialect, settings(example), text)
+			texts[dialect] = text
+		}
+		if texts[rules.Spec] == texts[rules.Keboola] {
+			fmt.Fprintf(b, "\nWith %s:\n\n```\n%s```\n", settings(example), texts[rules.Spec])
+			continue
+		}
+		for _, dialect := range rules.Dialects {
+			if text, ok := texts[dialect]; ok {
+				fmt.Fprintf(b, "\nDialect `%s`, with %s:\n\n```\n%s```\n", dialect, settings(example), text)
+			}
 		}
 	}
 	return b.String(), nil

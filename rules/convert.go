@@ -31,6 +31,7 @@ var conversions = map[Kind]func(any) (any, string){
 	Seconds:    seconds,
 	Expression: text,
 	Map:        object,
+	Paths:      paths,
 	Block:      object,
 	List:       elements,
 	Blocks:     elements,
@@ -81,6 +82,22 @@ func object(v any) (any, string) {
 		return o, ""
 	}
 	return nil, want(Map, v)
+}
+
+func paths(v any) (any, string) {
+	members, ok := value.Members(v)
+	if !ok || len(members) == 0 {
+		return nil, want(Paths, v)
+	}
+	out := make(Object, len(members))
+	for i, m := range members {
+		path, isText := m.Value.(string)
+		if !isText || path == "" || m.Name == "" {
+			return nil, fmt.Sprintf("want a path as the value of %q, got %s", m.Name, found(m.Value))
+		}
+		out[i] = Member{Name: m.Name, Value: PathOf(SplitPath(path)...)}
+	}
+	return out, ""
 }
 
 func elements(v any) (any, string) {

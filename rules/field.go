@@ -50,6 +50,7 @@ const (
 	Seconds                // seconds above 0, or a duration: "90s", "10 minutes"
 	Secret                 // a string, or {"env": "NAME"}
 	Map                    // an object with any keys
+	Paths                  // an object of paths
 	Block                  // an object with the keys of Fields
 	Blocks                 // a list of objects with the keys of Fields
 	List                   // a list
@@ -71,7 +72,7 @@ var kindNames = map[Kind]string{
 	Any: "any value", Text: "a non-empty string", Flag: "true or false",
 	Count: "a whole number above 0", Integer: "a whole number", Path: "a path like a.b",
 	Key: "the name of a key", Seconds: `seconds above 0, or a duration like "90s" or "10 minutes"`,
-	Secret: `a string, or {"env": "NAME"}`, Map: "an object", Block: "an object", Blocks: "a list of objects",
+	Secret: `a string, or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
 	List: "a list", Expression: "an expression", Nested: "a pagination object",
 	PHPNumber: "a number other than 0", PHPInt: "a number", PHPFlag: "a boolean", PHPText: "a string",
 	PHPStrict: "a non-empty string", PHPWhole: "a whole number", PHPBytes: "a number", PHPSeconds: "seconds, or a time like \"10 minutes\"",

@@ -12,8 +12,8 @@ type Function struct {
 
 // Functions is the table of functions.
 var Functions = []Function{
-	{"at", `at("a.b")`, "the value at a path of the body, nil when absent; `\\.` is a dot in a key, a number indexes a list", `at("meta.next")`, `"p2"`},
-	{"has", `has("a.b")`, "whether the body has the path, be it null", `has("meta.prev")`, `false`},
+	{"at", `at([v, ]"a.b")`, "the value at a path of the body, or of v, nil when absent; `\\.` is a dot in a key, a number indexes a list", `at("meta.next")`, `"p2"`},
+	{"has", `has([v, ]"a.b")`, "whether the body, or v, has the path, be it null", `has("meta.prev")`, `false`},
 	{"truthy", `truthy(v)`, "the specification's boolean (2.2): false, 0, null, \"0\" and [] are false, all else is true", `truthy(body.done)`, `true`},
 	{"empty", `empty(v)`, "the specification's empty value (3.1): absent, null, \"\" or false", `empty(body.meta.prev)`, `true`},
 	{"number", `number(v)`, "a number as it is, a string that holds one as that number, nil as nil; anything else ends the run", `number("25") + 1`, `26`},

@@ -14,6 +14,7 @@ type Method struct {
 	State  []Variable
 	Next   Overlay
 	Stops  []Template
+	OneOf  []string // settings of which exactly one must be written
 
 	KeboolaOnly bool // a method of the reference that the specification does not show
 }
@@ -34,6 +35,7 @@ type Overlay struct {
 	Endpoint Part
 	Method   Part
 	Params   []Part
+	Body     []Part // by path in the JSON body
 
 	IncludeParams string // whether the job's params are sent along: "true" or a setting
 	ApplyToFirst  string // whether it is laid over the first request too: "true", "false" or a setting
@@ -43,7 +45,7 @@ type Overlay struct {
 // leaves the part out.
 type Part struct {
 	Name    string // of a parameter; empty: the value is an object, whose keys are merged
-	Each    string // one parameter for every member of this setting, with its value
+	Each    string // one part for every member of this setting, named like it; ${each} is its value
 	Value   string
 	Keboola string // the reference's reading, where it differs
 	Only    string // in force when; see [Settings.Holds]
@@ -168,7 +170,7 @@ var Methods = []Method{
 			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: "scrollRequest.endpoint"},
 			Method:   Part{Value: `${scrollRequest.method}`, Only: "scrollRequest.method"},
 			Params: []Part{
-				{Each: "scrollRequest.params", Only: "scrollRequest.params"},
+				{Each: "scrollRequest.params", Value: `${each}`, Only: "scrollRequest.params"},
 				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`},
 			},
 			IncludeParams: "includeParams",
@@ -176,6 +178,138 @@ var Methods = []Method{
 		Stops: []Template{
 			{ID: "response.param.end", When: `empty(at(${responseParam}))`, Keboola: `phpEmpty(at(${responseParam}))`,
 				Says: "the response has no value at ${responseParam}", Message: "the response to page {page} has no value at ${responseParam}"},
+		},
+	},
+	{
+		Name: "response.params",
+		Doc:  "Responses contain several values that are sent together to get the next page.",
+		Fields: []Field{
+			{Name: "responseParams", Kind: Paths, Doc: "parameter to path of its value in the response; an empty value is not sent"},
+			{Name: "responseObject", Kind: Path, Doc: "path of an object in the response whose members are all sent as parameters"},
+			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
+		},
+		OneOf: []string{"responseParams", "responseObject"},
+		Next: Overlay{
+			Params: []Part{
+				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`, Only: "responseParams"},
+				{Value: `at(${responseObject})`, Only: "responseObject"},
+			},
+			IncludeParams: "includeParams",
+		},
+		Stops: []Template{
+			{ID: "response.params.end", Each: "responseParams", When: `empty(at(${each}))`, Only: "responseParams",
+				Says: "the response has none of the values that are sent", Message: "the response to page {page} has none of the values that are sent"},
+			{ID: "response.params.end", When: `empty(at(${responseObject}))`, Only: "responseObject",
+				Says: "the response has no ${responseObject}", Message: "the response to page {page} has no ${responseObject}"},
+		},
+	},
+	{
+		Name: "header.link",
+		Doc:  "The Link header (RFC 8288) has a direct link to the next page.",
+		Fields: []Field{
+			{Name: "rel", Kind: Text, Default: "next", Doc: "the link's relation"},
+			{Name: "moreParam", Kind: Text, Doc: "parameter of the link that is `true` while there is more, for APIs whose link never ends"},
+			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "send the job's parameters along with the link"},
+		},
+		Next: Overlay{
+			URL:           Part{Value: `link(${rel})`},
+			IncludeParams: "includeParams",
+		},
+		Stops: []Template{
+			{ID: "header.link.end", When: `empty(link(${rel}))`,
+				Says: "the response has no Link with rel=${rel}", Message: "the response to page {page} has no Link with rel=${rel}"},
+			{ID: "header.link.more", When: `link(${rel}, ${moreParam}) != "true"`, Only: "moreParam",
+				Says: "the link's parameter ${moreParam} is not true", Message: "the link of page {page} says that there is no more: ${moreParam} is not true"},
+		},
+	},
+	{
+		Name: "header.param",
+		Doc:  "A header of the response contains a value that is sent to get the next page.",
+		Fields: []Field{
+			{Name: "responseHeader", Kind: Text, Required: true, Doc: "the header with the scrolling value"},
+			{Name: "queryParam", Kind: Text, Required: true, Doc: "parameter that carries the scrolling value"},
+			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
+		},
+		Next: Overlay{
+			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`}},
+			IncludeParams: "includeParams",
+		},
+		Stops: []Template{
+			{ID: "header.param.end", When: `empty(header(${responseHeader}))`,
+				Says: "the response has no header ${responseHeader}", Message: "the response to page {page} has no header ${responseHeader}"},
+		},
+	},
+	{
+		Name: "pagecount",
+		Doc:  "The API expects the number of a page, and its responses tell how many pages there are.",
+		Fields: []Field{
+			{Name: "pagesField", Kind: Path, Doc: "path in the response to the number of pages"},
+			{Name: "pagesHeader", Kind: Text, Doc: "the header with the number of pages"},
+			limitField(false),
+			{Name: "pageParam", Kind: Text, Keboola: PHPText, Default: "page", Doc: "parameter that carries the page's number"},
+			{Name: "firstPage", Kind: Integer, Keboola: PHPInt, Default: 1, Doc: "number of the first page"},
+			{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
+		},
+		OneOf: []string{"pagesField", "pagesHeader"},
+		State: []Variable{
+			{Name: "page", Init: `${firstPage}`, Next: `state.page + 1`},
+		},
+		Next: Overlay{
+			Params: []Part{
+				{Name: "${pageParam}", Value: `state.page`},
+				{Name: "${limitParam}", Value: `limit`},
+			},
+			ApplyToFirst: "firstPageParams",
+		},
+		Stops: []Template{
+			{ID: "pagecount.last", When: `page >= number(at(${pagesField}))`, Only: "pagesField",
+				Says: "as many pages are extracted as the response says there are, at ${pagesField}", Message: "page {page} is the last, says ${pagesField}"},
+			{ID: "pagecount.last", When: `page >= number(header(${pagesHeader}))`, Only: "pagesHeader",
+				Says: "as many pages are extracted as the header ${pagesHeader} says there are", Message: "page {page} is the last, says the header ${pagesHeader}"},
+			{ID: "pagecount.empty", When: `count == 0`,
+				Says: "a page is empty", Message: "page {page} is empty"},
+		},
+	},
+	{
+		Name: "keyset",
+		Doc:  "The API expects the key of the last item, as it stands there: text, a UUID, a long number.",
+		Fields: []Field{
+			{Name: "idKey", Kind: Path, Required: true, Doc: "path of the key in an item"},
+			{Name: "param", Kind: Text, Required: true, Doc: "parameter that carries the key"},
+			{Name: "shortPageEnds", Kind: Flag, Default: false, Doc: "a page with fewer items than `limit` is the last; else an empty one is"},
+		},
+		State: []Variable{
+			{Name: "key", Init: `nil`, Next: `text(at(items[-1], ${idKey}))`},
+		},
+		Next: Overlay{
+			Params: []Part{{Name: "${param}", Value: `state.key`}},
+		},
+		Stops: []Template{
+			{ID: "keyset.empty", When: `count == 0`,
+				Says: "a page is empty", Message: "page {page} is empty"},
+			{ID: "keyset.short", When: `count < limit`, Only: "shortPageEnds",
+				Says: "a page has fewer items than the limit", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
+				Says: "the last item of a page has no ${idKey}", Message: "the last item of page {page} has no ${idKey}, so the page after it cannot be asked for"},
+		},
+	},
+	{
+		Name: "graphql.relay",
+		Doc:  "A GraphQL connection (the Relay specification): pageInfo has the cursor of the next page, which a variable of the query carries.",
+		Fields: []Field{
+			{Name: "connection", Kind: Path, Required: true, Doc: "path of the connection in the response: data.repository.issues"},
+			{Name: "variable", Kind: Text, Default: "after", Doc: "variable of the query that carries the cursor"},
+		},
+		Next: Overlay{
+			Body: []Part{{Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`}},
+		},
+		Stops: []Template{
+			{ID: "graphql.relay.errors", When: `truthy(at("errors"))`, Outcome: Failed,
+				Says: "the response has errors, which GraphQL sends with status 200", Message: "the API answered with errors: {body.errors}"},
+			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
+				Says: "pageInfo.hasNextPage is not true", Message: "pageInfo says that page {page} is the last"},
+			{ID: "graphql.relay.cursor", When: `empty(at(${connection}).pageInfo.endCursor)`,
+				Says: "pageInfo has no endCursor", Message: "pageInfo of page {page} has no endCursor"},
 		},
 	},
 	{

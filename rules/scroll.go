@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func (s *scroll) lower() {
 	s.set.Method = s.method.Name
 	s.limit()
 	s.oneTotal()
+	s.oneOf()
 	s.dottedFlag()
 	s.variables(Init)
 	s.shared()
@@ -59,6 +61,22 @@ func (s *scroll) oneTotal() {
 		s.faults.Value(path, "count is a number of your own, field the path of the API's", "count and field exclude each other")
 	case !count && !field && !s.written(path+".count") && !s.written(path+".field"):
 		s.faults.Value(path, "count is a number of your own, field the path of the API's", "count or field is missing")
+	}
+}
+
+// oneOf checks that exactly one of the method's alternatives is written.
+func (s *scroll) oneOf() {
+	var set []string
+	for _, name := range s.method.OneOf {
+		if s.settings[name].Value != nil || s.written(JoinPath(s.path, name)) {
+			set = append(set, name)
+		}
+	}
+	switch {
+	case len(set) > 1:
+		s.faults.Value(s.path, "", "%s exclude each other", strings.Join(set, " and "))
+	case len(set) == 0 && len(s.method.OneOf) > 0:
+		s.faults.Value(s.path, "", "%s is missing", strings.Join(s.method.OneOf, " or "))
 	}
 }
 
@@ -260,6 +278,9 @@ func (s *scroll) stop(t Template, by, path string) {
 	if source == off || !s.settings.Holds(t.Only) {
 		return
 	}
+	if t.Each != "" {
+		source = s.each(t.When, t.Each)
+	}
 	if path == "" && by != "default" {
 		path = s.path
 	}
@@ -292,6 +313,9 @@ func (s *scroll) overlay() {
 	for _, p := range o.Params {
 		s.part(Param, p)
 	}
+	for _, p := range o.Body {
+		s.part(Body, p)
+	}
 	if o.ApplyToFirst == "" || !s.settings.Holds(o.ApplyToFirst) {
 		return
 	}
@@ -315,8 +339,25 @@ func (s *scroll) part(role Role, p Part) {
 		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.MergeScroll && s.set.IncludeParams {
 			v = replaceRecursive(had, v)
 		}
-		s.build(role, m.Name, Literal(v), s.origin("config", JoinPath(s.settings[p.Each].Path, m.Name)))
+		s.build(role, m.Name, s.member(p.Value, v), s.origin("config", JoinPath(s.settings[p.Each].Path, m.Name)))
 	}
+}
+
+// member binds a source for one member of a setting, whose value ${each} is.
+func (s *scroll) member(source string, v any) string {
+	bound := maps.Clone(s.settings)
+	bound["each"] = Setting{Value: v}
+	return bound.Bind(source)
+}
+
+// each is a source that holds when it does for every member of a setting.
+func (s *scroll) each(source, setting string) string {
+	members, _ := s.settings[setting].Value.(Object)
+	parts := make([]string, len(members))
+	for i, m := range members {
+		parts[i] = s.member(source, m.Value)
+	}
+	return strings.Join(parts, " and ")
 }
 
 // replaceRecursive lays an object over another, member by member, as the

@@ -6,6 +6,7 @@ type Template struct {
 	ID      string
 	When    string // expression, boolean
 	Keboola string // the reference's reading, where it differs
+	Each    string // holds when it does for every member of this setting; ${each} is its value
 	Only    string // in force when; see [Settings.Holds]
 	Outcome Outcome
 	Drop    bool   // the items of the page on which it is met are not emitted
@@ -45,6 +46,7 @@ var commonFields = []Field{
 		{Name: "count", Kind: Count, Keboola: PHPBytes, Doc: "the number itself"},
 		{Name: "field", Kind: Path, Keboola: PHPStrict, Doc: "path in the response to the number"},
 	}},
+	{Name: "hasMore", Kind: Path, Doc: "path of a flag in the response that is true while there is more; absent, or false as a boolean (specification 2.2), it ends the scrolling"},
 	{Name: "stopRules", Kind: List, Doc: "expressions that stop the scrolling, or objects of name, when, outcome and message"},
 	{Name: "state", Kind: Map, Doc: "variables: name to an object of init (before the first request) and next (after each page)"},
 	{Name: "nextRequest", Kind: Block, Doc: "the next request as expressions, laid over the method's", Fields: []Field{
@@ -94,6 +96,8 @@ var SharedStops = []Template{
 	{ID: "nextPageFlag", When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet}) == ${nextPageFlag.stopOn}`,
 		Keboola: `phpTruthy(at(${nextPageFlag.field}) ?? ${nextPageFlag.ifNotSet}) == ${nextPageFlag.stopOn}`, Outcome: Complete, Only: "nextPageFlag",
 		Says: "${nextPageFlag.field}, as a boolean, is ${nextPageFlag.stopOn} (absent: ${nextPageFlag.ifNotSet})", Message: "${nextPageFlag.field} says that page {page} is the last"},
+	{ID: "hasMore", When: `not truthy(at(${hasMore}))`, Outcome: Complete, Only: "hasMore",
+		Says: "${hasMore} is false or absent", Message: "${hasMore} says that page {page} is the last"},
 }
 
 // policies of the guards: what a rule of the table becomes.
