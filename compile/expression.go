@@ -197,6 +197,7 @@ func (v visitor) Visit(n *ast.Node) { v(n) }
 var (
 	unknownName  = regexp.MustCompile(`^unknown name (\S+)`)
 	unknownField = regexp.MustCompile(`^type \*?rules\.(\w+) has no field (\w+)`)
+	wrongCall    = regexp.MustCompile(`to call (\w+)`)
 	unknownState = regexp.MustCompile(`^unknown variable state\.`)
 )
 
@@ -224,10 +225,23 @@ func describe(err error, source string) (message, hint string, at int) {
 		message = fmt.Sprintf("unknown name %s; there are %s", m[2], strings.Join(known, ", "))
 		hint = rules.DidYouMean(m[2], known)
 	}
+	if m := wrongCall.FindStringSubmatch(message); m != nil {
+		hint = usage(m[1])
+	}
 	if unknownState.MatchString(message) {
 		hint = `variables are declared in "state"`
 	}
 	return message, hint, at
+}
+
+// usage is how a function of ours is called.
+func usage(name string) string {
+	for _, f := range rules.Functions {
+		if f.Name == name {
+			return "it is " + f.Signature + ": " + f.Doc
+		}
+	}
+	return ""
 }
 
 // caret draws the line of a source that a byte offset falls in, and a caret.

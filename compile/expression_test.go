@@ -180,7 +180,7 @@ func TestFaultsOfAnExpressionShowACaretAndACure(t *testing.T) {
 		`"yes"`:                   {"want true or false, the expression gives a string", "truthy(…)", ""},
 		`isLast`:                  {"unknown name isLast", "body.isLast", ""},
 		`jsonpath(body.x) == nil`: {"jsonpath takes its path as a text", "", ""},
-		`at(3) == nil`:            {"cannot use int as argument", "", ""},
+		`at(3) == nil`:            {"not enough arguments to call at", `it is at([v, ]"a.b"): the value at a path of the body`, " | at(3) == nil\n | ^"},
 	} {
 		_, faults := one(t, rules.Stop, source)
 		require.Len(t, faults, 1, source)
