@@ -30,6 +30,7 @@ type JobExplanation struct {
 	IncludeParams bool              `json:"includeParams"` // the job's params are sent with every request
 	Stops         []RuleExplanation `json:"stops,omitempty"`
 	OnError       []RuleExplanation `json:"onError,omitempty"`
+	Keep          []RuleExplanation `json:"keep,omitempty"` // for the next run
 }
 
 // FirstRequest is what a job asks for first. The values of headers are left out.
@@ -80,7 +81,7 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 	for _, group := range []struct {
 		of []*Expression
 		to *[]RuleExplanation
-	}{{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {conditions(j.Stops), &x.Stops}, {conditions(j.OnErrors), &x.OnError}} {
+	}{{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {conditions(j.Stops), &x.Stops}, {conditions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}} {
 		for _, e := range group.of {
 			*group.to = append(*group.to, e.explain(redact))
 		}
@@ -230,6 +231,7 @@ func (x *JobExplanation) write(b *strings.Builder, dialect string) {
 	}
 	section(b, "after each page, in this order; the first that holds is the reason to stop", x.Stops, func(r RuleExplanation) string { return r.ID })
 	section(b, "on an error response", x.OnError, func(r RuleExplanation) string { return r.ID })
+	section(b, "kept for the next run, when the list is complete", x.Keep, func(r RuleExplanation) string { return "kept." + r.target })
 }
 
 func section(b *strings.Builder, title string, list []RuleExplanation, name func(RuleExplanation) string) {
@@ -273,7 +275,7 @@ func (r RuleExplanation) sentence() string {
 		return fmt.Sprintf("Fails when %s.", says)
 	case r.Outcome != "":
 		return fmt.Sprintf("Stops when %s: %s.", says, r.Outcome)
-	case strings.HasPrefix(r.ID, "state."):
+	case strings.HasPrefix(r.ID, "state."), strings.HasPrefix(r.ID, "keep."):
 		return ""
 	}
 	return says

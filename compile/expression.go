@@ -160,17 +160,21 @@ func typeName(t reflect.Type) string {
 	return "an object"
 }
 
-// checkState finds variables that the scroller does not have.
+// checkState finds variables, and kept values, that the scroller does not have.
 func (c *compilation) checkState(node ast.Node) error {
 	var fault error
 	ast.Walk(&node, visitor(func(n *ast.Node) {
 		member, ok := (*n).(*ast.MemberNode)
-		if !ok || fault != nil || !isIdentifier(member.Node, "state") {
+		if !ok || fault != nil {
 			return
 		}
 		name, ok := member.Property.(*ast.StringNode)
-		if ok && !contains(c.set.Variables, name.Value) {
+		switch {
+		case !ok:
+		case isIdentifier(member.Node, "state") && !contains(c.set.Variables, name.Value):
 			fault = &file.Error{Location: member.Property.Location(), Message: "unknown variable state." + name.Value}
+		case isIdentifier(member.Node, "kept") && !contains(c.set.Kept, name.Value):
+			fault = &file.Error{Location: member.Property.Location(), Message: "unknown name kept." + name.Value}
 		}
 	}))
 	return fault
@@ -199,6 +203,7 @@ var (
 	unknownField = regexp.MustCompile(`^type \*?rules\.(\w+) has no field (\w+)`)
 	wrongCall    = regexp.MustCompile(`to call (\w+)`)
 	unknownState = regexp.MustCompile(`^unknown variable state\.`)
+	unknownKept  = regexp.MustCompile(`^unknown name kept\.`)
 )
 
 // describe turns an error of the language into words, a hint and the byte
@@ -230,6 +235,9 @@ func describe(err error, source string) (message, hint string, at int) {
 	}
 	if unknownState.MatchString(message) {
 		hint = `variables are declared in "state"`
+	}
+	if unknownKept.MatchString(message) {
+		hint = `what is kept for the next run is declared in "keep"`
 	}
 	return message, hint, at
 }

@@ -16,6 +16,7 @@ type Job struct {
 	Next     []*Expression // variables after a page
 	Parts    []*Expression // of requests; their rules say of which
 	OnErrors []*Stop       // for error responses, the first that is met decides
+	Keeps    []*Expression // what is kept for the next run
 	Needs    Needs
 
 	first  rules.Request // the job's own request
@@ -72,11 +73,23 @@ func (c *compilation) job() *Job {
 			job.Stops = append(job.Stops, c.stop(e, &job.Needs))
 		case rule.Role == rules.OnError:
 			job.OnErrors = append(job.OnErrors, c.stop(e, &job.Needs))
+		case rule.Role == rules.Keep:
+			job.Keeps = append(job.Keeps, e)
 		case rule.Role.Builds():
 			job.Parts = append(job.Parts, e)
 		}
 	}
+	slices.SortStableFunc(job.Parts, func(a, b *Expression) int { return addressFirst(a) - addressFirst(b) })
 	return job
+}
+
+// addressFirst orders the parts of a request: without an address to go to, the
+// others need not be built.
+func addressFirst(part *Expression) int {
+	if part.Rule.Role == rules.URL || part.Rule.Role == rules.Endpoint {
+		return 0
+	}
+	return 1
 }
 
 func (c *compilation) stop(e *Expression, needs *Needs) *Stop {

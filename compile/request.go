@@ -63,6 +63,21 @@ func (j *Job) Advance(m *Machine, page *rules.Context, base string) (rules.Reque
 	return request.Under(j.common), more, err
 }
 
+// Keep gives what is kept for the next run: what was kept before, with the
+// values of the keep expressions that are not nil.
+func (j *Job) Keep(m *Machine, page *rules.Context) (map[string]any, error) {
+	values, err := evalAll(j.Keeps, m, page)
+	if err != nil || len(j.Keeps) == 0 {
+		return nil, err
+	}
+	for name, v := range values {
+		if had, ok := page.Kept[name]; v == nil && ok {
+			values[name] = had
+		}
+	}
+	return values, nil
+}
+
 // Paged tells whether there can be a second request.
 func (j *Job) Paged() bool { return len(j.Parts) > 0 }
 
@@ -91,7 +106,13 @@ func (j *Job) build(request rules.Request, has func(rules.Rule) bool, m *Machine
 		more := true
 		switch e.Rule.Role {
 		case rules.URL, rules.Endpoint:
-			request.Endpoint, more, err = address(v)
+			var to string
+			if to, more, err = address(v); more {
+				request.Endpoint = to
+			}
+			if more && page.Page == 0 && e.Rule.Role == rules.URL && !j.Set.IncludeParams {
+				request.Params = nil
+			}
 		case rules.HTTPVerb:
 			request.Method, err = verb(v)
 		case rules.Param:
@@ -104,7 +125,7 @@ func (j *Job) build(request rules.Request, has func(rules.Rule) bool, m *Machine
 		if err != nil {
 			return request, false, &RuleError{e.Rule, err}
 		}
-		if !more {
+		if !more && page.Page > 0 { // before the first page it is the job's own
 			return request, false, nil
 		}
 	}

@@ -201,7 +201,7 @@ func (e *Engine) loop() runtime.Loop {
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
 		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retriesOf(cfg.HTTP), MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
-	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts}
+	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept}
 }
 
 func secretHeaders(cfg *rules.Config) []string {

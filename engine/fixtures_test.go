@@ -3,12 +3,15 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +42,7 @@ func play(t *testing.T, c *fixtures.Case, rewrite bool) {
 	defer server.Close()
 	got := runCase(c, server)
 	require.Empty(t, server.Problems(), "what the API was asked; the run ended with: %s", got["error"])
-	sections := map[string]*string{"items": c.Items, "trace": c.Trace, "log": c.Log, "error": c.Error}
+	sections := map[string]*string{"items": c.Items, "trace": c.Trace, "log": c.Log, "error": c.Error, "keeps": c.Keeps}
 	if rewrite {
 		path := filepath.Join("..", "fixtures", "cases", c.Name+".txtar")
 		require.NoError(t, os.WriteFile(path, c.Update(map[string]string{"items": got["items"], "trace": got["trace"]}), 0o644))
@@ -71,7 +74,7 @@ func requireLines(t *testing.T, section, want, text string) {
 
 // runCase runs a case and gives its sections as they came out.
 func runCase(c *fixtures.Case, server *fixtures.Server) map[string]string {
-	var items, trace, log strings.Builder
+	var items, trace, log, keeps strings.Builder
 	handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
 	options := []engine.Option{
 		engine.WithClock(server.Clock()), engine.WithLogger(slog.New(unquoted{handler, &log})), engine.WithVerdicts(),
@@ -88,13 +91,23 @@ func runCase(c *fixtures.Case, server *fixtures.Server) map[string]string {
 		for _, w := range e.Warnings() {
 			log.WriteString(w.Error() + "\n")
 		}
-		_, err = e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+		var kept map[string]map[string]any
+		if server.Kept() != nil {
+			_ = json.Unmarshal(server.Kept(), &kept)
+		}
+		var result *engine.Result
+		result, err = e.With(engine.WithKept(kept)).Run(context.Background(), func(_ context.Context, page *engine.Page) error {
 			items.Write(page.Items.Bytes())
 			trace.WriteString(traceLine(page))
 			return nil
 		})
+		for _, job := range result.Jobs {
+			for _, name := range slices.Sorted(maps.Keys(job.Kept)) {
+				fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
+			}
+		}
 	}
-	out := map[string]string{"items": server.Neutral(items.String()), "trace": server.Neutral(trace.String()), "log": server.Neutral(log.String()), "exit": "0", "error": ""}
+	out := map[string]string{"items": server.Neutral(items.String()), "trace": server.Neutral(trace.String()), "log": server.Neutral(log.String()), "keeps": server.Neutral(keeps.String()), "exit": "0", "error": ""}
 	if err != nil {
 		out["error"], out["exit"] = server.Neutral(err.Error()), fmt.Sprint(exitStatus(err))
 	}

@@ -39,6 +39,7 @@ type settings struct {
 	log       *slog.Logger
 	userAgent string
 	verdicts  bool
+	kept      map[string]map[string]any
 }
 
 func newSettings(options []Option) settings {
@@ -87,6 +88,12 @@ func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = lo
 
 // WithUserAgent takes the place of "stopwhen" in the User-Agent header.
 func WithUserAgent(agent string) Option { return func(s *settings) { s.userAgent = agent } }
+
+// WithKept tells a run what the run before it kept, by job and name: the Kept of
+// its [JobResult]s, which may have gone through JSON, numbers as json.Number.
+func WithKept(kept map[string]map[string]any) Option {
+	return func(s *settings) { s.kept = kept }
+}
 
 // WithVerdicts gives every verdict the values that decided it, not those of the
 // rules that were met alone. A trace wants them; they cost some microseconds a

@@ -91,7 +91,7 @@ func paste(t *testing.T, config []byte, job compile.JobExplanation) []byte {
 	if stops != nil {
 		pagination["stopRules"] = stops
 	}
-	for _, key := range []string{"limitParam", "guards", "onError"} {
+	for _, key := range []string{"limitParam", "guards", "onError", "keep"} {
 		if v, ok := old.Get(key); ok {
 			pagination[key] = v
 		}

@@ -34,7 +34,7 @@ func paged(pagination string) string {
 func TestEveryFaultNamesItsPlaceAndItsCure(t *testing.T) {
 	const offset = `"method": "offset", "limit": 2`
 	for name, c := range map[string]struct{ config, path, message, hint string }{
-		"no method":                {paged(`{}`), "api.pagination", "method is missing", "one of offset, pagenum, cursor, response.url, response.param, expression, multiple"},
+		"no method":                {paged(`{}`), "api.pagination", "method is missing", "one of offset, pagenum, cursor, response.url, response.param, response.params, header.link, header.param, pagecount, keyset, graphql.relay, expression, multiple"},
 		"unknown method":           {paged(`{"method": "ofset"}`), "api.pagination.method", `no method "ofset"`, `did you mean "offset"?`},
 		"misspelt option":          {paged(`{` + offset + `, "offsetParm": "o"}`), "api.pagination.offsetParm", `unknown key "offsetParm"`, `did you mean "offsetParam"?`},
 		"misspelt inner option":    {paged(`{` + offset + `, "forceStop": {"page": 3}}`), "api.pagination.forceStop.page", `unknown key "page"`, `did you mean "pages"?`},
@@ -102,7 +102,7 @@ func TestPositionsAreLineAndColumnOfTheValueOrKey(t *testing.T) {
 api.pagination.oops: unknown key "oops" (c.json:3:19)
  |     "limit": "x", "oops": 1}}, "config": {"jobs": [{"endpoint": "x"}]}}
  |                   ^
-   known here: limit, offsetParam, firstPageParams, offsetFromJob, method, limitParam, nextPageFlag, forceStop, limitStop, stopRules, state, nextRequest, guards, onError`)
+   known here: limit, offsetParam, firstPageParams, offsetFromJob, method, limitParam, nextPageFlag, forceStop, limitStop, hasMore, stopRules, state, keep, nextRequest, guards, onError`)
 }
 
 func TestSyntaxFaultsShowTheirPlace(t *testing.T) {

@@ -26,6 +26,7 @@ type Context struct {
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
 	First *Past          `expr:"first" doc:"the first page; on the first page itself that page"`
 	State map[string]any `expr:"state" doc:"the scroller's variables"`
+	Kept  map[string]any `expr:"kept" doc:"what the run before kept (keep in the configuration), by name"`
 	Job   JobFacts       `expr:"job" doc:"the job"`
 
 	SamePage         bool `expr:"samePage" doc:"this response equals the previous one, insignificant whitespace and guards.ignore aside"`

@@ -131,7 +131,7 @@ func (l *lowerer) method(path string, object Object) (Method, bool) {
 
 // pick chooses the scroller of a job, and checks those that no job uses too.
 func (l *lowerer) pick(outer *scroll, object Object) {
-	for _, key := range []string{"limit", "limitParam", "nextRequest", "state"} {
+	for _, key := range []string{"limit", "limitParam", "nextRequest", "state", "keep"} {
 		if _, written := object.Get(key); written && !l.switches.IgnoreUnknown {
 			l.faults.Key(JoinPath(outer.path, key), "write it in a scroller", "%s has no place beside scrollers", key)
 		}

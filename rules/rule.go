@@ -35,6 +35,7 @@ const (
 	Header   Role = "headers"  // a header of the next request
 	Body     Role = "body"     // a value in the JSON body of the next request
 	OnError  Role = "onError"  // true decides what becomes of an error response
+	Keep     Role = "keep"     // a value for the next run
 )
 
 // Builds tells whether the role is part of the next request.
@@ -84,6 +85,7 @@ type Ruleset struct {
 	IncludeParams bool       // the job's params are sent with every request
 	Ignore        [][]string // paths that the same-page check passes over
 	Variables     []string   // names of the state's variables
+	Kept          []string   // names of what is kept for the next run
 
 	Source   *Source
 	Warnings Errors

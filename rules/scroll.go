@@ -25,6 +25,7 @@ type scroll struct {
 func (s *scroll) lower() {
 	s.set.Method = s.method.Name
 	s.limit()
+	s.keepNames()
 	s.oneTotal()
 	s.oneOf()
 	s.dottedFlag()
@@ -38,6 +39,7 @@ func (s *scroll) lower() {
 	s.overlay()
 	s.nextRequest()
 	s.onError()
+	s.keep()
 	s.expressionNeedsRequest()
 }
 

@@ -49,6 +49,7 @@ var commonFields = []Field{
 	{Name: "hasMore", Kind: Path, Doc: "path of a flag in the response that is true while there is more; absent, or false as a boolean (specification 2.2), it ends the scrolling"},
 	{Name: "stopRules", Kind: List, Doc: "expressions that stop the scrolling, or objects of name, when, outcome and message"},
 	{Name: "state", Kind: Map, Doc: "variables: name to an object of init (before the first request) and next (after each page)"},
+	{Name: "keep", Kind: Map, Doc: "name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one before"},
 	{Name: "nextRequest", Kind: Block, Doc: "the next request as expressions, laid over the method's", Fields: []Field{
 		{Name: "url", Kind: Expression, Doc: "the whole address; nil or empty ends the scrolling"},
 		{Name: "endpoint", Kind: Expression, Doc: "in place of the job's; nil or empty ends the scrolling"},

@@ -144,6 +144,26 @@ func (s *scroll) parts(role Role, path string) {
 	}
 }
 
+// keepNames tells the ruleset what is kept, which any expression may read.
+func (s *scroll) keepNames() {
+	object, _ := s.settings["keep"].Value.(Object)
+	s.set.Kept = append(s.set.Kept, object.Names()...)
+}
+
+// keep adds what is kept for the next run.
+func (s *scroll) keep() {
+	object, _ := s.settings["keep"].Value.(Object)
+	for _, m := range object {
+		path := JoinPath(JoinPath(s.path, "keep"), m.Name)
+		source, ok := m.Value.(string)
+		if !ok || source == "" {
+			s.faults.Value(path, "", "want an expression, got %s", found(m.Value))
+			continue
+		}
+		s.add(Rule{ID: "keep." + m.Name, Role: Keep, Target: m.Name, Source: source, Says: "is", Origin: s.origin("config", path)})
+	}
+}
+
 var onErrorFields = []Field{
 	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error"},
 	{Name: "do", Kind: Text, Required: true, Doc: "`stop`, `retry`, `restart`, `fail` or `continue`"},

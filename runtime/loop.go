@@ -21,6 +21,8 @@ type Loop struct {
 	Redactor *Redactor    // nil: nothing is secret
 	MaxDepth int          // nesting of a response; 0: 512
 	Verdicts bool         // give every verdict its values, not those that were met alone
+
+	Kept map[string]map[string]any // what earlier runs kept, by job and name
 }
 
 // Sink takes a job's pages, in order. An error ends the run.
@@ -39,11 +41,29 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 	}
 	for {
 		end, next, err := s.step(ctx, request, sink)
+		if err == nil && end {
+			err = s.keep()
+		}
 		if err != nil || end {
 			return s.ended(err), err
 		}
 		request = next
 	}
+}
+
+// keep settles what the next run is told, once the list is complete.
+func (s *scroll) keep() error {
+	if s.result.Outcome != rules.Complete {
+		return nil
+	}
+	kept, err := s.job.Keep(&s.machine, &s.page)
+	if err != nil {
+		return s.fault(ClassResponse, err)
+	}
+	if kept != nil {
+		s.result.Kept = kept
+	}
+	return nil
 }
 
 // ended is the result; a run that ended with an error has failed.

@@ -70,5 +70,10 @@ type Result struct {
 	Items     int           `json:"items"`     // items emitted
 	Bytes     int           `json:"bytes"`     // minified JSON obtained
 	Seconds   float64       `json:"seconds"`
-	Findings  []Finding     `json:"findings,omitempty"` // of the audit at the end: signs that the list may not be whole
+
+	// Kept is for the next run: what keep in the configuration gives after the
+	// last page of a complete list, else what was kept before.
+	Kept map[string]any `json:"kept,omitempty"`
+
+	Findings []Finding `json:"findings,omitempty"` // of the audit at the end: signs that the list may not be whole
 }

@@ -36,7 +36,7 @@ type scroll struct {
 func newScroll(l Loop, job *compile.Job) *scroll {
 	s := &scroll{Loop: l, job: job, switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}}
 	s.reader = wholeReader{job: job, switches: s.switches, depth: l.MaxDepth, warn: s.warn}
-	s.result.Job = job.Set.Job.ID
+	s.result.Job, s.result.Kept = job.Set.Job.ID, l.Kept[job.Set.Job.ID]
 	s.started = l.Clock.Now()
 	s.begin()
 	return s
@@ -46,7 +46,7 @@ func newScroll(l Loop, job *compile.Job) *scroll {
 func (s *scroll) begin() {
 	total := s.page.Total
 	s.page = rules.Context{
-		Limit: s.job.Set.Limit, Total: total, Now: func() time.Time { return s.started },
+		Limit: s.job.Set.Limit, Total: total, Kept: s.Kept[s.job.Set.Job.ID], Now: func() time.Time { return s.started },
 		Job: rules.JobFacts{ID: s.job.Set.Job.ID, Endpoint: s.job.Set.Job.Endpoint, Params: s.public(s.job.Set.Job.Params)},
 	}
 	s.exchanges = map[[sha256.Size]byte]bool{}

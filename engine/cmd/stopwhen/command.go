@@ -29,9 +29,9 @@ type app struct {
 
 // flags are those of all commands; each command registers the ones it has.
 type flags struct {
-	out, baseURL, dialect, trace, fixture, result, logFormat, format string
-	env, failOn                                                      []string
-	explain, quiet, verbose, noProgress                              bool
+	out, baseURL, dialect, trace, fixture, result, kept, logFormat, format string
+	env, failOn                                                            []string
+	explain, quiet, verbose, noProgress                                    bool
 }
 
 // run runs the command and returns its exit status.

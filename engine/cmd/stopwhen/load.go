@@ -20,6 +20,7 @@ type loaded struct {
 	*engine.Engine
 	name   string
 	server *fixtures.Server // nil without --fixture
+	kept   kept             // what earlier runs kept
 }
 
 func (l *loaded) Close() {
@@ -56,6 +57,12 @@ func (a *app) load(args []string, options ...engine.Option) (*loaded, error) {
 	}
 	var secrets []string // that the configuration reads from the environment
 	options = append(options, a.engineOptions(l.server, &secrets)...)
+	if l.server != nil && l.server.Kept() != nil {
+		if l.kept, err = parseKept(l.server.Kept()); err != nil {
+			l.Close()
+			return nil, &usageError{fmt.Sprintf("case %s: kept: %v", l.name, err)}
+		}
+	}
 	if l.Engine, err = engine.Load(l.name, text, options...); err != nil {
 		l.Close()
 		hideSecrets(err, l.name, text, secrets)

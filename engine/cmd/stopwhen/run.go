@@ -40,6 +40,7 @@ was obtained before a failure is kept.`,
 	f.StringVar(&a.flags.out, "out", "-", "`DIR` for a file a type of data; - is standard output")
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the verdicts, an object a page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for how every job ended, as JSON")
+	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for what keep keeps for the next run; read first, replaced at the end")
 	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: limited, guarded")
 	f.StringVar(&a.flags.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules and make no request")
@@ -69,6 +70,11 @@ func (a *app) runConfig(args []string) error {
 	if a.flags.explain {
 		return a.explain(l)
 	}
+	if a.flags.kept != "" {
+		if l.kept, err = readKept(a.flags.kept); err != nil {
+			return err
+		}
+	}
 	return a.runLoaded(l)
 }
 
@@ -86,7 +92,7 @@ func (a *app) runLoaded(l *loaded) error {
 	if err != nil {
 		return err
 	}
-	l.Engine = l.With(engine.WithLogger(logger))
+	l.Engine = l.With(engine.WithLogger(logger), engine.WithKept(l.kept))
 	if a.flags.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())
 	}
@@ -114,6 +120,9 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	})
 	bar.done()
 	err = errors.Join(signalled(ctx, err), out.end(result), out.Close())
+	if a.flags.kept != "" {
+		err = errors.Join(err, writeKept(a.flags.kept, l.kept, result))
+	}
 	a.summary(logger, result, time.Since(began), err)
 	if err != nil {
 		return err
