@@ -34,16 +34,28 @@ type Expression struct {
 }
 
 // Machine evaluates expressions, one at a time. It keeps its stack between them.
-type Machine struct{ vm vm.VM }
+type Machine struct {
+	vm    vm.VM
+	env   environment
+	meter meter
+}
 
 // Eval evaluates the expression on a page. The error names what went wrong, not
 // where: the caller knows job and page.
 func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
-	v, err := m.vm.Run(e.program, page)
+	m.meter.reset()
+	m.env = environment{page, &m.meter}
+	v, err := m.vm.Run(e.program, &m.env)
 	if err == nil {
 		return v, nil
 	}
+	if errors.Is(err, ErrBudget) {
+		return nil, errors.Unwrap(err)
+	}
 	if located := (*file.Error)(nil); errors.As(err, &located) {
+		if located.Message == "memory budget exceeded" {
+			return nil, tooMuch("lists of too many elements")
+		}
 		return nil, errors.New(located.Message)
 	}
 	return nil, err
@@ -126,7 +138,7 @@ func parse(source string) (*parser.Tree, error) {
 	return parser.ParseWithConfig(source, config)
 }
 
-func newConfig() *conf.Config { return withFunctions(conf.New(&rules.Context{})) }
+func newConfig() *conf.Config { return withFunctions(conf.New(environment{})) }
 
 func withFunctions(config *conf.Config) *conf.Config {
 	config.Optimize = false

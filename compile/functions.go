@@ -59,6 +59,13 @@ var functions = func() conf.FunctionsTable {
 	define(safeAt, func(any, any) any { return nil }, func(a ...any) (any, error) { v, _ := walk(a[0], a[1]); return v, nil })
 	define(safeHas, func(any, any) bool { return false }, func(a ...any) (any, error) { _, ok := walk(a[0], a[1]); return ok, nil })
 	define(safeJSON, func(any, any) any { return nil }, func(a ...any) (any, error) { return a[1].(*jsonPath).find(a[0]), nil })
+	define(safeTick, func(any) any { return nil }, func(a ...any) (any, error) { return nil, a[0].(*meter).step() })
+	define(safeMatch, func(any, any) bool { return false }, matches)
+	define(safeParse, func(any, any) any { return nil }, fromJSON)
+	define(safeInt, func(any) any { return nil }, one(integer))
+	for name, size := range sizes {
+		define(safeGrow+name, func(...any) any { return nil }, growing(name, size))
+	}
 	for operator, f := range operators {
 		var shape any = func(any, any) any { return nil }
 		switch operator {
@@ -67,6 +74,7 @@ var functions = func() conf.FunctionsTable {
 		}
 		define(safeOp+operator, shape, func(a ...any) (any, error) { return f(a[0], a[1]) })
 	}
+	define(safeOp+"+", func(any, any, any) any { return nil }, func(a ...any) (any, error) { return add(a[0].(*meter), a[1], a[2]) })
 	return table
 }()
 

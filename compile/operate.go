@@ -263,7 +263,7 @@ func subtract(a, b any) (any, error) {
 }
 
 // add is also the concatenation of strings, and a time after another.
-func add(a, b any) (any, error) {
+func add(m *meter, a, b any) (any, error) {
 	if x, ok := a.(time.Time); ok {
 		if y, also := b.(time.Duration); also {
 			return x.Add(y), nil
@@ -271,7 +271,7 @@ func add(a, b any) (any, error) {
 	}
 	x, isText := a.(string)
 	if y, both := b.(string); isText && both {
-		return x + y, nil
+		return x + y, m.grow(len(x) + len(y))
 	}
 	return plus(a, b)
 }
@@ -291,7 +291,6 @@ var operators = map[string]func(a, b any) (any, error){
 	"<=":         compare("<=", func(o int) bool { return o <= 0 }),
 	">":          compare(">", func(o int) bool { return o > 0 }),
 	">=":         compare(">=", func(o int) bool { return o >= 0 }),
-	"+":          add,
 	"-":          subtract,
 	"*":          arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b }),
 	"/":          arithmetic("/", nil, func(a, b float64) float64 { return a / b }),

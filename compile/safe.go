@@ -3,8 +3,10 @@ package compile
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
 	"github.com/ohler55/ojg/jp"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -22,13 +24,22 @@ const (
 	safeAt    = "·at"
 	safeHas   = "·has"
 	safeJSON  = "·jsonpath"
+	safeTick  = "·tick"
+	safeMatch = "·matches"
+	safeParse = "·fromJSON"
+	safeInt   = "·int"
 	safeOp    = "·op " // followed by the operator
+	safeGrow  = "·"    // followed by the name of a function of the language
 )
 
 // makeSafe rewrites a checked tree so that a value that is absent, or of a kind
-// that only the response decides, cannot abort a run by itself. What is known
-// to be a number, a string or a boolean keeps the language's own operators.
+// that only the response decides, cannot abort a run by itself, and so that what
+// it spends is metered. What is known to be a number, a string or a boolean
+// keeps the language's own comparisons.
 func makeSafe(node *ast.Node) error {
+	if err := checkBounds(*node); err != nil {
+		return err
+	}
 	s := &safety{}
 	ast.Walk(node, s)
 	return s.err
@@ -61,6 +72,14 @@ func (s *safety) Visit(node *ast.Node) {
 		constantObject(node, n)
 	}
 }
+
+// at is a fault at a node.
+func at(n ast.Node, format string, args ...any) error {
+	return &file.Error{Location: n.Location(), Message: fmt.Sprintf(format, args...)}
+}
+
+// maxPath is the longest JSONPath, in bytes.
+const maxPath = 1024
 
 // call puts a call of one of our functions in a node's place.
 func call(node *ast.Node, name string, arguments ...ast.Node) {
@@ -110,11 +129,16 @@ func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
 		asBool(&n.Left)
 		asBool(&n.Right)
 	case "matches":
-		if unknown(n.Left) { // nil does not match
-			call(&n.Left, safeOp+"+", n.Left, &ast.StringNode{})
-			left := n.Left
-			ast.Patch(node, &ast.ConditionalNode{Cond: isNil(left), Exp1: &ast.BoolNode{}, Exp2: n})
+		p, err := patternOf(n.Right)
+		if err != nil {
+			s.err = err
+			return
 		}
+		call(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
+	case "+":
+		metered(node, safeOp+"+", n.Left, n.Right)
+	case "-", "*", "/", "%", "**", "^":
+		call(node, safeOp+n.Operator, n.Left, n.Right)
 	default:
 		if _, ours := operators[n.Operator]; ours && (unknown(n.Left) || unknown(n.Right)) {
 			call(node, safeOp+n.Operator, n.Left, n.Right)
@@ -146,9 +170,17 @@ func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
 		if unknown(n.Arguments[0]) {
 			call(&n.Arguments[0], safeList, n.Arguments[0])
 		}
-		if p, ok := last(n.Arguments).(*ast.PredicateNode); ok && condition {
-			asBool(&p.Node)
+		for _, a := range n.Arguments {
+			p, ok := a.(*ast.PredicateNode)
+			if ok && condition {
+				asBool(&p.Node)
+			}
+			if ok {
+				counted(p)
+			}
 		}
+	case n.Name == "toJSON":
+		metered(node, safeGrow+n.Name, n.Arguments...)
 	case !takesNil[n.Name]:
 		var open []ast.Node
 		for _, a := range n.Arguments {
@@ -156,8 +188,17 @@ func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
 				open = append(open, a)
 			}
 		}
+		arguments := n.Arguments
+		switch _, grows := sizes[n.Name]; {
+		case grows:
+			metered(node, safeGrow+n.Name, arguments...)
+		case n.Name == "fromJSON":
+			metered(node, safeParse, arguments...)
+		case n.Name == "int":
+			call(node, safeInt, arguments...)
+		}
 		if len(open) > 0 {
-			ast.Patch(node, &ast.ConditionalNode{Cond: isNil(open...), Exp1: &ast.NilNode{}, Exp2: n})
+			ast.Patch(node, &ast.ConditionalNode{Cond: isNil(open...), Exp1: &ast.NilNode{}, Exp2: *node})
 			(*node).SetType(anyType)
 		}
 	}
@@ -186,12 +227,16 @@ func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 		call(node, name, body, path)
 	case "jsonpath":
 		if !isConstant {
-			s.err = fmt.Errorf("jsonpath takes its path as a text that stands in the expression")
+			s.err = at(path, "jsonpath takes its path as a text that stands in the expression")
+			return
+		}
+		if len(constant.Value) > maxPath || strings.Count(constant.Value, "..") > 1 {
+			s.err = at(path, "a JSONPath has at most one .. and %d bytes", maxPath)
 			return
 		}
 		compiled, err := jp.ParseString(constant.Value)
 		if err != nil {
-			s.err = fmt.Errorf("not a JSONPath: %w", err)
+			s.err = at(path, "not a JSONPath: %v", err)
 			return
 		}
 		call(node, safeJSON, body, &ast.ConstantNode{Value: &jsonPath{compiled}})

@@ -103,7 +103,11 @@ What is absent never ends a run. ` + "`body.a.b.c`" + ` is nil where any part is
 
 Integers keep all their digits, however long, in comparisons, in arithmetic and when they are sent back. Kinds that do not go together, like ` + "`\"2\" > 1`" + `, end the run with a message that says how to write it.
 
-An unknown name outside ` + "`body`, `items`, `state` and `job.params`" + ` is an error before any request. An expression is at most 16 KiB long and has no access to files, network or environment.
+An unknown name outside ` + "`body`, `items`, `state` and `job.params`" + ` is an error before any request. An expression has no access to files, network or environment.
+
+## What an expression may spend
+
+A configuration may come from somebody whom one does not trust. Refused before any request are a source of more than 16 KiB, predicates nested more than three deep, a pattern for ` + "`matches`" + ` that does not stand in the expression or is longer than 256 bytes, and a JSONPath with more than one ` + "`..`" + `. An evaluation that goes through more than a million elements, makes more than 8 MiB of texts and lists, or runs for more than a second ends the run with exit status 6.
 `)
 	return b.String()
 }

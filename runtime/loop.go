@@ -224,6 +224,9 @@ func (s *scroll) fault(class Class, err error) error {
 	e := &Error{Class: class, Job: s.result.Job, Page: s.page.Page, Err: err}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
+		if errors.Is(err, compile.ErrBudget) {
+			e.Class = ClassPolicy
+		}
 		e.Message = fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin)
 	}
 	return e
