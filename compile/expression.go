@@ -31,6 +31,7 @@ type Expression struct {
 
 	program *vm.Program
 	because template
+	syntax  ast.Node // as it was written, for what can be said without a page
 }
 
 // Machine evaluates expressions, one at a time. It keeps its stack between them.
@@ -104,6 +105,9 @@ func (c *compilation) expression(rule rules.Rule) *Expression {
 	}
 	e := &Expression{Rule: rule, Reads: readsOf(tree.Node)}
 	e.because = c.template(rule.Source)
+	if written, err := parse(rule.Source); err == nil {
+		e.syntax = written.Node
+	}
 	if err := makeSafe(&tree.Node); err != nil {
 		fault(err)
 		return nil

@@ -36,8 +36,9 @@ type Needs struct {
 	Items bool       // the items, decoded
 }
 
-// Rulesets compiles what [rules.Config.Lower] made of a configuration. It
-// reports every fault of every expression, as [rules.Errors].
+// Rulesets compiles what [rules.Config.Lower] made of a configuration, and the
+// scrollers that no job uses. It reports every fault of every expression, as
+// [rules.Errors]; what is odd about the rules joins the configuration's warnings.
 func Rulesets(cfg *rules.Config, sets []*rules.Ruleset) ([]*Job, error) {
 	faults := rules.NewFaults(cfg.Source)
 	var jobs []*Job
@@ -47,6 +48,10 @@ func Rulesets(cfg *rules.Config, sets []*rules.Ruleset) ([]*Job, error) {
 		job.first, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		jobs = append(jobs, job)
 	}
+	for _, set := range cfg.Unused() {
+		(&compilation{set: set, faults: faults}).job()
+	}
+	cfg.Warnings = append(cfg.Warnings, faults.Warnings().Unique()...)
 	return jobs, faults.Errors().Unique().Err()
 }
 
@@ -79,6 +84,7 @@ func (c *compilation) job() *Job {
 			job.Parts = append(job.Parts, e)
 		}
 	}
+	c.checkJob(job)
 	slices.SortStableFunc(job.Parts, func(a, b *Expression) int { return addressFirst(a) - addressFirst(b) })
 	return job
 }

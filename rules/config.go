@@ -24,6 +24,8 @@ type Config struct {
 	Path     string   // config path of the object that holds api and config
 	Secrets  []string // values that must never be printed
 	Warnings Errors   // what is odd, but used nevertheless
+
+	unused []*Ruleset
 }
 
 // HTTP is what every request shares.
@@ -73,6 +75,10 @@ type Options struct {
 	BaseURL string                      // takes the place of the configuration's
 	Env     func(string) (string, bool) // values for {"env": "NAME"}; nil: none is passed
 }
+
+// Unused are the rulesets of scrollers that no job names, once [Config.Lower] has
+// made them. Nothing runs them; they are compiled to be checked.
+func (c *Config) Unused() []*Ruleset { return c.unused }
 
 // Check finds what is wrong with a Config built in Go and fills in what may be
 // left out: job ids, paths. The errors are [Errors] without positions.

@@ -15,6 +15,7 @@ import (
 // warnings are those of the configuration and of all rulesets.
 func (c *Config) Lower() ([]*Ruleset, error) {
 	faults := NewFaults(c.Source)
+	c.unused = nil
 	l := &lowerer{reader: reader{faults}, cfg: c, dialect: c.Dialect, switches: DialectSwitches[c.Dialect]}
 	var sets []*Ruleset
 	for i, job := range c.Jobs {
@@ -144,9 +145,7 @@ func (l *lowerer) pick(outer *scroll, object Object) {
 		}
 		return
 	}
-	for _, m := range scrollers {
-		l.scroller(&Ruleset{}, JoinPath(path, m.Name), m.Value)
-	}
+	l.unused(scrollers, path)
 	name, at := outer.set.Job.Scroller, JoinPath(outer.set.Job.Path, "scroller")
 	if name == "" {
 		name, _ = outer.settings["default"].Value.(string)
@@ -169,6 +168,19 @@ func (l *lowerer) pick(outer *scroll, object Object) {
 	outer.onError()
 	outer.set.Scroller = name
 	l.scroller(outer.set, JoinPath(path, name), inner)
+}
+
+// unused lowers every scroller for itself, so that those which no job picks are
+// checked too.
+func (l *lowerer) unused(scrollers Object, path string) {
+	for _, m := range scrollers {
+		set := &Ruleset{Dialect: l.dialect, Source: l.cfg.Source, IncludeParams: true, Scroller: m.Name}
+		l.scroller(set, JoinPath(path, m.Name), m.Value)
+		picked := func(j Job) bool { return j.Scroller == m.Name }
+		if !slices.ContainsFunc(l.cfg.Jobs, picked) {
+			l.cfg.unused = append(l.cfg.unused, set)
+		}
+	}
 }
 
 // origin of something written at a config path.

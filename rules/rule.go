@@ -75,6 +75,7 @@ func (o Origin) String() string {
 // Ruleset is all that one job does, as rules.
 type Ruleset struct {
 	Job       Job
+	Path      string // config path of the pagination object
 	Method    string // "" when the job is not paged
 	Scroller  string // with method multiple: the one that was picked
 	Dialect   string

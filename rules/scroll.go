@@ -23,12 +23,13 @@ type scroll struct {
 // lower adds everything, in the order of evaluation: variables, stops (shared,
 // the method's, the user's), the variables' next values, the next request.
 func (s *scroll) lower() {
-	s.set.Method = s.method.Name
+	s.set.Method, s.set.Path = s.method.Name, s.path
 	s.limit()
 	s.keepNames()
 	s.oneTotal()
 	s.oneOf()
 	s.dottedFlag()
+	s.flagPolarity()
 	s.variables(Init)
 	s.shared()
 	for _, t := range s.method.Stops {
