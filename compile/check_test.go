@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,7 +75,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 				return
 			}
 			require.NotEmpty(t, got)
-			require.Contains(t, got[0], want)
+			require.Contains(t, strings.Join(got, "\n"), want)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Loop is what a run is made with. It may run several jobs, one after another
@@ -147,7 +148,24 @@ func (s *scroll) advance(page *Page) (rules.Request, error) {
 	if !more {
 		s.stop(page, []string{"nextRequest"}, rules.Complete, fmt.Sprintf("the rules give no next request after page %d", page.Page))
 	}
+	s.overridden(next)
 	return next, nil
+}
+
+// overridden warns of a link whose parameters the job's own take the place of.
+func (s *scroll) overridden(next rules.Request) {
+	if !s.job.Set.IncludeParams {
+		return
+	}
+	for _, m := range rules.ParseQuery(next.Endpoint) {
+		own, sent := next.Params.Get(m.Name)
+		if _, ofJob := s.job.Set.Job.Params.Get(m.Name); !sent || !ofJob {
+			continue
+		}
+		if text, ok := value.Text(own); ok && text != m.Value {
+			s.warn("overridden "+m.Name, fmt.Sprintf("the link to the next page says %s=%v, but the job's own %s=%s takes its place (includeParams)", m.Name, m.Value, m.Name, text))
+		}
+	}
 }
 
 // outcome is the error of a scroll that ended as failed.
