@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -56,6 +57,8 @@ type RuleExplanation struct {
 	FirstOnly bool `json:"firstOnly,omitempty"` // of the next request: not of it, the first request alone has it
 	Guard     bool `json:"guard,omitempty"`
 
+	Bound *Bound `json:"bound,omitempty"` // of a stop: it is met at the latest then; nil: the responses decide
+
 	target string
 }
 
@@ -84,6 +87,11 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 	}{{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {conditions(j.Stops), &x.Stops}, {conditions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}} {
 		for _, e := range group.of {
 			*group.to = append(*group.to, e.explain(redact))
+		}
+	}
+	for i, s := range j.Stops {
+		if b, ok := (prover{set}).bound(s.syntax); ok {
+			x.Stops[i].Bound = &b
 		}
 	}
 	x.Summary = x.sentence()
@@ -134,21 +142,7 @@ func (x *JobExplanation) sentence() string {
 		b.WriteString("; the job is not paged, so that is all.")
 		return b.String()
 	}
-	var parts []string
-	for _, p := range x.Next {
-		if p.FirstOnly {
-			continue
-		}
-		name := p.target
-		if name == "" {
-			name, _ = strings.CutPrefix(p.ID, "nextRequest.")
-		}
-		parts = append(parts, fmt.Sprintf("%s = %s", name, x.resolved(p.Source)))
-	}
-	fmt.Fprintf(b, ", then the same with %s", strings.Join(parts, ", "))
-	if !x.IncludeParams {
-		b.WriteString(" and without the job's own params")
-	}
+	b.WriteString(x.then())
 	var stops []string
 	for _, s := range x.Stops {
 		if s.Outcome != rules.Failed {
@@ -158,7 +152,73 @@ func (x *JobExplanation) sentence() string {
 	if len(stops) > 0 {
 		fmt.Fprintf(b, "; stops when %s", strings.Join(stops, ", or "))
 	}
+	b.WriteString(x.latest())
 	return b.String() + "."
+}
+
+// then says how the requests after the first are made: "then adds 10 to offset".
+func (x *JobExplanation) then() string {
+	var steps, parts []string
+	for _, p := range x.Next {
+		name := p.target
+		if name == "" {
+			name, _ = strings.CutPrefix(p.ID, "nextRequest.")
+		}
+		by, adds := x.adds(p.Source)
+		switch {
+		case p.FirstOnly, p.First && p.Source == "limit" && x.Limit != nil: // as in the first
+		case name == "url" || name == "endpoint":
+			steps = append(steps, "goes to "+p.Source)
+		case adds && p.First:
+			steps = append(steps, fmt.Sprintf("adds %s to %s", by, name))
+		default:
+			parts = append(parts, fmt.Sprintf("%s = %s", name, x.resolved(p.Source)))
+		}
+	}
+	if parts != nil {
+		verb := "asks with "
+		if steps != nil {
+			verb = "with "
+		}
+		steps = append(steps, verb+strings.Join(parts, ", "))
+	}
+	text := ", then " + strings.Join(steps, " and ")
+	if !x.IncludeParams {
+		text += ", without the job's own params"
+	}
+	return text
+}
+
+// adds tells whether a part is a variable that grows by the same from page to
+// page, and by what.
+func (x *JobExplanation) adds(source string) (by string, ok bool) {
+	name, ok := strings.CutPrefix(source, "state.")
+	for _, s := range x.State {
+		if ok && s.target == name && strings.HasSuffix(s.ID, "."+string(rules.Next)) {
+			by, ok = strings.CutPrefix(s.Source, source+" + ")
+			if by == "limit" {
+				by = x.resolved(by)
+			}
+			_, err := strconv.Atoi(by)
+			return by, ok && err == nil
+		}
+	}
+	return "", false
+}
+
+// latest says what bounds a scroll that neither the API nor a limit ends.
+func (x *JobExplanation) latest() string {
+	guard := ""
+	for _, s := range x.Stops {
+		switch {
+		case s.Bound == nil:
+		case s.Guard:
+			guard = fmt.Sprintf("; fails at %s", s.Bound)
+		case s.Bound.Of == "pages" || s.Bound.Of == "seconds":
+			return ""
+		}
+	}
+	return guard
 }
 
 // resolved says the limit by its number, and a variable by how it goes on: "0
@@ -258,6 +318,9 @@ func (r RuleExplanation) write(b *strings.Builder, name string) {
 	from := r.Origin.String()
 	if len(r.Reads) > 0 {
 		from += "; reads " + strings.Join(r.Reads, ", ")
+	}
+	if r.Bound != nil {
+		from += "; bounds the run at " + r.Bound.String()
 	}
 	fmt.Fprintf(b, "%s[%s]\n", indent, from)
 }

@@ -29,5 +29,6 @@ func TestExplainOfAConfigurationThatUsesEveryOption(t *testing.T) {
 	text, err := json.MarshalIndent(explanation, "", "  ")
 	require.NoError(t, err)
 	golden(t, "testdata/everything.explain.json", string(text)+"\n")
-	require.NotContains(t, explanation.String()+string(text), "never-printed")
+	golden(t, "testdata/everything.explain.mmd", explanation.Mermaid())
+	require.NotContains(t, explanation.String()+string(text)+explanation.Mermaid(), "never-printed")
 }

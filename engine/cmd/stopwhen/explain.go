@@ -17,6 +17,7 @@ built, and every rule that can stop the scrolling, with its id, the expression,
 what it reads, and where it comes from.`,
 		Example: `  stopwhen explain users.json
   stopwhen explain users.json --format json | jq '.jobs[].stops[].id'
+  stopwhen explain users.json --format mermaid > users.mmd
   stopwhen explain --fixture offset/short-page-stops`,
 		Args: a.oneConfig,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -29,8 +30,8 @@ what it reads, and where it comes from.`,
 		},
 	}
 	a.configFlags(cmd)
-	cmd.Flags().StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text or json")
-	complete(cmd, "format", func() []string { return []string{"text", "json"} })
+	cmd.Flags().StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text, json or mermaid")
+	complete(cmd, "format", func() []string { return []string{"text", "json", "mermaid"} })
 	return cmd
 }
 
@@ -44,8 +45,11 @@ func (a *app) explain(l *loaded) error {
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return outputError(enc.Encode(l.Explain()))
+	case "mermaid":
+		_, err := fmt.Fprint(a.stdout, l.Explain().Mermaid())
+		return outputError(err)
 	}
-	return &usageError{fmt.Sprintf("--format: want text or json, got %q", a.flags.format)}
+	return &usageError{fmt.Sprintf("--format: want text, json or mermaid, got %q", a.flags.format)}
 }
 
 func (a *app) checkCommand() *cobra.Command {
