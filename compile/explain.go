@@ -31,7 +31,8 @@ type JobExplanation struct {
 	IncludeParams bool              `json:"includeParams"` // the job's params are sent with every request
 	Stops         []RuleExplanation `json:"stops,omitempty"`
 	OnError       []RuleExplanation `json:"onError,omitempty"`
-	Keep          []RuleExplanation `json:"keep,omitempty"` // for the next run
+	Keep          []RuleExplanation `json:"keep,omitempty"`  // for the next run
+	Audit         []RuleExplanation `json:"audit,omitempty"` // signs that a complete list is not whole
 }
 
 // FirstRequest is what a job asks for first. The values of headers are left out.
@@ -84,7 +85,7 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 	for _, group := range []struct {
 		of []*Expression
 		to *[]RuleExplanation
-	}{{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {conditions(j.Stops), &x.Stops}, {conditions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}} {
+	}{{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {conditions(j.Stops), &x.Stops}, {conditions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {conditions(j.Audit), &x.Audit}} {
 		for _, e := range group.of {
 			*group.to = append(*group.to, e.explain(redact))
 		}
@@ -291,6 +292,13 @@ func (x *JobExplanation) write(b *strings.Builder, dialect string) {
 	}
 	section(b, "after each page, in this order; the first that holds is the reason to stop", x.Stops, func(r RuleExplanation) string { return r.ID })
 	section(b, "on an error response", x.OnError, func(r RuleExplanation) string { return r.ID })
+	if len(x.Audit) > 0 {
+		var ids []string
+		for _, r := range x.Audit {
+			ids = append(ids, r.ID)
+		}
+		fmt.Fprintf(b, "\n  after the last page of a complete list, looked for signs that it is not whole\n    %s\n", strings.Join(wrap(strings.Join(ids, ", "), 96), "\n    "))
+	}
 	section(b, "kept for the next run, when the list is complete", x.Keep, func(r RuleExplanation) string { return "kept." + r.target })
 }
 

@@ -99,6 +99,9 @@ func (c *compilation) expression(rule rules.Rule) *Expression {
 	if err == nil {
 		err = c.checkState(tree.Node)
 	}
+	if err == nil && rule.Role != rules.Suspect && !strings.HasPrefix(rule.ID, "audit.") {
+		err = noSigns(tree.Node)
+	}
 	if err != nil {
 		fault(err)
 		return nil
@@ -196,6 +199,17 @@ func (c *compilation) checkState(node ast.Node) error {
 	return fault
 }
 
+// noSigns refuses what is there for the audit alone.
+func noSigns(node ast.Node) error {
+	var fault error
+	ast.Walk(&node, visitor(func(n *ast.Node) {
+		if isIdentifier(*n, "signs") {
+			fault = at(*n, "unknown name signs")
+		}
+	}))
+	return fault
+}
+
 func contains(list []string, s string) bool {
 	for _, e := range list {
 		if e == s {
@@ -238,7 +252,7 @@ func describe(err error, source string) (message, hint string, at int) {
 	if m := unknownName.FindStringSubmatch(message); m != nil {
 		hint = rules.DidYouMean(m[1], vocabulary())
 		if hint == "" {
-			hint = "known are " + strings.Join(fieldNames(reflect.TypeFor[rules.Context]()), ", ") + "; a key of the response is body." + m[1]
+			hint = "known are " + strings.Join(vocabularyOf(reflect.TypeFor[rules.Context]()), ", ") + "; a key of the response is body." + m[1]
 		}
 	}
 	if m := unknownField.FindStringSubmatch(message); m != nil {
@@ -278,7 +292,7 @@ func caret(source string, offset int) string {
 // uses for them in messages.
 var contextTypes = map[string]reflect.Type{
 	"Context": reflect.TypeFor[rules.Context](), "Total": reflect.TypeFor[rules.Total](), "Sent": reflect.TypeFor[rules.Sent](),
-	"Past": reflect.TypeFor[rules.Past](), "JobFacts": reflect.TypeFor[rules.JobFacts](),
+	"Past": reflect.TypeFor[rules.Past](), "JobFacts": reflect.TypeFor[rules.JobFacts](), "Signs": reflect.TypeFor[rules.Signs](),
 }
 
 // fieldNames are the names that expressions use for the fields of a type.
@@ -290,9 +304,20 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
+// vocabularyOf are the names that are there for everybody.
+func vocabularyOf(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Tag.Get("doc") != "-" {
+			names = append(names, f.Tag.Get("expr"))
+		}
+	}
+	return names
+}
+
 // vocabulary is every word of ours.
 func vocabulary() []string {
-	words := fieldNames(reflect.TypeFor[rules.Context]())
+	words := vocabularyOf(reflect.TypeFor[rules.Context]())
 	for _, f := range rules.Functions {
 		words = append(words, f.Name)
 	}

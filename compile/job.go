@@ -17,6 +17,7 @@ type Job struct {
 	Parts    []*Expression // of requests; their rules say of which
 	OnErrors []*Stop       // for error responses, the first that is met decides
 	Keeps    []*Expression // what is kept for the next run
+	Audit    []*Stop       // put to the last page of a complete list
 	Needs    Needs
 
 	first  rules.Request // the job's own request
@@ -78,6 +79,8 @@ func (c *compilation) job() *Job {
 			job.Stops = append(job.Stops, c.stop(e, &job.Needs))
 		case rule.Role == rules.OnError:
 			job.OnErrors = append(job.OnErrors, c.stop(e, &job.Needs))
+		case rule.Role == rules.Suspect:
+			job.Audit = append(job.Audit, c.stop(e, &job.Needs))
 		case rule.Role == rules.Keep:
 			job.Keeps = append(job.Keeps, e)
 		case rule.Role.Builds():

@@ -83,8 +83,9 @@ func Context() string {
 	table := func(title string, t reflect.Type) {
 		fmt.Fprintf(b, "\n## %s\n\n| name | type | meaning |\n|---|---|---|\n", title)
 		for i := range t.NumField() {
-			f := t.Field(i)
-			fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Tag.Get("expr"), typeName(f.Type), cell(f.Tag.Get("doc")))
+			if f := t.Field(i); f.Tag.Get("doc") != "-" {
+				fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Tag.Get("expr"), typeName(f.Type), cell(f.Tag.Get("doc")))
+			}
 		}
 	}
 	table("The page", reflect.TypeFor[rules.Context]())

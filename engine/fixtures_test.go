@@ -148,6 +148,9 @@ func traceLine(page *engine.Page) string {
 			fmt.Fprintf(b, "; %s", v.Because)
 		}
 	}
+	for i, f := range page.Findings {
+		fmt.Fprintf(b, "%s%s", map[bool]string{true: "; suspect: ", false: ", "}[i == 0], f.ID)
+	}
 	b.WriteString("\n")
 	return b.String()
 }

@@ -102,7 +102,7 @@ func TestPositionsAreLineAndColumnOfTheValueOrKey(t *testing.T) {
 api.pagination.oops: unknown key "oops" (c.json:3:19)
  |     "limit": "x", "oops": 1}}, "config": {"jobs": [{"endpoint": "x"}]}}
  |                   ^
-   known here: limit, offsetParam, firstPageParams, offsetFromJob, method, limitParam, nextPageFlag, forceStop, limitStop, hasMore, stopRules, state, keep, nextRequest, guards, onError`)
+   known here: limit, offsetParam, firstPageParams, offsetFromJob, method, limitParam, nextPageFlag, forceStop, limitStop, hasMore, stopRules, state, keep, nextRequest, guards, audit, onError`)
 }
 
 func TestSyntaxFaultsShowTheirPlace(t *testing.T) {

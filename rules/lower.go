@@ -51,6 +51,7 @@ func (l *lowerer) lower(job Job) *Ruleset {
 	if l.cfg.Pagination != nil {
 		l.scroller(set, JoinPath(l.cfg.Path, "api.pagination"), l.cfg.Pagination)
 	}
+	l.audit(set)
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: "continue", Source: fmt.Sprintf("status == %d", status),
@@ -59,6 +60,38 @@ func (l *lowerer) lower(job Job) *Ruleset {
 		})
 	}
 	return set
+}
+
+// audit adds the audit rules that the pagination does not leave out.
+func (l *lowerer) audit(set *Ruleset) {
+	for _, t := range Audit {
+		if !slices.Contains(set.Trusted, t.ID) {
+			set.Rules = append(set.Rules, Rule{ID: t.ID, Role: Suspect, Source: t.When, Message: t.Message, Says: t.Says, Origin: Origin{By: "default"}})
+		}
+	}
+}
+
+// trust reads which audit rules a pagination leaves out.
+func (s *scroll) trust() {
+	var ids []string
+	for _, t := range Audit {
+		ids = append(ids, t.ID)
+	}
+	list, _ := s.settings["audit.ignore"].Value.([]any)
+	for i, v := range list {
+		id, _ := v.(string)
+		if !slices.Contains(ids, id) {
+			s.faults.Value(IndexPath(JoinPath(s.path, "audit.ignore"), i), either(DidYouMean(id, ids), "there are "+strings.Join(ids, ", ")), "no audit rule %s", found(v))
+		}
+		s.set.Trusted = append(s.set.Trusted, id)
+	}
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 // scroller adds the rules of one pagination object. Those beside method
@@ -121,11 +154,7 @@ func (l *lowerer) method(path string, object Object) (Method, bool) {
 	if written == nil {
 		l.faults.Value(path, "one of "+strings.Join(known, ", "), "method is missing")
 	} else {
-		hint := DidYouMean(name, known)
-		if hint == "" {
-			hint = "there are " + strings.Join(known, ", ")
-		}
-		l.faults.Value(JoinPath(path, "method"), hint, "no method %s", found(written))
+		l.faults.Value(JoinPath(path, "method"), either(DidYouMean(name, known), "there are "+strings.Join(known, ", ")), "no method %s", found(written))
 	}
 	return Method{}, false
 }
@@ -156,16 +185,13 @@ func (l *lowerer) pick(outer *scroll, object Object) {
 	}
 	inner, ok := scrollers.Get(name)
 	if !ok {
-		hint := DidYouMean(name, scrollers.Names())
-		if hint == "" {
-			hint = "there are " + strings.Join(scrollers.Names(), ", ")
-		}
-		l.faults.Value(at, hint, "no scroller %q", name)
+		l.faults.Value(at, either(DidYouMean(name, scrollers.Names()), "there are "+strings.Join(scrollers.Names(), ", ")), "no scroller %q", name)
 		return
 	}
 	outer.shared()
 	outer.stopRules()
 	outer.onError()
+	outer.trust()
 	outer.set.Scroller = name
 	l.scroller(outer.set, JoinPath(path, name), inner)
 }

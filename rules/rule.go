@@ -36,6 +36,7 @@ const (
 	Body     Role = "body"     // a value in the JSON body of the next request
 	OnError  Role = "onError"  // true decides what becomes of an error response
 	Keep     Role = "keep"     // a value for the next run
+	Suspect  Role = "audit"    // true after the last page is a sign that the list is not whole
 )
 
 // Builds tells whether the role is part of the next request.
@@ -87,6 +88,7 @@ type Ruleset struct {
 	Ignore        [][]string // paths that the same-page check passes over
 	Variables     []string   // names of the state's variables
 	Kept          []string   // names of what is kept for the next run
+	Trusted       []string   // ids of the audit rules that are left out
 
 	Source   *Source
 	Warnings Errors

@@ -41,6 +41,7 @@ func (s *scroll) lower() {
 	s.nextRequest()
 	s.onError()
 	s.keep()
+	s.trust()
 	s.expressionNeedsRequest()
 }
 

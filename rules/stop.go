@@ -67,6 +67,9 @@ var commonFields = []Field{
 		{Name: "maxPages", Kind: Count, Doc: "pages beyond which a scroll has failed; default 100000, with dialect keboola none"},
 		{Name: "ignore", Kind: List, Doc: "paths in the response that the same-page check passes over"},
 	}},
+	{Name: "audit", Kind: Block, Doc: "the audit at the end of a complete list", Fields: []Field{
+		{Name: "ignore", Kind: List, Doc: "ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last page has a token too"},
+	}},
 	{Name: "onError", Kind: List, Doc: "what to do with responses of status 400 and above: objects of when, do and message"},
 }
 

@@ -98,9 +98,7 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 	}
 	switch action.do {
 	case "stop":
-		s.finish([]string{action.rule.ID}, action.rule.Outcome, action.text)
-		s.tellEnd()
-		return true, next, nil
+		return true, next, s.endOnError(ctx, request, response, action, began, sink)
 	case "restart":
 		return s.restart(action)
 	}
@@ -114,6 +112,9 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 	}
 	if judged != nil {
 		page.fail(judged)
+	}
+	if page.Decision == Stop {
+		page.Findings = s.audit(s.result.Items + page.Items.Len())
 	}
 	if err := sink(ctx, page); err != nil {
 		return false, next, s.sinkFault(err)
@@ -200,6 +201,23 @@ func (s *scroll) stop(page *Page, by []string, outcome rules.Outcome, message st
 // finish settles why the scrolling ended.
 func (s *scroll) finish(by []string, outcome rules.Outcome, message string) {
 	s.result.Outcome, s.result.StoppedBy, s.result.Reason, s.result.Message = outcome, by, by[0], s.Redactor.String(message)
+}
+
+// endOnError ends the scroll on an error response. The sink gets it as a last
+// page without items, so that the trace tells what ended the list.
+func (s *scroll) endOnError(ctx context.Context, request rules.Request, r *Response, action errorAction, began time.Time, sink Sink) error {
+	by := []string{action.rule.ID}
+	s.finish(by, action.rule.Outcome, action.text)
+	page := &Page{Record: Record{
+		Job: s.result.Job, Page: s.page.Page + 1, Request: s.sent(request), Status: r.Status, Verdicts: []Verdict{{Rule: action.rule.ID, Met: true, Because: action.because}},
+		Decision: Stop, StoppedBy: by, Outcome: action.rule.Outcome, Attempts: r.Attempts,
+		At: began.Sub(s.started).Milliseconds(), Millis: s.Clock.Now().Sub(began).Milliseconds(), Findings: s.audit(s.result.Items),
+	}}
+	if err := sink(ctx, page); err != nil {
+		return s.sinkFault(err)
+	}
+	s.tellEnd()
+	return nil
 }
 
 // restart begins anew after an error that says that the position is lost.

@@ -28,6 +28,7 @@ func (s *scroll) read(request rules.Request, r *Response, began time.Time) (*Pag
 	p.Body, p.Items, p.Count, p.Bytes = reading.body, reading.decoded, reading.items.Len(), reading.bytes
 	p.Status, p.Header, p.Link = r.Status, headerOf(r), linkOf(r)
 	p.Now = func() time.Time { return began }
+	s.most, s.look = max(s.most, p.Count), reading.look
 	p.Total.Pages++
 	p.Total.Items += p.Count
 	p.Total.Bytes += p.Bytes

@@ -29,6 +29,10 @@ type reading struct {
 	bytes   int                          // its volume
 	content [sha256.Size]byte            // hash of its content, volatile fields left out
 	names   func(path []string) []string // names at a path, to propose one; nil: no content
+
+	// look gives the values of further paths, as body has those of the rules;
+	// nil: no content. It may be called until the next response is read.
+	look func(paths [][]string) (any, error)
 }
 
 // wholeReader reads responses that are held in memory.
@@ -61,6 +65,7 @@ func (w wholeReader) read(r *Response) (reading, error) {
 		w.warn("invalid_utf8", "the response holds bytes that are not UTF-8; they are passed on as they are")
 	}
 	out := reading{bytes: doc.Minified(), content: doc.Hash(w.job.Set.Ignore), names: doc.Names}
+	out.look = func(paths [][]string) (any, error) { return Project(doc, paths) }
 	if w.switches.PHPVolume {
 		out.bytes = php.EncodedLen(doc.Raw())
 	}

@@ -25,7 +25,9 @@ type scroll struct {
 	result   Result
 	started  time.Time
 	restarts int
-	arrived  string // URL of the last response, after redirects
+	most     int                                 // items of the largest page
+	look     func(paths [][]string) (any, error) // further values of the last response
+	arrived  string                              // URL of the last response, after redirects
 
 	lastPage  [sha256.Size]byte // content of the last response
 	lastItems Items
@@ -58,6 +60,8 @@ type errorAction struct {
 	rule rules.Rule
 	do   string // empty: no rule holds
 	text string // the rule's message
+
+	because string // the rule with the values that decided it
 }
 
 // fetch makes the exchange of one page, with its retries. The onError rules
@@ -123,7 +127,7 @@ func (s *scroll) onError(r *Response) errorAction {
 			continue
 		}
 		if met {
-			return errorAction{rule: stop.Rule, do: stop.Rule.Do, text: s.say(stop, &page)}
+			return errorAction{rule: stop.Rule, do: stop.Rule.Do, text: s.say(stop, &page), because: s.Redactor.String(stop.Because(&page))}
 		}
 	}
 	return errorAction{}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -41,25 +42,31 @@ was obtained before a failure is kept.`,
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the verdicts, an object a page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for how every job ended, as JSON")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for what keep keeps for the next run; read first, replaced at the end")
-	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: limited, guarded")
+	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: limited, guarded, suspect")
 	f.StringVar(&a.flags.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules and make no request")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log errors alone")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
 	f.BoolVar(&a.flags.noProgress, "no-progress", false, "no progress line on a terminal")
 	_ = cmd.MarkFlagDirname("out")
-	complete(cmd, "fail-on", func() []string { return []string{"limited", "guarded"} })
+	complete(cmd, "fail-on", func() []string { return failOutcomes })
 	complete(cmd, "log-format", func() []string { return []string{"text", "json"} })
 	return cmd
 }
+
+// suspect is the outcome of --fail-on for lists that the audit finds signs of
+// loss in.
+const suspect = "suspect"
+
+var failOutcomes = []string{string(rules.Limited), string(rules.Guarded), suspect}
 
 func (a *app) runConfig(args []string) error {
 	if a.flags.quiet && a.flags.verbose {
 		return &usageError{"-q and -v ask for opposite things; choose one"}
 	}
 	for _, outcome := range a.flags.failOn {
-		if !slices.Contains(rules.Outcomes, rules.Outcome(outcome)) || outcome == string(rules.Failed) {
-			return &usageError{fmt.Sprintf("--fail-on: want limited or guarded, got %q", outcome)}
+		if !slices.Contains(failOutcomes, outcome) {
+			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", strings.Join(failOutcomes, ", "), outcome)}
 		}
 	}
 	l, err := a.load(args)
@@ -149,6 +156,9 @@ func (a *app) failOn(result *engine.Result) error {
 	for _, job := range result.Jobs {
 		if slices.Contains(a.flags.failOn, string(job.Outcome)) {
 			jobs = append(jobs, fmt.Sprintf("%s is %s by %s", job.Job, job.Outcome, job.Reason))
+		}
+		if slices.Contains(a.flags.failOn, suspect) && len(job.Findings) > 0 {
+			jobs = append(jobs, fmt.Sprintf("%s is suspect by %s", job.Job, job.Findings[0].ID))
 		}
 	}
 	if jobs == nil {
