@@ -21,8 +21,9 @@ var update = flag.Bool("update", false, "write the pages of docs/reference anew"
 func TestTheReferenceIsWhatTheCodeSays(t *testing.T) {
 	methods, err := docs.Methods()
 	require.NoError(t, err)
-	for name, text := range map[string]string{"config": docs.Config(), "context": docs.Context(), "methods": methods} {
-		path := filepath.Join("reference", name+".md")
+	cookbook, err := docs.Cookbook()
+	require.NoError(t, err)
+	for path, text := range map[string]string{"reference/config.md": docs.Config(), "reference/context.md": docs.Context(), "reference/methods.md": methods, "cookbook.md": cookbook} {
 		if *update {
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		}
