@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/php"
@@ -130,8 +132,30 @@ func (r Request) Payload(dialect string) ([]byte, string, error) {
 
 func at(o Object, name string) any { v, _ := o.Get(name); return v }
 
-// overlay lays an object over another, deeply; anything else takes its place.
-func overlay(under, over any) any { return replaceRecursive(under, over) }
+// overlay lays an object over another, deeply, and over a list where its keys
+// index that list; anything else takes its place.
+func overlay(under, over any) any {
+	above, ok := value.Members(over)
+	if list, isList := under.([]any); isList && ok && len(above) > 0 {
+		out := slices.Clone(list)
+		for _, m := range above {
+			i, err := strconv.Atoi(m.Name)
+			if err != nil || i < 0 || i >= len(out) {
+				return over
+			}
+			out[i] = overlay(out[i], m.Value)
+		}
+		return out
+	}
+	below, both := value.Members(under)
+	if !ok || !both {
+		return over
+	}
+	for _, m := range above {
+		below = below.With(m.Name, overlay(at(below, m.Name), m.Value))
+	}
+	return below
+}
 
 // SetPath returns an object with the value at a path of keys, making the
 // objects on the way.

@@ -181,9 +181,9 @@ func (s *scroll) reportMissing(names func([]string) []string) {
 				continue
 			}
 			hint := nearest(names, r.Path)
-			guarded := slices.ContainsFunc(e.Reads, func(other compile.Read) bool { return other.Has && slices.Equal(other.Path, r.Path) })
+			guarded := e.Rule.Outcome == rules.Failed || slices.ContainsFunc(e.Reads, func(other compile.Read) bool { return other.Has && slices.Equal(other.Path, r.Path) })
 			if guarded && hint == "" {
-				continue // the rule itself asks whether it is there
+				continue // the rule itself asks whether it is there, or for an error that is not
 			}
 			s.warn("missing "+r.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", e.Rule.ID, r, hint))
 		}
