@@ -305,7 +305,7 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "graphql.relay.errors", When: `truthy(at("errors"))`, Outcome: Failed,
-				Says: "the response has errors, which GraphQL sends with status 200", Message: "the API answered with errors: {body.errors}"},
+				Says: "the response has errors, which GraphQL sends with status 200", Message: "the API answered with an error: {body.errors[0].message}"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
 				Says: "pageInfo.hasNextPage is not true", Message: "pageInfo says that page {page} is the last"},
 			{ID: "graphql.relay.cursor", When: `empty(at(${connection}).pageInfo.endCursor)`,
