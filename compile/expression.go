@@ -36,6 +36,8 @@ type Expression struct {
 
 // Machine evaluates expressions, one at a time. It keeps its stack between them.
 type Machine struct {
+	Observe func(e *Expression, v any) // sees every value; nil: nobody
+
 	vm    vm.VM
 	env   environment
 	meter meter
@@ -48,6 +50,9 @@ func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 	m.env = environment{page, &m.meter}
 	v, err := m.vm.Run(e.program, &m.env)
 	if err == nil {
+		if m.Observe != nil {
+			m.Observe(e, v)
+		}
 		return v, nil
 	}
 	if errors.Is(err, ErrBudget) {

@@ -84,8 +84,11 @@ func TestEveryConfigurationInThePagesCompiles(t *testing.T) {
 			default:
 				config = `{"api": {"baseUrl": "https://api.example.com/", "pagination": ` + config + `}, "config": {"jobs": [{"endpoint": "users"}]}}`
 			}
-			_, err := engine.Load(name, []byte(config), engine.WithFormat(".yaml", yaml.Parse), engine.WithEnv(func(string) (string, bool) { return "value", true }))
+			e, err := engine.Load(name, []byte(config), engine.WithFormat(".yaml", yaml.Parse), engine.WithEnv(func(string) (string, bool) { return "value", true }))
 			require.NoError(t, err, "%s\n%s", path, m[2])
+			for _, test := range e.Test(t.Context()).Tests {
+				require.Empty(t, test.Differences, "%s: %s", path, test.Name)
+			}
 			loaded++
 		}
 	}

@@ -196,10 +196,12 @@ func (e *Engine) loop() runtime.Loop {
 	s, cfg := e.settings, e.cfg
 	redactor := e.Redactor()
 	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
+	retry := retriesOf(cfg.HTTP)
+	retry.Jitter = s.jitter
 	client := runtime.NewClient(runtime.ClientOptions{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: s.userAgent, Redactor: redactor,
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
-		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retriesOf(cfg.HTTP), MaxBody: int64(cfg.HTTP.MaxBodyBytes),
+		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
 	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept}
 }

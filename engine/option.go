@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -40,6 +41,7 @@ type settings struct {
 	userAgent string
 	verdicts  bool
 	kept      map[string]map[string]any
+	jitter    func(time.Duration) time.Duration
 }
 
 func newSettings(options []Option) settings {

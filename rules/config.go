@@ -19,6 +19,7 @@ type Config struct {
 	AllowedOrigins []string // may be led to by a response, without credentials
 	Jobs           []Job
 	Debug          bool
+	Tests          []Test
 
 	Source   *Source  // the text; nil when built in Go
 	Path     string   // config path of the object that holds api and config
@@ -115,6 +116,7 @@ func (c *Config) check(f *Faults) {
 	for i := range c.Jobs {
 		c.Jobs[i].check(f)
 	}
+	c.checkTests(f)
 }
 
 func (j *Job) check(f *Faults) {

@@ -55,6 +55,7 @@ func (d *decoder) root(root any) {
 	if b.has("api") {
 		d.api(JoinPath(d.cfg.Path, "api"), b.values["api"], config)
 	}
+	d.tests(JoinPath(d.cfg.Path, "tests"), b.list("tests"))
 }
 
 func (d *decoder) api(path string, v any, config block) {

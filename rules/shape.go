@@ -7,6 +7,7 @@ var rootFields = []Field{
 	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that an editor checks this file with"},
 	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "where the API is and how it pages"},
 	{Name: "config", Kind: Block, Fields: configFields, Required: true, Doc: "what to extract"},
+	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "what must come of what the API answers; `stopwhen test` runs them, everything else leaves them alone"},
 }
 
 var apiFields = []Field{

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -90,6 +91,31 @@ func JoinPath(path, key string) string {
 
 // IndexPath adds a list index to a config path.
 func IndexPath(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// Place is file:line:column of the value at a config path, as far as it is known.
+func (s *Source) Place(path string) string {
+	offset := s.ValueAt(path)
+	if offset < 0 {
+		return ""
+	}
+	return place(s.Name, s.Position(offset))
+}
+
+// raw is the JSON text that begins at the value of a config path, if there is one.
+func (s *Source) raw(path string) json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	offset, ok := s.values[path]
+	if !ok {
+		return nil
+	}
+	var raw json.RawMessage
+	if json.NewDecoder(strings.NewReader(s.Text[offset:])).Decode(&raw) != nil {
+		return nil
+	}
+	return raw
+}
 
 // Line is the text of a line, numbered from 1.
 func (s *Source) Line(n int) string {

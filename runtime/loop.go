@@ -24,6 +24,8 @@ type Loop struct {
 	Verdicts bool         // give every verdict its values, not those that were met alone
 
 	Kept map[string]map[string]any // what earlier runs kept, by job and name
+
+	Observe func(e *compile.Expression, v any) // sees the value of every rule; nil: nobody
 }
 
 // Sink takes a job's pages, in order. An error ends the run.

@@ -23,6 +23,8 @@ type RetryOptions struct {
 	Header      string        // says when to come back; empty: Retry-After
 	MaxWait     time.Duration // a longer wait ends the run instead; 0: 15 min
 	Base, Cap   time.Duration // of the backoff; 0: 1 s and 60 s
+
+	Jitter func(bound time.Duration) time.Duration // nil: any time up to the bound
 }
 
 // retryStatuses are the statuses that pass by themselves.
@@ -33,6 +35,9 @@ func (o RetryOptions) withDefaults() RetryOptions {
 	o.Header = or(o.Header, "Retry-After")
 	o.MaxWait = or(o.MaxWait, 15*time.Minute)
 	o.Base, o.Cap = or(o.Base, time.Second), or(o.Cap, time.Minute)
+	if o.Jitter == nil {
+		o.Jitter = func(bound time.Duration) time.Duration { return rand.N(bound) + 1 }
+	}
 	if o.Statuses == nil {
 		o.Statuses = retryStatuses
 	}
@@ -107,13 +112,13 @@ func exhausted(cause *Error, message string) error {
 	return &e
 }
 
-// backoff is full jitter: any time up to a bound that doubles.
+// backoff is full jitter: by default any time up to a bound that doubles.
 func (o RetryOptions) backoff(attempt int) time.Duration {
 	bound := o.Cap
 	if attempt < 30 {
 		bound = min(o.Cap, o.Base<<(attempt-1))
 	}
-	return rand.N(bound) + 1
+	return o.Jitter(bound)
 }
 
 // retryAfter reads a Retry-After header: whole seconds, or a date, which is

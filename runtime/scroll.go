@@ -39,6 +39,7 @@ func newScroll(l Loop, job *compile.Job) *scroll {
 	s := &scroll{Loop: l, job: job, switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}}
 	s.reader = wholeReader{job: job, switches: s.switches, depth: l.MaxDepth, warn: s.warn}
 	s.result.Job, s.result.Kept = job.Set.Job.ID, l.Kept[job.Set.Job.ID]
+	s.machine.Observe = l.Observe
 	s.started = l.Clock.Now()
 	s.begin()
 	return s

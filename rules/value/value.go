@@ -76,11 +76,11 @@ func (o Object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := marshal(m.Name)
+		name, err := Marshal(m.Name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := marshal(m.Value)
+		value, err := Marshal(m.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -92,8 +92,8 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// marshal is json.Marshal without the escaping of <, > and &.
-func marshal(v any) ([]byte, error) {
+// Marshal is [json.Marshal] without the escaping of <, > and &.
+func Marshal(v any) ([]byte, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -181,7 +181,7 @@ func Preview(v any) string {
 	case map[string]any:
 		return fmt.Sprintf("object of %d", len(v))
 	}
-	text, err := marshal(v)
+	text, err := Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

@@ -24,6 +24,7 @@ type app struct {
 	flags    flags
 	redactor *runtime.Redactor  // hides the secrets of the configuration that was loaded
 	began    bool               // the command line was understood
+	standIns bool               // environment variables that are not passed have a text in their place
 	onPage   func(*engine.Page) // sees every page before its items are written; nil: nobody
 }
 
@@ -31,7 +32,7 @@ type app struct {
 type flags struct {
 	out, baseURL, dialect, trace, fixture, result, kept, logFormat, format string
 	env, failOn                                                            []string
-	explain, quiet, verbose, noProgress                                    bool
+	explain, quiet, verbose, noProgress, failUncovered                     bool
 }
 
 // run runs the command and returns its exit status.
@@ -71,11 +72,13 @@ stopped.
   stopwhen run users.json           extract
   stopwhen run users.json --explain print the compiled rules, make no request
   stopwhen check users.json         find mistakes before they cost a run
+  stopwhen test users.json          run the tests that the configuration has
 
 Exit status: 0 ended by rule, 2 invalid configuration or command line, 3 the API
 refused, 4 passing faults outlasted the retries, 5 unacceptable response or a
 failed rule, 6 safety limit or guard, 7 output cannot be written, 9 an outcome
-of --fail-on, 130 and 143 interrupted, 1 a bug.`,
+of --fail-on, 10 a test of the configuration failed, 130 and 143 interrupted,
+1 a bug.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -83,12 +86,12 @@ of --fail-on, 130 and 143 interrupted, 1 a bug.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.demoCommand(), a.fixturesCommand())
+	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.demoCommand(), a.fixturesCommand())
 	root.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
+		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.began = true }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // The exit statuses that no class of error has.
@@ -16,20 +15,11 @@ const (
 	exitInternal = 1
 	exitUsage    = 2
 	exitFailOn   = 9
+	exitTest     = 10
 )
 
 // exitStatuses is the table from the class of an error to the exit status.
-var exitStatuses = map[runtime.Class]int{
-	runtime.ClassInternal:  exitInternal,
-	runtime.ClassConfig:    2,
-	runtime.ClassAPI:       3,
-	runtime.ClassTransient: 4,
-	runtime.ClassResponse:  5,
-	runtime.ClassPolicy:    6,
-	runtime.ClassIO:        7,
-	runtime.ClassState:     8,
-	runtime.ClassCancelled: 130,
-}
+var exitStatuses = engine.ExitStatuses
 
 // usageError is a fault in the command line.
 type usageError struct{ message string }
@@ -53,6 +43,11 @@ func (e *failedOn) Error() string {
 	return fmt.Sprintf("ended by rule, but not complete (--fail-on): %s", strings.Join(e.jobs, ", "))
 }
 
+// testFailed says that tests of the configuration failed.
+type testFailed struct{ message string }
+
+func (e *testFailed) Error() string { return e.message }
+
 // exitStatus is the status for what a command returned.
 func exitStatus(err error) int {
 	var signalled *interrupted
@@ -64,6 +59,8 @@ func exitStatus(err error) int {
 		return signalled.status
 	case errors.As(err, new(*failedOn)):
 		return exitFailOn
+	case errors.As(err, new(*testFailed)):
+		return exitTest
 	case errors.As(err, new(rules.Errors)), errors.As(err, new(*usageError)):
 		return exitUsage
 	case errors.As(err, &run):

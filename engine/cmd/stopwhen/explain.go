@@ -79,6 +79,9 @@ cure. Exit status 2 says that there are faults; warnings leave it at 0.`,
 				parts = append(parts, counted(n, "warning"))
 			}
 			_, err = fmt.Fprintf(a.stdout, "ok: %s\n", strings.Join(parts, ", "))
+			if n := len(l.Tests()); n > 0 && err == nil {
+				_, err = fmt.Fprintf(a.stdout, "%s; run %s with stopwhen test\n", counted(n, "test"), pronoun(n))
+			}
 			return outputError(err)
 		},
 	}

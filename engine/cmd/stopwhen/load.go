@@ -122,7 +122,7 @@ func (a *app) engineOptions(server *fixtures.Server, secrets *[]string) []engine
 				return "secret-of-" + name, true
 			}
 			if !slices.Contains(allowed, name) {
-				return "", false
+				return "stand-in-for-" + name, a.standIns
 			}
 			text, ok := os.LookupEnv(name)
 			*secrets = append(*secrets, text)

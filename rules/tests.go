@@ -1,0 +1,289 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Test is one test of a configuration: what the API answers to a job, and what
+// must come of it.
+type Test struct {
+	Name   string
+	Job    string         // id of the job; empty: the only one
+	Kept   map[string]any // what an earlier run kept, by name
+	Pages  []Answer       // in order, each given once
+	Expect Expect
+	Path   string // config path of the test
+}
+
+// Answer is one response of the API in a [Test].
+type Answer struct {
+	Status  int             // 0: 200
+	Headers http.Header     // beside Content-Type and Date
+	Body    json.RawMessage // as it is sent; nil: empty
+	After   time.Duration   // passes before it comes, on the test's own clock
+}
+
+// Expect is what must come of a [Test]. What is left out is not compared.
+type Expect struct {
+	StoppedBy []string // ids of all rules that were met, in order
+	Reason    string
+	Outcome   Outcome
+	Message   string // text that the message contains
+	Pages     *int
+	Items     *int              // how many
+	List      []json.RawMessage // the items themselves
+	Requests  []string          // "GET /v1/users?page=1"; a body may follow
+	Exit      *int
+	Error     string         // text that the error contains
+	Findings  []string       // ids of what the audit finds
+	Kept      map[string]any // what is kept for the next run
+}
+
+var testFields = []Field{
+	{Name: "name", Kind: Text, Required: true, Doc: "what the test shows; names differ"},
+	{Name: "job", Kind: Text, Doc: "id of the job; it may be left out when there is one job"},
+	{Name: "kept", Kind: Map, Doc: "what an earlier run kept, by name"},
+	{Name: "pages", Kind: List, Required: true, Doc: "what the API answers, in order: each an object or a list that is the response's body, or a whole response"},
+	{Name: "expect", Kind: Block, Fields: expectFields, Required: true, Doc: "what must come of it; what is left out is not compared"},
+}
+
+var answerFields = []Field{
+	{Name: "status", Kind: Integer, Default: 200, Doc: "the HTTP status"},
+	{Name: "headers", Kind: Map, Doc: "name to text, or to a list of texts for a header that comes several times"},
+	{Name: "body", Kind: Any, Doc: "the response's body; it is sent as it is written here"},
+	{Name: "after", Kind: Seconds, Doc: "time that passes before the response comes; the test does not wait"},
+}
+
+var expectFields = []Field{
+	{Name: "stoppedBy", Kind: Any, Doc: "the ids of all rules that are met at the end, in order; a single one may stand without a list"},
+	{Name: "reason", Kind: Text, Doc: "the id of the first of them"},
+	{Name: "outcome", Kind: Text, Doc: "`complete`, `limited`, `guarded` or `failed`"},
+	{Name: "message", Kind: Text, Doc: "text that the message about the end contains"},
+	{Name: "pages", Kind: Integer, Doc: "how many pages are obtained"},
+	{Name: "items", Kind: Any, Doc: "how many items come out, or the list of them, byte for byte but for insignificant whitespace"},
+	{Name: "requests", Kind: List, Doc: "what is asked for, in order: `GET /v1/users?page=1`, without credentials; a body may follow after a space"},
+	{Name: "exit", Kind: Integer, Doc: "the exit status of `stopwhen run`"},
+	{Name: "error", Kind: Text, Doc: "text that the error contains"},
+	{Name: "findings", Kind: List, Doc: "the ids of what the audit finds: `audit.token`"},
+	{Name: "kept", Kind: Map, Doc: "what is kept for the next run, by name"},
+}
+
+// tests reads the tests that stand beside api and config.
+func (d *decoder) tests(path string, list []any) {
+	for i, v := range list {
+		d.cfg.Tests = append(d.cfg.Tests, d.test(IndexPath(path, i), v))
+	}
+}
+
+func (d *decoder) test(path string, v any) Test {
+	b := d.block(path, v, testFields)
+	t := Test{Name: b.text("name"), Job: b.text("job"), Kept: membersOf(b.object("kept")), Path: path}
+	for i, v := range b.list("pages") {
+		t.Pages = append(t.Pages, d.answer(IndexPath(path+".pages", i), v))
+	}
+	if b.has("expect") {
+		t.Expect = d.expect(d.block(path+".expect", b.values["expect"], expectFields))
+	}
+	return t
+}
+
+// answer reads a page of a test: a body as it is, or a whole response.
+func (d *decoder) answer(path string, v any) Answer {
+	object, isObject := value.Members(v)
+	if _, isList := v.([]any); !isList && !isObject {
+		d.faults.Value(path, `a response is the body itself, {"data": []}, or {"status": 503, "body": …}`, "want an object or a list, got %s", found(v))
+		return Answer{}
+	}
+	if !isObject || !d.wholeResponse(path, object) {
+		return Answer{Body: d.raw(path, v)}
+	}
+	b := d.block(path, object, answerFields)
+	a := Answer{Status: b.whole("status", http.StatusOK), Headers: d.answerHeaders(path+".headers", b.object("headers"))}
+	if b.has("status") && (a.Status < 200 || a.Status > 599) {
+		d.faults.Value(path+".status", asBody, "want an HTTP status, got %d", a.Status)
+	}
+	if body, ok := object.Get("body"); ok {
+		a.Body = d.raw(path+".body", body)
+	}
+	if s, fault := convert(Seconds, b.values["after"]); b.has("after") && fault == "" {
+		n, _ := value.Text(s)
+		a.After, _ = time.ParseDuration(n + "s")
+	}
+	return a
+}
+
+const asBody = `if this is the response's body, write {"body": …} around it`
+
+// wholeResponse tells a response from a body: it has a body or a status, and
+// nothing else but headers and after. What is misspelt in it is a fault.
+func (d *decoder) wholeResponse(path string, object Object) bool {
+	known := names(answerFields)
+	_, body := object.Get("body")
+	status, hasStatus := object.Get("status")
+	if !body && !hasStatus {
+		return false
+	}
+	var misspelt []string
+	for _, name := range object.Names() {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if Nearest(name, known) == "" {
+			return false
+		}
+		misspelt = append(misspelt, name)
+	}
+	for _, name := range misspelt {
+		d.faults.Key(JoinPath(path, name), DidYouMean(name, known)+" "+asBody, "unknown key %q", name)
+	}
+	if _, fault := convert(Integer, status); hasStatus && status != nil && fault != "" {
+		d.faults.Value(path+".status", asBody, "want an HTTP status, got %s", found(status))
+		return false
+	}
+	return len(misspelt) == 0
+}
+
+func (d *decoder) answerHeaders(path string, object Object) http.Header {
+	headers := http.Header{}
+	for _, m := range object {
+		values, several := m.Value.([]any)
+		if !several {
+			values = []any{m.Value}
+		}
+		for _, v := range values {
+			text, ok := value.Text(v)
+			if !ok || strings.ContainsAny(text, "\r\n") {
+				d.faults.Value(JoinPath(path, m.Name), "", "want the text of a header, got %s", found(v))
+				continue
+			}
+			headers.Add(m.Name, text)
+		}
+	}
+	return headers
+}
+
+func (d *decoder) expect(b block) Expect {
+	e := Expect{
+		Reason: b.text("reason"), Outcome: Outcome(b.text("outcome")), Message: b.text("message"), Error: b.text("error"),
+		Pages: d.number(b, "pages"), Exit: d.number(b, "exit"), Requests: d.all(b, "requests"), Findings: d.all(b, "findings"), Kept: membersOf(b.object("kept")),
+	}
+	switch v := b.values["stoppedBy"].(type) {
+	case nil:
+	case string:
+		e.StoppedBy = []string{v}
+	case []any:
+		e.StoppedBy = d.all(b, "stoppedBy")
+	default:
+		d.faults.Value(b.path+".stoppedBy", "", "want the id of a rule, or a list of ids, got %s", found(v))
+	}
+	switch v := b.values["items"].(type) {
+	case nil:
+	case []any:
+		e.List = make([]json.RawMessage, len(v))
+		for i, item := range v {
+			e.List[i] = d.raw(IndexPath(b.path+".items", i), item)
+		}
+	default:
+		if _, fault := convert(Integer, v); fault != "" {
+			d.faults.Value(b.path+".items", "", "want a whole number, or a list of items, got %s", found(v))
+		}
+		e.Items = d.number(b, "items")
+	}
+	return e
+}
+
+func (d *decoder) number(b block, name string) *int {
+	if !b.has(name) {
+		return nil
+	}
+	n := b.whole(name, 0)
+	return &n
+}
+
+// all is a list of texts, which may be empty.
+func (d *decoder) all(b block, name string) []string {
+	if !b.has(name) {
+		return nil
+	}
+	return append([]string{}, d.texts(b, name)...)
+}
+
+// raw is a value as JSON without insignificant whitespace: as it is written,
+// where that is JSON, so that no digit of a number changes.
+func (d *decoder) raw(path string, v any) json.RawMessage {
+	text := d.faults.source.raw(path)
+	if same, err := ParseJSON(NewSource("", string(text))); err != nil || !reflect.DeepEqual(same, v) {
+		if text, err = value.Marshal(v); err != nil {
+			d.faults.Value(path, "", "this cannot be written as JSON: %v", err)
+			return nil
+		}
+	}
+	var b bytes.Buffer
+	_ = json.Compact(&b, text) // it is valid
+	return b.Bytes()
+}
+
+// membersOf is an object without its order; nil for none.
+func membersOf(o Object) map[string]any {
+	if o == nil {
+		return nil
+	}
+	out := make(map[string]any, len(o))
+	for _, m := range o {
+		out[m.Name] = m.Value
+	}
+	return out
+}
+
+// checkTests finds what is wrong with the tests, however they came to be.
+func (c *Config) checkTests(f *Faults) {
+	var ids []string
+	for _, j := range c.Jobs {
+		ids = append(ids, j.ID)
+	}
+	seen := map[string]bool{}
+	for i := range c.Tests {
+		t := &c.Tests[i]
+		if t.Path == "" {
+			t.Path = IndexPath(JoinPath(c.Path, "tests"), i)
+		}
+		if seen[t.Name] {
+			f.Value(JoinPath(t.Path, "name"), "names tell tests apart, so they must differ", "a second test with the name %q", t.Name)
+		}
+		seen[t.Name] = true
+		switch {
+		case t.Job == "" && len(ids) == 1:
+			t.Job = ids[0]
+		case t.Job == "":
+			f.Value(t.Path, "there are "+strings.Join(ids, ", "), "job is missing: with several jobs a test says which it tests")
+		case !slices.Contains(ids, t.Job):
+			f.Value(JoinPath(t.Path, "job"), either(DidYouMean(t.Job, ids), "there are "+strings.Join(ids, ", ")), "no job %q", t.Job)
+		}
+		if len(t.Pages) == 0 {
+			f.Value(JoinPath(t.Path, "pages"), `a page is at least {} or []`, "there is no page in it")
+		}
+		t.Expect.check(f, JoinPath(t.Path, "expect"))
+	}
+}
+
+func (e Expect) check(f *Faults, path string) {
+	if reflect.ValueOf(e).IsZero() {
+		f.Value(path, `for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`, "expect says nothing")
+	}
+	if e.Outcome != "" && !slices.Contains(Outcomes, e.Outcome) {
+		f.Value(JoinPath(path, "outcome"), "", "want complete, limited, guarded or failed, got %s", found(string(e.Outcome)))
+	}
+	for i, request := range e.Requests {
+		if verb, target, _ := strings.Cut(request, " "); verb != strings.ToUpper(verb) || target == "" {
+			f.Value(IndexPath(JoinPath(path, "requests"), i), "write it like GET /v1/users?page=1", "not a request: %s", found(request))
+		}
+	}
+}
