@@ -144,10 +144,7 @@ func (d *decoder) dataField(path string, v any) *DataField {
 	if object, ok := value.Members(v); ok && len(object) == 0 {
 		return nil
 	} else if ok {
-		b := d.block(path, object, []Field{
-			{Name: "path", Kind: Text, Required: true, Doc: "where the items stand"},
-			{Name: "delimiter", Kind: Text, Doc: "what separates its keys"},
-		})
+		b := d.block(path, object, dataFieldFields)
 		v = b.values["path"]
 		if b.text("delimiter") != "" {
 			delimiter = b.text("delimiter")
@@ -253,19 +250,20 @@ func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
 	return text, true
 }
 
-// authTypes says which fields each type of authentication needs.
-var authTypes = map[string][]string{
+var authTypes = []string{"basic", "bearer", "header", "query"}
+
+// authNeeds says which fields each type of authentication needs.
+var authNeeds = map[string][]string{
 	"basic": {"username", "#password"}, "bearer": {"#token"},
 	"header": {"name", "#value"}, "query": {"name", "#value"},
 }
 
 func (d *decoder) authentication(b block, config block) {
 	kind := b.text("type")
-	needs, ok := authTypes[kind]
+	needs, ok := authNeeds[kind]
 	if !ok {
 		if b.has("type") {
-			types := []string{"basic", "bearer", "header", "query"}
-			d.faults.Value(b.path+".type", DidYouMean(kind, types), "no authentication of type %q; there are %s", kind, strings.Join(types, ", "))
+			d.faults.Value(b.path+".type", DidYouMean(kind, authTypes), "no authentication of type %q; there are %s", kind, strings.Join(authTypes, ", "))
 		}
 		return
 	}

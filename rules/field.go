@@ -8,8 +8,10 @@ type Field struct {
 	Name     string
 	Kind     Kind
 	Required bool
-	Default  any     // for the reference; nil: none
-	Fields   []Field // what an object of Kind Block or Blocks holds
+	Default  any      // for the reference; nil: none
+	Fields   []Field  // what an object of Kind Block or Blocks holds; of any other kind: an object may stand in its place
+	Each     *Field   // what each element of a List, or each value of a Map, is; nil: any value
+	Values   []string // the texts that it may be; nil: any
 	Doc      string
 
 	// Keboola reads the value as the reference implementation does, where that

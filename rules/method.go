@@ -320,7 +320,7 @@ var Methods = []Method{
 		Name: Multiple,
 		Doc:  "Different endpoints page differently: named scrollers, of which each job picks one.",
 		Fields: []Field{
-			{Name: "scrollers", Kind: Map, Required: true, Doc: "pagination objects by name"},
+			{Name: "scrollers", Kind: Map, Each: &Field{Kind: Nested}, Required: true, Doc: "pagination objects by name"},
 			{Name: "default", Kind: Text, Keboola: PHPText, Doc: "the scroller of jobs that name none"},
 		},
 	},

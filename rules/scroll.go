@@ -125,6 +125,11 @@ func (s *scroll) limit() {
 	}
 }
 
+var variableFields = []Field{
+	{Name: "init", Kind: Any, Doc: "value before the first request"},
+	{Name: "next", Kind: Any, Doc: "value after each page"},
+}
+
 // variables adds the method's variables and the user's; a variable of the user's
 // takes the place of the method's of the same name.
 func (s *scroll) variables(role Role) {
@@ -142,10 +147,7 @@ func (s *scroll) variables(role Role) {
 	path := JoinPath(s.path, "state")
 	for _, m := range own {
 		inner := JoinPath(path, m.Name)
-		b := s.block(inner, m.Value, []Field{
-			{Name: "init", Kind: Any, Doc: "value before the first request"},
-			{Name: "next", Kind: Any, Doc: "value after each page"},
-		})
+		b := s.block(inner, m.Value, variableFields)
 		key, says := "init", "starts at"
 		if role == Next {
 			key, says = "next", "is then"

@@ -13,10 +13,10 @@ var rootFields = []Field{
 var apiFields = []Field{
 	{Name: "baseUrl", Kind: Text, Required: true, Doc: "base address; endpoints are resolved against it (RFC 3986), so a path that is to be kept ends in a slash"},
 	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
-	{Name: "dialect", Kind: Text, Default: "spec", Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
+	{Name: "dialect", Kind: Text, Default: "spec", Values: Dialects, Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
 	{Name: "http", Kind: Block, Fields: httpFields, Doc: "headers, retries and limits of every request"},
 	{Name: "authentication", Kind: Block, Fields: authenticationFields, Doc: "credentials, sent to the origin of `baseUrl` alone"},
-	{Name: "allowedOrigins", Kind: List, Doc: "other origins (`https://host:port`) that next URLs and redirects may lead to, without credentials"},
+	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text}, Doc: "other origins (`https://host:port`) that next URLs and redirects may lead to, without credentials"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, Doc: "retries, as the reference writes them"},
 	{Name: "caCertificate", Kind: Text, Unsupported: OnRequest},
@@ -26,10 +26,10 @@ var apiFields = []Field{
 
 var retryFields = []Field{
 	{Name: "maxRetries", Kind: Integer, Default: 4, Doc: "how often a request is repeated after a passing fault"},
-	{Name: "codes", Kind: List, Doc: "the statuses that are repeated, in place of the usual ones"},
+	{Name: "codes", Kind: List, Each: &Field{Kind: Integer}, Doc: "the statuses that are repeated, in place of the usual ones"},
 	{Name: "http", Kind: Block, Doc: "the same, one level deeper", Fields: []Field{
 		{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to come back"},
-		{Name: "codes", Kind: List, Doc: "the statuses that are repeated, in place of the usual ones"},
+		{Name: "codes", Kind: List, Each: &Field{Kind: Integer}, Doc: "the statuses that are repeated, in place of the usual ones"},
 	}},
 	{Name: "curl", Kind: Any, Unsupported: OnRequest},
 }
@@ -41,16 +41,16 @@ var httpFields = []Field{
 		{Name: "headers", Kind: Map, Doc: "headers of every request"},
 	}},
 	{Name: "maxRetries", Kind: Integer, Default: 4, Doc: "how often a request is repeated after a passing fault"},
-	{Name: "codes", Kind: List, Doc: "the statuses that are repeated, in place of 408, 425, 429, 500, 502, 503, 504, 520 to 524 and 529"},
+	{Name: "codes", Kind: List, Each: &Field{Kind: Integer}, Doc: "the statuses that are repeated, in place of 408, 425, 429, 500, 502, 503, 504, 520 to 524 and 529"},
 	{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to come back"},
-	{Name: "ignoreErrors", Kind: List, Doc: "statuses whose response counts as a page"},
+	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Integer}, Doc: "statuses whose response counts as a page"},
 	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "the longest response, decompressed, in bytes"},
 	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "the deepest nesting of a response"},
 	{Name: "requiredHeaders", Kind: List, Unsupported: OnRequest},
 }
 
 var authenticationFields = []Field{
-	{Name: "type", Kind: Text, Required: true, Doc: "`basic`, `bearer`, `header` or `query`"},
+	{Name: "type", Kind: Text, Required: true, Values: authTypes, Doc: "`basic`, `bearer`, `header` or `query`"},
 	{Name: "username", Kind: Secret, Doc: "of `basic`"},
 	{Name: "#password", Kind: Secret, Doc: "of `basic`"},
 	{Name: "password", Kind: Secret, Doc: "of `basic`; better written `#password`"},
@@ -79,13 +79,18 @@ var configFields = []Field{
 	{Name: "iterations", Kind: Any, Unsupported: OnRequest},
 }
 
+var dataFieldFields = []Field{
+	{Name: "path", Kind: Text, Required: true, Doc: "where the items stand"},
+	{Name: "delimiter", Kind: Text, Default: ".", Doc: "what separates its keys"},
+}
+
 var jobFields = []Field{
 	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint and, where that is not unique, the position"},
 	{Name: "endpoint", Kind: Text, Required: true, Doc: "the path of the resource, relative to `baseUrl`; with a leading slash from the host's root"},
-	{Name: "method", Kind: Text, Default: "GET", Doc: "`GET`, `POST` (parameters as a JSON body) or `FORM` (urlencoded)"},
+	{Name: "method", Kind: Text, Default: "GET", Values: anyCase(HTTPMethods), Doc: "`GET`, `POST` (parameters as a JSON body) or `FORM` (urlencoded)"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
-	{Name: "dataField", Kind: Any, Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\"}`; default: the root list, or the only list in the root object"},
+	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\"}`; default: the root list, or the only list in the root object"},
 	{Name: "dataType", Kind: Text, Doc: "name of the items' type, and of the file under `--out`; default: the endpoint"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: which scroller pages this job"},
 	{Name: "children", Kind: Any, Unsupported: OnRequest},

@@ -47,9 +47,9 @@ var commonFields = []Field{
 		{Name: "field", Kind: Path, Keboola: PHPStrict, Doc: "path in the response to the number"},
 	}},
 	{Name: "hasMore", Kind: Path, Doc: "path of a flag in the response that is true while there is more; absent, or false as a boolean (specification 2.2), it ends the scrolling"},
-	{Name: "stopRules", Kind: List, Doc: "expressions that stop the scrolling, or objects of name, when, outcome and message"},
-	{Name: "state", Kind: Map, Doc: "variables: name to an object of init (before the first request) and next (after each page)"},
-	{Name: "keep", Kind: Map, Doc: "name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one before"},
+	{Name: "stopRules", Kind: List, Each: &Field{Kind: Expression, Fields: stopRuleFields}, Doc: "expressions that stop the scrolling, or objects of name, when, outcome and message"},
+	{Name: "state", Kind: Map, Each: &Field{Kind: Block, Fields: variableFields}, Doc: "variables: name to an object of init (before the first request) and next (after each page)"},
+	{Name: "keep", Kind: Map, Each: &Field{Kind: Expression}, Doc: "name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one before"},
 	{Name: "nextRequest", Kind: Block, Doc: "the next request as expressions, laid over the method's", Fields: []Field{
 		{Name: "url", Kind: Expression, Doc: "the whole address; nil or empty ends the scrolling"},
 		{Name: "endpoint", Kind: Expression, Doc: "in place of the job's; nil or empty ends the scrolling"},
@@ -61,16 +61,16 @@ var commonFields = []Field{
 		{Name: "applyToFirst", Kind: Flag, Default: false, Doc: "lay it over the first request too"},
 	}},
 	{Name: "guards", Kind: Block, Doc: "what to do when an API does not get on: `stop`, `fail` or `ignore`", Fields: []Field{
-		{Name: "samePage", Kind: Text, Doc: "a page equals the one before it; default `stop`"},
-		{Name: "repeatedExchange", Kind: Text, Doc: "a request that was made before brings the response that it brought before; default `fail`"},
-		{Name: "sameItems", Kind: Text, Doc: "three pages in a row have the same items in a different wrapper; default `fail`"},
+		{Name: "samePage", Kind: Text, Values: policies, Doc: "a page equals the one before it; default `stop`"},
+		{Name: "repeatedExchange", Kind: Text, Values: policies, Doc: "a request that was made before brings the response that it brought before; default `fail`"},
+		{Name: "sameItems", Kind: Text, Values: policies, Doc: "three pages in a row have the same items in a different wrapper; default `fail`"},
 		{Name: "maxPages", Kind: Count, Doc: "pages beyond which a scroll has failed; default 100000, with dialect keboola none"},
-		{Name: "ignore", Kind: List, Doc: "paths in the response that the same-page check passes over"},
+		{Name: "ignore", Kind: List, Each: &Field{Kind: Path}, Doc: "paths in the response that the same-page check passes over"},
 	}},
 	{Name: "audit", Kind: Block, Doc: "the audit at the end of a complete list", Fields: []Field{
-		{Name: "ignore", Kind: List, Doc: "ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last page has a token too"},
+		{Name: "ignore", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last page has a token too"},
 	}},
-	{Name: "onError", Kind: List, Doc: "what to do with responses of status 400 and above: objects of when, do and message"},
+	{Name: "onError", Kind: List, Each: &Field{Kind: Block, Fields: onErrorFields}, Doc: "what to do with responses of status 400 and above: objects of when, do and message"},
 }
 
 // SharedStops is the table of stopping rules that any method shares, in the

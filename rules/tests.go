@@ -65,14 +65,14 @@ var answerFields = []Field{
 var expectFields = []Field{
 	{Name: "stoppedBy", Kind: Any, Doc: "the ids of all rules that are met at the end, in order; a single one may stand without a list"},
 	{Name: "reason", Kind: Text, Doc: "the id of the first of them"},
-	{Name: "outcome", Kind: Text, Doc: "`complete`, `limited`, `guarded` or `failed`"},
+	{Name: "outcome", Kind: Text, Values: outcomeNames(), Doc: "`complete`, `limited`, `guarded` or `failed`"},
 	{Name: "message", Kind: Text, Doc: "text that the message about the end contains"},
 	{Name: "pages", Kind: Integer, Doc: "how many pages are obtained"},
 	{Name: "items", Kind: Any, Doc: "how many items come out, or the list of them, byte for byte but for insignificant whitespace"},
-	{Name: "requests", Kind: List, Doc: "what is asked for, in order: `GET /v1/users?page=1`, without credentials; a body may follow after a space"},
+	{Name: "requests", Kind: List, Each: &Field{Kind: Text}, Doc: "what is asked for, in order: `GET /v1/users?page=1`, without credentials; a body may follow after a space"},
 	{Name: "exit", Kind: Integer, Doc: "the exit status of `stopwhen run`"},
 	{Name: "error", Kind: Text, Doc: "text that the error contains"},
-	{Name: "findings", Kind: List, Doc: "the ids of what the audit finds: `audit.token`"},
+	{Name: "findings", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "the ids of what the audit finds: `audit.token`"},
 	{Name: "kept", Kind: Map, Doc: "what is kept for the next run, by name"},
 }
 

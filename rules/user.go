@@ -14,7 +14,7 @@ import (
 var stopRuleFields = []Field{
 	{Name: "name", Kind: Text, Doc: "its id in the trace and the result; default `stopRules[0]`, by position"},
 	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops the scrolling after this page"},
-	{Name: "outcome", Kind: Text, Default: "complete", Doc: "`complete`, `limited`, `guarded` or `failed`"},
+	{Name: "outcome", Kind: Text, Default: "complete", Values: outcomeNames(), Doc: "`complete`, `limited`, `guarded` or `failed`"},
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
@@ -166,7 +166,7 @@ func (s *scroll) keep() {
 
 var onErrorFields = []Field{
 	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error"},
-	{Name: "do", Kind: Text, Required: true, Doc: "`stop`, `retry`, `restart`, `fail` or `continue`"},
+	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "`stop`, `retry`, `restart`, `fail` or `continue`"},
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
 

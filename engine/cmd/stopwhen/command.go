@@ -86,12 +86,12 @@ of --fail-on, 10 a test of the configuration failed, 130 and 143 interrupted,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.demoCommand(), a.fixturesCommand())
+	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand())
 	root.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
+		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "schema", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.began = true }
