@@ -15,9 +15,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -40,7 +42,7 @@ func play(t *testing.T, c *fixtures.Case, rewrite bool) {
 	server, err := fixtures.Serve(c)
 	require.NoError(t, err)
 	defer server.Close()
-	got := runCase(c, server)
+	got := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e })
 	require.Empty(t, server.Problems(), "what the API was asked; the run ended with: %s", got["error"])
 	sections := map[string]*string{"items": c.Items, "trace": c.Trace, "log": c.Log, "error": c.Error, "keeps": c.Keeps}
 	if rewrite {
@@ -72,8 +74,47 @@ func requireLines(t *testing.T, section, want, text string) {
 	}
 }
 
-// runCase runs a case and gives its sections as they came out.
-func runCase(c *fixtures.Case, server *fixtures.Server) map[string]string {
+// TestAReplayedRunIsTheRun records every case and plays it back without its API:
+// requests, verdicts, items and the end must be the same.
+func TestAReplayedRunIsTheRun(t *testing.T) {
+	cases, err := fixtures.All()
+	require.NoError(t, err)
+	replayed := 0
+	for _, c := range cases {
+		server, err := fixtures.Serve(c)
+		require.NoError(t, err)
+		var file bytes.Buffer
+		var recorder *recording.Recorder
+		live := runCase(c, server, func(e *engine.Engine) *engine.Engine {
+			recorder = recording.NewRecorder(&file, recording.Options{Clock: server.Clock(), Redactor: e.Redactor()})
+			return e.With(engine.WithTransport(recorder))
+		})
+		server.Close()
+		if recorder == nil || recorder.Len() == 0 {
+			continue // the configuration has faults, or no request was made
+		}
+		require.NoError(t, recorder.Close())
+		require.NotContains(t, file.String(), "secret-of-", c.Name)
+		tape, err := recording.Read(&file)
+		require.NoError(t, err, c.Name)
+		require.Len(t, tape.Exchanges, recorder.Len(), c.Name)
+		var player *recording.Player
+		again := runCase(c, server, func(e *engine.Engine) *engine.Engine {
+			player = tape.NewPlayer(e.Redactor())
+			return e.With(engine.WithTransport(player), engine.WithClock(player))
+		})
+		for _, section := range []string{"exit", "error", "trace", "items", "keeps"} {
+			assert.Equal(t, live[section], again[section], "%s: %s", c.Name, section)
+		}
+		assert.Empty(t, player.Unplayed(), c.Name)
+		replayed++
+	}
+	require.Greater(t, replayed, 250)
+}
+
+// runCase runs a case and gives its sections as they came out. change has the
+// last word about how the engine runs.
+func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engine) *engine.Engine) map[string]string {
 	var items, trace, log, keeps strings.Builder
 	handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
 	options := []engine.Option{
@@ -96,7 +137,7 @@ func runCase(c *fixtures.Case, server *fixtures.Server) map[string]string {
 			_ = json.Unmarshal(server.Kept(), &kept)
 		}
 		var result *engine.Result
-		result, err = e.With(engine.WithKept(kept)).Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+		result, err = change(e.With(engine.WithKept(kept))).Run(context.Background(), func(_ context.Context, page *engine.Page) error {
 			items.Write(page.Items.Bytes())
 			trace.WriteString(traceLine(page))
 			return nil

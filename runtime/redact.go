@@ -78,6 +78,18 @@ func (r *Redactor) URL(address string) string {
 	return r.String(userinfo.ReplaceAllString(address, "${1}"+hidden+"@"))
 }
 
+// secretHeader finds the headers that usually hold credentials.
+var secretHeader = regexp.MustCompile(`(?i)^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?(?:api-?key|auth|auth-?token|access-?token|csrf-?token|amz-security-token|vault-token))$`)
+
+// Header hides the secrets in the value of a header, and a value that usually
+// is one by the header's name.
+func (r *Redactor) Header(name, value string) string {
+	if secretHeader.MatchString(name) {
+		return hidden
+	}
+	return r.URL(value)
+}
+
 // Writer hides the secrets in what is written to w. It passes whole lines on,
 // so that no secret gets through in two pieces; Close passes the rest on.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &redactingWriter{r: r, w: w} }

@@ -23,6 +23,7 @@ type app struct {
 
 	flags    flags
 	redactor *runtime.Redactor  // hides the secrets of the configuration that was loaded
+	discard  bool               // items go nowhere
 	began    bool               // the command line was understood
 	standIns bool               // environment variables that are not passed have a text in their place
 	onPage   func(*engine.Page) // sees every page before its items are written; nil: nobody
@@ -30,7 +31,7 @@ type app struct {
 
 // flags are those of all commands; each command registers the ones it has.
 type flags struct {
-	out, baseURL, dialect, trace, fixture, result, kept, logFormat, format string
+	out, baseURL, dialect, trace, fixture, result, kept, logFormat, format, record, against string
 	env, failOn                                                            []string
 	explain, quiet, verbose, noProgress, failUncovered                     bool
 }
@@ -86,12 +87,12 @@ of --fail-on, 10 a test of the configuration failed, 130 and 143 interrupted,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand())
+	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand())
 	root.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "schema", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
+		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "record", "replay", "schema", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.began = true }
@@ -145,14 +146,21 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return &usageError{fmt.Sprintf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
 }
 
+// configFlags are the flags of the commands that read a configuration or play a
+// case.
 func (a *app) configFlags(cmd *cobra.Command) {
+	a.fileFlags(cmd)
+	cmd.Flags().StringVar(&a.flags.fixture, "fixture", "", "`CASE` to play, or a .txtar file: its config and its API")
+	complete(cmd, "fixture", caseNames)
+}
+
+// fileFlags say how a configuration is read.
+func (a *app) fileFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.flags.baseURL, "base-url", "", "base `URL` in place of the configuration's")
 	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` in place of the configuration's: spec or keboola")
-	f.StringVar(&a.flags.fixture, "fixture", "", "`CASE` to play, or a .txtar file: its config and its API")
 	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the config may read")
 	complete(cmd, "dialect", func() []string { return rules.Dialects })
-	complete(cmd, "fixture", caseNames)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}

@@ -49,6 +49,10 @@ func (a *app) newOutput(e *engine.Engine) (*output, error) {
 		}
 		o.result, o.close = file, append(o.close, file.Close)
 	}
+	if a.discard {
+		o.items = func(string) (io.Writer, error) { return io.Discard, nil }
+		return o, nil
+	}
 	if toStdout {
 		o.items = func(string) (io.Writer, error) { return a.stdout, nil }
 		return o, nil

@@ -36,22 +36,29 @@ was obtained before a failure is kept.`,
 		Args: a.oneConfig,
 		RunE: func(_ *cobra.Command, args []string) error { return a.runConfig(args) },
 	}
-	a.configFlags(cmd)
+	a.runFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&a.flags.out, "out", "-", "`DIR` for a file a type of data; - is standard output")
+	f.StringVar(&a.flags.record, "record", "", "`FILE` for all requests and responses, for stopwhen replay (HAR)")
+	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules and make no request")
+	_ = cmd.MarkFlagDirname("out")
+	return cmd
+}
+
+// runFlags are the flags of the commands that extract.
+func (a *app) runFlags(cmd *cobra.Command) {
+	a.configFlags(cmd)
+	f := cmd.Flags()
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the verdicts, an object a page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for how every job ended, as JSON")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for what keep keeps for the next run; read first, replaced at the end")
 	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: limited, guarded, suspect")
 	f.StringVar(&a.flags.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
-	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules and make no request")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log errors alone")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
 	f.BoolVar(&a.flags.noProgress, "no-progress", false, "no progress line on a terminal")
-	_ = cmd.MarkFlagDirname("out")
 	complete(cmd, "fail-on", func() []string { return failOutcomes })
 	complete(cmd, "log-format", func() []string { return []string{"text", "json"} })
-	return cmd
 }
 
 // suspect is the outcome of --fail-on for lists that the audit finds signs of
@@ -61,13 +68,8 @@ const suspect = "suspect"
 var failOutcomes = []string{string(rules.Limited), string(rules.Guarded), suspect}
 
 func (a *app) runConfig(args []string) error {
-	if a.flags.quiet && a.flags.verbose {
-		return &usageError{"-q and -v ask for opposite things; choose one"}
-	}
-	for _, outcome := range a.flags.failOn {
-		if !slices.Contains(failOutcomes, outcome) {
-			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", strings.Join(failOutcomes, ", "), outcome)}
-		}
+	if err := a.checkRunFlags(); err != nil {
+		return err
 	}
 	l, err := a.load(args)
 	if err != nil {
@@ -83,6 +85,18 @@ func (a *app) runConfig(args []string) error {
 		}
 	}
 	return a.runLoaded(l)
+}
+
+func (a *app) checkRunFlags() error {
+	if a.flags.quiet && a.flags.verbose {
+		return &usageError{"-q and -v ask for opposite things; choose one"}
+	}
+	for _, outcome := range a.flags.failOn {
+		if !slices.Contains(failOutcomes, outcome) {
+			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", strings.Join(failOutcomes, ", "), outcome)}
+		}
+	}
+	return nil
 }
 
 // runLoaded runs a configuration with the logger and the progress line that the
@@ -103,7 +117,14 @@ func (a *app) runLoaded(l *loaded) error {
 	if a.flags.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())
 	}
-	return a.extract(l, logger, bar)
+	if a.flags.record == "" {
+		return a.extract(l, logger, bar)
+	}
+	tape, err := a.newTape(l)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.extract(l, logger, bar), tape.end(logger))
 }
 
 // extract runs the jobs and settles how the run ended.

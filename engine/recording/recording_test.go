@@ -1,0 +1,369 @@
+package recording_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/runtime"
+)
+
+// taped makes requests through a recorder and gives back the file.
+func taped(t *testing.T, transport http.RoundTripper, secrets []string, requests ...*http.Request) *bytes.Buffer {
+	t.Helper()
+	var file bytes.Buffer
+	r := recording.NewRecorder(&file, recording.Options{Transport: transport, Redactor: runtime.NewRedactor(secrets), Creator: "test"})
+	for _, request := range requests {
+		if resp, err := r.RoundTrip(request); err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, resp.Body.Close())
+		}
+	}
+	require.NoError(t, r.Close())
+	return &file
+}
+
+func request(method, address, body string) *http.Request {
+	r, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// transport answers without a network.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answer(status int, body string, header ...string) *http.Response {
+	r := &http.Response{StatusCode: status, Proto: "HTTP/1.1", Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	return r
+}
+
+func TestWhatWasRecordedIsRead(t *testing.T) {
+	file := taped(t, transport(func(r *http.Request) (*http.Response, error) {
+		return answer(201, "{\"n\": 12345678901234567890, \"t\": \"\\u00e9 < \u2028\"}", "Link", "<a>", "Link", "<b>"), nil
+	}), nil, request("POST", "https://api.test/x?a=1&b=%20", `{"q": "<é>"}`))
+	got, err := recording.Read(file)
+	require.NoError(t, err)
+	require.False(t, got.Truncated)
+	x := got.Exchanges[0]
+	require.Equal(t, "POST https://api.test/x?a=1&b=%20", x.Method+" "+x.URL)
+	require.Equal(t, `{"q": "<é>"}`, string(x.Body))
+	require.Equal(t, 201, x.Status)
+	require.Equal(t, []string{"<a>", "<b>"}, x.ResponseHeader.Values("Link"))
+	require.Equal(t, "{\"n\": 12345678901234567890, \"t\": \"\\u00e9 < \u2028\"}", string(x.ResponseBody))
+}
+
+func TestABodyThatIsNoTextKeepsItsBytes(t *testing.T) {
+	body := "\x00\xff\xfe\"" + strings.Repeat("\x80", 100)
+	got, err := recording.Read(taped(t, transport(func(*http.Request) (*http.Response, error) { return answer(200, body), nil }), nil, request("GET", "https://api.test/", "")))
+	require.NoError(t, err)
+	require.Equal(t, body, string(got.Exchanges[0].ResponseBody))
+}
+
+func TestSecretsAreNotRecorded(t *testing.T) {
+	const secret = "marker-5c1d"
+	r := request("POST", "https://user:"+secret+"@api.test/x?key=usual-1&q="+secret, `{"token": "`+secret+`"}`)
+	r.Header.Set("Authorization", "Bearer usual-2")
+	r.Header.Set("X-Api-Key", "usual-3")
+	r.Header.Set("Cookie", "s=usual-4")
+	r.Header.Set("X-Tenant", secret)
+	file := taped(t, transport(func(*http.Request) (*http.Response, error) {
+		return answer(302, `{"echo": "`+secret+`"}`, "Set-Cookie", "s=usual-5", "Location", "https://api.test/?access_token=usual-6", "X-Echo", secret), nil
+	}), []string{secret}, r).String()
+	require.NotContains(t, file, secret)
+	require.NotContains(t, file, "usual-")
+	require.Contains(t, file, `"name":"X-Tenant","value":"***"`)
+}
+
+func TestFaultsAreRecordedAndPlayed(t *testing.T) {
+	file := taped(t, transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/reset" {
+			return nil, errors.New("connection reset by peer")
+		}
+		resp := answer(200, "")
+		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"data": [`), broken{}))
+		return resp, nil
+	}), nil, request("GET", "https://api.test/reset", ""), request("GET", "https://api.test/cut", ""))
+	got, err := recording.Read(file)
+	require.NoError(t, err)
+	p := got.NewPlayer(nil)
+
+	_, err = p.RoundTrip(request("GET", "https://api.test/reset", ""))
+	require.EqualError(t, err, "connection reset by peer")
+
+	resp, err := p.RoundTrip(request("GET", "https://api.test/cut", ""))
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.EqualError(t, err, "unexpected EOF")
+	require.Equal(t, `{"data": [`, string(body))
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestABodyThatIsNotReadToItsEndIsNoWholeResponse(t *testing.T) {
+	var file bytes.Buffer
+	r := recording.NewRecorder(&file, recording.Options{Transport: transport(func(*http.Request) (*http.Response, error) { return answer(200, "12345"), nil })})
+	resp, err := r.RoundTrip(request("GET", "https://api.test/", ""))
+	require.NoError(t, err)
+	_, err = io.ReadFull(resp.Body, make([]byte, 3))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.NoError(t, r.Close())
+	got, err := recording.Read(&file)
+	require.NoError(t, err)
+	require.Equal(t, "123", string(got.Exchanges[0].ResponseBody))
+	require.Equal(t, "the body was not read to its end", got.Exchanges[0].Fault)
+}
+
+// TestTheFileOfAKilledRunIsRead cuts a file at every byte: every exchange that
+// is whole in it is read.
+func TestTheFileOfAKilledRunIsRead(t *testing.T) {
+	n := 0
+	file := taped(t, transport(func(*http.Request) (*http.Response, error) { n++; return answer(200, fmt.Sprintf("[%d]", n)), nil }), nil,
+		request("GET", "https://api.test/1", ""), request("GET", "https://api.test/2", ""), request("GET", "https://api.test/3", "")).String()
+	lines := strings.SplitAfter(file, "\n")
+	for cut := range len(file) {
+		whole := -1 // the head is no exchange
+		for at, i := 0, 0; i < len(lines) && at+len(strings.TrimRight(lines[i], ",\n")) <= cut; i++ {
+			at += len(lines[i])
+			whole++
+		}
+		whole = min(whole, 3)
+		got, err := recording.Read(strings.NewReader(file[:cut]))
+		if whole < 1 {
+			require.Error(t, err, "cut at %d", cut)
+			continue
+		}
+		require.NoError(t, err, "cut at %d", cut)
+		require.Len(t, got.Exchanges, whole, "cut at %d: %s", cut, file[:cut])
+		require.Equal(t, cut < len(file)-1, got.Truncated, "cut at %d", cut)
+	}
+}
+
+func TestTheArchiveOfABrowserIsRead(t *testing.T) {
+	got, err := recording.Read(strings.NewReader(`{
+	  "log": {
+	    "version": "1.2", "creator": {"name": "WebInspector", "version": "537.36"}, "pages": [{"id": "page_1"}],
+	    "entries": [
+	      {"_initiator": {"type": "other"}, "_resourceType": "xhr", "cache": {}, "connection": "443", "pageref": "page_1", "startedDateTime": "2026-03-01T10:00:00.000Z", "time": 120.5,
+	       "request": {"method": "GET", "url": "https://api.test/users?page=1", "headers": [{"name": ":authority", "value": "api.test"}], "cookies": [{"name": "s", "value": "x", "path": "/", "expires": "2027-01-01T00:00:00.000Z"}]},
+	       "response": {"status": 200, "headers": [{"name": "content-encoding", "value": "br"}, {"name": "content-length", "value": "11"}, {"name": "x-next", "value": "t"}], "content": {"size": 20, "mimeType": "application/json", "text": "WzFd", "encoding": "base64"}},
+	       "timings": {"blocked": 1.5, "dns": -1, "ssl": -1, "connect": -1, "send": 0.1, "wait": 100, "receive": 1}},
+	      {"startedDateTime": "2026-03-01T10:00:01.000Z", "time": -1, "request": {"method": "GET", "url": "https://api.test/blocked"}, "response": {"status": 0, "_error": "net::ERR_BLOCKED_BY_CLIENT"}}
+	    ]}}`))
+	require.NoError(t, err)
+	x := got.Exchanges[0]
+	require.Equal(t, "[1]", string(x.ResponseBody))
+	require.Equal(t, http.Header{"X-Next": {"t"}}, x.ResponseHeader, "the body is there as it was read: its encoding and length on the wire are gone")
+	require.Equal(t, 120500*time.Microsecond, x.Took)
+	require.Equal(t, 0, got.Exchanges[1].Status)
+	require.NotEmpty(t, got.Exchanges[1].Fault)
+}
+
+func TestWhatIsNoArchiveIsSaid(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                            "not an HTTP archive (HAR)",
+		`[]`:                          "want {, got [",
+		`{"log": 5}`:                  "want {, got 5",
+		`{"log": {"entries": []}}`:    "no exchange in this HTTP archive (HAR)",
+		`{"log": {"entries": [{`:      "not an HTTP archive (HAR)",
+		`{"log": {"entries": [5]}}`:   "cannot unmarshal number",
+		`id,name`:                     "not an HTTP archive (HAR)",
+		`{"log": {"version": "1.2"}}`: "no exchange",
+		`{"config": {"jobs": []}}`:    "no exchange",
+		`{"log":{"entries":[{"response":{"content":{"text":"!","encoding":"base64"}}}]}}`: "entry 1: response body: illegal base64",
+	} {
+		_, err := recording.Read(strings.NewReader(text))
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestAPlayerAnswersTheSameRequestInItsOrder(t *testing.T) {
+	n := 0
+	tape, err := recording.Read(taped(t, transport(func(*http.Request) (*http.Response, error) { n++; return answer(200, fmt.Sprint(n)), nil }), nil,
+		request("GET", "https://api.test/x?a=1&b=2", ""), request("GET", "https://api.test/x?b=2&a=1", ""), request("GET", "https://api.test/x?a=1&b=2", ""),
+		request("POST", "https://api.test/x", `{"a": 1, "b": [12345678901234567890]}`), request("POST", "https://api.test/x", `a=1&b=2`)))
+	require.NoError(t, err)
+	p := tape.NewPlayer(nil)
+	play := func(method, address, body string) string {
+		resp, err := p.RoundTrip(request(method, address, body))
+		require.NoError(t, err)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Equal(t, "1", play("GET", "https://api.test/x?a=1&b=2", ""))
+	require.Equal(t, "3", play("GET", "https://api.test/x?a=1&b=2", ""), "first the request as it is written")
+	require.Equal(t, "2", play("GET", "https://api.test/x?a=1&b=2", ""), "then with its parameters in another order")
+	require.Equal(t, "4", play("POST", "https://api.test/x", `{"b":[12345678901234567890],"a":1}`))
+	require.Equal(t, "5", play("POST", "https://api.test/x", `b=2&a=1`))
+	require.Empty(t, p.Unplayed())
+	_, err = p.RoundTrip(request("GET", "https://api.test/x?a=1&b=2", ""))
+	require.ErrorContains(t, err, "the recording has this request 3 times, and it is made once more")
+	require.Equal(t, "GET https://api.test/x?a=1&b=2", p.Missing())
+}
+
+func TestARequestThatWasNotRecordedNamesTheNearest(t *testing.T) {
+	tape, err := recording.Read(taped(t, transport(func(*http.Request) (*http.Response, error) { return answer(200, "[]"), nil }), nil,
+		request("GET", "https://api.test/users?limit=10&offset=0", "")))
+	require.NoError(t, err)
+	for address, want := range map[string]string{
+		"https://api.test/users?limit=10&offset=10":        "where offset is 0",
+		"https://api.test/users?limit=20&offset=0&sort=id": "where limit is 10 and there is no sort",
+		"http://localhost:1/users?limit=10&offset=0":       "where the origin is https://api.test (see --base-url)",
+		"https://api.test/v2/users?limit=10&offset=0":      "where the path is /users",
+		"https://api.test/?a=1&b=2&c=3":                    "",
+	} {
+		_, err := tape.NewPlayer(nil).RoundTrip(request("GET", address, ""))
+		var refused *runtime.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, "the recording does not have this request", refused.Message)
+		if want == "" {
+			require.Empty(t, refused.Hint)
+			continue
+		}
+		require.Equal(t, "nearest in it is GET https://api.test/users?limit=10&offset=0, "+want, refused.Hint)
+	}
+}
+
+// TestExchangesAtTheSameTimeAreEachRecordedOnce runs under the race detector.
+func TestExchangesAtTheSameTimeAreEachRecordedOnce(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
+	defer s.Close()
+	var file bytes.Buffer
+	r := recording.NewRecorder(&file, recording.Options{})
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			resp, err := r.RoundTrip(request("GET", fmt.Sprintf("%s/%d", s.URL, i), ""))
+			if err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, r.Close())
+	tape, err := recording.Read(&file)
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, x := range tape.Exchanges {
+		require.Equal(t, strings.TrimPrefix(x.URL, s.URL), string(x.ResponseBody))
+		seen[x.URL] = true
+	}
+	require.Len(t, seen, 50)
+}
+
+func TestAFullDiskIsTold(t *testing.T) {
+	r := recording.NewRecorder(full{}, recording.Options{})
+	require.ErrorContains(t, r.Close(), "no space left")
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// users is an API of pages that end when there are no more users, and say with
+// `last` that they end before.
+func users(r *http.Request) (*http.Response, error) {
+	return map[string]*http.Response{
+		"1": answer(200, `{"data": [{"id": 1}, {"id": 2}]}`),
+		"2": answer(200, `{"data": [{"id": 2}, {"id": 3}], "last": true}`),
+		"3": answer(200, `{"data": [{"id": 4}]}`),
+		"4": answer(200, `{"data": []}`),
+	}[r.URL.Query().Get("page")], nil
+}
+
+func load(t *testing.T, pagination string) *engine.Engine {
+	t.Helper()
+	e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`))
+	require.NoError(t, err)
+	return e
+}
+
+func TestWhatAnotherConfigurationSavesAndLoses(t *testing.T) {
+	var requests []*http.Request
+	for page := 1; page <= 4; page++ {
+		requests = append(requests, request("GET", fmt.Sprintf("https://api.test/users?page=%d", page), ""))
+	}
+	tape, err := recording.Read(taped(t, transport(users), nil, requests...))
+	require.NoError(t, err)
+	one, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum"}`), tape)
+	require.NoError(t, err)
+	require.Equal(t, []string{"pagenum.empty: count(0) == 0"}, one.Jobs[0].Because)
+	require.Equal(t, 4, one.Jobs[0].Pages)
+	require.Empty(t, one.Unplayed)
+
+	other, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true, "ifNotSet": false}}`), tape)
+	require.NoError(t, err)
+	require.Equal(t, "nextPageFlag", other.Jobs[0].Reason)
+	require.Equal(t, []string{"GET https://api.test/users?page=3", "GET https://api.test/users?page=4"}, other.Unplayed)
+
+	require.Equal(t, []recording.Comparison{{
+		Job: "users", Pages: -2, Same: 4, Added: []recording.Item{}, Lost: []recording.Item{{Page: 3, Text: []byte(`{"id":4}`)}},
+	}}, recording.Compare(one, other))
+	back := recording.Compare(other, one)[0]
+	require.Equal(t, 2, back.Pages)
+	require.Equal(t, []recording.Item{{Page: 3, Text: []byte(`{"id":4}`)}}, back.Added)
+
+	// An item that comes twice counts twice.
+	fewer, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum", "firstPage": 2, "forceStop": {"pages": 1}}`), tape)
+	require.NoError(t, err)
+	lost := recording.Compare(one, fewer)[0].Lost
+	require.Equal(t, []recording.Item{{Page: 1, Text: []byte(`{"id":1}`)}, {Page: 2, Text: []byte(`{"id":2}`)}, {Page: 3, Text: []byte(`{"id":4}`)}}, lost)
+}
+
+func TestAConfigurationThatGoesOnBeyondTheRecordingFails(t *testing.T) {
+	tape, err := recording.Read(taped(t, transport(users), nil, request("GET", "https://api.test/users?page=1", "")))
+	require.NoError(t, err)
+	got, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum"}`), tape)
+	require.ErrorIs(t, err, runtime.ErrResponse)
+	require.Equal(t, "GET https://api.test/users?page=2", got.Missing)
+	require.Equal(t, 1, got.Jobs[0].Pages)
+	require.Equal(t, 2, got.Jobs[0].Items)
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-03-01T10:00:00Z","time":1.5,"request":{"method":"GET","url":"https://a.test/?x=1"},"response":{"status":200,"headers":[{"name":"Link","value":"<a>"}],"content":{"text":"W10=","encoding":"base64"}}}]}}`))
+	f.Add([]byte(`{"log":{"entries":[{"request":{"method":"POST","url":"%zz","postData":{"text":"a=1&b"}},"response":{"status":-5}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		tape, err := recording.Read(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		p := tape.NewPlayer(nil)
+		for _, x := range tape.Exchanges {
+			r, err := http.NewRequest(x.Method, x.URL, bytes.NewReader(x.Body))
+			if err != nil || r.Method != x.Method || r.URL.String() != x.URL {
+				continue
+			}
+			resp, err := p.RoundTrip(r)
+			if err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				continue
+			}
+			require.NotEmpty(t, err.Error())
+			require.NotContains(t, err.Error(), "does not have this request", "what was recorded is played")
+		}
+	})
+}
