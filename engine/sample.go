@@ -53,7 +53,7 @@ func (e *Engine) sample(pages []any, tried TestResult) string {
 			expect[0].Value = tried.Result.StoppedBy[0]
 		}
 	}
-	head := rules.Object{{Name: "name", Value: "stops after " + counted(len(pages), "page")}}
+	head := rules.Object{{Name: "name", Value: "stops after " + value.Counted(len(pages), "page")}}
 	if len(e.cfg.Jobs) > 1 {
 		head = head.With("job", tried.Job)
 	}
@@ -63,11 +63,4 @@ func (e *Engine) sample(pages []any, tried TestResult) string {
 	}
 	inner := write(head)
 	return fmt.Sprintf("  \"tests\": [\n    %s,\n     \"pages\": %s,\n     \"expect\": %s}\n  ]", inner[:len(inner)-1], write(pages), write(expect))
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -32,8 +32,8 @@ type app struct {
 // flags are those of all commands; each command registers the ones it has.
 type flags struct {
 	out, baseURL, dialect, trace, fixture, result, kept, logFormat, format, record, against string
-	env, failOn                                                            []string
-	explain, quiet, verbose, noProgress, failUncovered                     bool
+	env, failOn                                                                             []string
+	explain, quiet, verbose, noProgress, failUncovered                                      bool
 }
 
 // run runs the command and returns its exit status.
@@ -87,12 +87,12 @@ of --fail-on, 10 a test of the configuration failed, 130 and 143 interrupted,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand())
+	root.AddCommand(a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(), a.traceCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand())
 	root.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "record", "replay", "schema", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
+		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "record", "replay", "trace", "schema", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.began = true }

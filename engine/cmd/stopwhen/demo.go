@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -58,9 +59,9 @@ func (a *app) demo() error {
 // decided says why the run goes on after a page or stops.
 func decided(page *engine.Page) string {
 	if page.Decision == runtime.Continue {
-		return fmt.Sprintf("%s; none of %s is met, so it goes on", counted(page.Count, "item"), counted(len(page.Verdicts), "rule"))
+		return fmt.Sprintf("%s; none of %s is met, so it goes on", value.Counted(page.Count, "item"), value.Counted(len(page.Verdicts), "rule"))
 	}
-	return fmt.Sprintf("%s; it stops by %s", counted(page.Count, "item"), strings.Join(page.StoppedBy, " and "))
+	return fmt.Sprintf("%s; it stops by %s", value.Counted(page.Count, "item"), strings.Join(page.StoppedBy, " and "))
 }
 
 func indent(text string) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The exit statuses that no class of error has.
@@ -111,12 +112,5 @@ func reportEvents(log *slog.Logger, err error) {
 
 // nothingRequested is the last line about a configuration with faults.
 func nothingRequested(faults rules.Errors) error {
-	return &usageError{counted(len(faults), "fault") + "; nothing was requested"}
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return &usageError{value.Counted(len(faults), "fault") + "; nothing was requested"}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -74,13 +76,13 @@ cure. Exit status 2 says that there are faults; warnings leave it at 0.`,
 			for _, job := range l.Explain().Jobs {
 				rules += len(job.State) + len(job.Next) + len(job.Stops) + len(job.OnError)
 			}
-			parts := []string{counted(len(l.Jobs()), "job"), counted(rules, "rule")}
+			parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(rules, "rule")}
 			if n := len(l.Warnings()); n > 0 {
-				parts = append(parts, counted(n, "warning"))
+				parts = append(parts, value.Counted(n, "warning"))
 			}
 			_, err = fmt.Fprintf(a.stdout, "ok: %s\n", strings.Join(parts, ", "))
 			if n := len(l.Tests()); n > 0 && err == nil {
-				_, err = fmt.Fprintf(a.stdout, "%s; run %s with stopwhen test\n", counted(n, "test"), pronoun(n))
+				_, err = fmt.Fprintf(a.stdout, "%s; run %s with stopwhen test\n", value.Counted(n, "test"), pronoun(n))
 			}
 			return outputError(err)
 		},

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // progress keeps one line on a terminal up to date. Log lines go through it, so
@@ -73,7 +74,7 @@ func (p *progress) line() string {
 		return "waiting for the first page"
 	}
 	rate := float64(p.items) / max(time.Since(p.began).Seconds(), 0.001)
-	line := fmt.Sprintf("%s: %s, %s, %s, %.0f items/s", p.last.Job, counted(p.pages, "page"), counted(p.items, "item"), size(p.bytes), rate)
+	line := fmt.Sprintf("%s: %s, %s, %s, %.0f items/s", p.last.Job, value.Counted(p.pages, "page"), value.Counted(p.items, "item"), value.Size(p.bytes), rate)
 	const spinner = 4 // columns that are not the line's
 	if rule := state(p.last); len(line)+len(rule)+spinner <= width {
 		line += rule
@@ -123,17 +124,4 @@ func (p *progress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.bar.Finish()
-}
-
-// size writes bytes for people.
-func size(n int) string {
-	units := []string{"B", "kB", "MB", "GB", "TB"}
-	f, i := float64(n), 0
-	for f >= 1000 && i < len(units)-1 {
-		f, i = f/1000, i+1
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 func (a *app) recordCommand() *cobra.Command {
@@ -31,7 +32,7 @@ for your eyes alone (mode 0600).`,
 				want = 1 // the case has a configuration
 			}
 			if len(args) != want {
-				return &usageError{fmt.Sprintf("want a configuration and the file to record to, got %s", counted(len(args), "argument"))}
+				return &usageError{fmt.Sprintf("want a configuration and the file to record to, got %s", value.Counted(len(args), "argument"))}
 			}
 			return nil
 		},
@@ -78,6 +79,6 @@ func (t *tape) end(logger *slog.Logger) error {
 	if err != nil {
 		return outputError(fmt.Errorf("the recording is not whole: %w", err))
 	}
-	logger.Info(fmt.Sprintf("recorded %s in %s", counted(t.Len(), "exchange"), t.file.Name()), "event", "recorded", "exchanges", t.Len())
+	logger.Info(fmt.Sprintf("recorded %s in %s", value.Counted(t.Len(), "exchange"), t.file.Name()), "event", "recorded", "exchanges", t.Len())
 	return nil
 }

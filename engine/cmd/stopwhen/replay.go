@@ -34,7 +34,7 @@ A request that was not recorded ends the run with the status of a failed run.`,
 			if len(args) == 2 {
 				return nil
 			}
-			return &usageError{fmt.Sprintf("want a recording and a configuration, got %s", counted(len(args), "argument"))}
+			return &usageError{fmt.Sprintf("want a recording and a configuration, got %s", value.Counted(len(args), "argument"))}
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.replay(args[0], args[1]) },
 	}
@@ -146,7 +146,7 @@ func (a *app) writeReplay(r *replayed) error {
 		return outputError(enc.Encode(r))
 	}
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s: %s", r.Recording, counted(r.Exchanges, "exchange"))
+	fmt.Fprintf(b, "%s: %s", r.Recording, value.Counted(r.Exchanges, "exchange"))
 	if !r.Started.IsZero() {
 		fmt.Fprintf(b, ", recorded from %s", r.Started.Format("2006-01-02 15:04:05"))
 	}
@@ -184,11 +184,11 @@ func writeReplayed(b *strings.Builder, c replayedConfig) {
 		for _, f := range j.Findings {
 			fmt.Fprintf(b, "    may not be whole: %s\n", f.Message)
 		}
-		fmt.Fprintf(b, "    %s, %s, %s\n", counted(j.Pages, "page"), counted(j.Items, "item"), size(j.Bytes))
+		fmt.Fprintf(b, "    %s, %s, %s\n", value.Counted(j.Pages, "page"), value.Counted(j.Items, "item"), value.Size(j.Bytes))
 	}
-	fmt.Fprintf(b, "%s in %s\n", counted(len(c.Requests), "request"), c.Took.Round(time.Millisecond))
+	fmt.Fprintf(b, "%s in %s\n", value.Counted(len(c.Requests), "request"), c.Took.Round(time.Millisecond))
 	if len(c.Unplayed) > 0 {
-		fmt.Fprintf(b, "%s of the recording %s not asked for:\n", counted(len(c.Unplayed), "exchange"), isAre(len(c.Unplayed)))
+		fmt.Fprintf(b, "%s of the recording %s not asked for:\n", value.Counted(len(c.Unplayed), "exchange"), isAre(len(c.Unplayed)))
 		writeSome(b, c.Unplayed)
 	}
 }
@@ -209,7 +209,7 @@ func writeCompared(b *strings.Builder, r *replayed) {
 	fmt.Fprintf(b, "\n%s in the place of %s\n", r.Against.Name, r.Config.Name)
 	for _, c := range r.Compared {
 		fmt.Fprintf(b, "job %s: %s\n", c.Job, strings.Join([]string{
-			more(c.Pages, "page"), "loses " + counted(len(c.Lost), "item"), "gains " + counted(len(c.Added), "item"), fmt.Sprintf("%d the same", c.Same),
+			more(c.Pages, "page"), "loses " + value.Counted(len(c.Lost), "item"), "gains " + value.Counted(len(c.Added), "item"), fmt.Sprintf("%d the same", c.Same),
 		}, ", "))
 		writeItems(b, "lost", c.Lost)
 		writeItems(b, "gained", c.Added)
@@ -231,9 +231,9 @@ func writeItems(b *strings.Builder, what string, items []recording.Item) {
 func more(n int, noun string) string {
 	switch {
 	case n > 0:
-		return counted(n, noun) + " more"
+		return value.Counted(n, noun) + " more"
 	case n < 0:
-		return "saves " + counted(-n, noun)
+		return "saves " + value.Counted(-n, noun)
 	}
 	return "as many " + noun + "s"
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -164,8 +165,8 @@ func (a *app) summary(logger *slog.Logger, result *engine.Result, took time.Dura
 	for _, job := range result.Jobs {
 		pages, items, bytes = pages+job.Pages, items+job.Items, bytes+job.Bytes
 	}
-	message := fmt.Sprintf("%s, %s, %s from %s in %s", counted(pages, "page"), counted(items, "item"), size(bytes),
-		counted(len(result.Jobs), "job"), took.Round(time.Millisecond))
+	message := fmt.Sprintf("%s, %s, %s from %s in %s", value.Counted(pages, "page"), value.Counted(items, "item"), value.Size(bytes),
+		value.Counted(len(result.Jobs), "job"), took.Round(time.Millisecond))
 	if err != nil {
 		message += ", not complete"
 	}

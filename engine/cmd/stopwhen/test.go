@@ -181,7 +181,7 @@ func covered(both, all int) string {
 
 // testSummary is the last line.
 func testSummary(report *engine.TestReport) string {
-	text := counted(len(report.Tests), "test")
+	text := value.Counted(len(report.Tests), "test")
 	if n := report.Failed(); n > 0 {
 		text += fmt.Sprintf(", %d failed", n)
 	} else {
@@ -197,10 +197,10 @@ func testSummary(report *engine.TestReport) string {
 		both, all = both+b, all+n
 	}
 	if all > 0 {
-		text += fmt.Sprintf("; %d of %s were both true and false", both, counted(all, "rule"))
+		text += fmt.Sprintf("; %d of %s were both true and false", both, value.Counted(all, "rule"))
 	}
 	if untested > 0 {
-		text += fmt.Sprintf("; %s without tests", counted(untested, "job"))
+		text += fmt.Sprintf("; %s without tests", value.Counted(untested, "job"))
 	}
 	return text
 }
@@ -209,7 +209,7 @@ func testSummary(report *engine.TestReport) string {
 func (a *app) judgeTests(report *engine.TestReport) error {
 	var parts []string
 	if n := report.Failed(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s failed", n, counted(len(report.Tests), "test")))
+		parts = append(parts, fmt.Sprintf("%d of %s failed", n, value.Counted(len(report.Tests), "test")))
 	}
 	gaps, untested := 0, 0
 	for _, c := range report.Coverage {
@@ -220,10 +220,10 @@ func (a *app) judgeTests(report *engine.TestReport) error {
 		gaps += len(c.Gaps())
 	}
 	if a.flags.failUncovered && gaps > 0 {
-		parts = append(parts, fmt.Sprintf("the tests do not show all of %s (--fail-uncovered)", counted(gaps, "rule")))
+		parts = append(parts, fmt.Sprintf("the tests do not show all of %s (--fail-uncovered)", value.Counted(gaps, "rule")))
 	}
 	if a.flags.failUncovered && untested > 0 {
-		parts = append(parts, fmt.Sprintf("%s without tests (--fail-uncovered)", counted(untested, "job")))
+		parts = append(parts, fmt.Sprintf("%s without tests (--fail-uncovered)", value.Counted(untested, "job")))
 	}
 	if parts == nil {
 		return nil

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/report"
+)
+
+func (a *app) traceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trace TRACE",
+		Short: "Show the trace of a run: its pages and where each rule turned",
+		Long: `Show a trace that stopwhen run --trace wrote, as tables or as one HTML page with a
+timeline. The page loads nothing and runs no script, so it can be sent to others
+and opened offline. TRACE is a file, or - for standard input.`,
+		Example: `  stopwhen run users.json --trace trace.json > users.ndjson
+  stopwhen trace trace.json
+  stopwhen trace trace.json --format html --out report.html`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return &usageError{fmt.Sprintf("want one trace, got %d arguments", len(args))}
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.showTrace(args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text or html")
+	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
+	complete(cmd, "format", func() []string { return []string{"text", "html"} })
+	return cmd
+}
+
+func (a *app) showTrace(path string) error {
+	if !slices.Contains([]string{"text", "html"}, a.flags.format) {
+		return &usageError{fmt.Sprintf("--format: want text or html, got %q", a.flags.format)}
+	}
+	run, err := a.readTrace(path)
+	if err != nil {
+		return err
+	}
+	write := run.Text
+	if a.flags.format == "html" {
+		write = run.HTML
+	}
+	if a.flags.out == "" || a.flags.out == "-" {
+		return outputError(write(a.stdout))
+	}
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	return outputError(os.WriteFile(a.flags.out, text.Bytes(), 0o666))
+}
+
+func (a *app) readTrace(path string) (*report.Run, error) {
+	name, r := "standard input", io.Reader(a.stdin)
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, &usageError{fmt.Sprintf("cannot read the trace: %v", err)}
+		}
+		defer file.Close()
+		name, r = filepath.Base(path), file
+	}
+	run, err := report.Read(name, r)
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("%s: %v", path, err)}
+	}
+	return run, nil
+}

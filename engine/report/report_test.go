@@ -1,0 +1,187 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/report"
+	"github.com/stopwhen/stopwhen/runtime"
+)
+
+// trace is a run of three pages, of which the second took two attempts, written
+// as the command writes it.
+const trace = `{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/v1/users?page=1"},"status":200,"count":10,"bytes":1500,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},{"rule":"last","met":false,"because":"body.last(false) == true"}],"decision":"continue","stoppedBy":[],"attempts":1,"at":0,"ms":200}
+{"job":"users","page":2,"request":{"method":"GET","url":"https://api.test/v1/users?page=2"},"status":200,"count":10,"bytes":1400,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},{"rule":"last","met":false,"because":"body.last(absent) == true","missing":["body.last"]}],"decision":"continue","stoppedBy":[],"attempts":2,"at":200,"ms":2300}
+{"job":"users","page":3,"request":{"method":"GET","url":"https://other.test/page=3"},"status":200,"count":5,"bytes":700,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},{"rule":"last","met":true,"because":"body.last(true) == true"}],"decision":"stop","stoppedBy":["last"],"outcome":"complete","attempts":1,"at":2500,"ms":500,"findings":[{"id":"audit.total","message":"meta.total says that there are 30 items, 25 were obtained","because":"signs.total(30) > total.items(25)"}]}
+`
+
+func read(t *testing.T, text string) *report.Run {
+	t.Helper()
+	run, err := report.Read("trace.json", strings.NewReader(text))
+	require.NoError(t, err)
+	return run
+}
+
+func text(t *testing.T, run *report.Run) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, run.Text(&b))
+	return b.String()
+}
+
+func html(t *testing.T, run *report.Run) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, run.HTML(&b))
+	return b.String()
+}
+
+func TestTheTablesOfARun(t *testing.T) {
+	require.Equal(t, `job users: stopped on page 3 by last
+    last: body.last(true) == true
+    may not be whole: meta.total says that there are 30 items, 25 were obtained (audit.total)
+    3 pages, 25 items, 3.6 kB in 3.0 s; complete
+
+  page      at    took  status  items    size request
+     1    0 ms  200 ms     200     10  1.5 kB GET /v1/users?page=1
+     2  200 ms   2.3 s     200     10  1.4 kB GET /v1/users?page=2; 2 attempts
+     3   2.5 s  500 ms     200      5   700 B GET https://other.test/page=3; stops by last
+
+rules, with their values on the last page
+  never met      samePage  samePage(false)
+  met on page 3  last      body.last(true) == true
+`, text(t, read(t, trace)))
+}
+
+func TestATraceWithoutAnEndSaysSo(t *testing.T) {
+	first, _, _ := strings.Cut(trace, "\n")
+	run := read(t, first+"\n")
+	require.Contains(t, text(t, run), "job users: no end in this trace: the job failed or was interrupted after page 1, or runs still\n")
+	require.Contains(t, html(t, run), `<span class="outcome unfinished">unfinished</span>`)
+
+	run = read(t, trace[:len(trace)-100])
+	require.Len(t, run.Jobs[0].Pages, 2)
+	require.Contains(t, text(t, run), "The trace ends in the middle of a line: the run that wrote it was killed.")
+	require.Contains(t, html(t, run), "The trace ends in the middle of a line")
+}
+
+func TestJobsStandByThemselves(t *testing.T) {
+	run := read(t, trace+strings.ReplaceAll(trace, `"users"`, `"groups"`))
+	require.Len(t, run.Jobs, 2)
+	require.Contains(t, text(t, run), "\njob groups: stopped on page 3 by last\n")
+	require.Contains(t, html(t, run), `<a href="#job-2">groups</a>`)
+}
+
+func TestItemsThatWereNotEmittedAreNotCounted(t *testing.T) {
+	run := read(t, strings.Replace(trace, `"attempts":1,"at":2500`, `"dropped":true,"attempts":1,"at":2500`, 1))
+	require.Equal(t, 20, run.Jobs[0].Items())
+	require.Contains(t, text(t, run), "; not emitted; stops by last")
+}
+
+func TestWhatIsNoTraceIsSaid(t *testing.T) {
+	for content, want := range map[string]string{
+		"":                            "no page in this trace",
+		"\n \n":                       "no page in this trace",
+		"{}":                          "line 1 is not a page of a trace: job, page or decision is missing",
+		"hello":                       "line 1 is not a page of a trace",
+		trace + "hello\n" + trace:     "line 4 is not a page of a trace",
+		`[{"job": "users"}]`:          "line 1 is not a page of a trace",
+		"{\"page\": \"one\"}\n":       "line 1 is not a page of a trace",
+		`{"log": {"version": "1.2"}}`: "line 1 is not a page of a trace",
+	} {
+		_, err := report.Read("x", strings.NewReader(content))
+		require.ErrorContains(t, err, want, content)
+	}
+}
+
+// TestTheHTMLLoadsNothingAndRunsNothing also with names that want to.
+func TestTheHTMLLoadsNothingAndRunsNothing(t *testing.T) {
+	for _, hostile := range []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `javascript:alert(1)`, `</style><script>alert(1)</script>`, `{{.}}`, `'-alert(1)-'`, `</title><script>`,
+	} {
+		quoted, err := json.Marshal(hostile)
+		require.NoError(t, err)
+		bare := string(quoted[1 : len(quoted)-1])
+		run, err := report.Read(hostile, strings.NewReader(strings.NewReplacer("users", bare, "last", bare, "GET", bare, "samePage(false)", bare).Replace(trace)))
+		require.NoError(t, err)
+		page := html(t, run)
+		require.NotContains(t, page, "<script")
+		require.NotContains(t, page, "<img")
+		require.Equal(t, 1, strings.Count(page, "</style>"))
+		for _, attribute := range regexp.MustCompile(`\b(?:src|href|action|style|on\w+)=`).FindAllString(tags(page), -1) {
+			require.Equal(t, "href=", attribute)
+		}
+		require.NotRegexp(t, `href="[^#]`, page)
+	}
+	require.Contains(t, html(t, read(t, trace)), `content="default-src &#39;none&#39;; style-src &#39;sha256-`)
+}
+
+// tags are the tags of a page without the text between them.
+func tags(page string) string {
+	return strings.Join(regexp.MustCompile(`<[a-z][^>]*>`).FindAllString(page, -1), "\n")
+}
+
+// run is a trace of so many pages, the 4000th of which was asked for three times.
+func run(t *testing.T, pages int) *report.Run {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for n := 1; n <= pages; n++ {
+		p := engine.Record{Job: "users", Page: n, Request: runtime.Sent{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n)}, Status: 200, Count: n % 7, Bytes: 1000 + n%300,
+			Verdicts: []engine.Verdict{{Rule: "pagenum.empty", Because: fmt.Sprintf("count(%d) == 0", n%7)}}, Decision: runtime.Continue, StoppedBy: []string{}, Attempts: 1, At: int64(n-1) * 30, Millis: 25}
+		if n == 4000 {
+			p.Attempts = 3
+		}
+		if n == pages {
+			p.Decision, p.StoppedBy, p.Outcome, p.Verdicts[0].Met = runtime.Stop, []string{"pagenum.empty"}, "complete", true
+		}
+		require.NoError(t, enc.Encode(p))
+	}
+	return read(t, b.String())
+}
+
+func TestALongRunIsAPageThatABrowserCanShow(t *testing.T) {
+	for _, pages := range []int{1, 2, 400, 401, 10_000} {
+		page := html(t, run(t, pages))
+		require.Less(t, len(page), 4<<20)
+		require.Equal(t, pages, strings.Count(page, "GET /users?page="))
+		columns := strings.Count(page, "<rect ")
+		each := (pages + 399) / 400
+		require.Equal(t, 3*((pages+each-1)/each), columns, "three strips of at most 400 columns")
+		for _, x := range regexp.MustCompile(`<rect [^>]* x="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			require.Regexp(t, `^\d+(\.\d+)?$`, x[1], "no column is outside the drawing")
+		}
+	}
+	page := html(t, run(t, 10_000))
+	require.Contains(t, page, "Of 9799 pages in the middle the verdicts are left out here")
+	require.Equal(t, 201, strings.Count(page, "<details>"), "100 at each end, and the one that was asked for three times")
+	require.Contains(t, page, "pagenum.empty, page 10000</text>")
+}
+
+// TestWithoutTimesTheAxisIsThePages: a trace on a virtual clock, or of a server
+// that is faster than a millisecond, has none.
+func TestWithoutTimesTheAxisIsThePages(t *testing.T) {
+	page := html(t, read(t, regexp.MustCompile(`"at":\d+,"ms":\d+`).ReplaceAllString(trace, `"at":0,"ms":0`)))
+	require.Contains(t, page, "From left to right: pages in their order.")
+	require.Contains(t, html(t, read(t, trace)), "From left to right: time.")
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(trace))
+	f.Add([]byte(`{"job":"a","page":-1,"decision":"stop","at":-5,"ms":9223372036854775807,"bytes":-1,"count":-9}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		run, err := report.Read("x", bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		require.NoError(t, run.Text(&bytes.Buffer{}))
+		require.NoError(t, run.HTML(&bytes.Buffer{}))
+	})
+}

@@ -1,0 +1,25 @@
+package value
+
+import "fmt"
+
+// Counted is a number with its noun, in the plural unless it is 1: "3 pages".
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Size is a number of bytes for people: "1.5 MB".
+func Size(n int) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n), ""
+	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
+		if f /= 1000; f < 1000 {
+			break
+		}
+	}
+	return fmt.Sprintf("%.1f %s", f, unit)
+}
