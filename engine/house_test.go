@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"engine/recording":    {module + "engine", module + "runtime"},
 	"engine/report":       {module + "engine", module + "runtime", module + "rules/value"},
 	"fixtures":            {module + "rules", "golang.org/x/tools/txtar"},
+	"fixtures/bench":      {},
 	"engine/cmd/stopwhen": {""},
 	"docs":                {""},
 }

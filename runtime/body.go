@@ -60,39 +60,38 @@ func (w *watchdog) cause(err error) error {
 }
 
 // body reads a response to its end: framing, decompression and length checked.
-func (c *Client) body(r *http.Response, watch *watchdog) ([]byte, error) {
+func (c *Client) body(r *http.Response, watch *watchdog, into *Buffer) ([]byte, *window, error) {
 	watch.reading()
+	fault := func(class Class, message string) *Error {
+		return &Error{Class: class, Op: "request", Method: r.Request.Method, URL: c.show(r.Request.URL.String()), Status: r.StatusCode, Message: message}
+	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" && !r.Uncompressed {
-		return nil, &Error{Class: ClassResponse, Op: "request", Method: r.Request.Method, URL: c.show(r.Request.URL.String()), Status: r.StatusCode, Message: fmt.Sprintf("content encoding %s, want gzip or none", encoding)}
+		return nil, nil, fault(ClassResponse, fmt.Sprintf("content encoding %s, want gzip or none", encoding))
 	}
 	max := c.options.MaxBody
-	size := r.ContentLength
-	if size < 0 || size > max {
-		size = 16 << 10
-	}
-	body := make([]byte, 0, size+1)
+	into.begin(min(r.ContentLength, max))
 	reader := &io.LimitedReader{R: r.Body, N: max + 1}
 	for {
-		if len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
-		}
-		n, err := reader.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
+		n, err := into.readFrom(reader)
 		if n > 0 {
 			watch.progress()
 		}
-		if int64(len(body)) > max {
-			return nil, &Error{Class: ClassPolicy, Op: "request", Method: r.Request.Method, URL: c.show(r.Request.URL.String()), Status: r.StatusCode,
-				Message: fmt.Sprintf("a response of more than %d bytes, decompressed", max), Hint: "raise api.http.maxBodyBytes, or ask for smaller pages"}
+		if into.len() > max {
+			e := fault(ClassPolicy, fmt.Sprintf("a response of more than %d bytes, decompressed", max))
+			e.Hint = "raise api.http.maxBodyBytes, or ask for smaller pages"
+			return nil, nil, e
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return body, nil
+			return into.end()
 		case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
-			return nil, &Error{Class: ClassResponse, Op: "request", Method: r.Request.Method, URL: c.show(r.Request.URL.String()), Status: r.StatusCode, Message: "the response says that it is compressed, but is not gzip"}
+			return nil, nil, fault(ClassResponse, "the response says that it is compressed, but is not gzip")
+		case errors.As(err, new(*Error)):
+			return nil, nil, watch.cause(err)
 		case err != nil:
-			return nil, watch.cause(&Error{Class: ClassTransient, Op: "request", Method: r.Request.Method, URL: c.show(r.Request.URL.String()), Status: r.StatusCode,
-				Message: fmt.Sprintf("the response broke off after %d bytes: %v", len(body), bare(err)), Err: err})
+			e := fault(ClassTransient, fmt.Sprintf("the response broke off after %d bytes: %v", into.len(), bare(err)))
+			e.Err = err
+			return nil, nil, watch.cause(e)
 		}
 	}
 }

@@ -45,15 +45,19 @@ type Call struct {
 	URL    string
 	Header http.Header
 	Body   []byte // nil: none
+
+	Into *Buffer // takes the response's body; nil: a new one
 }
 
 // Response is what came back, read to its end and decompressed.
 type Response struct {
 	Status   int
 	Header   http.Header
-	Body     []byte
+	Body     []byte // valid until its buffer is used again
 	URL      string // after redirects
 	Attempts int    // requests made for it, from 1
+
+	window *window // of a body too large for memory; nil: it is in memory
 }
 
 // Decision is what becomes of a response of status 400 and above.
@@ -226,7 +230,7 @@ func (c *Client) acceptable(call Call, r *Response) *Error {
 func (c *Client) refused(call Call, r *Response, class Class) *Error {
 	message := fmt.Sprintf("status %d %s", r.Status, http.StatusText(r.Status))
 	if len(bytes.TrimSpace(r.Body)) > 0 {
-		message += fmt.Sprintf(", with %s beginning %s", contentType(r), excerpt(c.options.Redactor, r.Body))
+		message += fmt.Sprintf(", with %s beginning %s", contentType(r), excerpt(c.options.Redactor, r.Body[:min(len(r.Body), excerptBytes)], len(r.Body)))
 	}
 	return &Error{Class: class, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: r.Status, Message: strings.TrimSpace(message), Hint: hintFor(r.Status)}
 }
@@ -284,11 +288,14 @@ func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
 		return nil, watch.cause(err)
 	}
 	defer response.Body.Close()
-	body, err := c.body(response, watch)
+	if call.Into == nil {
+		call.Into = &Buffer{}
+	}
+	body, window, err := c.body(response, watch, call.Into)
 	if err != nil {
 		return nil, err
 	}
-	return &Response{Status: response.StatusCode, Header: response.Header, Body: body, URL: call.URL}, nil
+	return &Response{Status: response.StatusCode, Header: response.Header, Body: body, URL: call.URL, window: window}, nil
 }
 
 // request builds the request; credentials are added for the origin alone.

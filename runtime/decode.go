@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/ohler55/ojg"
 	"github.com/ohler55/ojg/oj"
@@ -80,7 +81,7 @@ func plain(raw []byte, start int) ([]byte, error) {
 		}
 		return []byte(text)
 	}}
-	c.value(start, nil)
+	c.value(start)
 	_ = w.Flush() // a bytes.Buffer never fails
 	return b.Bytes(), fault
 }
@@ -137,7 +138,10 @@ func normalised(v any) (any, error) {
 // under a path's end. The path of the root decodes the whole document; without
 // any path under a root that is no object the result is nil.
 func Project(doc *Document, paths [][]string) (any, error) {
-	tree := newPathTree(paths)
+	return project(doc, newPathTree(paths))
+}
+
+func project(doc *Document, tree *pathTree) (any, error) {
 	if !tree.adopt(doc.tree) {
 		doc.fill(tree)
 	}
@@ -193,4 +197,80 @@ func (t *pathTree) project(data []byte, path []string) (any, bool, error) {
 		}
 	}
 	return object, true, nil
+}
+
+// canonical writes a valid document without insignificant whitespace and with
+// every string in one spelling: escaped is only what must be.
+type canonical struct {
+	out     *bufio.Writer // the caller flushes it and looks at the error
+	raw     []byte
+	numbers func(raw []byte) []byte // how to write a number
+}
+
+// value writes the value at i and returns the offset behind it.
+func (c *canonical) value(i int) int {
+	switch c.raw[i] {
+	case '{', '[':
+		return c.container(i)
+	case '"':
+		end := textEnd(c.raw, i)
+		c.text(c.raw[i:end])
+		return end
+	}
+	end := valueEnd(c.raw, i)
+	if number := c.raw[i] == '-' || isDigit(c.raw[i]); number {
+		_, _ = c.out.Write(c.numbers(c.raw[i:end]))
+	} else {
+		_, _ = c.out.Write(c.raw[i:end])
+	}
+	return end
+}
+
+func (c *canonical) container(i int) int {
+	open := c.raw[i]
+	_ = c.out.WriteByte(open)
+	i = skipSpace(c.raw, i+1)
+	for c.raw[i] != open+2 { // '}' is '{'+2, and ']' is '['+2
+		if c.raw[i] == ',' {
+			_ = c.out.WriteByte(',')
+			i = skipSpace(c.raw, i+1)
+		}
+		if open == '{' {
+			end := textEnd(c.raw, i)
+			c.text(c.raw[i:end])
+			_ = c.out.WriteByte(':')
+			i = skipSpace(c.raw, skipSpace(c.raw, end)+1)
+		}
+		i = skipSpace(c.raw, c.value(i))
+	}
+	_ = c.out.WriteByte(open + 2)
+	return i + 1
+}
+
+// text writes strings in their one spelling, and whatever has no backslash as it
+// is.
+func (c *canonical) text(quoted []byte) {
+	for {
+		plain := bytes.IndexByte(quoted, '\\')
+		if plain < 0 {
+			_, _ = c.out.Write(quoted)
+			return
+		}
+		_, _ = c.out.Write(quoted[:plain])
+		r, size := unescape(quoted[plain:])
+		switch {
+		case r == '"' || r == '\\':
+			_ = c.out.WriteByte('\\')
+			_ = c.out.WriteByte(byte(r))
+		case r < ' ' || utf16.IsSurrogate(r):
+			const hex = "0123456789abcdef"
+			_, _ = c.out.WriteString(`\u`)
+			for shift := 12; shift >= 0; shift -= 4 {
+				_ = c.out.WriteByte(hex[r>>shift&15])
+			}
+		default:
+			_, _ = c.out.WriteRune(r)
+		}
+		quoted = quoted[plain+size:]
+	}
 }

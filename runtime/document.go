@@ -12,6 +12,7 @@ type Document struct {
 	limit int    // of nesting
 	facts *scanner
 	tree  *pathTree
+	cuts  []int // where newlines stand for the commas, and the bracket, of the items; nil: nowhere
 }
 
 // DocumentLimits is what a document may be.
@@ -62,19 +63,30 @@ var byteOrderMark = []byte("\ufeff")
 // rules.SplitPath gives it, none of them for the root). A UTF-8 byte order mark
 // is passed over. The error is a [*SyntaxError] or a [*DepthError].
 func ParseDocument(body []byte, paths [][]string, limits DocumentLimits) (*Document, error) {
-	if bytes.HasPrefix(body, []byte{0xFE, 0xFF}) || bytes.HasPrefix(body, []byte{0xFF, 0xFE}) {
-		return nil, &SyntaxError{Message: "the document is UTF-16, not UTF-8"}
-	}
-	d := &Document{raw: bytes.TrimPrefix(body, byteOrderMark), limit: limits.depth(), tree: newPathTree(paths)}
-	var err error
-	if d.facts, err = scan(d.raw, d.tree, d.limit); err != nil {
-		return nil, moved(err, len(body)-len(d.raw))
+	d := &Document{limit: limits.depth(), facts: &scanner{}, tree: newPathTree(paths)}
+	if err := d.parse(body); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
 
-// moved is the error of a scan that began so many bytes into the body.
-func moved(err error, by int) error {
+// parse reads a body in the place of the one before. Where the scanner compacts,
+// the body loses its insignificant whitespace, in place.
+func (d *Document) parse(body []byte) error {
+	if bytes.HasPrefix(body, []byte{0xFE, 0xFF}) || bytes.HasPrefix(body, []byte{0xFF, 0xFE}) {
+		return &SyntaxError{Message: "the document is UTF-16, not UTF-8"}
+	}
+	d.raw, d.cuts = bytes.TrimPrefix(body, byteOrderMark), nil
+	d.tree.forget()
+	if err := d.facts.scan(d.raw, d.tree, d.limit); err != nil {
+		return behind(err, len(body)-len(d.raw))
+	}
+	d.raw = d.facts.data
+	return nil
+}
+
+// behind is the error of a scan that began so many bytes into the body.
+func behind(err error, by int) error {
 	if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
 		return &SyntaxError{Offset: syntax.Offset + by, Message: syntax.Message}
 	}
@@ -92,7 +104,7 @@ func (d *Document) RootKind() Kind { return KindOf(d.Raw()) }
 
 // Minified is the document's length in bytes without insignificant whitespace
 // (specification 2.3), nothing else being changed.
-func (d *Document) Minified() int { return len(d.raw) - d.facts.spaces }
+func (d *Document) Minified() int { return len(d.raw) - d.facts.spaces + d.facts.shift }
 
 // InvalidUTF8 tells whether a string of the document is not valid UTF-8.
 func (d *Document) InvalidUTF8() bool { return d.facts.invalid }
@@ -101,16 +113,124 @@ func (d *Document) InvalidUTF8() bool { return d.facts.invalid }
 // has it: null is present. A number also indexes a list. Of duplicate keys the
 // last counts. A path that was not tracked costs a pass over the document.
 func (d *Document) Lookup(path []string) (raw []byte, present bool) {
+	at := d.place(path)
+	if !at.present() {
+		return nil, false
+	}
+	return at.of(d.raw), true
+}
+
+// place is where the value at a path stands.
+func (d *Document) place(path []string) span {
 	node := d.tree.at(path)
 	if node == nil {
 		tree := newPathTree([][]string{path})
 		d.fill(tree)
 		node = tree.at(path)
 	}
-	if !node.span.present() {
-		return nil, false
+	return node.span
+}
+
+// spelling is what a document may have in common with one that says the same
+// with other escapes.
+type spelling struct {
+	size    int  // without surplus escapes
+	respelt bool // it holds escapes that may be spelt otherwise
+	raw     []byte
+}
+
+func (d *Document) spelling() spelling {
+	return spelling{len(d.raw) - d.facts.surplus, d.facts.respelt, d.raw}
+}
+
+// same tells whether two documents differ in the spelling of escapes alone. It
+// ends with the first difference, which in two pages comes soon.
+func (s spelling) same(other spelling) bool {
+	if s.size != other.size || !s.respelt && !other.respelt {
+		return false
 	}
-	return node.span.of(d.raw), true
+	a, b := s.raw, other.raw
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] == b[0] && a[0] != '\\' {
+			a, b = a[1:], b[1:]
+			continue
+		}
+		x, n := character(a)
+		y, m := character(b)
+		if x != y {
+			return false
+		}
+		a, b = a[n:], b[m:]
+	}
+	return len(a) == len(b)
+}
+
+// elements makes items of the list at a place. The document holds them: until
+// whole is called, newlines stand in it where commas stood.
+func (d *Document) elements(list span) Items {
+	if list.start != d.facts.begins {
+		return Split(list.of(d.raw)) // another list than the scan told apart
+	}
+	d.cuts = d.facts.breaks
+	d.mark('\n', '\n')
+	if len(d.cuts) == 0 {
+		return Items{}
+	}
+	return Items{d.raw[list.start+1 : list.end : list.end], len(d.cuts), d.facts.window, list.start + 1}
+}
+
+// whole runs f on the document as it was before elements changed it.
+func (d *Document) whole(f func()) {
+	d.mark(',', ']')
+	f()
+	d.mark('\n', '\n')
+}
+
+// mark writes what stands behind the items, and behind the last.
+func (d *Document) mark(between, last byte) {
+	if len(d.cuts) == 0 {
+		return
+	}
+	w := d.facts.window
+	w.again()
+	for _, at := range d.cuts[:len(d.cuts)-1] {
+		d.raw[at] = between
+		w.pass(at, at)
+	}
+	d.raw[d.cuts[len(d.cuts)-1]] = last
+}
+
+// digests are of the document and, apart, of the list at a place. The values at
+// the ignored places are left out of the first.
+func (d *Document) digests(list span, ignored []span) (content, items digest) {
+	if list.present() {
+		items = d.digest(list, none)
+	}
+	if len(ignored) == 0 && list.present() {
+		content = d.digest(span{0, list.start}, items)
+		return d.digest(span{list.end, len(d.raw)}, content), items
+	}
+	at := 0
+	for _, gap := range ignored {
+		if gap.start < at {
+			continue // inside the one before
+		}
+		content = d.digest(span{at, gap.start}, content)
+		at = gap.end
+	}
+	return d.digest(span{at, len(d.raw)}, content), items
+}
+
+// digest is of what stands at a place, a window at a time.
+func (d *Document) digest(at span, seed digest) digest {
+	w := d.facts.window
+	w.again()
+	for at.end-at.start > windowSize {
+		seed = digestOf(d.raw[at.start:at.start+windowSize], seed)
+		at.start += windowSize
+		w.pass(at.start, at.start)
+	}
+	return digestOf(d.raw[at.start:at.end], seed)
 }
 
 // fill finds further paths in the document, which is known to be valid.

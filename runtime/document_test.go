@@ -2,13 +2,12 @@ package runtime
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 
@@ -155,51 +154,84 @@ func TestMinifiedCountsNothingButInsignificantSpace(t *testing.T) {
 	}
 }
 
-func TestHashPassesOverSpaceAndEscapes(t *testing.T) {
-	same := [][]string{
-		{`{"a":[1,2],"é":"x/y"}`, "\ufeff { \"a\" : [ 1 ,\t2 ] ,\r\n\"\\u00e9\":\"x\\/y\" } ", `{"a":[1,2],"\u00E9":"x\u002fy"}`},
-		{`["\n\"\\"]`, `["\u000a\u0022\u005C"]`},
-		{`["😀"]`, `["\ud83d\ude00"]`, `["\uD83D\uDE00"]`},
-		{`["\ud800"]`, `[ "\uD800" ]`},
-	}
-	for _, group := range same {
-		for _, body := range group {
-			require.Equal(t, parse(t, group[0]).Hash(nil), parse(t, body).Hash(nil), body)
+// content is the digest of a body's content, as the same-page check has it.
+func content(t *testing.T, body string, ignore ...[]string) digest {
+	t.Helper()
+	d := &Document{limit: DefaultDepth, facts: &scanner{compact: true}, tree: newPathTree(ignore)}
+	require.NoError(t, d.parse([]byte(body)))
+	var gaps []span
+	for _, path := range ignore {
+		if at := d.place(path); at.present() {
+			gaps = append(gaps, at)
 		}
 	}
-	different := []string{
+	slices.SortFunc(gaps, func(a, b span) int { return a.start - b.start })
+	digest, _ := d.digests(span{}, gaps)
+	return digest
+}
+
+func TestContentsThatDifferInSpaceAreTheSame(t *testing.T) {
+	for _, group := range [][]string{
+		{`{"a":[1,2],"é":"x y"}`, "\ufeff { \"a\" : [ 1 ,\t2 ] ,\r\n\"é\":\"x y\" } ", "{\"a\":[1,2],\"é\":\"x y\"\n}"},
+		{`[]`, ` [ ] `}, {`1`, ` 1`},
+	} {
+		for _, body := range group {
+			require.Equal(t, content(t, group[0]), content(t, body), body)
+		}
+	}
+	seen := map[digest]string{}
+	for _, body := range []string{
 		`{"a":1,"b":2}`, `{"b":2,"a":1}`, `{"a":1.0,"b":2}`, `{"a":1,"b":2,"b":2}`, `{"a":"1","b":2}`,
-		`["\ud800"]`, `["\ufffd"]`, "[\"\xff\"]", "[\"\xed\xa0\x80\"]", `["\ud800\ud800"]`, `["\\ud800"]`,
+		`["\ud800"]`, `["\ufffd"]`, "[\"\xff\"]", "[\"\xed\xa0\x80\"]", `["\\ud800"]`,
 		`["a b"]`, `["ab"]`, `["\u0000"]`, `["a\"b"]`, `[]`, `{}`, `[1,2]`, `[12]`, `null`, `"null"`,
-	}
-	seen := map[[32]byte]string{}
-	for _, body := range different {
-		hash := parse(t, body).Hash(nil)
-		require.Empty(t, seen[hash], body)
-		seen[hash] = body
+	} {
+		digest := content(t, body)
+		require.Empty(t, seen[digest], body)
+		seen[digest] = body
 	}
 }
 
-func TestHashLeavesOutIgnoredValues(t *testing.T) {
-	one := parse(t, `{"took":1,"data":[{"id":1,"at":"x"},{"id":2}],"meta":{"at":{"s":1}}}`)
-	two := parse(t, `{"took": 25,"took":"\u0041","data":[{"id":1,"at":[]},{"id":2}],"meta":{"at":null}}`)
+func TestIgnoredValuesAreLeftOut(t *testing.T) {
+	const one = `{"took":1,"data":[{"id":1,"at":"x"},{"id":2}],"meta":{"at":{"s":1}}}`
+	const two = `{"t\u006fok": 25,"data":[{"id":1,"at":[]},{"id":2}],"meta":{"at":null}}`
 	ignore := split("took", "data.0.at", "meta.at", "not.there")
-	require.NotEqual(t, one.Hash(nil), two.Hash(nil))
-	require.NotEqual(t, one.Hash(ignore), two.Hash(ignore), "a key more is a difference")
-	two = parse(t, `{"t\u006fok": 25,"data":[{"id":1,"at":[]},{"id":2}],"meta":{"at":null}}`)
-	require.Equal(t, one.Hash(ignore), two.Hash(ignore))
-	require.NotEqual(t, one.Hash(ignore[:1]), two.Hash(ignore[:1]))
-	three := parse(t, `{"took":1,"data":[{"id":1,"at":"x"},{"id":3}],"meta":{"at":{"s":1}}}`)
-	require.NotEqual(t, one.Hash(ignore), three.Hash(ignore))
+	require.NotEqual(t, content(t, one), content(t, two))
+	require.NotEqual(t, content(t, one, ignore...), content(t, two, ignore...), "the key is spelt otherwise")
+	const same = ` {"took": 25, "data":[{"id":1,"at":[]},{"id":2}],"meta":{"at":null}}`
+	require.Equal(t, content(t, one, ignore...), content(t, same, ignore...))
+	require.NotEqual(t, content(t, one, ignore[:1]...), content(t, same, ignore[:1]...))
+	require.Equal(t, content(t, one, append(ignore, []string{"data", "0"})...), content(t, same, append(ignore, []string{"data", "0"})...), "one inside another")
+	const three = `{"took":1,"data":[{"id":1,"at":"x"},{"id":3}],"meta":{"at":{"s":1}}}`
+	require.NotEqual(t, content(t, one, ignore...), content(t, three, ignore...))
 }
 
-func TestHashIsFixed(t *testing.T) {
-	// printf '{"a":1}' | sha256sum: checkpoints of other processes hold it.
-	const want = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
-	for _, body := range []string{`{"a":1}`, ` { "\u0061" : 1 } `} {
-		hash := parse(t, body).Hash(nil)
-		require.Equal(t, want, hex.EncodeToString(hash[:]), body)
+// TestDigestsTellEveryByte changes each bit of texts of every length up to four
+// blocks: no digest comes twice.
+func TestDigestsTellEveryByte(t *testing.T) {
+	seen := map[digest]bool{}
+	add := func(text []byte, seed digest) {
+		d := digestOf(text, seed)
+		require.False(t, seen[d])
+		require.NotEqual(t, none, d)
+		seen[d] = true
 	}
+	for n := range 257 {
+		text := make([]byte, n)
+		add(text, none)
+		add(text, digest{1, 0})
+		add(text, digest{0, 1})
+		for bit := range 8 * n {
+			text[bit/8] ^= 1 << (bit % 8)
+			add(text, none)
+			text[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+}
+
+func TestDigestsAreFixed(t *testing.T) {
+	// The value is that of an implementation of its own, in Python: what another
+	// process has written down is compared with it.
+	require.Equal(t, digest{0xe35391001c33d5a4, 0xeff690ba88288ad0}, digestOf([]byte("a page"), none))
 }
 
 func TestSplitKeepsEveryByteOfAnItem(t *testing.T) {
@@ -260,59 +292,79 @@ func TestItemsCanBeLeftEarly(t *testing.T) {
 	require.Empty(t, slices.Collect(Items{}.All()))
 }
 
-// FuzzHash shows that the hash passes over what the specification calls
-// insignificant, and over nothing else.
-func FuzzHash(f *testing.F) {
+// FuzzRead shows that the page reader takes from a body exactly what encoding/json
+// finds in it: the items byte for byte but for insignificant whitespace, the
+// minified size, and a digest that passes over whitespace and nothing else.
+func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":[1,2,{"b":null}],"é":"x\/y\u00e9"}`, `["\ud83d\ude00\ud800"]`, "[\"\xff\\n\"]", `[1.0,-0,1e5]`, `{}`, `"a b"`, `[[],{}]`,
+		`{"a":[1,2,{"b":null}],"é":"x\/y\u00e9"}`, ` [ "\ud83d\ude00\ud800" , [ 1 , 2 ] ] `, "[\"\xff\\n\"]", `{"data": [ {"a" : [ 1 ]} , 2 ], "data": [3]}`, `{"x": 1, "data": {"y": []}}`, `{"l": [], "l": 1, "m": [ 1 ]}`,
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(seed), true)
+		f.Add([]byte(seed), false)
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		doc, err := ParseDocument(body, nil, DocumentLimits{})
+	f.Fuzz(func(t *testing.T, body []byte, detect bool) {
+		paths := [][]string{{"a", "b"}}
+		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true, detect: detect}, tree: newPathTree(append(paths, []string{"data"}))}
+		d.tree.at([]string{"data"}).items = !detect
+		plain := bytes.Clone(bytes.TrimPrefix(body, byteOrderMark))
+		err := d.parse(bytes.Clone(body))
+		if errors.As(err, new(*DepthError)) {
+			return
+		}
+		require.Equal(t, json.Valid(plain), err == nil, "%q: %v", body, err)
 		if err != nil {
 			return
 		}
-		var indented, compact bytes.Buffer
-		require.NoError(t, json.Indent(&indented, doc.Raw(), " ", "\t "))
-		require.NoError(t, json.Compact(&compact, doc.Raw()))
-		hash := doc.Hash(nil)
-		require.Equal(t, hash, parse(t, indented.String()).Hash(nil))
-		require.Equal(t, hash, parse(t, compact.String()).Hash(nil))
-		require.Equal(t, hash, doc.Hash(split("not.there.at.all")))
+		var compact bytes.Buffer
+		require.NoError(t, json.Compact(&compact, plain))
+		require.Equal(t, compact.String(), string(d.raw))
+		require.Equal(t, compact.Len(), d.Minified())
+		require.Equal(t, content(t, compact.String()), content(t, string(plain)))
 
-		// Written again by encoding/json, strings have other escapes, and the
-		// numbers are the same: for text that is valid the hash must be too.
-		if strings.Contains(compact.String(), `\ud`) || strings.Contains(compact.String(), `\uD`) || doc.InvalidUTF8() {
+		list := d.place([]string{"data"})
+		if detect {
+			list = d.facts.root
+			if d.RootKind() == KindObject {
+				list = span{}
+				for _, l := range d.facts.lists.found {
+					if l.span.present() {
+						list = l.span
+					}
+				}
+			}
+		}
+		if !list.present() || KindOf(list.of(d.raw)) != KindList {
 			return
 		}
-		respelt := respell(compact.Bytes())
-		require.Equal(t, hash, parse(t, string(respelt)).Hash(nil), "%s", respelt)
+		var elements []json.RawMessage
+		require.NoError(t, json.Unmarshal(bytes.Clone(list.of(d.raw)), &elements))
+		requireItems(t, elements, d.elements(list))
+		d.whole(func() { require.Equal(t, compact.String(), string(d.raw)) })
+		requireItems(t, elements, d.elements(list))
 	})
 }
 
-// respell writes every plain character of every string as an escape.
-func respell(compact []byte) []byte {
-	var out []byte
-	for i := 0; i < len(compact); {
-		if compact[i] != '"' {
-			out = append(out, compact[i])
-			i++
-			continue
-		}
-		end := textEnd(compact, i)
-		var text string
-		if err := json.Unmarshal(compact[i:end], &text); err != nil {
-			panic(err)
-		}
-		out = append(out, '"')
-		for _, unit := range utf16Units(text) {
-			out = fmt.Appendf(out, `\u%04X`, unit)
-		}
-		out = append(out, '"')
-		i = end
+func TestContentsThatDifferInEscapesAloneAreTold(t *testing.T) {
+	spelled := func(body string) spelling {
+		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true}, tree: newPathTree(nil)}
+		require.NoError(t, d.parse([]byte(body)))
+		return d.spelling()
 	}
-	return out
+	groups := [][]string{
+		{`{"a":[1,2],"é":"x/y"}`, ` {"a":[1,2],"\u00e9":"x\/y"}`, `{"a":[1,2],"\u00E9":"x\u002fy"}`},
+		{`["\n\"\\"]`, `["\u000a\u0022\u005C"]`}, {`["\u001f\u0000"]`, `["\u001F\u0000"]`},
+		{`["😀"]`, `["\ud83d\ude00"]`, `["\uD83D\uDE00"]`}, {`["€é"]`, `["\u20ac\u00e9"]`},
+		{`["\ud800"]`, `[ "\uD800" ]`}, {"[\"\xff\"]"}, {`["\ufffd"]`, "[\"\ufffd\"]"}, {`["a\",\"b"]`}, {`["a","b"]`}, {`["\\u00e9"]`}, {`["a\"b"]`, `["a\u0022b"]`},
+	}
+	for i, group := range groups {
+		for j, other := range groups {
+			for _, a := range group {
+				for _, b := range other {
+					x, y := spelled(a), spelled(b)
+					want := i == j && (x.respelt || y.respelt) // else the digests tell
+					require.Equal(t, want, x.same(y), "%s %s", a, b)
+				}
+			}
+		}
+	}
 }
-
-func utf16Units(text string) []uint16 { return utf16.Encode([]rune(text)) }

@@ -11,10 +11,19 @@ import (
 // whitespace and otherwise byte for byte as it was sent, followed by a newline.
 // JSON has newlines nowhere else, so an item is always one line. The zero Items
 // are none.
+//
+// The items of a page are in memory that the next page takes over: they are
+// valid until the sink returns, or the iteration goes on. [Items.Clone] keeps
+// them.
 type Items struct {
-	block []byte
-	count int
+	block  []byte
+	count  int
+	window *window // of a page too large for memory; nil: it is in memory
+	at     int     // where the block begins in it
 }
+
+// Clone is a copy that stays valid.
+func (items Items) Clone() Items { return Items{block: bytes.Clone(items.block), count: items.count} }
 
 // Split makes items of the elements of a list, a valid raw value without space
 // around it. Any other value is one item. The items do not refer to raw.
@@ -68,7 +77,7 @@ func lines(block []byte) Items {
 	if kept == 1 { // the closing bracket alone
 		return Items{}
 	}
-	return Items{block[:kept], count}
+	return Items{block: block[:kept], count: count}
 }
 
 // Len counts the items.
@@ -80,7 +89,9 @@ func (items Items) Bytes() []byte { return items.block }
 // All yields the items in order, as parts of the block.
 func (items Items) All() iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
+		items.window.again()
 		for rest := items.block; len(rest) > 0; {
+			items.pass(rest)
 			end := bytes.IndexByte(rest, '\n')
 			if !yield(json.RawMessage(rest[:end:end])) {
 				return
@@ -90,8 +101,27 @@ func (items Items) All() iter.Seq[json.RawMessage] {
 	}
 }
 
+// pass lets go of what stands before the rest of the block.
+func (items Items) pass(rest []byte) {
+	i := items.at + len(items.block) - len(rest)
+	items.window.pass(i, i)
+}
+
 // WriteTo writes the NDJSON block.
 func (items Items) WriteTo(w io.Writer) (int64, error) {
-	n, err := w.Write(items.block)
-	return int64(n), err
+	if items.window == nil {
+		n, err := w.Write(items.block)
+		return int64(n), err
+	}
+	items.window.again()
+	written := int64(0)
+	for rest := items.block; len(rest) > 0; {
+		n, err := w.Write(rest[:min(len(rest), windowSize)])
+		if written += int64(n); err != nil {
+			return written, err
+		}
+		rest = rest[n:]
+		items.pass(rest)
+	}
+	return written, nil
 }

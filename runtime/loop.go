@@ -37,6 +37,7 @@ type Sink func(context.Context, *Page) error
 // judged; a page whose rules fail is handed over all the same.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
 	s := newScroll(l.withDefaults(), job)
+	defer s.release()
 	request, err := job.Begin(&s.machine, &s.page)
 	if err != nil {
 		err = s.fault(ClassConfig, err)
@@ -51,6 +52,13 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 			return s.ended(err), err
 		}
 		request = next
+	}
+}
+
+// release gives back what the last pages stand in.
+func (s *scroll) release() {
+	for _, b := range s.buffers {
+		b.Release()
 	}
 }
 

@@ -8,6 +8,7 @@ type pathTree struct {
 	key      string
 	index    int  // the key as a list index, -1 if it is none
 	tracked  bool // a path ends here
+	items    bool // the list here is that of the items
 	span     span
 	children []*pathTree
 }
@@ -31,7 +32,7 @@ func newPathTree(paths [][]string) *pathTree {
 
 // listIndex reads a key as a list index: digits without a leading zero.
 func listIndex(key string) int {
-	if len(key) > 1 && key[0] == '0' {
+	if key == "" || !isDigit(key[0]) || len(key) > 1 && key[0] == '0' {
 		return -1
 	}
 	index, err := strconv.ParseUint(key, 10, 31)

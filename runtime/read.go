@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +16,7 @@ import (
 // read turns a response into a page and puts it into the context that the
 // rules see. Nothing of the context changes when the response is unacceptable.
 func (s *scroll) read(request rules.Request, r *Response, began time.Time) (*Page, error) {
+	s.head = append(s.head[:0], r.Body[:min(len(r.Body), excerptBytes)]...) // the reader takes the body over
 	reading, err := s.reader.read(r)
 	if err != nil {
 		return nil, s.unacceptable(r, err)
@@ -57,7 +56,7 @@ func (s *scroll) unacceptable(r *Response, err error) error {
 	if deep := (*DepthError)(nil); errors.As(err, &deep) {
 		e.Class, e.Hint = ClassPolicy, "if the API really nests that deeply, raise api.http.maxDepth"
 	}
-	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, contentType(r), excerpt(s.Redactor, r.Body))
+	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, contentType(r), excerpt(s.Redactor, s.head, len(r.Body)))
 	return e
 }
 
@@ -68,14 +67,21 @@ func contentType(r *Response) string {
 	return "no content type"
 }
 
-// excerpt shows the first 80 characters of a body, as a quoted string.
-func excerpt(redactor *Redactor, body []byte) string {
-	if len(body) == 0 {
+// excerptBytes are enough of a body to show a part of it: a secret that stands
+// in it is there whole.
+const excerptBytes = 1024
+
+// excerpt shows the first 80 characters of a body of so many bytes, whose first
+// ones are head, as a quoted string.
+func excerpt(redactor *Redactor, head []byte, size int) string {
+	if size == 0 {
 		return "nothing: it is empty"
 	}
-	head := body[:min(len(body), 1024)]
-	for len(head) > 0 && len(head) < len(body) && !utf8.Valid(head) && len(head) > 1020 {
-		head = head[:len(head)-1]
+	for n := range min(utf8.UTFMax, len(head)) { // the last character may be cut
+		if size > len(head) && utf8.Valid(head[:len(head)-n]) {
+			head = head[:len(head)-n]
+			break
+		}
 	}
 	return fmt.Sprintf("%q", value.Clip(redactor.String(string(head)), 80))
 }
@@ -143,14 +149,14 @@ func (s *scroll) public(v any) any {
 func (s *scroll) compare(reading reading, sent Sent) {
 	p := &s.page
 	content := reading.content
-	p.SamePage = p.Prev != nil && content == s.lastPage
-	exchange := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %x", sent.Method, sent.URL, sent.Body, content))
+	p.SamePage = p.Prev != nil && (content == s.last.content || reading.spelled.same(s.last.spelled))
+	exchange := digestOf(sent.Body, digestOf([]byte(sent.Method+" "+sent.URL), content))
 	p.RepeatedExchange = s.exchanges[exchange]
 	s.exchanges[exchange] = true
 	switch {
 	case p.Count == 0:
 		p.SameItems = 0
-	case p.Prev != nil && bytes.Equal(reading.items.Bytes(), s.lastItems.Bytes()):
+	case p.Prev != nil && reading.digest == s.last.digest:
 		p.SameItems++
 		if !p.SamePage && !s.switches.EmptyIsAbsent {
 			s.warn(fmt.Sprintf("same_items.%d", p.Page), fmt.Sprintf("page %d has the same items as the page before it", p.Page))
@@ -158,7 +164,7 @@ func (s *scroll) compare(reading reading, sent Sent) {
 	default:
 		p.SameItems = 1
 	}
-	s.lastPage, s.lastItems = content, reading.items
+	s.last = reading
 }
 
 // reportMissing names, after the first page, what the rules read of the

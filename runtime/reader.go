@@ -1,7 +1,7 @@
 package runtime
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -27,7 +27,9 @@ type reading struct {
 	decoded []any                        // the items, where rules read them
 	body    any                          // what rules read of it
 	bytes   int                          // its volume
-	content [sha256.Size]byte            // hash of its content, volatile fields left out
+	content digest                       // of its content, volatile fields left out
+	digest  digest                       // of its items
+	spelled spelling                     // of its content, until the response after the next is read
 	names   func(path []string) []string // names at a path, to propose one; nil: no content
 
 	// look gives the values of further paths, as body has those of the rules;
@@ -35,53 +37,105 @@ type reading struct {
 	look func(paths [][]string) (any, error)
 }
 
-// wholeReader reads responses that are held in memory.
+// wholeReader reads responses that are held in memory, or mapped into it. It
+// takes over their bodies: items leave straight from there.
 type wholeReader struct {
 	job      *compile.Job
 	switches rules.Switches
-	depth    int // of nesting; 0: the default
 	warn     func(code, message string)
+	doc      Document
+	needs    *pathTree // what rules read
 }
 
-func (w wholeReader) read(r *Response) (reading, error) {
+func newWholeReader(job *compile.Job, switches rules.Switches, depth int, warn func(code, message string)) *wholeReader {
+	w := &wholeReader{job: job, switches: switches, warn: warn, needs: newPathTree(job.Needs.Body)}
+	paths := append(slices.Clone(job.Needs.Body), job.Set.Ignore...)
+	field := w.dataField()
+	if field != nil {
+		paths = append(paths, field.Keys)
+	}
+	w.doc = Document{limit: DocumentLimits{Depth: depth}.depth(), facts: &scanner{compact: true, detect: field == nil}, tree: newPathTree(paths)}
+	if field != nil {
+		w.doc.tree.at(field.Keys).items = true
+	}
+	return w
+}
+
+func (w *wholeReader) read(r *Response) (reading, error) {
 	if r.Status == http.StatusNoContent {
 		return reading{}, nil
 	}
-	paths := w.job.Needs.Body
-	field := w.dataField()
-	if field != nil {
-		paths = append(slices.Clone(paths), field.Keys)
-	}
-	body := r.Body
-	doc, err := ParseDocument(body, paths, DocumentLimits{Depth: w.depth})
-	if err != nil && r.Status >= 400 { // an error that counts as a page need not be JSON
-		text, _ := json.Marshal(string(body))
-		doc, err = ParseDocument([]byte(`{"errorData":`+string(text)+`}`), paths, DocumentLimits{Depth: w.depth})
-	}
-	if err != nil {
+	doc, field := &w.doc, w.dataField()
+	if err := w.parse(r); err != nil {
 		return reading{}, err
 	}
 	if doc.InvalidUTF8() {
 		w.warn("invalid_utf8", "the response holds bytes that are not UTF-8; they are passed on as they are")
 	}
-	out := reading{bytes: doc.Minified(), content: doc.Hash(w.job.Set.Ignore), names: doc.Names}
-	out.look = func(paths [][]string) (any, error) { return Project(doc, paths) }
+	out := reading{bytes: doc.Minified()}
+	out.names = func(path []string) (names []string) {
+		doc.whole(func() { names = doc.Names(path) })
+		return names
+	}
+	out.look = func(paths [][]string) (body any, err error) {
+		doc.whole(func() { body, err = Project(doc, paths) })
+		return body, err
+	}
 	if w.switches.PHPVolume {
 		out.bytes = php.EncodedLen(doc.Raw())
 	}
-	if out.items, err = w.items(doc, field, r.Status); err != nil {
+	var err error
+	if out.body, err = project(doc, w.needs); err != nil {
 		return reading{}, err
 	}
-	if out.body, err = Project(doc, w.job.Needs.Body); err != nil {
+	list, one, err := w.find(doc, field, r.Status)
+	if err != nil {
 		return reading{}, err
 	}
+	out.content, out.digest = doc.digests(list, w.ignored(doc))
+	switch {
+	case one != nil:
+		out.items = One(one)
+		out.digest = digestOf(one, none)
+	case list.present():
+		out.items = doc.elements(list)
+	}
+	out.spelled = doc.spelling()
 	if w.job.Needs.Items {
 		out.decoded, err = DecodeItems(out.items)
 	}
 	return out, err
 }
 
-func (w wholeReader) dataField() *rules.DataField {
+// parse reads the body. An error response that counts as a page need not be JSON.
+func (w *wholeReader) parse(r *Response) error {
+	w.doc.facts.window = r.window
+	if r.Status < 400 {
+		return w.doc.parse(r.Body)
+	}
+	if w.doc.parse(bytes.Clone(r.Body)) == nil {
+		return nil
+	}
+	text, _ := json.Marshal(string(r.Body))
+	return w.doc.parse([]byte(`{"errorData":` + string(text) + `}`))
+}
+
+// ignored is where the values stand that the same-page check passes over.
+func (w *wholeReader) ignored(doc *Document) []span {
+	if len(w.job.Set.Ignore) == 0 {
+		return nil
+	}
+	var places []span
+	for _, path := range w.job.Set.Ignore {
+		if at := doc.place(path); at.present() {
+			places = append(places, at)
+		}
+	}
+	slices.SortFunc(places, func(a, b span) int { return a.start - b.start })
+	return places
+}
+
+func (w *wholeReader) dataField() *rules.DataField {
 	field := w.job.Set.Job.DataField
 	if field != nil && w.switches.EmptyIsAbsent && field.Text == "0" {
 		return nil
@@ -89,64 +143,69 @@ func (w wholeReader) dataField() *rules.DataField {
 	return field
 }
 
-// items finds the items of a response.
-func (w wholeReader) items(doc *Document, field *rules.DataField, status int) (Items, error) {
+// find finds the items of a response: a list, or a value that is taken as one
+// item, or neither.
+func (w *wholeReader) find(doc *Document, field *rules.DataField, status int) (list span, one []byte, err error) {
 	if field == nil {
-		return w.detect(doc, status)
+		list, err = w.detect(doc, status)
+		return list, nil, err
 	}
-	raw, present := doc.Lookup(field.Keys)
-	if !present {
+	at := doc.place(field.Keys)
+	if !at.present() {
 		if root := doc.RootKind(); root != KindObject && root != KindList && !w.switches.EmptyIsAbsent {
-			return Items{}, fmt.Errorf("the response is %s; items are looked for at %s", root, field.Text)
+			return span{}, nil, fmt.Errorf("the response is %s; items are looked for at %s", root, field.Text)
 		}
 		w.warn("data_missing", fmt.Sprintf("the response has no %s (dataField): an empty page%s", field.Text, nearest(doc.Names, field.Keys)))
-		return Items{}, nil
+		return span{}, nil, nil
 	}
+	raw := at.of(doc.raw)
 	switch kind := KindOf(raw); {
 	case kind == KindNull:
 		w.warn("data_null", fmt.Sprintf("%s (dataField) is null: an empty page", field.Text))
-		return Items{}, nil
+		return span{}, nil, nil
 	case kind == KindList:
-		return Split(raw), nil
+		return at, nil, nil
 	case kind == KindObject:
 		w.warn("data_object", fmt.Sprintf("%s (dataField) holds an object: it is taken as one item", field.Text))
-		return One(raw), nil
+		return span{}, raw, nil
 	case !w.switches.EmptyIsAbsent:
-		return Items{}, fmt.Errorf("%s (dataField) holds %s, want a list or an object", field.Text, kind)
+		return span{}, nil, fmt.Errorf("%s (dataField) holds %s, want a list or an object", field.Text, kind)
 	}
 	v, err := Decode(raw)
 	if err != nil || php.Empty(v) {
 		w.warn("data_empty", fmt.Sprintf("%s (dataField) contains no data: an empty page", field.Text))
-		return Items{}, err
+		return span{}, nil, err
 	}
-	return One(raw), nil
+	return span{}, raw, nil
 }
 
 // detect finds the items where no dataField is configured: the root list, or
 // the only list in the root object.
-func (w wholeReader) detect(doc *Document, status int) (Items, error) {
+func (w *wholeReader) detect(doc *Document, status int) (span, error) {
 	switch doc.RootKind() {
 	case KindList:
-		return Split(doc.Raw()), nil
+		return doc.facts.root, nil
 	case KindObject:
 	default:
-		return Items{}, fmt.Errorf("the response is %s, want a list or an object", doc.RootKind())
+		return span{}, fmt.Errorf("the response is %s, want a list or an object", doc.RootKind())
 	}
-	lists := doc.RootArrays()
-	switch len(lists) {
+	var names []string
+	var last span
+	for _, l := range doc.facts.lists.found {
+		if l.span.present() {
+			names, last = append(names, l.name), l.span
+		}
+	}
+	switch len(names) {
 	case 0:
 		if status < 400 {
 			w.warn("no_list", "the response has no list of items in its root: an empty page; name the list in dataField")
 		}
-		return Items{}, nil
+		return span{}, nil
 	case 1:
-		return Split(lists[0].Raw), nil
+		return last, nil
 	}
-	var found []string
-	for _, l := range lists {
-		found = append(found, l.Name)
-	}
-	return Items{}, fmt.Errorf("the response has more than one list in its root (%s); name the list of items in dataField", strings.Join(found, ", "))
+	return span{}, fmt.Errorf("the response has more than one list in its root (%s); name the list of items in dataField", strings.Join(names, ", "))
 }
 
 // nearest proposes the name nearest to the first key of a path that is absent.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -35,8 +37,8 @@ func (e *DepthError) Error() string {
 	return fmt.Sprintf("nested more than %d levels deep at byte %d", e.Limit, e.Offset)
 }
 
-// span is where a value stands in a document; the zero span is no value, since
-// no value is empty.
+// span is where a value stands in a document, compacted if the scan compacts it;
+// the zero span is no value, since no value is empty.
 type span struct{ start, end int }
 
 func (s span) present() bool { return s.end > s.start }
@@ -53,8 +55,26 @@ type scanner struct {
 	escapes   bool // a string holds an escape
 	exponents bool // a number has an exponent
 	invalid   bool // a string is not valid UTF-8
+	respelt   bool // a string holds an escape that may be spelt otherwise: \/ or \u
+	surplus   int  // bytes by which such escapes are longer than need be
 	root      span
 	lists     rootLists
+
+	// A scan that compacts closes the gaps that whitespace leaves, in place:
+	// data[:kept] is compacted, and data[run:] has yet to move down to it. What
+	// is to be read at i stands shift bytes lower in the end.
+	compact          bool
+	kept, run, shift int
+
+	// breaks are where the elements of one list end, and begins is where it
+	// begins: the list that a path marks, or with detect the last one in the
+	// root, or the root itself.
+	detect       bool
+	rootIsObject bool
+	breaks       []int
+	begins       int
+
+	window *window // of a document too large for memory; nil: it is in memory
 
 	err error
 }
@@ -62,20 +82,48 @@ type scanner struct {
 // scan reads the whole of data and fills the tree, which may be nil. Offsets
 // in errors count from the beginning of data.
 func scan(data []byte, tree *pathTree, limit int) (*scanner, error) {
-	s := &scanner{data: data, limit: limit}
+	s := &scanner{}
+	return s, s.scan(data, tree, limit)
+}
+
+func (s *scanner) scan(data []byte, tree *pathTree, limit int) error {
+	*s = scanner{data: data, limit: limit, compact: s.compact, detect: s.detect, breaks: s.breaks[:0], begins: -1, window: s.window}
 	start := s.space(0)
 	if start == len(data) {
-		return s, &SyntaxError{Offset: start, Message: "the document is empty"}
+		return &SyntaxError{Offset: start, Message: "the document is empty"}
 	}
+	s.root.start, s.rootIsObject = start-s.shift, data[start] == '{'
 	end := s.value(start, 0, tree)
 	if end < 0 {
-		return s, s.err
+		return s.err
 	}
-	s.root = span{start, end}
+	s.root.end = end - s.shift
 	if rest := s.space(end); rest < len(data) {
-		return s, &SyntaxError{Offset: rest, Message: "extra data after the document"}
+		return &SyntaxError{Offset: rest, Message: "extra data after the document"}
 	}
-	return s, nil
+	if s.compact {
+		s.close(len(data))
+		s.data = data[:s.kept]
+	}
+	return nil
+}
+
+// close moves down what stands before i.
+func (s *scanner) close(i int) {
+	if s.kept == s.run {
+		s.kept = i
+		return
+	}
+	s.kept += copy(s.data[s.kept:], s.data[s.run:i])
+}
+
+// moved is what stands at a place of the compacted document, whether it has been
+// moved there yet or not.
+func (s *scanner) moved(at span) []byte {
+	if at.start >= s.kept {
+		return s.data[at.start+s.shift : at.end+s.shift]
+	}
+	return at.of(s.data)
 }
 
 // The methods that read a piece of syntax take the offset at which it begins
@@ -85,7 +133,7 @@ func (s *scanner) value(i, depth int, at *pathTree) int {
 	if i >= len(s.data) {
 		return s.end()
 	}
-	start := i
+	start := i - s.shift
 	switch s.data[i] {
 	case '"':
 		i = s.text(i)
@@ -105,7 +153,7 @@ func (s *scanner) value(i, depth int, at *pathTree) int {
 		return s.unexpected(i, "where a value should begin")
 	}
 	if at != nil && i >= 0 {
-		at.span = span{start, i}
+		at.span = span{start, i - s.shift}
 	}
 	return i
 }
@@ -127,7 +175,11 @@ func (s *scanner) object(i, depth int, at *pathTree) int {
 		if i = s.text(i); i < 0 {
 			return i
 		}
-		name := data[key:i]
+		child := at.member(data[key:i])
+		if child != nil {
+			child.forget()
+		}
+		name := span{key - s.shift, i - s.shift}
 		if i < len(data) && data[i] <= ' ' {
 			i = s.space(i)
 		}
@@ -137,16 +189,12 @@ func (s *scanner) object(i, depth int, at *pathTree) int {
 		if i++; i < len(data) && data[i] <= ' ' {
 			i = s.space(i)
 		}
-		child := at.member(name)
-		if child != nil {
-			child.forget()
-		}
-		start := i
+		start, isList := i-s.shift, i < len(data) && data[i] == '['
 		if i = s.value(i, depth, child); i < 0 {
 			return i
 		}
-		if depth == 1 {
-			s.lists.member(data, name, span{start, i})
+		if depth == 1 && (isList || len(s.lists.found) > 0) {
+			s.lists.member(s.moved(name), isList, span{start, i - s.shift})
 		}
 		if i < len(data) && data[i] <= ' ' {
 			i = s.space(i)
@@ -169,6 +217,7 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 		return s.tooDeep(i)
 	}
 	data := s.data
+	marked := s.marked(i, depth, at)
 	i = s.space(i + 1)
 	if i < len(data) && data[i] == ']' {
 		return i + 1
@@ -179,6 +228,10 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 		}
 		if i < len(data) && data[i] <= ' ' {
 			i = s.space(i)
+		}
+		if marked {
+			s.breaks = append(s.breaks, i-s.shift)
+			s.window.pass(i, s.kept)
 		}
 		if i < len(data) && data[i] == ',' {
 			if i++; i < len(data) && data[i] <= ' ' {
@@ -191,6 +244,16 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 		}
 		return s.unexpected(i, "after a list element")
 	}
+}
+
+// marked tells whether the list at i is the one whose elements are told apart.
+func (s *scanner) marked(i, depth int, at *pathTree) bool {
+	root := s.detect && (depth == 1 || depth == 2 && s.rootIsObject)
+	if !root && (at == nil || !at.items) {
+		return false
+	}
+	s.breaks, s.begins = s.breaks[:0], i-s.shift
+	return true
 }
 
 // text reads a string, eight bytes at a time as long as they are plain.
@@ -241,7 +304,11 @@ func (s *scanner) escape(i int) int {
 		return s.end()
 	}
 	switch s.data[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	case '"', '\\', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case '/':
+		s.respelt = true
+		s.surplus++
 		return i + 2
 	case 'u':
 		for k := i + 2; k < i+6; k++ {
@@ -252,9 +319,24 @@ func (s *scanner) escape(i int) int {
 				return s.unexpected(k, `in a \u escape`)
 			}
 		}
+		s.respelt = true
+		s.surplus += surplus(s.data[i:])
 		return i + 6
 	}
 	return s.unexpected(i+1, "in an escape")
+}
+
+// surplus is by how many bytes the \u escape at the beginning is longer than what
+// it stands for, with the second half of a surrogate pair.
+func surplus(text []byte) int {
+	r, size := unescape(text)
+	switch {
+	case r == '"', r == '\\', strings.ContainsRune("\b\f\n\r\t", r):
+		return size - 2
+	case r < ' ', utf16.IsSurrogate(r):
+		return 0
+	}
+	return size - utf8.RuneLen(r)
 }
 
 func (s *scanner) number(i int) int {
@@ -310,7 +392,13 @@ func (s *scanner) word(i int, word string) int {
 // space skips whitespace and counts it.
 func (s *scanner) space(i int) int {
 	end := skipSpace(s.data, i)
-	s.spaces += end - i
+	if end > i {
+		s.spaces += end - i
+		if s.compact {
+			s.close(i)
+			s.run, s.shift = end, s.spaces
+		}
+	}
 	return end
 }
 
@@ -349,11 +437,7 @@ type rootList struct {
 	span span // zero: a later duplicate is no list
 }
 
-func (l *rootLists) member(data, quoted []byte, value span) {
-	isList := data[value.start] == '['
-	if !isList && len(l.found) == 0 {
-		return
-	}
+func (l *rootLists) member(quoted []byte, isList bool, value span) {
 	name := unquote(quoted)
 	at := l.search(name)
 	switch {

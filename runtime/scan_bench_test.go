@@ -65,18 +65,38 @@ func BenchmarkSplit(b *testing.B) {
 	}
 }
 
-func BenchmarkHash(b *testing.B) {
+// BenchmarkRead is all that happens to a page between its arrival and its rules:
+// validation, compaction, digests, items.
+func BenchmarkRead(b *testing.B) {
 	page := benchPage(b)
 	var indented bytes.Buffer
 	require.NoError(b, json.Indent(&indented, page, "", "  "))
 	for name, body := range map[string][]byte{"minified": page, "indented": indented.Bytes()} {
-		doc, err := ParseDocument(body, benchPaths, DocumentLimits{})
-		require.NoError(b, err)
+		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true}, tree: newPathTree(benchPaths)}
+		d.tree.at([]string{"data"}).items = true
+		buffer := bytes.Clone(body)
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
 			for b.Loop() {
-				doc.Hash(nil)
+				copy(buffer, body)
+				if err := d.parse(buffer); err != nil {
+					b.Fatal(err)
+				}
+				list := d.place([]string{"data"})
+				d.digests(list, nil)
+				if d.elements(list).Len() != 1000 {
+					b.Fatal("items lost")
+				}
 			}
 		})
+	}
+}
+
+func BenchmarkDigest(b *testing.B) {
+	page := benchPage(b)
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		digestOf(page, none)
 	}
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"net/http"
@@ -29,15 +28,16 @@ type scroll struct {
 	look     func(paths [][]string) (any, error) // further values of the last response
 	arrived  string                              // URL of the last response, after redirects
 
-	lastPage  [sha256.Size]byte // content of the last response
-	lastItems Items
-	exchanges map[[sha256.Size]byte]bool // requests with their responses
-	reported  map[string]bool            // warnings that were given
+	last      reading         // of the last response
+	exchanges map[digest]bool // requests with their responses
+	head      []byte          // of the last response's body
+	buffers   [2]*Buffer      // for the bodies of this page and the one before, in turns
+	reported  map[string]bool // warnings that were given
 }
 
 func newScroll(l Loop, job *compile.Job) *scroll {
-	s := &scroll{Loop: l, job: job, switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}}
-	s.reader = wholeReader{job: job, switches: s.switches, depth: l.MaxDepth, warn: s.warn}
+	s := &scroll{Loop: l, job: job, switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}, buffers: [2]*Buffer{{}, {}}}
+	s.reader = newWholeReader(job, s.switches, l.MaxDepth, s.warn)
 	s.result.Job, s.result.Kept = job.Set.Job.ID, l.Kept[job.Set.Job.ID]
 	s.machine.Observe = l.Observe
 	s.started = l.Clock.Now()
@@ -52,8 +52,8 @@ func (s *scroll) begin() {
 		Limit: s.job.Set.Limit, Total: total, Kept: s.Kept[s.job.Set.Job.ID], Now: func() time.Time { return s.started },
 		Job: rules.JobFacts{ID: s.job.Set.Job.ID, Endpoint: s.job.Set.Job.Endpoint, Params: s.public(s.job.Set.Job.Params)},
 	}
-	s.exchanges = map[[sha256.Size]byte]bool{}
-	s.lastItems = Items{}
+	s.exchanges = map[digest]bool{}
+	s.last = reading{}
 }
 
 // errorAction is what an onError rule decided.
@@ -73,6 +73,8 @@ func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, e
 	if err != nil {
 		return nil, action, s.fault(ClassConfig, err)
 	}
+	s.buffers[0], s.buffers[1] = s.buffers[1], s.buffers[0]
+	call.Into = s.buffers[0]
 	response, err := s.Client.Do(ctx, call, func(r *Response) Decision {
 		action = s.onError(r)
 		switch action.do {
