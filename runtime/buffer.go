@@ -10,21 +10,30 @@ import (
 // spoolBytes the body stands in a temporary file, which is mapped into memory
 // as far as it is looked at, where the system can do that.
 type Buffer struct {
-	data []byte
-	file *os.File
-	size int    // of the file
-	view []byte // the file in memory; nil: there is none
+	data  []byte
+	file  *os.File
+	size  int    // of the file
+	view  []byte // the file in memory; nil: there is none
+	aside int    // held bytes from which the file is used
 }
 
-// spoolBytes is the size from which a response is put aside into a file.
-const spoolBytes = 8 << 20
+// spoolBytes is the size from which a response is put aside into a file, and
+// pieceBytes how much is written there at a time.
+const (
+	spoolBytes = 4 << 20
+	pieceBytes = 256 << 10
+)
 
 // begin empties the buffer for a body of so many bytes; less than 0: it is not
 // known.
 func (b *Buffer) begin(size int64) {
 	b.Release()
-	if size < 0 || size > spoolBytes {
+	b.aside = spoolBytes
+	switch {
+	case size < 0:
 		size = 16 << 10
+	case size > spoolBytes && canMap:
+		size, b.aside = pieceBytes, pieceBytes // no need to hold so much first
 	}
 	if int64(cap(b.data)) <= size {
 		b.data = make([]byte, 0, size+size/8+1) // the next may be larger, and the last read finds the end
@@ -35,12 +44,12 @@ func (b *Buffer) begin(size int64) {
 // readFrom reads one piece.
 func (b *Buffer) readFrom(r io.Reader) (int, error) {
 	if len(b.data) == cap(b.data) {
-		if cap(b.data) >= spoolBytes && canMap {
+		if cap(b.data) >= b.aside && canMap {
 			if err := b.spool(); err != nil {
 				return 0, err
 			}
 		} else {
-			b.data = append(b.data, 0)[:len(b.data)]
+			b.data = append(make([]byte, 0, 2*cap(b.data)), b.data...)
 		}
 	}
 	n, err := r.Read(b.data[len(b.data):cap(b.data)])

@@ -234,7 +234,10 @@ func (d *Document) digest(at span, seed digest) digest {
 }
 
 // fill finds further paths in the document, which is known to be valid.
-func (d *Document) fill(tree *pathTree) { _, _ = scan(d.raw, tree, d.limit) }
+func (d *Document) fill(tree *pathTree) {
+	s := &scanner{window: d.facts.window}
+	_ = s.scan(d.raw, tree, d.limit)
+}
 
 // RootArray is a member of the root object whose value is a list.
 type RootArray struct {

@@ -298,13 +298,15 @@ func TestItemsCanBeLeftEarly(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2,{"b":null}],"é":"x\/y\u00e9"}`, ` [ "\ud83d\ude00\ud800" , [ 1 , 2 ] ] `, "[\"\xff\\n\"]", `{"data": [ {"a" : [ 1 ]} , 2 ], "data": [3]}`, `{"x": 1, "data": {"y": []}}`, `{"l": [], "l": 1, "m": [ 1 ]}`,
+		`[{"id":1,"n":{"a":2}},{"id":2,"n":{"a":3}},{"idx":2,"n":{}},{"i":1,"a long key of more than sixteen":2, "k" : 3,"k":4,"l":5,"m":6},{"i":1}]`,
+		`{"data":[{"a":1,"b":{"a":1}},{"a":1,"b":{"a":1}},{"a":1}],"c":{"a":1}}`,
 	} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, detect bool) {
 		paths := [][]string{{"a", "b"}}
-		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true, detect: detect}, tree: newPathTree(append(paths, []string{"data"}))}
+		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true, detect: detect, keys: make([]foretold, 4)}, tree: newPathTree(append(paths, []string{"data"}))}
 		d.tree.at([]string{"data"}).items = !detect
 		plain := bytes.Clone(bytes.TrimPrefix(body, byteOrderMark))
 		err := d.parse(bytes.Clone(body))

@@ -54,7 +54,7 @@ func newWholeReader(job *compile.Job, switches rules.Switches, depth int, warn f
 	if field != nil {
 		paths = append(paths, field.Keys)
 	}
-	w.doc = Document{limit: DocumentLimits{Depth: depth}.depth(), facts: &scanner{compact: true, detect: field == nil}, tree: newPathTree(paths)}
+	w.doc = Document{limit: DocumentLimits{Depth: depth}.depth(), facts: &scanner{compact: true, detect: field == nil, keys: make([]foretold, 64)}, tree: newPathTree(paths)}
 	if field != nil {
 		w.doc.tree.at(field.Keys).items = true
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -74,6 +73,9 @@ type scanner struct {
 	breaks       []int
 	begins       int
 
+	keys []foretold // of the element before, in their order; empty: none are remembered
+	key  int        // how many were met in this one
+
 	window *window // of a document too large for memory; nil: it is in memory
 
 	err error
@@ -87,7 +89,10 @@ func scan(data []byte, tree *pathTree, limit int) (*scanner, error) {
 }
 
 func (s *scanner) scan(data []byte, tree *pathTree, limit int) error {
-	*s = scanner{data: data, limit: limit, compact: s.compact, detect: s.detect, breaks: s.breaks[:0], begins: -1, window: s.window}
+	s.data, s.limit, s.begins, s.breaks, s.lists, s.err = data, limit, -1, s.breaks[:0], rootLists{}, nil
+	s.spaces, s.surplus, s.kept, s.run, s.shift, s.key = 0, 0, 0, 0, 0, len(s.keys)
+	s.escapes, s.exponents, s.invalid, s.respelt = false, false, false, false
+	s.window.again()
 	start := s.space(0)
 	if start == len(data) {
 		return &SyntaxError{Offset: start, Message: "the document is empty"}
@@ -162,6 +167,9 @@ func (s *scanner) object(i, depth int, at *pathTree) int {
 	if depth > s.limit {
 		return s.tooDeep(i)
 	}
+	if at == nil && depth > 1 {
+		return s.inner(i, depth)
+	}
 	data := s.data
 	i = s.space(i + 1)
 	if i < len(data) && data[i] == '}' {
@@ -212,6 +220,98 @@ func (s *scanner) object(i, depth int, at *pathTree) int {
 	}
 }
 
+// inner reads an object of which nothing is to be found. Most are items, or stand
+// in one, and have the keys of the item before: where they do, a key is two
+// comparisons.
+func (s *scanner) inner(i, depth int) int {
+	data := s.data
+	if i++; i < len(data) && data[i] <= ' ' {
+		i = s.space(i)
+	}
+	if i < len(data) && data[i] == '}' {
+		return i + 1
+	}
+	for {
+		var key *foretold
+		if s.key < len(s.keys) {
+			key = &s.keys[s.key]
+			s.key++
+		}
+		if key != nil && i+16 <= len(data) && key.size > 0 && (binary.LittleEndian.Uint64(data[i:])^key.low)&key.lowMask|(binary.LittleEndian.Uint64(data[i+8:])^key.high)&key.highMask == 0 {
+			i += key.size
+		} else if i = s.name(i, key); i < 0 {
+			return i
+		}
+		if i < len(data) && data[i] <= ' ' {
+			i = s.space(i)
+		}
+		if i < len(data) && data[i] == '"' {
+			i = s.text(i)
+		} else {
+			i = s.value(i, depth, nil)
+		}
+		if i < 0 {
+			return i
+		}
+		if i < len(data) && data[i] <= ' ' {
+			i = s.space(i)
+		}
+		if i < len(data) && data[i] == ',' {
+			if i++; i < len(data) && data[i] <= ' ' {
+				i = s.space(i)
+			}
+			continue
+		}
+		if i < len(data) && data[i] == '}' {
+			return i + 1
+		}
+		return s.unexpected(i, "after an object member")
+	}
+}
+
+// foretold is a key with its quotes and the colon, of at most 16 bytes; a larger
+// one, or one with space before the colon, has size 0.
+type foretold struct {
+	low, lowMask, high, highMask uint64
+	size                         int
+}
+
+// name reads a key and its colon, and remembers it in the place of another, which
+// may be nil.
+func (s *scanner) name(i int, key *foretold) int {
+	data := s.data
+	if i >= len(data) || data[i] != '"' {
+		return s.unexpected(i, "where an object key should begin")
+	}
+	start := i
+	if i = s.text(i); i < 0 {
+		return i
+	}
+	direct := i < len(data) && data[i] == ':'
+	if !direct && i < len(data) && data[i] <= ' ' {
+		i = s.space(i)
+	}
+	if i >= len(data) || data[i] != ':' {
+		return s.unexpected(i, "after an object key")
+	}
+	i++
+	if key == nil {
+		return i
+	}
+	*key = foretold{}
+	if direct && i-start <= 16 {
+		var text, mask [16]byte
+		for n := range copy(text[:], data[start:i]) {
+			mask[n] = 0xff
+		}
+		*key = foretold{
+			binary.LittleEndian.Uint64(text[:]), binary.LittleEndian.Uint64(mask[:]),
+			binary.LittleEndian.Uint64(text[8:]), binary.LittleEndian.Uint64(mask[8:]), i - start,
+		}
+	}
+	return i
+}
+
 func (s *scanner) list(i, depth int, at *pathTree) int {
 	if depth > s.limit {
 		return s.tooDeep(i)
@@ -230,9 +330,10 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 			i = s.space(i)
 		}
 		if marked {
+			s.key = 0
 			s.breaks = append(s.breaks, i-s.shift)
-			s.window.pass(i, s.kept)
 		}
+		s.window.pass(i, s.kept)
 		if i < len(data) && data[i] == ',' {
 			if i++; i < len(data) && data[i] <= ' ' {
 				i = s.space(i)
@@ -240,6 +341,9 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 			continue
 		}
 		if i < len(data) && data[i] == ']' {
+			if marked {
+				s.key = len(s.keys) // what follows is no element
+			}
 			return i + 1
 		}
 		return s.unexpected(i, "after a list element")
@@ -252,7 +356,7 @@ func (s *scanner) marked(i, depth int, at *pathTree) bool {
 	if !root && (at == nil || !at.items) {
 		return false
 	}
-	s.breaks, s.begins = s.breaks[:0], i-s.shift
+	s.breaks, s.begins, s.key = s.breaks[:0], i-s.shift, 0
 	return true
 }
 
@@ -330,10 +434,11 @@ func (s *scanner) escape(i int) int {
 // it stands for, with the second half of a surrogate pair.
 func surplus(text []byte) int {
 	r, size := unescape(text)
-	switch {
-	case r == '"', r == '\\', strings.ContainsRune("\b\f\n\r\t", r):
+	switch r {
+	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
 		return size - 2
-	case r < ' ', utf16.IsSurrogate(r):
+	}
+	if r < ' ' || utf16.IsSurrogate(r) {
 		return 0
 	}
 	return size - utf8.RuneLen(r)
@@ -381,6 +486,9 @@ func (s *scanner) digits(i int) int {
 }
 
 func (s *scanner) word(i int, word string) int {
+	if end := i + len(word); end <= len(s.data) && string(s.data[i:end]) == word {
+		return end
+	}
 	for k := range len(word) {
 		if i+k >= len(s.data) || s.data[i+k] != word[k] {
 			return s.unexpected(i+k, "in the word "+word)

@@ -72,7 +72,7 @@ func BenchmarkRead(b *testing.B) {
 	var indented bytes.Buffer
 	require.NoError(b, json.Indent(&indented, page, "", "  "))
 	for name, body := range map[string][]byte{"minified": page, "indented": indented.Bytes()} {
-		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true}, tree: newPathTree(benchPaths)}
+		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true, keys: make([]foretold, 64)}, tree: newPathTree(benchPaths)}
 		d.tree.at([]string{"data"}).items = true
 		buffer := bytes.Clone(body)
 		b.Run(name, func(b *testing.B) {
