@@ -28,7 +28,8 @@ type JobExplanation struct {
 	LimitFrom     *rules.Origin     `json:"limitFrom,omitempty"`
 	State         []RuleExplanation `json:"state,omitempty"`
 	Next          []RuleExplanation `json:"nextRequest,omitempty"`
-	IncludeParams bool              `json:"includeParams"` // the job's params are sent with every request
+	IncludeParams bool              `json:"includeParams"`        // the job's params are sent with every request
+	Sequential    string            `json:"sequential,omitempty"` // why no page can be asked for before the one in front of it has come; empty: it can (--prefetch)
 	Stops         []RuleExplanation `json:"stops,omitempty"`
 	OnError       []RuleExplanation `json:"onError,omitempty"`
 	Keep          []RuleExplanation `json:"keep,omitempty"`  // for the next run
@@ -95,6 +96,7 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 			x.Stops[i].Bound = &b
 		}
 	}
+	x.Sequential = redact(j.Waits())
 	x.Summary = x.sentence()
 	return x
 }
@@ -288,6 +290,11 @@ func (x *JobExplanation) write(b *strings.Builder, dialect string) {
 				r.Says = ""
 			}
 			r.write(b, name)
+		}
+		if x.Sequential == "" {
+			b.WriteString("    no request reads a response: pages may be asked for ahead (--prefetch)\n")
+		} else {
+			fmt.Fprintf(b, "    one page at a time: %s\n", x.Sequential)
 		}
 	}
 	section(b, "after each page, in this order; the first that holds is the reason to stop", x.Stops, func(r RuleExplanation) string { return r.ID })

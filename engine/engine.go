@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -160,6 +161,9 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if e.settings.transport == nil {
 		defer loop.Client.Close()
 	}
+	if e.settings.parallel > 1 && len(e.jobs) > 1 {
+		return e.runParallel(ctx, loop, sink)
+	}
 	result := &Result{}
 	for _, job := range e.jobs {
 		one, err := loop.Run(ctx, job, runtime.Sink(sink))
@@ -171,12 +175,63 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	return result, nil
 }
 
+// runParallel runs several jobs at once. The first error ends all; the result
+// has the jobs that were begun, in their order.
+func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink Sink) (*Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var turn sync.Mutex // of the sink, and of first
+	var first error
+	one := func(ctx context.Context, page *Page) error {
+		turn.Lock()
+		defer turn.Unlock()
+		if first != nil {
+			return first
+		}
+		return sink(ctx, page)
+	}
+	results := make([]*JobResult, len(e.jobs))
+	slots := make(chan struct{}, e.settings.parallel)
+	var all sync.WaitGroup
+	for i, job := range e.jobs {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			result, err := loop.Run(ctx, job, one)
+			results[i] = &result
+			if err != nil {
+				turn.Lock()
+				defer turn.Unlock()
+				if first == nil {
+					first = err
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	result := &Result{}
+	for _, r := range results {
+		if r != nil {
+			result.Jobs = append(result.Jobs, *r)
+		}
+	}
+	if first == nil && context.Cause(ctx) != nil { // before any job could notice
+		first = &Error{Class: runtime.ClassCancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
+	}
+	return result, first
+}
+
 // Pages runs all jobs in their order and yields every page. A page comes when
 // it is complete and judged; leaving the loop stops the run. After an error,
 // which comes with a nil page, there are no more pages.
 func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
-		_, err := e.Run(ctx, func(_ context.Context, page *Page) error {
+		inTurn := e.With(WithParallelJobs(1)) // yield belongs to this goroutine
+		_, err := inTurn.Run(ctx, func(_ context.Context, page *Page) error {
 			if !yield(page, nil) {
 				return errLeft
 			}
@@ -203,7 +258,7 @@ func (e *Engine) loop() runtime.Loop {
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
 		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
-	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept}
+	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch}
 }
 
 func secretHeaders(cfg *rules.Config) []string {

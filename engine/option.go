@@ -41,6 +41,8 @@ type settings struct {
 	userAgent string
 	verdicts  bool
 	kept      map[string]map[string]any
+	prefetch  int
+	parallel  int
 	jitter    func(time.Duration) time.Duration
 }
 
@@ -96,6 +98,20 @@ func WithUserAgent(agent string) Option { return func(s *settings) { s.userAgent
 func WithKept(kept map[string]map[string]any) Option {
 	return func(s *settings) { s.kept = kept }
 }
+
+// AutoPrefetch lets a run pick how many pages are under way at a time.
+const AutoPrefetch = runtime.AutoPrefetch
+
+// WithPrefetch has so many pages under way at a time, or [AutoPrefetch], in jobs
+// whose requests do not depend on responses; [Engine.Explain] tells which do.
+// Pages come in their order all the same. What was asked for beyond the last page
+// is thrown away, and counted nowhere: at most pages - 1 requests.
+func WithPrefetch(pages int) Option { return func(s *settings) { s.prefetch = pages } }
+
+// WithParallelJobs runs so many jobs at once. The pages of a job come in their
+// order; the sink is called for one page at a time, and pages of different jobs
+// come as they are ready.
+func WithParallelJobs(jobs int) Option { return func(s *settings) { s.parallel = jobs } }
 
 // WithVerdicts gives every verdict the values that decided it, not those of the
 // rules that were met alone. A trace wants them; they cost some microseconds a

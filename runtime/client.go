@@ -151,8 +151,16 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // nil, is asked about responses of status 400 and above; without a decision
 // passing faults are retried and the others are errors.
 func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) Decision) (*Response, error) {
+	response, err := c.exchange(ctx, call)
+	return c.settle(ctx, call, response, err, decide)
+}
+
+// settle makes one exchange of what its first attempt brought.
+func (c *Client) settle(ctx context.Context, call Call, response *Response, err error, decide func(*Response) Decision) (*Response, error) {
 	for attempt := 1; ; attempt++ {
-		response, err := c.exchange(ctx, call)
+		if attempt > 1 {
+			response, err = c.exchange(ctx, call)
+		}
 		if response != nil {
 			response.Attempts = attempt
 			c.served.Store(true)

@@ -23,6 +23,8 @@ type Loop struct {
 	MaxDepth int          // nesting of a response; 0: 512
 	Verdicts bool         // give every verdict its values, not those that were met alone
 
+	Prefetch int // pages under way at a time, where no request reads a response; 0: one; AutoPrefetch: as many as help
+
 	Kept map[string]map[string]any // what earlier runs kept, by job and name
 
 	Observe func(e *compile.Expression, v any) // sees the value of every rule; nil: nobody
@@ -43,6 +45,9 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 		err = s.fault(ClassConfig, err)
 		return s.ended(err), err
 	}
+	if s.ahead = newAhead(ctx, s, request); s.ahead == nil && l.Prefetch > 1 && job.Paged() {
+		s.Log.Info(fmt.Sprintf("Job '%s' takes one page at a time: %s", s.result.Job, s.Redactor.String(job.Waits())), "event", "sequential", "job", s.result.Job)
+	}
 	for {
 		end, next, err := s.step(ctx, request, sink)
 		if err == nil && end {
@@ -57,6 +62,9 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 
 // release gives back what the last pages stand in.
 func (s *scroll) release() {
+	if s.ahead != nil {
+		s.ahead.end()
+	}
 	for _, b := range s.buffers {
 		b.Release()
 	}
@@ -101,8 +109,7 @@ func (l Loop) withDefaults() Loop {
 
 // step obtains one page, judges it, hands it over, and makes the next request.
 func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (end bool, next rules.Request, err error) {
-	began := s.Clock.Now()
-	response, action, err := s.fetch(ctx, request)
+	response, action, began, err := s.fetch(ctx, request)
 	if err != nil {
 		return false, next, err
 	}
@@ -115,6 +122,10 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 	page, err := s.read(request, response, began)
 	if err != nil {
 		return false, next, err
+	}
+	if s.ahead != nil && !s.ahead.begun {
+		first := s.page // signs looks further into the body
+		s.ahead.learn(s.signs(&first).Total, first.Limit)
 	}
 	judged := s.judge(page)
 	if judged == nil && page.Decision == Continue {
@@ -243,6 +254,7 @@ func (s *scroll) restart(action errorAction) (bool, rules.Request, error) {
 	if err != nil {
 		err = s.fault(ClassConfig, err)
 	}
+	s.leaveAhead()
 	return false, request, err
 }
 

@@ -13,14 +13,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/php"
 )
 
-// pageReader takes from a response what a page needs. The one here holds the
-// whole response in memory; another may read it as it comes.
-type pageReader interface {
-	// read validates a response and takes what rules read of it and its items.
-	// An error says why it is no page.
-	read(r *Response) (reading, error)
-}
-
 // reading is what is taken from one response.
 type reading struct {
 	items   Items
@@ -37,9 +29,9 @@ type reading struct {
 	look func(paths [][]string) (any, error)
 }
 
-// wholeReader reads responses that are held in memory, or mapped into it. It
-// takes over their bodies: items leave straight from there.
-type wholeReader struct {
+// pageReader takes from responses what pages need. It takes over their bodies:
+// items leave straight from there.
+type pageReader struct {
 	job      *compile.Job
 	switches rules.Switches
 	warn     func(code, message string)
@@ -47,8 +39,8 @@ type wholeReader struct {
 	needs    *pathTree // what rules read
 }
 
-func newWholeReader(job *compile.Job, switches rules.Switches, depth int, warn func(code, message string)) *wholeReader {
-	w := &wholeReader{job: job, switches: switches, warn: warn, needs: newPathTree(job.Needs.Body)}
+func newPageReader(job *compile.Job, switches rules.Switches, depth int, warn func(code, message string)) *pageReader {
+	w := &pageReader{job: job, switches: switches, warn: warn, needs: newPathTree(job.Needs.Body)}
 	paths := append(slices.Clone(job.Needs.Body), job.Set.Ignore...)
 	field := w.dataField()
 	if field != nil {
@@ -61,7 +53,7 @@ func newWholeReader(job *compile.Job, switches rules.Switches, depth int, warn f
 	return w
 }
 
-func (w *wholeReader) read(r *Response) (reading, error) {
+func (w *pageReader) read(r *Response) (reading, error) {
 	if r.Status == http.StatusNoContent {
 		return reading{}, nil
 	}
@@ -108,7 +100,7 @@ func (w *wholeReader) read(r *Response) (reading, error) {
 }
 
 // parse reads the body. An error response that counts as a page need not be JSON.
-func (w *wholeReader) parse(r *Response) error {
+func (w *pageReader) parse(r *Response) error {
 	w.doc.facts.window = r.window
 	if r.Status < 400 {
 		return w.doc.parse(r.Body)
@@ -121,7 +113,7 @@ func (w *wholeReader) parse(r *Response) error {
 }
 
 // ignored is where the values stand that the same-page check passes over.
-func (w *wholeReader) ignored(doc *Document) []span {
+func (w *pageReader) ignored(doc *Document) []span {
 	if len(w.job.Set.Ignore) == 0 {
 		return nil
 	}
@@ -135,7 +127,7 @@ func (w *wholeReader) ignored(doc *Document) []span {
 	return places
 }
 
-func (w *wholeReader) dataField() *rules.DataField {
+func (w *pageReader) dataField() *rules.DataField {
 	field := w.job.Set.Job.DataField
 	if field != nil && w.switches.EmptyIsAbsent && field.Text == "0" {
 		return nil
@@ -145,7 +137,7 @@ func (w *wholeReader) dataField() *rules.DataField {
 
 // find finds the items of a response: a list, or a value that is taken as one
 // item, or neither.
-func (w *wholeReader) find(doc *Document, field *rules.DataField, status int) (list span, one []byte, err error) {
+func (w *pageReader) find(doc *Document, field *rules.DataField, status int) (list span, one []byte, err error) {
 	if field == nil {
 		list, err = w.detect(doc, status)
 		return list, nil, err
@@ -181,7 +173,7 @@ func (w *wholeReader) find(doc *Document, field *rules.DataField, status int) (l
 
 // detect finds the items where no dataField is configured: the root list, or
 // the only list in the root object.
-func (w *wholeReader) detect(doc *Document, status int) (span, error) {
+func (w *pageReader) detect(doc *Document, status int) (span, error) {
 	switch doc.RootKind() {
 	case KindList:
 		return doc.facts.root, nil

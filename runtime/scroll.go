@@ -18,7 +18,7 @@ type scroll struct {
 	Loop
 	job      *compile.Job
 	switches rules.Switches
-	reader   pageReader
+	reader   *pageReader
 	machine  compile.Machine
 	page     rules.Context
 	result   Result
@@ -31,13 +31,14 @@ type scroll struct {
 	last      reading         // of the last response
 	exchanges map[digest]bool // requests with their responses
 	head      []byte          // of the last response's body
+	ahead     *ahead          // nil: one page at a time
 	buffers   [2]*Buffer      // for the bodies of this page and the one before, in turns
 	reported  map[string]bool // warnings that were given
 }
 
 func newScroll(l Loop, job *compile.Job) *scroll {
 	s := &scroll{Loop: l, job: job, switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}, buffers: [2]*Buffer{{}, {}}}
-	s.reader = newWholeReader(job, s.switches, l.MaxDepth, s.warn)
+	s.reader = newPageReader(job, s.switches, l.MaxDepth, s.warn)
 	s.result.Job, s.result.Kept = job.Set.Job.ID, l.Kept[job.Set.Job.ID]
 	s.machine.Observe = l.Observe
 	s.started = l.Clock.Now()
@@ -65,17 +66,16 @@ type errorAction struct {
 	because string // the rule with the values that decided it
 }
 
-// fetch makes the exchange of one page, with its retries. The onError rules
-// decide what becomes of an error response.
-func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, errorAction, error) {
+// fetch makes the exchange of one page, with its retries, or takes the one that
+// was made ahead. The onError rules decide what becomes of an error response.
+func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, errorAction, time.Time, error) {
 	var action errorAction
+	began := s.Clock.Now()
 	call, err := s.call(request)
 	if err != nil {
-		return nil, action, s.fault(ClassConfig, err)
+		return nil, action, began, s.fault(ClassConfig, err)
 	}
-	s.buffers[0], s.buffers[1] = s.buffers[1], s.buffers[0]
-	call.Into = s.buffers[0]
-	response, err := s.Client.Do(ctx, call, func(r *Response) Decision {
+	decide := func(r *Response) Decision {
 		action = s.onError(r)
 		switch action.do {
 		case "retry":
@@ -86,12 +86,20 @@ func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, e
 			return Decision{Do: "accept"}
 		}
 		return Decision{}
-	})
+	}
+	var response *Response
+	if f := s.takeAhead(call); f != nil {
+		began = f.began
+		response, err = s.Client.settle(ctx, f.call, f.response, f.err, decide)
+	} else {
+		call.Into = s.buffer()
+		response, err = s.Client.Do(ctx, call, decide)
+	}
 	if err != nil {
 		if e, ok := err.(*Error); ok {
 			e.Job, e.Page = s.result.Job, s.page.Page+1
 		}
-		return nil, action, err
+		return nil, action, began, err
 	}
 	if response.Status < 400 {
 		action = errorAction{}
@@ -100,7 +108,36 @@ func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, e
 		s.Log.Warn(fmt.Sprintf("Job '%s': %s", s.result.Job, action.text), "event", "warn", "code", "error_page", "job", s.result.Job, "page", s.page.Page+1)
 	}
 	s.arrived = response.URL
-	return response, action, nil
+	return response, action, began, nil
+}
+
+// takeAhead is the exchange that was made ahead for a request; nil: there is none.
+func (s *scroll) takeAhead(call Call) *flight {
+	if s.ahead == nil {
+		return nil
+	}
+	f, ok := s.ahead.take(call)
+	if !ok {
+		s.leaveAhead()
+		return nil
+	}
+	s.ahead.free = append(s.ahead.free, s.buffers[1])
+	s.buffers[0], s.buffers[1] = f.call.Into, s.buffers[0]
+	return f
+}
+
+// leaveAhead goes on with one page at a time.
+func (s *scroll) leaveAhead() {
+	if s.ahead != nil {
+		s.ahead.end()
+		s.ahead = nil
+	}
+}
+
+// buffer is for the next body: that of the page before the last.
+func (s *scroll) buffer() *Buffer {
+	s.buffers[0], s.buffers[1] = s.buffers[1], s.buffers[0]
+	return s.buffers[0]
 }
 
 // say is the message of a condition that was met on a page.

@@ -20,6 +20,7 @@ import (
 // beside them. What a page brings is written out before the next page comes.
 type output struct {
 	engine *engine.Engine
+	queues map[io.Writer]*queue // where several jobs at once write to one place
 	items  func(job string) (io.Writer, error)
 	trace  io.Writer // nil: none
 	result io.Writer // nil: none
@@ -113,7 +114,12 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 	if err != nil {
 		return err
 	}
-	if _, err := page.Items.WriteTo(w); err != nil {
+	if q := o.queues[w]; q != nil {
+		err = q.page(page)
+	} else {
+		_, err = page.Items.WriteTo(w)
+	}
+	if err != nil {
 		return outputError(err)
 	}
 	if o.trace == nil {
@@ -130,6 +136,11 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 
 // end writes how the run ended.
 func (o *output) end(result *engine.Result) error {
+	for _, q := range o.queues {
+		if err := q.end(); err != nil {
+			return outputError(err)
+		}
+	}
 	if o.result == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -50,6 +51,8 @@ was obtained before a failure is kept.`,
 func (a *app) runFlags(cmd *cobra.Command) {
 	a.configFlags(cmd)
 	f := cmd.Flags()
+	f.StringVar(&a.flags.prefetch, "prefetch", "0", "`PAGES` under way at a time where no request depends on a response, or auto")
+	f.IntVar(&a.flags.parallel, "jobs", 1, "`JOBS` that run at once; the output of each is as if it ran alone")
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the verdicts, an object a page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for how every job ended, as JSON")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for what keep keeps for the next run; read first, replaced at the end")
@@ -59,6 +62,7 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
 	f.BoolVar(&a.flags.noProgress, "no-progress", false, "no progress line on a terminal")
 	complete(cmd, "fail-on", func() []string { return failOutcomes })
+	complete(cmd, "prefetch", func() []string { return []string{"auto"} })
 	complete(cmd, "log-format", func() []string { return []string{"text", "json"} })
 }
 
@@ -88,9 +92,27 @@ func (a *app) runConfig(args []string) error {
 	return a.runLoaded(l)
 }
 
+// mostPrefetch is far more than any API wants.
+const mostPrefetch = 1000
+
+// prefetch is how many pages are under way at a time.
+func (a *app) prefetch() int {
+	if a.flags.prefetch == "auto" {
+		return engine.AutoPrefetch
+	}
+	n, _ := strconv.Atoi(a.flags.prefetch)
+	return n
+}
+
 func (a *app) checkRunFlags() error {
 	if a.flags.quiet && a.flags.verbose {
 		return &usageError{"-q and -v ask for opposite things; choose one"}
+	}
+	if n, err := strconv.Atoi(a.flags.prefetch); a.flags.prefetch != "auto" && (err != nil || n < 0 || n > mostPrefetch) {
+		return &usageError{fmt.Sprintf("--prefetch: want a number of pages from 0 to %d, or auto, got %q", mostPrefetch, a.flags.prefetch)}
+	}
+	if a.flags.parallel < 1 {
+		return &usageError{fmt.Sprintf("--jobs: want a number of jobs from 1, got %d", a.flags.parallel)}
 	}
 	for _, outcome := range a.flags.failOn {
 		if !slices.Contains(failOutcomes, outcome) {
@@ -114,7 +136,7 @@ func (a *app) runLoaded(l *loaded) error {
 	if err != nil {
 		return err
 	}
-	l.Engine = l.With(engine.WithLogger(logger), engine.WithKept(l.kept))
+	l.Engine = l.With(engine.WithLogger(logger), engine.WithKept(l.kept), engine.WithPrefetch(a.prefetch()), engine.WithParallelJobs(a.flags.parallel))
 	if a.flags.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())
 	}
@@ -136,6 +158,11 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	out, err := a.newOutput(l.Engine)
 	if err != nil {
 		return err
+	}
+	if a.flags.parallel > 1 {
+		if err := out.queueJobs(); err != nil {
+			return errors.Join(err, out.Close())
+		}
 	}
 	ctx, stop := catchSignals()
 	defer stop()

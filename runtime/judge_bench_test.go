@@ -1,0 +1,58 @@
+package runtime
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// judged is a job with ten rules that no page meets, on a page of so many items.
+func judged(tb testing.TB, items int) *scroll {
+	cfg := &rules.Config{BaseURL: "https://api.test/", Jobs: []rules.Job{{Endpoint: "users"}}, Pagination: map[string]any{
+		"method": "offset", "limit": 1000,
+		"nextPageFlag": map[string]any{"field": "isLast", "stopOn": true, "ifNotSet": false},
+		"forceStop":    map[string]any{"pages": 100000, "time": 3600, "volume": 1 << 40},
+		"limitStop":    map[string]any{"count": 1 << 40},
+		"guards":       map[string]any{"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"},
+	}}
+	require.NoError(tb, cfg.Check())
+	sets, err := cfg.Lower()
+	require.NoError(tb, err)
+	jobs, err := compile.Rulesets(cfg, sets)
+	require.NoError(tb, err)
+	require.Len(tb, jobs[0].Stops, 10)
+	s := newScroll(Loop{}.withDefaults(), jobs[0])
+	_, err = jobs[0].Begin(&s.machine, &s.page)
+	require.NoError(tb, err)
+	s.page.Page, s.page.Count, s.page.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
+	s.page.Body = map[string]any{"isLast": false, "items": make([]any, items)}
+	return s
+}
+
+// BenchmarkJudge is a full verdict of ten rules on a page.
+func BenchmarkJudge(b *testing.B) {
+	for _, items := range []int{10, 100_000} {
+		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
+			s := judged(b, items)
+			b.ReportAllocs()
+			for b.Loop() {
+				page := Page{Record: Record{Decision: Continue}}
+				if err := s.judge(&page); err != nil || page.Decision != Continue {
+					b.Fatal(err, page.StoppedBy)
+				}
+			}
+		})
+	}
+}
+
+func TestAVerdictAllocatesNothingThatGrowsWithThePage(t *testing.T) {
+	allocations := func(items int) float64 {
+		s := judged(t, items)
+		return testing.AllocsPerRun(20, func() { require.NoError(t, s.judge(&Page{})) })
+	}
+	require.Equal(t, allocations(10), allocations(100_000))
+}
