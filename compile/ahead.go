@@ -31,6 +31,19 @@ func (j *Job) Waits() string {
 	return ""
 }
 
+// Reads tells whether an expression of the job, its messages aside, reads a field
+// of the context or something in it: "prev" for prev.body.next.
+func (j *Job) Reads(root string) bool {
+	for _, list := range [][]*Expression{j.Parts, j.Next, j.Keeps, conditions(j.Stops), conditions(j.OnErrors)} {
+		for _, e := range list {
+			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.Root == root || strings.HasPrefix(r.Root, root+".") }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // foreseen tells whether a value is known before the response is there.
 func (r Read) foreseen() bool {
 	switch r.Root {

@@ -52,6 +52,11 @@ func (j *Job) Advance(m *Machine, page *rules.Context, base string) (rules.Reque
 		state[name] = v
 	}
 	page.State = state
+	return j.later(m, page, base)
+}
+
+// later is the request for a page after the first.
+func (j *Job) later(m *Machine, page *rules.Context, base string) (rules.Request, bool, error) {
 	request := j.first
 	if !j.Set.IncludeParams {
 		request.Params = nil
@@ -61,6 +66,33 @@ func (j *Job) Advance(m *Machine, page *rules.Context, base string) (rules.Reque
 	}
 	request, more, err := j.build(request, func(r rules.Rule) bool { return r.Later }, m, page)
 	return request.Under(j.common), more, err
+}
+
+// Laid are the values that [Job.Advance] laid over the last request it made. With
+// them [Job.Resume] makes the same request, in another process too.
+func (m *Machine) Laid() []any { return slices.Clone(m.laid) }
+
+// Resume makes the request that Advance made, from the values that were laid over
+// it, without the response that they were read from.
+func (j *Job) Resume(laid []any, page *rules.Context, base string) (rules.Request, error) {
+	n := 0
+	for _, e := range j.Parts {
+		if e.Rule.Later {
+			n++
+		}
+	}
+	if n != len(laid) {
+		return rules.Request{}, fmt.Errorf("the next request has %d parts, %d were kept", n, len(laid))
+	}
+	again := *j
+	again.Parts = nil
+	for _, e := range j.Parts {
+		if e.Rule.Later {
+			again.Parts = append(again.Parts, &Expression{Rule: e.Rule, fixed: &laid[len(again.Parts)]})
+		}
+	}
+	request, _, err := again.later(&Machine{}, page, base)
+	return request, err
 }
 
 // Keep gives what is kept for the next run: what was kept before, with the
@@ -95,6 +127,7 @@ func evalAll(expressions []*Expression, m *Machine, page *rules.Context) (map[st
 
 // build lays the parts that a request has over it.
 func (j *Job) build(request rules.Request, has func(rules.Rule) bool, m *Machine, page *rules.Context) (rules.Request, bool, error) {
+	m.laid = m.laid[:0]
 	for _, e := range j.Parts {
 		if !has(e.Rule) {
 			continue
@@ -103,6 +136,7 @@ func (j *Job) build(request rules.Request, has func(rules.Rule) bool, m *Machine
 		if err != nil {
 			return request, false, &RuleError{e.Rule, err}
 		}
+		m.laid = append(m.laid, v)
 		more := true
 		switch e.Rule.Role {
 		case rules.URL, rules.Endpoint:

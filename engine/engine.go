@@ -258,7 +258,7 @@ func (e *Engine) loop() runtime.Loop {
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
 		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
-	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch}
+	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch, Resume: s.resume}
 }
 
 func secretHeaders(cfg *rules.Config) []string {

@@ -79,6 +79,71 @@ func TestFixturesWithPagesAhead(t *testing.T) {
 	require.Greater(t, played, 250)
 }
 
+// TestASplitRunIsTheRun stops every case behind every page of it, and goes on
+// from there with another engine: requests, items, trace and result must be those
+// of the run that was not stopped.
+func TestASplitRunIsTheRun(t *testing.T) {
+	cases, err := fixtures.All()
+	require.NoError(t, err)
+	splits := 0
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			for at := 1; ; at++ {
+				whole, split := splitRun(t, c, at)
+				if whole {
+					break
+				}
+				splits++
+				for _, section := range []string{"items", "trace", "exit", "error", "keeps"} {
+					if want := map[string]*string{"items": c.Items, "trace": c.Trace, "keeps": c.Keeps}[section]; want != nil {
+						require.Equal(t, *want, split[section], "%s, split behind page %d", section, at)
+					}
+				}
+				require.Equal(t, fmt.Sprint(c.Exit), split["exit"], "split behind page %d: %s", at, split["error"])
+				if c.Error != nil {
+					requireLines(t, "error", *c.Error, split["error"])
+				}
+			}
+		})
+	}
+	require.Greater(t, splits, 300)
+}
+
+// splitRun runs a case that is stopped behind so many pages, and goes on. It
+// reports true if the case has no more pages.
+func splitRun(t *testing.T, c *fixtures.Case, at int) (whole bool, got map[string]string) {
+	t.Helper()
+	server, err := fixtures.Serve(c)
+	require.NoError(t, err)
+	defer server.Close()
+	positions := map[string]json.RawMessage{}
+	pages := 0
+	stopped := errors.New("stopped")
+	first := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e }, func(page *engine.Page) error {
+		token, err := page.Checkpoint()
+		require.NoError(t, err)
+		if token == nil {
+			pages = at + 1 // the run fails on this page: there is nothing behind it
+			return nil
+		}
+		require.NotContains(t, string(token), "secret-of-")
+		positions[page.Job] = bytes.Clone(token)
+		if pages++; pages == at {
+			return stopped
+		}
+		return nil
+	})
+	if pages != at {
+		return true, nil
+	}
+	second := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(engine.WithResume(positions)) })
+	require.Empty(t, server.Problems(), "split behind page %d; the run ended with: %s", at, second["error"])
+	for _, section := range []string{"items", "trace"} {
+		second[section] = first[section] + second[section]
+	}
+	return false, second
+}
+
 // aheadIsSafe leaves out two kinds of cases, for reasons of the server: on a
 // case's clock, what is asked for ahead passes time for the pages before it; and
 // where two jobs ask for the same, one would take the other's answer.
@@ -165,8 +230,8 @@ func TestAReplayedRunIsTheRun(t *testing.T) {
 }
 
 // runCase runs a case and gives its sections as they came out. change has the
-// last word about how the engine runs.
-func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engine) *engine.Engine) map[string]string {
+// last word about how the engine runs; after sees every page.
+func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engine) *engine.Engine, after ...func(*engine.Page) error) map[string]string {
 	var items, trace, log, keeps strings.Builder
 	handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
 	options := []engine.Option{
@@ -192,6 +257,11 @@ func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engi
 		result, err = change(e.With(engine.WithKept(kept))).Run(context.Background(), func(_ context.Context, page *engine.Page) error {
 			items.Write(page.Items.Bytes())
 			trace.WriteString(traceLine(page))
+			for _, f := range after {
+				if err := f(page); err != nil {
+					return err
+				}
+			}
 			return nil
 		})
 		for _, job := range result.Jobs {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -41,6 +42,7 @@ type settings struct {
 	userAgent string
 	verdicts  bool
 	kept      map[string]map[string]any
+	resume    map[string]json.RawMessage
 	prefetch  int
 	parallel  int
 	jitter    func(time.Duration) time.Duration
@@ -97,6 +99,13 @@ func WithUserAgent(agent string) Option { return func(s *settings) { s.userAgent
 // its [JobResult]s, which may have gone through JSON, numbers as json.Number.
 func WithKept(kept map[string]map[string]any) Option {
 	return func(s *settings) { s.kept = kept }
+}
+
+// WithResume goes on where an earlier run of the same configuration was: by job,
+// what [Page.Checkpoint] gave for the last page that was kept. A job that had
+// ended is not run again; a job that is not named begins anew.
+func WithResume(positions map[string]json.RawMessage) Option {
+	return func(s *settings) { s.resume = positions }
 }
 
 // AutoPrefetch lets a run pick how many pages are under way at a time.

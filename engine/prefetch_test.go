@@ -215,10 +215,11 @@ func TestLeavingEarlyLeavesNothingUnderWay(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, enough)
+	time.Sleep(50 * time.Millisecond) // what was sent already arrives
 	api.mu.Lock()
 	before := len(api.asked)
 	api.mu.Unlock()
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond)
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	require.Equal(t, before, len(api.asked), "nothing is asked for after the run")

@@ -36,6 +36,10 @@ func (s *scroll) audit(items int) []Finding {
 // signs are what the page says of its list. A token that a rule which ended the
 // scroll has read is no sign: the configuration knows what it means.
 func (s *scroll) signs(page *rules.Context) *rules.Signs {
+	if s.look == nil && s.kept != nil { // the last page came in the run before
+		s.kept.Most = s.most
+		return s.kept
+	}
 	out := &rules.Signs{Most: s.most}
 	if s.look != nil {
 		page.Body, _ = s.look(signPaths())

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 )
@@ -137,10 +138,11 @@ type spelling struct {
 	size    int  // without surplus escapes
 	respelt bool // it holds escapes that may be spelt otherwise
 	raw     []byte
+	digest  digest // in one spelling, where the document itself is not there any more
 }
 
 func (d *Document) spelling() spelling {
-	return spelling{len(d.raw) - d.facts.surplus, d.facts.respelt, d.raw}
+	return spelling{size: len(d.raw) - d.facts.surplus, respelt: d.facts.respelt, raw: d.raw}
 }
 
 // same tells whether two documents differ in the spelling of escapes alone. It
@@ -148,6 +150,9 @@ func (d *Document) spelling() spelling {
 func (s spelling) same(other spelling) bool {
 	if s.size != other.size || !s.respelt && !other.respelt {
 		return false
+	}
+	if other.raw == nil {
+		return s.canonical() == other.digest
 	}
 	a, b := s.raw, other.raw
 	for len(a) > 0 && len(b) > 0 {
@@ -163,6 +168,15 @@ func (s spelling) same(other spelling) bool {
 		a, b = a[n:], b[m:]
 	}
 	return len(a) == len(b)
+}
+
+// canonical is the digest of the document in one spelling.
+func (s spelling) canonical() digest {
+	var b bytes.Buffer
+	w := bufio.NewWriter(&b)
+	(&canonical{out: w}).text(s.raw) // only strings hold backslashes
+	_ = w.Flush()                    // a bytes.Buffer never fails
+	return digestOf(b.Bytes(), none)
 }
 
 // elements makes items of the list at a place. The document holds them: until

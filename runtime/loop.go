@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,6 +26,8 @@ type Loop struct {
 
 	Prefetch int // pages under way at a time, where no request reads a response; 0: one; AutoPrefetch: as many as help
 
+	Resume map[string]json.RawMessage // where jobs go on, as [Page.Checkpoint] gave it; a job that had ended is not run again
+
 	Kept map[string]map[string]any // what earlier runs kept, by job and name
 
 	Observe func(e *compile.Expression, v any) // sees the value of every rule; nil: nobody
@@ -45,14 +48,17 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 		err = s.fault(ClassConfig, err)
 		return s.ended(err), err
 	}
+	if token := l.Resume[s.result.Job]; token != nil {
+		more := false
+		if request, more, err = s.resume(token); err != nil || !more {
+			return s.result, err
+		}
+	}
 	if s.ahead = newAhead(ctx, s, request); s.ahead == nil && l.Prefetch > 1 && job.Paged() {
 		s.Log.Info(fmt.Sprintf("Job '%s' takes one page at a time: %s", s.result.Job, s.Redactor.String(job.Waits())), "event", "sequential", "job", s.result.Job)
 	}
 	for {
 		end, next, err := s.step(ctx, request, sink)
-		if err == nil && end {
-			err = s.keep()
-		}
 		if err != nil || end {
 			return s.ended(err), err
 		}
@@ -131,14 +137,17 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 	if judged == nil && page.Decision == Continue {
 		next, judged = s.advance(page)
 	}
+	if judged == nil && page.Decision == Stop {
+		judged = s.keep()
+	}
 	if judged != nil {
 		page.fail(judged)
 	}
 	if page.Decision == Stop {
 		page.Findings = s.audit(s.result.Items + page.Items.Len())
 	}
-	if err := sink(ctx, page); err != nil {
-		return false, next, s.sinkFault(err)
+	if err := s.hand(ctx, page, sink); err != nil {
+		return false, next, err
 	}
 	s.result.Items += page.Items.Len()
 	s.tell(page)
@@ -146,6 +155,15 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 		return false, next, judged
 	}
 	return page.Decision == Stop, next, s.outcome(page)
+}
+
+// hand gives a page to the sink.
+func (s *scroll) hand(ctx context.Context, page *Page, sink Sink) error {
+	page.checkpoint = func() (json.RawMessage, error) { return s.checkpoint(page) }
+	if err := sink(ctx, page); err != nil {
+		return s.sinkFault(err)
+	}
+	return nil
 }
 
 // fail makes a page the last one, because a rule failed on it.
@@ -234,11 +252,15 @@ func (s *scroll) endOnError(ctx context.Context, request rules.Request, r *Respo
 		Decision: Stop, StoppedBy: by, Outcome: action.rule.Outcome, Attempts: r.Attempts,
 		At: began.Sub(s.started).Milliseconds(), Millis: s.Clock.Now().Sub(began).Milliseconds(), Findings: s.audit(s.result.Items),
 	}}
-	if err := sink(ctx, page); err != nil {
-		return s.sinkFault(err)
+	kept := s.keep()
+	if kept != nil {
+		page.fail(kept)
+	}
+	if err := s.hand(ctx, page, sink); err != nil {
+		return err
 	}
 	s.tellEnd()
-	return nil
+	return kept
 }
 
 // restart begins anew after an error that says that the position is lost.

@@ -10,7 +10,15 @@ import (
 type Page struct {
 	Record
 	Items Items // in order, as the API sent them; none when the page was dropped
+
+	checkpoint func() (json.RawMessage, error)
 }
+
+// Checkpoint is the position behind this page: kept together with its items, it
+// lets another run go on there ([engine.WithResume]). It is JSON, holds no
+// credentials, and is there until the sink returns; nil behind a page on which
+// the run fails, since that page is to be asked for again.
+func (p *Page) Checkpoint() (json.RawMessage, error) { return p.checkpoint() }
 
 // Record is what the trace keeps of a page: one JSON object a page.
 type Record struct {

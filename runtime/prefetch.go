@@ -57,7 +57,7 @@ func newAhead(ctx context.Context, s *scroll, first rules.Request) *ahead {
 	if s.Prefetch == 0 || s.Prefetch == 1 || s.job.Waits() != "" {
 		return nil
 	}
-	a := &ahead{client: s.Client, clock: s.Clock, job: s.job, call: s.call, window: s.Prefetch, most: s.job.MostPages(), page: s.page, next: first, planned: true}
+	a := &ahead{client: s.Client, clock: s.Clock, job: s.job, call: s.call, window: s.Prefetch, most: s.job.MostPages(), page: s.page, next: first, planned: true, begun: s.page.Page > 0}
 	if a.auto = s.Prefetch < 0; a.auto {
 		a.window = 2
 	}

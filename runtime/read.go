@@ -152,7 +152,7 @@ func (s *scroll) compare(reading reading, sent Sent) {
 	p.SamePage = p.Prev != nil && (content == s.last.content || reading.spelled.same(s.last.spelled))
 	exchange := digestOf(sent.Body, digestOf([]byte(sent.Method+" "+sent.URL), content))
 	p.RepeatedExchange = s.exchanges[exchange]
-	s.exchanges[exchange] = true
+	s.remembered(exchange)
 	switch {
 	case p.Count == 0:
 		p.SameItems = 0
@@ -165,6 +165,18 @@ func (s *scroll) compare(reading reading, sent Sent) {
 		p.SameItems = 1
 	}
 	s.last = reading
+}
+
+// remembered notes an exchange.
+func (s *scroll) remembered(exchange digest) {
+	if s.exchanges[exchange] {
+		return
+	}
+	s.exchanges[exchange] = true
+	if len(s.order) >= 2*mostExchanges {
+		s.order = slices.Clone(s.order[mostExchanges:])
+	}
+	s.order = append(s.order, exchange)
 }
 
 // reportMissing names, after the first page, what the rules read of the

@@ -30,7 +30,9 @@ type scroll struct {
 
 	last      reading         // of the last response
 	exchanges map[digest]bool // requests with their responses
+	order     []digest        // the last of them, in order
 	head      []byte          // of the last response's body
+	kept      *rules.Signs    // of the last response, if it came in the run before; nil: it did not
 	ahead     *ahead          // nil: one page at a time
 	buffers   [2]*Buffer      // for the bodies of this page and the one before, in turns
 	reported  map[string]bool // warnings that were given
@@ -53,7 +55,7 @@ func (s *scroll) begin() {
 		Limit: s.job.Set.Limit, Total: total, Kept: s.Kept[s.job.Set.Job.ID], Now: func() time.Time { return s.started },
 		Job: rules.JobFacts{ID: s.job.Set.Job.ID, Endpoint: s.job.Set.Job.Endpoint, Params: s.public(s.job.Set.Job.Params)},
 	}
-	s.exchanges = map[digest]bool{}
+	s.exchanges, s.order = map[digest]bool{}, nil
 	s.last = reading{}
 }
 
