@@ -141,6 +141,17 @@ func (e *Engine) DataType(job string) string {
 	return ""
 }
 
+// Ended tells whether every job had ended by the positions of [WithResume]: a run
+// makes no request then, and gives the result of the run before.
+func (e *Engine) Ended() bool {
+	for _, job := range e.jobs {
+		if !runtime.Ended(e.settings.resume[job.Set.Job.ID]) {
+			return false
+		}
+	}
+	return true
+}
+
 // Debug tells whether the configuration asks for detailed logs.
 func (e *Engine) Debug() bool { return e.cfg.Debug }
 

@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"compile":             {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"runtime":             {module + "rules", module + "compile", "github.com/ohler55/ojg"},
 	"engine":              {module + "rules", module + "compile", module + "runtime"},
+	"engine/checkpoint":   {module + "runtime"},
 	"engine/recording":    {module + "engine", module + "runtime"},
 	"engine/report":       {module + "engine", module + "runtime", module + "rules/value"},
 	"fixtures":            {module + "rules", "golang.org/x/tools/txtar"},

@@ -109,6 +109,12 @@ func (s *scroll) checkpoint(page *Page) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
+// Ended tells whether a position is that behind the last page of a job.
+func Ended(token json.RawMessage) bool {
+	var p struct{ Done bool }
+	return json.Unmarshal(token, &p) == nil && p.Done
+}
+
 // withoutQuery is an address without query and user: what relative addresses are
 // resolved against.
 func withoutQuery(address string) string {

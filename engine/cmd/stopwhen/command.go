@@ -31,10 +31,10 @@ type app struct {
 
 // flags are those of all commands; each command registers the ones it has.
 type flags struct {
-	out, baseURL, dialect, trace, fixture, result, kept, logFormat, format, record, against, prefetch string
-	env, failOn                                                                                       []string
-	parallel                                                                                          int
-	explain, quiet, verbose, noProgress, failUncovered                                                bool
+	out, baseURL, dialect, trace, fixture, result, kept, logFormat, format, record, against, prefetch, state string
+	env, failOn                                                                                              []string
+	parallel                                                                                                 int
+	explain, quiet, verbose, noProgress, failUncovered, restart                                              bool
 }
 
 // run runs the command and returns its exit status.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -22,14 +23,15 @@ type output struct {
 	engine *engine.Engine
 	queues map[io.Writer]*queue // where several jobs at once write to one place
 	items  func(job string) (io.Writer, error)
-	trace  io.Writer // nil: none
-	result io.Writer // nil: none
+	trace  io.Writer  // nil: none
+	result io.Writer  // nil: none
+	state  *keptState // nil: the run cannot go on later
 	close  []func() error
 }
 
 // newOutput opens what the flags name, before any request.
-func (a *app) newOutput(e *engine.Engine) (*output, error) {
-	o := &output{engine: e}
+func (a *app) newOutput(e *engine.Engine, kept *keptState) (*output, error) {
+	o := &output{engine: e, state: kept}
 	toStdout := a.flags.out == "" || a.flags.out == "-"
 	switch {
 	case a.flags.trace == "-" && toStdout:
@@ -37,11 +39,11 @@ func (a *app) newOutput(e *engine.Engine) (*output, error) {
 	case a.flags.trace == "-":
 		o.trace = a.stdout
 	case a.flags.trace != "":
-		file, err := os.Create(a.flags.trace)
+		file, err := o.create(a.flags.trace, os.Create)
 		if err != nil {
 			return nil, outputError(err)
 		}
-		o.trace, o.close = file, append(o.close, file.Close)
+		o.trace = file
 	}
 	if a.flags.result != "" {
 		file, err := os.Create(a.flags.result)
@@ -83,14 +85,27 @@ func (o *output) toFolder(path string) error {
 			name = fmt.Sprintf("%s-%d", fileName(kind), n)
 		}
 		taken[strings.ToLower(name)] = true
-		file, err := folder.Create(name + ".ndjson")
+		file, err := o.create(filepath.Join(path, name+".ndjson"), func(string) (*os.File, error) { return folder.Create(name + ".ndjson") })
 		if err != nil {
 			return outputError(err)
 		}
-		files[kind], o.close = file, append(o.close, file.Close)
+		files[kind] = file
 	}
 	o.items = func(job string) (io.Writer, error) { return files[o.engine.DataType(job)], nil }
 	return nil
+}
+
+// create opens a file anew, or where it was with --state.
+func (o *output) create(path string, create func(string) (*os.File, error)) (io.Writer, error) {
+	if o.state != nil {
+		return o.state.Output(filepath.Clean(path))
+	}
+	file, err := create(path)
+	if err != nil {
+		return nil, err
+	}
+	o.close = append(o.close, file.Close)
+	return file, nil
 }
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
@@ -122,6 +137,13 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 	if err != nil {
 		return outputError(err)
 	}
+	if err := o.writeTrace(page); err != nil {
+		return err
+	}
+	return o.state.commit(page)
+}
+
+func (o *output) writeTrace(page *engine.Page) error {
 	if o.trace == nil {
 		return nil
 	}
@@ -168,6 +190,8 @@ func outputError(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, new(*engine.Error)):
+		return err
 	case errors.Is(err, syscall.EPIPE):
 		return &engine.Error{Class: runtime.ClassIO, Message: "the reader of the output has gone; the extraction is not complete", Err: err}
 	}

@@ -103,6 +103,9 @@ func (o *output) queueJobs() error {
 	}
 	o.queues = map[io.Writer]*queue{}
 	for w, jobs := range of {
+		if len(jobs) > 1 && o.state != nil {
+			return &usageError{"--jobs with --state: several jobs write to one place, which only one can do at a time; give each a file of its own with --out DIR and different dataTypes, or leave out --jobs"}
+		}
 		if len(jobs) > 1 {
 			o.queues[w] = newQueue(w, jobs)
 		}

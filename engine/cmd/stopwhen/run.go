@@ -55,6 +55,8 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f.IntVar(&a.flags.parallel, "jobs", 1, "`JOBS` that run at once; the output of each is as if it ran alone")
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the verdicts, an object a page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for how every job ended, as JSON")
+	f.StringVar(&a.flags.state, "state", "", "`FILE` for where the run is: after a kill or a failure the same command goes on")
+	f.BoolVar(&a.flags.restart, "restart", false, "with --state: begin anew, and replace what was written")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for what keep keeps for the next run; read first, replaced at the end")
 	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: limited, guarded, suspect")
 	f.StringVar(&a.flags.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
@@ -111,6 +113,9 @@ func (a *app) checkRunFlags() error {
 	if n, err := strconv.Atoi(a.flags.prefetch); a.flags.prefetch != "auto" && (err != nil || n < 0 || n > mostPrefetch) {
 		return &usageError{fmt.Sprintf("--prefetch: want a number of pages from 0 to %d, or auto, got %q", mostPrefetch, a.flags.prefetch)}
 	}
+	if a.flags.restart && a.flags.state == "" {
+		return &usageError{"--restart goes with --state"}
+	}
 	if a.flags.parallel < 1 {
 		return &usageError{fmt.Sprintf("--jobs: want a number of jobs from 1, got %d", a.flags.parallel)}
 	}
@@ -155,9 +160,21 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	for _, w := range l.Warnings() {
 		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Place())
 	}
-	out, err := a.newOutput(l.Engine)
+	kept, err := a.openState(l)
 	if err != nil {
 		return err
+	}
+	defer kept.Close()
+	out, err := a.newOutput(l.Engine, kept)
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		if err := kept.Match(); err != nil {
+			return errors.Join(err, out.Close())
+		}
+		kept.tell(l.Engine, logger)
+		l.Engine = l.With(engine.WithResume(kept.Jobs()))
 	}
 	if a.flags.parallel > 1 {
 		if err := out.queueJobs(); err != nil {

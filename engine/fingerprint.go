@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Fingerprint tells configurations apart that would extract something else, part
+// by part: "transport" (addresses, headers), "requests" (endpoints, parameters,
+// how the next page is asked for), "rules" (what stops, and what is kept), and
+// "items" (where the items are and where they go). Secrets are in it by their
+// names alone, so another token changes nothing, and neither do retries and logs.
+func (e *Engine) Fingerprint() map[string]string {
+	parts := map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}
+	note := func(part string, values ...any) {
+		text, err := value.Marshal(values)
+		if err != nil {
+			text = fmt.Append(nil, values...)
+		}
+		fmt.Fprintf(parts[part], "%s\n", e.Redactor().String(string(text)))
+	}
+	cfg := e.cfg
+	note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
+	for _, job := range e.jobs {
+		j := job.Set.Job
+		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
+		note("items", j.ID, j.DataType, j.DataField)
+		note("rules", j.ID, job.Set.Method, job.Set.Ignore, job.Set.Trusted)
+		for _, r := range job.Set.Rules {
+			part := "rules"
+			if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
+				part = "requests"
+			}
+			note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Later)
+		}
+	}
+	out := map[string]string{}
+	for name, text := range parts {
+		sum := sha256.Sum256([]byte(text.String()))
+		out[name] = hex.EncodeToString(sum[:])
+	}
+	return out
+}
