@@ -173,7 +173,7 @@ func extract(d *disk, pages, every int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Match(); err != nil {
+	if err := s.Begin(); err != nil {
 		return err
 	}
 	from := 0
@@ -194,7 +194,7 @@ func extract(d *disk, pages, every int) error {
 		if page%every != 0 && page != pages {
 			continue
 		}
-		if err := s.Commit("job", json.RawMessage(strconv.Itoa(page))); err != nil {
+		if err := s.Commit(map[string]json.RawMessage{"job": json.RawMessage(strconv.Itoa(page))}); err != nil {
 			return err
 		}
 	}

@@ -166,14 +166,14 @@ func (s *Store) Cut() int64 { return s.cut }
 
 // Output is a file that belongs to the run.
 type Output struct {
-	file  File
-	size  int64
-	dirty bool
+	file   File
+	size   int64
+	beyond int64 // what it held beyond the last commit
+	dirty  bool
 }
 
-// Output opens a file of the run. Of one that was committed to before, what was
-// written since is cut off; one that holds less, or something else, is refused.
-// Any other is emptied.
+// Output opens a file of the run. One that was committed to before and holds less,
+// or something else, is refused. Nothing is changed before [Store.Begin].
 func (s *Store) Output(path string) (*Output, error) {
 	if o := s.outputs[path]; o != nil {
 		return o, nil
@@ -202,24 +202,36 @@ func (s *Store) Output(path string) (*Output, error) {
 		if tail != committed.Tail {
 			return nil, errors.Join(s.refuse("%s is not what was committed: it was changed since", path), file.Close())
 		}
-		s.cut += size - committed.Bytes
 	}
-	if err := file.Truncate(committed.Bytes); err != nil {
-		return nil, ioFault(errors.Join(err, file.Close()))
-	}
-	if !known { // a file that was made lasts with its folder
-		if err := s.files.SyncFolder(path); err != nil {
-			return nil, ioFault(errors.Join(err, file.Close()))
-		}
-		o.dirty = true
-	}
+	o.beyond, o.dirty = size-committed.Bytes, !known
 	s.outputs[path] = o
 	return o, nil
 }
 
-// Match refuses, once all outputs are open, a run that goes on with others than it
-// began with: what is committed would stand in neither of them whole.
-func (s *Store) Match() error {
+// Begin cuts off, once all outputs are open, what was written to them after the
+// last commit; those of a run that begins are emptied. It refuses a run that goes
+// on with other outputs than it began with: what is committed would stand in
+// neither of them whole.
+func (s *Store) Begin() error {
+	if err := s.match(); err != nil {
+		return err
+	}
+	for path, o := range s.outputs {
+		if err := o.file.Truncate(o.size); err != nil {
+			return ioFault(err)
+		}
+		if s.resumed {
+			s.cut += o.beyond
+			continue
+		}
+		if err := s.files.SyncFolder(path); err != nil { // a file that was made lasts with its folder
+			return ioFault(err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) match() error {
 	if !s.resumed {
 		return nil
 	}
@@ -257,9 +269,10 @@ func (o *Output) tail() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Commit notes the position of a job, together with everything that was written.
-// When it returns, both outlast the process, and the power.
-func (s *Store) Commit(job string, position json.RawMessage) error {
+// Commit notes the positions of jobs, together with everything that was written:
+// all of it must belong to pages up to these positions. When it returns, both
+// outlast the process, and the power.
+func (s *Store) Commit(positions map[string]json.RawMessage) error {
 	for path, o := range s.outputs {
 		if !o.dirty {
 			continue
@@ -274,7 +287,9 @@ func (s *Store) Commit(job string, position json.RawMessage) error {
 		s.state.Outputs[path] = extent{o.size, tail}
 		o.dirty = false
 	}
-	s.state.Jobs[job] = slices.Clone(position)
+	for job, position := range positions {
+		s.state.Jobs[job] = slices.Clone(position)
+	}
 	if err := s.write(); err != nil {
 		return ioFault(err)
 	}

@@ -125,6 +125,7 @@ func fileName(kind string) string {
 
 // page writes one page.
 func (o *output) page(_ context.Context, page *engine.Page) error {
+	o.state.begin()
 	w, err := o.items(page.Job)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 	if err := o.writeTrace(page); err != nil {
 		return err
 	}
-	return o.state.commit(page)
+	return o.state.end(page)
 }
 
 func (o *output) writeTrace(page *engine.Page) error {

@@ -170,7 +170,7 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 		return err
 	}
 	if kept != nil {
-		if err := kept.Match(); err != nil {
+		if err := kept.Begin(); err != nil {
 			return errors.Join(err, out.Close())
 		}
 		kept.tell(l.Engine, logger)
@@ -192,7 +192,7 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 		return out.page(ctx, page)
 	})
 	bar.done()
-	err = errors.Join(signalled(ctx, err), out.end(result), out.Close())
+	err = errors.Join(signalled(ctx, err), out.end(result), kept.flush(), out.Close())
 	if a.flags.kept != "" {
 		err = errors.Join(err, writeKept(a.flags.kept, l.kept, result))
 	}

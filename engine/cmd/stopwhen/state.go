@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +28,9 @@ type keptState struct {
 	path  string
 	every time.Duration // 0: every page is committed
 	last  time.Time
+
+	pending map[string]json.RawMessage // positions of jobs, of which all that was written belongs to pages up to there
+	torn    bool                       // a page was written in part
 }
 
 // openState takes the lock and reads the state; nil without --state.
@@ -33,7 +38,7 @@ func (a *app) openState(l *loaded) (*keptState, error) {
 	if a.flags.state == "" {
 		return nil, nil
 	}
-	k := &keptState{path: a.flags.state, lock: flock.New(a.flags.state + ".lock"), every: commitEvery}
+	k := &keptState{path: a.flags.state, lock: flock.New(a.flags.state + ".lock"), every: commitEvery, pending: map[string]json.RawMessage{}}
 	if a.flags.out == "-" || a.flags.out == "" {
 		k.every = 0 // what a reader was given cannot be cut back
 	}
@@ -72,19 +77,38 @@ func (k *keptState) tell(e *engine.Engine, logger *slog.Logger) {
 	logger.Info(message, "event", "resume", "truncated_bytes", k.Cut())
 }
 
-// commit makes a page last, with what was written before it. A nil state does
-// nothing.
-func (k *keptState) commit(page *engine.Page) error {
-	if k == nil || page.Decision != runtime.Stop && time.Since(k.last) < k.every {
+// begin notes that a page is being written. The methods of a nil state do nothing.
+func (k *keptState) begin() {
+	if k != nil {
+		k.torn = true
+	}
+}
+
+// end notes that a page was written whole, and commits if it is time.
+func (k *keptState) end(page *engine.Page) error {
+	if k == nil {
 		return nil
 	}
 	position, err := page.Checkpoint()
-	if err != nil || position == nil {
+	if err != nil || position == nil { // behind a page on which the run fails there is nothing to go on from
 		return err
 	}
-	if err := k.Commit(page.Job, position); err != nil {
+	k.pending[page.Job], k.torn = bytes.Clone(position), false
+	if page.Decision != runtime.Stop && time.Since(k.last) < k.every {
+		return nil
+	}
+	return k.flush()
+}
+
+// flush commits what is pending, unless a page was written in part.
+func (k *keptState) flush() error {
+	if k == nil || k.torn || len(k.pending) == 0 {
+		return nil
+	}
+	if err := k.Commit(k.pending); err != nil {
 		return err
 	}
+	clear(k.pending)
 	k.last = time.Now()
 	return nil
 }
