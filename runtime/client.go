@@ -99,7 +99,7 @@ type Client struct {
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: guardDial}).DialContext,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 30 * time.Second},
 		MaxIdleConns:           100,
@@ -284,6 +284,11 @@ func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
 	trusted, err := c.trust(call.Method, call.URL)
 	if err != nil {
 		return nil, err
+	}
+	if !trusted {
+		if ctx, err = c.guard(ctx, call.URL); err != nil {
+			return nil, err
+		}
 	}
 	ctx, watch := newWatchdog(ctx, c.options)
 	defer watch.stop()
