@@ -267,7 +267,7 @@ func (e *Engine) loop() runtime.Loop {
 	client := runtime.NewClient(runtime.ClientOptions{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: s.userAgent, Redactor: redactor,
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
-		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
+		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, RateLimit: runtime.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
 	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch, Resume: s.resume}
 }

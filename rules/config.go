@@ -37,6 +37,8 @@ type HTTP struct {
 	MaxRetries    int      // repeats of one request; below 0: none, 0: the default of 4
 	RetryCodes    []int    // statuses that are repeated; nil: the usual ones
 	RetryHeader   string   // empty: Retry-After
+	RateRemaining string   // header with the requests that are left; empty: not looked at
+	RateReset     string   // header that says when there are more
 	IgnoreErrors  []int    // statuses whose response counts as a page
 	MaxBodyBytes  int      // decompressed; 0: 1 GiB
 	MaxDepth      int      // nesting of a response; 0: 512

@@ -88,6 +88,10 @@ func (d *decoder) http(b block) {
 	h := &d.cfg.HTTP
 	d.headers(b.path+".headers", b.object("headers"), &h.Headers, &h.SecretHeaders)
 	d.retries(b)
+	if b.has("rateLimit") {
+		limit := d.block(b.path+".rateLimit", b.values["rateLimit"], rateLimitFields)
+		h.RateRemaining, h.RateReset = limit.text("remaining"), limit.text("reset")
+	}
 	h.IgnoreErrors = d.statuses(b, "ignoreErrors")
 	h.MaxBodyBytes, h.MaxDepth = b.whole("maxBodyBytes", 0), b.whole("maxDepth", 0)
 	if b.has("defaultOptions") {

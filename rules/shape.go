@@ -43,10 +43,16 @@ var httpFields = []Field{
 	{Name: "maxRetries", Kind: Integer, Default: 4, Doc: "how often a request is repeated after a passing fault"},
 	{Name: "codes", Kind: List, Each: &Field{Kind: Integer}, Doc: "the statuses that are repeated, in place of 408, 425, 429, 500, 502, 503, 504, 520 to 524 and 529"},
 	{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to come back"},
+	{Name: "rateLimit", Kind: Block, Doc: "headers by which the API says how many requests are left: where none is, the next one waits", Fields: rateLimitFields},
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Integer}, Doc: "statuses whose response counts as a page"},
 	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "the longest response, decompressed, in bytes"},
 	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "the deepest nesting of a response"},
 	{Name: "requiredHeaders", Kind: List, Unsupported: OnRequest},
+}
+
+var rateLimitFields = []Field{
+	{Name: "remaining", Kind: Text, Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; without it every response with `reset` counts"},
+	{Name: "reset", Kind: Text, Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, in seconds from now or as a time in seconds or milliseconds since 1970"},
 }
 
 var authenticationFields = []Field{

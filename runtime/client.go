@@ -79,6 +79,7 @@ type ClientOptions struct {
 	SecretHeaders  []string  // names of headers that hold secrets
 	Redactor       *Redactor // nil: nothing is secret
 	Retry          RetryOptions
+	RateLimit      RateLimit
 	MaxBody        int64         // decompressed bytes; 0: 1 GiB
 	HeaderTimeout  time.Duration // until the headers come; 0: 60 s
 	IdleTimeout    time.Duration // between two pieces of a body; 0: 60 s
@@ -91,6 +92,7 @@ type Client struct {
 	options ClientOptions
 	http    http.Client
 	budget  budget
+	quota   quota
 	served  atomic.Bool // a response has come: the host exists
 }
 
@@ -190,6 +192,10 @@ func (c *Client) verdict(ctx context.Context, call Call, r *Response, err error,
 		return c.faultOf(ctx, call, err)
 	}
 	if r.Status < 400 {
+		if what, times := doubtful(r); r.Attempts <= times && r.Attempts < c.options.Retry.MaxAttempts {
+			e := &Error{Class: ClassResponse, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: r.Status, Message: fmt.Sprintf("status %d with %s", r.Status, what)}
+			return verdict{err: e, retry: true}
+		}
 		return verdict{err: c.acceptable(call, r)}
 	}
 	var decision Decision
@@ -210,6 +216,20 @@ func (c *Client) verdict(ctx context.Context, call Call, r *Response, err error,
 		return verdict{err: c.refused(call, r, ClassTransient), retry: true}
 	}
 	return verdict{err: c.refused(call, r, ClassAPI)}
+}
+
+// doubtful tells the bodies that a proxy or a server that is just starting sends
+// with status 200, and how often they are asked for again before they count.
+func doubtful(r *Response) (what string, times int) {
+	body := bytes.TrimLeft(r.Body[:min(len(r.Body), excerptBytes)], " \t\r\n")
+	switch {
+	case r.Status != http.StatusOK:
+	case len(body) == 0 && len(r.Body) < excerptBytes:
+		return "an empty body", 1
+	case len(body) > 0 && body[0] == '<' && strings.Contains(r.Header.Get("Content-Type"), "html"):
+		return "a page of HTML", 2
+	}
+	return "", 0
 }
 
 // acceptable tells the statuses that can be a page from those that cannot.
@@ -285,6 +305,9 @@ func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.quotaWait(ctx, call); err != nil {
+		return nil, err
+	}
 	if !trusted {
 		if ctx, err = c.guard(ctx, call.URL); err != nil {
 			return nil, err
@@ -301,6 +324,7 @@ func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
 		return nil, watch.cause(err)
 	}
 	defer response.Body.Close()
+	c.note(response.Header)
 	if call.Into == nil {
 		call.Into = &Buffer{}
 	}

@@ -353,7 +353,7 @@ func TestOtherOriginsAreRefusedBeforeAnyConnection(t *testing.T) {
 	c, _ := clientFor(t, "https://api.test/v1/", func(o *ClientOptions) {
 		o.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
 			asked.Add(1)
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: &http.Request{URL: &url.URL{}}}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("[]")), Request: &http.Request{URL: &url.URL{}}}, nil
 		})
 	})
 	for _, address := range []string{
@@ -606,4 +606,38 @@ func TestOneConnectionServesAllRequestsAndGzipIsOffered(t *testing.T) {
 		require.Equal(t, `{"data": [1]}`, string(r.Body))
 	}
 	require.EqualValues(t, 1, connections.Load())
+}
+
+func TestWhenThereAreRequestsAgain(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for header, want := range map[string]time.Duration{
+		"0": 0, "30": 30 * time.Second, " 7 ": 7 * time.Second, "999999999": 999999999 * time.Second,
+		"1700000060": time.Minute, "1700000060000": time.Minute, "1600000000": 0,
+	} {
+		got, ok := resetIn(header, now)
+		require.True(t, ok, header)
+		require.Equal(t, want, got, header)
+	}
+	for _, header := range []string{"", "soon", "-1", "1.5", "9223372036854775808", "9223372036854775807"} {
+		_, ok := resetIn(header, now)
+		require.False(t, ok, header)
+	}
+}
+
+func TestARateLimitThatIsFarAwayIsTold(t *testing.T) {
+	api, n := answers(t, status(200, "Content-Type", "application/json", "X-Left", "0", "X-Reset", "36000"))
+	c, clock := clientFor(t, api.URL, func(o *ClientOptions) {
+		o.RateLimit = RateLimit{Remaining: "X-Left", Reset: "X-Reset"}
+		o.Retry.MaxAttempts = 1
+	})
+	_, _ = get(t, c, api.URL)
+	before := n.Load()
+	_, e := get(t, c, api.URL)
+	require.NotNil(t, e)
+	require.Equal(t, ClassTransient, e.Class)
+	require.Contains(t, e.Message, "no requests are left; by X-Reset there are more in 10h0m0s, at 2026-01-02T13:04:05Z")
+	require.Equal(t, before, n.Load(), "it is not asked")
+	clock.now = clock.now.Add(10 * time.Hour)
+	_, _ = get(t, c, api.URL)
+	require.Equal(t, before+1, n.Load())
 }

@@ -88,7 +88,11 @@ func (c *Client) wait(ctx context.Context, call Call, attempt int, r *Response, 
 	}
 	pause, source := o.backoff(attempt), "backoff"
 	if r != nil {
-		if asked, ok := retryAfter(r.Header.Get(o.Header), r.Header.Get("Date"), c.options.Clock.Now()); ok {
+		asked, ok := retryAfter(r.Header.Get(o.Header), r.Header.Get("Date"), c.options.Clock.Now())
+		if reset, known := resetIn(r.Header.Get(o.Header), c.options.Clock.Now()); known && !strings.EqualFold(o.Header, "Retry-After") {
+			asked, ok = reset, true // headers of an API's own often hold a time
+		}
+		if ok {
 			pause, source = max(asked, 0), o.Header
 		}
 	}
