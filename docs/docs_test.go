@@ -150,3 +150,24 @@ func TestTheCommandsOfTheReadmeDoWhatItSays(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, ran, 2)
 }
+
+var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`")
+
+// TestEveryPromiseHasItsTest: the tests that RELIABILITY.md names are there.
+func TestEveryPromiseHasItsTest(t *testing.T) {
+	var tests strings.Builder
+	for _, pattern := range []string{"../*/*_test.go", "../*/*/*_test.go", "../*/*/*/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			tests.Write(text)
+		}
+	}
+	named := testName.FindAllStringSubmatch(pages(t)["RELIABILITY.md"], -1)
+	require.Greater(t, len(named), 50)
+	for _, m := range named {
+		require.Contains(t, tests.String(), "func "+m[1]+"(", "RELIABILITY.md names a test that is not there")
+	}
+}

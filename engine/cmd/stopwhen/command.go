@@ -78,9 +78,9 @@ stopped.
 
 Exit status: 0 ended by rule, 2 invalid configuration or command line, 3 the API
 refused, 4 passing faults outlasted the retries, 5 unacceptable response or a
-failed rule, 6 safety limit or guard, 7 output cannot be written, 9 an outcome
-of --fail-on, 10 a test of the configuration failed, 130 and 143 interrupted,
-1 a bug.`,
+failed rule, 6 safety limit or guard, 7 output cannot be written, 8 the state is
+of another run, 9 an outcome of --fail-on, 10 a test of the configuration failed,
+130 and 143 interrupted, 1 a bug.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -1,0 +1,127 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// everything is a configuration that uses every option.
+func everything(t *testing.T) any {
+	t.Helper()
+	text, err := os.ReadFile("testdata/everything.json")
+	require.NoError(t, err)
+	var v any
+	require.NoError(t, json.Unmarshal(text, &v))
+	return v
+}
+
+func loadValue(v any) (*engine.Engine, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Load("c.json", text, engine.WithEnv(func(string) (string, bool) { return "secret-value", true }), engine.WithTransport(roundTrip(nil)))
+}
+
+// visit calls f with every member of every object, and the path to it; f may
+// change the object, which is put back.
+func visit(v any, path []string, f func(object map[string]any, key string, path []string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(func(yield func(string) bool) {
+			for key := range v {
+				if !yield(key) {
+					return
+				}
+			}
+		}) {
+			was := v[key]
+			visit(was, append(path, key), f)
+			f(v, key, append(path, key))
+			v[key] = was
+		}
+	case []any:
+		for _, e := range v {
+			visit(e, append(path, "[]"), f)
+		}
+	}
+}
+
+// free are the objects whose keys are the user's.
+var free = []string{"params", "headers", "body", "state", "keep", "scrollers", "defaultOptions"}
+
+func TestEveryMisspeltKeyIsFound(t *testing.T) {
+	config := everything(t)
+	_, err := loadValue(config)
+	require.NoError(t, err)
+	tried := 0
+	visit(config, nil, func(object map[string]any, key string, path []string) {
+		if len(path) > 1 && slices.Contains(free, path[len(path)-2]) {
+			return
+		}
+		misspelt := key + "q"
+		object[misspelt] = object[key]
+		delete(object, key)
+		defer delete(object, misspelt)
+		tried++
+		e, err := loadValue(config)
+		where := strings.Join(path, ".")
+		var faults rules.Errors
+		if err == nil {
+			faults = e.Warnings() // beside "parameters" unknown keys have no effect
+		} else {
+			require.ErrorAs(t, err, &faults, where)
+			if key == "method" {
+				return // that it is missing is said instead
+			}
+		}
+		require.True(t, slices.ContainsFunc(faults, func(f *rules.Error) bool { return strings.Contains(f.Error(), misspelt) }), "%s: %v", where, faults)
+	})
+	require.Greater(t, tried, 80)
+}
+
+// TestTheFingerprintTellsEveryChange changes each value: where the configuration
+// still loads, the fingerprint must be another, unless the change is one that
+// extracts the same.
+func TestTheFingerprintTellsEveryChange(t *testing.T) {
+	same := []string{"maxRetries", "codes", "retryHeader", "maxBodyBytes", "maxDepth", "reset", "remaining", "name", "message", "debug", "username", "#token", "#password", "#value", "$schema", "type", "env", "expect", "tests", "outputBucket"}
+	config := everything(t)
+	one, err := loadValue(config)
+	require.NoError(t, err)
+	want := one.Fingerprint()
+	changed := 0
+	visit(config, nil, func(object map[string]any, key string, path []string) {
+		where := strings.Join(path, ".")
+		if slices.ContainsFunc(path, func(key string) bool { return slices.Contains(same, key) || strings.HasPrefix(key, "#") }) {
+			return
+		}
+		switch v := object[key].(type) {
+		case string:
+			object[key] = v + "1"
+		case float64:
+			object[key] = v + 1
+		case bool:
+			object[key] = !v
+		default:
+			return
+		}
+		e, err := loadValue(config)
+		if err != nil {
+			return
+		}
+		changed++
+		require.NotEqual(t, want, e.Fingerprint(), where)
+	})
+	require.Greater(t, changed, 30)
+	again, err := loadValue(everything(t))
+	require.NoError(t, err)
+	require.Equal(t, want, again.Fingerprint())
+}
