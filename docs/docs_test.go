@@ -171,3 +171,25 @@ func TestEveryPromiseHasItsTest(t *testing.T) {
 		require.Contains(t, tests.String(), "func "+m[1]+"(", "RELIABILITY.md names a test that is not there")
 	}
 }
+
+var eventName = regexp.MustCompile(`"event", "(\w+)"`)
+
+// TestEveryEventIsDocumented: the names that the code logs by are those of the
+// page about them.
+func TestEveryEventIsDocumented(t *testing.T) {
+	page := pages(t)["guide/traces.md"]
+	found := 0
+	for _, pattern := range []string{"../runtime/*.go", "../engine/*.go", "../engine/cmd/stopwhen/*.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for _, m := range eventName.FindAllStringSubmatch(string(text), -1) {
+				require.Contains(t, page, "`"+m[1]+"`", "%s logs an event that docs/guide/traces.md does not have", path)
+				found++
+			}
+		}
+	}
+	require.Greater(t, found, 10)
+}

@@ -308,6 +308,8 @@ func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
 	if err := c.quotaWait(ctx, call); err != nil {
 		return nil, err
 	}
+	c.quota.ask()
+	defer c.quota.answered()
 	if !trusted {
 		if ctx, err = c.guard(ctx, call.URL); err != nil {
 			return nil, err

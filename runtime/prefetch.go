@@ -90,7 +90,7 @@ func (a *ahead) fill() {
 // mayAsk tells whether another page may be asked for while others are under way.
 // Beyond what bounds the list a page is asked for in its turn alone.
 func (a *ahead) mayAsk() bool {
-	return a.begun && len(a.flights) < a.window && !a.trouble.Load() && (a.most == 0 || a.page.Page < a.most)
+	return a.begun && len(a.flights) < a.window && !a.trouble.Load() && a.client.quota.some() && (a.most == 0 || a.page.Page < a.most)
 }
 
 // learn bounds the list by what the first page says of it.

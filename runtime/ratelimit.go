@@ -19,13 +19,44 @@ type RateLimit struct {
 
 // quota is what the API has said of it.
 type quota struct {
-	mu    sync.Mutex
-	until time.Time // no request before; zero: at once
+	mu     sync.Mutex
+	until  time.Time // no request before; zero: at once
+	known  bool      // whether left is
+	left   int       // requests that may be made
+	active int       // requests under way, which the API may not have counted yet
+}
+
+// ask counts a request that is made, and answered one whose response has come, or
+// will not.
+func (q *quota) ask() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.active++
+	q.left--
+}
+
+func (q *quota) answered() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.active--
+}
+
+// some tells whether requests are left beside those under way, as far as the API
+// has said.
+func (q *quota) some() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.known || q.left > 0
 }
 
 // note reads the headers of a response.
 func (c *Client) note(header http.Header) {
 	o := c.options.RateLimit
+	if n, err := strconv.Atoi(strings.TrimSpace(header.Get(o.Remaining))); o.Remaining != "" && err == nil {
+		c.quota.mu.Lock()
+		c.quota.known, c.quota.left = true, n-(c.quota.active-1)
+		c.quota.mu.Unlock()
+	}
 	if o.Reset == "" || o.Remaining != "" && strings.TrimSpace(header.Get(o.Remaining)) != "0" {
 		return
 	}

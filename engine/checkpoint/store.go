@@ -164,6 +164,15 @@ func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jo
 // the last commit.
 func (s *Store) Cut() int64 { return s.cut }
 
+// Committed is how many bytes of all outputs belong to the state.
+func (s *Store) Committed() int64 {
+	var n int64
+	for _, e := range s.state.Outputs {
+		n += e.Bytes
+	}
+	return n
+}
+
 // Output is a file that belongs to the run.
 type Output struct {
 	file   File

@@ -160,7 +160,7 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	for _, w := range l.Warnings() {
 		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Place())
 	}
-	kept, err := a.openState(l)
+	kept, err := a.openState(l, logger)
 	if err != nil {
 		return err
 	}
@@ -184,6 +184,7 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	ctx, stop := catchSignals()
 	defer stop()
 	began := time.Now()
+	logger.Debug(fmt.Sprintf("%s begins", value.Counted(len(l.Jobs()), "job")), "event", "run_start", "config", l.name, "jobs", l.Jobs())
 	result, err := l.Run(ctx, func(ctx context.Context, page *engine.Page) error {
 		bar.page(page)
 		if a.onPage != nil {

@@ -29,16 +29,17 @@ type keptState struct {
 	every time.Duration // 0: every page is committed
 	last  time.Time
 
+	log     *slog.Logger
 	pending map[string]json.RawMessage // positions of jobs, of which all that was written belongs to pages up to there
 	torn    bool                       // a page was written in part
 }
 
 // openState takes the lock and reads the state; nil without --state.
-func (a *app) openState(l *loaded) (*keptState, error) {
+func (a *app) openState(l *loaded, logger *slog.Logger) (*keptState, error) {
 	if a.flags.state == "" {
 		return nil, nil
 	}
-	k := &keptState{path: a.flags.state, lock: flock.New(a.flags.state + ".lock"), every: commitEvery, pending: map[string]json.RawMessage{}}
+	k := &keptState{path: a.flags.state, lock: flock.New(a.flags.state + ".lock"), every: commitEvery, log: logger, pending: map[string]json.RawMessage{}}
 	if a.flags.out == "-" || a.flags.out == "" {
 		k.every = 0 // what a reader was given cannot be cut back
 	}
@@ -108,6 +109,7 @@ func (k *keptState) flush() error {
 	if err := k.Commit(k.pending); err != nil {
 		return err
 	}
+	k.log.Debug("committed", "event", "checkpoint", "committed_bytes", k.Committed())
 	clear(k.pending)
 	k.last = time.Now()
 	return nil
