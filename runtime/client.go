@@ -47,6 +47,8 @@ type Call struct {
 	Body   []byte // nil: none
 
 	Into *Buffer // takes the response's body; nil: a new one
+
+	counted bool // among the requests that are left
 }
 
 // Response is what came back, read to its end and decompressed.
@@ -295,12 +297,17 @@ func (c *Client) exchange(ctx context.Context, call Call) (*Response, error) {
 		if call, err = c.redirected(call, response, location); err != nil {
 			return nil, err
 		}
+		call.counted = false
 	}
 	return nil, &Error{Class: ClassAPI, Op: "request", Method: call.Method, URL: c.show(call.URL), Message: fmt.Sprintf("more than %d redirects", most)}
 }
 
 // once makes one request and reads its response to the end.
 func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
+	if !call.counted {
+		c.quota.ask()
+	}
+	defer c.quota.answered()
 	trusted, err := c.trust(call.Method, call.URL)
 	if err != nil {
 		return nil, err
@@ -308,8 +315,6 @@ func (c *Client) once(ctx context.Context, call Call) (*Response, error) {
 	if err := c.quotaWait(ctx, call); err != nil {
 		return nil, err
 	}
-	c.quota.ask()
-	defer c.quota.answered()
 	if !trusted {
 		if ctx, err = c.guard(ctx, call.URL); err != nil {
 			return nil, err

@@ -73,7 +73,8 @@ func (a *ahead) fill() {
 			a.planned = false
 			return
 		}
-		call.Into = a.buffer()
+		call.Into, call.counted = a.buffer(), true
+		a.client.quota.ask()
 		f := &flight{call: call, began: a.clock.Now(), done: make(chan struct{})}
 		a.flights = append(a.flights, f)
 		a.active.Go(func() {

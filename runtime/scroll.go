@@ -92,7 +92,9 @@ func (s *scroll) fetch(ctx context.Context, request rules.Request) (*Response, e
 	var response *Response
 	if f := s.takeAhead(call); f != nil {
 		began = f.began
-		response, err = s.Client.settle(ctx, f.call, f.response, f.err, decide)
+		call = f.call
+		call.counted = false // a repetition is a request of its own
+		response, err = s.Client.settle(ctx, call, f.response, f.err, decide)
 	} else {
 		call.Into = s.buffer()
 		response, err = s.Client.Do(ctx, call, decide)
