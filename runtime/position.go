@@ -33,6 +33,7 @@ type position struct {
 	First     pastPosition               `json:"first"`
 	Content   string                     `json:"content"`           // digests of the last response,
 	Items     string                     `json:"items,omitempty"`   // and of its items
+	Opening   string                     `json:"opening"`           // digest of the first response
 	Size      int                        `json:"size,omitempty"`    // of the last response, and its digest, with escapes in one spelling;
 	Spelled   string                     `json:"spelled,omitempty"` // empty: there is none
 	Exchanges []string                   `json:"exchanges,omitempty"`
@@ -65,7 +66,7 @@ func (s *scroll) checkpoint(page *Page) (json.RawMessage, error) {
 	p := &s.page
 	out := position{
 		Result: s.result, Page: p.Page, Total: p.Total, Elapsed: s.Clock.Now().Sub(s.started), Most: s.most, Restarts: s.restarts, SameItems: p.SameItems,
-		Content: s.last.content.String(), Items: s.last.digest.String(), Size: s.last.spelled.size,
+		Content: s.last.content.String(), Items: s.last.digest.String(), Size: s.last.spelled.size, Opening: s.first.String(),
 	}
 	if s.last.spelled.raw != nil {
 		out.Spelled = s.last.spelled.canonical().String()
@@ -206,6 +207,9 @@ func (s *scroll) resume(token json.RawMessage) (rules.Request, bool, error) {
 	}
 	if s.last.content, err = parseDigest(p.Content); err == nil {
 		s.last.digest, err = parseDigest(p.Items)
+	}
+	if err == nil {
+		s.first, err = parseDigest(p.Opening)
 	}
 	s.last.spelled = spelling{size: p.Size}
 	if p.Spelled != "" && err == nil {

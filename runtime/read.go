@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -40,6 +41,7 @@ func (s *scroll) read(request rules.Request, r *Response, began time.Time) (*Pag
 	}
 	s.result.Pages, s.result.Bytes = s.result.Pages+1, s.result.Bytes+p.Bytes
 	s.reportMissing(reading.names)
+	s.reportFlags()
 	if limit, ok := p.Limit.(int); ok && limit > 0 && p.Count > limit {
 		s.warn("limit_ignored", fmt.Sprintf("page %d has %d items, more than the limit of %d: does the API heed it?", p.Page, p.Count, limit))
 	}
@@ -164,7 +166,30 @@ func (s *scroll) compare(reading reading, sent Sent) {
 	default:
 		p.SameItems = 1
 	}
+	if p.Page == 1 {
+		s.first = content
+	} else if p.Page > 2 && content == s.first && p.Count > 0 && !p.SamePage {
+		s.warn("page_equals_first", fmt.Sprintf("page %d equals the first one: does the API begin anew beyond its last page?", p.Page))
+	}
 	s.last = reading
+}
+
+// reportFlags names flags that are the text "false": as booleans they are true
+// (specification 2.2), which is seldom what an API means.
+func (s *scroll) reportFlags() {
+	for _, stop := range s.job.Stops {
+		if !strings.Contains(stop.Rule.Source, "truthy(") {
+			continue
+		}
+		for _, r := range stop.Reads {
+			if !r.OfBody() || r.Has {
+				continue
+			}
+			if v, _ := r.Lookup(&s.page); v == "false" || v == "False" {
+				s.warn("flag_text_false."+stop.Rule.ID, fmt.Sprintf("%s reads %s, which is the text %q: as a boolean it is true; write a rule if it means false: \"stopRules\": [%q]", stop.Rule.ID, r, v, fmt.Sprintf("%s == %q", r, v)))
+			}
+		}
+	}
 }
 
 // remembered notes an exchange.

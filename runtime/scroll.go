@@ -28,6 +28,7 @@ type scroll struct {
 	look     func(paths [][]string) (any, error) // further values of the last response
 	arrived  string                              // URL of the last response, after redirects
 
+	first     digest          // content of the first response
 	last      reading         // of the last response
 	exchanges map[digest]bool // requests with their responses
 	order     []digest        // the last of them, in order
