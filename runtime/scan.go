@@ -476,6 +476,9 @@ func (s *scanner) number(i int) int {
 // digits reads at least one digit.
 func (s *scanner) digits(i int) int {
 	start := i
+	for i+8 <= len(s.data) && eightDigits(binary.LittleEndian.Uint64(s.data[i:])) {
+		i += 8
+	}
 	for i < len(s.data) && isDigit(s.data[i]) {
 		i++
 	}
@@ -600,6 +603,12 @@ func special(word uint64) uint64 {
 
 // controls marks the bytes below the space.
 func controls(word uint64) uint64 { return (word - ' '*everyByte) &^ word & highBits }
+
+// eightDigits tells whether every byte is a digit: its high half is 3, and stays 3
+// when 6 is added.
+func eightDigits(word uint64) bool {
+	return word&(0xf0*everyByte) == 0x30*everyByte && (word+6*everyByte)&(0xf0*everyByte) == 0x30*everyByte
+}
 
 // stops marks the bytes that end a plain run of a string.
 var stops = func() (table [256]bool) {
