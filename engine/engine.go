@@ -269,7 +269,7 @@ func (e *Engine) loop() runtime.Loop {
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
 		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, RateLimit: runtime.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
-	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch, Resume: s.resume}
+	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch, Resume: s.resume}
 }
 
 func secretHeaders(cfg *rules.Config) []string {

@@ -42,6 +42,7 @@ type HTTP struct {
 	IgnoreErrors  []int    // statuses whose response counts as a page
 	MaxBodyBytes  int      // decompressed; 0: 1 GiB
 	MaxDepth      int      // nesting of a response; 0: 512
+	MaxItems      int      // of a response; 0: a million
 }
 
 // Auth is one plain kind of authentication.

@@ -93,7 +93,7 @@ func (d *decoder) http(b block) {
 		h.RateRemaining, h.RateReset = limit.text("remaining"), limit.text("reset")
 	}
 	h.IgnoreErrors = d.statuses(b, "ignoreErrors")
-	h.MaxBodyBytes, h.MaxDepth = b.whole("maxBodyBytes", 0), b.whole("maxDepth", 0)
+	h.MaxBodyBytes, h.MaxDepth, h.MaxItems = b.whole("maxBodyBytes", 0), b.whole("maxDepth", 0), b.whole("maxItemsPerPage", 0)
 	if b.has("defaultOptions") {
 		f, _ := find(httpFields, "defaultOptions")
 		o := d.block(b.path+".defaultOptions", b.values["defaultOptions"], f.Fields)

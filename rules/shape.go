@@ -46,6 +46,7 @@ var httpFields = []Field{
 	{Name: "rateLimit", Kind: Block, Doc: "headers by which the API says how many requests are left: where none is, the next one waits", Fields: rateLimitFields},
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Integer}, Doc: "statuses whose response counts as a page"},
 	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "the longest response, decompressed, in bytes"},
+	{Name: "maxItemsPerPage", Kind: Count, Default: 1_000_000, Doc: "the most items of a response"},
 	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "the deepest nesting of a response"},
 	{Name: "requiredHeaders", Kind: List, Unsupported: OnRequest},
 }

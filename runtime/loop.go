@@ -22,6 +22,7 @@ type Loop struct {
 	Log      *slog.Logger // nil: silent
 	Redactor *Redactor    // nil: nothing is secret
 	MaxDepth int          // nesting of a response; 0: 512
+	MaxItems int          // of a response; 0: a million
 	Verdicts bool         // give every verdict its values, not those that were met alone
 
 	Prefetch int // pages under way at a time, where no request reads a response; 0: one; AutoPrefetch: as many as help

@@ -58,6 +58,9 @@ func (s *scroll) unacceptable(r *Response, err error) error {
 	if deep := (*DepthError)(nil); errors.As(err, &deep) {
 		e.Class, e.Hint = ClassPolicy, "if the API really nests that deeply, raise api.http.maxDepth"
 	}
+	if many := (*ItemsError)(nil); errors.As(err, &many) {
+		e.Class, e.Hint = ClassPolicy, "if the API really has such pages, raise api.http.maxItemsPerPage, or ask for smaller ones"
+	}
 	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, contentType(r), excerpt(s.Redactor, s.head, len(r.Body)))
 	return e
 }

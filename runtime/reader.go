@@ -39,14 +39,14 @@ type pageReader struct {
 	needs    *pathTree // what rules read
 }
 
-func newPageReader(job *compile.Job, switches rules.Switches, depth int, warn func(code, message string)) *pageReader {
+func newPageReader(job *compile.Job, switches rules.Switches, l Loop, warn func(code, message string)) *pageReader {
 	w := &pageReader{job: job, switches: switches, warn: warn, needs: newPathTree(job.Needs.Body)}
 	paths := append(slices.Clone(job.Needs.Body), job.Set.Ignore...)
 	field := w.dataField()
 	if field != nil {
 		paths = append(paths, field.Keys)
 	}
-	w.doc = Document{limit: DocumentLimits{Depth: depth}.depth(), facts: &scanner{compact: true, detect: field == nil, keys: make([]foretold, 64)}, tree: newPathTree(paths)}
+	w.doc = Document{limit: DocumentLimits{Depth: l.MaxDepth}.depth(), facts: &scanner{most: or(l.MaxItems, defaultItems), compact: true, detect: field == nil, keys: make([]foretold, 64)}, tree: newPathTree(paths)}
 	if field != nil {
 		w.doc.tree.at(field.Keys).items = true
 	}

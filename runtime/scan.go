@@ -36,6 +36,15 @@ func (e *DepthError) Error() string {
 	return fmt.Sprintf("nested more than %d levels deep at byte %d", e.Limit, e.Offset)
 }
 
+// ItemsError is a page of more items than the limit.
+type ItemsError struct{ Limit int }
+
+// Error names the limit.
+func (e *ItemsError) Error() string { return fmt.Sprintf("more than %d items", e.Limit) }
+
+// defaultItems is how many items a page may have unless the limits say otherwise.
+const defaultItems = 1_000_000
+
 // span is where a value stands in a document, compacted if the scan compacts it;
 // the zero span is no value, since no value is empty.
 type span struct{ start, end int }
@@ -69,6 +78,7 @@ type scanner struct {
 	// begins: the list that a path marks, or with detect the last one in the
 	// root, or the root itself.
 	detect       bool
+	most         int // elements of that list; 0: any number
 	rootIsObject bool
 	breaks       []int
 	begins       int
@@ -332,6 +342,10 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 		if marked {
 			s.key = 0
 			s.breaks = append(s.breaks, i-s.shift)
+			if s.most > 0 && len(s.breaks) > s.most {
+				s.err = &ItemsError{s.most}
+				return -1
+			}
 		}
 		s.window.pass(i, s.kept)
 		if i < len(data) && data[i] == ',' {
