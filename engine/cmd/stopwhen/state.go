@@ -30,6 +30,7 @@ type keptState struct {
 	last  time.Time
 
 	log     *slog.Logger
+	several bool                       // jobs at once: a commit needs the positions of all
 	pending map[string]json.RawMessage // positions of jobs, of which all that was written belongs to pages up to there
 	torn    bool                       // a page was written in part
 }
@@ -39,7 +40,7 @@ func (a *app) openState(l *loaded, logger *slog.Logger) (*keptState, error) {
 	if a.flags.state == "" {
 		return nil, nil
 	}
-	k := &keptState{path: a.flags.state, lock: flock.New(a.flags.state + ".lock"), every: commitEvery, log: logger, pending: map[string]json.RawMessage{}}
+	k := &keptState{path: a.flags.state, lock: flock.New(a.flags.state + ".lock"), every: commitEvery, log: logger, several: a.flags.parallel > 1, pending: map[string]json.RawMessage{}}
 	if a.flags.out == "-" || a.flags.out == "" {
 		k.every = 0 // what a reader was given cannot be cut back
 	}
@@ -90,12 +91,16 @@ func (k *keptState) end(page *engine.Page) error {
 	if k == nil {
 		return nil
 	}
+	due := page.Decision == runtime.Stop || time.Since(k.last) >= k.every
+	if !due && !k.several {
+		return nil
+	}
 	position, err := page.Checkpoint()
 	if err != nil || position == nil { // behind a page on which the run fails there is nothing to go on from
 		return err
 	}
 	k.pending[page.Job], k.torn = bytes.Clone(position), false
-	if page.Decision != runtime.Stop && time.Since(k.last) < k.every {
+	if !due {
 		return nil
 	}
 	return k.flush()
