@@ -93,8 +93,19 @@ of another run, 9 an outcome of --fail-on, 10 a test of the configuration failed
 		if len(args) == 0 {
 			return nil
 		}
-		return &usageError{fmt.Sprintf("no command %q; %s", args[0], either(rules.DidYouMean(args[0], []string{"run", "explain", "check", "test", "record", "replay", "trace", "schema", "demo", "fixtures", "completion"}), "see stopwhen --help"))}
+		return noCommand(root, args[0])
 	}
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return noCommand(root, args[len(args)-max(len(rest), 1)])
+			}
+			return cmd.Help()
+		},
+	})
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.began = true }
 	root.InitDefaultCompletionCmd()
@@ -138,6 +149,15 @@ func (a *app) oneConfig(_ *cobra.Command, args []string) error {
 		return &usageError{"want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"}
 	}
 	return nil
+}
+
+// noCommand says that a word is none of the commands.
+func noCommand(root *cobra.Command, word string) error {
+	var names []string
+	for _, cmd := range root.Commands() {
+		names = append(names, cmd.Name())
+	}
+	return &usageError{fmt.Sprintf("no command %q; %s", word, either(rules.DidYouMean(word, names), "see stopwhen --help"))}
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {

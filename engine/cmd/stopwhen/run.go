@@ -34,6 +34,7 @@ was obtained before a failure is kept.`,
 		Example: `  stopwhen run users.json > users.ndjson
   stopwhen run users.json --out data --trace trace.json
   stopwhen run users.yaml --env API_TOKEN --fail-on limited,guarded
+  stopwhen run users.json --out data --state users.state --prefetch auto
   stopwhen run --fixture offset/short-page-stops --explain`,
 		Args: a.oneConfig,
 		RunE: func(_ *cobra.Command, args []string) error { return a.runConfig(args) },
@@ -51,13 +52,13 @@ was obtained before a failure is kept.`,
 func (a *app) runFlags(cmd *cobra.Command) {
 	a.configFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.flags.prefetch, "prefetch", "0", "`PAGES` under way at a time where no request depends on a response, or auto")
-	f.IntVar(&a.flags.parallel, "jobs", 1, "`JOBS` that run at once; the output of each is as if it ran alone")
+	f.StringVar(&a.flags.prefetch, "prefetch", "0", "`PAGES` under way at a time, or auto; explain says in which jobs")
+	f.IntVar(&a.flags.parallel, "jobs", 1, "`JOBS` that run at once; each writes as if it ran alone")
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the verdicts, an object a page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for how every job ended, as JSON")
-	f.StringVar(&a.flags.state, "state", "", "`FILE` for where the run is: after a kill or a failure the same command goes on")
+	f.StringVar(&a.flags.state, "state", "", "`FILE` from which the same command goes on after a kill or a failure")
 	f.BoolVar(&a.flags.restart, "restart", false, "with --state: begin anew, and replace what was written")
-	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for what keep keeps for the next run; read first, replaced at the end")
+	f.StringVar(&a.flags.kept, "kept", "", "`FILE` with what keep keeps from run to run")
 	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: limited, guarded, suspect")
 	f.StringVar(&a.flags.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log errors alone")
