@@ -161,6 +161,7 @@ func (s *scroll) step(ctx context.Context, request rules.Request, sink Sink) (en
 // hand gives a page to the sink.
 func (s *scroll) hand(ctx context.Context, page *Page, sink Sink) error {
 	page.checkpoint = func() (json.RawMessage, error) { return s.checkpoint(page) }
+	defer func() { page.checkpoint = nil }()
 	if err := sink(ctx, page); err != nil {
 		return s.sinkFault(err)
 	}

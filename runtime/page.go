@@ -18,7 +18,12 @@ type Page struct {
 // lets another run go on there ([engine.WithResume]). It is JSON, holds no
 // credentials, and is there until the sink returns; nil behind a page on which
 // the run fails, since that page is to be asked for again.
-func (p *Page) Checkpoint() (json.RawMessage, error) { return p.checkpoint() }
+func (p *Page) Checkpoint() (json.RawMessage, error) {
+	if p.checkpoint == nil {
+		return nil, &Error{Class: ClassInternal, Job: p.Job, Page: p.Page, Op: "checkpoint", Message: "the position behind a page is there until the sink returns"}
+	}
+	return p.checkpoint()
+}
 
 // Record is what the trace keeps of a page: one JSON object a page.
 type Record struct {

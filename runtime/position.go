@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -176,7 +177,9 @@ func (p pastPosition) restore() (*rules.Past, error) {
 // resume takes up a job behind a page. It reports false for a job that has ended.
 func (s *scroll) resume(token json.RawMessage) (rules.Request, bool, error) {
 	var p position
-	if err := json.Unmarshal(token, &p); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(token))
+	dec.UseNumber() // what is kept keeps its digits
+	if err := dec.Decode(&p); err != nil {
 		return rules.Request{}, false, s.unusable(err)
 	}
 	s.result = p.Result

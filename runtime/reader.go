@@ -101,10 +101,11 @@ func (w *pageReader) read(r *Response) (reading, error) {
 
 // parse reads the body. An error response that counts as a page need not be JSON.
 func (w *pageReader) parse(r *Response) error {
-	w.doc.facts.window = r.window
 	if r.Status < 400 {
+		w.doc.facts.window = r.window
 		return w.doc.parse(r.Body)
 	}
+	w.doc.facts.window = nil
 	if w.doc.parse(bytes.Clone(r.Body)) == nil {
 		return nil
 	}
