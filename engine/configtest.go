@@ -151,10 +151,8 @@ func (t *trial) because() []string {
 		return lines
 	}
 	var lines []string
-	for _, v := range page.Verdicts {
-		if v.Met {
-			lines = append(lines, fmt.Sprintf("stopped on page %d by %s: %s", page.Page, v.Rule, reason(v)))
-		}
+	for _, v := range page.Met() {
+		lines = append(lines, fmt.Sprintf("stopped on page %d by %s: %s", page.Page, v.Rule, reason(v)))
 	}
 	if lines == nil {
 		lines = []string{fmt.Sprintf("stopped on page %d by %s: %s", page.Page, strings.Join(page.StoppedBy, " and "), t.redact(t.result.Message))}

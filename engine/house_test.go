@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"runtime":             {module + "rules", module + "compile", "github.com/ohler55/ojg"},
 	"engine":              {module + "rules", module + "compile", module + "runtime"},
 	"engine/checkpoint":   {module + "runtime"},
-	"engine/recording":    {module + "engine", module + "runtime"},
+	"engine/recording":    {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/report":       {module + "engine", module + "runtime", module + "rules/value"},
 	"fixtures":            {module + "rules", "golang.org/x/tools/txtar"},
 	"fixtures/bench":      {},

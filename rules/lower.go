@@ -73,10 +73,7 @@ func (l *lowerer) audit(set *Ruleset) {
 
 // trust reads which audit rules a pagination leaves out.
 func (s *scroll) trust() {
-	var ids []string
-	for _, t := range Audit {
-		ids = append(ids, t.ID)
-	}
+	ids := auditIDs()
 	list, _ := s.settings["audit.ignore"].Value.([]any)
 	for i, v := range list {
 		id, _ := v.(string)

@@ -81,24 +81,11 @@ var Methods = []Method{
 		},
 	},
 	{
-		Name: "pagenum",
-		Doc:  "No hint in the response; the API expects the number of a page, whatever its size.",
-		Fields: []Field{
-			limitField(false),
-			{Name: "pageParam", Kind: Text, Keboola: PHPText, Default: "page", Doc: "parameter that carries the page's number"},
-			{Name: "firstPage", Kind: Integer, Keboola: PHPInt, Default: 1, Doc: "number of the first page"},
-			{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
-		},
-		State: []Variable{
-			{Name: "page", Init: `${firstPage}`, Next: `state.page + 1`},
-		},
-		Next: Overlay{
-			Params: []Part{
-				{Name: "${pageParam}", Value: `state.page`},
-				{Name: "${limitParam}", Value: `limit`},
-			},
-			ApplyToFirst: "firstPageParams",
-		},
+		Name:   "pagenum",
+		Doc:    "No hint in the response; the API expects the number of a page, whatever its size.",
+		Fields: pageNumberFields(),
+		State:  pageNumberState,
+		Next:   pageNumberNext,
 		Stops: []Template{
 			{ID: "pagenum.empty", When: `count == 0`, Keboola: `limit == nil and count == 0`,
 				Says: "a page is empty", Message: "page {page} is empty"},
@@ -242,25 +229,13 @@ var Methods = []Method{
 	{
 		Name: "pagecount",
 		Doc:  "The API expects the number of a page, and its responses tell how many pages there are.",
-		Fields: []Field{
+		Fields: append([]Field{
 			{Name: "pagesField", Kind: Path, Doc: "path in the response to the number of pages"},
 			{Name: "pagesHeader", Kind: Text, Doc: "the header with the number of pages"},
-			limitField(false),
-			{Name: "pageParam", Kind: Text, Keboola: PHPText, Default: "page", Doc: "parameter that carries the page's number"},
-			{Name: "firstPage", Kind: Integer, Keboola: PHPInt, Default: 1, Doc: "number of the first page"},
-			{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
-		},
+		}, pageNumberFields()...),
 		OneOf: []string{"pagesField", "pagesHeader"},
-		State: []Variable{
-			{Name: "page", Init: `${firstPage}`, Next: `state.page + 1`},
-		},
-		Next: Overlay{
-			Params: []Part{
-				{Name: "${pageParam}", Value: `state.page`},
-				{Name: "${limitParam}", Value: `limit`},
-			},
-			ApplyToFirst: "firstPageParams",
-		},
+		State: pageNumberState,
+		Next:  pageNumberNext,
 		Stops: []Template{
 			{ID: "pagecount.last", When: `page >= number(at(${pagesField}))`, Only: "pagesField",
 				Says: "as many pages are extracted as the response says there are, at ${pagesField}", Message: "page {page} is the last, says ${pagesField}"},
@@ -339,6 +314,27 @@ func limitField(required bool) Field {
 		f.Keboola = PHPNumber
 	}
 	return f
+}
+
+func pageNumberFields() []Field {
+	return []Field{
+		limitField(false),
+		{Name: "pageParam", Kind: Text, Keboola: PHPText, Default: "page", Doc: "parameter that carries the page's number"},
+		{Name: "firstPage", Kind: Integer, Keboola: PHPInt, Default: 1, Doc: "number of the first page"},
+		{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
+	}
+}
+
+var pageNumberState = []Variable{
+	{Name: "page", Init: `${firstPage}`, Next: `state.page + 1`},
+}
+
+var pageNumberNext = Overlay{
+	Params: []Part{
+		{Name: "${pageParam}", Value: `state.page`},
+		{Name: "${limitParam}", Value: `limit`},
+	},
+	ApplyToFirst: "firstPageParams",
 }
 
 func responseURLFields() []Field {

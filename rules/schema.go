@@ -38,16 +38,15 @@ func reference(name string) Object {
 // for each method, and one that picks among them.
 func paginationSchemas(dialect string) Object {
 	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(commonFields, dialect))}}}
-	var picks Object
-	var list []any
+	var picks, words []any
 	for _, m := range Methods {
 		if m.KeboolaOnly && dialect != Keboola {
 			continue
 		}
 		name := dialect + "." + m.Name
 		is := Object{{Name: "properties", Value: Object{{Name: "method", Value: Object{{Name: "const", Value: m.Name}}}}}, {Name: "required", Value: []any{"method"}}}
-		picks = append(picks, Member{Value: Object{{Name: "if", Value: is}, {Name: "then", Value: reference(name)}}})
-		list = append(list, m.Name)
+		picks = append(picks, Object{{Name: "if", Value: is}, {Name: "then", Value: reference(name)}})
+		words = append(words, Object{{Name: "const", Value: m.Name}, {Name: "description", Value: m.Doc}})
 		body := objectSchema(fieldsOf(m), dialect)
 		shareCommon(body, m, dialect)
 		if len(m.OneOf) > 0 {
@@ -59,13 +58,13 @@ func paginationSchemas(dialect string) Object {
 		}
 		out = append(out, Member{Name: name, Value: body.With("description", m.Doc)})
 	}
-	pagination := Object{{Name: "type", Value: "object"}, {Name: "properties", Value: Object{{Name: "method", Value: methodSchema(list, dialect)}}}}
+	pagination := Object{{Name: "type", Value: "object"}, {Name: "properties", Value: Object{{Name: "method", Value: methodSchema(words, dialect)}}}}
 	if !DialectSwitches[dialect].OptionalMethod {
 		pagination = pagination.With("required", []any{"method"})
 	} else {
 		pagination[0].Value = []any{"object", "array", "null"}
 	}
-	return append(out, Member{Name: dialect + ".pagination", Value: pagination.With("allOf", membersOnly(picks))})
+	return append(out, Member{Name: dialect + ".pagination", Value: pagination.With("allOf", picks)})
 }
 
 // shareCommon has the keys that every method has stand in one place.
@@ -84,25 +83,11 @@ func objectMember(name string, of Object) Member {
 }
 
 // methodSchema is the key that picks: each name with when to choose it.
-func methodSchema(list []any, dialect string) Object {
-	var each []any
-	for _, m := range Methods {
-		if slices.Contains(list, any(m.Name)) {
-			each = append(each, Object{{Name: "const", Value: m.Name}, {Name: "description", Value: m.Doc}})
-		}
-	}
+func methodSchema(words []any, dialect string) Object {
 	if DialectSwitches[dialect].OptionalMethod {
-		return Object{{Name: "anyOf", Value: append(each, Object{})}}
+		return Object{{Name: "anyOf", Value: append(words, Object{})}}
 	}
-	return Object{{Name: "oneOf", Value: each}}
-}
-
-func membersOnly(o Object) []any {
-	out := make([]any, len(o))
-	for i, m := range o {
-		out[i] = m.Value
-	}
-	return out
+	return Object{{Name: "oneOf", Value: words}}
 }
 
 // objectSchema is the schema of an object with the keys of fields.

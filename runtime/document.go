@@ -253,24 +253,6 @@ func (d *Document) fill(tree *pathTree) {
 	_ = s.scan(d.raw, tree, d.limit)
 }
 
-// RootArray is a member of the root object whose value is a list.
-type RootArray struct {
-	Name string
-	Raw  []byte
-}
-
-// RootArrays lists the members of the root object that are lists, in order:
-// the places where the items may be. Of duplicate names the last value decides.
-func (d *Document) RootArrays() []RootArray {
-	var out []RootArray
-	for _, list := range d.facts.lists.found {
-		if list.span.present() {
-			out = append(out, RootArray{list.name, list.span.of(d.raw)})
-		}
-	}
-	return out
-}
-
 // Names lists the keys of the object at a path, each once, in order; none if
 // there is no object. It is meant for messages: it passes over the object.
 func (d *Document) Names(path []string) []string {

@@ -98,6 +98,21 @@ func TestRootKind(t *testing.T) {
 	}
 }
 
+// RootArray is a member of the root object whose value is a list.
+type RootArray struct {
+	Name string
+	Raw  []byte
+}
+
+// RootArrays lists them in order, as the page reader finds them.
+func (d *Document) RootArrays() []RootArray {
+	var out []RootArray
+	for _, list := range d.facts.lists.present() {
+		out = append(out, RootArray{list.name, list.span.of(d.raw)})
+	}
+	return out
+}
+
 func TestRootArrays(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"data":[1,2],"meta":{"list":[3]}}`: `data=[1,2]`,
@@ -328,10 +343,8 @@ func FuzzRead(f *testing.F) {
 			list = d.facts.root
 			if d.RootKind() == KindObject {
 				list = span{}
-				for _, l := range d.facts.lists.found {
-					if l.span.present() {
-						list = l.span
-					}
+				for _, l := range d.facts.lists.present() {
+					list = l.span
 				}
 			}
 		}

@@ -44,6 +44,17 @@ type Record struct {
 	Findings  []Finding     `json:"findings,omitempty"` // of the audit, on the last page of a job
 }
 
+// Met lists the verdicts of the rules that were met.
+func (r *Record) Met() []Verdict {
+	var out []Verdict
+	for _, v := range r.Verdicts {
+		if v.Met {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // Sent is a request as it may be shown: without credentials.
 type Sent struct {
 	Method string          `json:"method"`

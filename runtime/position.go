@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -270,15 +271,7 @@ func parseDigest(text string) (digest, error) {
 	if err != nil || len(raw) != 16 {
 		return digest{}, fmt.Errorf("not a digest: %s", value.Clip(text, 40))
 	}
-	var d digest
-	for i, c := range raw {
-		if i < 8 {
-			d.a = d.a<<8 | uint64(c)
-		} else {
-			d.b = d.b<<8 | uint64(c)
-		}
-	}
-	return d, nil
+	return digest{binary.BigEndian.Uint64(raw), binary.BigEndian.Uint64(raw[8:])}, nil
 }
 
 func keptValues(what string, values map[string]any) (map[string]json.RawMessage, error) {

@@ -52,6 +52,9 @@ func (q *quota) some() bool {
 // note reads the headers of a response.
 func (c *Client) note(header http.Header) {
 	o := c.options.RateLimit
+	if o == (RateLimit{}) {
+		return
+	}
 	if n, err := strconv.Atoi(strings.TrimSpace(header.Get(o.Remaining))); o.Remaining != "" && err == nil {
 		c.quota.mu.Lock()
 		c.quota.known, c.quota.left = true, n-(c.quota.active-1)

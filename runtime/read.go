@@ -180,19 +180,32 @@ func (s *scroll) compare(reading reading, sent Sent) {
 // reportFlags names flags that are the text "false": as booleans they are true
 // (specification 2.2), which is seldom what an API means.
 func (s *scroll) reportFlags() {
-	for _, stop := range s.job.Stops {
+	for _, f := range s.flags {
+		if v, _ := f.read.Lookup(&s.page); v == "false" || v == "False" {
+			s.warn("flag_text_false."+f.rule, fmt.Sprintf("%s reads %s, which is the text %q: as a boolean it is true; write a rule if it means false: \"stopRules\": [%q]", f.rule, f.read, v, fmt.Sprintf("%s == %q", f.read, v)))
+		}
+	}
+}
+
+// flag is a value of the body that a rule takes for a boolean.
+type flag struct {
+	rule string
+	read compile.Read
+}
+
+func flagsOf(job *compile.Job) []flag {
+	var out []flag
+	for _, stop := range job.Stops {
 		if !strings.Contains(stop.Rule.Source, "truthy(") {
 			continue
 		}
 		for _, r := range stop.Reads {
-			if !r.OfBody() || r.Has {
-				continue
-			}
-			if v, _ := r.Lookup(&s.page); v == "false" || v == "False" {
-				s.warn("flag_text_false."+stop.Rule.ID, fmt.Sprintf("%s reads %s, which is the text %q: as a boolean it is true; write a rule if it means false: \"stopRules\": [%q]", stop.Rule.ID, r, v, fmt.Sprintf("%s == %q", r, v)))
+			if r.OfBody() && !r.Has {
+				out = append(out, flag{stop.Rule.ID, r})
 			}
 		}
 	}
+	return out
 }
 
 // remembered notes an exchange.

@@ -182,21 +182,19 @@ func (w *pageReader) detect(doc *Document, status int) (span, error) {
 	default:
 		return span{}, fmt.Errorf("the response is %s, want a list or an object", doc.RootKind())
 	}
-	var names []string
-	var last span
-	for _, l := range doc.facts.lists.found {
-		if l.span.present() {
-			names, last = append(names, l.name), l.span
-		}
-	}
-	switch len(names) {
+	lists := doc.facts.lists.present()
+	switch len(lists) {
 	case 0:
 		if status < 400 {
 			w.warn("no_list", "the response has no list of items in its root: an empty page; name the list in dataField")
 		}
 		return span{}, nil
 	case 1:
-		return last, nil
+		return lists[0].span, nil
+	}
+	var names []string
+	for _, l := range lists {
+		names = append(names, l.name)
 	}
 	return span{}, fmt.Errorf("the response has more than one list in its root (%s); name the list of items in dataField", strings.Join(names, ", "))
 }

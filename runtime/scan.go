@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -560,6 +561,11 @@ type rootLists struct {
 type rootList struct {
 	name string
 	span span // zero: a later duplicate is no list
+}
+
+// present are those that the last value of their name made lists.
+func (l *rootLists) present() []rootList {
+	return slices.DeleteFunc(slices.Clone(l.found), func(list rootList) bool { return !list.span.present() })
 }
 
 func (l *rootLists) member(quoted []byte, isList bool, value span) {

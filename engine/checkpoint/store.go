@@ -92,9 +92,6 @@ func (s *Store) read() ([]byte, error) {
 	}
 	text := make([]byte, size)
 	_, err = f.ReadAt(text, 0)
-	if size == 0 {
-		err = nil
-	}
 	return text, err
 }
 

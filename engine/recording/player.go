@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -135,7 +137,7 @@ func (p *Player) find(exact, loose string) (at, times int) {
 
 func (p *Player) lacks(req *http.Request, times int) string {
 	if times > 0 {
-		return fmt.Sprintf("the recording has this request %s, and it is made once more", count(times, "time"))
+		return fmt.Sprintf("the recording has this request %s, and it is made once more", often(times))
 	}
 	return "the recording does not have this request"
 }
@@ -168,7 +170,9 @@ func differences(x Exchange, req *http.Request) []string {
 		out = append(out, "the path is "+to.Path)
 	}
 	theirs, ours := to.Query(), req.URL.Query()
-	for _, name := range slices.Sorted(keysOf(theirs, ours)) {
+	names := maps.Clone(theirs)
+	maps.Copy(names, ours)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		switch {
 		case slices.Equal(theirs[name], ours[name]):
 		case !theirs.Has(name):
@@ -178,22 +182,6 @@ func differences(x Exchange, req *http.Request) []string {
 		}
 	}
 	return out
-}
-
-func keysOf(maps ...url.Values) func(func(string) bool) {
-	seen := map[string]bool{}
-	for _, m := range maps {
-		for name := range m {
-			seen[name] = true
-		}
-	}
-	return func(yield func(string) bool) {
-		for name := range seen {
-			if !yield(name) {
-				return
-			}
-		}
-	}
 }
 
 // show writes a request for people, secrets hidden.
@@ -273,9 +261,9 @@ func (p *Player) Unplayed() []string {
 	return out
 }
 
-func count(n int, noun string) string {
+func often(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return value.Counted(n, "time")
 }

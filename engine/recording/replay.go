@@ -67,11 +67,12 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 
 // because says which rules were met on a page, with the values that decided it.
 func because(page *engine.Page) []string {
+	if page.Decision == runtime.Continue {
+		return nil
+	}
 	var out []string
-	for _, v := range page.Verdicts {
-		if v.Met && page.Decision != runtime.Continue {
-			out = append(out, v.Rule+": "+v.Because)
-		}
+	for _, v := range page.Met() {
+		out = append(out, v.Rule+": "+v.Because)
 	}
 	return out
 }

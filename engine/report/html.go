@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -21,15 +22,18 @@ var pageText string
 //go:embed report.css
 var style string
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"style":    func() template.CSS { return template.CSS(style) },
-	"counted":  value.Counted,
-	"size":     value.Size,
-	"duration": duration,
-	"because":  Because,
-	"notes":    notes,
-	"capital":  func(text string) string { return strings.ToUpper(text[:1]) + text[1:] },
-}).Parse(pageText))
+// page is parsed when a report is asked for: most runs of the command are for none.
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"style":    func() template.CSS { return template.CSS(style) },
+		"counted":  value.Counted,
+		"size":     value.Size,
+		"duration": duration,
+		"because":  func(p engine.Record) []engine.Verdict { return p.Met() },
+		"notes":    notes,
+		"capital":  func(text string) string { return strings.ToUpper(text[:1]) + text[1:] },
+	}).Parse(pageText))
+})
 
 // HTML writes a run as one HTML page. Everything is in it: it loads nothing, runs
 // no script, and its content security policy sees to both.
@@ -43,7 +47,7 @@ func (r *Run) HTML(w io.Writer) error {
 	for i, j := range r.Jobs {
 		view.Jobs = append(view.Jobs, newJobView(i, j))
 	}
-	return page.Execute(w, view)
+	return page().Execute(w, view)
 }
 
 // jobView is a job as the page shows it.

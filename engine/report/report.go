@@ -161,17 +161,6 @@ func (j *Job) Sentence() string {
 	return fmt.Sprintf("stopped on page %d by %s", last.Page, strings.Join(last.StoppedBy, " and "))
 }
 
-// Because lists the rules that were met on a page, with the values that decided.
-func Because(p engine.Record) []runtime.Verdict {
-	var out []runtime.Verdict
-	for _, v := range p.Verdicts {
-		if v.Met {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
 // target is a request without the origin that the first page's has.
 func (j *Job) target(p engine.Record) string {
 	origin := origin(j.Pages[0].Request.URL)

@@ -30,15 +30,16 @@ func (r *Run) Text(w io.Writer) error {
 
 func (j *Job) text(b *strings.Builder) {
 	fmt.Fprintf(b, "job %s: %s\n", j.ID, j.Sentence())
-	for _, v := range Because(j.Last()) {
+	last := j.Last()
+	for _, v := range last.Met() {
 		fmt.Fprintf(b, "    %s: %s\n", v.Rule, v.Because)
 	}
-	for _, f := range j.Last().Findings {
+	for _, f := range last.Findings {
 		fmt.Fprintf(b, "    may not be whole: %s (%s)\n", f.Message, f.ID)
 	}
 	fmt.Fprintf(b, "    %s, %s, %s in %s", value.Counted(len(j.Pages), "page"), value.Counted(j.Items(), "item"), value.Size(j.Bytes()), duration(j.Took().Milliseconds()))
 	if j.Ended() {
-		fmt.Fprintf(b, "; %s", j.Last().Outcome)
+		fmt.Fprintf(b, "; %s", last.Outcome)
 	}
 	b.WriteString("\n\n")
 

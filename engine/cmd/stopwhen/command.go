@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -185,6 +187,35 @@ func (a *app) fileFlags(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
+}
+
+// formatFlag is the flag --format of a command that writes in one of these; the
+// first is the default.
+func (a *app) formatFlag(cmd *cobra.Command, formats ...string) {
+	cmd.Flags().StringVar(&a.flags.format, "format", formats[0], "output `FORMAT`: "+orList(formats))
+	complete(cmd, "format", func() []string { return formats })
+}
+
+// checkFormat finds a --format that is none of these.
+func (a *app) checkFormat(formats ...string) error {
+	if slices.Contains(formats, a.flags.format) {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--format: want %s, got %q", orList(formats), a.flags.format)}
+}
+
+// orList is a list for people: "text, json or mermaid".
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// writeJSON writes a value to standard output, for programs.
+func (a *app) writeJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return outputError(enc.Encode(v))
 }
 
 func complete(cmd *cobra.Command, flag string, words func() []string) {

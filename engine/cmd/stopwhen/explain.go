@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -32,8 +31,7 @@ what it reads, and where it comes from.`,
 		},
 	}
 	a.configFlags(cmd)
-	cmd.Flags().StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text, json or mermaid")
-	complete(cmd, "format", func() []string { return []string{"text", "json", "mermaid"} })
+	a.formatFlag(cmd, "text", "json", "mermaid")
 	return cmd
 }
 
@@ -43,15 +41,12 @@ func (a *app) explain(l *loaded) error {
 		_, err := fmt.Fprint(a.stdout, l.Explain())
 		return outputError(err)
 	case "json":
-		enc := json.NewEncoder(a.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return outputError(enc.Encode(l.Explain()))
+		return a.writeJSON(l.Explain())
 	case "mermaid":
 		_, err := fmt.Fprint(a.stdout, l.Explain().Mermaid())
 		return outputError(err)
 	}
-	return &usageError{fmt.Sprintf("--format: want text, json or mermaid, got %q", a.flags.format)}
+	return a.checkFormat("text", "json", "mermaid")
 }
 
 func (a *app) checkCommand() *cobra.Command {

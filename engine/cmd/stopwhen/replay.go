@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,8 +40,7 @@ A request that was not recorded ends the run with the status of a failed run.`,
 	f := cmd.Flags()
 	f.StringVar(&a.flags.against, "against", "", "another `CONFIG`: what it would save or lose in the place of the first")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` with what an earlier run kept; it is read alone")
-	f.StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text or json")
-	complete(cmd, "format", func() []string { return []string{"text", "json"} })
+	a.formatFlag(cmd, "text", "json")
 	return cmd
 }
 
@@ -65,8 +62,8 @@ type replayedConfig struct {
 }
 
 func (a *app) replay(path, config string) error {
-	if !slices.Contains([]string{"text", "json"}, a.flags.format) {
-		return &usageError{fmt.Sprintf("--format: want text or json, got %q", a.flags.format)}
+	if err := a.checkFormat("text", "json"); err != nil {
+		return err
 	}
 	a.standIns = true
 	one, err := a.load([]string{config})
@@ -140,10 +137,7 @@ func (a *app) play(ctx context.Context, l *loaded, tape *recording.Recording) (r
 
 func (a *app) writeReplay(r *replayed) error {
 	if a.flags.format == "json" {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return outputError(enc.Encode(r))
+		return a.writeJSON(r)
 	}
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s: %s", r.Recording, value.Counted(r.Exchanges, "exchange"))

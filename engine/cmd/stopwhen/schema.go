@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -18,10 +16,7 @@ stopwhen check reads the expressions too.`,
 		Example: `  stopwhen schema > stopwhen.schema.json`,
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			enc := json.NewEncoder(a.stdout)
-			enc.SetEscapeHTML(false)
-			enc.SetIndent("", "  ")
-			return outputError(enc.Encode(rules.Schema()))
+			return a.writeJSON(rules.Schema())
 		},
 	}
 }

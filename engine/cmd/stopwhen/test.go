@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,16 +31,15 @@ configuration has faults or no tests.`,
 	}
 	a.configFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text or json")
+	a.formatFlag(cmd, "text", "json")
 	f.BoolVar(&a.flags.failUncovered, "fail-uncovered", false, "rules that the tests do not show fail as well")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print failures alone")
-	complete(cmd, "format", func() []string { return []string{"text", "json"} })
 	return cmd
 }
 
 func (a *app) testConfig(args []string) error {
-	if !slices.Contains([]string{"text", "json"}, a.flags.format) {
-		return &usageError{fmt.Sprintf("--format: want text or json, got %q", a.flags.format)}
+	if err := a.checkFormat("text", "json"); err != nil {
+		return err
 	}
 	a.standIns = true
 	l, err := a.load(args)
@@ -67,10 +64,7 @@ func (a *app) testConfig(args []string) error {
 
 func (a *app) writeTests(l *loaded, report *engine.TestReport) error {
 	if a.flags.format == "json" {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return outputError(enc.Encode(report))
+		return a.writeJSON(report)
 	}
 	b := &strings.Builder{}
 	for _, t := range report.Tests {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -32,15 +31,14 @@ and opened offline. TRACE is a file, or - for standard input.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.showTrace(args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.flags.format, "format", "text", "output `FORMAT`: text or html")
+	a.formatFlag(cmd, "text", "html")
 	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
-	complete(cmd, "format", func() []string { return []string{"text", "html"} })
 	return cmd
 }
 
 func (a *app) showTrace(path string) error {
-	if !slices.Contains([]string{"text", "html"}, a.flags.format) {
-		return &usageError{fmt.Sprintf("--format: want text or html, got %q", a.flags.format)}
+	if err := a.checkFormat("text", "html"); err != nil {
+		return err
 	}
 	run, err := a.readTrace(path)
 	if err != nil {
