@@ -125,7 +125,11 @@ func (e *Expression) explain(redact func(string) string) RuleExplanation {
 // making it.
 func (j *Job) firstRequest(redact func(string) string) FirstRequest {
 	page := &rules.Context{Limit: j.Set.Limit, Job: rules.JobFacts{ID: j.Set.Job.ID, Endpoint: j.Set.Job.Endpoint, Params: j.Set.Job.Params}}
-	request, err := j.Begin(&Machine{}, page)
+	var request rules.Request
+	parts, err := j.Begin(&Machine{}, page)
+	if err == nil {
+		request, err = j.FirstRequest(parts)
+	}
 	if err != nil {
 		return FirstRequest{Method: j.first.Verb(), URL: "unknown: " + redact(err.Error())}
 	}

@@ -32,14 +32,11 @@ type Expression struct {
 	program *vm.Program
 	because template
 	syntax  ast.Node // as it was written, for what can be said without a page
-	fixed   *any     // its value, of an expression that was evaluated before; nil: it is evaluated
 }
 
 // Machine evaluates expressions, one at a time. It keeps its stack between them.
 type Machine struct {
 	Observe func(e *Expression, v any) // sees every value; nil: nobody
-
-	laid []any // the values of the parts that were laid over the last request
 
 	vm    vm.VM
 	env   environment
@@ -49,9 +46,6 @@ type Machine struct {
 // Eval evaluates the expression on a page. The error names what went wrong, not
 // where: the caller knows job and page.
 func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
-	if e.fixed != nil {
-		return *e.fixed, nil
-	}
 	m.meter.reset()
 	m.env = environment{page, &m.meter}
 	v, err := m.vm.Run(e.program, &m.env)

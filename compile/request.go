@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,40 +24,44 @@ func (e *RuleError) Error() string {
 // Unwrap gives what went wrong.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// Begin gives the state its initial values, which page.State then holds, and
-// returns the first request.
-func (j *Job) Begin(m *Machine, page *rules.Context) (rules.Request, error) {
-	state, err := evalAll(j.Init, m, page)
-	if err != nil {
-		return rules.Request{}, err
+// A request is made in two steps. Begin and Advance evaluate its parts, which is
+// where responses are read; FirstRequest and NextRequest apply the values to the
+// job's own request. A checkpoint saves the values, so a resumed run makes the
+// same request without the response that they were read from.
+
+// Begin sets page.State to the initial values of the variables and evaluates the
+// parts of the first request.
+func (j *Job) Begin(m *Machine, page *rules.Context) (parts []any, err error) {
+	if page.State, err = evalAll(j.Init, m, page); err != nil {
+		return nil, err
 	}
+	parts, _, err = evalParts(j.partsOf(first), m, page)
+	return parts, err
+}
+
+// Advance changes page.State after a page, every variable from the old values,
+// and evaluates the parts of the next request. It reports false where they give
+// no address, which ends the list.
+func (j *Job) Advance(m *Machine, page *rules.Context) (parts []any, more bool, err error) {
+	changed, err := evalAll(j.Next, m, page)
+	if err != nil {
+		return nil, false, err
+	}
+	state := maps.Clone(page.State)
+	maps.Copy(state, changed)
 	page.State = state
-	request := j.first
-	request, _, err = j.build(request, func(r rules.Rule) bool { return r.First }, m, page)
+	return evalParts(j.partsOf(subsequent), m, page)
+}
+
+// FirstRequest applies the parts that [Job.Begin] evaluated.
+func (j *Job) FirstRequest(parts []any) (rules.Request, error) {
+	request, err := j.apply(j.first, j.partsOf(first), parts)
 	return request.Under(j.common), err
 }
 
-// Advance changes the state after a page, every variable from the old values,
-// and returns the request for the next page. It reports false where the rules
-// give no address to go to: the scrolling has ended.
-func (j *Job) Advance(m *Machine, page *rules.Context, base string) (rules.Request, bool, error) {
-	changed, err := evalAll(j.Next, m, page)
-	if err != nil {
-		return rules.Request{}, false, err
-	}
-	state := make(map[string]any, len(page.State))
-	for name, v := range page.State {
-		state[name] = v
-	}
-	for name, v := range changed {
-		state[name] = v
-	}
-	page.State = state
-	return j.later(m, page, base)
-}
-
-// later is the request for a page after the first.
-func (j *Job) later(m *Machine, page *rules.Context, base string) (rules.Request, bool, error) {
+// NextRequest applies the parts that [Job.Advance] evaluated. Base is the URL of
+// the last response, which relative addresses are resolved against.
+func (j *Job) NextRequest(parts []any, base string) (rules.Request, error) {
 	request := j.first
 	if !j.Set.IncludeParams {
 		request.Params = nil
@@ -64,35 +69,45 @@ func (j *Job) later(m *Machine, page *rules.Context, base string) (rules.Request
 	if !rules.DialectSwitches[j.Set.Dialect].RelativeToBase && slices.ContainsFunc(j.Parts, func(p *Expression) bool { return p.Rule.Role == rules.URL }) {
 		request.Base = base
 	}
-	request, more, err := j.build(request, func(r rules.Rule) bool { return r.Later }, m, page)
-	return request.Under(j.common), more, err
+	request, err := j.apply(request, j.partsOf(subsequent), parts)
+	return request.Under(j.common), err
 }
 
-// Laid are the values that [Job.Advance] laid over the last request it made. With
-// them [Job.Resume] makes the same request, in another process too.
-func (m *Machine) Laid() []any { return slices.Clone(m.laid) }
+func first(r rules.Rule) bool      { return r.First }
+func subsequent(r rules.Rule) bool { return r.Later }
 
-// Resume makes the request that Advance made, from the values that were laid over
-// it, without the response that they were read from.
-func (j *Job) Resume(laid []any, page *rules.Context, base string) (rules.Request, error) {
-	n := 0
+// partsOf returns the parts that the first or the subsequent requests have.
+func (j *Job) partsOf(have func(rules.Rule) bool) []*Expression {
+	var parts []*Expression
 	for _, e := range j.Parts {
-		if e.Rule.Later {
-			n++
+		if have(e.Rule) {
+			parts = append(parts, e)
 		}
 	}
-	if n != len(laid) {
-		return rules.Request{}, fmt.Errorf("the next request has %d parts, %d were kept", n, len(laid))
-	}
-	again := *j
-	again.Parts = nil
-	for _, e := range j.Parts {
-		if e.Rule.Later {
-			again.Parts = append(again.Parts, &Expression{Rule: e.Rule, fixed: &laid[len(again.Parts)]})
+	return parts
+}
+
+// evalParts evaluates the parts of a request. It stops at an address that is nil
+// or empty, unless it is that of the first request, which then has the job's own.
+func evalParts(parts []*Expression, m *Machine, page *rules.Context) (values []any, more bool, err error) {
+	values = make([]any, len(parts))
+	for i, e := range parts {
+		v, err := e.Eval(m, page)
+		if err != nil {
+			return nil, false, &RuleError{e.Rule, err}
 		}
+		if e.Rule.Role == rules.URL || e.Rule.Role == rules.Endpoint {
+			to, err := address(v)
+			if err != nil {
+				return nil, false, &RuleError{e.Rule, err}
+			}
+			if to == "" && page.Page > 0 {
+				return nil, false, nil
+			}
+		}
+		values[i] = v
 	}
-	request, _, err := again.later(&Machine{}, page, base)
-	return request, err
+	return values, true, nil
 }
 
 // Keep gives what is kept for the next run: what was kept before, with the
@@ -125,55 +140,50 @@ func evalAll(expressions []*Expression, m *Machine, page *rules.Context) (map[st
 	return values, nil
 }
 
-// build lays the parts that a request has over it.
-func (j *Job) build(request rules.Request, has func(rules.Rule) bool, m *Machine, page *rules.Context) (rules.Request, bool, error) {
-	m.laid = m.laid[:0]
-	for _, e := range j.Parts {
-		if !has(e.Rule) {
-			continue
-		}
-		v, err := e.Eval(m, page)
-		if err != nil {
-			return request, false, &RuleError{e.Rule, err}
-		}
-		m.laid = append(m.laid, v)
-		more := true
-		switch e.Rule.Role {
-		case rules.URL, rules.Endpoint:
-			var to string
-			if to, more, err = address(v); more {
-				request.Endpoint = to
-			}
-			if more && page.Page == 0 && e.Rule.Role == rules.URL && !j.Set.IncludeParams {
-				request.Params = nil
-			}
-		case rules.HTTPVerb:
-			request.Method, err = verb(v)
-		case rules.Param:
-			request.Params, err = lay(request.Params, e.Rule.Target, v)
-		case rules.Header:
-			request.Headers, err = layText(request.Headers, e.Rule.Target, v)
-		case rules.Body:
-			request.Body, err = layBody(request.Body, e.Rule.Target, v)
-		}
-		if err != nil {
-			return request, false, &RuleError{e.Rule, err}
-		}
-		if !more && page.Page > 0 { // before the first page it is the job's own
-			return request, false, nil
+// apply applies the values of parts to a request.
+func (j *Job) apply(request rules.Request, parts []*Expression, values []any) (rules.Request, error) {
+	if len(parts) != len(values) {
+		return request, fmt.Errorf("the request has %d parts, want %d", len(values), len(parts))
+	}
+	for i, e := range parts {
+		if err := j.applyPart(&request, e.Rule, values[i]); err != nil {
+			return request, &RuleError{e.Rule, err}
 		}
 	}
-	return request, true, nil
+	return request, nil
 }
 
-func address(v any) (string, bool, error) {
+func (j *Job) applyPart(request *rules.Request, rule rules.Rule, v any) (err error) {
+	switch rule.Role {
+	case rules.URL, rules.Endpoint:
+		to, err := address(v)
+		if err != nil || to == "" {
+			return err
+		}
+		request.Endpoint = to
+		if rule.Role == rules.URL && !j.Set.IncludeParams {
+			request.Params = nil
+		}
+	case rules.HTTPVerb:
+		request.Method, err = verb(v)
+	case rules.Param:
+		request.Params, err = applyTo(request.Params, rule.Target, v)
+	case rules.Header:
+		request.Headers, err = applyHeaders(request.Headers, rule.Target, v)
+	case rules.Body:
+		request.Body, err = applyBody(request.Body, rule.Target, v)
+	}
+	return err
+}
+
+func address(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
-		return "", false, nil
+		return "", nil
 	case string:
-		return v, v != "", nil
+		return v, nil
 	}
-	return "", false, fmt.Errorf("want an address, got %s (%s)", value.KindOf(v), value.Preview(v))
+	return "", fmt.Errorf("want an address, got %s (%s)", value.KindOf(v), value.Preview(v))
 }
 
 func verb(v any) (string, error) {
@@ -184,8 +194,8 @@ func verb(v any) (string, error) {
 	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))
 }
 
-// lay gives one name a value, or merges an object; nil leaves a name out.
-func lay(under rules.Object, name string, v any) (rules.Object, error) {
+// applyTo sets one name, or merges an object; nil leaves a name out.
+func applyTo(under rules.Object, name string, v any) (rules.Object, error) {
 	if name != "" {
 		if v == nil {
 			return under.Without(name), nil
@@ -200,30 +210,30 @@ func lay(under rules.Object, name string, v any) (rules.Object, error) {
 		return under, fmt.Errorf("want an object, got %s (%s)", value.KindOf(v), value.Preview(v))
 	}
 	for _, m := range object {
-		under, _ = lay(under, m.Name, m.Value)
+		under, _ = applyTo(under, m.Name, m.Value)
 	}
 	return under, nil
 }
 
-func layText(under rules.Object, name string, v any) (rules.Object, error) {
-	laid, err := lay(under, name, v)
+func applyHeaders(under rules.Object, name string, v any) (rules.Object, error) {
+	applied, err := applyTo(under, name, v)
 	if err != nil {
 		return under, err
 	}
-	for i, m := range laid {
+	for i, m := range applied {
 		text, ok := value.Text(m.Value)
 		if !ok || strings.ContainsAny(text, "\r\n") {
 			return under, fmt.Errorf("want the text of a header for %s, got %s", m.Name, value.Preview(m.Value))
 		}
-		laid[i].Value = text
+		applied[i].Value = text
 	}
-	return laid, nil
+	return applied, nil
 }
 
-func layBody(under any, name string, v any) (any, error) {
+func applyBody(under any, name string, v any) (any, error) {
 	object, _ := under.(rules.Object)
 	if name == "" {
-		return lay(object, "", v)
+		return applyTo(object, "", v)
 	}
 	if v == nil {
 		return under, nil

@@ -125,7 +125,7 @@ func newTrial(e *Engine, job *compile.Job, t rules.Test) *trial {
 }
 
 func (t *trial) run(ctx context.Context, seen *coverage) {
-	t.loop.Observe = seen.see
+	t.loop.Evaluated = seen.see
 	t.result, t.err = t.loop.Run(ctx, t.job, func(_ context.Context, page *Page) error {
 		t.last = &page.Record
 		for item := range page.Items.All() {

@@ -12,6 +12,10 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -89,7 +93,7 @@ func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) 
 // hidden puts stars in the place of the configuration's secrets in what faults
 // show, one for each character, so that carets stay where they point.
 func hidden(faults rules.Errors, secrets []string) rules.Errors {
-	redactor := runtime.NewRedactor(secrets)
+	redactor := redact.New(secrets)
 	for _, f := range faults {
 		for _, secret := range secrets {
 			f.Snippet = strings.ReplaceAll(f.Snippet, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
@@ -156,7 +160,7 @@ func (e *Engine) Ended() bool {
 func (e *Engine) Debug() bool { return e.cfg.Debug }
 
 // Redactor hides the configuration's secrets in whatever is printed.
-func (e *Engine) Redactor() *runtime.Redactor { return runtime.NewRedactor(e.cfg.Secrets) }
+func (e *Engine) Redactor() *redact.Redactor { return redact.New(e.cfg.Secrets) }
 
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *compile.Explanation {
@@ -231,7 +235,7 @@ func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink Sink) 
 		}
 	}
 	if first == nil && context.Cause(ctx) != nil { // before any job could notice
-		first = &Error{Class: runtime.ClassCancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
+		first = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
 	}
 	return result, first
 }
@@ -264,12 +268,12 @@ func (e *Engine) loop() runtime.Loop {
 	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
 	retry := retriesOf(cfg.HTTP)
 	retry.Jitter = s.jitter
-	client := runtime.NewClient(runtime.ClientOptions{
+	client := transport.New(transport.Options{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: s.userAgent, Redactor: redactor,
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
-		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, RateLimit: runtime.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
+		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
-	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch, Resume: s.resume}
+	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems, Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume}
 }
 
 func secretHeaders(cfg *rules.Config) []string {

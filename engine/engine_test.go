@@ -10,11 +10,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 func TestAnEngineIsRunByManyGoroutinesAtOnce(t *testing.T) {
@@ -91,8 +92,8 @@ func TestAnErrorNamesItsClassJobAndPage(t *testing.T) {
 	result, err := e.Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
 	var fault *engine.Error
 	require.ErrorAs(t, err, &fault)
-	require.Equal(t, runtime.ClassAPI, fault.Class)
-	require.ErrorIs(t, err, runtime.ErrAPI)
+	require.Equal(t, failure.API, fault.Class)
+	require.ErrorIs(t, err, failure.ErrAPI)
 	require.Equal(t, []any{"users", 2, 403}, []any{fault.Job, fault.Page, fault.Status})
 	require.Equal(t, 2, result.Jobs[0].Items)
 	require.Equal(t, "error", result.Jobs[0].Reason)
@@ -105,7 +106,7 @@ func TestACancelledContextEndsTheRun(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	_, err = e.Run(ctx, func(context.Context, *engine.Page) error { cancel(); return nil })
-	require.ErrorIs(t, err, runtime.ErrCancelled)
+	require.ErrorIs(t, err, failure.ErrCancelled)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -151,7 +152,7 @@ func TestSecretsNeverLeaveInLogsErrorsTraceOrExplain(t *testing.T) {
 		fmt.Fprintf(&said, "%+v", page.Record)
 		return nil
 	})
-	require.ErrorIs(t, err, runtime.ErrAPI)
+	require.ErrorIs(t, err, failure.ErrAPI)
 	said.WriteString(err.Error())
 	require.Contains(t, said.String(), "***")
 	for _, form := range []string{marker, "SECRET-7f3a"} {

@@ -3,21 +3,21 @@ package engine
 import (
 	"errors"
 
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // ExitStatuses is the exit status that the command gives a run that ended with
 // an [*Error] of a class.
-var ExitStatuses = map[runtime.Class]int{
-	runtime.ClassInternal:  1,
-	runtime.ClassConfig:    2,
-	runtime.ClassAPI:       3,
-	runtime.ClassTransient: 4,
-	runtime.ClassResponse:  5,
-	runtime.ClassPolicy:    6,
-	runtime.ClassIO:        7,
-	runtime.ClassState:     8,
-	runtime.ClassCancelled: 130,
+var ExitStatuses = map[failure.Class]int{
+	failure.Internal:  1,
+	failure.Config:    2,
+	failure.API:       3,
+	failure.Transient: 4,
+	failure.Response:  5,
+	failure.Policy:    6,
+	failure.IO:        7,
+	failure.State:     8,
+	failure.Cancelled: 130,
 }
 
 // exitStatus is the status for how a run ended.
@@ -29,5 +29,5 @@ func exitStatus(err error) int {
 	case errors.As(err, &run):
 		return ExitStatuses[run.Class]
 	}
-	return ExitStatuses[runtime.ClassInternal]
+	return ExitStatuses[failure.Internal]
 }

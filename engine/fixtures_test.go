@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -324,7 +326,7 @@ func exitStatus(err error) int {
 		return 2
 	}
 	for status, class := range map[int]error{
-		2: runtime.ErrConfig, 3: runtime.ErrAPI, 4: runtime.ErrTransient, 5: runtime.ErrResponse, 6: runtime.ErrPolicy, 7: runtime.ErrIO, 8: runtime.ErrState,
+		2: failure.ErrConfig, 3: failure.ErrAPI, 4: failure.ErrTransient, 5: failure.ErrResponse, 6: failure.ErrPolicy, 7: failure.ErrIO, 8: failure.ErrState,
 	} {
 		if errors.Is(err, class) {
 			return status

@@ -2,28 +2,28 @@ package engine
 
 import (
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // authOf turns the configured authentication into credentials.
-func authOf(a *rules.Auth) runtime.Auth {
+func authOf(a *rules.Auth) transport.Auth {
 	if a == nil {
-		return runtime.Auth{}
+		return transport.Auth{}
 	}
 	switch a.Type {
 	case "basic":
-		return runtime.BasicAuth(a.Username, a.Secret)
+		return transport.BasicAuth(a.Username, a.Secret)
 	case "bearer":
-		return runtime.BearerAuth(a.Secret)
+		return transport.BearerAuth(a.Secret)
 	case "header":
-		return runtime.HeaderAuth(a.Name, a.Secret)
+		return transport.HeaderAuth(a.Name, a.Secret)
 	}
-	return runtime.QueryAuth(a.Name, a.Secret)
+	return transport.QueryAuth(a.Name, a.Secret)
 }
 
 // retriesOf are the retries that the configuration asks for.
-func retriesOf(h rules.HTTP) runtime.RetryOptions {
-	o := runtime.RetryOptions{Statuses: h.RetryCodes, Header: h.RetryHeader}
+func retriesOf(h rules.HTTP) transport.RetryPolicy {
+	o := transport.RetryPolicy{Statuses: h.RetryCodes, Header: h.RetryHeader}
 	switch {
 	case h.MaxRetries < 0:
 		o.MaxAttempts = 1

@@ -7,6 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 )
@@ -16,10 +20,10 @@ type (
 	Page      = runtime.Page    // one page, and what was decided about it
 	Record    = runtime.Record  // what the trace keeps of a page
 	Verdict   = runtime.Verdict // what one rule says of one page
-	Items     = runtime.Items   // the items of a page, as raw JSON
+	Items     = document.Items  // the items of a page, as raw JSON
 	JobResult = runtime.Result  // how one job ended
-	Error     = runtime.Error   // why a run failed
-	Clock     = runtime.Clock   // the time, and waiting
+	Error     = failure.Error   // why a run failed
+	Clock     = transport.Clock // the time, and waiting
 )
 
 // Result is how a run ended, job by job, in the order in which they ran.
@@ -37,7 +41,7 @@ type settings struct {
 	decode    rules.Options
 	formats   map[string]Format
 	transport http.RoundTripper
-	clock     runtime.Clock
+	clock     transport.Clock
 	log       *slog.Logger
 	userAgent string
 	verdicts  bool
@@ -80,7 +84,7 @@ func WithEnv(lookup func(name string) (string, bool)) Option {
 }
 
 // WithTransport makes the requests through another transport than
-// [runtime.NewTransport]. Timeouts, retries, redirects and the rules for other
+// [transport.NewTransport]. Timeouts, retries, redirects and the rules for other
 // origins stay the engine's.
 func WithTransport(transport http.RoundTripper) Option {
 	return func(s *settings) { s.transport = transport }

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // script is the transport of a test: it answers with the test's pages, in
@@ -37,7 +38,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if len(s.requests) >= len(s.answers) {
 		s.beyond = request
-		return nil, &Error{Class: runtime.ClassInternal, Message: "the test has no further page"}
+		return nil, &Error{Class: failure.Internal, Message: "the test has no further page"}
 	}
 	answer := s.answers[len(s.requests)]
 	s.requests = append(s.requests, request)

@@ -10,28 +10,28 @@ import "time"
 // is absent there is nil, a comparison with nil is false, and arithmetic with
 // nil is nil. Integers keep all their digits.
 type Context struct {
-	Page  int   `expr:"page" doc:"number of this page, from 1"`
+	Page  int   `expr:"page" saved:"" doc:"number of this page, from 1"`
 	Body  any   `expr:"body" doc:"the decoded response"`
 	Items []any `expr:"items" doc:"the page's items as the API sent them"`
-	Count int   `expr:"count" doc:"how many items the page has"`
-	Bytes int   `expr:"bytes" doc:"size of this response as minified JSON"`
+	Count int   `expr:"count" saved:"" doc:"how many items the page has"`
+	Bytes int   `expr:"bytes" saved:"" doc:"size of this response as minified JSON"`
 
-	Status int                                   `expr:"status" doc:"HTTP status"`
+	Status int                                   `expr:"status" saved:"" doc:"HTTP status"`
 	Header func(name string) any                 `expr:"header" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
 	Link   func(rel string, param ...string) any `expr:"link" doc:"target of the Link header (RFC 8288) of that relation, made absolute, or the value of one of its parameters; nil when absent: link(\"next\"), link(\"next\", \"results\")"`
 
-	Total Total          `expr:"total" doc:"what this scroller has obtained so far, this page included"`
+	Total Total          `expr:"total" saved:"" doc:"what this scroller has obtained so far, this page included"`
 	Limit any            `expr:"limit" doc:"page size in force; nil when there is none"`
 	Sent  Sent           `expr:"sent" doc:"the request that brought this page"`
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
-	First *Past          `expr:"first" doc:"the first page; on the first page itself that page"`
-	State map[string]any `expr:"state" doc:"the scroller's variables"`
+	First *Past          `expr:"first" saved:"" doc:"the first page; on the first page itself that page"`
+	State map[string]any `expr:"state" saved:"" doc:"the scroller's variables"`
 	Kept  map[string]any `expr:"kept" doc:"what the run before kept (keep in the configuration), by name"`
 	Job   JobFacts       `expr:"job" doc:"the job"`
 
 	SamePage         bool `expr:"samePage" doc:"this response equals the previous one, insignificant whitespace and guards.ignore aside"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"the same request was made before in this scroller, and brought the same response"`
-	SameItems        int  `expr:"sameItems" doc:"how many pages in a row, this one included, have the same items; 0 for an empty page"`
+	SameItems        int  `expr:"sameItems" saved:"" doc:"how many pages in a row, this one included, have the same items; 0 for an empty page"`
 
 	Signs *Signs `expr:"signs" doc:"-"` // for the audit alone
 
@@ -42,7 +42,7 @@ type Context struct {
 type Total struct {
 	Pages   int     `expr:"pages" doc:"pages"`
 	Items   int     `expr:"items" doc:"items"`
-	Bytes   int     `expr:"bytes" doc:"bytes of minified JSON"`
+	Bytes   int     `expr:"bytes" saved:"" doc:"bytes of minified JSON"`
 	Seconds float64 `expr:"seconds" doc:"seconds since the scroller began"`
 }
 

@@ -19,7 +19,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // Store is the state of a run and the outputs that belong to it. It is used by
@@ -143,12 +143,12 @@ func changes(was, is map[string]string) string {
 }
 
 func (s *Store) refuse(format string, args ...any) error {
-	return &runtime.Error{Class: runtime.ClassState, Op: "resume", Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
+	return &failure.Error{Class: failure.State, Op: "resume", Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
 		Hint: "--restart begins anew and replaces what was written"}
 }
 
 func ioFault(err error) error {
-	return &runtime.Error{Class: runtime.ClassIO, Op: "state", Message: "the state cannot be kept: " + err.Error(), Err: err}
+	return &failure.Error{Class: failure.IO, Op: "state", Message: "the state cannot be kept: " + err.Error(), Err: err}
 }
 
 // Resumed tells whether there was a state: the run goes on.

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stretchr/testify/require"
 )
 
 // committed is a store with one page in one output, and the folder it is in.
@@ -69,7 +69,7 @@ func TestEveryBitOfAStateCounts(t *testing.T) {
 	refused := func(damaged []byte, what string, at int) {
 		require.NoError(t, os.WriteFile(path, damaged, 0o600))
 		_, err := open(folder)
-		require.ErrorIs(t, err, runtime.ErrState, "%s %d", what, at)
+		require.ErrorIs(t, err, failure.ErrState, "%s %d", what, at)
 	}
 	for bit := range 8 * len(text) {
 		damaged := bytes.Clone(text)
@@ -98,7 +98,7 @@ func TestOutputsThatAreNotWhatWasCommittedAreRefused(t *testing.T) {
 		s, err := open(folder)
 		require.NoError(t, err)
 		_, err = s.Output(path)
-		require.ErrorIs(t, err, runtime.ErrState, what)
+		require.ErrorIs(t, err, failure.ErrState, what)
 		require.ErrorContains(t, err, path)
 		require.ErrorContains(t, err, "--restart begins anew")
 		after, _ := os.ReadFile(path)
@@ -109,7 +109,7 @@ func TestOutputsThatAreNotWhatWasCommittedAreRefused(t *testing.T) {
 func TestOtherConfigurationsAndOutputsAreRefused(t *testing.T) {
 	folder := committed(t)
 	_, err := Open(System, filepath.Join(folder, "state.json"), "test", map[string]string{"rules": "other", "items": "2"})
-	require.ErrorIs(t, err, runtime.ErrState)
+	require.ErrorIs(t, err, failure.ErrState)
 	require.ErrorContains(t, err, "it belongs to another configuration: rules changed")
 
 	s, err := open(folder)
@@ -133,8 +133,8 @@ func TestFaultsOfTheDiskAreToldAndNothingCommittedIsLost(t *testing.T) {
 		d.stopBefore = stop
 		err := extract(d, pages, 1)
 		require.ErrorIs(t, err, errPower)
-		if fault := (*runtime.Error)(nil); errors.As(err, &fault) {
-			require.Equal(t, runtime.ClassIO, fault.Class)
+		if fault := (*failure.Error)(nil); errors.As(err, &fault) {
+			require.Equal(t, failure.IO, fault.Class)
 		}
 		d.stopBefore = 0 // the disk works again, and has all that was written
 		require.NoError(t, extract(d, pages, 1))

@@ -16,15 +16,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // Player answers requests with what was recorded, and is the clock of the run
 // that makes them: time passes by as much as the exchanges took, and by waiting,
 // which takes no time. It reaches no network.
 type Player struct {
-	redactor *runtime.Redactor
+	redactor *redact.Redactor
 
 	mu      sync.Mutex
 	now     time.Time
@@ -42,9 +44,9 @@ type track struct {
 
 // NewPlayer plays a recording from its beginning. The redactor is that of the
 // configuration that asks: what it hides is hidden in the recording too.
-func (r *Recording) NewPlayer(redactor *runtime.Redactor) *Player {
+func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 	if redactor == nil {
-		redactor = runtime.NewRedactor(nil)
+		redactor = redact.New(nil)
 	}
 	p := &Player{redactor: redactor}
 	for _, x := range r.Exchanges {
@@ -103,7 +105,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 		if p.missing == "" {
 			p.missing = shown
 		}
-		return nil, &runtime.Error{Class: runtime.ClassResponse, Op: "replay", Message: p.lacks(req, times), Hint: p.nearest(req)}
+		return nil, &failure.Error{Class: failure.Response, Op: "replay", Message: p.lacks(req, times), Hint: p.nearest(req)}
 	}
 	t := &p.tracks[at]
 	t.played = true

@@ -11,15 +11,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // Recorder is a transport that writes every exchange down. It may be used by
 // several goroutines; exchanges stand in the order in which they ended.
 type Recorder struct {
 	next     http.RoundTripper
-	clock    runtime.Clock
-	redactor *runtime.Redactor
+	clock    transport.Clock
+	redactor *redact.Redactor
 
 	mu      sync.Mutex
 	w       io.Writer
@@ -29,9 +30,9 @@ type Recorder struct {
 
 // Options say how exchanges are recorded. The zero value is usable.
 type Options struct {
-	Transport http.RoundTripper // that makes the exchanges; nil: [runtime.NewTransport]
-	Clock     runtime.Clock     // nil: the machine's
-	Redactor  *runtime.Redactor // hides secrets, in bodies too; nil: nothing is secret
+	Transport http.RoundTripper // that makes the exchanges; nil: [transport.NewTransport]
+	Clock     transport.Clock   // nil: the machine's
+	Redactor  *redact.Redactor  // hides secrets, in bodies too; nil: nothing is secret
 	Creator   string            // version of the program that is named as the file's creator
 }
 
@@ -40,13 +41,13 @@ type Options struct {
 func NewRecorder(w io.Writer, options Options) *Recorder {
 	r := &Recorder{next: options.Transport, clock: options.Clock, redactor: options.Redactor, w: w}
 	if r.next == nil {
-		r.next = runtime.NewTransport()
+		r.next = transport.NewTransport()
 	}
 	if r.clock == nil {
-		r.clock = runtime.SystemClock
+		r.clock = transport.SystemClock
 	}
 	if r.redactor == nil {
-		r.redactor = runtime.NewRedactor(nil)
+		r.redactor = redact.New(nil)
 	}
 	creator, _ := json.Marshal(map[string]string{"name": "stopwhen", "version": options.Creator})
 	r.write(fmt.Appendf(nil, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator))
@@ -78,7 +79,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (e *entry) end(waited, took time.Duration, err error, redactor *runtime.Redactor) {
+func (e *entry) end(waited, took time.Duration, err error, redactor *redact.Redactor) {
 	e.Time = milliseconds(took)
 	e.Timings = timings{Wait: milliseconds(waited), Receive: milliseconds(took - waited)}
 	if err != nil {

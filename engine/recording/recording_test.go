@@ -13,18 +13,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // taped makes requests through a recorder and gives back the file.
 func taped(t *testing.T, transport http.RoundTripper, secrets []string, requests ...*http.Request) *bytes.Buffer {
 	t.Helper()
 	var file bytes.Buffer
-	r := recording.NewRecorder(&file, recording.Options{Transport: transport, Redactor: runtime.NewRedactor(secrets), Creator: "test"})
+	r := recording.NewRecorder(&file, recording.Options{Transport: transport, Redactor: redact.New(secrets), Creator: "test"})
 	for _, request := range requests {
 		if resp, err := r.RoundTrip(request); err == nil {
 			_, _ = io.Copy(io.Discard, resp.Body)
@@ -235,7 +237,7 @@ func TestARequestThatWasNotRecordedNamesTheNearest(t *testing.T) {
 		"https://api.test/?a=1&b=2&c=3":                    "",
 	} {
 		_, err := tape.NewPlayer(nil).RoundTrip(request("GET", address, ""))
-		var refused *runtime.Error
+		var refused *failure.Error
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, "the recording does not have this request", refused.Message)
 		if want == "" {
@@ -337,7 +339,7 @@ func TestAConfigurationThatGoesOnBeyondTheRecordingFails(t *testing.T) {
 	tape, err := recording.Read(taped(t, transport(users), nil, request("GET", "https://api.test/users?page=1", "")))
 	require.NoError(t, err)
 	got, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum"}`), tape)
-	require.ErrorIs(t, err, runtime.ErrResponse)
+	require.ErrorIs(t, err, failure.ErrResponse)
 	require.Equal(t, "GET https://api.test/users?page=2", got.Missing)
 	require.Equal(t, 1, got.Jobs[0].Pages)
 	require.Equal(t, 2, got.Jobs[0].Items)

@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/runtime/redact"
+
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // app is one call of the command: its streams and what was asked for.
@@ -24,7 +25,7 @@ type app struct {
 	stderr io.Writer
 
 	flags    flags
-	redactor *runtime.Redactor  // hides the secrets of the configuration that was loaded
+	redactor *redact.Redactor   // hides the secrets of the configuration that was loaded
 	discard  bool               // items go nowhere
 	began    bool               // the command line was understood
 	standIns bool               // environment variables that are not passed have a text in their place
@@ -41,7 +42,7 @@ type flags struct {
 
 // run runs the command and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, redactor: runtime.NewRedactor(nil)}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, redactor: redact.New(nil)}
 	defer func() {
 		if fault := recover(); fault != nil {
 			a.report(fmt.Errorf("a bug: %v", fault))

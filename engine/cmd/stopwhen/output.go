@@ -13,8 +13,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // output takes the pages of a run: items to standard output or files, the trace
@@ -194,7 +195,7 @@ func outputError(err error) error {
 	case errors.As(err, new(*engine.Error)):
 		return err
 	case errors.Is(err, syscall.EPIPE):
-		return &engine.Error{Class: runtime.ClassIO, Message: "the reader of the output has gone; the extraction is not complete", Err: err}
+		return &engine.Error{Class: failure.IO, Message: "the reader of the output has gone; the extraction is not complete", Err: err}
 	}
-	return &engine.Error{Class: runtime.ClassIO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
+	return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
 }

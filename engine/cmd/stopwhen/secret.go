@@ -7,8 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/stopwhen/stopwhen/runtime/redact"
+
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // secretValue finds the value of a key that begins with #, in JSON and in YAML,
@@ -47,7 +48,7 @@ func hideSecrets(err error, name string, text []byte, more []string) {
 	plain := strings.TrimPrefix(string(text), "\ufeff")
 	hidden, secrets := masked(plain)
 	before, after := rules.NewSource(name, plain), rules.NewSource(name, hidden)
-	redactor := runtime.NewRedactor(append(secrets, more...))
+	redactor := redact.New(append(secrets, more...))
 	for _, f := range faults {
 		if f.Snippet == before.Snippet(f.At) { // not one of an expression's own
 			f.Snippet = after.Snippet(f.At)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/gofrs/flock"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -49,7 +51,7 @@ func (a *app) openState(l *loaded, logger *slog.Logger) (*keptState, error) {
 		return nil, outputError(err)
 	}
 	if !locked {
-		return nil, &engine.Error{Class: runtime.ClassState, Op: "lock", Message: fmt.Sprintf("another run works with %s", a.flags.state), Hint: "wait until it has ended, or use another --state and --out"}
+		return nil, &engine.Error{Class: failure.State, Op: "lock", Message: fmt.Sprintf("another run works with %s", a.flags.state), Hint: "wait until it has ended, or use another --state and --out"}
 	}
 	if a.flags.restart {
 		if err := os.Remove(a.flags.state); err != nil && !errors.Is(err, os.ErrNotExist) {
