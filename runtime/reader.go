@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 )
 
@@ -206,7 +207,7 @@ func nearest(names func([]string) []string, path []string) string {
 		if slices.Contains(known, path[i]) {
 			continue
 		}
-		if name := rules.Nearest(path[i], known); name != "" {
+		if name := diag.Nearest(path[i], known); name != "" {
 			keys := append(append(slices.Clone(path[:i]), name), path[i+1:]...)
 			return "; did you mean " + compile.Read{Root: "body", Path: keys}.String() + "?"
 		}
