@@ -8,6 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // The checks of a compiled job that need no page: rules which are probably not
@@ -28,7 +29,7 @@ func (c *compilation) checkJob(j *Job) {
 
 // warn reports what is odd about a rule, at its place in the configuration.
 func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
-	c.faults.Value(r.Origin.Path, hint, "%s", fmt.Sprintf(format, args...)).Warning = true
+	c.faults.Warnf(diag.Value(r.Origin.Path), format, args...).WithHint(hint)
 }
 
 // written tells whether a rule was written by the user, and not by a table.

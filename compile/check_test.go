@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // warnings compiles a pagination object and gives what is odd about it.
 func warnings(t *testing.T, pagination string) []string {
 	t.Helper()
-	source := rules.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"}]}}`)
+	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
 	cfg, err := rules.Decode(source, root, rules.Options{})
@@ -81,7 +82,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 }
 
 func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
-	source := rules.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}}, "config": {"jobs": [{"endpoint": "users"}]}}`)
+	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}}, "config": {"jobs": [{"endpoint": "users"}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
 	cfg, err := rules.Decode(source, root, rules.Options{})

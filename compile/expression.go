@@ -17,6 +17,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -91,10 +92,10 @@ func (c *compilation) expression(rule rules.Rule) *Expression {
 			path = rule.ID
 		}
 		message, hint, at := describe(err, rule.Source)
-		c.faults.Inside(path, rule.Source, at, hint, "%s", message).Snippet = caret(rule.Source, at)
+		c.faults.Errorf(diag.Within(path, rule.Source, at), "%s", message).WithHint(hint).Snippet = caret(rule.Source, at)
 	}
 	if len(rule.Source) > MaxSource {
-		c.faults.Value(rule.Origin.Path, "", "an expression of %d bytes; the limit is %d", len(rule.Source), MaxSource)
+		c.faults.Errorf(diag.Value(rule.Origin.Path), "an expression of %d bytes; the limit is %d", len(rule.Source), MaxSource)
 		return nil
 	}
 	tree, t, err := c.check(rule.Source)
@@ -255,7 +256,7 @@ func describe(err error, source string) (message, hint string, at int) {
 		hint = "a comparison gives true or false, and truthy(…) turns any value into one"
 	}
 	if m := unknownName.FindStringSubmatch(message); m != nil {
-		hint = rules.DidYouMean(m[1], vocabulary())
+		hint = diag.DidYouMean(m[1], vocabulary())
 		if hint == "" {
 			hint = "known are " + strings.Join(vocabularyOf(reflect.TypeFor[rules.Context]()), ", ") + "; a key of the response is body." + m[1]
 		}
@@ -263,7 +264,7 @@ func describe(err error, source string) (message, hint string, at int) {
 	if m := unknownField.FindStringSubmatch(message); m != nil {
 		known := fieldNames(contextTypes[m[1]])
 		message = fmt.Sprintf("unknown name %s; there are %s", m[2], strings.Join(known, ", "))
-		hint = rules.DidYouMean(m[2], known)
+		hint = diag.DidYouMean(m[2], known)
 	}
 	if m := wrongCall.FindStringSubmatch(message); m != nil {
 		hint = usage(m[1])
@@ -289,7 +290,7 @@ func usage(name string) string {
 
 // caret draws the line of a source that a byte offset falls in, and a caret.
 func caret(source string, offset int) string {
-	s := rules.NewSource("", source)
+	s := diag.NewSource("", source)
 	return s.Snippet(s.Position(offset))
 }
 

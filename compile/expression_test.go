@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // one compiles a single source in a role.
-func one(t *testing.T, role rules.Role, source string) (*Expression, rules.Errors) {
+func one(t *testing.T, role rules.Role, source string) (*Expression, diag.Diagnostics) {
 	t.Helper()
-	faults := rules.NewFaults(nil)
+	faults := diag.NewCollector(nil)
 	c := &compilation{set: &rules.Ruleset{Variables: []string{"offset"}}, faults: faults}
-	return c.expression(rules.Rule{ID: "test", Role: role, Source: source}), faults.Errors()
+	return c.expression(rules.Rule{ID: "test", Role: role, Source: source}), faults.Diagnostics().Errors()
 }
 
 // eval evaluates a source on a page whose body is given as JSON.
@@ -32,7 +33,7 @@ func eval(t *testing.T, body, source string) (any, error) {
 // decoded turns JSON into values as the page reader does.
 func decoded(t *testing.T, text string) any {
 	t.Helper()
-	root, err := rules.ParseJSON(rules.NewSource("", text))
+	root, err := rules.ParseJSON(diag.NewSource("", text))
 	require.NoError(t, err)
 	return plain(root)
 }
@@ -284,7 +285,7 @@ func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
 }
 
 func TestMessagesHoldExpressions(t *testing.T) {
-	c := &compilation{set: &rules.Ruleset{}, faults: rules.NewFaults(nil)}
+	c := &compilation{set: &rules.Ruleset{}, faults: diag.NewCollector(nil)}
 	page := &rules.Context{Count: 7, Job: rules.JobFacts{ID: "users"}}
 	for text, want := range map[string]string{
 		`Job '{job.id}' has {count} items`: "Job 'users' has 7 items",
@@ -321,14 +322,14 @@ func FuzzExpression(f *testing.F) {
 		f.Add(seed, `{"a": [1, {"b": null}], "x": "y"}`)
 	}
 	f.Fuzz(func(t *testing.T, source, body string) {
-		root, err := rules.ParseJSON(rules.NewSource("", body))
+		root, err := rules.ParseJSON(diag.NewSource("", body))
 		if err != nil {
 			return
 		}
-		c := &compilation{set: &rules.Ruleset{}, faults: rules.NewFaults(nil)}
+		c := &compilation{set: &rules.Ruleset{}, faults: diag.NewCollector(nil)}
 		e := c.expression(rules.Rule{ID: "fuzz", Role: rules.Stop, Source: source})
 		if e == nil {
-			require.NotEmpty(t, c.faults.Errors())
+			require.NotEmpty(t, c.faults.Diagnostics().Errors())
 			return
 		}
 		page := &rules.Context{Body: plain(root)}

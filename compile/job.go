@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // Job is the compiled ruleset of one job. It never changes and may be run by
@@ -39,9 +40,9 @@ type Needs struct {
 
 // Rulesets compiles what [rules.Config.Lower] made of a configuration, and the
 // scrollers that no job uses. It reports every fault of every expression, as
-// [rules.Errors]; what is odd about the rules joins the configuration's warnings.
+// [diag.Diagnostics]; what is odd about the rules joins the configuration's warnings.
 func Rulesets(cfg *rules.Config, sets []*rules.Ruleset) ([]*Job, error) {
-	faults := rules.NewFaults(cfg.Source)
+	faults := diag.NewCollector(cfg.Source)
 	var jobs []*Job
 	for _, set := range sets {
 		c := &compilation{set: set, faults: faults}
@@ -52,14 +53,14 @@ func Rulesets(cfg *rules.Config, sets []*rules.Ruleset) ([]*Job, error) {
 	for _, set := range cfg.Unused() {
 		(&compilation{set: set, faults: faults}).job()
 	}
-	cfg.Warnings = append(cfg.Warnings, faults.Warnings().Unique()...)
-	return jobs, faults.Errors().Unique().Err()
+	cfg.Warnings = append(cfg.Warnings, faults.Diagnostics().Warnings().Unique()...)
+	return jobs, faults.Diagnostics().Errors().Unique().Err()
 }
 
 // compilation compiles one ruleset.
 type compilation struct {
 	set    *rules.Ruleset
-	faults *rules.Faults
+	faults *diag.Collector
 }
 
 func (c *compilation) job() *Job {
@@ -142,7 +143,7 @@ func (c *compilation) message(rule rules.Rule) *Message {
 			break
 		}
 		source, tail, closed := strings.Cut(after, "}")
-		scratch := &compilation{set: c.set, faults: rules.NewFaults(nil)}
+		scratch := &compilation{set: c.set, faults: diag.NewCollector(nil)}
 		hole := scratch.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source})
 		if !closed || hole == nil {
 			text, rest = text+"{", after

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -107,7 +108,7 @@ func methodOf(c *fixtures.Case) (string, error) {
 	if strings.HasSuffix(c.ConfigName, "ml") {
 		parse = yaml.Parse
 	}
-	v, err := parse(rules.NewSource(c.ConfigName, string(c.Config)))
+	v, err := parse(diag.NewSource(c.ConfigName, string(c.Config)))
 	if err != nil {
 		return "", err
 	}

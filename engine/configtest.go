@@ -14,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 )
@@ -83,7 +84,7 @@ func (e *Engine) Test(ctx context.Context) *TestReport {
 
 // test runs one test.
 func (e *Engine) test(ctx context.Context, t rules.Test, seen *coverage) TestResult {
-	out := TestResult{Name: t.Name, Job: t.Job, Place: e.cfg.Source.Place(t.Path), Requests: []string{}}
+	out := TestResult{Name: t.Name, Job: t.Job, Place: e.cfg.Source.Location(t.Path), Requests: []string{}}
 	at := slices.IndexFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == t.Job })
 	if at < 0 {
 		out.Differences = []Difference{{Message: fmt.Sprintf("job %s is not run: it is the same as one before it", t.Job)}}
@@ -256,7 +257,7 @@ func (t *trial) unknown(ids ...string) string {
 	}
 	for _, id := range ids {
 		if !slices.Contains(known, id) {
-			return strings.TrimSuffix(fmt.Sprintf("job %s has no rule %s; %s", t.test.Job, id, rules.DidYouMean(id, known)), "; ")
+			return strings.TrimSuffix(fmt.Sprintf("job %s has no rule %s; %s", t.test.Job, id, diag.DidYouMean(id, known)), "; ")
 		}
 	}
 	return ""

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -32,10 +33,10 @@ type Engine struct {
 // Load reads and compiles a configuration: the specification's JSON, with or
 // without the outer `parameters` object. The name appears in messages, and its
 // ending picks the format (see [WithFormat]). Every fault is found before any
-// request; the error is then [rules.Errors], with the place of each.
+// request; the error is then [diag.Diagnostics], with the place of each.
 func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	settings := newSettings(options)
-	source := rules.NewSource(name, string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
+	source := diag.NewSource(name, string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
 	parse, ok := settings.formats[strings.ToLower(filepath.Ext(name))]
 	if !ok {
 		parse = rules.ParseJSON
@@ -52,7 +53,7 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 func LoadFile(path string, options ...Option) (*Engine, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, rules.Errors{{Message: "cannot read the configuration: " + err.Error()}}
+		return nil, diag.Diagnostics{{Message: "cannot read the configuration: " + err.Error()}}
 	}
 	return Load(path, text, options...)
 }
@@ -74,7 +75,7 @@ func New(cfg rules.Config, options ...Option) (*Engine, error) {
 // compiled lowers a configuration to rules and compiles them. The faults of
 // both are reported together.
 func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) {
-	var faults rules.Errors
+	var faults diag.Diagnostics
 	if err != nil && !errors.As(err, &faults) {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) 
 
 // hidden puts stars in the place of the configuration's secrets in what faults
 // show, one for each character, so that carets stay where they point.
-func hidden(faults rules.Errors, secrets []string) rules.Errors {
+func hidden(faults diag.Diagnostics, secrets []string) diag.Diagnostics {
 	redactor := redact.New(secrets)
 	for _, f := range faults {
 		for _, secret := range secrets {
@@ -103,8 +104,8 @@ func hidden(faults rules.Errors, secrets []string) rules.Errors {
 	return faults
 }
 
-func addFaults(to rules.Errors, err error) rules.Errors {
-	var more rules.Errors
+func addFaults(to diag.Diagnostics, err error) diag.Diagnostics {
+	var more diag.Diagnostics
 	if errors.As(err, &more) {
 		to = append(to, more...)
 		to.Sort()
@@ -123,7 +124,7 @@ func (e *Engine) With(options ...Option) *Engine {
 }
 
 // Warnings are what is odd about the configuration, though it is used.
-func (e *Engine) Warnings() rules.Errors { return e.cfg.Warnings }
+func (e *Engine) Warnings() diag.Diagnostics { return e.cfg.Warnings }
 
 // Jobs lists the ids of the jobs, in the order in which they run.
 func (e *Engine) Jobs() []string {

@@ -23,7 +23,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime"
 )
@@ -322,7 +322,7 @@ func traceLine(page *engine.Page) string {
 
 // exitStatus is the contract's table from error to exit status.
 func exitStatus(err error) int {
-	if errors.As(err, new(rules.Errors)) {
+	if errors.As(err, new(diag.Diagnostics)) {
 		return 2
 	}
 	for status, class := range map[int]error{

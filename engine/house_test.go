@@ -20,7 +20,8 @@ const module = "github.com/stopwhen/stopwhen/"
 var mayImport = map[string][]string{
 	"rules/value":         {},
 	"rules/php":           {module + "rules/value"},
-	"rules":               {module + "rules/value", module + "rules/php"},
+	"rules/diag":          {},
+	"rules":               {module + "rules/diag", module + "rules/value", module + "rules/php"},
 	"rules/yaml":          {module + "rules", "github.com/goccy/go-yaml"},
 	"compile":             {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"runtime/failure":     {},

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // everything is a configuration that uses every option.
@@ -74,7 +74,7 @@ func TestEveryMisspeltKeyIsFound(t *testing.T) {
 		tried++
 		e, err := loadValue(config)
 		where := strings.Join(path, ".")
-		var faults rules.Errors
+		var faults diag.Diagnostics
 		if err == nil {
 			faults = e.Warnings() // beside "parameters" unknown keys have no effect
 		} else {
@@ -83,7 +83,7 @@ func TestEveryMisspeltKeyIsFound(t *testing.T) {
 				return // that it is missing is said instead
 			}
 		}
-		require.True(t, slices.ContainsFunc(faults, func(f *rules.Error) bool { return strings.Contains(f.Error(), misspelt) }), "%s: %v", where, faults)
+		require.True(t, slices.ContainsFunc(faults, func(f *diag.Diagnostic) bool { return strings.Contains(f.Error(), misspelt) }), "%s: %v", where, faults)
 	})
 	require.Greater(t, tried, 80)
 }

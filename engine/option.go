@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -61,7 +62,7 @@ func newSettings(options []Option) settings {
 }
 
 // Format reads the text of a source and marks where its values stand.
-type Format func(*rules.Source) (any, error)
+type Format func(*diag.Source) (any, error)
 
 // WithFormat reads configurations whose names end so (".yaml") by another
 // format than JSON. YAML is rules/yaml.Parse; it is not built in, so that

@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // TestPrintedRulesPastedIntoAConfigurationBehaveTheSame takes what --explain
@@ -52,7 +53,7 @@ func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
 // paste puts the printed sources in the place of a configuration's pagination.
 func paste(t *testing.T, config []byte, job compile.JobExplanation) []byte {
 	t.Helper()
-	parsed, err := rules.ParseJSON(rules.NewSource("config.json", string(config)))
+	parsed, err := rules.ParseJSON(diag.NewSource("config.json", string(config)))
 	require.NoError(t, err)
 	root := parsed.(rules.Object)
 	inner := root

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // Config says where an API is, how it pages, and what to extract (specification
@@ -21,10 +23,10 @@ type Config struct {
 	Debug          bool
 	Tests          []Test
 
-	Source   *Source  // the text; nil when built in Go
-	Path     string   // config path of the object that holds api and config
-	Secrets  []string // values that must never be printed
-	Warnings Errors   // what is odd, but used nevertheless
+	Source   *diag.Source     // the text; nil when built in Go
+	Path     string           // config path of the object that holds api and config
+	Secrets  []string         // values that must never be printed
+	Warnings diag.Diagnostics // what is odd, but used nevertheless
 
 	unused []*Ruleset
 }
@@ -85,35 +87,36 @@ type Options struct {
 func (c *Config) Unused() []*Ruleset { return c.unused }
 
 // Check finds what is wrong with a Config built in Go and fills in what may be
-// left out: job ids, paths. The errors are [Errors] without positions.
+// left out: job ids, paths. The errors are [diag.Diagnostics] without positions.
 func (c *Config) Check() error {
-	faults := NewFaults(c.Source)
+	faults := diag.NewCollector(c.Source)
 	for i := range c.Jobs {
 		if c.Jobs[i].Path == "" {
-			c.Jobs[i].Path = IndexPath(JoinPath(c.Path, "config.jobs"), i)
+			c.Jobs[i].Path = diag.Index(diag.Join(c.Path, "config.jobs"), i)
 		}
 	}
 	c.check(faults)
-	return faults.Errors().Err()
+	return faults.Diagnostics().Errors().Err()
 }
 
 // check is what must hold however the configuration came to be.
-func (c *Config) check(f *Faults) {
-	api := JoinPath(c.Path, "api")
+func (c *Config) check(f *diag.Collector) {
+	api := diag.Join(c.Path, "api")
 	base, err := url.Parse(c.BaseURL)
 	if c.BaseURL == "" {
-		f.Value(api+".baseUrl", "write it like https://api.example.com/v1/", "baseUrl is missing")
+		f.Errorf(diag.Value(api+".baseUrl"), "baseUrl is missing").WithHint("write it like https://api.example.com/v1/")
 	} else if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		f.Value(api+".baseUrl", "write it like https://api.example.com/v1/", "not an http or https address")
+		f.Errorf(diag.Value(api+".baseUrl"), "not an http or https address").WithHint("write it like https://api.example.com/v1/")
 	}
 	if c.Dialect == "" {
 		c.Dialect = Spec
 	}
 	if !slices.Contains(Dialects, c.Dialect) {
-		f.Value(api+".dialect", DidYouMean(c.Dialect, Dialects), "no dialect %q; there are %s", c.Dialect, strings.Join(Dialects, " and "))
+		f.Errorf(diag.Value(api+".dialect"), "no dialect %q; there are %s", c.Dialect, strings.Join(Dialects, " and ")).
+			WithHint(diag.DidYouMean(c.Dialect, Dialects))
 	}
 	if len(c.Jobs) == 0 {
-		f.Value(JoinPath(c.Path, "config.jobs"), `a job is at least {"endpoint": "users"}`, "there is no job")
+		f.Errorf(diag.Value(diag.Join(c.Path, "config.jobs")), "there is no job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
 	c.nameJobs(f)
 	for i := range c.Jobs {
@@ -122,15 +125,15 @@ func (c *Config) check(f *Faults) {
 	c.checkTests(f)
 }
 
-func (j *Job) check(f *Faults) {
+func (j *Job) check(f *diag.Collector) {
 	if j.Endpoint == "" {
-		f.Value(JoinPath(j.Path, "endpoint"), "", "endpoint is missing: the path of the resource, relative to baseUrl")
+		f.Errorf(diag.Value(diag.Join(j.Path, "endpoint")), "endpoint is missing: the path of the resource, relative to baseUrl")
 	}
 	j.Method = strings.ToUpper(j.Method)
 	if j.Method == "" {
 		j.Method = "GET"
 	}
-	checkMethod(f, JoinPath(j.Path, "method"), j.Method)
+	checkMethod(f, diag.Join(j.Path, "method"), j.Method)
 	if j.DataType == "" {
 		j.DataType = j.Endpoint
 	}
@@ -139,15 +142,16 @@ func (j *Job) check(f *Faults) {
 // HTTPMethods are the methods a job may have; FORM is a POST with an urlencoded body.
 var HTTPMethods = []string{"GET", "POST", "FORM"}
 
-func checkMethod(f *Faults, path, method string) {
+func checkMethod(f *diag.Collector, path, method string) {
 	if !slices.Contains(HTTPMethods, method) {
-		f.Value(path, DidYouMean(method, HTTPMethods), "no method %q; there are %s", method, strings.Join(HTTPMethods, ", "))
+		f.Errorf(diag.Value(path), "no method %q; there are %s", method, strings.Join(HTTPMethods, ", ")).
+			WithHint(diag.DidYouMean(method, HTTPMethods))
 	}
 }
 
 // nameJobs gives every job an id: its endpoint, with its position where two
 // jobs would share it. Ids that were written must differ.
-func (c *Config) nameJobs(f *Faults) {
+func (c *Config) nameJobs(f *diag.Collector) {
 	count := map[string]int{}
 	for _, j := range c.Jobs {
 		if j.ID == "" {
@@ -164,7 +168,8 @@ func (c *Config) nameJobs(f *Faults) {
 			}
 		}
 		if seen[j.ID] {
-			f.Value(JoinPath(j.Path, "id"), "ids name jobs in logs and results, so they must differ", "a second job with the id %q", j.ID)
+			f.Errorf(diag.Value(diag.Join(j.Path, "id")), "a second job with the id %q", j.ID).
+				WithHint("ids name jobs in logs and results, so they must differ")
 		}
 		seen[j.ID] = true
 	}

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // load parses, decodes and lowers a configuration.
 func load(t *testing.T, text string, options rules.Options) (*rules.Config, []*rules.Ruleset, error) {
 	t.Helper()
-	source := rules.NewSource("c.json", text)
+	source := diag.NewSource("c.json", text)
 	root, err := rules.ParseJSON(source)
 	if err != nil {
 		return nil, nil, err
@@ -70,14 +71,14 @@ func TestEveryFaultNamesItsPlaceAndItsCure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := load(t, c.config, rules.Options{})
-			var faults rules.Errors
+			var faults diag.Diagnostics
 			require.ErrorAs(t, err, &faults)
 			require.Len(t, faults, 1, "%v", err)
 			require.Equal(t, c.path, faults[0].Path)
 			require.Contains(t, faults[0].Message, c.message)
 			require.Contains(t, faults[0].Hint, c.hint)
 			require.Equal(t, "c.json", faults[0].File)
-			require.NotZero(t, faults[0].At.Line)
+			require.NotZero(t, faults[0].Pos.Line)
 			require.Contains(t, faults[0].Snippet, "^")
 		})
 	}
@@ -85,7 +86,7 @@ func TestEveryFaultNamesItsPlaceAndItsCure(t *testing.T) {
 
 func TestFaultsAreReportedTogetherInOrderOfPosition(t *testing.T) {
 	_, _, err := load(t, `{"api": {"baseUrl": "https://a.test", "http": {"headrs": {}}}, "config": {"jobs": [{"endpoint": 7}], "x": 1}}`, rules.Options{})
-	var faults rules.Errors
+	var faults diag.Diagnostics
 	require.ErrorAs(t, err, &faults)
 	var paths []string
 	for _, f := range faults {
@@ -106,17 +107,17 @@ api.pagination.oops: unknown key "oops" (c.json:3:19)
 }
 
 func TestSyntaxFaultsShowTheirPlace(t *testing.T) {
-	for text, at := range map[string]rules.Position{
+	for text, at := range map[string]diag.Position{
 		"{\"api\":\n  {,}}": {Line: 2, Column: 4},
 		"{\"api\": 1":       {Line: 1, Column: 10},
 		"{\"api\": 1}\n {}": {Line: 2, Column: 2},
 		"":                  {Line: 1, Column: 1},
 		"{\"a\": \"\\x\"}":  {Line: 1, Column: 9},
 	} {
-		_, err := rules.ParseJSON(rules.NewSource("c.json", text))
-		var faults rules.Errors
+		_, err := rules.ParseJSON(diag.NewSource("c.json", text))
+		var faults diag.Diagnostics
 		require.ErrorAs(t, err, &faults, text)
-		require.Equal(t, at, faults[0].At, text)
+		require.Equal(t, at, faults[0].Pos, text)
 	}
 }
 
@@ -170,7 +171,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`{"parameters": {"api": {"dialect": "keboola", "baseUrl": "http://a", "http": {"headers": {"#x": {"env": "Y"}}}}, "config": {"jobs": [{"endpoint": "x", "dataField": {"path": "."}}]}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		_, sets, err := load(t, text, rules.Options{})
-		var faults rules.Errors
+		var faults diag.Diagnostics
 		if err != nil {
 			require.ErrorAs(t, err, &faults)
 		}

@@ -5,17 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Decode turns a parsed configuration, with or without the outer `parameters`
-// object, into a Config. It reports every fault it finds, as [Errors] in order
+// object, into a Config. It reports every fault it finds, as [diag.Diagnostics] in order
 // of position.
-func Decode(source *Source, root any, options Options) (*Config, error) {
-	faults := NewFaults(source)
+func Decode(source *diag.Source, root any, options Options) (*Config, error) {
+	faults := diag.NewCollector(source)
 	d := &decoder{reader: reader{faults}, env: options.Env, cfg: &Config{Source: source}}
 	d.root(root)
-	shape := faults.Errors()
+	shape := faults.Diagnostics().Errors()
 	if options.Dialect != "" {
 		d.cfg.Dialect = options.Dialect
 	}
@@ -25,8 +26,8 @@ func Decode(source *Source, root any, options Options) (*Config, error) {
 	if len(shape) == 0 { // what is missing would be reported twice else
 		d.cfg.check(faults)
 	}
-	d.cfg.Warnings = faults.Warnings()
-	return d.cfg, faults.Errors().Err()
+	d.cfg.Warnings = faults.Diagnostics().Warnings()
+	return d.cfg, faults.Diagnostics().Errors().Err()
 }
 
 // decoder fills a Config from checked values.
@@ -42,7 +43,7 @@ func (d *decoder) root(root any) {
 			root, d.cfg.Path = inner, "parameters"
 			if extra := object.Without("parameters").Without("$schema"); len(extra) > 0 {
 				for _, name := range extra.Names() {
-					d.faults.Key(name, "", "%s stands beside parameters and has no effect", name).Warning = true
+					d.faults.Warnf(diag.Key(name), "%s stands beside parameters and has no effect", name)
 				}
 			}
 		}
@@ -50,12 +51,12 @@ func (d *decoder) root(root any) {
 	b := d.block(d.cfg.Path, root, rootFields)
 	config := block{}
 	if b.has("config") {
-		config = d.config(JoinPath(d.cfg.Path, "config"), b.values["config"])
+		config = d.config(diag.Join(d.cfg.Path, "config"), b.values["config"])
 	}
 	if b.has("api") {
-		d.api(JoinPath(d.cfg.Path, "api"), b.values["api"], config)
+		d.api(diag.Join(d.cfg.Path, "api"), b.values["api"], config)
 	}
-	d.tests(JoinPath(d.cfg.Path, "tests"), b.list("tests"))
+	d.tests(diag.Join(d.cfg.Path, "tests"), b.list("tests"))
 }
 
 func (d *decoder) api(path string, v any, config block) {
@@ -124,7 +125,7 @@ func (d *decoder) config(path string, v any) block {
 	b := d.block(path, v, configFields)
 	d.cfg.Debug = b.flag("debug")
 	for i, v := range b.list("jobs") {
-		d.cfg.Jobs = append(d.cfg.Jobs, d.job(IndexPath(path+".jobs", i), v))
+		d.cfg.Jobs = append(d.cfg.Jobs, d.job(diag.Index(path+".jobs", i), v))
 	}
 	return b
 }
@@ -156,7 +157,7 @@ func (d *decoder) dataField(path string, v any) *DataField {
 	}
 	text, ok := value.Text(v)
 	if _, flag := v.(bool); v != nil && (!ok || flag) {
-		d.faults.Value(path, "write a path like data.items, or . for the whole response", "want a path, got %s", found(v))
+		d.faults.Errorf(diag.Value(path), "want a path, got %s", found(v)).WithHint("write a path like data.items, or . for the whole response")
 		return nil
 	}
 	if text == "" {
@@ -180,7 +181,7 @@ func splitBy(path, delimiter string) []string {
 // headers reads header values, which are scalars, over those already there.
 func (d *decoder) headers(path string, object Object, headers *Object, secret *[]string) {
 	for _, m := range object {
-		inner := JoinPath(path, m.Name)
+		inner := diag.Join(path, m.Name)
 		name, hidden := strings.CutPrefix(m.Name, "#")
 		text, ok := d.secret(inner, m.Value, hidden)
 		if !ok {
@@ -201,7 +202,7 @@ func (d *decoder) params(path string, object Object) Object {
 	}
 	out := make(Object, 0, len(object))
 	for _, m := range object {
-		out = append(out, d.param(JoinPath(path, m.Name), m))
+		out = append(out, d.param(diag.Join(path, m.Name), m))
 	}
 	return out
 }
@@ -216,7 +217,7 @@ func (d *decoder) param(path string, m Member) Member {
 	}
 	if object, ok := value.Members(m.Value); ok {
 		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
-			d.faults.Value(path, "write the value itself", "functions as parameters are not supported yet")
+			d.faults.Errorf(diag.Value(path), "functions as parameters are not supported yet").WithHint("write the value itself")
 		}
 		return Member{Name: m.Name, Value: d.params(path, object)}
 	}
@@ -232,20 +233,21 @@ func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
 		name, _ := object.Get("env")
 		variable, isText := name.(string)
 		if !isText || len(object) != 1 {
-			d.faults.Value(path, "", `want a string or {"env": "NAME"}, got an object`)
+			d.faults.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
 			return "", false
 		}
 		if d.env != nil {
 			text, ok = d.env(variable)
 		}
 		if !ok {
-			d.faults.Value(path, fmt.Sprintf("set it, and pass it on with --env %s", variable), "the environment variable %s is not passed to this configuration", variable)
+			d.faults.Errorf(diag.Value(path), "the environment variable %s is not passed to this configuration", variable).
+				WithHint(fmt.Sprintf("set it, and pass it on with --env %s", variable))
 			return "", false
 		}
 		hidden = true
 	}
 	if !ok {
-		d.faults.Value(path, "", `want a string or {"env": "NAME"}, got %s`, found(v))
+		d.faults.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got %s`, found(v))
 		return "", false
 	}
 	if hidden && text != "" {
@@ -267,7 +269,8 @@ func (d *decoder) authentication(b block, config block) {
 	needs, ok := authNeeds[kind]
 	if !ok {
 		if b.has("type") {
-			d.faults.Value(b.path+".type", DidYouMean(kind, authTypes), "no authentication of type %q; there are %s", kind, strings.Join(authTypes, ", "))
+			d.faults.Errorf(diag.Value(b.path+".type"), "no authentication of type %q; there are %s", kind, strings.Join(authTypes, ", ")).
+				WithHint(diag.DidYouMean(kind, authTypes))
 		}
 		return
 	}
@@ -279,7 +282,7 @@ func (d *decoder) authentication(b block, config block) {
 			text, written = d.credential(config, name, plain, hidden)
 		}
 		if !written {
-			d.faults.Value(b.path, "", "authentication of type %s needs %s", kind, name)
+			d.faults.Errorf(diag.Value(b.path), "authentication of type %s needs %s", kind, name)
 			continue
 		}
 		switch plain {
@@ -302,10 +305,10 @@ func (d *decoder) credential(b block, name, plain string, hidden bool) (string, 
 		if !b.has(key) {
 			continue
 		}
-		path := JoinPath(b.path, key)
+		path := diag.Join(b.path, key)
 		if hidden && key == plain {
 			if _, isText := b.values[key].(string); isText {
-				d.faults.Key(path, fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", name), "a secret under a plain key").Warning = true
+				d.faults.Warnf(diag.Key(path), "a secret under a plain key").WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", name))
 			}
 		}
 		text, _ := d.secret(path, b.values[key], hidden)

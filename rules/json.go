@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // Limits on what a configuration may be: far above any real one, low enough
@@ -16,21 +18,21 @@ const (
 
 // ParseJSON reads the source's text into values ([Object], []any, string, bool,
 // nil, int, float64, and json.Number for integers too long for int) and marks
-// the position of each in the source. Errors are [Errors] with one fault.
-func ParseJSON(source *Source) (any, error) {
-	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), faults: NewFaults(source)}
+// the position of each in the source. Errors are [diag.Diagnostics] with one error.
+func ParseJSON(source *diag.Source) (any, error) {
+	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), faults: diag.NewCollector(source)}
 	p.dec.UseNumber()
 	if len(source.Text) > MaxConfigBytes {
-		p.faults.Offset("", 0, "", "a configuration of %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
-		return nil, p.faults.Errors()
+		p.faults.Errorf(diag.Offset("", 0), "a configuration of %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
+		return nil, p.faults.Diagnostics().Errors()
 	}
 	p.syntax()
-	if faults := p.faults.Errors(); len(faults) > 0 {
+	if faults := p.faults.Diagnostics().Errors(); len(faults) > 0 {
 		return nil, faults
 	}
 	v, err := p.value("", -1, 0)
 	if err != nil {
-		return nil, p.faults.Errors()
+		return nil, p.faults.Diagnostics().Errors()
 	}
 	return v, nil
 }
@@ -46,13 +48,13 @@ func (p *jsonParser) syntax() {
 	if strings.HasPrefix(message, "unexpected end") {
 		at, message = len(p.source.Text), "the text ends before the configuration does"
 	}
-	p.faults.Offset("", at, "", "not valid JSON: %s", message)
+	p.faults.Errorf(diag.Offset("", at), "not valid JSON: %s", message)
 }
 
 type jsonParser struct {
-	source *Source
+	source *diag.Source
 	dec    *json.Decoder
-	faults *Faults
+	faults *diag.Collector
 }
 
 // errReported stops the parse; the fault itself is in the collection.
@@ -71,7 +73,7 @@ func (p *jsonParser) token(path string) (json.Token, int, error) {
 	start := p.next()
 	token, err := p.dec.Token()
 	if err != nil {
-		p.faults.Offset(path, start, "", "not valid JSON: %v", err)
+		p.faults.Errorf(diag.Offset(path, start), "not valid JSON: %v", err)
 		return nil, 0, errReported
 	}
 	return token, start, nil
@@ -84,7 +86,7 @@ func (p *jsonParser) value(path string, key, depth int) (any, error) {
 	}
 	p.source.Mark(path, start, key)
 	if depth > MaxConfigDepth {
-		p.faults.Offset(path, start, "", "nested more than %d levels deep", MaxConfigDepth)
+		p.faults.Errorf(diag.Offset(path, start), "nested more than %d levels deep", MaxConfigDepth)
 		return nil, errReported
 	}
 	switch token := token.(type) {
@@ -107,9 +109,9 @@ func (p *jsonParser) object(path string, depth int) (any, error) {
 			return nil, err
 		}
 		name := token.(string)
-		inner := JoinPath(path, name)
+		inner := diag.Join(path, name)
 		if _, twice := object.Get(name); twice {
-			p.faults.Offset(inner, at, "remove one of them", "the key %q stands here twice", name)
+			p.faults.Errorf(diag.Offset(inner, at), "the key %q stands here twice", name).WithHint("remove one of them")
 			return nil, errReported
 		}
 		v, err := p.value(inner, at, depth+1)
@@ -125,7 +127,7 @@ func (p *jsonParser) object(path string, depth int) (any, error) {
 func (p *jsonParser) list(path string, depth int) (any, error) {
 	list := []any{}
 	for p.dec.More() {
-		v, err := p.value(IndexPath(path, len(list)), -1, depth+1)
+		v, err := p.value(diag.Index(path, len(list)), -1, depth+1)
 		if err != nil {
 			return nil, err
 		}

@@ -6,15 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Lower turns the configuration into one [Ruleset] a job. It reports every
-// fault it finds in the pagination, as [Errors] in order of position; the
+// fault it finds in the pagination, as [diag.Diagnostics] in order of position; the
 // warnings are those of the configuration and of all rulesets.
 func (c *Config) Lower() ([]*Ruleset, error) {
-	faults := NewFaults(c.Source)
+	faults := diag.NewCollector(c.Source)
 	c.unused = nil
 	l := &lowerer{reader: reader{faults}, cfg: c, dialect: c.Dialect, switches: DialectSwitches[c.Dialect]}
 	var sets []*Ruleset
@@ -24,8 +25,8 @@ func (c *Config) Lower() ([]*Ruleset, error) {
 		}
 		sets = append(sets, l.lower(job))
 	}
-	c.Warnings = append(c.Warnings, faults.Warnings().Unique()...)
-	return sets, faults.Errors().Unique().Err()
+	c.Warnings = append(c.Warnings, faults.Diagnostics().Warnings().Unique()...)
+	return sets, faults.Diagnostics().Errors().Unique().Err()
 }
 
 // alike tells whether two jobs ask for the same and would have the same id in
@@ -49,14 +50,14 @@ type lowerer struct {
 func (l *lowerer) lower(job Job) *Ruleset {
 	set := &Ruleset{Job: job, Dialect: l.dialect, Source: l.cfg.Source, IncludeParams: true}
 	if l.cfg.Pagination != nil {
-		l.scroller(set, JoinPath(l.cfg.Path, "api.pagination"), l.cfg.Pagination)
+		l.scroller(set, diag.Join(l.cfg.Path, "api.pagination"), l.cfg.Pagination)
 	}
 	l.audit(set)
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: "continue", Source: fmt.Sprintf("status == %d", status),
 			Message: "status {status} counts as a page", Says: fmt.Sprintf("a response has status %d", status),
-			Origin: l.origin("config", JoinPath(l.cfg.Path, "api.http.ignoreErrors")),
+			Origin: l.origin("config", diag.Join(l.cfg.Path, "api.http.ignoreErrors")),
 		})
 	}
 	return set
@@ -78,7 +79,8 @@ func (s *scroll) trust() {
 	for i, v := range list {
 		id, _ := v.(string)
 		if !slices.Contains(ids, id) {
-			s.faults.Value(IndexPath(JoinPath(s.path, "audit.ignore"), i), either(DidYouMean(id, ids), "there are "+strings.Join(ids, ", ")), "no audit rule %s", found(v))
+			s.faults.Errorf(diag.Value(diag.Index(diag.Join(s.path, "audit.ignore"), i)), "no audit rule %s", found(v)).
+				WithHint(either(diag.DidYouMean(id, ids), "there are "+strings.Join(ids, ", ")))
 		}
 		s.set.Trusted = append(s.set.Trusted, id)
 	}
@@ -97,7 +99,7 @@ func (l *lowerer) scroller(set *Ruleset, path string, v any) {
 	object, ok := value.Members(v)
 	if !ok {
 		if !l.switches.OptionalMethod {
-			l.faults.Value(path, "", "want an object, got %s", found(v))
+			l.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		}
 		return
 	}
@@ -149,9 +151,10 @@ func (l *lowerer) method(path string, object Object) (Method, bool) {
 		known = append(known, m.Name)
 	}
 	if written == nil {
-		l.faults.Value(path, "one of "+strings.Join(known, ", "), "method is missing")
+		l.faults.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
 	} else {
-		l.faults.Value(JoinPath(path, "method"), either(DidYouMean(name, known), "there are "+strings.Join(known, ", ")), "no method %s", found(written))
+		l.faults.Errorf(diag.Value(diag.Join(path, "method")), "no method %s", found(written)).
+			WithHint(either(diag.DidYouMean(name, known), "there are "+strings.Join(known, ", ")))
 	}
 	return Method{}, false
 }
@@ -160,29 +163,30 @@ func (l *lowerer) method(path string, object Object) (Method, bool) {
 func (l *lowerer) pick(outer *scroll, object Object) {
 	for _, key := range []string{"limit", "limitParam", "nextRequest", "state", "keep"} {
 		if _, written := object.Get(key); written && !l.switches.IgnoreUnknown {
-			l.faults.Key(JoinPath(outer.path, key), "write it in a scroller", "%s has no place beside scrollers", key)
+			l.faults.Errorf(diag.Key(diag.Join(outer.path, key)), "%s has no place beside scrollers", key).WithHint("write it in a scroller")
 		}
 	}
 	scrollers, _ := outer.settings["scrollers"].Value.(Object)
-	path := JoinPath(outer.path, "scrollers")
+	path := diag.Join(outer.path, "scrollers")
 	if len(scrollers) == 0 {
 		if _, written := object.Get("scrollers"); written {
-			l.faults.Value(path, "", "there is no scroller in it")
+			l.faults.Errorf(diag.Value(path), "there is no scroller in it")
 		}
 		return
 	}
 	l.unused(scrollers, path)
-	name, at := outer.set.Job.Scroller, JoinPath(outer.set.Job.Path, "scroller")
+	name, at := outer.set.Job.Scroller, diag.Join(outer.set.Job.Path, "scroller")
 	if name == "" {
 		name, _ = outer.settings["default"].Value.(string)
-		at = JoinPath(outer.path, "default")
+		at = diag.Join(outer.path, "default")
 	}
 	if name == "" {
 		return
 	}
 	inner, ok := scrollers.Get(name)
 	if !ok {
-		l.faults.Value(at, either(DidYouMean(name, scrollers.Names()), "there are "+strings.Join(scrollers.Names(), ", ")), "no scroller %q", name)
+		l.faults.Errorf(diag.Value(at), "no scroller %q", name).
+			WithHint(either(diag.DidYouMean(name, scrollers.Names()), "there are "+strings.Join(scrollers.Names(), ", ")))
 		return
 	}
 	outer.shared()
@@ -190,7 +194,7 @@ func (l *lowerer) pick(outer *scroll, object Object) {
 	outer.onError()
 	outer.trust()
 	outer.set.Scroller = name
-	l.scroller(outer.set, JoinPath(path, name), inner)
+	l.scroller(outer.set, diag.Join(path, name), inner)
 }
 
 // unused lowers every scroller for itself, so that those which no job picks are
@@ -198,7 +202,7 @@ func (l *lowerer) pick(outer *scroll, object Object) {
 func (l *lowerer) unused(scrollers Object, path string) {
 	for _, m := range scrollers {
 		set := &Ruleset{Dialect: l.dialect, Source: l.cfg.Source, IncludeParams: true, Scroller: m.Name}
-		l.scroller(set, JoinPath(path, m.Name), m.Value)
+		l.scroller(set, diag.Join(path, m.Name), m.Value)
 		picked := func(j Job) bool { return j.Scroller == m.Name }
 		if !slices.ContainsFunc(l.cfg.Jobs, picked) {
 			l.cfg.unused = append(l.cfg.unused, set)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // Names of flags that tell whether there is more, as APIs use them, in lower
@@ -26,7 +28,7 @@ func (s *scroll) flagPolarity() {
 	stopOn, ifNotSet := s.settings["nextPageFlag.stopOn"], s.settings["nextPageFlag.ifNotSet"]
 	name := bareName(field.Written)
 	warn := func(setting Setting, hint, format string) {
-		s.faults.Value(setting.Path, hint, format, field.Written).Warning = true
+		s.faults.Warnf(diag.Value(setting.Path), format, field.Written).WithHint(hint)
 	}
 	switch {
 	case field.Written == "" || stopOn.Value == nil:
@@ -40,8 +42,8 @@ func (s *scroll) flagPolarity() {
 	if setting := s.settings["hasMore"]; setting.Value != nil {
 		keys := SplitPath(setting.Value.(string))
 		if last := keys[len(keys)-1]; slices.Contains(lastFlags, bareName(last)) {
-			s.faults.Value(setting.Path, fmt.Sprintf("for a flag that is true on the last page write a rule: \"stopRules\": [\"truthy(body.%s)\"]", setting.Written),
-				"the scrolling stops when %s is false; its name says that there is more then", setting.Written).Warning = true
+			s.faults.Warnf(diag.Value(setting.Path), "the scrolling stops when %s is false; its name says that there is more then", setting.Written).
+				WithHint(fmt.Sprintf("for a flag that is true on the last page write a rule: \"stopRules\": [\"truthy(body.%s)\"]", setting.Written))
 		}
 	}
 }

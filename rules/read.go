@@ -3,13 +3,14 @@ package rules
 import (
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // reader checks values against fields and hands them out typed. It reports
 // every fault and goes on, so that one look shows them all.
 type reader struct {
-	faults *Faults
+	faults *diag.Collector
 }
 
 // block is one checked object: its members by name.
@@ -24,19 +25,20 @@ func (r *reader) block(path string, v any, fields []Field) block {
 	out := block{path: path, values: map[string]any{}}
 	object, ok := value.Members(v)
 	if !ok {
-		r.faults.Value(path, "", "want an object, got %s", found(v))
+		r.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		return out
 	}
 	for _, m := range object {
 		field, known := find(fields, m.Name)
-		inner := JoinPath(path, m.Name)
+		inner := diag.Join(path, m.Name)
 		switch {
 		case !known:
-			r.unknown(inner, m.Name, names(fields))
+			r.unknown(diag.SeverityError, inner, m.Name, names(fields))
 		case field.Unsupported == OnRequest:
-			r.faults.Key(inner, "remove it, or extract this part with another tool for now", "%s is not supported yet and would change what is requested", m.Name)
+			r.faults.Errorf(diag.Key(inner), "%s is not supported yet and would change what is requested", m.Name).
+				WithHint("remove it, or extract this part with another tool for now")
 		case field.Unsupported == OnOutput:
-			r.faults.Key(inner, "", "%s is not supported and has no effect", m.Name).Warning = true
+			r.faults.Warnf(diag.Key(inner), "%s is not supported and has no effect", m.Name)
 		case !field.Required && absent(m.Value, field.Kind):
 		case r.fits(inner, m.Value, field):
 			out.values[m.Name] = m.Value
@@ -44,18 +46,18 @@ func (r *reader) block(path string, v any, fields []Field) block {
 	}
 	for _, f := range fields {
 		if _, ok := object.Get(f.Name); f.Required && !ok {
-			r.faults.Value(path, "", "%s is missing: %s", f.Name, f.Doc)
+			r.faults.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
 		}
 	}
 	return out
 }
 
-func (r *reader) unknown(path, name string, known []string) *Error {
-	hint := DidYouMean(name, known)
+func (r *reader) unknown(severity diag.Severity, path, name string, known []string) {
+	hint := diag.DidYouMean(name, known)
 	if hint == "" {
 		hint = "known here: " + strings.Join(known, ", ")
 	}
-	return r.faults.Key(path, hint, "unknown key %q", name)
+	r.faults.Report(severity, diag.Key(path), "unknown key %q", name).WithHint(hint)
 }
 
 // absent tells the values that say as much as leaving an optional key out: null,
@@ -81,13 +83,13 @@ func (r *reader) fits(path string, v any, f Field) bool {
 		ok = isText || isObject
 	default:
 		if _, fault := convert(f.Kind, v); fault != "" {
-			r.faults.Value(path, "", "%s", fault)
+			r.faults.Errorf(diag.Value(path), "%s", fault)
 			return false
 		}
 		return true
 	}
 	if !ok {
-		r.faults.Value(path, "", "want %s, got %s", f.Kind, found(v))
+		r.faults.Errorf(diag.Value(path), "want %s, got %s", f.Kind, found(v))
 	}
 	return ok
 }
@@ -121,7 +123,7 @@ func (r *reader) statuses(b block, name string) []int {
 			out = append(out, code)
 			continue
 		}
-		r.faults.Value(IndexPath(JoinPath(b.path, name), i), "", "want an HTTP status, got %s", found(v))
+		r.faults.Errorf(diag.Value(diag.Index(diag.Join(b.path, name), i)), "want an HTTP status, got %s", found(v))
 	}
 	return out
 }
@@ -134,7 +136,7 @@ func (r *reader) texts(b block, name string) []string {
 			out = append(out, s)
 			continue
 		}
-		r.faults.Value(IndexPath(JoinPath(b.path, name), i), "", "want a string, got %s", found(v))
+		r.faults.Errorf(diag.Value(diag.Index(diag.Join(b.path, name), i)), "want a string, got %s", found(v))
 	}
 	return out
 }

@@ -1,5 +1,7 @@
 package rules
 
+import "github.com/stopwhen/stopwhen/rules/diag"
+
 // Section is one object of the configuration, for the reference.
 type Section struct {
 	Path   string // parameters.api.http
@@ -15,7 +17,7 @@ func Reference() []Section {
 	add = func(path, doc string, fields []Field) {
 		sections = append(sections, Section{path, doc, fields})
 		for _, f := range fields {
-			inner := JoinPath(path, f.Name)
+			inner := diag.Join(path, f.Name)
 			switch {
 			case f.Unsupported != None:
 			case f.Kind == Block:

@@ -1,6 +1,10 @@
 package rules
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
 
 // Rule is one expression of a scroll, with everything that is known of it
 // before it is compiled. Lowering turns every configuration into a list of
@@ -50,10 +54,10 @@ func (r Role) Builds() bool {
 
 // Origin says who wrote a rule, and where.
 type Origin struct {
-	By   string   `json:"by"`             // "method offset", "default", "config"
-	Path string   `json:"path,omitempty"` // config path of the setting that brought it in
-	File string   `json:"file,omitempty"`
-	At   Position `json:"at,omitzero"` // zero: built in, or built in Go
+	By   string        `json:"by"`             // "method offset", "default", "config"
+	Path string        `json:"path,omitempty"` // config path of the setting that brought it in
+	File string        `json:"file,omitempty"`
+	At   diag.Position `json:"at,omitzero"` // zero: built in, or built in Go
 }
 
 // String names the origin for people: "default of offset", or the path in the
@@ -67,7 +71,7 @@ func (o Origin) String() string {
 	}
 	path := strings.TrimPrefix(o.Path, "parameters.")
 	path = strings.TrimPrefix(path, "api.pagination.")
-	if at := place(o.File, o.At); at != "" {
+	if at := o.At.In(o.File); at != "" {
 		path += ", " + at
 	}
 	return path
@@ -90,6 +94,6 @@ type Ruleset struct {
 	Kept          []string   // names of what is kept for the next run
 	Trusted       []string   // ids of the audit rules that are left out
 
-	Source   *Source
-	Warnings Errors
+	Source   *diag.Source
+	Warnings diag.Diagnostics
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -49,7 +50,8 @@ func (s *scroll) lower() {
 // and again.
 func (s *scroll) expressionNeedsRequest() {
 	if s.method.Name == "expression" && !slices.ContainsFunc(s.set.Rules, func(r Rule) bool { return r.Role.Builds() }) {
-		s.faults.Value(s.path, `for instance "nextRequest": {"params": {"page": "page + 1"}}`, "method expression needs nextRequest: how the next page is asked for")
+		s.faults.Errorf(diag.Value(s.path), "method expression needs nextRequest: how the next page is asked for").
+			WithHint(`for instance "nextRequest": {"params": {"page": "page + 1"}}`)
 	}
 }
 
@@ -62,9 +64,10 @@ func (s *scroll) oneTotal() {
 	count, field := s.settings["limitStop.count"].Value != nil, s.settings["limitStop.field"].Value != nil
 	switch {
 	case count && field:
-		s.faults.Value(path, "count is a number of your own, field the path of the API's", "count and field exclude each other")
+		s.faults.Errorf(diag.Value(path), "count and field exclude each other").
+			WithHint("count is a number of your own, field the path of the API's")
 	case !count && !field && !s.written(path+".count") && !s.written(path+".field"):
-		s.faults.Value(path, "count is a number of your own, field the path of the API's", "count or field is missing")
+		s.faults.Errorf(diag.Value(path), "count or field is missing").WithHint("count is a number of your own, field the path of the API's")
 	}
 }
 
@@ -72,21 +75,21 @@ func (s *scroll) oneTotal() {
 func (s *scroll) oneOf() {
 	var set []string
 	for _, name := range s.method.OneOf {
-		if s.settings[name].Value != nil || s.written(JoinPath(s.path, name)) {
+		if s.settings[name].Value != nil || s.written(diag.Join(s.path, name)) {
 			set = append(set, name)
 		}
 	}
 	switch {
 	case len(set) > 1:
-		s.faults.Value(s.path, "", "%s exclude each other", strings.Join(set, " and "))
+		s.faults.Errorf(diag.Value(s.path), "%s exclude each other", strings.Join(set, " and "))
 	case len(set) == 0 && len(s.method.OneOf) > 0:
-		s.faults.Value(s.path, "", "%s is missing", strings.Join(s.method.OneOf, " or "))
+		s.faults.Errorf(diag.Value(s.path), "%s is missing", strings.Join(s.method.OneOf, " or "))
 	}
 }
 
 // written tells whether a fault of a setting is its own, not its absence.
 func (s *scroll) written(path string) bool {
-	return slices.ContainsFunc(s.faults.all, func(e *Error) bool { return e.Path == path })
+	return slices.ContainsFunc(s.faults.Diagnostics(), func(e *diag.Diagnostic) bool { return e.Path == path })
 }
 
 // dottedFlag points to stopRules for flags that are not in the root (2.2): the
@@ -95,8 +98,8 @@ func (s *scroll) dottedFlag() {
 	setting := s.settings["nextPageFlag.field"]
 	if escaped, ok := setting.Value.(string); ok && strings.Contains(escaped, `\.`) {
 		name := SplitPath(escaped)[0]
-		s.faults.Value(setting.Path, fmt.Sprintf("for a nested flag write a rule, like \"stopRules\": [\"truthy(body.%s)\"]", name),
-			"%q is one key in the root, dots included", name).Warning = true
+		s.faults.Warnf(diag.Value(setting.Path), "%q is one key in the root, dots included", name).
+			WithHint(fmt.Sprintf("for a nested flag write a rule, like \"stopRules\": [\"truthy(body.%s)\"]", name))
 	}
 }
 
@@ -107,7 +110,7 @@ func (s *scroll) limit() {
 	setting := s.settings["limit"]
 	name, _ := s.settings["limitParam"].Value.(string)
 	if own, ok := s.set.Job.Params.Get(name); ok && !value.Empty(own) && !(s.dialect == Keboola && php.Empty(own)) {
-		path := JoinPath(JoinPath(s.set.Job.Path, "params"), name)
+		path := diag.Join(diag.Join(s.set.Job.Path, "params"), name)
 		kind := Count
 		if s.dialect == Keboola {
 			kind = PHPInt
@@ -116,7 +119,7 @@ func (s *scroll) limit() {
 		if fault == "" {
 			setting = Setting{Value: converted, Path: path}
 		} else if _, needed := find(s.method.Fields, "limit"); needed {
-			s.faults.Value(path, "this parameter overrides the limit of the pagination", "%s", fault)
+			s.faults.Errorf(diag.Value(path), "%s", fault).WithHint("this parameter overrides the limit of the pagination")
 		}
 	}
 	s.set.Limit = setting.Value
@@ -144,16 +147,16 @@ func (s *scroll) variables(role Role) {
 		}
 		s.variable(role, v.Name, source, says, s.origin("method "+s.method.Name, s.path))
 	}
-	path := JoinPath(s.path, "state")
+	path := diag.Join(s.path, "state")
 	for _, m := range own {
-		inner := JoinPath(path, m.Name)
+		inner := diag.Join(path, m.Name)
 		b := s.block(inner, m.Value, variableFields)
 		key, says := "init", "starts at"
 		if role == Next {
 			key, says = "next", "is then"
 		}
 		if b.has(key) {
-			s.variable(role, m.Name, sourceOf(b.values[key]), says, s.origin("config", JoinPath(inner, key)))
+			s.variable(role, m.Name, sourceOf(b.values[key]), says, s.origin("config", diag.Join(inner, key)))
 		} else if role == Init {
 			s.variable(role, m.Name, "nil", says, s.origin("config", inner))
 		}
@@ -216,7 +219,7 @@ func (s *scroll) guards(into Settings) {
 			continue
 		}
 		if !slices.Contains(policies, setting.Value.(string)) {
-			s.faults.Value(setting.Path, "", "want stop, fail or ignore, got %s", found(setting.Value))
+			s.faults.Errorf(diag.Value(setting.Path), "want stop, fail or ignore, got %s", found(setting.Value))
 		}
 		into[name] = setting
 	}
@@ -224,13 +227,13 @@ func (s *scroll) guards(into Settings) {
 	for i, p := range paths {
 		text, ok := p.(string)
 		if !ok || text == "" || text == "." {
-			s.faults.Value(IndexPath(JoinPath(s.path, "guards.ignore"), i), "", "want a path in the response, got %s", found(p))
+			s.faults.Errorf(diag.Value(diag.Index(diag.Join(s.path, "guards.ignore"), i)), "want a path in the response, got %s", found(p))
 			continue
 		}
 		s.set.Ignore = append(s.set.Ignore, SplitPath(text))
 	}
 	if s.settings["guards.maxPages"].Value == nil && s.dialect != Keboola {
-		s.settings["guards.maxPages"] = Setting{Value: defaultMaxPages, Path: JoinPath(s.path, "guards.maxPages"), Default: true}
+		s.settings["guards.maxPages"] = Setting{Value: defaultMaxPages, Path: diag.Join(s.path, "guards.maxPages"), Default: true}
 	}
 }
 
@@ -345,7 +348,7 @@ func (s *scroll) part(role Role, p Part) {
 		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.MergeScroll && s.set.IncludeParams {
 			v = replaceRecursive(had, v)
 		}
-		s.build(role, m.Name, s.member(p.Value, v), s.origin("config", JoinPath(s.settings[p.Each].Path, m.Name)))
+		s.build(role, m.Name, s.member(p.Value, v), s.origin("config", diag.Join(s.settings[p.Each].Path, m.Name)))
 	}
 }
 

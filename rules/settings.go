@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -104,13 +105,16 @@ func Literal(v any) string {
 func (l *lowerer) resolve(into Settings, prefix, path string, object Object, fields []Field) {
 	for _, m := range object {
 		if _, known := find(fields, m.Name); !known {
-			fault := l.unknown(JoinPath(path, m.Name), m.Name, names(fields))
-			fault.Warning = l.switches.IgnoreUnknown
+			severity := diag.SeverityError
+			if l.switches.IgnoreUnknown {
+				severity = diag.SeverityWarning
+			}
+			l.unknown(severity, diag.Join(path, m.Name), m.Name, names(fields))
 		}
 	}
 	for _, f := range fields {
 		v, written := object.Get(f.Name)
-		if written && v != nil && !l.setting(into, prefix, JoinPath(path, f.Name), v, f) {
+		if written && v != nil && !l.setting(into, prefix, diag.Join(path, f.Name), v, f) {
 			continue
 		}
 		name := prefix + f.Name
@@ -119,11 +123,11 @@ func (l *lowerer) resolve(into Settings, prefix, path string, object Object, fie
 		}
 		switch {
 		case f.Required:
-			l.faults.Value(path, "", "%s is missing: %s", f.Name, f.Doc)
+			l.faults.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
 		case f.DefaultOf != "":
-			into[name] = Setting{Value: into[prefix+f.DefaultOf].Value, Path: JoinPath(path, f.Name), Default: true}
+			into[name] = Setting{Value: into[prefix+f.DefaultOf].Value, Path: diag.Join(path, f.Name), Default: true}
 		case f.Default != nil:
-			into[name] = Setting{Value: f.Default, Path: JoinPath(path, f.Name), Default: true}
+			into[name] = Setting{Value: f.Default, Path: diag.Join(path, f.Name), Default: true}
 		}
 	}
 	for _, f := range fields {
@@ -159,7 +163,7 @@ func (l *lowerer) setting(into Settings, prefix, path string, v any, f Field) bo
 	}
 	converted, fault := convert(kind, v)
 	if fault != "" {
-		l.faults.Value(path, "", "%s", fault)
+		l.faults.Errorf(diag.Value(path), "%s", fault)
 		return false
 	}
 	if f.Kind == Key && kind != Key && converted != nil {
@@ -181,7 +185,7 @@ func (l *lowerer) inner(into Settings, name, path string, v any, f Field) bool {
 		return true
 	}
 	if !ok {
-		l.faults.Value(path, "", "want an object, got %s", found(v))
+		l.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		return false
 	}
 	into[name] = Setting{Value: true, Path: path}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -79,7 +80,7 @@ var expectFields = []Field{
 // tests reads the tests that stand beside api and config.
 func (d *decoder) tests(path string, list []any) {
 	for i, v := range list {
-		d.cfg.Tests = append(d.cfg.Tests, d.test(IndexPath(path, i), v))
+		d.cfg.Tests = append(d.cfg.Tests, d.test(diag.Index(path, i), v))
 	}
 }
 
@@ -87,7 +88,7 @@ func (d *decoder) test(path string, v any) Test {
 	b := d.block(path, v, testFields)
 	t := Test{Name: b.text("name"), Job: b.text("job"), Kept: membersOf(b.object("kept")), Path: path}
 	for i, v := range b.list("pages") {
-		t.Pages = append(t.Pages, d.answer(IndexPath(path+".pages", i), v))
+		t.Pages = append(t.Pages, d.answer(diag.Index(path+".pages", i), v))
 	}
 	if b.has("expect") {
 		t.Expect = d.expect(d.block(path+".expect", b.values["expect"], expectFields))
@@ -99,7 +100,8 @@ func (d *decoder) test(path string, v any) Test {
 func (d *decoder) answer(path string, v any) Answer {
 	object, isObject := value.Members(v)
 	if _, isList := v.([]any); !isList && !isObject {
-		d.faults.Value(path, `a response is the body itself, {"data": []}, or {"status": 503, "body": …}`, "want an object or a list, got %s", found(v))
+		d.faults.Errorf(diag.Value(path), "want an object or a list, got %s", found(v)).
+			WithHint(`a response is the body itself, {"data": []}, or {"status": 503, "body": …}`)
 		return Answer{}
 	}
 	if !isObject || !d.wholeResponse(path, object) {
@@ -108,7 +110,7 @@ func (d *decoder) answer(path string, v any) Answer {
 	b := d.block(path, object, answerFields)
 	a := Answer{Status: b.whole("status", http.StatusOK), Headers: d.answerHeaders(path+".headers", b.object("headers"))}
 	if b.has("status") && (a.Status < 200 || a.Status > 599) {
-		d.faults.Value(path+".status", asBody, "want an HTTP status, got %d", a.Status)
+		d.faults.Errorf(diag.Value(path+".status"), "want an HTTP status, got %d", a.Status).WithHint(asBody)
 	}
 	if body, ok := object.Get("body"); ok {
 		a.Body = d.raw(path+".body", body)
@@ -136,16 +138,16 @@ func (d *decoder) wholeResponse(path string, object Object) bool {
 		if slices.Contains(known, name) {
 			continue
 		}
-		if Nearest(name, known) == "" {
+		if diag.Nearest(name, known) == "" {
 			return false
 		}
 		misspelt = append(misspelt, name)
 	}
 	for _, name := range misspelt {
-		d.faults.Key(JoinPath(path, name), DidYouMean(name, known)+" "+asBody, "unknown key %q", name)
+		d.faults.Errorf(diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(diag.DidYouMean(name, known) + " " + asBody)
 	}
 	if _, fault := convert(Integer, status); hasStatus && status != nil && fault != "" {
-		d.faults.Value(path+".status", asBody, "want an HTTP status, got %s", found(status))
+		d.faults.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", found(status)).WithHint(asBody)
 		return false
 	}
 	return len(misspelt) == 0
@@ -161,7 +163,7 @@ func (d *decoder) answerHeaders(path string, object Object) http.Header {
 		for _, v := range values {
 			text, ok := value.Text(v)
 			if !ok || strings.ContainsAny(text, "\r\n") {
-				d.faults.Value(JoinPath(path, m.Name), "", "want the text of a header, got %s", found(v))
+				d.faults.Errorf(diag.Value(diag.Join(path, m.Name)), "want the text of a header, got %s", found(v))
 				continue
 			}
 			headers.Add(m.Name, text)
@@ -182,18 +184,18 @@ func (d *decoder) expect(b block) Expect {
 	case []any:
 		e.StoppedBy = d.all(b, "stoppedBy")
 	default:
-		d.faults.Value(b.path+".stoppedBy", "", "want the id of a rule, or a list of ids, got %s", found(v))
+		d.faults.Errorf(diag.Value(b.path+".stoppedBy"), "want the id of a rule, or a list of ids, got %s", found(v))
 	}
 	switch v := b.values["items"].(type) {
 	case nil:
 	case []any:
 		e.List = make([]json.RawMessage, len(v))
 		for i, item := range v {
-			e.List[i] = d.raw(IndexPath(b.path+".items", i), item)
+			e.List[i] = d.raw(diag.Index(b.path+".items", i), item)
 		}
 	default:
 		if _, fault := convert(Integer, v); fault != "" {
-			d.faults.Value(b.path+".items", "", "want a whole number, or a list of items, got %s", found(v))
+			d.faults.Errorf(diag.Value(b.path+".items"), "want a whole number, or a list of items, got %s", found(v))
 		}
 		e.Items = d.number(b, "items")
 	}
@@ -219,10 +221,10 @@ func (d *decoder) all(b block, name string) []string {
 // raw is a value as JSON without insignificant whitespace: as it is written,
 // where that is JSON, so that no digit of a number changes.
 func (d *decoder) raw(path string, v any) json.RawMessage {
-	text := d.faults.source.raw(path)
-	if same, err := ParseJSON(NewSource("", string(text))); err != nil || !reflect.DeepEqual(same, v) {
+	text := d.faults.Source().Raw(path)
+	if same, err := ParseJSON(diag.NewSource("", string(text))); err != nil || !reflect.DeepEqual(same, v) {
 		if text, err = value.Marshal(v); err != nil {
-			d.faults.Value(path, "", "this cannot be written as JSON: %v", err)
+			d.faults.Errorf(diag.Value(path), "this cannot be written as JSON: %v", err)
 			return nil
 		}
 	}
@@ -244,7 +246,7 @@ func membersOf(o Object) map[string]any {
 }
 
 // checkTests finds what is wrong with the tests, however they came to be.
-func (c *Config) checkTests(f *Faults) {
+func (c *Config) checkTests(f *diag.Collector) {
 	var ids []string
 	for _, j := range c.Jobs {
 		ids = append(ids, j.ID)
@@ -253,37 +255,41 @@ func (c *Config) checkTests(f *Faults) {
 	for i := range c.Tests {
 		t := &c.Tests[i]
 		if t.Path == "" {
-			t.Path = IndexPath(JoinPath(c.Path, "tests"), i)
+			t.Path = diag.Index(diag.Join(c.Path, "tests"), i)
 		}
 		if seen[t.Name] {
-			f.Value(JoinPath(t.Path, "name"), "names tell tests apart, so they must differ", "a second test with the name %q", t.Name)
+			f.Errorf(diag.Value(diag.Join(t.Path, "name")), "a second test with the name %q", t.Name).
+				WithHint("names tell tests apart, so they must differ")
 		}
 		seen[t.Name] = true
 		switch {
 		case t.Job == "" && len(ids) == 1:
 			t.Job = ids[0]
 		case t.Job == "":
-			f.Value(t.Path, "there are "+strings.Join(ids, ", "), "job is missing: with several jobs a test says which it tests")
+			f.Errorf(diag.Value(t.Path), "job is missing: with several jobs a test says which it tests").
+				WithHint("there are " + strings.Join(ids, ", "))
 		case !slices.Contains(ids, t.Job):
-			f.Value(JoinPath(t.Path, "job"), either(DidYouMean(t.Job, ids), "there are "+strings.Join(ids, ", ")), "no job %q", t.Job)
+			f.Errorf(diag.Value(diag.Join(t.Path, "job")), "no job %q", t.Job).
+				WithHint(either(diag.DidYouMean(t.Job, ids), "there are "+strings.Join(ids, ", ")))
 		}
 		if len(t.Pages) == 0 {
-			f.Value(JoinPath(t.Path, "pages"), `a page is at least {} or []`, "there is no page in it")
+			f.Errorf(diag.Value(diag.Join(t.Path, "pages")), "there is no page in it").WithHint(`a page is at least {} or []`)
 		}
-		t.Expect.check(f, JoinPath(t.Path, "expect"))
+		t.Expect.check(f, diag.Join(t.Path, "expect"))
 	}
 }
 
-func (e Expect) check(f *Faults, path string) {
+func (e Expect) check(f *diag.Collector, path string) {
 	if reflect.ValueOf(e).IsZero() {
-		f.Value(path, `for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`, "expect says nothing")
+		f.Errorf(diag.Value(path), "expect says nothing").WithHint(`for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`)
 	}
 	if e.Outcome != "" && !slices.Contains(Outcomes, e.Outcome) {
-		f.Value(JoinPath(path, "outcome"), "", "want complete, limited, guarded or failed, got %s", found(string(e.Outcome)))
+		f.Errorf(diag.Value(diag.Join(path, "outcome")), "want complete, limited, guarded or failed, got %s", found(string(e.Outcome)))
 	}
 	for i, request := range e.Requests {
 		if verb, target, _ := strings.Cut(request, " "); verb != strings.ToUpper(verb) || target == "" {
-			f.Value(IndexPath(JoinPath(path, "requests"), i), "write it like GET /v1/users?page=1", "not a request: %s", found(request))
+			f.Errorf(diag.Value(diag.Index(diag.Join(path, "requests"), i)), "not a request: %s", found(request)).
+				WithHint("write it like GET /v1/users?page=1")
 		}
 	}
 }

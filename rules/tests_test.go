@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -49,12 +50,12 @@ func TestFaultsInTestsNamePlaceAndCure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decodeTests(t, c.jobs, c.tests)
-			var faults rules.Errors
+			var faults diag.Diagnostics
 			require.ErrorAs(t, err, &faults)
 			require.Len(t, faults, 1, err)
 			require.Contains(t, faults[0].Error(), c.fault)
 			require.Contains(t, faults[0].Hint, c.hint)
-			require.GreaterOrEqual(t, faults[0].At.Line, 2, "the place is in the tests")
+			require.GreaterOrEqual(t, faults[0].Pos.Line, 2, "the place is in the tests")
 		})
 	}
 }
@@ -99,7 +100,7 @@ func TestATestWithoutJobIsOfTheOnlyOne(t *testing.T) {
 }
 
 func TestYAMLPagesKeepDigitsAndOrder(t *testing.T) {
-	source := rules.NewSource("users.yaml", `
+	source := diag.NewSource("users.yaml", `
 api: {baseUrl: "https://api.test/"}
 config:
   jobs: [{endpoint: users}]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -21,13 +22,13 @@ var stopRuleFields = []Field{
 func (s *scroll) stopRules() {
 	list, _ := s.settings["stopRules"].Value.([]any)
 	for i, v := range list {
-		path := IndexPath(JoinPath(s.path, "stopRules"), i)
+		path := diag.Index(diag.Join(s.path, "stopRules"), i)
 		r := Rule{ID: fmt.Sprintf("stopRules[%d]", i), Role: Stop, Outcome: Complete}
 		if source, ok := v.(string); ok {
 			r.Source, r.Origin = source, s.origin("config", path)
 		} else {
 			b := s.block(path, v, stopRuleFields)
-			r.Source, r.Origin = b.text("when"), s.origin("config", JoinPath(path, "when"))
+			r.Source, r.Origin = b.text("when"), s.origin("config", diag.Join(path, "when"))
 			r.Message = b.text("message")
 			if b.has("name") {
 				r.ID = b.text("name")
@@ -36,14 +37,14 @@ func (s *scroll) stopRules() {
 				r.Outcome = Outcome(b.text("outcome"))
 			}
 			if !slices.Contains(Outcomes, r.Outcome) {
-				s.faults.Value(JoinPath(path, "outcome"), "", "want complete, limited, guarded or failed, got %s", found(b.text("outcome")))
+				s.faults.Errorf(diag.Value(diag.Join(path, "outcome")), "want complete, limited, guarded or failed, got %s", found(b.text("outcome")))
 			}
 		}
 		if s.taken(r.ID) && strings.HasPrefix(r.ID, "stopRules[") {
 			r.ID = s.outer + "." + r.ID // the same position beside multiple and in the scroller
 		}
 		if s.taken(r.ID) {
-			s.faults.Value(path, "give it another name", "a second rule with the id %q", r.ID)
+			s.faults.Errorf(diag.Value(path), "a second rule with the id %q", r.ID).WithHint("give it another name")
 		}
 		r.Says = r.Source
 		if r.Message == "" {
@@ -65,14 +66,15 @@ func (s *scroll) nextRequest() {
 	if s.settings["nextRequest"].Value == nil {
 		return
 	}
-	path := JoinPath(s.path, "nextRequest")
+	path := diag.Join(s.path, "nextRequest")
 	for _, role := range []Role{URL, Endpoint} {
 		if source, ok := s.settings["nextRequest."+string(role)].Value.(string); ok {
 			s.address(role, source, path)
 		}
 	}
 	if s.has(URL, path) && s.has(Endpoint, path) {
-		s.faults.Value(path, "url is a whole address, endpoint is resolved against baseUrl", "url and endpoint exclude each other")
+		s.faults.Errorf(diag.Value(path), "url and endpoint exclude each other").
+			WithHint("url is a whole address, endpoint is resolved against baseUrl")
 	}
 	if verb, ok := s.settings["nextRequest.method"].Value.(string); ok {
 		if slices.Contains(HTTPMethods, strings.ToUpper(verb)) {
@@ -110,7 +112,7 @@ func (s *scroll) address(role Role, source, path string) {
 	s.set.Rules = slices.DeleteFunc(s.set.Rules, func(r Rule) bool {
 		return (r.Role == URL || r.Role == Endpoint) && strings.HasPrefix(r.Origin.By, "method ")
 	})
-	s.build(role, "", source, s.origin("config", JoinPath(path, string(role))))
+	s.build(role, "", source, s.origin("config", diag.Join(path, string(role))))
 }
 
 // has tells whether a rule of the role was brought in under a config path.
@@ -124,22 +126,23 @@ func under(r Rule, path string) bool { return strings.HasPrefix(r.Origin.Path, p
 // parts adds params, headers or body: one expression for all, or one for each name.
 func (s *scroll) parts(role Role, path string) {
 	setting := s.settings["nextRequest."+string(role)]
-	path = JoinPath(path, string(role))
+	path = diag.Join(path, string(role))
 	if source, ok := setting.Value.(string); ok {
 		s.build(role, "", source, s.origin("config", path))
 		return
 	}
 	object, ok := value.Members(setting.Value)
 	if setting.Value != nil && !ok {
-		s.faults.Value(path, "", "want an expression, or an object of expressions, got %s", found(setting.Value))
+		s.faults.Errorf(diag.Value(path), "want an expression, or an object of expressions, got %s", found(setting.Value))
 	}
 	for _, m := range object {
-		inner := JoinPath(path, m.Name)
+		inner := diag.Join(path, m.Name)
 		switch m.Value.(type) {
 		case string, bool, int, int64, float64, nil:
 			s.build(role, m.Name, sourceOf(m.Value), s.origin("config", inner))
 		default:
-			s.faults.Value(inner, `an object is written as an expression too: "{a: 1}"`, "want an expression, got %s", found(m.Value))
+			s.faults.Errorf(diag.Value(inner), "want an expression, got %s", found(m.Value)).
+				WithHint(`an object is written as an expression too: "{a: 1}"`)
 		}
 	}
 }
@@ -154,10 +157,10 @@ func (s *scroll) keepNames() {
 func (s *scroll) keep() {
 	object, _ := s.settings["keep"].Value.(Object)
 	for _, m := range object {
-		path := JoinPath(JoinPath(s.path, "keep"), m.Name)
+		path := diag.Join(diag.Join(s.path, "keep"), m.Name)
 		source, ok := m.Value.(string)
 		if !ok || source == "" {
-			s.faults.Value(path, "", "want an expression, got %s", found(m.Value))
+			s.faults.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value))
 			continue
 		}
 		s.add(Rule{ID: "keep." + m.Name, Role: Keep, Target: m.Name, Source: source, Says: "is", Origin: s.origin("config", path)})
@@ -176,11 +179,12 @@ var errorActions = []string{"stop", "retry", "restart", "fail", "continue"}
 func (s *scroll) onError() {
 	list, _ := s.settings["onError"].Value.([]any)
 	for i, v := range list {
-		path := IndexPath(JoinPath(s.path, "onError"), i)
+		path := diag.Index(diag.Join(s.path, "onError"), i)
 		b := s.block(path, v, onErrorFields)
 		do := b.text("do")
 		if b.has("do") && !slices.Contains(errorActions, do) {
-			s.faults.Value(JoinPath(path, "do"), DidYouMean(do, errorActions), "want stop, retry, restart, fail or continue, got %s", found(do))
+			s.faults.Errorf(diag.Value(diag.Join(path, "do")), "want stop, retry, restart, fail or continue, got %s", found(do)).
+				WithHint(diag.DidYouMean(do, errorActions))
 		}
 		if !b.has("when") {
 			continue
@@ -192,7 +196,7 @@ func (s *scroll) onError() {
 		s.add(Rule{
 			ID: id, Role: OnError, Do: do, Outcome: Complete, Source: b.text("when"),
 			Message: b.text("message"), Says: "an error response has " + b.text("when"),
-			Origin: s.origin("config", JoinPath(path, "when")),
+			Origin: s.origin("config", diag.Join(path, "when")),
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -13,7 +14,7 @@ import (
 // object reads an object as a configuration's is read.
 func object(t *testing.T, text string) value.Object {
 	t.Helper()
-	v, err := rules.ParseJSON(rules.NewSource("test", text))
+	v, err := rules.ParseJSON(diag.NewSource("test", text))
 	require.NoError(t, err)
 	return v.(value.Object)
 }

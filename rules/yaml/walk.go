@@ -5,12 +5,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // walker turns a syntax tree into values and marks where they stand.
 type walker struct {
-	source   *rules.Source
-	faults   *rules.Faults
+	source   *diag.Source
+	faults   *diag.Collector
 	at       map[*token.Token]int // byte offsets in the source
 	anchors  map[string]ast.Node  // those complete so far, so that no alias can reach into itself
 	aliases  int                  // aliases being expanded around the current node
@@ -71,7 +72,7 @@ func (w *walker) object(members []*ast.MappingValueNode, path string, at, depth 
 		if err != nil {
 			return nil, err
 		}
-		inner := rules.JoinPath(path, name)
+		inner := diag.Join(path, name)
 		if seen[name] {
 			return nil, w.fault(inner, keyAt, "remove one of them", "the key %q stands here twice", name)
 		}
@@ -92,7 +93,7 @@ func (w *walker) list(node *ast.SequenceNode, path string, at, depth int) (any, 
 		if i < len(node.Entries) && node.Entries[i] != nil {
 			dash = w.offset(node.Entries[i].Start, at)
 		}
-		v, err := w.value(element, rules.IndexPath(path, i), spot{fallback: dash, key: -1, depth: depth + 1})
+		v, err := w.value(element, diag.Index(path, i), spot{fallback: dash, key: -1, depth: depth + 1})
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +143,7 @@ func (w *walker) alias(node *ast.AliasNode, path string, at int, s spot) (any, e
 		for known := range w.anchors {
 			names = append(names, known)
 		}
-		return nil, w.fault(path, at, rules.DidYouMean(name, names), "no anchor &%s before this alias", name)
+		return nil, w.fault(path, at, diag.DidYouMean(name, names), "no anchor &%s before this alias", name)
 	}
 	w.aliases++
 	v, err := w.value(target, path, s)

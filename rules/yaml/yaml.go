@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // Limits beside those that [rules] sets on every configuration.
@@ -45,15 +46,15 @@ var errReported = errors.New("reported")
 // int, float64, and [encoding/json.Number] for integers too long for int) and
 // marks the position of each value and key in the source. A value that an alias
 // brings stands where the alias is; what is inside it, at its anchor. An empty
-// text is nil. Errors are [rules.Errors] with one fault.
-func Parse(source *rules.Source) (v any, err error) {
-	w := &walker{source: source, faults: rules.NewFaults(source), anchors: map[string]ast.Node{}}
+// text is nil. Errors are [diag.Diagnostics] with one fault.
+func Parse(source *diag.Source) (v any, err error) {
+	w := &walker{source: source, faults: diag.NewCollector(source), anchors: map[string]ast.Node{}}
 	// The YAML parser is not ours and has a history of index errors on odd
 	// input; a configuration must not bring the process down.
 	defer func() {
 		if cause := recover(); cause != nil {
-			w.faults.Offset("", 0, "", "not valid YAML: the parser failed on it (%v)", cause)
-			v, err = nil, w.faults.Errors()
+			w.faults.Errorf(diag.Offset("", 0), "not valid YAML: the parser failed on it (%v)", cause)
+			v, err = nil, w.faults.Diagnostics().Errors()
 		}
 	}()
 	root, rootAt, err := w.parse()
@@ -61,7 +62,7 @@ func Parse(source *rules.Source) (v any, err error) {
 		v, err = w.value(root, "", spot{fallback: rootAt, key: -1})
 	}
 	if err != nil {
-		return nil, w.faults.Errors()
+		return nil, w.faults.Diagnostics().Errors()
 	}
 	return v, nil
 }
@@ -171,7 +172,7 @@ func (w *walker) syntax(err error) error {
 
 // fault reports and gives the error that stops the reading.
 func (w *walker) fault(path string, at int, hint, format string, args ...any) error {
-	w.faults.Offset(path, at, hint, format, args...)
+	w.faults.Errorf(diag.Offset(path, at), format, args...).WithHint(hint)
 	return errReported
 }
 

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
-func parse(t *testing.T, text string) (any, *rules.Source) {
+func parse(t *testing.T, text string) (any, *diag.Source) {
 	t.Helper()
-	source := rules.NewSource("config.yaml", text)
+	source := diag.NewSource("config.yaml", text)
 	v, err := yaml.Parse(source)
 	require.NoError(t, err)
 	return v, source
@@ -227,11 +228,11 @@ func TestFaultsSayWhereAndHowToCure(t *testing.T) {
 		"unclosed quote":      {"a: 'x\n", "not valid YAML: could not find end character of single-quoted text (config.yaml:1:4)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := yaml.Parse(rules.NewSource("config.yaml", c.text))
-			var faults rules.Errors
+			_, err := yaml.Parse(diag.NewSource("config.yaml", c.text))
+			var faults diag.Diagnostics
 			require.ErrorAs(t, err, &faults)
 			require.Len(t, faults, 1)
-			require.NotZero(t, faults[0].At.Line)
+			require.NotZero(t, faults[0].Pos.Line)
 			require.Contains(t, err.Error(), c.want)
 		})
 	}
@@ -252,7 +253,7 @@ func TestJSONReadsTheSame(t *testing.T) {
 
 func requireSame(t *testing.T, text string) {
 	t.Helper()
-	fromJSON, fromYAML := rules.NewSource("c", text), rules.NewSource("c", text)
+	fromJSON, fromYAML := diag.NewSource("c", text), diag.NewSource("c", text)
 	want, err := rules.ParseJSON(fromJSON)
 	require.NoError(t, err)
 	got, err := yaml.Parse(fromYAML)
@@ -266,7 +267,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(`{"a": [1, {"b": "c\n\"é\"'"}], "é": {"ü": null}, "e": -1.5e-3, "": ""}`)
 	f.Add(`[[], {}, "#", ": ", "- ", "&a", "*a", "!t", "? ", "|", ">", "%", "@", "{", "12", 12345678901234567890]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		v, err := rules.ParseJSON(rules.NewSource("c", text))
+		v, err := rules.ParseJSON(diag.NewSource("c", text))
 		if err != nil {
 			return
 		}
@@ -294,10 +295,10 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		source := rules.NewSource("config.yaml", text)
+		source := diag.NewSource("config.yaml", text)
 		v, err := yaml.Parse(source)
 		if err != nil {
-			var faults rules.Errors
+			var faults diag.Diagnostics
 			require.ErrorAs(t, err, &faults)
 			require.NotContains(t, err.Error(), "the parser failed on it")
 			return
@@ -310,18 +311,18 @@ func FuzzParse(f *testing.F) {
 
 // checkPlaces requires that every value has a place inside the text, and that
 // the text of a scalar begins there.
-func checkPlaces(t *testing.T, source *rules.Source, path string, v any) {
+func checkPlaces(t *testing.T, source *diag.Source, path string, v any) {
 	at := source.ValueAt(path)
 	require.GreaterOrEqual(t, at, 0)
 	require.LessOrEqual(t, at, len(source.Text))
 	switch v := v.(type) {
 	case rules.Object:
 		for _, m := range v {
-			checkPlaces(t, source, rules.JoinPath(path, m.Name), m.Value)
+			checkPlaces(t, source, diag.Join(path, m.Name), m.Value)
 		}
 	case []any:
 		for i, e := range v {
-			checkPlaces(t, source, rules.IndexPath(path, i), e)
+			checkPlaces(t, source, diag.Index(path, i), e)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -225,7 +226,7 @@ func Suggest(names func(path []string) []string, path []string) string {
 		if slices.Contains(known, path[i]) {
 			continue
 		}
-		if name := rules.Nearest(path[i], known); name != "" {
+		if name := diag.Nearest(path[i], known); name != "" {
 			keys := append(append(slices.Clone(path[:i]), name), path[i+1:]...)
 			return "; did you mean " + rules.FormatPath("body", keys) + "?"
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // app is one call of the command: its streams and what was asked for.
@@ -160,7 +161,7 @@ func noCommand(root *cobra.Command, word string) error {
 	for _, cmd := range root.Commands() {
 		names = append(names, cmd.Name())
 	}
-	return &usageError{fmt.Sprintf("no command %q; %s", word, either(rules.DidYouMean(word, names), "see stopwhen --help"))}
+	return &usageError{fmt.Sprintf("no command %q; %s", word, either(diag.DidYouMean(word, names), "see stopwhen --help"))}
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -62,7 +62,7 @@ func exitStatus(err error) int {
 		return exitFailOn
 	case errors.As(err, new(*testFailed)):
 		return exitTest
-	case errors.As(err, new(rules.Errors)), errors.As(err, new(*usageError)):
+	case errors.As(err, new(diag.Diagnostics)), errors.As(err, new(*usageError)):
 		return exitUsage
 	case errors.As(err, &run):
 		if status, known := exitStatuses[run.Class]; known {
@@ -84,7 +84,7 @@ func (a *app) report(err error) {
 		reportEvents(slog.New(slog.NewJSONHandler(w, nil)), err)
 		return
 	}
-	var faults rules.Errors
+	var faults diag.Diagnostics
 	if errors.As(err, &faults) {
 		fmt.Fprintln(w, faults)
 		err = nothingRequested(faults)
@@ -93,10 +93,10 @@ func (a *app) report(err error) {
 }
 
 func reportEvents(log *slog.Logger, err error) {
-	var faults rules.Errors
+	var faults diag.Diagnostics
 	if errors.As(err, &faults) {
 		for _, f := range faults {
-			log.Error(f.Message, "event", "config_fault", "path", f.Path, "place", f.Place(), "hint", f.Hint)
+			log.Error(f.Message, "event", "config_fault", "path", f.Path, "place", f.Location(), "hint", f.Hint)
 		}
 		err = nothingRequested(faults)
 	}
@@ -111,6 +111,6 @@ func reportEvents(log *slog.Logger, err error) {
 }
 
 // nothingRequested is the last line about a configuration with faults.
-func nothingRequested(faults rules.Errors) error {
+func nothingRequested(faults diag.Diagnostics) error {
 	return &usageError{value.Counted(len(faults), "fault") + "; nothing was requested"}
 }

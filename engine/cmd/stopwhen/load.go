@@ -68,7 +68,7 @@ func (a *app) load(args []string, options ...engine.Option) (*loaded, error) {
 		hideSecrets(err, l.name, text, secrets)
 		return nil, err
 	}
-	hideSecrets(l.Warnings().Err(), l.name, text, secrets)
+	hideSecrets(l.Warnings(), l.name, text, secrets)
 	a.redactor = l.Redactor()
 	return l, nil
 }

@@ -159,7 +159,7 @@ func (a *app) runLoaded(l *loaded) error {
 // extract runs the jobs and settles how the run ended.
 func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	for _, w := range l.Warnings() {
-		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Place())
+		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
 	}
 	kept, err := a.openState(l, logger)
 	if err != nil {

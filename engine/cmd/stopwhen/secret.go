@@ -9,7 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/runtime/redact"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // secretValue finds the value of a key that begins with #, in JSON and in YAML,
@@ -41,17 +41,17 @@ func masked(text string) (string, []string) {
 // hideSecrets takes the secrets out of faults and warnings, whose snippets show
 // lines of the configuration. More are what it read from the environment.
 func hideSecrets(err error, name string, text []byte, more []string) {
-	var faults rules.Errors
+	var faults diag.Diagnostics
 	if !errors.As(err, &faults) {
 		return
 	}
 	plain := strings.TrimPrefix(string(text), "\ufeff")
 	hidden, secrets := masked(plain)
-	before, after := rules.NewSource(name, plain), rules.NewSource(name, hidden)
+	before, after := diag.NewSource(name, plain), diag.NewSource(name, hidden)
 	redactor := redact.New(append(secrets, more...))
 	for _, f := range faults {
-		if f.Snippet == before.Snippet(f.At) { // not one of an expression's own
-			f.Snippet = after.Snippet(f.At)
+		if f.Snippet == before.Snippet(f.Pos) { // not one of an expression's own
+			f.Snippet = after.Snippet(f.Pos)
 		}
 		f.Message, f.Hint, f.Snippet = redactor.String(f.Message), redactor.String(f.Hint), redactor.String(f.Snippet)
 	}

@@ -1,12 +1,12 @@
-package rules
+package diag
 
 import (
 	"fmt"
 	"strings"
 )
 
-// DidYouMean proposes the word nearest to the one that was written, or nothing
-// when none is near: `did you mean "limit"?`.
+// DidYouMean returns a hint with the word nearest to the one that was written,
+// like `did you mean "limit"?`, or "" if no word is near.
 func DidYouMean(written string, words []string) string {
 	if word := Nearest(written, words); word != "" {
 		return fmt.Sprintf("did you mean %q?", word)
@@ -14,12 +14,24 @@ func DidYouMean(written string, words []string) string {
 	return ""
 }
 
-// Nearest is the word with the least edit distance to the one written, if that
-// is at most a third of its length and at least one edit is allowed; else "".
+// maxWord bounds the length of the words that are compared, since they may come
+// from a response.
+const maxWord = 256
+
+// Nearest returns the word with the least edit distance to the one that was
+// written. The distance must be at most a third of the length of the written
+// word, or 1; otherwise Nearest returns "".
 func Nearest(written string, words []string) string {
+	if len(written) > maxWord {
+		return ""
+	}
+	written = strings.ToLower(written)
 	best, bestDistance := "", max(len(written)/3, 1)+1
 	for _, word := range words {
-		if d := distance(strings.ToLower(written), strings.ToLower(word)); d < bestDistance {
+		if len(word) > maxWord {
+			continue
+		}
+		if d := distance(written, strings.ToLower(word)); d < bestDistance {
 			best, bestDistance = word, d
 		}
 	}

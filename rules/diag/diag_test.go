@@ -1,0 +1,111 @@
+package diag_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// source is a text of which two values are marked.
+func source() *diag.Source {
+	s := diag.NewSource("c.json", "{\"a\": 1,\n \"b\": \"x + y\"}")
+	s.Mark("", 0, -1)
+	s.Mark("a", 6, 1)
+	s.Mark("b", 15, 10)
+	return s
+}
+
+func TestDiagnosticShowsPathMessageLocationSnippetAndHint(t *testing.T) {
+	c := diag.NewCollector(source())
+	c.Errorf(diag.Value("b"), "want %s", "a number").WithHint("write it without quotes")
+	require.EqualError(t, c.Diagnostics().Err(), `b: want a number (c.json:2:7)
+ |  "b": "x + y"}
+ |       ^
+   write it without quotes`)
+}
+
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		place diag.Place
+		want  string
+	}{
+		{"value", diag.Value("b"), "c.json:2:7"},
+		{"key", diag.Key("b"), "c.json:2:2"},
+		{"a missing path is at the value around it", diag.Value("b.c[0]"), "c.json:2:7"},
+		{"a missing key is at the value around it", diag.Key("b.c"), "c.json:2:7"},
+		{"within a string", diag.Within("b", "x + y", 4), "c.json:2:12"},
+		{"within a string spelled differently", diag.Within("b", "x - y", 4), "c.json:2:7"},
+		{"offset", diag.Offset("b", 6), "c.json:1:7"},
+		{"offset beyond the end", diag.Offset("b", 1000), "c.json:2:15"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, diag.NewCollector(source()).Errorf(c.place, "wrong").Location())
+		})
+	}
+}
+
+func TestWithoutASourceThereIsNoLocation(t *testing.T) {
+	for _, place := range []diag.Place{diag.Value("a"), diag.Key("a"), diag.Within("a", "x", 0), diag.Offset("a", 1)} {
+		d := diag.NewCollector(nil).Errorf(place, "wrong")
+		require.Equal(t, "a: wrong", d.Error())
+		require.Empty(t, d.Location())
+	}
+}
+
+func TestWarningsAreNotAnError(t *testing.T) {
+	c := diag.NewCollector(source())
+	c.Warnf(diag.Value("b"), "odd")
+	require.NoError(t, c.Diagnostics().Err())
+	require.Len(t, c.Diagnostics().Warnings(), 1)
+
+	c.Errorf(diag.Value("a"), "wrong")
+	var found diag.Diagnostics
+	require.True(t, errors.As(c.Diagnostics().Err(), &found))
+	require.Len(t, found, 1)
+	require.Equal(t, "wrong", found[0].Message)
+}
+
+func TestDiagnosticsAreOrderedByPosition(t *testing.T) {
+	c := diag.NewCollector(source())
+	c.Errorf(diag.Value("b"), "third")
+	c.Errorf(diag.Key("b"), "second")
+	c.Errorf(diag.Value("a"), "first")
+	c.Warnf(diag.Value("b"), "fourth")
+	var messages []string
+	for _, d := range c.Diagnostics() {
+		messages = append(messages, d.Message)
+	}
+	require.Equal(t, []string{"first", "second", "third", "fourth"}, messages)
+}
+
+func TestUniqueDropsRepetitions(t *testing.T) {
+	c := diag.NewCollector(source())
+	c.Errorf(diag.Value("a"), "wrong")
+	c.Errorf(diag.Value("a"), "wrong")
+	c.Warnf(diag.Value("a"), "wrong")
+	c.Errorf(diag.Value("b"), "wrong")
+	require.Len(t, c.Diagnostics().Unique(), 3)
+}
+
+func TestNearest(t *testing.T) {
+	words := []string{"limit", "offset", "limitParam"}
+	for _, c := range []struct{ name, written, want string }{
+		{"a letter is missing", "limt", "limit"},
+		{"two letters are swapped", "lmiit", "limit"},
+		{"another case", "LIMITPARAM", "limitParam"},
+		{"too far", "cursor", ""},
+		{"one edit in a short word", "se", ""},
+		{"longer than any word", strings.Repeat("limit", 100), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, diag.Nearest(c.written, words))
+		})
+	}
+	require.Equal(t, `did you mean "offset"?`, diag.DidYouMean("ofset", words))
+	require.Empty(t, diag.DidYouMean("cursor", words))
+}

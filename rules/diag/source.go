@@ -1,0 +1,124 @@
+package diag
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// Source is the text of a configuration and the offset of every value in it.
+type Source struct {
+	Name string // file name, for messages
+	Text string
+
+	values map[string]int // config path -> byte offset of the value
+	keys   map[string]int // config path -> byte offset of the key
+}
+
+// NewSource returns a source without offsets. Parsers add them with [Source.Mark].
+func NewSource(name, text string) *Source {
+	return &Source{Name: name, Text: text, values: map[string]int{}, keys: map[string]int{}}
+}
+
+// Mark records that the value at a config path begins at byte offset value and
+// its key at byte offset key. The root and list elements have no key; their
+// key is -1.
+func (s *Source) Mark(path string, value, key int) {
+	s.values[path] = value
+	if key >= 0 {
+		s.keys[path] = key
+	}
+}
+
+// ValueAt returns the byte offset of the value at a config path. If the path is
+// missing it returns the offset of the nearest value around it, and -1 if there
+// is none. A nil source has no offsets.
+func (s *Source) ValueAt(path string) int {
+	if s == nil {
+		return -1
+	}
+	for {
+		if offset, ok := s.values[path]; ok {
+			return offset
+		}
+		if path == "" {
+			return -1
+		}
+		path = Parent(path)
+	}
+}
+
+// KeyAt returns the byte offset of the key at a config path, or that of the
+// value if it has no key.
+func (s *Source) KeyAt(path string) int {
+	if s != nil {
+		if offset, ok := s.keys[path]; ok {
+			return offset
+		}
+	}
+	return s.ValueAt(path)
+}
+
+// Raw returns the JSON text of the value at a config path, or nil if the path
+// is missing or its text is not JSON.
+func (s *Source) Raw(path string) json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	offset, ok := s.values[path]
+	if !ok {
+		return nil
+	}
+	var raw json.RawMessage
+	if json.NewDecoder(strings.NewReader(s.Text[offset:])).Decode(&raw) != nil {
+		return nil
+	}
+	return raw
+}
+
+// Position converts a byte offset to line and column.
+func (s *Source) Position(offset int) Position {
+	offset = min(max(offset, 0), len(s.Text))
+	before := s.Text[:offset]
+	start := strings.LastIndexByte(before, '\n') + 1
+	return Position{
+		Line:   strings.Count(before, "\n") + 1,
+		Column: utf8.RuneCountInString(before[start:]) + 1,
+	}
+}
+
+// Location returns file:line:column of the value at a config path, or "" if its
+// position is unknown.
+func (s *Source) Location(path string) string {
+	offset := s.ValueAt(path)
+	if offset < 0 {
+		return ""
+	}
+	return s.Position(offset).In(s.Name)
+}
+
+// Line returns the text of a line, numbered from 1.
+func (s *Source) Line(n int) string {
+	lines := strings.Split(s.Text, "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return strings.TrimSuffix(lines[n-1], "\r")
+}
+
+// Snippet returns the line of a position with a caret below the column. It
+// shows only a part of a long line.
+func (s *Source) Snippet(p Position) string {
+	line := []rune(strings.ReplaceAll(s.Line(p.Line), "\t", " "))
+	if len(line) == 0 {
+		return ""
+	}
+	const width = 100
+	at := min(max(p.Column-1, 0), len(line))
+	from := 0
+	if at > width-20 {
+		from = at - width/2
+	}
+	to := min(len(line), from+width)
+	return " | " + string(line[from:to]) + "\n | " + strings.Repeat(" ", at-from) + "^"
+}
