@@ -1,36 +1,53 @@
+// Package redact hides secrets in logs, traces, messages and recordings.
 package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Redactor hides secrets in whatever is printed.
+// A Redactor hides secrets in whatever is printed. It may be used by several
+// goroutines.
 type Redactor struct {
-	replacer *strings.Replacer
+	replacer atomic.Pointer[strings.Replacer]
+
+	mu    sync.Mutex
+	forms map[string]bool // of all secrets
 }
 
-// shortest secret that is hidden by its text: hiding a shorter one would hide
-// half of what is printed.
+// shortestSecret is the length from which a secret is hidden by its text: hiding
+// a shorter one would hide half of what is printed.
 const shortestSecret = 4
 
-// New hides the secrets, also as they stand in URLs, in JSON and in
-// base64, the longest first.
+// New returns a redactor that hides the secrets, also as they are written in
+// URLs, in JSON and in base64.
 func New(secrets []string) *Redactor {
-	forms := map[string]bool{}
+	r := &Redactor{forms: map[string]bool{}}
+	r.Hide(secrets...)
+	return r
+}
+
+// Hide adds secrets, such as a token that was fetched during the run.
+func (r *Redactor) Hide(secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := len(r.forms)
 	for _, s := range secrets {
-		if len(s) < shortestSecret {
+		if len(s) < shortestSecret || r.forms[s] {
 			continue
 		}
 		for _, form := range []string{
@@ -38,24 +55,23 @@ func New(secrets []string) *Redactor {
 			base64.StdEncoding.EncodeToString([]byte(s)), base64.URLEncoding.EncodeToString([]byte(s)),
 			base64.RawStdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
 		} {
-			forms[form] = true
+			r.forms[form] = true
 		}
 	}
-	var words []string
-	for form := range forms {
-		words = append(words, form)
+	if len(r.forms) == before && r.replacer.Load() != nil {
+		return
 	}
-	sort.Slice(words, func(i, j int) bool {
-		return len(words[i]) > len(words[j]) || len(words[i]) == len(words[j]) && words[i] < words[j]
+	words := slices.SortedFunc(maps.Keys(r.forms), func(a, b string) int { // the longest first
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
 	})
 	var pairs []string
 	for _, w := range words {
 		pairs = append(pairs, w, hidden)
 	}
-	return &Redactor{replacer: strings.NewReplacer(pairs...)}
+	r.replacer.Store(strings.NewReplacer(pairs...))
 }
 
-// inJSON is a text as it stands in a JSON string; encoders differ in <, > and &.
+// inJSON writes a text as in a JSON string; encoders differ in <, > and &.
 func inJSON(text string, escapeHTML bool) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -67,26 +83,26 @@ func inJSON(text string, escapeHTML bool) string {
 
 const hidden = "***"
 
-// String hides the secrets in a text.
-func (r *Redactor) String(text string) string { return r.replacer.Replace(text) }
+// String returns a text with the secrets hidden.
+func (r *Redactor) String(text string) string { return r.replacer.Load().Replace(text) }
 
-// secretParam finds the parameters that usually hold credentials.
+// secretParam matches parameters that usually hold credentials.
 var secretParam = regexp.MustCompile(`(?i)([?&](?:api_?key|key|(?:access_)?token|client_secret|secret|password|pwd|signature|sig|auth)=)[^&#]+`)
 
 var userinfo = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#@]*@`)
 
-// URL hides the secrets in an address, and what usually is one: user names,
-// passwords, and parameters with such names.
+// URL returns an address with the secrets hidden, and what is usually one: user
+// names, passwords, and parameters with names such as token.
 func (r *Redactor) URL(address string) string {
 	address = secretParam.ReplaceAllString(address, "${1}"+hidden)
 	return r.String(userinfo.ReplaceAllString(address, "${1}"+hidden+"@"))
 }
 
-// secretHeader finds the headers that usually hold credentials.
+// secretHeader matches headers that usually hold credentials.
 var secretHeader = regexp.MustCompile(`(?i)^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?(?:api-?key|auth|auth-?token|access-?token|csrf-?token|amz-security-token|vault-token))$`)
 
-// Header hides the secrets in the value of a header, and a value that usually
-// is one by the header's name.
+// Header returns the value of a header with the secrets hidden. The whole value is
+// hidden if a header of that name usually holds a credential.
 func (r *Redactor) Header(name, value string) string {
 	if secretHeader.MatchString(name) {
 		return hidden
@@ -94,8 +110,8 @@ func (r *Redactor) Header(name, value string) string {
 	return r.URL(value)
 }
 
-// Writer hides the secrets in what is written to w. It passes whole lines on,
-// so that no secret gets through in two pieces; Close passes the rest on.
+// Writer returns a writer that hides the secrets in what it writes to w. It writes
+// complete lines, so that no secret passes in two pieces; Close writes the rest.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &redactingWriter{r: r, w: w} }
 
 type redactingWriter struct {
@@ -118,7 +134,7 @@ func (w *redactingWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Close passes on a last line that has no end.
+// Close writes a last line that has no end.
 func (w *redactingWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

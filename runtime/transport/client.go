@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -131,6 +132,9 @@ func New(options Options) *Client {
 	options.HeaderTimeout = cmp.Or(options.HeaderTimeout, time.Minute)
 	options.IdleTimeout = cmp.Or(options.IdleTimeout, time.Minute)
 	options.PageTimeout = cmp.Or(options.PageTimeout, 10*time.Minute)
+	if j, ok := options.Clock.(jitterer); ok && options.Retry.Jitter == nil {
+		options.Retry.Jitter = j.Jitter
+	}
 	options.Retry = options.Retry.withDefaults()
 	c := &Client{options: options, budget: newBudget()}
 	c.http = http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -322,6 +326,9 @@ func (c *Client) once(ctx context.Context, call Call) (response *Response, err e
 	timed, watch := newWatchdog(ctx, c.options)
 	defer watch.stop()
 	request, err := c.request(timed, call, trusted)
+	if errors.As(err, new(*failure.Error)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &failure.Error{Class: failure.Config, Op: "request", Method: call.Method, URL: c.show(call.URL),
 			Message: "the request cannot be made: " + c.options.Redactor.String(bare(err).Error())}
@@ -368,8 +375,7 @@ func (c *Client) request(ctx context.Context, call Call, trusted bool) (*http.Re
 		request.Header.Del("Host")
 	}
 	if trusted {
-		c.options.Auth.headers(request.Header)
-		return request, nil
+		return request, c.authorize(ctx, request)
 	}
 	for _, name := range append([]string{"Authorization", "Cookie", "Proxy-Authorization"}, c.options.SecretHeaders...) {
 		request.Header.Del(name)

@@ -5,7 +5,11 @@ import (
 	"time"
 )
 
-// A Clock tells the time and waits.
+// A Clock tells the time and waits. One that has a method
+//
+//	Jitter(bound time.Duration) time.Duration
+//
+// also decides how long to wait, up to a bound, before a request is retried.
 type Clock interface {
 	Now() time.Time
 	// Sleep waits for d. It returns the context's error if the context is done first.
@@ -28,4 +32,9 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// jitterer is a [Clock] that decides the waits between retries.
+type jitterer interface {
+	Jitter(bound time.Duration) time.Duration
 }

@@ -1,30 +1,30 @@
-package engine
+package configtest
 
 import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// JobCoverage tells what the tests of one job saw of its rules.
+// JobCoverage says what the tests of one job show of its rules.
 type JobCoverage struct {
 	Job   string         `json:"job"`
-	Tests int            `json:"tests"` // how many test this job
+	Tests int            `json:"tests"` // that test this job
 	Rules []RuleCoverage `json:"rules"` // in the order in which they are evaluated
 }
 
-// RuleCoverage counts what became of one rule in all tests.
+// RuleCoverage counts the evaluations of one rule in all tests.
 type RuleCoverage struct {
 	Rule      string       `json:"rule"`
 	Source    string       `json:"source"`
 	Origin    rules.Origin `json:"origin"`
-	Condition bool         `json:"condition"`       // true or false; the others give values
-	Guard     bool         `json:"guard,omitempty"` // against APIs that do not get on; never a gap
+	Condition bool         `json:"condition"`       // true or false; other rules give values
+	Guard     bool         `json:"guard,omitempty"` // a guard against APIs that make no progress; never a gap
 	Evaluated int          `json:"evaluated"`
-	Met       int          `json:"met"` // of Evaluated; of a condition
+	Met       int          `json:"met"` // how often a condition was true
 	Gap       Gap          `json:"gap,omitempty"`
 }
 
-// Gap is what no test shows of a rule; empty: nothing is missing.
+// A Gap is what no test shows of a rule; "" is none.
 type Gap string
 
 // The gaps.
@@ -34,7 +34,7 @@ const (
 	NeverFalse     Gap = "never false"
 )
 
-// coverage collects what the rules of all jobs gave.
+// coverage counts the values of all rules.
 type coverage struct {
 	evaluated, met map[*compile.Expression]int
 	tests          map[*compile.Job]int
@@ -44,19 +44,19 @@ func newCoverage() *coverage {
 	return &coverage{evaluated: map[*compile.Expression]int{}, met: map[*compile.Expression]int{}, tests: map[*compile.Job]int{}}
 }
 
-// see counts one value of a rule.
-func (c *coverage) see(e *compile.Expression, v any) {
+// add counts one value of a rule.
+func (c *coverage) add(e *compile.Expression, v any) {
 	c.evaluated[e]++
 	if v == true {
 		c.met[e]++
 	}
 }
 
-// of is what was seen of a job's rules. The audit has none of them: it finds
-// signs and stops nothing.
-func (c *coverage) of(job *compile.Job, redact func(string) string) JobCoverage {
+// report returns the coverage of a job's rules. Audit rules are left out: they
+// stop nothing.
+func (c *coverage) report(job *compile.Job, redact func(string) string) JobCoverage {
 	out := JobCoverage{Job: job.Set.Job.ID, Tests: c.tests[job], Rules: []RuleCoverage{}}
-	add := func(e *compile.Expression, condition bool) {
+	report := func(e *compile.Expression, condition bool) {
 		r := RuleCoverage{Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Policy, Evaluated: c.evaluated[e]}
 		if condition {
 			r.Met = c.met[e]
@@ -66,13 +66,13 @@ func (c *coverage) of(job *compile.Job, redact func(string) string) JobCoverage 
 	}
 	values := func(list []*compile.Expression) {
 		for _, e := range list {
-			add(e, false)
+			report(e, false)
 		}
 	}
 	values(job.Init)
 	for _, list := range [][]*compile.Stop{job.Stops, job.OnErrors} {
 		for _, s := range list {
-			add(s.Expression, true)
+			report(s.Expression, true)
 		}
 	}
 	values(job.Next)
@@ -95,8 +95,8 @@ func (r RuleCoverage) gap() Gap {
 	return ""
 }
 
-// Both counts the conditions, guards aside, and those of them that were both
-// true and false.
+// Both counts the conditions that are not guards, and those of them that were
+// true on one page and false on another.
 func (c JobCoverage) Both() (both, all int) {
 	for _, r := range c.Rules {
 		if !r.Condition || r.Guard {
@@ -109,7 +109,7 @@ func (c JobCoverage) Both() (both, all int) {
 	return both, all
 }
 
-// Gaps are the rules of which the tests do not show everything.
+// Gaps returns the rules that the tests do not show completely.
 func (c JobCoverage) Gaps() []RuleCoverage {
 	var gaps []RuleCoverage
 	for _, r := range c.Rules {

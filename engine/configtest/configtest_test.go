@@ -1,4 +1,4 @@
-package engine_test
+package configtest_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/configtest"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
@@ -23,7 +24,7 @@ func (o offline) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // tested runs the tests of a configuration.
-func tested(t *testing.T, name, config string) *engine.TestReport {
+func tested(t *testing.T, name, config string) *configtest.Report {
 	t.Helper()
 	e, err := engine.Load(name, []byte(config), engine.WithTransport(offline{t}), engine.WithFormat(".yaml", yaml.Parse))
 	require.NoError(t, err)
@@ -84,9 +85,9 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 	const offset = `{"method": "offset", "limit": 2}`
 	const two, one = `{"data": [{"id": 1}, {"id": 2}]}`, `{"data": [{"id": 3}]}`
 	for name, c := range map[string]struct{ pagination, pages, expect, difference string }{
-		"asks on":          {offset, `[` + two + `]`, `{"items": 2}`, "asks for a second page (GET /v1/users?limit=2&offset=2), the test gives one"},
-		"asks on and on":   {`{"method": "pagenum"}`, `[` + strings.Repeat(one+",", 10) + one + `]`, `{"pages": 1}`, "  stopped after page 2; pages 3 to 11 were never asked for; pages want 1 got 2"},
-		"stops before":     {offset, `[` + one + `, ` + two + `]`, `{"items": 1}`, "stopped after page 1; page 2 was never asked for"},
+		"asks on":          {offset, `[` + two + `]`, `{"items": 2}`, "requests page 2 (GET /v1/users?limit=2&offset=2), but the test has 1 page"},
+		"asks on and on":   {`{"method": "pagenum"}`, `[` + strings.Repeat(one+",", 10) + one + `]`, `{"pages": 1}`, "  stopped after page 2; pages 3 to 11 were never requested; pages want 1 got 2"},
+		"stops before":     {offset, `[` + one + `, ` + two + `]`, `{"items": 1}`, "stopped after page 1; page 2 was never requested"},
 		"stoppedBy":        {offset, `[` + one + `]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.short"},
 		"one of several":   {offset, `[{"data": []}]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.empty, offset.short"},
 		"unknown rule":     {offset, `[` + one + `]`, `{"stoppedBy": "offset.shrt"}`, `stoppedBy want offset.shrt got offset.short: job users has no rule offset.shrt; did you mean "offset.short"?`},
@@ -137,8 +138,8 @@ func TestAFailedTestTellsWhatDecided(t *testing.T) {
 }
 
 // gaps are the rules of a job that its tests do not show.
-func gaps(c engine.JobCoverage) map[string]engine.Gap {
-	out := map[string]engine.Gap{}
+func gaps(c configtest.JobCoverage) map[string]configtest.Gap {
+	out := map[string]configtest.Gap{}
 	for _, r := range c.Gaps() {
 		out[r.Rule] = r.Gap
 	}
@@ -161,9 +162,9 @@ func TestCoverageNamesWhatNoTestShows(t *testing.T) {
 	users, groups, roles := report.Coverage[0], report.Coverage[1], report.Coverage[2]
 
 	require.Equal(t, 2, users.Tests)
-	require.Equal(t, map[string]engine.Gap{
-		"forceStop.pages": engine.NeverTrue, "offset.empty": engine.NeverTrue, "offset.short": engine.NeverFalse, "always": engine.NeverFalse,
-		"onError[0]": engine.NeverFalse, "onError[1]": engine.NeverEvaluated, "state.offset.next": engine.NeverEvaluated,
+	require.Equal(t, map[string]configtest.Gap{
+		"forceStop.pages": configtest.NeverTrue, "offset.empty": configtest.NeverTrue, "offset.short": configtest.NeverFalse, "always": configtest.NeverFalse,
+		"onError[0]": configtest.NeverFalse, "onError[1]": configtest.NeverEvaluated, "state.offset.next": configtest.NeverEvaluated,
 	}, gaps(users), "the request's parts were evaluated for the first request; guards are no gap")
 	both, all := users.Both()
 	require.Equal(t, [2]int{0, 6}, [2]int{both, all})

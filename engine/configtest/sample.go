@@ -1,4 +1,4 @@
-package engine
+package configtest
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// SampleTest writes a test of the first job, as the key `tests` of a
-// configuration: something to begin with. It is found by trying, and passes where
-// one to three pages of one item or none can pass.
-func (e *Engine) SampleTest() string {
-	job := e.jobs[0].Set.Job
+// Sample writes a test of the first job, as the key `tests` of a configuration, to
+// start from. It is found by trying: it passes where one to three pages of one
+// item or none can pass.
+func (s *Suite) Sample() string {
+	job := s.Jobs[0].Set.Job
 	full, empty := []any{rules.Object{{Name: "id", Value: 1}}}, []any{}
 	var pages []any
-	var tried TestResult
+	var tried Result
 	for _, lists := range [][][]any{{full, empty}, {full}, {empty}, {full, full}, {empty, empty}, {full, full, full}, {empty, empty, empty}} {
 		t := rules.Test{Job: job.ID}
 		pages = nil
@@ -25,14 +25,14 @@ func (e *Engine) SampleTest() string {
 			body, _ := value.Marshal(page)
 			pages, t.Pages = append(pages, page), append(t.Pages, rules.Answer{Body: body})
 		}
-		if tried = e.test(context.Background(), t, newCoverage()); tried.OK {
+		if tried = s.run(context.Background(), t, newCoverage()); tried.OK {
 			break
 		}
 	}
-	return e.sample(pages, tried)
+	return s.sample(pages, tried)
 }
 
-// pageOf is a response whose items stand where the job looks for them.
+// pageOf returns a response with the items at the path of the job.
 func pageOf(items []any, at *rules.DataField) any {
 	var page any = items
 	if at == nil {
@@ -44,8 +44,8 @@ func pageOf(items []any, at *rules.DataField) any {
 	return page
 }
 
-// sample writes a test by what came of it.
-func (e *Engine) sample(pages []any, tried TestResult) string {
+// sample writes a test that expects what was seen.
+func (s *Suite) sample(pages []any, tried Result) string {
 	expect := rules.Object{{Name: "outcome", Value: string(tried.Result.Outcome)}}
 	if tried.OK {
 		expect = rules.Object{{Name: "stoppedBy", Value: tried.Result.StoppedBy}, {Name: "pages", Value: tried.Result.Pages}, {Name: "items", Value: tried.Result.Items}}
@@ -54,7 +54,7 @@ func (e *Engine) sample(pages []any, tried TestResult) string {
 		}
 	}
 	head := rules.Object{{Name: "name", Value: "stops after " + value.Counted(len(pages), "page")}}
-	if len(e.cfg.Jobs) > 1 {
+	if len(s.Jobs) > 1 {
 		head = head.With("job", tried.Job)
 	}
 	write := func(v any) string {

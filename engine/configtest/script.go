@@ -1,4 +1,4 @@
-package engine
+package configtest
 
 import (
 	"bytes"
@@ -7,27 +7,27 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// script is the transport of a test: it answers with the test's pages, in
-// order, and reaches no network.
+// A script is the transport and the clock of a test: it answers with the test's
+// pages in order, and reaches no network.
 type script struct {
 	answers []rules.Answer
 	origin  *url.URL
 	redact  func(string) string
 	now     time.Time // the test's clock; see [script.Now]
 
-	requests []string // all that was asked for
-	beyond   string   // the first request after the last page; empty: none
+	requests []string // in order, without credentials
+	beyond   string   // the first request after the last page; "" if there is none
 }
 
-// scriptStart is the instant at which every test begins.
+// scriptStart is when every test begins.
 var scriptStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // RoundTrip answers with the next page.
@@ -38,7 +38,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if len(s.requests) >= len(s.answers) {
 		s.beyond = request
-		return nil, &Error{Class: failure.Internal, Message: "the test has no further page"}
+		return nil, &failure.Error{Class: failure.Internal, Message: "the test has no more pages"}
 	}
 	answer := s.answers[len(s.requests)]
 	s.requests = append(s.requests, request)
@@ -57,8 +57,8 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// describe writes a request as expectations do: GET /v1/users?page=1, its host
-// only where it is not the configuration's, its body behind it.
+// describe writes a request as expectations do: GET /v1/users?page=1, with the
+// host only if it is not the configuration's, and followed by the body.
 func (s *script) describe(r *http.Request) (string, error) {
 	target := r.URL.RequestURI()
 	if r.URL.Scheme != s.origin.Scheme || r.URL.Host != s.origin.Host {
@@ -77,11 +77,14 @@ func (s *script) describe(r *http.Request) (string, error) {
 	return s.redact(text), nil
 }
 
-// Now is the test's own time: it moves by what a page's `after` says, and by
-// waiting, which takes no time.
+// Now returns the test's own time. It advances by what a page's `after` says, and
+// by waiting.
 func (s *script) Now() time.Time { return s.now }
 
-// Sleep moves the time on and returns at once.
+// Jitter makes the waits between retries the same in every run of a test.
+func (s *script) Jitter(bound time.Duration) time.Duration { return bound }
+
+// Sleep advances the time and returns at once.
 func (s *script) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -90,12 +93,12 @@ func (s *script) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// problem is what is wrong with how many pages were asked for.
+// problem says what is wrong with the number of pages, if anything is.
 func (s *script) problem() string {
 	given, asked := len(s.answers), len(s.requests)
 	switch {
 	case s.beyond != "":
-		return fmt.Sprintf("asks for a %s page (%s), the test gives %s", ordinal(given+1), s.beyond, cardinal(given))
+		return fmt.Sprintf("requests page %d (%s), but the test has %s", given+1, s.beyond, value.Counted(given, "page"))
 	case asked == given:
 		return ""
 	}
@@ -104,34 +107,7 @@ func (s *script) problem() string {
 		left = fmt.Sprintf("pages %d to %d were", asked+1, given)
 	}
 	if asked == 0 {
-		return fmt.Sprintf("stopped before page 1; %s never asked for", left)
+		return fmt.Sprintf("stopped before page 1; %s never requested", left)
 	}
-	return fmt.Sprintf("stopped after page %d; %s never asked for", asked, left)
-}
-
-var (
-	ordinals  = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth")
-	cardinals = strings.Fields("none one two three four five six seven eight nine ten")
-)
-
-func ordinal(n int) string {
-	if n < len(ordinals) {
-		return ordinals[n]
-	}
-	switch {
-	case n%10 == 1 && n%100 != 11:
-		return fmt.Sprintf("%dst", n)
-	case n%10 == 2 && n%100 != 12:
-		return fmt.Sprintf("%dnd", n)
-	case n%10 == 3 && n%100 != 13:
-		return fmt.Sprintf("%drd", n)
-	}
-	return fmt.Sprintf("%dth", n)
-}
-
-func cardinal(n int) string {
-	if n < len(cardinals) {
-		return cardinals[n]
-	}
-	return fmt.Sprint(n)
+	return fmt.Sprintf("stopped after page %d; %s never requested", asked, left)
 }
