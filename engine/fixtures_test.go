@@ -69,7 +69,7 @@ func TestFixturesWithPagesAhead(t *testing.T) {
 			defer server.Close()
 			got := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(engine.WithPrefetch(4)) })
 			for _, problem := range server.Problems() {
-				require.NotContains(t, problem, "never asked for")
+				require.NotContains(t, problem, "never requested")
 				if strings.Contains(problem, "unexpected") {
 					asked++
 				}
