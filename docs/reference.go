@@ -1,0 +1,233 @@
+package docs
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// configSections lists every key of the configuration.
+func configSections() (string, error) {
+	b := &strings.Builder{}
+	for _, section := range rules.Reference() {
+		title := "The root"
+		if section.Path != "" {
+			title = "`" + section.Path + "`"
+		}
+		fmt.Fprintf(b, "\n## %s\n\n%s\n\n", title, sentence(section.Doc))
+		writeFields(b, section.Fields)
+	}
+	return b.String(), nil
+}
+
+// writeFields writes the table of supported fields, and lists the others below it.
+func writeFields(b *strings.Builder, fields []rules.Field) {
+	var refused, ignored []string
+	b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
+	for _, f := range fields {
+		switch f.Unsupported {
+		case rules.OnRequest:
+			refused = append(refused, "`"+f.Name+"`")
+		case rules.OnOutput:
+			ignored = append(ignored, "`"+f.Name+"`")
+		default:
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, defaultOf(f), cell(f.Doc))
+		}
+	}
+	if refused != nil {
+		fmt.Fprintf(b, "\nNot supported yet: %s.\n", strings.Join(refused, ", "))
+	}
+	if ignored != nil {
+		fmt.Fprintf(b, "\nIgnored, with a warning: %s.\n", strings.Join(ignored, ", "))
+	}
+}
+
+func defaultOf(f rules.Field) string {
+	switch {
+	case f.Required:
+		return "required"
+	case f.Default != nil:
+		return "`" + value.Preview(f.Default) + "`"
+	}
+	return ""
+}
+
+// cell escapes a text for the cell of a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
+
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// expressionNames lists the names that an expression can use.
+func expressionNames() (string, error) {
+	b := &strings.Builder{}
+	for _, section := range []struct {
+		title string
+		of    reflect.Type
+	}{
+		{"The page", reflect.TypeFor[rules.Context]()},
+		{"`total`", reflect.TypeFor[rules.Total]()},
+		{"`sent`", reflect.TypeFor[rules.Sent]()},
+		{"`prev` and `first`", reflect.TypeFor[rules.Past]()},
+		{"`job`", reflect.TypeFor[rules.JobFacts]()},
+	} {
+		fmt.Fprintf(b, "\n## %s\n\n| name | type | meaning |\n|---|---|---|\n", section.title)
+		for _, f := range reflect.VisibleFields(section.of) {
+			if f.Tag.Get("doc") != "-" {
+				fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Tag.Get("expr"), typeName(f.Type), cell(f.Tag.Get("doc")))
+			}
+		}
+	}
+	return b.String(), nil
+}
+
+// functionTable lists the functions that an expression can call.
+func functionTable() (string, error) {
+	b := &strings.Builder{}
+	b.WriteString("| function | returns | example | result |\n|---|---|---|---|\n")
+	for _, f := range rules.Functions {
+		fmt.Fprintf(b, "| `%s` | %s | `%s` | `%s` |\n", f.Signature, cell(f.Doc), cell(f.Example), f.Result)
+	}
+	return b.String(), nil
+}
+
+// typeName names a Go type in the words of the expression language.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	case reflect.Slice:
+		return "list"
+	case reflect.Func:
+		return "function"
+	case reflect.Map, reflect.Struct, reflect.Pointer:
+		return "object"
+	}
+	return "any"
+}
+
+// exampleSettings are the required settings of each method, with example values. A
+// method without an entry has nothing to print.
+var exampleSettings = map[string]rules.Object{
+	"offset":               {{Name: "limit", Value: 10}},
+	"pagenum":              {{Name: "limit", Value: 10}},
+	"cursor":               {{Name: "idKey", Value: "id"}, {Name: "param", Value: "since_id"}},
+	"response.url":         {{Name: "urlKey", Value: "links.next"}},
+	"zendesk.response.url": {},
+	"header.link":          {{Name: "moreParam", Value: "results"}},
+	"header.param":         {{Name: "responseHeader", Value: "X-Next-Token"}, {Name: "queryParam", Value: "token"}},
+	"pagecount":            {{Name: "pagesField", Value: "meta.total_pages"}},
+	"keyset":               {{Name: "idKey", Value: "id"}, {Name: "param", Value: "starting_after"}},
+	"graphql.relay":        {{Name: "connection", Value: "data.repository.issues"}},
+	"response.params": {{Name: "responseParams", Value: rules.Object{
+		{Name: "key-marker", Value: "NextKeyMarker"}, {Name: "id-marker", Value: "NextIdMarker"},
+	}}},
+	"response.param": {{Name: "responseParam", Value: "meta.next"}, {Name: "queryParam", Value: "cursor"}},
+}
+
+// methodSections prints every method as the expressions it consists of.
+func methodSections() (string, error) {
+	b := &strings.Builder{}
+	for _, m := range rules.Methods {
+		fmt.Fprintf(b, "\n## `%s`\n\n%s\n", m.Name, m.Doc)
+		if len(m.Fields) > 0 {
+			b.WriteString("\n")
+			writeFields(b, m.Fields)
+		}
+		if err := writeExpressions(b, m); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// writeExpressions prints a method as it is compiled in each dialect, once if the
+// dialects agree.
+func writeExpressions(b *strings.Builder, m rules.Method) error {
+	example, ok := exampleSettings[m.Name]
+	if !ok {
+		return nil
+	}
+	texts := map[string]string{}
+	for _, dialect := range rules.Dialects {
+		if m.KeboolaOnly && dialect != rules.Keboola {
+			continue
+		}
+		text, err := compiled(m.Name, dialect, example)
+		if err != nil {
+			return err
+		}
+		texts[dialect] = text
+	}
+	if texts[rules.Spec] == texts[rules.Keboola] {
+		fmt.Fprintf(b, "\nWith %s:\n\n```\n%s```\n", settingsText(example), texts[rules.Spec])
+		return nil
+	}
+	for _, dialect := range rules.Dialects {
+		if text, ok := texts[dialect]; ok {
+			fmt.Fprintf(b, "\nDialect `%s`, with %s:\n\n```\n%s```\n", dialect, settingsText(example), text)
+		}
+	}
+	return nil
+}
+
+func settingsText(settings rules.Object) string {
+	if len(settings) == 0 {
+		return "default settings"
+	}
+	var parts []string
+	for _, m := range settings {
+		parts = append(parts, fmt.Sprintf("`%s` %s", m.Name, value.Preview(m.Value)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// compiled prints what a method compiles to, without the rules that all methods
+// share.
+func compiled(method, dialect string, settings rules.Object) (string, error) {
+	e, err := engine.New(rules.Config{
+		BaseURL: "https://api.example.com/", Dialect: dialect,
+		Pagination: append(rules.Object{{Name: "method", Value: method}}, settings...),
+		Jobs:       []rules.Job{{Endpoint: "users"}},
+	})
+	if err != nil {
+		return "", err
+	}
+	b := &strings.Builder{}
+	job := e.Explain().Jobs[0]
+	line := func(r compile.RuleExplanation, note string) { fmt.Fprintf(b, "%-30s  %s%s\n", r.ID, r.Source, note) }
+	for _, r := range job.State {
+		line(r, "")
+	}
+	for _, r := range job.Next {
+		note := ""
+		if r.First {
+			note = "    (also in the first request)"
+		}
+		line(r, note)
+	}
+	for _, r := range job.Stops {
+		if strings.HasPrefix(r.ID, method) {
+			line(r, "")
+		}
+	}
+	if !job.IncludeParams {
+		b.WriteString("(only the first request has the job's params)\n")
+	}
+	return b.String(), nil
+}
