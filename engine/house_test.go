@@ -21,7 +21,7 @@ var mayImport = map[string][]string{
 	"rules/value":         {},
 	"rules/php":           {module + "rules/value"},
 	"rules":               {module + "rules/value", module + "rules/php"},
-	"rules/yaml":          {module + "rules", "github.com/goccy/go-yaml"},
+	"rules/yaml":          {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile":             {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"runtime":             {module + "rules", module + "compile", "github.com/ohler55/ojg"},
 	"engine":              {module + "rules", module + "compile", module + "runtime"},
