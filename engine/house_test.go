@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"rules/php":           {module + "rules/value"},
 	"rules/diag":          {},
 	"rules":               {module + "rules/diag", module + "rules/value", module + "rules/php"},
-	"rules/yaml":          {module + "rules", "github.com/goccy/go-yaml"},
+	"rules/yaml":          {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile":             {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"runtime/failure":     {},
 	"runtime/redact":      {module + "rules/value"},
