@@ -61,10 +61,10 @@ func (j *Job) later(m *Machine, page *rules.Context, base string) (rules.Request
 	if !j.Set.IncludeParams {
 		request.Params = nil
 	}
-	if !rules.DialectSwitches[j.Set.Dialect].RelativeToBase && slices.ContainsFunc(j.Parts, func(p *Expression) bool { return p.Rule.Role == rules.URL }) {
+	if !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, func(p *Expression) bool { return p.Rule.Role == rules.URL }) {
 		request.Base = base
 	}
-	request, more, err := j.build(request, func(r rules.Rule) bool { return r.Later }, m, page)
+	request, more, err := j.build(request, func(r rules.Rule) bool { return r.Subsequent }, m, page)
 	return request.Under(j.common), more, err
 }
 
@@ -77,7 +77,7 @@ func (m *Machine) Laid() []any { return slices.Clone(m.laid) }
 func (j *Job) Resume(laid []any, page *rules.Context, base string) (rules.Request, error) {
 	n := 0
 	for _, e := range j.Parts {
-		if e.Rule.Later {
+		if e.Rule.Subsequent {
 			n++
 		}
 	}
@@ -87,7 +87,7 @@ func (j *Job) Resume(laid []any, page *rules.Context, base string) (rules.Reques
 	again := *j
 	again.Parts = nil
 	for _, e := range j.Parts {
-		if e.Rule.Later {
+		if e.Rule.Subsequent {
 			again.Parts = append(again.Parts, &Expression{Rule: e.Rule, fixed: &laid[len(again.Parts)]})
 		}
 	}
@@ -178,7 +178,7 @@ func address(v any) (string, bool, error) {
 
 func verb(v any) (string, error) {
 	text, _ := v.(string)
-	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods, text) {
+	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods(), text) {
 		return text, nil
 	}
 	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))

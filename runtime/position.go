@@ -243,7 +243,7 @@ func (s *scroll) resume(token json.RawMessage) (rules.Request, bool, error) {
 	return request, true, nil
 }
 
-func restoredSigns(raw json.RawMessage) (*rules.Signs, error) {
+func restoredSigns(raw json.RawMessage) (*rules.Hints, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -252,7 +252,7 @@ func restoredSigns(raw json.RawMessage) (*rules.Signs, error) {
 	if err != nil || !ok || len(list) != 6 {
 		return nil, fmt.Errorf("not the signs of a page: %s", value.Clip(string(raw), 40))
 	}
-	out := &rules.Signs{Total: list[0], Next: list[2], More: list[4]}
+	out := &rules.Hints{Total: list[0], Next: list[2], More: list[4]}
 	out.TotalAt, _ = list[1].(string)
 	out.NextAt, _ = list[3].(string)
 	out.MoreAt, _ = list[5].(string)

@@ -34,14 +34,14 @@ type scroll struct {
 	exchanges map[digest]bool // requests with their responses
 	order     []digest        // the last of them, in order
 	head      []byte          // of the last response's body
-	kept      *rules.Signs    // of the last response, if it came in the run before; nil: it did not
+	kept      *rules.Hints    // of the last response, if it came in the run before; nil: it did not
 	ahead     *ahead          // nil: one page at a time
 	buffers   [2]*Buffer      // for the bodies of this page and the one before, in turns
 	reported  map[string]bool // warnings that were given
 }
 
 func newScroll(l Loop, job *compile.Job) *scroll {
-	s := &scroll{Loop: l, job: job, flags: flagsOf(job), switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}, buffers: [2]*Buffer{{}, {}}}
+	s := &scroll{Loop: l, job: job, flags: flagsOf(job), switches: rules.SwitchesOf(job.Set.Dialect), reported: map[string]bool{}, buffers: [2]*Buffer{{}, {}}}
 	s.reader = newPageReader(job, s.switches, l, s.warn)
 	s.result.Job, s.result.Kept = job.Set.Job.ID, l.Kept[job.Set.Job.ID]
 	s.machine.Observe = l.Observe
