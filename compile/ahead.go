@@ -16,7 +16,7 @@ func (j *Job) Waits() string {
 		return "the job is not paged"
 	}
 	for _, e := range slices.Concat(j.Parts, j.Next) {
-		if !e.Rule.Later && e.Rule.Role.Builds() {
+		if !e.Rule.Subsequent && e.Rule.Role.Builds() {
 			continue // of the first request alone
 		}
 		for _, r := range e.Reads {
@@ -24,7 +24,7 @@ func (j *Job) Waits() string {
 				return fmt.Sprintf("%s reads %s", e.Rule.ID, r)
 			}
 		}
-		if e.Rule.Role == rules.URL && !rules.DialectSwitches[j.Set.Dialect].RelativeToBase {
+		if e.Rule.Role == rules.URL && !rules.SwitchesOf(j.Set.Dialect).RelativeToBase {
 			return e.Rule.ID + " is resolved against the address of the response"
 		}
 	}

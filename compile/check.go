@@ -33,7 +33,7 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 }
 
 // written tells whether a rule was written by the user, and not by a table.
-func written(r rules.Rule) bool { return r.Origin.By == "config" }
+func written(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
 // constantRules finds conditions that are the same on every page.
 func (c *compilation) constantRules(j *Job) {
@@ -50,7 +50,7 @@ func (c *compilation) constantRules(j *Job) {
 		case never:
 			c.warn(s.Rule, "", "%s is never true: %s has no effect", s.Rule.Source, s.Rule.ID)
 		default:
-			if s.Rule.Role == rules.Stop && !s.Rule.Policy && j.Paged() && !j.varies(s.Expression) {
+			if s.Rule.Role == rules.Stop && !s.Rule.Guard && j.Paged() && !j.varies(s.Expression) {
 				c.warn(s.Rule, "a rule that ends a list reads what changes from page to page, such as body, count or total", "%s is the same after every page: %s stops after the first page or never", s.Rule.Source, s.Rule.ID)
 			}
 		}
@@ -136,18 +136,18 @@ func meets(s *Stop, path []string, v any) bool {
 func (c *compilation) noEnd(j *Job) {
 	p := prover{c.set}
 	for _, s := range j.Stops {
-		if !s.Rule.Policy && p.condition(s.syntax) != never && (j.varies(s.Expression) || p.condition(s.syntax) == always) {
+		if !s.Rule.Guard && p.condition(s.syntax) != never && (j.varies(s.Expression) || p.condition(s.syntax) == always) {
 			return
 		}
 	}
 	guard := "so it may never stop"
 	for _, s := range j.Stops {
-		if b, ok := p.bound(s.syntax); ok && s.Rule.Policy {
+		if b, ok := p.bound(s.syntax); ok && s.Rule.Guard {
 			guard = fmt.Sprintf("so it fails at %s (guards.%s) unless the API repeats itself", b, s.Rule.ID)
 		}
 	}
 	for _, e := range j.Parts {
-		if address := e.Rule.Role == rules.URL || e.Rule.Role == rules.Endpoint; address && e.Rule.Later && j.varies(e) {
+		if address := e.Rule.Role == rules.URL || e.Rule.Role == rules.Endpoint; address && e.Rule.Subsequent && j.varies(e) {
 			return // nil ends it
 		}
 	}
@@ -160,7 +160,7 @@ func (c *compilation) noEnd(j *Job) {
 func (c *compilation) sameRequest(j *Job) {
 	var last rules.Rule
 	for _, e := range j.Parts {
-		if !e.Rule.Later {
+		if !e.Rule.Subsequent {
 			continue
 		}
 		if j.varies(e) {

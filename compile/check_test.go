@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,14 +17,14 @@ func warnings(t *testing.T, pagination string) []string {
 	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
-	cfg, err := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, err)
-	sets, err := cfg.Lower()
-	require.NoError(t, err)
-	_, err = Rulesets(cfg, sets)
-	require.NoError(t, err)
+	cfg, decoded := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, decoded.Err())
+	lowered, diagnostics := cfg.Lower()
+	require.NoError(t, diagnostics.Err())
+	_, compiled := Rulesets(cfg, lowered)
+	require.NoError(t, compiled.Err())
 	var out []string
-	for _, w := range cfg.Warnings {
+	for _, w := range slices.Concat(decoded, diagnostics, compiled) {
 		out = append(out, w.Path+": "+w.Message)
 	}
 	return out
@@ -85,10 +86,11 @@ func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
 	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}}, "config": {"jobs": [{"endpoint": "users"}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
-	cfg, err := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, err)
-	sets, err := cfg.Lower()
-	require.NoError(t, err)
-	_, err = Rulesets(cfg, sets)
+	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, diagnostics.Err())
+	lowered, diagnostics := cfg.Lower()
+	require.NoError(t, diagnostics.Err())
+	_, diagnostics = Rulesets(cfg, lowered)
+	err = diagnostics.Err()
 	require.ErrorContains(t, err, "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }

@@ -111,8 +111,8 @@ func conditions(stops []*Stop) []*Expression {
 
 func (e *Expression) explain(redact func(string) string) RuleExplanation {
 	r := e.Rule
-	x := RuleExplanation{ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Says), Origin: r.Origin, target: r.Target, FirstOnly: r.Role.Builds() && !r.Later, First: r.First, Guard: r.Policy}
-	if r.Role == rules.OnError && r.Do != "stop" {
+	x := RuleExplanation{ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop, Says: redact(r.Clause), Origin: r.Origin, target: r.Target, FirstOnly: r.Role.Builds() && !r.Subsequent, First: r.First, Guard: r.Guard}
+	if r.Role == rules.OnError && r.Do != rules.ErrorStop {
 		x.Outcome = ""
 	}
 	for _, read := range e.Reads {

@@ -105,7 +105,7 @@ func (c *compilation) expression(rule rules.Rule) *Expression {
 	if err == nil {
 		err = c.checkState(tree.Node)
 	}
-	if err == nil && rule.Role != rules.Suspect && !strings.HasPrefix(rule.ID, "audit.") {
+	if err == nil && rule.Role != rules.Audit && !strings.HasPrefix(rule.ID, "audit.") {
 		err = noSigns(tree.Node)
 	}
 	if err != nil {
@@ -298,7 +298,7 @@ func caret(source string, offset int) string {
 // uses for them in messages.
 var contextTypes = map[string]reflect.Type{
 	"Context": reflect.TypeFor[rules.Context](), "Total": reflect.TypeFor[rules.Total](), "Sent": reflect.TypeFor[rules.Sent](),
-	"Past": reflect.TypeFor[rules.Past](), "JobFacts": reflect.TypeFor[rules.JobFacts](), "Signs": reflect.TypeFor[rules.Signs](),
+	"Past": reflect.TypeFor[rules.Past](), "JobFacts": reflect.TypeFor[rules.JobFacts](), "Hints": reflect.TypeFor[rules.Hints](),
 }
 
 // fieldNames are the names that expressions use for the fields of a type.

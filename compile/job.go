@@ -38,23 +38,21 @@ type Needs struct {
 	Items bool       // the items, decoded
 }
 
-// Rulesets compiles what [rules.Config.Lower] made of a configuration, and the
-// scrollers that no job uses. It reports every fault of every expression, as
-// [diag.Diagnostics]; what is odd about the rules joins the configuration's warnings.
-func Rulesets(cfg *rules.Config, sets []*rules.Ruleset) ([]*Job, error) {
+// Rulesets compiles a lowered configuration, and the scrollers that no job uses. It
+// reports all mistakes and warnings of all expressions.
+func Rulesets(cfg *rules.Config, lowered *rules.Lowered) ([]*Job, diag.Diagnostics) {
 	faults := diag.NewCollector(cfg.Source)
 	var jobs []*Job
-	for _, set := range sets {
+	for _, set := range lowered.Jobs {
 		c := &compilation{set: set, faults: faults}
 		job := c.job()
 		job.first, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		jobs = append(jobs, job)
 	}
-	for _, set := range cfg.Unused() {
+	for _, set := range lowered.Unused {
 		(&compilation{set: set, faults: faults}).job()
 	}
-	cfg.Warnings = append(cfg.Warnings, faults.Diagnostics().Warnings().Unique()...)
-	return jobs, faults.Diagnostics().Errors().Unique().Err()
+	return jobs, faults.Diagnostics().Unique()
 }
 
 // compilation compiles one ruleset.
@@ -80,7 +78,7 @@ func (c *compilation) job() *Job {
 			job.Stops = append(job.Stops, c.stop(e, &job.Needs))
 		case rule.Role == rules.OnError:
 			job.OnErrors = append(job.OnErrors, c.stop(e, &job.Needs))
-		case rule.Role == rules.Suspect:
+		case rule.Role == rules.Audit:
 			job.Audit = append(job.Audit, c.stop(e, &job.Needs))
 		case rule.Role == rules.Keep:
 			job.Keeps = append(job.Keeps, e)

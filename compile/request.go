@@ -66,7 +66,7 @@ func (j *Job) NextRequest(parts []any, base string) (rules.Request, error) {
 	if !j.Set.IncludeParams {
 		request.Params = nil
 	}
-	if !rules.DialectSwitches[j.Set.Dialect].RelativeToBase && slices.ContainsFunc(j.Parts, func(p *Expression) bool { return p.Rule.Role == rules.URL }) {
+	if !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, func(p *Expression) bool { return p.Rule.Role == rules.URL }) {
 		request.Base = base
 	}
 	request, err := j.apply(request, j.partsOf(subsequent), parts)
@@ -74,7 +74,7 @@ func (j *Job) NextRequest(parts []any, base string) (rules.Request, error) {
 }
 
 func first(r rules.Rule) bool      { return r.First }
-func subsequent(r rules.Rule) bool { return r.Later }
+func subsequent(r rules.Rule) bool { return r.Subsequent }
 
 // partsOf returns the parts that the first or the subsequent requests have.
 func (j *Job) partsOf(have func(rules.Rule) bool) []*Expression {
@@ -188,7 +188,7 @@ func address(v any) (string, error) {
 
 func verb(v any) (string, error) {
 	text, _ := v.(string)
-	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods, text) {
+	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods(), text) {
 		return text, nil
 	}
 	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))

@@ -33,7 +33,7 @@ type Context struct {
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"the same request was made before in this scroller, and brought the same response"`
 	SameItems        int  `expr:"sameItems" saved:"" doc:"how many pages in a row, this one included, have the same items; 0 for an empty page"`
 
-	Signs *Signs `expr:"signs" doc:"-"` // for the audit alone
+	Signs *Hints `expr:"signs" doc:"-"` // for the audit alone
 
 	Now func() time.Time `expr:"now" doc:"the time at which this page's request was made; the same for the whole page"`
 }

@@ -19,14 +19,14 @@ func judged(tb testing.TB, items int) *run {
 		"limitStop":    map[string]any{"count": 1 << 40},
 		"guards":       map[string]any{"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"},
 	}}
-	require.NoError(tb, cfg.Check())
-	sets, err := cfg.Lower()
-	require.NoError(tb, err)
-	jobs, err := compile.Rulesets(cfg, sets)
-	require.NoError(tb, err)
+	require.NoError(tb, cfg.Check().Err())
+	lowered, diagnostics := cfg.Lower()
+	require.NoError(tb, diagnostics.Err())
+	jobs, diagnostics := compile.Rulesets(cfg, lowered)
+	require.NoError(tb, diagnostics.Err())
 	require.Len(tb, jobs[0].Stops, 10)
 	r := newRun(Loop{}.withDefaults(), jobs[0], nil)
-	_, err = r.firstRequest()
+	_, err := r.firstRequest()
 	require.NoError(tb, err)
 	c := &r.Context.Value
 	c.Page, c.Count, c.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}

@@ -130,7 +130,7 @@ func (r *run) compare(reading document.Reading, sent Sent) {
 		c.SameItems = 0
 	case c.Prev != nil && reading.List == r.List:
 		c.SameItems++
-		if !c.SamePage && !r.switches.EmptyIsAbsent {
+		if !c.SamePage && !r.switches.QuietSameItems {
 			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))
 		}
 	default:

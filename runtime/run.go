@@ -38,7 +38,7 @@ type run struct {
 }
 
 func newRun(l Loop, job *compile.Job, sink Sink) *run {
-	r := &run{Loop: l, job: job, sink: sink, switches: rules.DialectSwitches[job.Set.Dialect], buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{}}
+	r := &run{Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{}}
 	r.reader = document.NewReader(document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, Warn: r.warn,
@@ -191,8 +191,8 @@ func (r *run) stopFailure(page *Page) error {
 	}
 	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: page.Page, Op: "rule " + r.Result.Reason, Message: r.Result.Message}
 	for _, stop := range r.job.Stops {
-		if stop.Rule.ID == r.Result.Reason && stop.Rule.Policy {
-			e.Class, e.Hint = failure.Policy, guardHints[r.Result.Reason]
+		if stop.Rule.ID == r.Result.Reason && stop.Rule.Guard {
+			e.Class, e.Hint = failure.Policy, stop.Rule.Hint
 		}
 	}
 	return e
