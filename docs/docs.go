@@ -6,6 +6,7 @@ package docs
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -80,21 +81,19 @@ func sentence(text string) string {
 func Context() string {
 	b := &strings.Builder{}
 	b.WriteString(generated + "# What an expression sees\n\nExpressions are written in the [expr language](https://expr-lang.org/docs/language-definition). They are evaluated after a page, and see:\n")
-	table := func(title string, t reflect.Type) {
+	table := func(title string, fields []rules.ContextField) {
 		fmt.Fprintf(b, "\n## %s\n\n| name | type | meaning |\n|---|---|---|\n", title)
-		for i := range t.NumField() {
-			if f := t.Field(i); f.Tag.Get("doc") != "-" {
-				fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Tag.Get("expr"), typeName(f.Type), cell(f.Tag.Get("doc")))
-			}
+		for _, f := range fields {
+			fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Name, typeName(f.Type), cell(f.Doc))
 		}
 	}
-	table("The page", reflect.TypeFor[rules.Context]())
-	table("`total`", reflect.TypeFor[rules.Total]())
-	table("`sent`", reflect.TypeFor[rules.Sent]())
-	table("`prev` and `first`", reflect.TypeFor[rules.Past]())
-	table("`job`", reflect.TypeFor[rules.JobFacts]())
+	fields := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Audit })
+	table("The page", fields)
+	for _, object := range objects(fields) {
+		table(object.title, object.fields)
+	}
 	b.WriteString("\n## Functions\n\nBeside those of the language. The examples see the body `{\"meta\": {\"next\": \"p2\", \"total\": 25}, \"done\": \"no\", \"flags\": []}`; a test evaluates them.\n\n| function | gives | example | result |\n|---|---|---|---|\n")
-	for _, f := range rules.Functions {
+	for _, f := range compile.Builtin().Functions() {
 		fmt.Fprintf(b, "| `%s` | %s | `%s` | `%s` |\n", f.Signature, cell(f.Doc), cell(f.Example), f.Result)
 	}
 	b.WriteString(`
@@ -111,6 +110,31 @@ An unknown name outside ` + "`body`, `items`, `state` and `job.params`" + ` is a
 A configuration may come from somebody whom one does not trust. Refused before any request are a source of more than 16 KiB, predicates nested more than three deep, a pattern for ` + "`matches`" + ` that does not stand in the expression or is longer than 256 bytes, and a JSONPath with more than one ` + "`..`" + `. An evaluation that goes through more than a million elements, makes more than 8 MiB of texts and lists, or runs for more than a second ends the run with exit status 6.
 `)
 	return b.String()
+}
+
+// object is a type of the page context, with the fields that have it.
+type object struct {
+	title  string
+	fields []rules.ContextField
+}
+
+// objects lists the objects of the context, each type once.
+func objects(fields []rules.ContextField) []object {
+	var list []object
+	index := map[reflect.Type]int{}
+	for _, f := range fields {
+		if f.Fields == nil {
+			continue
+		}
+		i, again := index[f.Type]
+		if again {
+			list[i].title += " and `" + f.Name + "`"
+			continue
+		}
+		index[f.Type] = len(list)
+		list = append(list, object{"`" + f.Name + "`", f.Fields})
+	}
+	return list
 }
 
 func typeName(t reflect.Type) string {

@@ -80,8 +80,9 @@ func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) 
 	}
 	sets, err := cfg.Lower()
 	faults = addFaults(faults, err)
-	jobs, err := compile.Rulesets(cfg, sets)
-	if faults = addFaults(faults, err); len(faults) > 0 {
+	jobs, found := compile.Rulesets(cfg, sets, nil)
+	cfg.Warnings = append(cfg.Warnings, found.Warnings()...)
+	if faults = addFaults(faults, found.Err()); len(faults) > 0 {
 		return nil, hidden(faults, cfg.Secrets)
 	}
 	return &Engine{cfg: cfg, jobs: jobs, settings: settings}, nil

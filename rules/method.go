@@ -5,7 +5,7 @@ package rules
 // knows none of them.
 //
 // In a source, ${name} stands for the configured value of a setting; every
-// other word is the vocabulary of [Context] and [Functions], the same that
+// other word is the vocabulary of [Context] and of the functions, the same that
 // users write in nextRequest, state and stopRules.
 type Method struct {
 	Name   string

@@ -18,7 +18,7 @@ func (s *scroll) audit(items int) []Finding {
 	}
 	page := s.page
 	page.Total.Items = items
-	page.Signs = s.signs(&page)
+	page.Hints = s.signs(&page)
 	var findings []Finding
 	for _, rule := range s.job.Audit {
 		met, err := rule.EvalBool(&s.machine, &page)
@@ -35,12 +35,12 @@ func (s *scroll) audit(items int) []Finding {
 
 // signs are what the page says of its list. A token that a rule which ended the
 // scroll has read is no sign: the configuration knows what it means.
-func (s *scroll) signs(page *rules.Context) *rules.Signs {
+func (s *scroll) signs(page *rules.Context) *rules.Hints {
 	if s.look == nil && s.kept != nil { // the last page came in the run before
 		s.kept.Most = s.most
 		return s.kept
 	}
-	out := &rules.Signs{Most: s.most}
+	out := &rules.Hints{Most: s.most}
 	if s.look != nil {
 		page.Body, _ = s.look(signPaths())
 	}
@@ -77,7 +77,7 @@ func (s *scroll) considered(keys []string) bool {
 }
 
 func (s *scroll) readsLinks() bool {
-	return s.endedBy(func(r compile.Read) bool { return strings.HasPrefix(r.Root, "link(") })
+	return s.endedBy(func(r compile.Read) bool { return r.Root == "link" })
 }
 
 func (s *scroll) endedBy(reads func(compile.Read) bool) bool {
@@ -90,7 +90,7 @@ func (s *scroll) endedBy(reads func(compile.Read) bool) bool {
 }
 
 // take notes a sign, if it is one: the first of a kind counts.
-func take(out *rules.Signs, page *rules.Context, of, at string, v any) {
+func take(out *rules.Hints, page *rules.Context, of, at string, v any) {
 	switch of {
 	case "total":
 		n, ok := totalOf(v)

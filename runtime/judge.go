@@ -8,7 +8,7 @@ import (
 // the reason, and all that are met are listed. An error names a rule that
 // failed; the page's items are kept.
 func (s *scroll) judge(page *Page) error {
-	var first *compile.Stop
+	var first *compile.Condition
 	page.Verdicts = make([]Verdict, 0, len(s.job.Stops))
 	for _, stop := range s.job.Stops {
 		met, err := stop.EvalBool(&s.machine, &s.page)

@@ -22,11 +22,11 @@ func judged(tb testing.TB, items int) *scroll {
 	require.NoError(tb, cfg.Check())
 	sets, err := cfg.Lower()
 	require.NoError(tb, err)
-	jobs, err := compile.Rulesets(cfg, sets)
-	require.NoError(tb, err)
+	jobs, found := compile.Rulesets(cfg, sets, nil)
+	require.NoError(tb, found.Err())
 	require.Len(tb, jobs[0].Stops, 10)
 	s := newScroll(Loop{}.withDefaults(), jobs[0])
-	_, err = jobs[0].Begin(&s.machine, &s.page)
+	s.page.State, _, err = jobs[0].Begin(&s.machine, &s.page)
 	require.NoError(tb, err)
 	s.page.Page, s.page.Count, s.page.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
 	s.page.Body = map[string]any{"isLast": false, "items": make([]any, items)}

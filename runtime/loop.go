@@ -44,11 +44,12 @@ type Sink func(context.Context, *Page) error
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
 	s := newScroll(l.withDefaults(), job)
 	defer s.release()
-	request, err := job.Begin(&s.machine, &s.page)
+	state, request, err := job.Begin(&s.machine, &s.page)
 	if err != nil {
 		err = s.fault(ClassConfig, err)
 		return s.ended(err), err
 	}
+	s.page.State = state
 	if token := l.Resume[s.result.Job]; token != nil {
 		more := false
 		if request, more, err = s.resume(token); err != nil || !more {
@@ -183,12 +184,18 @@ func (s *scroll) advance(page *Page) (rules.Request, error) {
 		s.stop(page, []string{"end"}, rules.Complete, "one page is all there is: the job is not paged")
 		return rules.Request{}, nil
 	}
-	next, more, err := s.job.Advance(&s.machine, &s.page, s.arrived)
+	state, parts, more, err := s.job.Advance(&s.machine, &s.page)
 	if err != nil {
-		return next, s.fault(ClassResponse, err)
+		return rules.Request{}, s.fault(ClassResponse, err)
 	}
+	s.page.State, s.parts = state, parts
 	if !more {
 		s.stop(page, []string{"nextRequest"}, rules.Complete, fmt.Sprintf("the rules give no next request after page %d", page.Page))
+		return rules.Request{}, nil
+	}
+	next, err := s.job.Apply(parts, s.arrived)
+	if err != nil {
+		return next, s.fault(ClassResponse, err)
 	}
 	s.overridden(next)
 	return next, nil
@@ -267,17 +274,17 @@ func (s *scroll) endOnError(ctx context.Context, request rules.Request, r *Respo
 
 // restart begins anew after an error that says that the position is lost.
 func (s *scroll) restart(action errorAction) (bool, rules.Request, error) {
-	const most = 3
-	if s.restarts++; s.restarts > most {
+	if s.restarts++; s.restarts > compile.MaxRestarts {
 		return false, rules.Request{}, &Error{Class: ClassPolicy, Job: s.result.Job, Page: s.result.Pages + 1, Op: "rule " + action.rule.ID,
-			Message: fmt.Sprintf("restarted %d times without coming to an end", most)}
+			Message: fmt.Sprintf("restarted %d times without coming to an end", compile.MaxRestarts)}
 	}
 	s.Log.Warn(fmt.Sprintf("Job '%s' begins anew: %s", s.result.Job, action.text), "event", "restart", "job", s.result.Job, "rule", action.rule.ID)
 	s.begin()
-	request, err := s.job.Begin(&s.machine, &s.page)
+	state, request, err := s.job.Begin(&s.machine, &s.page)
 	if err != nil {
 		err = s.fault(ClassConfig, err)
 	}
+	s.page.State = state
 	s.leaveAhead()
 	return false, request, err
 }

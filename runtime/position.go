@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -83,7 +84,7 @@ func (s *scroll) checkpoint(page *Page) (json.RawMessage, error) {
 	if out.State, err = keptValues("state", p.State); err != nil {
 		return nil, s.fault(ClassConfig, err)
 	}
-	for i, v := range s.machine.Laid() {
+	for i, v := range s.parts {
 		raw, err := encode(v)
 		if err != nil {
 			return nil, s.fault(ClassConfig, fmt.Errorf("part %d of nextRequest %w", i+1, err))
@@ -230,20 +231,20 @@ func (s *scroll) resume(token json.RawMessage) (rules.Request, bool, error) {
 	if err != nil {
 		return rules.Request{}, false, s.unusable(err)
 	}
-	laid := make([]any, len(p.Laid))
+	s.parts = make(compile.Parts, len(p.Laid))
 	for i, raw := range p.Laid {
-		if laid[i], err = decode(raw); err != nil {
+		if s.parts[i], err = decode(raw); err != nil {
 			return rules.Request{}, false, s.unusable(err)
 		}
 	}
-	request, err := s.job.Resume(laid, c, s.arrived)
+	request, err := s.job.Apply(s.parts, s.arrived)
 	if err != nil {
 		return rules.Request{}, false, s.unusable(err)
 	}
 	return request, true, nil
 }
 
-func restoredSigns(raw json.RawMessage) (*rules.Signs, error) {
+func restoredSigns(raw json.RawMessage) (*rules.Hints, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -252,7 +253,7 @@ func restoredSigns(raw json.RawMessage) (*rules.Signs, error) {
 	if err != nil || !ok || len(list) != 6 {
 		return nil, fmt.Errorf("not the signs of a page: %s", value.Clip(string(raw), 40))
 	}
-	out := &rules.Signs{Total: list[0], Next: list[2], More: list[4]}
+	out := &rules.Hints{Total: list[0], Next: list[2], More: list[4]}
 	out.TotalAt, _ = list[1].(string)
 	out.NextAt, _ = list[3].(string)
 	out.MoreAt, _ = list[5].(string)

@@ -79,6 +79,8 @@ func TestWhatWasKeptKeepsItsDigits(t *testing.T) {
 	s := judged(t, 1)
 	s.result.Kept = map[string]any{"since": 9007199254740993}
 	s.page.First = past(&s.page)
+	_, err := s.advance(&Page{})
+	require.NoError(t, err)
 	token, err := s.checkpoint(&Page{Record: Record{Decision: Continue}})
 	require.NoError(t, err)
 	again := judged(t, 1)

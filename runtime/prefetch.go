@@ -112,8 +112,14 @@ func (a *ahead) learn(total any, limit any) {
 func (a *ahead) plan() {
 	a.page.Page++
 	a.page.Total.Pages++
-	next, more, err := a.job.Advance(&a.machine, &a.page, "")
-	a.next, a.planned = next, more && err == nil
+	state, parts, more, err := a.job.Advance(&a.machine, &a.page)
+	if err != nil || !more {
+		a.planned = false
+		return
+	}
+	a.page.State = state
+	a.next, err = a.job.Apply(parts, "")
+	a.planned = err == nil
 }
 
 // take waits for the exchange of a request, whose turn it is. It reports false if

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -196,10 +195,7 @@ type flag struct {
 func flagsOf(job *compile.Job) []flag {
 	var out []flag
 	for _, stop := range job.Stops {
-		if !strings.Contains(stop.Rule.Source, "truthy(") {
-			continue
-		}
-		for _, r := range stop.Reads {
+		for _, r := range stop.Flags {
 			if r.OfBody() && !r.Has {
 				out = append(out, flag{stop.Rule.ID, r})
 			}

@@ -27,6 +27,7 @@ type scroll struct {
 	restarts int
 	most     int                                 // items of the largest page
 	look     func(paths [][]string) (any, error) // further values of the last response
+	parts    compile.Parts                       // of the next request
 	arrived  string                              // URL of the last response, after redirects
 
 	first     digest          // content of the first response
@@ -34,7 +35,7 @@ type scroll struct {
 	exchanges map[digest]bool // requests with their responses
 	order     []digest        // the last of them, in order
 	head      []byte          // of the last response's body
-	kept      *rules.Signs    // of the last response, if it came in the run before; nil: it did not
+	kept      *rules.Hints    // of the last response, if it came in the run before; nil: it did not
 	ahead     *ahead          // nil: one page at a time
 	buffers   [2]*Buffer      // for the bodies of this page and the one before, in turns
 	reported  map[string]bool // warnings that were given
@@ -147,7 +148,7 @@ func (s *scroll) buffer() *Buffer {
 }
 
 // say is the message of a condition that was met on a page.
-func (s *scroll) say(stop *compile.Stop, page *rules.Context) string {
+func (s *scroll) say(stop *compile.Condition, page *rules.Context) string {
 	if text := stop.Message.Text(&s.machine, page); text != "" {
 		return text
 	}
