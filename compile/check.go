@@ -11,15 +11,14 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// The checks of a compiled job that need no page: rules which are probably not
-// what was meant. All of them are warnings.
-
+// checkJob warns about rules that are probably not what was meant. It needs no
+// page.
 func (c *compilation) checkJob(j *Job) {
 	if len(j.Stops) == 0 {
 		return
 	}
-	c.constantRules(j)
-	c.shadows(j)
+	c.constantConditions(j)
+	c.shadowedRules(j)
 	c.contradictions(j)
 	if j.Paged() {
 		c.noEnd(j)
@@ -27,94 +26,89 @@ func (c *compilation) checkJob(j *Job) {
 	}
 }
 
-// warn reports what is odd about a rule, at its place in the configuration.
+// warn adds a warning about a rule, at its place in the configuration.
 func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
-	c.faults.Warnf(diag.Value(r.Origin.Path), format, args...).WithHint(hint)
+	c.found.Warnf(diag.Value(r.Origin.Path), format, args...).WithHint(hint)
 }
 
-// written tells whether a rule was written by the user, and not by a table.
+// written reports whether a rule was written by the user, not by a table.
 func written(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
-// constantRules finds conditions that are the same on every page.
-func (c *compilation) constantRules(j *Job) {
+// constantConditions finds conditions that are the same on every page.
+func (c *compilation) constantConditions(j *Job) {
 	p := prover{c.set}
-	for _, s := range append(slices.Clone(j.Stops), j.OnErrors...) {
+	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
 		if !written(s.Rule) {
 			continue
 		}
-		switch p.condition(s.syntax) {
+		r, stops := s.Rule, s.Rule.Role == rules.Stop
+		switch p.condition(s.code.syntax) {
 		case always:
-			if s.Rule.Role == rules.Stop && s.Rule.Source != "total.pages >= 1" { // forceStop.pages 1 is meant
-				c.warn(s.Rule, "", "%s is always true: %s stops after the first page", s.Rule.Source, s.Rule.ID)
+			if b, ok := p.bound(s.code.syntax); ok && b.Of == "pages" && r.Outcome == rules.Limited {
+				continue // a limit of one page is meant
+			}
+			if stops {
+				c.warn(r, "", "%s is always true: %s stops after the first page", r.Source, r.ID)
 			}
 		case never:
-			c.warn(s.Rule, "", "%s is never true: %s has no effect", s.Rule.Source, s.Rule.ID)
-		default:
-			if s.Rule.Role == rules.Stop && !s.Rule.Guard && j.Paged() && !j.varies(s.Expression) {
-				c.warn(s.Rule, "a rule that ends a list reads what changes from page to page, such as body, count or total", "%s is the same after every page: %s stops after the first page or never", s.Rule.Source, s.Rule.ID)
+			c.warn(r, "", "%s is never true: %s has no effect", r.Source, r.ID)
+		case either:
+			if stops && !r.Guard && j.Paged() && !j.varies(s.Expression) {
+				c.warn(r, "a rule that ends a list reads values that change from page to page, such as body, count or total",
+					"%s is the same after every page: %s stops after the first page or never", r.Source, r.ID)
 			}
 		}
 	}
 }
 
-// shadows finds rules that never are the reason, because another is met before
-// them, or is the same.
-func (c *compilation) shadows(j *Job) {
+// shadowedRules finds rules that are never the reason to stop, because another
+// rule is met before them, or is equal.
+func (c *compilation) shadowedRules(j *Job) {
 	p := prover{c.set}
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
 			if i == k || !written(late.Rule) || !strings.HasPrefix(late.Rule.Origin.Path, c.set.Path+".") {
 				continue // a rule beside method multiple is for other scrollers too
 			}
-			a, bounded := p.bound(early.syntax)
-			b, also := p.bound(late.syntax)
+			a, bounded := p.bound(early.code.syntax)
+			b, also := p.bound(late.code.syntax)
 			switch {
-			case k < i && late.syntax.String() == early.syntax.String():
-				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same, and comes first", late.Rule.ID, early.Rule.ID)
-			case bounded && also && a.Of == b.Of && a.At < b.At && conjunctionFree(late.syntax):
+			case k < i && late.code.syntax.String() == early.code.syntax.String():
+				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same and comes first", late.Rule.ID, early.Rule.ID)
+			case bounded && also && a.Of == b.Of && a.At < b.At && isComparison(late.code.syntax):
 				c.warn(late.Rule, "", "%s is never met: %s stops at %s, before %s", late.Rule.ID, early.Rule.ID, a, b)
 			}
 		}
 	}
 }
 
-// conjunctionFree tells whether a condition waits for a counter alone.
-func conjunctionFree(node ast.Node) bool {
+// isComparison reports whether a condition with a bound has no alternative to it.
+func isComparison(node ast.Node) bool {
 	n, ok := node.(*ast.BinaryNode)
 	return ok && n.Operator != "or" && n.Operator != "||"
 }
 
-// samples are values that a flag or a token may have; absent stands for none.
-var samples = []any{absent, nil, true, false, 0, 1, "", "x", []any{}}
+// samples are values that a flag or a token may have.
+var samples = []any{nil, true, false, 0, 1, "", "x", []any{}}
 
-const absent = "\x00absent"
-
-// contradictions finds two rules of which one is met whatever the response has,
-// such as a flag that ends the scrolling when it is true, and when it is false.
+// contradictions finds pairs of rules of which one is met whatever the response
+// has, such as a flag that ends the list when it is true, and when it is false.
 func (c *compilation) contradictions(j *Job) {
 	for i, a := range j.Stops {
 		for _, b := range j.Stops[:i] {
-			path, ok := oneField(a, b)
-			if !ok || !written(a.Rule) && !written(b.Rule) {
-				continue
-			}
-			alone, together := false, true
-			for _, v := range samples {
-				x, y := meets(a, path, v), meets(b, path, v)
-				alone = alone || x != y
-				together = together && (x || y)
-			}
-			if together && alone {
-				c.warn(a.Rule, "", "%s and %s contradict each other: whatever %s is, one of them stops after the first page", b.Rule.ID, a.Rule.ID, Read{Root: "body", Path: path})
+			path, ok := onlyPath(a, b)
+			if ok && (written(a.Rule) || written(b.Rule)) && contradict(a, b, path) {
+				c.warn(a.Rule, "", "%s and %s contradict each other: whatever %s is, one of them stops after the first page",
+					b.Rule.ID, a.Rule.ID, Read{Root: "body", Path: path})
 			}
 		}
 	}
 }
 
-// oneField is the field of the body that is all that two conditions read.
-func oneField(a, b *Stop) ([]string, bool) {
+// onlyPath returns the path of the body that is all that two conditions read.
+func onlyPath(a, b *Condition) ([]string, bool) {
 	var path []string
-	for _, r := range append(slices.Clone(a.Reads), b.Reads...) {
+	for _, r := range slices.Concat(a.Reads, b.Reads) {
 		if !r.OfBody() || len(r.Path) == 0 || path != nil && !slices.Equal(path, r.Path) {
 			return nil, false
 		}
@@ -123,72 +117,81 @@ func oneField(a, b *Stop) ([]string, bool) {
 	return path, len(a.Reads) > 0 && len(b.Reads) > 0
 }
 
-func meets(s *Stop, path []string, v any) bool {
-	body := rules.Object{}
-	if v != absent {
-		body = rules.SetPath(body, path, v)
+// contradict reports whether one of two conditions is met whatever the body has at
+// a path, but not always the same one.
+func contradict(a, b *Condition, path []string) bool {
+	bodies := []rules.Object{{}}
+	for _, v := range samples {
+		bodies = append(bodies, rules.SetPath(rules.Object{}, path, v))
 	}
-	met, err := s.EvalBool(&Machine{}, &rules.Context{Page: 1, Body: body})
+	differ := false
+	for _, body := range bodies {
+		x, y := a.meets(body), b.meets(body)
+		if !x && !y {
+			return false
+		}
+		differ = differ || x != y
+	}
+	return differ
+}
+
+func (c *Condition) meets(body rules.Object) bool {
+	met, err := c.EvalBool(&Machine{}, &rules.Context{Page: 1, Body: body})
 	return err == nil && met
 }
 
-// noEnd finds scrolls that nothing but a guard can end.
+// noEnd finds lists that only a guard can end.
 func (c *compilation) noEnd(j *Job) {
 	p := prover{c.set}
 	for _, s := range j.Stops {
-		if !s.Rule.Guard && p.condition(s.syntax) != never && (j.varies(s.Expression) || p.condition(s.syntax) == always) {
+		t := p.condition(s.code.syntax)
+		if !s.Rule.Guard && t != never && (t == always || j.varies(s.Expression)) {
 			return
 		}
 	}
-	guard := "so it may never stop"
+	for _, e := range j.nextParts {
+		if isAddress(e.Rule.Role) && j.varies(e) {
+			return // nil ends the list
+		}
+	}
+	consequence := "so it may never stop"
 	for _, s := range j.Stops {
-		if b, ok := p.bound(s.syntax); ok && s.Rule.Guard {
-			guard = fmt.Sprintf("so it fails at %s (guards.%s) unless the API repeats itself", b, s.Rule.ID)
+		if b, ok := p.bound(s.code.syntax); ok && s.Rule.Guard {
+			consequence = fmt.Sprintf("so it fails at %s (guards.%s) unless the API repeats itself", b, s.Rule.ID)
 		}
 	}
-	for _, e := range j.Parts {
-		if address := e.Rule.Role == rules.URL || e.Rule.Role == rules.Endpoint; address && e.Rule.Subsequent && j.varies(e) {
-			return // nil ends it
-		}
-	}
-	if len(j.Parts) > 0 {
-		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, `say how the list ends, for instance "stopRules": ["count == 0"], or bound it with forceStop`, "no rule ends this scroll, %s", guard)
-	}
+	c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}},
+		`say how the list ends, for instance "stopRules": ["count == 0"], or limit it with forceStop`, "no rule ends this list, %s", consequence)
 }
 
-// sameRequest finds requests that do not change from page to page.
+// sameRequest finds requests that are the same for every page.
 func (c *compilation) sameRequest(j *Job) {
-	var last rules.Rule
-	for _, e := range j.Parts {
-		if !e.Rule.Subsequent {
-			continue
-		}
+	var last *rules.Rule
+	for _, e := range j.nextParts {
 		if j.varies(e) {
 			return
 		}
 		if written(e.Rule) {
-			last = e.Rule
+			last = &e.Rule
 		}
 	}
-	if last.ID == "" {
-		return
+	if last != nil {
+		c.warn(*last, "let it read a value that changes, such as page, state or body",
+			"the next request never changes: its parts have the same values after every page")
 	}
-	c.warn(last, "let it read what changes, such as page, state or body", "the next request never changes: what it is made of is the same after every page")
 }
 
-// fixed are the fields of the context that are the same on every page.
-var fixed = []string{"limit", "job", "kept", "first"}
+// varies reports whether an expression can differ from page to page.
+func (j *Job) varies(e *Expression) bool { return j.variesExcept(e, nil) }
 
-// varies tells whether an expression can differ from page to page.
-func (j *Job) varies(e *Expression) bool { return j.variesBut(e, nil) }
-
-func (j *Job) variesBut(e *Expression, seen []string) bool {
+// variesExcept does not look again at variables that it has seen.
+func (j *Job) variesExcept(e *Expression, seen []string) bool {
 	for _, r := range e.Reads {
-		root, _, _ := strings.Cut(r.Root, ".")
+		known := r.known()
 		switch {
-		case slices.Contains(fixed, root):
-		case root == "state" && len(r.Path) > 0:
-			if j.variable(r.Path[0], seen) {
+		case known == rules.KnownJob, known == rules.KnownFirst:
+		case r.Root == "state" && len(r.Path) > 0:
+			if j.variableVaries(r.Path[0], seen) {
 				return true
 			}
 		default:
@@ -198,16 +201,26 @@ func (j *Job) variesBut(e *Expression, seen []string) bool {
 	return false
 }
 
-// variable tells whether a variable changes from page to page: its next value
-// reads what does, or is made of its own.
-func (j *Job) variable(name string, seen []string) bool {
+// variableVaries reports whether a variable changes from page to page: its next
+// value reads something that does, or the variable itself.
+func (j *Job) variableVaries(name string, seen []string) bool {
 	if slices.Contains(seen, name) {
-		return true // it is made of itself
+		return true
 	}
 	for _, e := range j.Next {
-		if e.Rule.Target == name && strings.TrimSpace(e.Rule.Source) != "state."+name {
-			return j.variesBut(e, append(seen, name))
+		if e.Rule.Target == name && !isVariable(e.code.syntax, name) {
+			return j.variesExcept(e, append(seen, name))
 		}
 	}
 	return false
+}
+
+// isVariable reports whether a node is a variable of the state: state.name.
+func isVariable(node ast.Node, name string) bool {
+	member, ok := node.(*ast.MemberNode)
+	if !ok || !isIdentifier(member.Node, "state") {
+		return false
+	}
+	key, ok := member.Property.(*ast.StringNode)
+	return ok && key.Value == name
 }

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,86 +10,124 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// warnings compiles a pagination object and gives what is odd about it.
-func warnings(t *testing.T, pagination string) []string {
+// lowered returns a configuration of one job with a pagination object, its
+// rulesets, and what is odd about both.
+func lowered(t *testing.T, pagination string) (*rules.Config, *rules.Lowered, diag.Diagnostics) {
 	t.Helper()
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"}]}}`)
+	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
+		"config": {"jobs": [{"endpoint": "users", "params": {"sort": "id"}}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
 	cfg, decoded := rules.Decode(source, root, rules.Options{})
 	require.NoError(t, decoded.Err())
-	lowered, diagnostics := cfg.Lower()
-	require.NoError(t, diagnostics.Err())
-	_, compiled := Rulesets(cfg, lowered)
-	require.NoError(t, compiled.Err())
+	sets, found := cfg.Lower()
+	require.NoError(t, found.Err())
+	return cfg, sets, append(decoded, found...)
+}
+
+// job compiles a configuration of one job with a pagination object.
+func job(t *testing.T, pagination string, language *Language) *Job {
+	t.Helper()
+	cfg, sets, _ := lowered(t, pagination)
+	jobs, found := Rulesets(cfg, sets, language)
+	require.NoError(t, found.Err())
+	return jobs[0]
+}
+
+// warnings compiles a pagination object and returns the warnings about it.
+func warnings(t *testing.T, pagination string) []string {
+	t.Helper()
+	cfg, sets, odd := lowered(t, pagination)
+	_, found := Rulesets(cfg, sets, nil)
+	require.NoError(t, found.Err())
 	var out []string
-	for _, w := range slices.Concat(decoded, diagnostics, compiled) {
+	for _, w := range append(odd, found...) {
 		out = append(out, w.Path+": "+w.Message)
 	}
 	return out
 }
 
 func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
-	for pagination, want := range map[string]string{
-		`{"method": "pagenum", "stopRules": ["count < 0"]}`:                                           "stopRules[0]: count < 0 is never true",
-		`{"method": "pagenum", "stopRules": ["count >= 0"]}`:                                          "stopRules[0]: count >= 0 is always true: stopRules[0] stops after the first page",
-		`{"method": "pagenum", "stopRules": ["page > 0 and true"]}`:                                   "is always true",
-		`{"method": "pagenum", "stopRules": ["total.items - total.pages < -1 and 1 > 2"]}`:            "is never true",
-		`{"method": "offset", "limit": 10, "stopRules": ["limit > 20"]}`:                              "limit > 20 is never true",
-		`{"method": "offset", "limit": 10, "stopRules": ["limit * 2 == 20"]}`:                         "limit * 2 == 20 is always true",
-		`{"method": "pagenum", "stopRules": ["job.params.x == 1"]}`:                                   "is the same after every page: stopRules[0] stops after the first page or never",
-		`{"method": "pagenum", "onError": [{"when": "status < 400 and status > 500", "do": "stop"}]}`: "",
-		`{"method": "pagenum", "onError": [{"when": "status > 600", "do": "stop"}]}`:                  "onError[0].when: status > 600 is never true",
+	const expression = `{"method": "expression", "nextRequest": `
+	for _, c := range []struct{ name, pagination, want string }{
+		{"never true", `{"method": "pagenum", "stopRules": ["count < 0"]}`, "stopRules[0]: count < 0 is never true"},
+		{"always true", `{"method": "pagenum", "stopRules": ["count >= 0"]}`,
+			"stopRules[0]: count >= 0 is always true: stopRules[0] stops after the first page"},
+		{"always true, one of two being a constant", `{"method": "pagenum", "stopRules": ["page > 0 and true"]}`, "is always true"},
+		{"never true, one of two being a constant", `{"method": "pagenum", "stopRules": ["total.items - total.pages < -1 and 1 > 2"]}`,
+			"is never true"},
+		{"never true with this limit", `{"method": "offset", "limit": 10, "stopRules": ["limit > 20"]}`, "limit > 20 is never true"},
+		{"always true with this limit", `{"method": "offset", "limit": 10, "stopRules": ["limit * 2 == 20"]}`,
+			"limit * 2 == 20 is always true"},
+		{"the same after every page", `{"method": "pagenum", "stopRules": ["job.params.x == 1"]}`,
+			"is the same after every page: stopRules[0] stops after the first page or never"},
+		{"an error status may be any of two", `{"method": "pagenum", "onError": [{"when": "status < 400 and status > 500", "do": "stop"}]}`,
+			""},
+		{"no such error status", `{"method": "pagenum", "onError": [{"when": "status > 600", "do": "stop"}]}`,
+			"onError[0].when: status > 600 is never true"},
+		{"a limit of one page is meant", `{"method": "pagenum", "forceStop": {"pages": 1}}`, ""},
+		{"limits of every kind", `{"method": "offset", "limit": 10, "forceStop": {"pages": 5, "time": 60, "volume": 9}, "limitStop": {"count": 100}}`,
+			""},
 
-		`{"method": "pagenum", "forceStop": {"pages": 5}, "stopRules": ["page > 9"]}`:              "stopRules[0] is never met: forceStop.pages stops at 5 pages, before 10 pages",
-		`{"method": "pagenum", "forceStop": {"pages": 5}, "stopRules": ["page > 9 or count < 3"]}`: "",
-		`{"method": "pagenum", "forceStop": {"pages": 500}, "guards": {"maxPages": 100}}`:          "forceStop.pages is never met: maxPages stops at 100 pages, before 500 pages",
-		`{"method": "pagenum", "stopRules": ["body.end == true", "body.end == true"]}`:             "stopRules[1] is never the reason to stop: stopRules[0] says the same",
-		`{"method": "pagenum", "stopRules": ["count == 0"]}`:                                       "stopRules[0] is never the reason to stop: pagenum.empty says the same",
+		{"met later than a limit", `{"method": "pagenum", "forceStop": {"pages": 5}, "stopRules": ["page > 9"]}`,
+			"stopRules[0] is never met: forceStop.pages stops at 5 pages, before 10 pages"},
+		{"met later than a limit of one page", `{"method": "pagenum", "forceStop": {"pages": 1}, "stopRules": ["page > 1"]}`,
+			"stopRules[0] is never met: forceStop.pages stops at 1 page, before 2 pages"},
+		{"met later than a limit, or for another reason", `{"method": "pagenum", "forceStop": {"pages": 5}, "stopRules": ["page > 9 or count < 3"]}`,
+			""},
+		{"met later than a guard", `{"method": "pagenum", "forceStop": {"pages": 500}, "guards": {"maxPages": 100}}`,
+			"forceStop.pages is never met: maxPages stops at 100 pages, before 500 pages"},
+		{"the same rule twice", `{"method": "pagenum", "stopRules": ["body.end == true", "body.end == true"]}`,
+			"stopRules[1] is never the reason to stop: stopRules[0] says the same"},
+		{"the same as a rule of the method", `{"method": "pagenum", "stopRules": ["count == 0"]}`,
+			"stopRules[0] is never the reason to stop: pagenum.empty says the same"},
 
-		`{"method": "pagenum", "stopRules": ["body.more == true", "body.more != true"]}`:         "stopRules[0] and stopRules[1] contradict each other: whatever body.more is",
-		`{"method": "pagenum", "hasMore": "m", "nextPageFlag": {"field": "m", "stopOn": true}}`:  "nextPageFlag and hasMore contradict each other",
-		`{"method": "pagenum", "hasMore": "m", "nextPageFlag": {"field": "m", "stopOn": false}}`: "",
+		{"one of two is always true", `{"method": "pagenum", "stopRules": ["body.more == true", "body.more != true"]}`,
+			"stopRules[0] and stopRules[1] contradict each other: whatever body.more is"},
+		{"a flag and its opposite", `{"method": "pagenum", "hasMore": "m", "nextPageFlag": {"field": "m", "stopOn": true}}`,
+			"nextPageFlag and hasMore contradict each other"},
+		{"a flag twice", `{"method": "pagenum", "hasMore": "m", "nextPageFlag": {"field": "m", "stopOn": false}}`, ""},
 
-		`{"method": "expression", "nextRequest": {"params": {"page": "page + 1"}}}`:                                                                                                                     "pagination: no rule ends this scroll, so it fails at 100000 pages (guards.maxPages)",
-		`{"method": "expression", "nextRequest": {"params": {"page": "page + 1"}}, "stopRules": ["count < -1"]}`:                                                                                        "is never true",
-		`{"method": "expression", "nextRequest": {"url": "body.next"}}`:                                                                                                                                 "",
-		`{"method": "expression", "nextRequest": {"params": {"page": "2"}}, "stopRules": ["count == 0"]}`:                                                                                               "nextRequest.params.page: the next request never changes",
-		`{"method": "expression", "state": {"p": {"init": "1", "next": "state.p"}}, "nextRequest": {"params": {"page": "state.p"}}, "stopRules": ["count == 0"]}`:                                       "the next request never changes",
-		`{"method": "expression", "state": {"p": {"init": "1", "next": "state.p + 1"}}, "nextRequest": {"params": {"page": "state.p"}}, "stopRules": ["count == 0"]}`:                                   "",
-		`{"method": "expression", "state": {"p": {"init": "1", "next": "state.q"}, "q": {"init": "1", "next": "body.q"}}, "nextRequest": {"params": {"page": "state.p"}}, "stopRules": ["count == 0"]}`: "",
+		{"no end", expression + `{"params": {"page": "page + 1"}}}`,
+			"pagination: no rule ends this list, so it fails at 100000 pages (guards.maxPages)"},
+		{"no end but a rule that is never true", expression + `{"params": {"page": "page + 1"}}, "stopRules": ["count < -1"]}`,
+			"is never true"},
+		{"a missing address ends the list", expression + `{"url": "body.next"}}`, ""},
+		{"a constant request", expression + `{"params": {"page": "2"}}, "stopRules": ["count == 0"]}`,
+			"nextRequest.params.page: the next request never changes"},
+		{"a variable that stays the same", expression + `{"params": {"page": "state.p"}}, "state": {"p": {"init": "1", "next": "state.p"}}, "stopRules": ["count == 0"]}`,
+			"the next request never changes"},
+		{"a variable that grows", expression + `{"params": {"page": "state.p"}}, "state": {"p": {"init": "1", "next": "state.p + 1"}}, "stopRules": ["count == 0"]}`,
+			""},
+		{"a variable that takes another's value", expression + `{"params": {"page": "state.p"}},
+			"state": {"p": {"init": "1", "next": "state.q"}, "q": {"init": "1", "next": "body.q"}}, "stopRules": ["count == 0"]}`, ""},
 
-		`{"method": "pagenum", "nextPageFlag": {"field": "has_more", "stopOn": true}}`:                                       "nextPageFlag.stopOn: the scrolling stops when has_more is true; its name says that there is more then",
-		`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": false}}`:                                        "the scrolling stops when isLast is false",
-		`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": true}}`:                       "nextPageFlag.ifNotSet: a page without isLast stops the scrolling too",
-		`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}}`:                                         "",
-		`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": false}}`:                      "",
-		`{"method": "pagenum", "hasMore": "meta.done"}`:                                                                      "hasMore: the scrolling stops when meta.done is false",
-		`{"method": "pagenum", "forceStop": {"pages": 1}}`:                                                                   "",
-		`{"method": "offset", "limit": 10, "forceStop": {"pages": 5, "time": 60, "volume": 9}, "limitStop": {"count": 100}}`: "",
-		`{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["count < 0"]}}}`:                      "scrollers.a.stopRules[0]: count < 0 is never true",
+		{"a flag whose name says the opposite", `{"method": "pagenum", "nextPageFlag": {"field": "has_more", "stopOn": true}}`,
+			"nextPageFlag.stopOn: the scrolling stops when has_more is true; its name says that there is more then"},
+		{"a last flag whose name says the opposite", `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": false}}`,
+			"the scrolling stops when isLast is false"},
+		{"a flag that only the last page may have", `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": true}}`,
+			"nextPageFlag.ifNotSet: a page without isLast stops the scrolling too"},
+		{"a last flag", `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}}`, ""},
+		{"a last flag that may be missing", `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": false}}`,
+			""},
+		{"hasMore names a last flag", `{"method": "pagenum", "hasMore": "meta.done"}`, "hasMore: the scrolling stops when meta.done is false"},
+		{"a rule in a scroller", `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["count < 0"]}}}`,
+			"scrollers.a.stopRules[0]: count < 0 is never true"},
 	} {
-		t.Run(pagination, func(t *testing.T) {
-			got := warnings(t, pagination)
-			if want == "" {
+		t.Run(c.name, func(t *testing.T) {
+			got := warnings(t, c.pagination)
+			if c.want == "" {
 				require.Empty(t, got)
 				return
 			}
-			require.NotEmpty(t, got)
-			require.Contains(t, strings.Join(got, "\n"), want)
+			require.Contains(t, strings.Join(got, "\n"), c.want)
 		})
 	}
 }
 
 func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}}, "config": {"jobs": [{"endpoint": "users"}]}}`)
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, diagnostics.Err())
-	lowered, diagnostics := cfg.Lower()
-	require.NoError(t, diagnostics.Err())
-	_, diagnostics = Rulesets(cfg, lowered)
-	err = diagnostics.Err()
-	require.ErrorContains(t, err, "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
+	cfg, sets := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
+	_, found := Rulesets(cfg, sets, nil)
+	require.ErrorContains(t, found.Err(), "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }

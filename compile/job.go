@@ -2,7 +2,6 @@ package compile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -12,167 +11,196 @@ import (
 // many goroutines at once.
 type Job struct {
 	Set      *rules.Ruleset
-	Init     []*Expression // in order; each gives the variable of its Target a value
-	Stops    []*Stop       // in the order in which they give the reason
-	Next     []*Expression // variables after a page
-	Parts    []*Expression // of requests; their rules say of which
-	OnErrors []*Stop       // for error responses, the first that is met decides
-	Keeps    []*Expression // what is kept for the next run
-	Audit    []*Stop       // put to the last page of a complete list
+	Init     []*Expression // initial values of the state's variables
+	Stops    []*Condition  // in the order in which they give the reason
+	Next     []*Expression // values of the state's variables after a page
+	Parts    []*Expression // of the requests; their rules say of which; address parts come first
+	OnErrors []*Condition  // for error responses; the first that is met decides
+	Keeps    []*Expression // values for the next run
+	Audit    []*Condition  // evaluated on the last page of a complete list
 	Needs    Needs
 
-	first  rules.Request // the job's own request
-	common rules.Object  // api.http.defaultOptions.params
+	firstParts []*Expression // those of Parts that the first request has
+	nextParts  []*Expression // those of Parts that the requests after it have
+
+	functions []*function   // of an embedder, that the rules call
+	first     rules.Request // the job's own request
+	common    rules.Object  // parameters of every request (api.http.defaultOptions.params)
 }
 
-// Stop is a compiled condition with its message.
-type Stop struct {
+// Condition is a compiled condition with its message.
+type Condition struct {
 	*Expression
 	Message *Message
 }
 
-// Needs is what the expressions of a job read of the responses: no more is
+// Needs is what the rules of a job read of the responses. Nothing else is
 // decoded.
 type Needs struct {
-	Body  [][]string // paths of the body; one without keys is the whole
+	Body  [][]string // paths of the body; an empty path is all of it
 	Items bool       // the items, decoded
 }
 
-// Rulesets compiles a lowered configuration, and the scrollers that no job uses. It
-// reports all mistakes and warnings of all expressions.
-func Rulesets(cfg *rules.Config, lowered *rules.Lowered) ([]*Job, diag.Diagnostics) {
-	faults := diag.NewCollector(cfg.Source)
+// Rulesets compiles the rulesets of a configuration, and those of the scrollers
+// that no job uses, in a language; nil is [Builtin]. The diagnostics are the
+// errors in all expressions, and warnings about rules that are probably not what
+// was meant. If there are errors, the jobs cannot be run.
+func Rulesets(cfg *rules.Config, lowered *rules.Lowered, language *Language) ([]*Job, diag.Diagnostics) {
+	if language == nil {
+		language = Builtin()
+	}
+	sources, found := newSources(language), diag.NewCollector(cfg.Source)
 	var jobs []*Job
 	for _, set := range lowered.Jobs {
-		c := &compilation{set: set, faults: faults}
-		job := c.job()
+		job := (&compilation{sources: sources, set: set, found: found}).job()
 		job.first, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		jobs = append(jobs, job)
 	}
 	for _, set := range lowered.Unused {
-		(&compilation{set: set, faults: faults}).job()
+		(&compilation{sources: sources, set: set, found: found}).job()
 	}
-	return jobs, faults.Diagnostics().Unique()
+	return jobs, found.Diagnostics().Unique()
 }
 
 // compilation compiles one ruleset.
 type compilation struct {
-	set    *rules.Ruleset
-	faults *diag.Collector
+	sources *sources
+	set     *rules.Ruleset
+	found   *diag.Collector
 }
 
 func (c *compilation) job() *Job {
 	job := &Job{Set: c.set}
 	for _, rule := range c.set.Rules {
-		e := c.expression(rule)
-		if e == nil {
+		e, err := c.expression(rule, rule.Role == rules.Audit)
+		if err != nil {
+			c.report(rule, err)
 			continue
 		}
-		job.Needs.add(e.Reads)
-		switch {
-		case rule.Role == rules.Init:
+		job.add(e)
+		switch rule.Role {
+		case rules.Init:
 			job.Init = append(job.Init, e)
-		case rule.Role == rules.Next:
+		case rules.Next:
 			job.Next = append(job.Next, e)
-		case rule.Role == rules.Stop:
-			job.Stops = append(job.Stops, c.stop(e, &job.Needs))
-		case rule.Role == rules.OnError:
-			job.OnErrors = append(job.OnErrors, c.stop(e, &job.Needs))
-		case rule.Role == rules.Audit:
-			job.Audit = append(job.Audit, c.stop(e, &job.Needs))
-		case rule.Role == rules.Keep:
+		case rules.Stop:
+			job.Stops = append(job.Stops, c.condition(job, e))
+		case rules.OnError:
+			job.OnErrors = append(job.OnErrors, c.condition(job, e))
+		case rules.Audit:
+			job.Audit = append(job.Audit, c.condition(job, e))
+		case rules.Keep:
 			job.Keeps = append(job.Keeps, e)
-		case rule.Role.Builds():
+		default:
 			job.Parts = append(job.Parts, e)
 		}
 	}
-	c.checkJob(job)
 	slices.SortStableFunc(job.Parts, func(a, b *Expression) int { return addressFirst(a) - addressFirst(b) })
+	for _, e := range job.Parts {
+		if e.Rule.First {
+			job.firstParts = append(job.firstParts, e)
+		}
+		if e.Rule.Subsequent {
+			job.nextParts = append(job.nextParts, e)
+		}
+	}
+	c.checkJob(job)
 	return job
 }
 
-// addressFirst orders the parts of a request: without an address to go to, the
-// others need not be built.
+// addressFirst orders the parts of a request: without an address, the others
+// need not be evaluated.
 func addressFirst(part *Expression) int {
-	if part.Rule.Role == rules.URL || part.Rule.Role == rules.Endpoint {
+	if isAddress(part.Rule.Role) {
 		return 0
 	}
 	return 1
 }
 
-func (c *compilation) stop(e *Expression, needs *Needs) *Stop {
+func isAddress(r rules.Role) bool { return r == rules.URL || r == rules.Endpoint }
+
+// expression compiles one rule. Only a rule of the audit may read what the audit
+// sees.
+func (c *compilation) expression(rule rules.Rule, audit bool) (*Expression, error) {
+	code, err := c.sources.compile(rule.Source)
+	if err != nil {
+		return nil, err
+	}
+	if err := wantKind(rule.Role, code.result); err != nil {
+		return nil, err
+	}
+	if err := code.names.checkFor(c.set, audit); err != nil {
+		return nil, err
+	}
+	return &Expression{Rule: rule, Reads: code.reads, Flags: code.flags, code: code}, nil
+}
+
+// report adds an error in an expression, with its place in the configuration and
+// a caret under the expression.
+func (c *compilation) report(rule rules.Rule, err error) {
+	path := rule.Origin.Path
+	if path == "" {
+		path = rule.ID
+	}
+	f := asFault(err)
+	place := diag.Within(path, rule.Source, f.offset(rule.Source))
+	c.found.Errorf(place, "%s", f.message).WithHint(f.hint).Snippet = f.snippet(rule.Source)
+}
+
+// condition compiles the message of a condition.
+func (c *compilation) condition(job *Job, e *Expression) *Condition {
 	m := c.message(e.Rule)
 	for _, hole := range m.holes {
-		needs.add(hole.Reads)
+		job.add(hole)
 	}
-	return &Stop{Expression: e, Message: m}
+	return &Condition{Expression: e, Message: m}
 }
 
-func (n *Needs) add(reads []Read) {
-	for _, r := range reads {
-		switch {
-		case strings.HasSuffix(r.Root, "body"):
-			if !slices.ContainsFunc(n.Body, func(had []string) bool { return slices.Equal(had, r.Path) }) {
-				n.Body = append(n.Body, r.Path)
+// add notes what an expression needs of the responses, and what it calls.
+func (j *Job) add(e *Expression) {
+	for _, r := range e.Reads {
+		j.Needs.add(r)
+	}
+	for _, f := range e.code.names.functions {
+		if !slices.Contains(j.functions, f) {
+			j.functions = append(j.functions, f)
+		}
+	}
+}
+
+func (n *Needs) add(r Read) {
+	switch {
+	case r.Root == "body":
+		if !slices.ContainsFunc(n.Body, func(had []string) bool { return slices.Equal(had, r.Path) }) {
+			n.Body = append(n.Body, r.Path)
+		}
+	case r.Root == "items":
+		n.Items = true
+	case r.Of == "" && isPast(r.Root): // all of an earlier page
+		n.Body, n.Items = append(n.Body, nil), true
+	}
+}
+
+// Reads reports whether an expression of the job, messages aside, reads a field
+// of the context or something in it: "prev" for prev.body.next.
+func (j *Job) Reads(root string) bool {
+	for _, list := range [][]*Expression{j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors)} {
+		for _, e := range list {
+			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.Of == "" && r.Root == root || r.Of == root }) {
+				return true
 			}
-		case strings.HasSuffix(r.Root, "items"):
-			n.Items = true
-		case r.Root == "prev" || r.Root == "first": // as a whole
-			n.Body, n.Items = append(n.Body, nil), true
 		}
 	}
+	return false
 }
 
-// Message is a text with expressions in braces.
-type Message struct {
-	text  []string // one more than holes
-	holes []*Expression
+func expressions(conditions []*Condition) []*Expression {
+	var list []*Expression
+	for _, c := range conditions {
+		list = append(list, c.Expression)
+	}
+	return list
 }
 
-// message compiles the {expressions} of a rule's message. Braces that hold no
-// expression of the context are text.
-func (c *compilation) message(rule rules.Rule) *Message {
-	m := &Message{}
-	text, rest := "", rule.Message
-	for {
-		before, after, found := strings.Cut(rest, "{")
-		text += before
-		if !found {
-			break
-		}
-		source, tail, closed := strings.Cut(after, "}")
-		scratch := &compilation{set: c.set, faults: diag.NewCollector(nil)}
-		hole := scratch.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source})
-		if !closed || hole == nil {
-			text, rest = text+"{", after
-			continue
-		}
-		m.text, m.holes = append(m.text, text), append(m.holes, hole)
-		text, rest = "", tail
-	}
-	m.text = append(m.text, text)
-	return m
-}
-
-// Text is the message for a page.
-func (m *Message) Text(machine *Machine, page *rules.Context) string {
-	var b strings.Builder
-	for i, text := range m.text {
-		b.WriteString(text)
-		if i < len(m.holes) {
-			b.WriteString(m.holes[i].display(machine, page))
-		}
-	}
-	return b.String()
-}
-
-func (e *Expression) display(machine *Machine, page *rules.Context) string {
-	v, err := e.Eval(machine, page)
-	if err != nil {
-		return "{" + err.Error() + "}"
-	}
-	if text, ok := v.(string); ok {
-		return text
-	}
-	return preview(v)
-}
+// Paged reports whether there can be a second request.
+func (j *Job) Paged() bool { return len(j.Parts) > 0 }

@@ -7,9 +7,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Mermaid draws the explanation as a Mermaid flowchart, which GitHub, GitLab and
-// many editors show as a picture: a page goes through the rules in their order,
-// and either leads to an end or to the next request.
+// Mermaid returns the explanation as a Mermaid flowchart, which GitHub, GitLab and
+// many editors show as a picture: a page passes the rules in their order, up to
+// an end or to the next request.
 func (e *Explanation) Mermaid() string {
 	b := &strings.Builder{}
 	b.WriteString("flowchart TD\n")
@@ -29,7 +29,7 @@ func (e *Explanation) Mermaid() string {
 // chart writes the nodes and arrows of one job.
 type chart struct {
 	*strings.Builder
-	id string // what the names of its nodes begin with
+	id string // prefix of the names of its nodes
 }
 
 func (c chart) line(format string, args ...any) {
@@ -37,12 +37,12 @@ func (c chart) line(format string, args ...any) {
 }
 
 func (c chart) job(x JobExplanation) {
-	c.line("%s_first[%s] --> %s_page([a page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
+	c.line("%s_first[%s] --> %s_page([page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
 	for i, r := range x.OnError {
-		c.line("%s_page -- %s --> %s_x%d[/%s/]", c.id, quoted(r.Source), c.id, i, quoted(doing[r.Do]))
+		c.line("%s_page -- %s --> %s_x%d[/%s/]", c.id, quoted(r.Source), c.id, i, quoted(r.action()))
 	}
 	if x.Method == "" {
-		c.line("%s_page --> %s_end([%s])", c.id, c.id, quoted("one page is all"))
+		c.line("%s_page --> %s_end([%s])", c.id, c.id, quoted("one request, no paging"))
 		return
 	}
 	from := c.id + "_page"
@@ -59,8 +59,8 @@ func (c chart) job(x JobExplanation) {
 	}
 	var state []string
 	for _, r := range x.State {
-		if strings.HasSuffix(r.ID, "."+string(rules.Next)) {
-			state = append(state, "state."+r.target+" = "+r.Source)
+		if r.rule.Role == rules.Next {
+			state = append(state, "state."+r.rule.Target+" = "+r.Source)
 		}
 	}
 	if state != nil {
@@ -76,12 +76,16 @@ func (c chart) job(x JobExplanation) {
 	c.line("%s %s %s_next[%s] --> %s_page", from, arrow, c.id, quoted(next...), c.id)
 }
 
-// quoted is a label of several lines. Its signs are written as entities where
-// Mermaid or HTML would read them.
+// escaper writes as entities what Mermaid or HTML would read as syntax.
+var escaper = strings.NewReplacer(
+	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "\n", " ", "`", "#96;", "\\", "#92;", "{", "#123;", "}", "#125;",
+)
+
+// quoted returns a label of several lines.
 func quoted(lines ...string) string {
-	escape := strings.NewReplacer("#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "\n", " ", "`", "#96;", "\\", "#92;", "{", "#123;", "}", "#125;")
+	escaped := make([]string, len(lines))
 	for i, line := range lines {
-		lines[i] = escape.Replace(line)
+		escaped[i] = escaper.Replace(line)
 	}
-	return `"` + strings.Join(lines, "<br/>") + `"`
+	return `"` + strings.Join(escaped, "<br/>") + `"`
 }

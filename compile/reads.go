@@ -1,79 +1,93 @@
 package compile
 
 import (
-	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Read is one thing that an expression looks at: a field of the context and a
-// path in it. The page reader decodes only what is read.
+// Read is one value that an expression reads: a field of the context and a path
+// in it. The page reader decodes only what is read.
 type Read struct {
-	Root string   // "count", "body", "prev.body", "total", "state"
-	Path []string // keys below it; none: the whole
-	Has  bool     // only whether it is there
+	Of   string   // "prev" or "first": a field of that page; empty: of this one
+	Root string   // field of the context: "count", "body", "state", "header"
+	Args []string // of a field that is called, such as header, if they are constant
+	Path []string // keys below the field; none: all of it
+	Has  bool     // only whether it exists
+
+	call string // the source of the call, of a field that is called
+	open bool   // what is read depends on other values
 }
 
-// String writes the read as in an expression: body.meta.next, total.pages.
+// String returns the read as an expression: body.meta.next, total.pages.
 func (r Read) String() string {
-	var b strings.Builder
-	b.WriteString(r.Root)
-	for _, key := range r.Path {
-		if isWord(key) {
-			b.WriteString("." + key)
-		} else if _, err := strconv.Atoi(key); err == nil {
-			b.WriteString("[" + key + "]")
-		} else {
-			b.WriteString("[" + strconv.Quote(key) + "]")
-		}
+	root := r.Root
+	if r.call != "" {
+		root = r.call
 	}
+	if r.Of != "" {
+		root = r.Of + "." + root
+	}
+	text := rules.FormatPath(root, r.Path)
 	if r.Has {
-		return "has(" + b.String() + ")"
+		return "has(" + text + ")"
 	}
-	return b.String()
+	return text
 }
 
-func isWord(s string) bool {
-	for i, c := range s {
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-			return false
+// OfBody reports whether the value is in the body of this page.
+func (r Read) OfBody() bool { return r.Of == "" && r.Root == "body" }
+
+// known returns when the value is known.
+func (r Read) known() rules.Known {
+	if r.Of != "" {
+		return pageFields.find(r.Of).Known
+	}
+	field := pageFields.find(r.Root)
+	for _, key := range r.Path {
+		inner := fieldTable(field.Fields).find(key)
+		if inner == nil {
+			break
 		}
+		field = inner
 	}
-	return s != ""
+	return field.Known
 }
 
-// OfBody tells whether it is read from the body of this page.
-func (r Read) OfBody() bool { return r.Root == "body" }
-
-// readsOf finds what a tree looks at, each thing once.
-func readsOf(node ast.Node) []Read {
-	var reads []Read
-	seen := map[string]bool{}
-	replaceReads(&node, func(r Read) ast.Node {
-		if key := r.String(); !seen[key] {
+// readsOf returns what a tree reads, each value once, and those of them that it
+// converts to booleans.
+func (l *Language) readsOf(node ast.Node) (reads, flags []Read) {
+	seen, flagged := map[string]bool{}, map[string]bool{}
+	l.replaceReads(&node, func(r Read, flag bool) ast.Node {
+		key := r.String()
+		if !seen[key] {
 			seen[key] = true
 			reads = append(reads, r)
 		}
+		if flag && !flagged[key] {
+			flagged[key] = true
+			flags = append(flags, r)
+		}
 		return nil
 	})
-	return reads
+	return reads, flags
 }
 
-// replaceReads calls f for every read of the tree, outermost first, and puts
-// what it returns, unless that is nil, in its place.
-func replaceReads(node *ast.Node, f func(Read) ast.Node) {
-	r := &reader{found: f, locals: map[string]int{}}
+// replaceReads calls f for every read of the tree, outermost first, and replaces
+// the read by what f returns, unless that is nil. The flag reports whether the
+// value is converted to a boolean.
+func (l *Language) replaceReads(node *ast.Node, f func(read Read, flag bool) ast.Node) {
+	r := &reader{language: l, found: f, locals: map[string]int{}}
 	r.walk(node)
 }
 
 type reader struct {
-	found  func(Read) ast.Node
-	locals map[string]int // names of let, which hide the context's
+	language *Language
+	found    func(Read, bool) ast.Node
+	locals   map[string]int // let variables, which hide names of the context
+	flags    int            // calls around the node that convert their argument to a boolean
 }
 
 func (r *reader) walk(node *ast.Node) {
@@ -81,10 +95,13 @@ func (r *reader) walk(node *ast.Node) {
 		return
 	}
 	if read, ok := r.read(*node); ok {
-		if replacement := r.found(read); replacement != nil {
-			*node = replacement
+		replacement := r.found(read, r.flags > 0)
+		if !read.open {
+			if replacement != nil {
+				*node = replacement
+			}
+			return
 		}
-		return
 	}
 	switch n := (*node).(type) {
 	case *ast.VariableDeclaratorNode:
@@ -93,12 +110,7 @@ func (r *reader) walk(node *ast.Node) {
 		r.walk(&n.Expr)
 		r.locals[n.Name]--
 	case *ast.CallNode:
-		if _, name := n.Callee.(*ast.IdentifierNode); !name {
-			r.walk(&n.Callee)
-		}
-		for i := range n.Arguments {
-			r.walk(&n.Arguments[i])
-		}
+		r.call(n)
 	default:
 		for _, child := range children(n) {
 			r.walk(child)
@@ -106,111 +118,102 @@ func (r *reader) walk(node *ast.Node) {
 	}
 }
 
-// children are the places of a node's direct children.
-func children(node ast.Node) []*ast.Node {
-	switch n := node.(type) {
-	case *ast.UnaryNode:
-		return []*ast.Node{&n.Node}
-	case *ast.BinaryNode:
-		return []*ast.Node{&n.Left, &n.Right}
-	case *ast.ChainNode:
-		return []*ast.Node{&n.Node}
-	case *ast.MemberNode:
-		return []*ast.Node{&n.Node, &n.Property}
-	case *ast.SliceNode:
-		return []*ast.Node{&n.Node, &n.From, &n.To}
-	case *ast.BuiltinNode:
-		return places(n.Arguments)
-	case *ast.PredicateNode:
-		return []*ast.Node{&n.Node}
-	case *ast.SequenceNode:
-		return places(n.Nodes)
-	case *ast.ConditionalNode:
-		return []*ast.Node{&n.Cond, &n.Exp1, &n.Exp2}
-	case *ast.ArrayNode:
-		return places(n.Nodes)
-	case *ast.MapNode:
-		return places(n.Pairs)
-	case *ast.PairNode:
-		return []*ast.Node{&n.Key, &n.Value}
+func (r *reader) call(n *ast.CallNode) {
+	f := r.language.function(calleeName(n))
+	if flag := f != nil && f.flag; flag {
+		r.flags++
+		defer func() { r.flags-- }()
 	}
-	return nil
-}
-
-func places(nodes []ast.Node) []*ast.Node {
-	out := make([]*ast.Node, len(nodes))
-	for i := range nodes {
-		out[i] = &nodes[i]
+	if _, named := n.Callee.(*ast.IdentifierNode); !named {
+		r.walk(&n.Callee)
 	}
-	return out
+	for i := range n.Arguments {
+		r.walk(&n.Arguments[i])
+	}
 }
 
 // read recognises a chain of constant members that begins at a name of the
-// context, and the calls that read the body by path.
+// context, and the calls that read the page.
 func (r *reader) read(node ast.Node) (Read, bool) {
 	switch n := node.(type) {
 	case *ast.ChainNode:
 		return r.read(n.Node)
 	case *ast.IdentifierNode:
-		if r.locals[n.Value] == 0 {
-			return Read{Root: n.Value}, true
-		}
+		return Read{Root: n.Value}, r.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
 	case *ast.MemberNode:
-		key, ok := constantKey(n.Property)
-		inner, rooted := r.read(n.Node)
-		if !ok || !rooted || inner.Has || n.Method || !extends(n.Node) {
-			return Read{}, false
-		}
-		if len(inner.Path) == 0 && (inner.Root == "prev" || inner.Root == "first") {
-			return Read{Root: inner.Root + "." + key}, true
-		}
-		inner.Path = append(inner.Path[:len(inner.Path):len(inner.Path)], key)
-		return inner, true
+		return r.member(n)
 	case *ast.CallNode:
-		return readCall(n)
+		return r.readCall(n)
 	}
 	return Read{}, false
 }
 
-// extends tells whether a member of what is read is a longer path: it is not
-// where a call gives something else than a part of what it reads.
-func extends(node ast.Node) bool {
+func (r *reader) member(n *ast.MemberNode) (Read, bool) {
+	key, constant := constantKey(n.Property)
+	inner, ok := r.read(n.Node)
+	if !constant || !ok || inner.Has || n.Method || !r.extends(n.Node) {
+		return Read{}, false
+	}
+	if len(inner.Path) == 0 && inner.Of == "" && isPast(inner.Root) {
+		return Read{Of: inner.Root, Root: key}, true
+	}
+	inner.Path = append(inner.Path[:len(inner.Path):len(inner.Path)], key)
+	return inner, true
+}
+
+// extends reports whether selecting from the node extends the path that it reads.
+func (r *reader) extends(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ChainNode:
-		return extends(n.Node)
+		return r.extends(n.Node)
 	case *ast.CallNode:
-		callee, ok := n.Callee.(*ast.IdentifierNode)
-		if !ok || callee.Value != "at" || len(n.Arguments) != 1 {
-			return false
-		}
-		_, constant := n.Arguments[0].(*ast.StringNode)
-		return constant
+		f := r.language.function(calleeName(n))
+		_, constant := constantPath(n)
+		return f != nil && f.body == valueAtPath && constant
 	}
 	return true
 }
 
-// readCall recognises at, has and jsonpath, and the calls of the context's
-// functions, whose arguments are part of what is read.
-func readCall(n *ast.CallNode) (Read, bool) {
-	callee, ok := n.Callee.(*ast.IdentifierNode)
+// constantPath returns the path of a call that reads the body, if it is constant.
+func constantPath(n *ast.CallNode) (path []string, constant bool) {
+	if len(n.Arguments) != 1 {
+		return nil, false
+	}
+	text, ok := n.Arguments[0].(*ast.StringNode)
 	if !ok {
+		return nil, false
+	}
+	return rules.SplitPath(text.Value), true
+}
+
+// readCall recognises the calls that read the body by path, and those of the
+// functions of the context.
+func (r *reader) readCall(n *ast.CallNode) (Read, bool) {
+	name := calleeName(n)
+	if contextFunction(name) != nil && r.locals[name] == 0 {
+		args, constant := constantArguments(n)
+		return Read{Root: name, Args: args, call: n.String(), open: !constant}, true
+	}
+	f := r.language.function(name)
+	if f == nil || f.body == noAccess || len(n.Arguments) == 2 { // of another value, whose own reads count
 		return Read{}, false
 	}
-	switch callee.Value {
-	case "at", "has":
-		if len(n.Arguments) == 2 { // of a value, whose own reads count
-			return Read{}, false
-		}
-		if path, ok := n.Arguments[0].(*ast.StringNode); ok {
-			return Read{Root: "body", Path: rules.SplitPath(path.Value), Has: callee.Value == "has"}, true
-		}
+	if f.body == searchByPath {
 		return Read{Root: "body"}, true
-	case "jsonpath":
-		return Read{Root: "body"}, true
-	case "header", "link", "now":
-		return Read{Root: n.String()}, true
 	}
-	return Read{}, false
+	path, constant := constantPath(n)
+	return Read{Root: "body", Path: path, Has: constant && f.body == presenceOfPath, open: !constant}, true
+}
+
+func constantArguments(n *ast.CallNode) (args []string, constant bool) {
+	for _, a := range n.Arguments {
+		text, ok := a.(*ast.StringNode)
+		if !ok {
+			return nil, false
+		}
+		args = append(args, text.Value)
+	}
+	return args, true
 }
 
 func constantKey(n ast.Node) (string, bool) {
@@ -218,147 +221,9 @@ func constantKey(n ast.Node) (string, bool) {
 	case *ast.StringNode:
 		return n.Value, true
 	case *ast.IntegerNode:
-		if n.Value >= 0 { // a negative index counts from the end: the whole list is read
+		if n.Value >= 0 { // a negative index counts from the end: the complete list is read
 			return strconv.Itoa(n.Value), true
 		}
 	}
 	return "", false
-}
-
-// Lookup is the value of a read on a page, and whether the page has it.
-func (r Read) Lookup(page *rules.Context) (any, bool) {
-	if name, args, call := strings.Cut(r.Root, "("); call {
-		return lookupCall(page, name, args)
-	}
-	v, ok := lookupRoot(page, r.Root)
-	for _, key := range r.Path {
-		if !ok {
-			return nil, false
-		}
-		v, ok = member(v, key)
-	}
-	return v, ok
-}
-
-func lookupCall(page *rules.Context, name, args string) (any, bool) {
-	var words []string
-	for arg := range strings.SplitSeq(strings.TrimSuffix(args, ")"), ", ") {
-		if word, err := strconv.Unquote(arg); err == nil {
-			words = append(words, word)
-		}
-	}
-	var v any
-	switch {
-	case name == "now" && page.Now != nil:
-		v = page.Now()
-	case name == "header" && page.Header != nil && len(words) == 1:
-		v = page.Header(words[0])
-	case name == "link" && page.Link != nil && len(words) > 0:
-		v = page.Link(words[0], words[1:]...)
-	}
-	return v, v != nil
-}
-
-// lookupRoot finds a field of the context, or of an earlier page: prev.count.
-func lookupRoot(page *rules.Context, root string) (any, bool) {
-	v := reflect.ValueOf(page).Elem()
-	for name := range strings.SplitSeq(root, ".") {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				return nil, false
-			}
-			v = v.Elem()
-		}
-		i, known := fieldIndex(v.Type())[name]
-		if !known {
-			return nil, false
-		}
-		v = v.Field(i)
-	}
-	return v.Interface(), true
-}
-
-var fieldIndexes = func() map[reflect.Type]map[string]int {
-	all := map[reflect.Type]map[string]int{}
-	for _, t := range contextTypes {
-		all[t] = map[string]int{}
-		for i, name := range fieldNames(t) {
-			all[t][name] = i
-		}
-	}
-	return all
-}()
-
-func fieldIndex(t reflect.Type) map[string]int { return fieldIndexes[t] }
-
-// template is an expression's source in which the reads can be given their
-// values: `count(7) < limit(10)`.
-type template struct {
-	text  []string // one more than reads
-	reads []Read
-}
-
-const placeholder = "\x00"
-
-// template prints the source with a mark in the place of every read.
-func (c *compilation) template(source string) template {
-	tree, err := parse(source)
-	if err != nil {
-		return template{text: []string{source}}
-	}
-	var t template
-	replaceReads(&tree.Node, func(r Read) ast.Node {
-		t.reads = append(t.reads, r)
-		return &ast.IdentifierNode{Value: placeholder}
-	})
-	t.text = strings.Split(tree.Node.String(), placeholder)
-	return t
-}
-
-// Because writes the expression with the value of everything that it read.
-func (e *Expression) Because(page *rules.Context) string {
-	var b strings.Builder
-	for i, text := range e.because.text {
-		b.WriteString(text)
-		if i < len(e.because.reads) && i+1 < len(e.because.text) {
-			b.WriteString(e.because.reads[i].show(page))
-		}
-	}
-	return b.String()
-}
-
-func (r Read) show(page *rules.Context) string {
-	v, ok := r.Lookup(page)
-	switch {
-	case r.Has:
-		return r.String() + "(" + strconv.FormatBool(ok) + ")"
-	case !ok:
-		return r.String() + "(absent)"
-	}
-	return r.String() + "(" + preview(v) + ")"
-}
-
-// preview shows what a rule read: objects of the context by their type.
-func preview(v any) string {
-	if f, ok := v.(float64); ok && f != float64(int(f)) {
-		return strconv.FormatFloat(f, 'f', 3, 64)
-	}
-	if list, ok := v.([]any); ok && list == nil {
-		return "none"
-	}
-	return value.Preview(v)
-}
-
-// Missing lists what the expression read of the response that it does not have.
-func (e *Expression) Missing(page *rules.Context) []string {
-	var missing []string
-	for _, r := range e.Reads {
-		if !strings.HasSuffix(r.Root, "body") || len(r.Path) == 0 || r.Has || page.Prev == nil && strings.HasPrefix(r.Root, "prev.") {
-			continue
-		}
-		if _, ok := r.Lookup(page); !ok {
-			missing = append(missing, r.String())
-		}
-	}
-	return missing
 }

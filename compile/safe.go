@@ -1,51 +1,30 @@
 package compile
 
 import (
-	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
 	"github.com/ohler55/ojg/jp"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Names of the functions that makeSafe puts in the place of operators. They
-// begin with a sign that no source can spell.
-const (
-	safeGet   = "·get"
-	safeSlice = "·slice"
-	safeBool  = "·bool"
-	safeNeg   = "·neg"
-	safeList  = "·list"
-	safeNil   = "·nil"
-	safeAt    = "·at"
-	safeHas   = "·has"
-	safeJSON  = "·jsonpath"
-	safeTick  = "·tick"
-	safeMatch = "·matches"
-	safeParse = "·fromJSON"
-	safeInt   = "·int"
-	safeOp    = "·op " // followed by the operator
-	safeGrow  = "·"    // followed by the name of a function of the language
-)
-
 // makeSafe rewrites a checked tree so that a value that is absent, or of a kind
-// that only the response decides, cannot abort a run by itself, and so that what
-// it spends is metered. What is known to be a number, a string or a boolean
-// keeps the language's own comparisons.
-func makeSafe(node *ast.Node) error {
-	if err := checkBounds(*node); err != nil {
-		return err
-	}
-	s := &safety{}
+// that only the response decides, cannot fail a rule by itself, and so that what
+// the expression spends is metered. What is known to be a number, a string or a
+// boolean keeps the comparisons of the expression language.
+func (l *Language) makeSafe(node *ast.Node) error {
+	s := &safety{language: l}
 	ast.Walk(node, s)
 	return s.err
 }
 
-type safety struct{ err error }
+type safety struct {
+	language *Language
+	err      error
+}
 
 // Visit is called for children before their parents.
 func (s *safety) Visit(node *ast.Node) {
@@ -54,10 +33,10 @@ func (s *safety) Visit(node *ast.Node) {
 		*node = n.Node
 	case *ast.MemberNode:
 		if !n.Method && n.Node.Type().Kind() != reflect.Struct {
-			call(node, safeGet, n.Node, n.Property)
+			replace(node, safeGet, n.Node, n.Property)
 		}
 	case *ast.SliceNode:
-		call(node, safeSlice, n.Node, orNil(n.From), orNil(n.To))
+		replace(node, safeSlice, n.Node, orNil(n.From), orNil(n.To))
 	case *ast.UnaryNode:
 		s.unary(node, n)
 	case *ast.BinaryNode:
@@ -73,23 +52,18 @@ func (s *safety) Visit(node *ast.Node) {
 	}
 }
 
-// at is a fault at a node.
-func at(n ast.Node, format string, args ...any) error {
-	return &file.Error{Location: n.Location(), Message: fmt.Sprintf(format, args...)}
-}
-
-// maxPath is the longest JSONPath, in bytes.
-const maxPath = 1024
-
-// call puts a call of one of our functions in a node's place.
-func call(node *ast.Node, name string, arguments ...ast.Node) {
+// replace replaces a node by a call of one of our functions.
+func replace(node *ast.Node, name string, arguments ...ast.Node) {
 	callee := &ast.IdentifierNode{Value: name}
 	callee.SetLocation((*node).Location())
 	ast.Patch(node, &ast.CallNode{Callee: callee, Arguments: arguments})
 	(*node).SetType(anyType)
 }
 
-var anyType = reflect.TypeFor[any]()
+// replaceMetered replaces a node by a call with the meter as its first argument.
+func replaceMetered(node *ast.Node, name string, arguments ...ast.Node) {
+	replace(node, name, append([]ast.Node{&ast.IdentifierNode{Value: meterName}}, arguments...)...)
+}
 
 func orNil(n ast.Node) ast.Node {
 	if n == nil {
@@ -98,7 +72,7 @@ func orNil(n ast.Node) ast.Node {
 	return n
 }
 
-// unknown tells whether only a page decides the kind of a node's value.
+// unknown reports whether only a page decides the kind of a node's value.
 func unknown(n ast.Node) bool {
 	switch n.Type().Kind() {
 	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Float64, reflect.Struct:
@@ -110,7 +84,7 @@ func unknown(n ast.Node) bool {
 
 func asBool(n *ast.Node) {
 	if unknown(*n) {
-		call(n, safeBool, *n)
+		replace(n, safeBool, *n)
 	}
 }
 
@@ -119,7 +93,7 @@ func (s *safety) unary(node *ast.Node, n *ast.UnaryNode) {
 	case n.Operator == "!" || n.Operator == "not":
 		asBool(&n.Node)
 	case n.Operator == "-" && unknown(n.Node):
-		call(node, safeNeg, n.Node)
+		replace(node, safeNeg, n.Node)
 	}
 }
 
@@ -134,116 +108,123 @@ func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
 			s.err = err
 			return
 		}
-		call(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
+		replace(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
 	case "+":
-		metered(node, safeOp+"+", n.Left, n.Right)
+		replaceMetered(node, safeOp+"+", n.Left, n.Right)
 	case "-", "*", "/", "%", "**", "^":
-		call(node, safeOp+n.Operator, n.Left, n.Right)
+		replace(node, safeOp+n.Operator, n.Left, n.Right)
 	default:
 		if _, ours := operators[n.Operator]; ours && (unknown(n.Left) || unknown(n.Right)) {
-			call(node, safeOp+n.Operator, n.Left, n.Right)
+			replace(node, safeOp+n.Operator, n.Left, n.Right)
 		}
 	}
 }
 
-// isNil is a call that tells whether one of the nodes is nil.
-func isNil(nodes ...ast.Node) ast.Node {
-	var n ast.Node = &ast.CallNode{Callee: &ast.IdentifierNode{Value: safeNil}, Arguments: nodes}
-	return n
-}
-
-// withPredicate are the builtins that go through a list; those that are true
-// take a condition, which must be boolean.
+// withPredicate holds the functions that apply a predicate to a list, and
+// whether the predicate is a condition, which must be boolean.
 var withPredicate = map[string]bool{
 	"all": true, "any": true, "one": true, "none": true, "filter": true, "find": true, "findIndex": true,
 	"findLast": true, "findLastIndex": true, "count": true,
 	"map": false, "groupBy": false, "sortBy": false, "sum": false, "reduce": false,
 }
 
-// takesNil are the builtins to which nil is a value like any other.
+// takesNil holds the functions to which nil is a value like any other. The result
+// of the others is nil if one of their arguments is.
 var takesNil = map[string]bool{"type": true, "toJSON": true, "get": true}
 
+// builtin makes a function of the expression language safe.
 func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
-	condition, goesThrough := withPredicate[n.Name]
-	switch {
-	case goesThrough:
-		if unknown(n.Arguments[0]) {
-			call(&n.Arguments[0], safeList, n.Arguments[0])
-		}
-		for _, a := range n.Arguments {
-			p, ok := a.(*ast.PredicateNode)
-			if ok && condition {
-				asBool(&p.Node)
-			}
-			if ok {
-				counted(p)
-			}
-		}
-	case n.Name == "toJSON":
-		metered(node, safeGrow+n.Name, n.Arguments...)
-	case !takesNil[n.Name]:
-		var open []ast.Node
-		for _, a := range n.Arguments {
-			if unknown(a) {
-				open = append(open, a)
-			}
-		}
-		arguments := n.Arguments
-		switch _, grows := sizes[n.Name]; {
-		case grows:
-			metered(node, safeGrow+n.Name, arguments...)
-		case n.Name == "fromJSON":
-			metered(node, safeParse, arguments...)
-		case n.Name == "int":
-			call(node, safeInt, arguments...)
-		}
-		if len(open) > 0 {
-			ast.Patch(node, &ast.ConditionalNode{Cond: isNil(open...), Exp1: &ast.NilNode{}, Exp2: *node})
-			(*node).SetType(anyType)
-		}
+	if condition, ok := withPredicate[n.Name]; ok {
+		predicate(n, condition)
+		return
+	}
+	switch _, grows := sizes[n.Name]; {
+	case n.Name == "fromJSON":
+		replaceMetered(node, safeParse, n.Arguments...)
+	case n.Name == "int":
+		replace(node, safeInt, n.Arguments...)
+	case takesNil[n.Name] && !grows:
+	case grows || slices.ContainsFunc(n.Arguments, unknown):
+		replaceMetered(node, safeBuiltin+n.Name, n.Arguments...)
 	}
 }
 
-func last(nodes []ast.Node) ast.Node { return nodes[len(nodes)-1] }
-
-// call gives the functions that read the body what they read it from.
-func (s *safety) call(node *ast.Node, n *ast.CallNode) {
-	callee, ok := n.Callee.(*ast.IdentifierNode)
-	if !ok || len(n.Arguments) == 0 || len(n.Arguments) > 2 {
-		return
+// predicate makes each element that a predicate is applied to cost a step.
+func predicate(n *ast.BuiltinNode, condition bool) {
+	if unknown(n.Arguments[0]) {
+		replace(&n.Arguments[0], safeList, n.Arguments[0])
 	}
-	path := last(n.Arguments)
+	for _, a := range n.Arguments {
+		p, ok := a.(*ast.PredicateNode)
+		if !ok {
+			continue
+		}
+		if condition {
+			asBool(&p.Node)
+		}
+		var tick ast.Node = &ast.NilNode{}
+		replaceMetered(&tick, safeTick)
+		p.Node = &ast.SequenceNode{Nodes: []ast.Node{tick, p.Node}}
+	}
+}
+
+// call gives the functions that read the body what they read, and meters those of
+// an embedder.
+func (s *safety) call(node *ast.Node, n *ast.CallNode) {
+	f := s.language.function(calleeName(n))
+	switch {
+	case f == nil:
+	case f.metered != nil:
+		replaceMetered(node, safeCall+f.Name, n.Arguments...)
+	case f.body != noAccess:
+		s.bodyCall(node, n, f.body)
+	}
+}
+
+func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
 	var body ast.Node = &ast.IdentifierNode{Value: "body"}
+	path := n.Arguments[len(n.Arguments)-1]
 	if len(n.Arguments) == 2 {
 		body = n.Arguments[0]
 	}
-	constant, isConstant := path.(*ast.StringNode)
-	switch callee.Value {
-	case "at", "has":
-		name := map[string]string{"at": safeAt, "has": safeHas}[callee.Value]
-		if isConstant {
-			path = &ast.ConstantNode{Value: rules.SplitPath(constant.Value)}
-		}
-		call(node, name, body, path)
-	case "jsonpath":
-		if !isConstant {
-			s.err = at(path, "jsonpath takes its path as a text that stands in the expression")
-			return
-		}
-		if len(constant.Value) > maxPath || strings.Count(constant.Value, "..") > 1 {
-			s.err = at(path, "a JSONPath has at most one .. and %d bytes", maxPath)
-			return
-		}
-		compiled, err := jp.ParseString(constant.Value)
+	text, constant := path.(*ast.StringNode)
+	if constant {
+		path = &ast.ConstantNode{Value: rules.SplitPath(text.Value)}
+	}
+	switch access {
+	case valueAtPath:
+		replace(node, safeAt, body, path)
+	case presenceOfPath:
+		replace(node, safeHas, body, path)
+	case searchByPath:
+		compiled, err := jsonPathOf(n.Arguments[0])
 		if err != nil {
-			s.err = at(path, "not a JSONPath: %v", err)
+			s.err = err
 			return
 		}
-		call(node, safeJSON, body, &ast.ConstantNode{Value: &jsonPath{compiled}})
+		replace(node, safeJSON, body, &ast.ConstantNode{Value: compiled})
 	}
 }
 
-// constantObject keeps the order of an object that is written out.
+// maxPath is the longest JSONPath, in bytes.
+const maxPath = 1024
+
+func jsonPathOf(node ast.Node) (*jsonPath, error) {
+	text, ok := node.(*ast.StringNode)
+	if !ok {
+		return nil, at(node, "jsonpath takes its path as a string literal")
+	}
+	if len(text.Value) > maxPath || strings.Count(text.Value, "..") > 1 {
+		return nil, at(node, "a JSONPath has at most one .. and %d bytes", maxPath)
+	}
+	compiled, err := jp.ParseString(text.Value)
+	if err != nil {
+		return nil, at(node, "not a JSONPath: %v", err)
+	}
+	return &jsonPath{compiled}, nil
+}
+
+// constantObject keeps the order of the members of an object literal.
 func constantObject(node *ast.Node, n *ast.MapNode) {
 	object := rules.Object{}
 	for _, p := range n.Pairs {

@@ -86,3 +86,31 @@ func BenchmarkRun(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*(pages+1)), "µs/page")
 	})
 }
+
+// BenchmarkLoad reads, lowers and compiles a small configuration of one job.
+func BenchmarkLoad(b *testing.B) {
+	text := []byte(`{"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "offset", "limit": 100,
+		"stopRules": ["body.meta.page >= body.meta.pages"]}}, "config": {"jobs": [{"endpoint": "items", "dataField": "data"}]}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := engine.Load("load.json", text)
+		require.NoError(b, err)
+	}
+}
+
+// BenchmarkLoadManyJobs compiles a configuration of 500 jobs that are paged alike.
+func BenchmarkLoadManyJobs(b *testing.B) {
+	text := bytes.NewBufferString(`{"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "offset", "limit": 100}}, "config": {"jobs": [`)
+	for i := range 500 {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(text, `{"endpoint": "items/%d", "dataField": "data"}`, i)
+	}
+	text.WriteString(`]}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := engine.Load("load.json", text.Bytes())
+		require.NoError(b, err)
+	}
+}

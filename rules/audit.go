@@ -7,7 +7,7 @@ import "sync"
 // its evidence, part of the trace and the result.
 
 // Hints are what a response says about its list, under names that many APIs use.
-// Audit rules see them as `signs`.
+// Audit rules see them as `hints`.
 type Hints struct {
 	Total   any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
 	TotalAt string `expr:"totalAt" doc:"where the response has it: meta.total"`
@@ -21,24 +21,24 @@ type Hints struct {
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list; total.items is then the number of items that were emitted.
 var auditTable = []Template{
-	{ID: "audit.capped", When: `page == 1 and count > 0 and count < limit and (signs.total > count or signs.next != nil or signs.more == true or count in [10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000])`,
+	{ID: "audit.capped", When: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true or count in [10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000])`,
 		Clause:  "the only page is shorter than the limit, and yet there are signs of more",
 		Message: "page 1 has {count} items, fewer than the limit of {limit}, and the list ended there; the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.overfull", When: `limit > 0 and signs.most > limit`,
+	{ID: "audit.overfull", When: `limit > 0 and hints.most > limit`,
 		Clause:  "a page has more items than the limit",
-		Message: "a page has {signs.most} items, more than the limit of {limit}; the API may not heed it, and requests that go on by the limit may skip or repeat items"},
-	{ID: "audit.total", When: `signs.total > total.items`,
+		Message: "a page has {hints.most} items, more than the limit of {limit}; the API may not heed it, and requests that go on by the limit may skip or repeat items"},
+	{ID: "audit.total", When: `hints.total > total.items`,
 		Clause:  "the response says that there are more items than were obtained",
-		Message: "{signs.totalAt} says that there are {signs.total} items, {total.items} were obtained"},
-	{ID: "audit.surplus", When: `signs.total < total.items`,
+		Message: "{hints.totalAt} says that there are {hints.total} items, {total.items} were obtained"},
+	{ID: "audit.surplus", When: `hints.total < total.items`,
 		Clause:  "the response says that there are fewer items than were obtained",
-		Message: "{signs.totalAt} says that there are {signs.total} items, {total.items} were obtained; some may be repeated"},
-	{ID: "audit.more", When: `signs.more == true`,
+		Message: "{hints.totalAt} says that there are {hints.total} items, {total.items} were obtained; some may be repeated"},
+	{ID: "audit.more", When: `hints.more == true`,
 		Clause:  "a flag says that there is more",
-		Message: "{signs.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", When: `signs.next != nil and signs.more != false`,
+		Message: "{hints.moreAt} says that there is more after page {page}"},
+	{ID: "audit.token", When: `hints.next != nil and hints.more != false`,
 		Clause:  "the last page leads to another",
-		Message: "page {page} is the last, and yet {signs.nextAt} leads to another page"},
+		Message: "page {page} is the last, and yet {hints.nextAt} leads to another page"},
 	{ID: "audit.ceiling", When: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause:  "the number of items is one at which APIs cut lists off",
 		Message: "{total.items} items is a number at which APIs cut lists off; narrow the requests, by date for instance, and compare"},

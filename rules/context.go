@@ -1,58 +1,78 @@
 package rules
 
-import "time"
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
 
-// Context is the page context: everything that an expression may look at after
-// a page. The reference (docs/reference/context.md) is generated from it, and
-// expressions are checked against it, so a misspelt name is a compile error.
+// Context is the page context: everything that an expression may read after a
+// page. Expressions are checked against it, so a misspelt name is a compile
+// error.
 //
 // Inside body, items, state and job.params nothing is checked beforehand: what
 // is absent there is nil, a comparison with nil is false, and arithmetic with
 // nil is nil. Integers keep all their digits.
+//
+// The struct is also the table of these fields. [ContextFields] reads its tags,
+// and the reference, the compiler's checks and its proofs are derived from them:
+//
+//	expr      the name in expressions
+//	doc       the meaning, as the reference prints it
+//	from      when the value is known, a [Known]; by default with each response
+//	range     the numbers that it may be, as "1.." or "200..599"; it is never nil
+//	counts    what it counts: pages, items, bytes or seconds; it never decreases
+//	declared  the key of the configuration that declares the names in it
+//	resume    "saved": a checkpoint holds it; other values follow from the
+//	          configuration or from the next response
+//	for       "audit": only the rules of the audit may read it
 type Context struct {
-	Page  int   `expr:"page" saved:"" doc:"number of this page, from 1"`
+	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1"`
 	Body  any   `expr:"body" doc:"the decoded response"`
 	Items []any `expr:"items" doc:"the page's items as the API sent them"`
-	Count int   `expr:"count" saved:"" doc:"how many items the page has"`
-	Bytes int   `expr:"bytes" saved:"" doc:"size of this response as minified JSON"`
+	Count int   `expr:"count" resume:"saved" range:"0.." doc:"number of items on the page"`
+	Bytes int   `expr:"bytes" resume:"saved" range:"0.." doc:"size of this response as minified JSON"`
 
-	Status int                                   `expr:"status" saved:"" doc:"HTTP status"`
-	Header func(name string) any                 `expr:"header" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
-	Link   func(rel string, param ...string) any `expr:"link" doc:"target of the Link header (RFC 8288) of that relation, made absolute, or the value of one of its parameters; nil when absent: link(\"next\"), link(\"next\", \"results\")"`
+	Status int                         `expr:"status" resume:"saved" range:"200..599" doc:"HTTP status"`
+	Header func(string) any            `expr:"header" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
+	Link   func(string, ...string) any `expr:"link" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
-	Total Total          `expr:"total" saved:"" doc:"what this scroller has obtained so far, this page included"`
-	Limit any            `expr:"limit" doc:"page size in force; nil when there is none"`
-	Sent  Sent           `expr:"sent" doc:"the request that brought this page"`
+	Total Total          `expr:"total" resume:"saved" doc:"totals of this scroller, this page included"`
+	Limit any            `expr:"limit" from:"job" doc:"page size in force; nil when there is none"`
+	Sent  Sent           `expr:"sent" doc:"the request that returned this page"`
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
-	First *Past          `expr:"first" saved:"" doc:"the first page; on the first page itself that page"`
-	State map[string]any `expr:"state" saved:"" doc:"the scroller's variables"`
-	Kept  map[string]any `expr:"kept" doc:"what the run before kept (keep in the configuration), by name"`
-	Job   JobFacts       `expr:"job" doc:"the job"`
+	First *Past          `expr:"first" resume:"saved" from:"first" doc:"the first page; on the first page itself that page"`
+	State map[string]any `expr:"state" resume:"saved" from:"plan" declared:"state" doc:"the scroller's variables"`
+	Kept  map[string]any `expr:"kept" from:"job" declared:"keep" doc:"values that the previous run saved, by their names in keep"`
+	Job   JobFacts       `expr:"job" from:"job" doc:"the job"`
 
-	SamePage         bool `expr:"samePage" doc:"this response equals the previous one, insignificant whitespace and guards.ignore aside"`
-	RepeatedExchange bool `expr:"repeatedExchange" doc:"the same request was made before in this scroller, and brought the same response"`
-	SameItems        int  `expr:"sameItems" saved:"" doc:"how many pages in a row, this one included, have the same items; 0 for an empty page"`
+	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
+	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
+	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"number of pages in a row, up to this one, with the same items; 0 if it is empty"`
 
-	Signs *Hints `expr:"signs" doc:"-"` // for the audit alone
+	Hints *Hints `expr:"hints" for:"audit" doc:"what the last response says about its list"`
 
-	Now func() time.Time `expr:"now" doc:"the time at which this page's request was made; the same for the whole page"`
+	Now func() time.Time `expr:"now" doc:"time at which this page's request was made; the same for the whole page"`
 }
 
-// Total is what a scroller has obtained so far, the current page included.
+// Total holds what a scroller has read so far, the current page included.
 type Total struct {
-	Pages   int     `expr:"pages" doc:"pages"`
-	Items   int     `expr:"items" doc:"items"`
-	Bytes   int     `expr:"bytes" saved:"" doc:"bytes of minified JSON"`
-	Seconds float64 `expr:"seconds" doc:"seconds since the scroller began"`
+	Pages   int     `expr:"pages" from:"plan" range:"1.." counts:"pages" doc:"number of pages"`
+	Items   int     `expr:"items" range:"0.." counts:"items" doc:"number of items"`
+	Bytes   int     `expr:"bytes" range:"0.." counts:"bytes" doc:"bytes of minified JSON"`
+	Seconds float64 `expr:"seconds" range:"0.." counts:"seconds" doc:"seconds since the scroller began"`
 }
 
-// Sent is the request that brought a page.
+// Sent is the request that returned a page.
 type Sent struct {
 	Method  string `expr:"method" doc:"HTTP method"`
-	URL     string `expr:"url" doc:"the whole address, without credentials"`
+	URL     string `expr:"url" doc:"full address, without credentials"`
 	Params  any    `expr:"params" doc:"parameters by name"`
 	Headers any    `expr:"headers" doc:"headers by name, without credentials"`
-	Body    any    `expr:"body" doc:"the JSON body; nil when there was none"`
+	Body    any    `expr:"body" doc:"JSON body; nil when there was none"`
 }
 
 // Past is an earlier page, under the same names.
@@ -60,11 +80,11 @@ type Past struct {
 	Page   int   `expr:"page" doc:"its number"`
 	Body   any   `expr:"body" doc:"its decoded response"`
 	Items  []any `expr:"items" doc:"its items"`
-	Count  int   `expr:"count" doc:"how many items it had"`
+	Count  int   `expr:"count" doc:"number of its items"`
 	Bytes  int   `expr:"bytes" doc:"its size as minified JSON"`
 	Status int   `expr:"status" doc:"its HTTP status"`
-	Total  Total `expr:"total" doc:"what had been obtained by then"`
-	Sent   Sent  `expr:"sent" doc:"the request that brought it"`
+	Total  Total `expr:"total" doc:"the totals after it"`
+	Sent   Sent  `expr:"sent" doc:"the request that returned it"`
 }
 
 // JobFacts is the job as expressions see it.
@@ -72,4 +92,88 @@ type JobFacts struct {
 	ID       string `expr:"id" doc:"its id"`
 	Endpoint string `expr:"endpoint" doc:"its endpoint"`
 	Params   any    `expr:"params" doc:"its parameters by name"`
+}
+
+// ContextField is one row of the table that [Context] is.
+type ContextField struct {
+	Name     string // in an expression: "pages" for total.pages
+	Doc      string
+	Type     reflect.Type
+	Index    int    // position in its struct
+	Known    Known  // when its value is known
+	Range    *Range // nil: it may be nil, or is no number
+	Counts   string // "pages", "items", "bytes" or "seconds"; empty: it counts nothing
+	Declared string // configuration key that declares its names; empty: none does
+	Saved    bool   // a checkpoint holds it
+	Audit    bool   // only the rules of the audit may read it
+
+	Fields []ContextField // of an object whose names are fixed
+}
+
+// Known says when the value of a context field is known, and with that what may
+// depend on it.
+type Known string
+
+// The times at which values are known.
+const (
+	KnownJob      Known = "job"      // before the first request; it is the same on every page
+	KnownPlan     Known = "plan"     // before the page's request, without any response
+	KnownFirst    Known = "first"    // with the first response; it is the same on every page
+	KnownResponse Known = "response" // with the page's response
+)
+
+// Range is an interval of numbers, ends included.
+type Range struct{ Low, High float64 }
+
+// ContextFields returns the fields of [Context] in their order.
+func ContextFields() []ContextField {
+	return fieldsOfContext(reflect.TypeFor[Context](), KnownResponse, false)
+}
+
+// fieldsOfContext reads the rows of one struct. The object that holds them may
+// be nil: then so may they, and they are known when the object is.
+func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField {
+	fields := make([]ContextField, t.NumField())
+	for i := range fields {
+		f := t.Field(i)
+		row := ContextField{
+			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Known: known,
+			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Audit: f.Tag.Get("for") == "audit",
+		}
+		if !optional {
+			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))
+			if from := f.Tag.Get("from"); from != "" {
+				row.Known = Known(from)
+			}
+		}
+		object, pointer := f.Type, f.Type.Kind() == reflect.Pointer
+		if pointer {
+			object = f.Type.Elem()
+		}
+		if object.Kind() == reflect.Struct {
+			row.Fields = fieldsOfContext(object, row.Known, optional || pointer)
+		}
+		fields[i] = row
+	}
+	return fields
+}
+
+// parseRange reads the range tag: "1..", "200..599".
+func parseRange(text string) *Range {
+	if text == "" {
+		return nil
+	}
+	low, high, _ := strings.Cut(text, "..")
+	return &Range{Low: bound(low, math.Inf(-1)), High: bound(high, math.Inf(1))}
+}
+
+func bound(text string, open float64) float64 {
+	if text == "" {
+		return open
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(fmt.Sprintf("rules: tag of Context: %v", err))
+	}
+	return n
 }

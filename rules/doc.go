@@ -3,8 +3,8 @@
 // both are written in. It holds data, and no expression is evaluated here.
 //
 // To see how an API is paged, read the table [Methods] (method.go), then
-// [SharedStops] (stop.go); [Context] (context.go) and [Functions] (function.go)
-// are the words they are written in. A configuration is read by [ParseJSON] and
+// [SharedStops] (stop.go); [Context] (context.go) holds the words they are
+// written in, beside the functions of package compile. A configuration is read by [ParseJSON] and
 // [Decode]; [Config.Lower] turns it into a list of [Rule] a job, and nothing
 // else. Package compile takes it from there.
 package rules

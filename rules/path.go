@@ -47,7 +47,7 @@ func FormatPath(root string, keys []string) string {
 	var b strings.Builder
 	b.WriteString(root)
 	for _, key := range keys {
-		if isWord(key) {
+		if IsIdentifier(key) {
 			b.WriteString("." + key)
 		} else if _, err := strconv.Atoi(key); err == nil {
 			b.WriteString("[" + key + "]")
@@ -58,8 +58,9 @@ func FormatPath(root string, keys []string) string {
 	return b.String()
 }
 
-// isWord reports whether a key can be written after a dot.
-func isWord(s string) bool {
+// IsIdentifier reports whether a name can be written in an expression as it is,
+// and a key after a dot.
+func IsIdentifier(s string) bool {
 	for i, c := range s {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
 			return false

@@ -21,7 +21,7 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	}
 	c := r.Context.Value
 	c.Total.Items = items
-	c.Signs = r.hints(&c)
+	c.Hints = r.hints(&c)
 	var findings []Finding
 	for _, rule := range r.job.Audit {
 		met, err := rule.EvalBool(&r.machine, &c)
@@ -84,7 +84,7 @@ func (r *run) endedByReading(keys []string) bool {
 
 // endedByLink reports whether a rule that ended the job reads the Link header.
 func (r *run) endedByLink() bool {
-	return r.endedBy(compile.Read.OfLink)
+	return r.endedBy(func(read compile.Read) bool { return read.Root == "link" })
 }
 
 func (r *run) endedBy(reads func(compile.Read) bool) bool {

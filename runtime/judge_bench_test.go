@@ -22,7 +22,7 @@ func judged(tb testing.TB, items int) *run {
 	require.NoError(tb, cfg.Check().Err())
 	lowered, diagnostics := cfg.Lower()
 	require.NoError(tb, diagnostics.Err())
-	jobs, diagnostics := compile.Rulesets(cfg, lowered)
+	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(tb, diagnostics.Err())
 	require.Len(tb, jobs[0].Stops, 10)
 	r := newRun(Loop{}.withDefaults(), jobs[0], nil)

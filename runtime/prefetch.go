@@ -127,9 +127,10 @@ func (p *prefetcher) learn(total, limit any) {
 func (p *prefetcher) plan() {
 	p.context.Page++
 	p.context.Total.Pages++
-	parts, more, err := p.job.Advance(&p.machine, &p.context)
+	variables, parts, more, err := p.job.Advance(&p.machine, &p.context)
 	if err == nil && more {
-		p.next, err = p.job.NextRequest(parts, "")
+		p.context.State = variables
+		p.next, err = p.job.Apply(parts, "")
 	}
 	p.planned = more && err == nil
 }

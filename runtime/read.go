@@ -161,7 +161,7 @@ func (r *run) reportOddities(names func(path []string) []string) {
 // reportTextFlags names a flag that is the text "false": as a boolean it is true
 // (specification 2.2), which is seldom what an API means.
 func (r *run) reportTextFlags(stop *compile.Condition) {
-	for _, flag := range stop.TruthFlags() {
+	for _, flag := range stop.Flags {
 		if v, _ := flag.Lookup(&r.Context.Value); v == "false" || v == "False" {
 			r.warn("flag_text_false."+stop.Rule.ID, fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
 				stop.Rule.ID, flag, v, fmt.Sprintf("%s == %q", flag, v)))
@@ -172,7 +172,10 @@ func (r *run) reportTextFlags(stop *compile.Condition) {
 // reportMissing names what rules read of the first response that it does not
 // have: otherwise nobody would notice a misspelled path.
 func (r *run) reportMissing(names func(path []string) []string) {
-	expressions := compile.Expressions(r.job.Stops)
+	var expressions []*compile.Expression
+	for _, stop := range r.job.Stops {
+		expressions = append(expressions, stop.Expression)
+	}
 	for _, e := range slices.Concat(expressions, r.job.Next, r.job.Parts) {
 		for _, read := range e.Reads {
 			if !read.OfBody() || len(read.Path) == 0 || read.Has {
@@ -182,12 +185,17 @@ func (r *run) reportMissing(names func(path []string) []string) {
 				continue
 			}
 			hint := document.Suggest(names, read.Path)
-			if hint == "" && (e.Rule.Outcome == rules.Failed || e.ChecksPresence(read)) {
+			if hint == "" && (e.Rule.Outcome == rules.Failed || checksPresence(e, read)) {
 				continue // the rule is about an absent value, or about an error that is not there
 			}
 			r.warn("missing "+read.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", e.Rule.ID, read, hint))
 		}
 	}
+}
+
+// checksPresence reports whether an expression asks whether what it reads exists.
+func checksPresence(e *compile.Expression, read compile.Read) bool {
+	return slices.ContainsFunc(e.Reads, func(other compile.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
 }
 
 // reportOverridden warns of a link whose parameters the job's own override.

@@ -80,11 +80,8 @@ func (r *run) begin() (request rules.Request, more bool, err error) {
 }
 
 func (r *run) firstRequest() (request rules.Request, err error) {
-	parts, err := r.job.Begin(&r.machine, &r.Context.Value)
-	if err == nil {
-		request, err = r.job.FirstRequest(parts)
-	}
-	if err != nil {
+	c := &r.Context.Value
+	if c.State, request, err = r.job.Begin(&r.machine, c); err != nil {
 		return request, r.fault(failure.Config, err)
 	}
 	return request, nil
@@ -93,12 +90,15 @@ func (r *run) firstRequest() (request rules.Request, err error) {
 // nextRequest changes the variables and makes the request for the next page. It
 // reports false where the rules give no address.
 func (r *run) nextRequest() (request rules.Request, more bool, err error) {
-	if r.Parts.Value, more, err = r.job.Advance(&r.machine, &r.Context.Value); err == nil && more {
-		request, err = r.job.NextRequest(r.Parts.Value, r.Base)
+	c := &r.Context.Value
+	variables, parts, more, err := r.job.Advance(&r.machine, c)
+	if err == nil && more {
+		request, err = r.job.Apply(parts, r.Base)
 	}
 	if err != nil {
 		return request, false, r.fault(failure.Response, err)
 	}
+	c.State, r.Parts.Value = variables, parts
 	return request, more, nil
 }
 
@@ -115,10 +115,9 @@ func (r *run) end(ctx context.Context, err error) Result {
 // restart starts again from the first request after an error which says that the
 // position was lost.
 func (r *run) restart(action errorAction) (rules.Request, error) {
-	const maxRestarts = 3
-	if r.Restarts++; r.Restarts > maxRestarts {
+	if r.Restarts++; r.Restarts > compile.MaxRestarts {
 		return rules.Request{}, &failure.Error{Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule.ID,
-			Message: fmt.Sprintf("restarted %d times without reaching the end", maxRestarts)}
+			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts)}
 	}
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s", r.Result.Job, action.text), "event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
 	total := r.Context.Value.Total

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -58,6 +59,8 @@ func encode(v any) (json.RawMessage, error) {
 	case time.Duration:
 		return json.Marshal(map[string]string{durationTag: v.String()})
 	case []any:
+		return encodeList(v)
+	case compile.Parts:
 		return encodeList(v)
 	case rules.Object:
 		pairs := make([]any, 0, 2*len(v))
@@ -118,14 +121,19 @@ func encodeStruct(v reflect.Value) (json.RawMessage, error) {
 }
 
 // savedFields returns the fields of a struct of the page context that survive a
-// resume, by name: those of the context itself that are tagged, of others all.
+// resume, by name: those of the context itself that are saved, of others all.
 func savedFields(t reflect.Type) map[string]int {
 	fields := map[string]int{}
-	for i := range t.NumField() {
-		tag := t.Field(i).Tag
-		if _, saved := tag.Lookup("saved"); saved || t != reflect.TypeFor[rules.Context]() {
-			fields[tag.Get("expr")] = i
+	if t == reflect.TypeFor[rules.Context]() {
+		for _, f := range rules.ContextFields() {
+			if f.Saved {
+				fields[f.Name] = f.Index
+			}
 		}
+		return fields
+	}
+	for i := range t.NumField() {
+		fields[t.Field(i).Tag.Get("expr")] = i
 	}
 	return fields
 }

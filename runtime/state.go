@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -27,11 +28,11 @@ type state struct {
 	Result  Result        `json:"result"`
 	Elapsed time.Duration `json:"elapsed"` // running time up to the checkpoint, in nanoseconds
 
-	// Context is what rules see. A checkpoint has the fields that are tagged as
-	// saved in [rules.Context].
+	// Context is what rules see. A checkpoint has the fields that survive a
+	// resume, see [rules.Context].
 	Context snapshot[rules.Context] `json:"context,omitzero"`
 	Last    snapshot[*rules.Past]   `json:"last,omitzero"`  // the last page; prev of the next one
-	Parts   snapshot[[]any]         `json:"parts,omitzero"` // of the next request
+	Parts   snapshot[compile.Parts] `json:"parts,omitzero"` // of the next request
 	Base    string                  `json:"base,omitempty"` // URL of the last response, after redirects
 	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, where an error response may end the list
 
@@ -58,7 +59,7 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	s.Result.Seconds = r.seconds()
 	s.Base = withoutQuery(s.Base)
 	if s.Done {
-		s.Context, s.Last, s.Parts, s.Exchanges = snapshot[rules.Context]{}, snapshot[*rules.Past]{}, snapshot[[]any]{}, exchanges{}
+		s.Context, s.Last, s.Parts, s.Exchanges = snapshot[rules.Context]{}, snapshot[*rules.Past]{}, snapshot[compile.Parts]{}, exchanges{}
 	} else if len(r.job.OnErrors) > 0 {
 		context := s.Context.Value
 		s.Hints.Value = r.hints(&context)
@@ -95,7 +96,7 @@ func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, e
 	context.Header = func(string) any { return nil }
 	context.Link = func(string, ...string) any { return nil }
 	r.started = r.Clock.Now().Add(-saved.Elapsed)
-	if request, err = r.job.NextRequest(saved.Parts.Value, saved.Base); err != nil {
+	if request, err = r.job.Apply(saved.Parts.Value, saved.Base); err != nil {
 		return request, false, r.unusable(err)
 	}
 	return request, true, nil

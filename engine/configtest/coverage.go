@@ -70,7 +70,7 @@ func (c *coverage) report(job *compile.Job, redact func(string) string) JobCover
 		}
 	}
 	values(job.Init)
-	for _, list := range [][]*compile.Stop{job.Stops, job.OnErrors} {
+	for _, list := range [][]*compile.Condition{job.Stops, job.OnErrors} {
 		for _, s := range list {
 			report(s.Expression, true)
 		}

@@ -3,30 +3,16 @@ package compile
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// What can be said of an expression without a page: which numbers it can be,
-// whether it can be true and whether it can be false. What is not known may be
-// anything.
-
-// span is a range of numbers, its ends included.
-type span struct{ low, high float64 }
-
-// ranges are the numbers of the context that are never nil.
-var ranges = map[string]span{
-	"page": {1, math.Inf(1)}, "count": {0, math.Inf(1)}, "bytes": {0, math.Inf(1)}, "status": {200, 599}, "sameItems": {0, math.Inf(1)},
-	"total.pages": {1, math.Inf(1)}, "total.items": {0, math.Inf(1)}, "total.bytes": {0, math.Inf(1)}, "total.seconds": {0, math.Inf(1)},
-}
-
-// counters grow from page to page, so that a rule which waits for one of them is
-// met in the end. Pages and seconds always do; the others as long as data comes.
-var counters = map[string]string{
-	"page": "pages", "total.pages": "pages", "total.items": "items", "total.bytes": "bytes", "total.seconds": "seconds",
-}
+// What can be proven about an expression without a page: which numbers it can
+// be, whether it can be true and whether it can be false. What is not known may
+// be anything.
 
 // truth is what is known of a condition.
 type truth int
@@ -57,7 +43,7 @@ func truthOf(b bool) truth {
 // prover knows what a ruleset fixes: the limit.
 type prover struct{ set *rules.Ruleset }
 
-// condition is what is known of a condition, whatever the page.
+// condition returns what is known of a condition, whatever the page.
 func (p prover) condition(node ast.Node) truth {
 	switch n := node.(type) {
 	case *ast.BoolNode:
@@ -106,17 +92,17 @@ func (p prover) binary(n *ast.BinaryNode) truth {
 	}
 	switch n.Operator {
 	case "<":
-		return decided(a.high < b.low, a.low >= b.high)
+		return decided(a.High < b.Low, a.Low >= b.High)
 	case "<=":
-		return decided(a.high <= b.low, a.low > b.high)
+		return decided(a.High <= b.Low, a.Low > b.High)
 	case ">":
-		return decided(a.low > b.high, a.high <= b.low)
+		return decided(a.Low > b.High, a.High <= b.Low)
 	case ">=":
-		return decided(a.low >= b.high, a.high < b.low)
+		return decided(a.Low >= b.High, a.High < b.Low)
 	case "==":
-		return decided(a == b && a.low == a.high, a.high < b.low || a.low > b.high)
+		return decided(a == b && a.Low == a.High, a.High < b.Low || a.Low > b.High)
 	case "!=":
-		return decided(a.high < b.low || a.low > b.high, a == b && a.low == a.high)
+		return decided(a.High < b.Low || a.Low > b.High, a == b && a.Low == a.High)
 	}
 	return either
 }
@@ -128,70 +114,76 @@ func both(a, b truth) truth {
 	return either
 }
 
-func decided(holds, fails bool) truth {
+func decided(isTrue, isFalse bool) truth {
 	switch {
-	case holds:
+	case isTrue:
 		return always
-	case fails:
+	case isFalse:
 		return never
 	}
 	return either
 }
 
-// number is the range of a number that is never nil.
-func (p prover) number(node ast.Node) (span, bool) {
+// number returns the range of a number that is never nil.
+func (p prover) number(node ast.Node) (rules.Range, bool) {
 	switch n := node.(type) {
 	case *ast.IntegerNode:
-		return span{float64(n.Value), float64(n.Value)}, true
+		return interval(float64(n.Value), float64(n.Value)), true
 	case *ast.FloatNode:
-		return span{n.Value, n.Value}, true
+		return interval(n.Value, n.Value), true
 	case *ast.IdentifierNode, *ast.MemberNode:
-		name := node.String()
-		if limit, fixed := p.set.Limit.(int); fixed && name == "limit" {
-			return span{float64(limit), float64(limit)}, true
+		if limit, fixed := p.set.Limit.(int); fixed && isIdentifier(node, "limit") {
+			return interval(float64(limit), float64(limit)), true
 		}
-		s, ok := ranges[name]
-		return s, ok
+		if field := fieldOf(node); field != nil && field.Range != nil {
+			return *field.Range, true
+		}
 	case *ast.UnaryNode:
 		if s, ok := p.number(n.Node); ok && n.Operator == "-" {
-			return span{-s.high, -s.low}, true
+			return interval(-s.High, -s.Low), true
 		}
 	case *ast.BinaryNode:
 		a, left := p.number(n.Left)
 		b, right := p.number(n.Right)
 		if left && right {
-			return a.combine(n.Operator, b)
+			return combine(n.Operator, a, b)
 		}
 	}
-	return span{}, false
+	return rules.Range{}, false
 }
 
-func (a span) combine(operator string, b span) (span, bool) {
+func combine(operator string, a, b rules.Range) (rules.Range, bool) {
 	switch operator {
 	case "+":
-		return span{a.low + b.low, a.high + b.high}, true
+		return interval(a.Low+b.Low, a.High+b.High), true
 	case "-":
-		return span{a.low - b.high, a.high - b.low}, true
+		return interval(a.Low-b.High, a.High-b.Low), true
 	case "*":
-		if a.low >= 0 && b.low >= 0 && !math.IsInf(a.high, 0) && !math.IsInf(b.high, 0) {
-			return span{a.low * b.low, a.high * b.high}, true
+		if a.Low >= 0 && b.Low >= 0 && !math.IsInf(a.High, 0) && !math.IsInf(b.High, 0) {
+			return interval(a.Low*b.Low, a.High*b.High), true
 		}
 	}
-	return span{}, false
+	return rules.Range{}, false
 }
 
-// Bound is what bounds a scroll: its rule is met when so many pages, items,
-// bytes or seconds have come.
+// Bound limits a list: its rule is met at the latest after so many pages, items,
+// bytes or seconds.
 type Bound struct {
 	Of string  `json:"of"` // "pages", "items", "bytes" or "seconds"
 	At float64 `json:"at"`
 }
 
-// String is the bound for people: "20 pages".
-func (b Bound) String() string { return strconv.FormatFloat(b.At, 'f', -1, 64) + " " + b.Of }
+// String returns the bound for people: "20 pages".
+func (b Bound) String() string {
+	unit := b.Of
+	if b.At == 1 {
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return strconv.FormatFloat(b.At, 'f', -1, 64) + " " + unit
+}
 
-// bound is what a condition waits for, if it is met at the latest when a counter
-// has come so far.
+// bound returns the bound of a condition that is met at the latest when a counter
+// of the context has come so far.
 func (p prover) bound(node ast.Node) (Bound, bool) {
 	n, ok := node.(*ast.BinaryNode)
 	if !ok {
@@ -216,13 +208,15 @@ func (p prover) bound(node ast.Node) (Bound, bool) {
 }
 
 func (p prover) counter(counter, at ast.Node, more float64) (Bound, bool) {
-	of, ok := counters[counter.String()]
-	s, fixed := p.number(at)
-	if !ok || !fixed || s.low != s.high {
+	field := fieldOf(counter)
+	n, fixed := p.number(at)
+	if field == nil || field.Counts == "" || !fixed || n.Low != n.High {
 		return Bound{}, false
 	}
-	if of == "seconds" {
+	if field.Counts == "seconds" {
 		more = 0
 	}
-	return Bound{of, s.low + more}, true
+	return Bound{field.Counts, n.Low + more}, true
 }
+
+func interval(low, high float64) rules.Range { return rules.Range{Low: low, High: high} }

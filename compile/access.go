@@ -1,0 +1,131 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/ohler55/ojg/jp"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// member returns v.key or v[key], and whether v has it.
+func member(v any, key string) (any, bool) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false
+	case map[string]any:
+		out, ok := v[key]
+		return out, ok
+	case rules.Object:
+		return v.Get(key)
+	case []any:
+		i, err := strconv.Atoi(key)
+		if err != nil || i >= len(v) || i < -len(v) {
+			return nil, false
+		}
+		if i < 0 {
+			i += len(v)
+		}
+		return v[i], true
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() == reflect.Pointer && !rv.IsNil() {
+		rv = rv.Elem()
+	}
+	if rv.Kind() != reflect.Struct {
+		return nil, false
+	}
+	field, ok := fieldValue(rv, key)
+	if !ok {
+		return nil, false
+	}
+	return field.Interface(), true
+}
+
+// get is member with a key of any kind.
+func get(v, key any) any {
+	text, ok := value.Text(key)
+	if !ok {
+		return nil
+	}
+	out, _ := member(v, text)
+	return out
+}
+
+// walk follows a path, given as keys or as text.
+func walk(v, path any) (any, bool) {
+	keys, ok := path.([]string)
+	if text, isText := path.(string); isText {
+		keys, ok = rules.SplitPath(text), true
+	}
+	if !ok {
+		return nil, false
+	}
+	for _, key := range keys {
+		if v, ok = member(v, key); !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// slice is v[from:to], limited to the elements that v has.
+func slice(v, from, to any) (any, error) {
+	length := 0
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		length = len(v)
+	case string:
+		length = len(v)
+	default:
+		return nil, fmt.Errorf("want a list or a string to take a part of, got %s", value.KindOf(v))
+	}
+	bound := func(at any, otherwise int) int {
+		i, ok := at.(int)
+		if !ok {
+			return otherwise
+		}
+		if i < 0 {
+			i += length
+		}
+		return min(max(i, 0), length)
+	}
+	a, b := bound(from, 0), bound(to, length)
+	b = max(a, b)
+	if text, ok := v.(string); ok {
+		return text[a:b], nil
+	}
+	return v.([]any)[a:b], nil
+}
+
+// listOf is the list that a predicate is applied to: an empty one, if it is
+// absent.
+func listOf(v any) (any, error) {
+	switch v.(type) {
+	case nil:
+		return []any{}, nil
+	case rules.Object:
+		return nil, errors.New("want a list, got an object")
+	}
+	return v, nil
+}
+
+// jsonPath is a path that is parsed when the rule is compiled.
+type jsonPath struct{ expr jp.Expr }
+
+func (p *jsonPath) find(body any) []any {
+	if body == nil {
+		return []any{}
+	}
+	found := p.expr.Get(body)
+	if found == nil {
+		return []any{}
+	}
+	return found
+}

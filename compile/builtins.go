@@ -1,0 +1,267 @@
+package compile
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// builtins is the table of functions beside those of the expression language.
+// The examples see the body {"meta": {"next": "p2", "total": 25}, "done": "no",
+// "flags": []}.
+var builtins = []function{
+	{
+		Function: Function{
+			Name: "at", Signature: `at([v, ]"a.b")`, Example: `at("meta.next")`, Result: `"p2"`,
+			Doc: "the value at a path of the body, or of v, nil when absent; `\\.` is a dot in a key, a number is an index of a list",
+		},
+		types: types(func(string) any { return nil }, func(any, string) any { return nil }), body: valueAtPath,
+	},
+	{
+		Function: Function{
+			Name: "has", Signature: `has([v, ]"a.b")`, Example: `has("meta.prev")`, Result: `false`,
+			Doc: "whether the body, or v, has the path, even if its value is null",
+		},
+		types: types(func(string) bool { return false }, func(any, string) bool { return false }), body: presenceOfPath,
+	},
+	{
+		Function: Function{
+			Name: "truthy", Signature: `truthy(v)`, Example: `truthy(body.done)`, Result: `true`,
+			Doc: "the specification's boolean (2.2): false, 0, null, \"0\" and [] are false, every other value is true",
+		},
+		types: types(func(any) bool { return false }), call: unary(value.Truthy), flag: true,
+	},
+	{
+		Function: Function{
+			Name: "empty", Signature: `empty(v)`, Example: `empty(body.meta.prev)`, Result: `true`,
+			Doc: "the specification's empty value (3.1): absent, null, \"\" or false",
+		},
+		types: types(func(any) bool { return false }), call: unary(value.Empty),
+	},
+	{
+		Function: Function{
+			Name: "number", Signature: `number(v)`, Example: `number("25") + 1`, Result: `26`,
+			Doc: "v as a number: a number unchanged, a string that holds one converted, nil as nil; any other value fails the rule",
+		},
+		types: types(func(any) any { return nil }), call: unaryOrError(number),
+	},
+	{
+		Function: Function{
+			Name: "text", Signature: `text(v)`, Example: `text(body.meta.total)`, Result: `"25"`,
+			Doc: "a scalar as it is sent: numbers with all their digits, nil as nil; a list or an object fails the rule",
+		},
+		types: types(func(any) any { return nil }), call: unaryOrError(text),
+	},
+	{
+		Function: Function{
+			Name: "query", Signature: `query(url[, name])`, Example: `query("/x?page=2&q=a", "page")`, Result: `"2"`,
+			Doc: "the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
+		},
+		types: types(func(any, ...string) any { return nil }), call: query,
+	},
+	{
+		Function: Function{
+			Name: "greatest", Signature: `greatest(items, "id"[, v])`, Example: `greatest([{"id": 3}, {"id": 7}], "id", 5)`, Result: `7`,
+			Doc: "the greatest of v and the values at a path in the items: numbers compared as numbers, " +
+				"strings as strings if none holds a number; an item without the path fails the rule",
+		},
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1),
+	},
+	{
+		Function: Function{
+			Name: "least", Signature: `least(items, "id"[, v])`, Example: `least([{"id": 3}, {"id": 7}], "id", 5)`, Result: `3`,
+			Doc: "the least, likewise",
+		},
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1),
+	},
+	{
+		Function: Function{
+			Name: "jsonpath", Signature: `jsonpath("$..x")`, Example: `jsonpath("$.meta.*")`, Result: `["p2",25]`,
+			Doc: "the values that a JSONPath selects in the body, as a list",
+		},
+		types: types(func(string) any { return nil }), body: searchByPath,
+	},
+	{
+		Function: Function{
+			Name: "phpTruthy", Signature: `phpTruthy(v)`, Example: `phpTruthy("")`, Result: `false`,
+			Doc: "dialect keboola: the reference's boolean; \"\" is false too",
+		},
+		types: types(func(any) bool { return false }), call: unary(php.Truthy),
+	},
+	{
+		Function: Function{
+			Name: "phpEmpty", Signature: `phpEmpty(v)`, Example: `phpEmpty(body.flags)`, Result: `true`,
+			Doc: "dialect keboola: the reference's empty value; 0, \"0\" and [] are empty too",
+		},
+		types: types(func(any) bool { return false }), call: unary(php.Empty),
+	},
+	{
+		Function: Function{
+			Name: "phpInt", Signature: `phpInt(v)`, Example: `phpInt("7 items")`, Result: `7`,
+			Doc: "dialect keboola: any value as an integer, as the reference converts it",
+		},
+		types: types(func(any) any { return nil }), call: unary(php.Int),
+	},
+	{
+		Function: Function{
+			Name: "phpNumeric", Signature: `phpNumeric(v)`, Example: `phpNumeric("1e2")`, Result: `true`,
+			Doc: "dialect keboola: whether the reference accepts v as a number",
+		},
+		types: types(func(any) bool { return false }), call: unary(php.IsNumeric),
+	},
+	{
+		Function: Function{
+			Name: "phpTotal", Signature: `phpTotal(v)`, Example: `phpTotal("3 items")`, Result: `3`,
+			Doc: "dialect keboola: v as the reference compares a total with a count",
+		},
+		types: types(func(any) any { return nil }), call: unary(php.Number),
+	},
+	{
+		Function: Function{
+			Name: "phpQuery", Signature: `phpQuery(v)`, Example: `phpQuery("?a=1").a`, Result: `"1"`,
+			Doc: "dialect keboola: the parameters of a query string, as the reference parses it",
+		},
+		types: types(func(any) any { return nil }), call: unaryOrError(phpQuery),
+	},
+	{
+		Function: Function{
+			Name: "phpGreatest", Signature: `phpGreatest(items, "id"[, v])`, Example: `phpGreatest([{"id": "3"}, {"id": 7.9}], "id")`, Result: `7`,
+			Doc: "dialect keboola: the greatest identifier, compared as integers",
+		},
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, 1),
+	},
+	{
+		Function: Function{
+			Name: "phpLeast", Signature: `phpLeast(items, "id"[, v])`, Example: `phpLeast([{"id": "3"}, {"id": 7.9}], "id")`, Result: `3`,
+			Doc: "dialect keboola: the least, likewise",
+		},
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, -1),
+	},
+}
+
+func types(functions ...any) []reflect.Type {
+	list := make([]reflect.Type, len(functions))
+	for i, f := range functions {
+		list[i] = reflect.TypeOf(f)
+	}
+	return list
+}
+
+// unary makes a body of a function of one value that cannot fail.
+func unary[T any](f func(any) T) func(...any) (any, error) {
+	return func(args ...any) (any, error) { return f(args[0]), nil }
+}
+
+// unaryOrError makes a body of a function of one value.
+func unaryOrError(f func(any) (any, error)) func(...any) (any, error) {
+	return func(args ...any) (any, error) { return f(args[0]) }
+}
+
+func text(v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	if t, ok := value.Text(v); ok {
+		return t, nil
+	}
+	return nil, fmt.Errorf("want a string or a number to send, got %s", value.KindOf(v))
+}
+
+func query(args ...any) (any, error) {
+	if args[0] == nil {
+		return nil, nil
+	}
+	address, ok := args[0].(string)
+	if !ok {
+		return nil, fmt.Errorf("want a URL or a query string, got %s", value.KindOf(args[0]))
+	}
+	params := rules.ParseQuery(address)
+	if len(args) == 1 {
+		return params, nil
+	}
+	v, _ := params.Get(args[1].(string))
+	return v, nil
+}
+
+func phpQuery(v any) (any, error) {
+	address, ok := v.(string)
+	if !ok {
+		return nil, fmt.Errorf("want a query string, got %s", value.KindOf(v))
+	}
+	return php.ParseQuery(address), nil
+}
+
+// extreme makes the body of greatest (sign 1) or least (sign -1). It compares
+// the values at a path of the items, and an earlier value.
+func extreme(read func(id any, place string) (any, error), sign int) func(args ...any) (any, error) {
+	return func(args ...any) (any, error) {
+		items, _ := args[0].([]any)
+		keys := rules.SplitPath(args[1].(string))
+		var best any
+		if len(args) > 2 {
+			best = args[2]
+		}
+		for i, item := range items {
+			found, _ := walk(item, keys)
+			id, err := read(found, fmt.Sprintf("item %d of the page: %s", i+1, args[1]))
+			if err != nil {
+				return nil, err
+			}
+			further, err := beyond(id, best, sign)
+			if err != nil {
+				return nil, fmt.Errorf("item %d of the page: %s: %w", i+1, args[1], err)
+			}
+			if further {
+				best = id
+			}
+		}
+		return best, nil
+	}
+}
+
+// identifier accepts any number and any string.
+func identifier(id any, place string) (any, error) {
+	if _, isText := id.(string); !isText && !isNumber(id) {
+		return nil, fmt.Errorf("%s is %s; an identifier is a number or a string", place, kindOrAbsent(id))
+	}
+	return id, nil
+}
+
+func phpIdentifier(id any, place string) (any, error) {
+	if !php.IsNumeric(id) {
+		return nil, fmt.Errorf("%s is %s, not a number", place, kindOrAbsent(id))
+	}
+	return php.Int(id), nil
+}
+
+func kindOrAbsent(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	return value.KindOf(v)
+}
+
+// beyond compares identifiers: as numbers if both are numbers or strings that
+// hold one, as strings if neither is.
+func beyond(id, best any, sign int) (bool, error) {
+	if best == nil {
+		return true, nil
+	}
+	a, errA := number(id)
+	b, errB := number(best)
+	switch {
+	case errA == nil && errB == nil:
+		return order(a, b)*sign > 0, nil
+	case errA != nil && errB != nil:
+		x, isText := id.(string)
+		if y, both := best.(string); isText && both {
+			return strings.Compare(x, y)*sign > 0, nil
+		}
+	}
+	return false, fmt.Errorf("%s and %s cannot be compared; identifiers are either all numbers or all strings",
+		value.Preview(id), value.Preview(best))
+}

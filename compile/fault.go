@@ -1,0 +1,55 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// fault is what is wrong with a source.
+type fault struct {
+	message string
+	hint    string // how to fix it; may be empty
+	at      int    // position in the source, in characters
+}
+
+func (f *fault) Error() string { return f.message }
+
+// at returns a fault at a node.
+func at(n ast.Node, format string, args ...any) *fault {
+	return &fault{message: fmt.Sprintf(format, args...), at: n.Location().From}
+}
+
+func (f *fault) withHint(hint string) *fault {
+	f.hint = hint
+	return f
+}
+
+// asFault returns an error as a fault: one of ours, or an error of the expression
+// language, whose message is passed on.
+func asFault(err error) *fault {
+	if ours := (*fault)(nil); errors.As(err, &ours) {
+		return ours
+	}
+	if theirs := (*file.Error)(nil); errors.As(err, &theirs) {
+		return &fault{message: strings.TrimSpace(theirs.Message), at: theirs.From}
+	}
+	return &fault{message: err.Error()}
+}
+
+// offset returns the position in bytes.
+func (f *fault) offset(source string) int {
+	characters := []rune(source)
+	return len(string(characters[:min(max(f.at, 0), len(characters))]))
+}
+
+// snippet returns the line of the source that the fault is in, with a caret.
+func (f *fault) snippet(source string) string {
+	s := diag.NewSource("", source)
+	return s.Snippet(s.Position(f.offset(source)))
+}

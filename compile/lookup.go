@@ -1,0 +1,159 @@
+package compile
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Lookup returns the value of a read on a page, and whether the page has it.
+func (r Read) Lookup(page *rules.Context) (any, bool) {
+	v, ok := r.field(page)
+	for _, key := range r.Path {
+		if !ok {
+			return nil, false
+		}
+		v, ok = member(v, key)
+	}
+	return v, ok
+}
+
+// page returns the page that the read is of: this one, or an earlier one, which
+// may not exist.
+func (r Read) page(page *rules.Context) (reflect.Value, bool) {
+	v := reflect.ValueOf(page).Elem()
+	if r.Of == "" {
+		return v, true
+	}
+	past, ok := fieldValue(v, r.Of)
+	if !ok || past.IsNil() {
+		return v, false
+	}
+	return past.Elem(), true
+}
+
+// field returns the field of the context that the read begins at.
+func (r Read) field(page *rules.Context) (any, bool) {
+	v, ok := r.page(page)
+	if !ok || r.open {
+		return nil, false
+	}
+	v, ok = fieldValue(v, r.Root)
+	switch {
+	case !ok:
+		return nil, false
+	case r.call != "":
+		return r.callField(v)
+	}
+	return v.Interface(), true
+}
+
+func fieldValue(v reflect.Value, name string) (reflect.Value, bool) {
+	i, ok := indexes[v.Type()][name]
+	if !ok {
+		return reflect.Value{}, false
+	}
+	return v.Field(i), true
+}
+
+// callField calls a function of the context with the read's arguments.
+func (r Read) callField(f reflect.Value) (any, bool) {
+	if f.IsNil() || !takes(f.Type(), len(r.Args)) {
+		return nil, false
+	}
+	args := make([]reflect.Value, len(r.Args))
+	for i, a := range r.Args {
+		args[i] = reflect.ValueOf(a)
+	}
+	v := f.Call(args)[0].Interface()
+	return v, v != nil
+}
+
+// takes reports whether a function may be called with so many arguments.
+func takes(f reflect.Type, arguments int) bool {
+	if f.IsVariadic() {
+		return arguments >= f.NumIn()-1
+	}
+	return arguments == f.NumIn()
+}
+
+// template is the source of an expression, in which the reads can be given their
+// values: `count(7) < limit(10)`.
+type template struct {
+	text  []string // one more than reads
+	reads []Read
+}
+
+const placeholder = "\x00"
+
+// templateOf prints a tree with a mark in place of every read. The tree is
+// changed.
+func (l *Language) templateOf(node ast.Node) template {
+	var t template
+	l.replaceReads(&node, func(r Read, _ bool) ast.Node {
+		if r.open {
+			return nil
+		}
+		t.reads = append(t.reads, r)
+		return &ast.IdentifierNode{Value: placeholder}
+	})
+	t.text = strings.Split(node.String(), placeholder)
+	return t
+}
+
+// Because returns the source of the expression with the values that it read.
+func (e *Expression) Because(page *rules.Context) string {
+	var b strings.Builder
+	t := e.code.because()
+	for i, text := range t.text {
+		b.WriteString(text)
+		if i < len(t.reads) && i+1 < len(t.text) {
+			b.WriteString(t.reads[i].show(page))
+		}
+	}
+	return b.String()
+}
+
+func (r Read) show(page *rules.Context) string {
+	v, ok := r.Lookup(page)
+	switch {
+	case r.Has:
+		return r.String() + "(" + strconv.FormatBool(ok) + ")"
+	case !ok:
+		return r.String() + "(absent)"
+	}
+	return r.String() + "(" + preview(v) + ")"
+}
+
+// preview shows a value that a rule read.
+func preview(v any) string {
+	if f, ok := v.(float64); ok && f != float64(int(f)) {
+		return strconv.FormatFloat(f, 'f', 3, 64)
+	}
+	if list, ok := v.([]any); ok && list == nil {
+		return "none"
+	}
+	return value.Preview(v)
+}
+
+// Missing lists what the expression read of the response that it does not have.
+func (e *Expression) Missing(page *rules.Context) []string {
+	var missing []string
+	for _, r := range e.Reads {
+		if r.Root != "body" || len(r.Path) == 0 || r.Has {
+			continue
+		}
+		if _, exists := r.page(page); !exists {
+			continue
+		}
+		if _, ok := r.Lookup(page); !ok {
+			missing = append(missing, r.String())
+		}
+	}
+	return missing
+}

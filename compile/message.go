@@ -1,0 +1,73 @@
+package compile
+
+import (
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Message is a text with expressions in braces.
+type Message struct {
+	text  []string // one more than holes
+	holes []*Expression
+}
+
+// message compiles the expressions in a rule's message. Braces that hold no
+// expression are text.
+func (c *compilation) message(rule rules.Rule) *Message {
+	m := &Message{}
+	text, rest := "", rule.Message
+	for {
+		before, after, found := strings.Cut(rest, "{")
+		text += before
+		if !found {
+			break
+		}
+		hole, tail := c.hole(rule, after)
+		if hole == nil {
+			text, rest = text+"{", after
+			continue
+		}
+		m.text, m.holes = append(m.text, text), append(m.holes, hole)
+		text, rest = "", tail
+	}
+	m.text = append(m.text, text)
+	return m
+}
+
+// hole compiles the expression that a text begins with, up to the closing brace,
+// and returns it with the rest of the text; nil, if there is none.
+func (c *compilation) hole(rule rules.Rule, text string) (*Expression, string) {
+	source, tail, closed := strings.Cut(text, "}")
+	if !closed {
+		return nil, text
+	}
+	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, rule.Role == rules.Audit)
+	if err != nil {
+		return nil, text
+	}
+	return hole, tail
+}
+
+// Text returns the message for a page.
+func (m *Message) Text(machine *Machine, page *rules.Context) string {
+	var b strings.Builder
+	for i, text := range m.text {
+		b.WriteString(text)
+		if i < len(m.holes) {
+			b.WriteString(m.holes[i].display(machine, page))
+		}
+	}
+	return b.String()
+}
+
+func (e *Expression) display(machine *Machine, page *rules.Context) string {
+	v, err := e.Eval(machine, page)
+	if err != nil {
+		return "{" + err.Error() + "}"
+	}
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return preview(v)
+}

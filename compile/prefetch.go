@@ -1,0 +1,50 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Sequential says why the request for a page cannot be made before the previous
+// response: which part of it, or which variable of the state, reads the response.
+// If it is empty, pages may be requested ahead.
+func (j *Job) Sequential() string {
+	if !j.Paged() {
+		return "the job is not paged"
+	}
+	for _, e := range slices.Concat(j.nextParts, j.Next) {
+		for _, r := range e.Reads {
+			if known := r.known(); known != rules.KnownJob && known != rules.KnownPlan {
+				return fmt.Sprintf("%s reads %s", e.Rule.ID, r)
+			}
+		}
+		if e.Rule.Role == rules.URL && j.resolvesAgainstResponse() {
+			return e.Rule.ID + " is resolved against the address of the response"
+		}
+	}
+	return ""
+}
+
+// MaxPages returns how many pages there can be at most, by the rules that count
+// pages, or items with a fixed page size; 0: no such rule limits them.
+func (j *Job) MaxPages() int {
+	most := 0
+	for _, s := range j.Stops {
+		b, ok := (prover{j.Set}).bound(s.code.syntax)
+		limit, _ := j.Set.Limit.(int)
+		switch {
+		case !ok:
+			continue
+		case b.Of == "items" && limit > 0:
+			b.At = float64((int(b.At) + limit - 1) / limit)
+		case b.Of != "pages":
+			continue
+		}
+		if n := int(b.At); n > 0 && (most == 0 || n < most) {
+			most = n
+		}
+	}
+	return most
+}

@@ -1,0 +1,225 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// MaxRestarts is how often a list is read again from its first request, by onError
+// rules that restart it.
+const MaxRestarts = 3
+
+// Parts are the values of the parts of a request after the first, in the order
+// of [Job.Parts]. Together with the configuration they are the request: it can
+// be made again from them, in another process too.
+type Parts []any
+
+// Begin evaluates the initial state, and returns it with the first request. The
+// page is the context before the first response.
+func (j *Job) Begin(m *Machine, page *rules.Context) (state map[string]any, request rules.Request, err error) {
+	if state, err = evaluate(j.Init, m, page); err != nil {
+		return nil, rules.Request{}, err
+	}
+	begun := *page
+	begun.State = state
+	values, _, err := evaluateParts(j.firstParts, m, &begun)
+	if err == nil {
+		request, err = j.apply(j.firstParts, values, j.first)
+	}
+	return state, request, err
+}
+
+// Advance evaluates, after a page, the new state and the parts of the next
+// request. All variables are evaluated with the old state, all parts with the new
+// one. It reports false if the rules give no address: the list has ended. The
+// page is not changed.
+func (j *Job) Advance(m *Machine, page *rules.Context) (state map[string]any, parts Parts, more bool, err error) {
+	changed, err := evaluate(j.Next, m, page)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	state = make(map[string]any, len(page.State))
+	maps.Copy(state, page.State)
+	maps.Copy(state, changed)
+	advanced := *page
+	advanced.State = state
+	parts, more, err = evaluateParts(j.nextParts, m, &advanced)
+	return state, parts, more, err
+}
+
+// Apply returns the request that consists of parts: the job's own, with the parts
+// applied to it. Relative addresses are resolved against base, the address of the
+// response before it, unless the dialect says otherwise.
+func (j *Job) Apply(parts Parts, base string) (rules.Request, error) {
+	if len(parts) != len(j.nextParts) {
+		return rules.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.nextParts), "part"), len(parts))
+	}
+	request := j.first
+	if !j.Set.IncludeParams {
+		request.Params = nil
+	}
+	if j.resolvesAgainstResponse() {
+		request.Base = base
+	}
+	return j.apply(j.nextParts, parts, request)
+}
+
+// resolvesAgainstResponse reports whether the next address is resolved against
+// that of the response.
+func (j *Job) resolvesAgainstResponse() bool {
+	isURL := func(p *Expression) bool { return p.Rule.Role == rules.URL }
+	return !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
+}
+
+// Keep returns the values for the next run: those of the previous run, replaced
+// by those of the keep expressions that are not nil.
+func (j *Job) Keep(m *Machine, page *rules.Context) (map[string]any, error) {
+	if len(j.Keeps) == 0 {
+		return nil, nil
+	}
+	values, err := evaluate(j.Keeps, m, page)
+	for name, v := range values {
+		if had, ok := page.Kept[name]; v == nil && ok {
+			values[name] = had
+		}
+	}
+	return values, err
+}
+
+// evaluate returns the values of expressions by their targets.
+func evaluate(expressions []*Expression, m *Machine, page *rules.Context) (map[string]any, error) {
+	values := make(map[string]any, len(expressions))
+	for _, e := range expressions {
+		v, err := e.Eval(m, page)
+		if err != nil {
+			return nil, &RuleError{e.Rule, err}
+		}
+		values[e.Rule.Target] = v
+	}
+	return values, nil
+}
+
+// evaluateParts returns the values of a request's parts. After a page, an address
+// that is empty ends the list, and the parts behind it are not evaluated.
+func evaluateParts(parts []*Expression, m *Machine, page *rules.Context) (values Parts, more bool, err error) {
+	values = make(Parts, 0, len(parts))
+	for _, e := range parts {
+		v, err := e.Eval(m, page)
+		if err != nil {
+			return nil, false, &RuleError{e.Rule, err}
+		}
+		values = append(values, v)
+		if page.Page > 0 && isAddress(e.Rule.Role) && (v == nil || v == "") {
+			return values, false, nil
+		}
+	}
+	return values, true, nil
+}
+
+// apply applies parts to a request, and the parameters of every request under it.
+func (j *Job) apply(parts []*Expression, values Parts, request rules.Request) (rules.Request, error) {
+	for i, e := range parts {
+		if err := j.applyPart(e.Rule, values[i], &request); err != nil {
+			return request, &RuleError{e.Rule, err}
+		}
+	}
+	return request.Under(j.common), nil
+}
+
+func (j *Job) applyPart(rule rules.Rule, v any, to *rules.Request) (err error) {
+	switch rule.Role {
+	case rules.URL, rules.Endpoint:
+		address, err := addressOf(v)
+		if err != nil || address == "" { // of the first request: the job's own
+			return err
+		}
+		to.Endpoint = address
+		if rule.Role == rules.URL && !j.Set.IncludeParams {
+			to.Params = nil
+		}
+	case rules.HTTPVerb:
+		to.Method, err = verbOf(v)
+	case rules.Param:
+		to.Params, err = merge(to.Params, rule.Target, v)
+	case rules.Header:
+		to.Headers, err = mergeHeaders(to.Headers, rule.Target, v)
+	case rules.Body:
+		to.Body, err = mergeBody(to.Body, rule.Target, v)
+	}
+	return err
+}
+
+func addressOf(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	}
+	return "", fmt.Errorf("want an address, got %s (%s)", value.KindOf(v), value.Preview(v))
+}
+
+func verbOf(v any) (string, error) {
+	text, _ := v.(string)
+	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods(), text) {
+		return text, nil
+	}
+	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))
+}
+
+// merge sets one name to a value, or the names of an object to theirs if the name
+// is empty. A value that is nil removes the name.
+func merge(to rules.Object, name string, v any) (rules.Object, error) {
+	if name != "" {
+		if v == nil {
+			return to.Without(name), nil
+		}
+		return to.With(name, v), nil
+	}
+	if v == nil {
+		return to, nil
+	}
+	object, ok := value.Members(v)
+	if !ok {
+		return to, fmt.Errorf("want an object, got %s (%s)", value.KindOf(v), value.Preview(v))
+	}
+	for _, m := range object {
+		to, _ = merge(to, m.Name, m.Value)
+	}
+	return to, nil
+}
+
+// mergeHeaders is merge for headers, whose values are sent as text.
+func mergeHeaders(to rules.Object, name string, v any) (rules.Object, error) {
+	merged, err := merge(to, name, v)
+	if err != nil {
+		return to, err
+	}
+	merged = slices.Clone(merged) // it may be the job's own
+	for i, m := range merged {
+		text, ok := value.Text(m.Value)
+		if !ok || strings.ContainsAny(text, "\r\n") {
+			return to, fmt.Errorf("want the text of a header for %s, got %s", m.Name, value.Preview(m.Value))
+		}
+		merged[i].Value = text
+	}
+	return merged, nil
+}
+
+// mergeBody is merge for a body, in which the name is a path. A value that is nil
+// changes nothing.
+func mergeBody(to any, path string, v any) (any, error) {
+	if v == nil {
+		return to, nil
+	}
+	object, _ := to.(rules.Object)
+	if path == "" {
+		return merge(object, "", v)
+	}
+	return rules.SetPath(object, rules.SplitPath(path), v), nil
+}

@@ -1,0 +1,179 @@
+package compile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// sizes holds, for the functions of the expression language that make strings
+// and lists, how many bytes they make at most. They are computed before the
+// function is called.
+var sizes = map[string]func(args []any) int{
+	"repeat":     func(a []any) int { return product(weight(a[0]), count(a[1])) },
+	"replace":    replaced,
+	"join":       joined,
+	"toJSON":     weightOfFirst,
+	"string":     weightOfFirst,
+	"toBase64":   func(a []any) int { return product(weight(a[0]), 2) },
+	"fromBase64": weightOfFirst,
+	"upper":      weightOfFirst,
+	"lower":      weightOfFirst,
+	"split":      func(a []any) int { return product(weight(a[0]), 16) },
+	"splitAfter": func(a []any) int { return product(weight(a[0]), 16) },
+	"concat":     elements,
+	"flatten":    weightOfFirst,
+	"reverse":    elements,
+	"sort":       elements,
+	"take":       elements,
+	"keys":       elements,
+	"values":     elements,
+	"toPairs":    elements,
+	"fromPairs":  elements,
+	"uniq":       compared,
+}
+
+func weightOfFirst(args []any) int { return weight(args[0]) }
+
+func product(a, b int) int {
+	if a <= 0 || b <= 0 {
+		return 0
+	}
+	if a > math.MaxInt/b {
+		return math.MaxInt
+	}
+	return a * b
+}
+
+func count(v any) int {
+	if n, ok := v.(int); ok {
+		return n
+	}
+	return 0
+}
+
+// weight is roughly the size of a value as text, in bytes.
+func weight(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		sum := 2
+		for _, e := range v {
+			sum += weight(e) + 1
+		}
+		return sum
+	}
+	if object, ok := value.Members(v); ok {
+		sum := 2
+		for _, m := range object {
+			sum += len(m.Name) + weight(m.Value) + 4
+		}
+		return sum
+	}
+	return 24
+}
+
+// elements is the size of a list of all elements of the arguments.
+func elements(args []any) int {
+	sum := 0
+	for _, a := range args {
+		switch v := a.(type) {
+		case []any:
+			sum += 16 * len(v)
+		default:
+			if rv := reflect.ValueOf(a); rv.IsValid() && (rv.Kind() == reflect.Slice || rv.Kind() == reflect.Map) {
+				sum += 32 * rv.Len()
+			}
+		}
+	}
+	return sum
+}
+
+// compared is the cost of uniq, which compares lists and objects with one
+// another.
+func compared(args []any) int {
+	list, _ := args[0].([]any)
+	for _, e := range list {
+		switch e.(type) {
+		case nil, bool, int, int64, float64, string, json.Number:
+		default:
+			return product(len(list), len(list))
+		}
+	}
+	return 16 * len(list)
+}
+
+func replaced(args []any) int {
+	text, from, to := textAt(args, 0), textAt(args, 1), textAt(args, 2)
+	return len(text) + product(strings.Count(text, from), len(to))
+}
+
+func joined(args []any) int {
+	between := len(textAt(args, 1)) + 1
+	sum := weight(args[0])
+	if list, ok := args[0].([]any); ok {
+		sum += product(len(list), between)
+	}
+	return sum
+}
+
+func textAt(args []any, i int) string {
+	if i >= len(args) {
+		return ""
+	}
+	text, _ := args[i].(string)
+	return text
+}
+
+// fromJSON decodes JSON with all the digits of its numbers.
+func fromJSON(m *meter, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	text, ok := v.(string)
+	if !ok {
+		return nil, fmt.Errorf("fromJSON takes a string, got %s", value.KindOf(v))
+	}
+	if err := m.grow(product(len(text), 4)); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var out any
+	if err := dec.Decode(&out); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("not JSON: the value is followed by more text")
+	}
+	return normal(out), nil
+}
+
+// normal gives numbers the types that they have in a body.
+func normal(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, ok := bigInteger(v); ok {
+			return shortest(n)
+		}
+		if f, err := v.Float64(); err == nil {
+			return f
+		}
+	case []any:
+		for i := range v {
+			v[i] = normal(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = normal(v[k])
+		}
+	}
+	return v
+}

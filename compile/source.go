@@ -1,0 +1,115 @@
+package compile
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// MaxSource is the longest expression, in bytes. The parser recurses as deep as
+// a source nests, so the length limits the stack.
+const MaxSource = 16 << 10
+
+var (
+	anyType      = reflect.TypeFor[any]()
+	listType     = reflect.TypeFor[[]any]()
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[time.Duration]()
+)
+
+// code is a compiled source. It does not depend on the rule, so rules with the
+// same source share it.
+type code struct {
+	program *vm.Program
+	syntax  ast.Node     // as written, with its types, for proofs
+	result  reflect.Type // static type of the value
+	reads   []Read
+	flags   []Read
+	names   names
+	because func() template
+}
+
+// sources compiles each source once. It serves one goroutine.
+type sources struct {
+	language *Language
+	config   *conf.Config
+	compiled map[string]compiled
+}
+
+type compiled struct {
+	code *code
+	err  error
+}
+
+func newSources(l *Language) *sources {
+	return &sources{language: l, config: l.checker(), compiled: map[string]compiled{}}
+}
+
+// compile returns the code of a source. The error is a fault, or one of the
+// expression language.
+func (s *sources) compile(source string) (*code, error) {
+	c, done := s.compiled[source]
+	if !done {
+		c.code, c.err = s.translate(source)
+		s.compiled[source] = c
+	}
+	return c.code, c.err
+}
+
+// translate takes a source from text to a program.
+func (s *sources) translate(source string) (*code, error) {
+	if len(source) > MaxSource {
+		return nil, &fault{message: fmt.Sprintf("an expression of %d bytes; the limit is %d", len(source), MaxSource)}
+	}
+	tree, err := s.language.parse(source)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.language.checkNames(tree.Node)
+	if err != nil {
+		return nil, err
+	}
+	result, err := checker.Check(tree, s.config)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.language.checkArguments(tree.Node); err != nil {
+		return nil, err
+	}
+	if err := checkBounds(tree.Node, 0); err != nil {
+		return nil, err
+	}
+	syntax := tree.Node
+	c := &code{syntax: syntax, result: result, names: names}
+	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
+	c.reads, c.flags = s.language.readsOf(syntax)
+	tree.Node = clone(syntax)
+	if err := s.language.makeSafe(&tree.Node); err != nil {
+		return nil, err
+	}
+	if _, err := checker.Check(tree, s.config); err != nil { // for the types of what makeSafe changed
+		return nil, err
+	}
+	c.program, err = compiler.Compile(tree, s.config)
+	return c, err
+}
+
+// wantKind checks the static type of a rule's value. What comes from a response
+// is known only when it runs.
+func wantKind(role rules.Role, result reflect.Type) error {
+	conditional := role == rules.Stop || role == rules.OnError
+	if conditional && result != nil && result.Kind() != reflect.Bool && result.Kind() != reflect.Interface {
+		f := &fault{message: "want true or false, the expression gives " + kindName(result)}
+		return f.withHint("a comparison gives true or false, and truthy(…) converts any value to one")
+	}
+	return nil
+}
