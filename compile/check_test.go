@@ -127,7 +127,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 }
 
 func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
-	cfg, sets := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
+	cfg, sets, _ := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
 	_, found := Rulesets(cfg, sets, nil)
 	require.ErrorContains(t, found.Err(), "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }

@@ -325,11 +325,14 @@ func exitStatus(err error) int {
 	if errors.As(err, new(diag.Diagnostics)) {
 		return 2
 	}
-	for status, class := range map[int]error{
-		2: failure.ErrConfig, 3: failure.ErrAPI, 4: failure.ErrTransient, 5: failure.ErrResponse, 6: failure.ErrPolicy, 7: failure.ErrIO, 8: failure.ErrState,
+	for _, row := range []struct {
+		status int
+		class  error
+	}{
+		{2, engine.ErrConfig}, {3, engine.ErrAPI}, {4, engine.ErrTransient}, {5, engine.ErrResponse}, {6, engine.ErrPolicy}, {7, engine.ErrIO}, {8, engine.ErrState},
 	} {
-		if errors.Is(err, class) {
-			return status
+		if errors.Is(err, row.class) {
+			return row.status
 		}
 	}
 	return 1

@@ -18,6 +18,7 @@ type Observer interface {
 // fields below Time are set.
 type Event struct {
 	Kind EventKind
+	Run  string // differs from run to run
 	Job  string
 	Page int       // from 1; 0 for the end of a job that fetched none
 	Time time.Time // when it happened; of a request, when it was sent

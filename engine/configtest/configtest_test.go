@@ -39,40 +39,40 @@ func usersTest(pagination, pages, expect string) string {
 }
 
 func TestTestsOfAConfigurationPass(t *testing.T) {
-	for name, c := range map[string]struct{ pagination, pages, expect string }{
-		"everything that may be expected": {`{"method": "offset", "limit": 2}`,
+	for _, c := range []struct{ name, pagination, pages, expect string }{
+		{"everything that may be expected", `{"method": "offset", "limit": 2}`,
 			`[{"data": [{"id": 1}, {"id": 2}]}, {"data": [{"id": 3}], "total": 5}]`,
 			`{"stoppedBy": "offset.short", "reason": "offset.short", "outcome": "complete", "message": "page 2 has 1 items", "pages": 2, "items": 3,
 			  "requests": ["GET /v1/users?limit=2&offset=0", "GET /v1/users?limit=2&offset=2"], "exit": 0, "findings": ["audit.total"]}`},
-		"several rules": {`{"method": "offset", "limit": 2}`, `[{"data": []}]`, `{"stoppedBy": ["offset.empty", "offset.short"], "items": [], "findings": []}`},
-		"items with long numbers, in order of their keys": {`{"method": "pagenum"}`,
+		{"several rules", `{"method": "offset", "limit": 2}`, `[{"data": []}]`, `{"stoppedBy": ["offset.empty", "offset.short"], "items": [], "findings": []}`},
+		{"items with long numbers, in order of their keys", `{"method": "pagenum"}`,
 			`[{"data": [{"z": 12345678901234567890, "a": 1.50}]}, {"data": []}]`, `{"items": [{"z": 12345678901234567890, "a": 1.50}]}`},
-		"a link": {`{"method": "header.link"}`,
+		{"a link", `{"method": "header.link"}`,
 			`[{"body": {"data": [1]}, "headers": {"Link": "<https://api.test/v1/users?after=12345678901234567890>; rel=\"next\""}}, {"data": [2]}]`,
 			`{"requests": ["GET /v1/users", "GET /v1/users?after=12345678901234567890"], "items": [1, 2]}`},
-		"another origin": {`{"method": "response.url", "urlKey": "next"}`,
+		{"another origin", `{"method": "response.url", "urlKey": "next"}`,
 			`[{"data": [1], "next": "https://other.test/x"}]`, `{"exit": 6, "error": "other.test", "outcome": "failed", "pages": 1, "requests": ["GET /v1/users"]}`},
-		"a redirect is a page of the test": {`{"method": "pagenum"}`,
+		{"a redirect is a page of the test", `{"method": "pagenum"}`,
 			`[{"status": 302, "headers": {"Location": "/v2/users?page=1"}}, {"data": []}]`, `{"pages": 1, "requests": ["GET /v1/users?page=1", "GET /v2/users?page=1"]}`},
-		"state": {`{"method": "expression", "state": {"after": {"init": "''", "next": "items[-1].id"}}, "nextRequest": {"params": {"after": "state.after"}, "applyToFirst": true}, "stopRules": [{"name": "last", "when": "count < 2"}]}`,
+		{"state", `{"method": "expression", "state": {"after": {"init": "''", "next": "items[-1].id"}}, "nextRequest": {"params": {"after": "state.after"}, "applyToFirst": true}, "stopRules": [{"name": "last", "when": "count < 2"}]}`,
 			`[{"data": [{"id": "a"}, {"id": "b"}]}, {"data": []}]`, `{"stoppedBy": "last", "requests": ["GET /v1/users?after=", "GET /v1/users?after=b"]}`},
-		"what is kept": {`{"method": "pagenum", "keep": {"seen": "total.items", "gone": "body.gone"}}`,
+		{"what is kept", `{"method": "pagenum", "keep": {"seen": "total.items", "gone": "body.gone"}}`,
 			`[{"data": [1, 2]}, {"data": []}]`, `{"kept": {"seen": 2, "gone": null}}`},
-		"retries": {`{"method": "pagenum"}`,
+		{"retries", `{"method": "pagenum"}`,
 			`[{"status": 503, "body": {"error": "busy"}}, {"data": [1]}, {"status": 429, "headers": {"Retry-After": 60}}, {"data": []}]`,
 			`{"pages": 2, "items": 1, "requests": ["GET /v1/users?page=1", "GET /v1/users?page=1", "GET /v1/users?page=2", "GET /v1/users?page=2"]}`},
-		"retries that do not help": {`{"method": "pagenum"}`, `[{"status": 503}, {"status": 503}, {"status": 503}, {"status": 503}, {"status": 503}]`,
+		{"retries that do not help", `{"method": "pagenum"}`, `[{"status": 503}, {"status": 503}, {"status": 503}, {"status": 503}, {"status": 503}]`,
 			`{"exit": 4, "error": "after 5 attempts", "reason": "error", "stoppedBy": []}`},
-		"time passes by after and by waiting, the same in every run": {`{"method": "pagenum", "forceStop": {"time": 33}}`,
+		{"time passes by after and by waiting, the same in every run", `{"method": "pagenum", "forceStop": {"time": 33}}`,
 			`[{"status": 503}, {"status": 503}, {"body": {"data": [1]}, "after": "20s"}, {"body": {"data": [2]}, "after": 10}]`, // 1 + 2 + 20, then 10: 33
 			`{"stoppedBy": "forceStop.time", "outcome": "limited", "message": "33 seconds", "pages": 2}`},
-		"an error that is the end": {`{"method": "pagenum", "onError": [{"when": "status == 404 and body.code == 123456789012345678", "do": "stop", "message": "none"}]}`,
+		{"an error that is the end", `{"method": "pagenum", "onError": [{"when": "status == 404 and body.code == 123456789012345678", "do": "stop", "message": "none"}]}`,
 			`[{"data": [1]}, {"status": 404, "body": {"code": 123456789012345678}}]`, `{"stoppedBy": "onError[0]", "exit": 0, "message": "none", "pages": 1}`},
-		"an error that fails":        {`{"method": "pagenum"}`, `[{"status": 403, "body": {"error": "no"}}]`, `{"exit": 3, "error": "status 403 Forbidden", "requests": ["GET /v1/users?page=1"], "items": 0}`},
-		"a guard that fails":         {`{"method": "pagenum", "guards": {"samePage": "fail"}}`, `[{"data": [1]}, {"data": [1]}]`, `{"stoppedBy": "samePage", "exit": 6, "items": [1]}`},
-		"a response that is no page": {`{"method": "pagenum"}`, `[{"body": 5}]`, `{"exit": 5, "error": "page 1"}`},
+		{"an error that fails", `{"method": "pagenum"}`, `[{"status": 403, "body": {"error": "no"}}]`, `{"exit": 3, "error": "status 403 Forbidden", "requests": ["GET /v1/users?page=1"], "items": 0}`},
+		{"a guard that fails", `{"method": "pagenum", "guards": {"samePage": "fail"}}`, `[{"data": [1]}, {"data": [1]}]`, `{"stoppedBy": "samePage", "exit": 6, "items": [1]}`},
+		{"a response that is no page", `{"method": "pagenum"}`, `[{"body": 5}]`, `{"exit": 5, "error": "page 1"}`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			report := tested(t, "users.json", usersTest(c.pagination, c.pages, c.expect))
 			require.Empty(t, report.Tests[0].Differences)
 			require.True(t, report.Tests[0].OK)
@@ -84,32 +84,32 @@ func TestTestsOfAConfigurationPass(t *testing.T) {
 func TestTestsOfAConfigurationFail(t *testing.T) {
 	const offset = `{"method": "offset", "limit": 2}`
 	const two, one = `{"data": [{"id": 1}, {"id": 2}]}`, `{"data": [{"id": 3}]}`
-	for name, c := range map[string]struct{ pagination, pages, expect, difference string }{
-		"asks on":          {offset, `[` + two + `]`, `{"items": 2}`, "requests page 2 (GET /v1/users?limit=2&offset=2), but the test has 1 page"},
-		"asks on and on":   {`{"method": "pagenum"}`, `[` + strings.Repeat(one+",", 10) + one + `]`, `{"pages": 1}`, "  stopped after page 2; pages 3 to 11 were never requested; pages want 1 got 2"},
-		"stops before":     {offset, `[` + one + `, ` + two + `]`, `{"items": 1}`, "stopped after page 1; page 2 was never requested"},
-		"stoppedBy":        {offset, `[` + one + `]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.short"},
-		"one of several":   {offset, `[{"data": []}]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.empty, offset.short"},
-		"unknown rule":     {offset, `[` + one + `]`, `{"stoppedBy": "offset.shrt"}`, `stoppedBy want offset.shrt got offset.short: job users has no rule offset.shrt; did you mean "offset.short"?`},
-		"reason":           {offset, `[` + one + `]`, `{"reason": "offset.empty"}`, "reason want offset.empty got offset.short"},
-		"outcome":          {offset, `[` + one + `]`, `{"outcome": "limited"}`, "outcome want limited got complete"},
-		"message":          {offset, `[` + one + `]`, `{"message": "enough"}`, `message want one with "enough" got "page 1 has 1 items, fewer than the limit of 2"`},
-		"pages":            {offset, `[` + one + `]`, `{"pages": 2}`, "pages want 2 got 1"},
-		"items":            {offset, `[` + one + `]`, `{"items": 0}`, "items want 0 got 1"},
-		"exit":             {offset, `[{"status": 404}]`, `{"exit": 0}`, "exit want 0 got 3: job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"},
-		"error":            {offset, `[{"status": 404}]`, `{"error": "status 410"}`, `error want one with "status 410" got "job users, page 1`},
-		"no error":         {offset, `[` + one + `]`, `{"error": "status 410"}`, `error want one with "status 410" got none`},
-		"unexpected error": {offset, `[{"status": 404}]`, `{"pages": 1}`, "the run failed: job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"},
-		"findings":         {offset, `[` + one + `]`, `{"findings": ["audit.total"]}`, "findings want audit.total got nothing"},
-		"an item":          {offset, `[` + one + `]`, `{"items": [{"id": 4}]}`, `items[0] want {"id":4} got {"id":3}`},
-		"a missing item":   {offset, `[` + one + `]`, `{"items": [{"id": 3}, {"id": 4}]}`, `items want 2 got 1; items[1] want {"id":4} got nothing`},
-		"a long number":    {offset, `[{"data": [12345678901234567890]}]`, `{"items": [12345678901234567891]}`, `items[0] want 12345678901234567891 got 12345678901234567890`},
-		"order of keys":    {offset, `[{"data": [{"a": 1, "b": 2}]}]`, `{"items": [{"b": 2, "a": 1}]}`, `items[0] want {"b":2,"a":1} got {"a":1,"b":2}: the values are the same, but`},
-		"a request":        {offset, `[` + one + `]`, `{"requests": ["GET /v1/users?limit=2"]}`, `requests[0] want GET /v1/users?limit=2 got GET /v1/users?limit=2&offset=0`},
-		"a request more":   {offset, `[` + one + `]`, `{"requests": []}`, `requests want 0 got 1; requests[0] want nothing got GET /v1/users?limit=2&offset=0`},
-		"kept":             {`{"method": "pagenum", "keep": {"n": "total.items", "m": "1"}}`, `[{"data": []}]`, `{"kept": {"n": 5, "o": 6}}`, "kept.m want nothing got 1; kept.n want 5 got 0; kept.o want 6 got nothing"},
+	for _, c := range []struct{ name, pagination, pages, expect, difference string }{
+		{"asks on", offset, `[` + two + `]`, `{"items": 2}`, "requests page 2 (GET /v1/users?limit=2&offset=2), but the test has 1 page"},
+		{"asks on and on", `{"method": "pagenum"}`, `[` + strings.Repeat(one+",", 10) + one + `]`, `{"pages": 1}`, "  stopped after page 2; pages 3 to 11 were never requested; pages want 1 got 2"},
+		{"stops before", offset, `[` + one + `, ` + two + `]`, `{"items": 1}`, "stopped after page 1; page 2 was never requested"},
+		{"stoppedBy", offset, `[` + one + `]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.short"},
+		{"one of several", offset, `[{"data": []}]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.empty, offset.short"},
+		{"unknown rule", offset, `[` + one + `]`, `{"stoppedBy": "offset.shrt"}`, `stoppedBy want offset.shrt got offset.short: job users has no rule offset.shrt; did you mean "offset.short"?`},
+		{"reason", offset, `[` + one + `]`, `{"reason": "offset.empty"}`, "reason want offset.empty got offset.short"},
+		{"outcome", offset, `[` + one + `]`, `{"outcome": "limited"}`, "outcome want limited got complete"},
+		{"message", offset, `[` + one + `]`, `{"message": "enough"}`, `message want one with "enough" got "page 1 has 1 items, fewer than the limit of 2"`},
+		{"pages", offset, `[` + one + `]`, `{"pages": 2}`, "pages want 2 got 1"},
+		{"items", offset, `[` + one + `]`, `{"items": 0}`, "items want 0 got 1"},
+		{"exit", offset, `[{"status": 404}]`, `{"exit": 0}`, "exit want 0 got 3: job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"},
+		{"error", offset, `[{"status": 404}]`, `{"error": "status 410"}`, `error want one with "status 410" got "job users, page 1`},
+		{"no error", offset, `[` + one + `]`, `{"error": "status 410"}`, `error want one with "status 410" got none`},
+		{"unexpected error", offset, `[{"status": 404}]`, `{"pages": 1}`, "the run failed: job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"},
+		{"findings", offset, `[` + one + `]`, `{"findings": ["audit.total"]}`, "findings want audit.total got nothing"},
+		{"an item", offset, `[` + one + `]`, `{"items": [{"id": 4}]}`, `items[0] want {"id":4} got {"id":3}`},
+		{"a missing item", offset, `[` + one + `]`, `{"items": [{"id": 3}, {"id": 4}]}`, `items want 2 got 1; items[1] want {"id":4} got nothing`},
+		{"a long number", offset, `[{"data": [12345678901234567890]}]`, `{"items": [12345678901234567891]}`, `items[0] want 12345678901234567891 got 12345678901234567890`},
+		{"order of keys", offset, `[{"data": [{"a": 1, "b": 2}]}]`, `{"items": [{"b": 2, "a": 1}]}`, `items[0] want {"b":2,"a":1} got {"a":1,"b":2}: the values are the same, but`},
+		{"a request", offset, `[` + one + `]`, `{"requests": ["GET /v1/users?limit=2"]}`, `requests[0] want GET /v1/users?limit=2 got GET /v1/users?limit=2&offset=0`},
+		{"a request more", offset, `[` + one + `]`, `{"requests": []}`, `requests want 0 got 1; requests[0] want nothing got GET /v1/users?limit=2&offset=0`},
+		{"kept", `{"method": "pagenum", "keep": {"n": "total.items", "m": "1"}}`, `[{"data": []}]`, `{"kept": {"n": 5, "o": 6}}`, "kept.m want nothing got 1; kept.n want 5 got 0; kept.o want 6 got nothing"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			report := tested(t, "users.json", usersTest(c.pagination, c.pages, c.expect))
 			require.Equal(t, 1, report.Failed())
 			require.False(t, report.Tests[0].OK)

@@ -174,5 +174,5 @@ func reason(v runtime.Verdict) string {
 }
 
 func (t *trial) guard(id string) bool {
-	return slices.ContainsFunc(t.job.Stops, func(s *compile.Stop) bool { return s.Rule.ID == id && s.Rule.Policy })
+	return slices.ContainsFunc(t.job.Stops, func(s *compile.Condition) bool { return s.Rule.ID == id && s.Rule.Guard })
 }
