@@ -76,7 +76,7 @@ func apiCount() (string, error) {
 // methodNames lists the methods of the default dialect.
 func methodNames() (string, error) {
 	var names []string
-	for _, m := range rules.Methods {
+	for _, m := range rules.Builtin().Methods() {
 		if !m.KeboolaOnly {
 			names = append(names, "`"+m.Name+"`")
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -311,18 +313,18 @@ func TestExitStatusesOfErrorClassesAreDocumented(t *testing.T) {
 		documented[m[2]] = status
 	}
 	want := map[string]int{}
-	for class, status := range engine.ExitStatuses {
-		want[string(class)] = status
+	for _, class := range failure.Classes() {
+		want[string(class)] = class.ExitStatus()
 	}
 	require.Equal(t, want, documented)
 }
 
-var option = regexp.MustCompile(`(?m)^func (With\w+)\([^)]*(?:\([^)]*\)[^)]*)*\) Option`)
+var option = regexp.MustCompile(`(?m)^func (With\w+)\([^)]*(?:\([^)]*\)[^)]*)*\) (?:Run)?Option`)
 
 func TestOptionsOfTheEngineAreDocumented(t *testing.T) {
 	page := readPage(t, "guide/embedding.md")
-	options := option.FindAllStringSubmatch(readPage(t, "../engine/option.go"), -1)
-	require.Greater(t, len(options), 10)
+	options := option.FindAllStringSubmatch(readPage(t, "../engine/option.go")+readPage(t, "../engine/extend.go"), -1)
+	require.Greater(t, len(options), 17)
 	for _, m := range options {
 		require.Contains(t, page, "`"+m[1]+"(", "guide/embedding.md lacks an option")
 	}

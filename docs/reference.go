@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -14,7 +15,7 @@ import (
 // configSections lists every key of the configuration.
 func configSections() (string, error) {
 	b := &strings.Builder{}
-	for _, section := range rules.Reference() {
+	for _, section := range rules.Builtin().Reference() {
 		title := "The root"
 		if section.Path != "" {
 			title = "`" + section.Path + "`"
@@ -36,7 +37,11 @@ func writeFields(b *strings.Builder, fields []rules.Field) {
 		case rules.OnOutput:
 			ignored = append(ignored, "`"+f.Name+"`")
 		default:
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, defaultOf(f), cell(f.Doc))
+			fallback := f.DefaultText()
+			if f.Required {
+				fallback = "required"
+			}
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, f.ValueText(), fallback, cell(f.Doc))
 		}
 	}
 	if refused != nil {
@@ -45,16 +50,6 @@ func writeFields(b *strings.Builder, fields []rules.Field) {
 	if ignored != nil {
 		fmt.Fprintf(b, "\nIgnored, with a warning: %s.\n", strings.Join(ignored, ", "))
 	}
-}
-
-func defaultOf(f rules.Field) string {
-	switch {
-	case f.Required:
-		return "required"
-	case f.Default != nil:
-		return "`" + value.Preview(f.Default) + "`"
-	}
-	return ""
 }
 
 // cell escapes a text for the cell of a table.
@@ -70,31 +65,50 @@ func sentence(text string) string {
 // expressionNames lists the names that an expression can use.
 func expressionNames() (string, error) {
 	b := &strings.Builder{}
-	for _, section := range []struct {
-		title string
-		of    reflect.Type
-	}{
-		{"The page", reflect.TypeFor[rules.Context]()},
-		{"`total`", reflect.TypeFor[rules.Total]()},
-		{"`sent`", reflect.TypeFor[rules.Sent]()},
-		{"`prev` and `first`", reflect.TypeFor[rules.Past]()},
-		{"`job`", reflect.TypeFor[rules.JobFacts]()},
-	} {
-		fmt.Fprintf(b, "\n## %s\n\n| name | type | meaning |\n|---|---|---|\n", section.title)
-		for _, f := range reflect.VisibleFields(section.of) {
-			if f.Tag.Get("doc") != "-" {
-				fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Tag.Get("expr"), typeName(f.Type), cell(f.Tag.Get("doc")))
-			}
-		}
+	fields := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Audit })
+	writeNames(b, "The page", fields)
+	for _, section := range contextObjects(fields) {
+		writeNames(b, section.title, section.fields)
 	}
 	return b.String(), nil
+}
+
+func writeNames(b *strings.Builder, title string, fields []rules.ContextField) {
+	fmt.Fprintf(b, "\n## %s\n\n| name | type | meaning |\n|---|---|---|\n", title)
+	for _, f := range fields {
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Name, typeName(f.Type), cell(f.Doc))
+	}
+}
+
+// contextObject is a type of the page context, with the names that have it.
+type contextObject struct {
+	title  string
+	of     reflect.Type
+	fields []rules.ContextField
+}
+
+// contextObjects lists the objects of the page context, each type once.
+func contextObjects(fields []rules.ContextField) []contextObject {
+	var list []contextObject
+	for _, f := range fields {
+		if f.Fields == nil {
+			continue
+		}
+		had := slices.IndexFunc(list, func(o contextObject) bool { return o.of == f.Type })
+		if had >= 0 {
+			list[had].title += " and `" + f.Name + "`"
+			continue
+		}
+		list = append(list, contextObject{"`" + f.Name + "`", f.Type, f.Fields})
+	}
+	return list
 }
 
 // functionTable lists the functions that an expression can call.
 func functionTable() (string, error) {
 	b := &strings.Builder{}
 	b.WriteString("| function | returns | example | result |\n|---|---|---|---|\n")
-	for _, f := range rules.Functions {
+	for _, f := range compile.Builtin().Functions() {
 		fmt.Fprintf(b, "| `%s` | %s | `%s` | `%s` |\n", f.Signature, cell(f.Doc), cell(f.Example), f.Result)
 	}
 	return b.String(), nil
@@ -143,7 +157,7 @@ var exampleSettings = map[string]rules.Object{
 // methodSections prints every method as the expressions it consists of.
 func methodSections() (string, error) {
 	b := &strings.Builder{}
-	for _, m := range rules.Methods {
+	for _, m := range rules.Builtin().Methods() {
 		fmt.Fprintf(b, "\n## `%s`\n\n%s\n", m.Name, m.Doc)
 		if len(m.Fields) > 0 {
 			b.WriteString("\n")
@@ -164,7 +178,7 @@ func writeExpressions(b *strings.Builder, m rules.Method) error {
 		return nil
 	}
 	texts := map[string]string{}
-	for _, dialect := range rules.Dialects {
+	for _, dialect := range rules.Dialects() {
 		if m.KeboolaOnly && dialect != rules.Keboola {
 			continue
 		}
@@ -178,7 +192,7 @@ func writeExpressions(b *strings.Builder, m rules.Method) error {
 		fmt.Fprintf(b, "\nWith %s:\n\n```\n%s```\n", settingsText(example), texts[rules.Spec])
 		return nil
 	}
-	for _, dialect := range rules.Dialects {
+	for _, dialect := range rules.Dialects() {
 		if text, ok := texts[dialect]; ok {
 			fmt.Fprintf(b, "\nDialect `%s`, with %s:\n\n```\n%s```\n", dialect, settingsText(example), text)
 		}
@@ -200,11 +214,11 @@ func settingsText(settings rules.Object) string {
 // compiled prints what a method compiles to, without the rules that all methods
 // share.
 func compiled(method, dialect string, settings rules.Object) (string, error) {
-	e, err := engine.New(rules.Config{
-		BaseURL: "https://api.example.com/", Dialect: dialect,
-		Pagination: append(rules.Object{{Name: "method", Value: method}}, settings...),
-		Jobs:       []rules.Job{{Endpoint: "users"}},
-	})
+	paging := engine.CustomPaging{Method: method, Settings: map[string]any{}}
+	for _, m := range settings {
+		paging.Settings[m.Name] = m.Value
+	}
+	e, err := engine.New(engine.Config{BaseURL: "https://api.example.com/", Dialect: dialect, Paging: paging, Jobs: []engine.Job{{Endpoint: "users"}}})
 	if err != nil {
 		return "", err
 	}

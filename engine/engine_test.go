@@ -110,19 +110,15 @@ func TestACancelledContextEndsTheRun(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAConfigurationBuiltInGoIsCheckedLikeAnyOther(t *testing.T) {
-	_, err := engine.New(rules.Config{
-		BaseURL:    "api.example.com",
-		Pagination: map[string]any{"method": "offset", "limit": 0},
-		Jobs:       []rules.Job{{Endpoint: "users", Method: "PUT"}},
+func TestAConfigurationInGoIsCheckedLikeAFile(t *testing.T) {
+	_, err := engine.New(engine.Config{
+		BaseURL: "api.example.com",
+		Paging:  engine.CustomPaging{Method: "offset", Settings: map[string]any{"limit": 0}},
+		Jobs:    []engine.Job{{Endpoint: "users", Method: "PUT"}},
 	})
 	require.ErrorContains(t, err, "api.baseUrl: not an http or https address")
 	require.ErrorContains(t, err, "api.pagination.limit: want a whole number above 0, got 0")
 	require.ErrorContains(t, err, `config.jobs[0].method: want GET, POST or FORM, got "PUT"`)
-	_, err = engine.New(rules.Config{Jobs: []rules.Job{{Endpoint: "users"}}})
-	require.ErrorContains(t, err, "api.baseUrl: baseUrl is missing")
-	_, err = engine.New(rules.Config{BaseURL: "https://api.example.com"})
-	require.ErrorContains(t, err, "config.jobs: there is no job")
 }
 
 func TestTheFaultOfAConfigurationDoesNotShowItsSecrets(t *testing.T) {

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stopwhen/stopwhen/runtime/failure"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/configtest"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -235,19 +234,9 @@ func TestWhatAnEarlierRunKeptIsGivenToATest(t *testing.T) {
 	require.Empty(t, report.Tests[0].Differences)
 }
 
-func TestTestsOfAConfigurationBuiltInGo(t *testing.T) {
-	pages := 2
-	e, err := engine.New(rules.Config{
-		BaseURL: "https://api.test/", Pagination: map[string]any{"method": "pagenum"}, Jobs: []rules.Job{{Endpoint: "users"}},
-		Tests: []rules.Test{{Name: "two pages", Pages: []rules.Answer{{Body: []byte(`[1]`)}, {Body: []byte(`[]`)}}, Expect: rules.Expect{Pages: &pages}}},
-	})
-	require.NoError(t, err)
-	require.Equal(t, []string{"two pages"}, e.Tests())
-	report := e.Test(context.Background())
-	require.Zero(t, report.Failed())
-	require.Empty(t, report.Tests[0].Place)
-
-	_, err = engine.New(rules.Config{BaseURL: "https://api.test/", Jobs: []rules.Job{{Endpoint: "users"}}, Tests: []rules.Test{{Name: "x"}}})
+func TestATestThatSaysNothingIsRefused(t *testing.T) {
+	_, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users"}]},
+	  "tests": [{"name": "x", "pages": [], "expect": {}}]}`))
 	require.ErrorContains(t, err, "tests[0].pages: there is no page in it")
 	require.ErrorContains(t, err, "tests[0].expect: expect says nothing")
 }
