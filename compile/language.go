@@ -110,7 +110,7 @@ func (l *Language) words(called bool) []string {
 // An argument of any holds nil, a bool, a string, an int, a float64, a
 // [encoding/json.Number] for an integer that an int cannot hold, a []any, a
 // map[string]any, a time or a duration. If an argument is nil and its parameter
-// cannot be nil, the function is not called and the result is nil: what is
+// is not any, the function is not called and the result is nil: what is
 // absent never ends a run. A call costs one step and the size of its result; a
 // function that runs longer than an expression may fails the rule once it has
 // returned. An error, and a panic, fails the rule.

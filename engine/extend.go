@@ -34,7 +34,7 @@ func WithFunction(name string, fn any) Option {
 	return loadOption(func(s *settings) error {
 		language, err := s.language.WithFunction(compile.Function{Name: name, Func: fn})
 		if err != nil {
-			return Diagnostics{{Path: "WithFunction", Message: err.Error()}}
+			return refused("WithFunction", err)
 		}
 		s.language = language
 		return nil
@@ -47,7 +47,7 @@ func WithMethod(m Method) Option {
 	return loadOption(func(s *settings) error {
 		catalog, err := s.decode.Catalog.WithMethod(m)
 		if err != nil {
-			return err
+			return refused("WithMethod", err)
 		}
 		s.decode.Catalog = catalog
 		s.trials = append(s.trials, trial(m))
@@ -61,12 +61,17 @@ func WithGuard(g Guard) Option {
 	return loadOption(func(s *settings) error {
 		catalog, err := s.decode.Catalog.WithGuard(g)
 		if err != nil {
-			return err
+			return refused("WithGuard", err)
 		}
 		s.decode.Catalog = catalog
 		s.trials = append(s.trials, rules.Object{{Name: "method", Value: "expression"}, {Name: "nextRequest", Value: rules.Object{{Name: "url", Value: "nil"}}}})
 		return nil
 	})
+}
+
+// refused is the error for an addition.
+func refused(option string, err error) error {
+	return Diagnostics{{Path: option, Message: err.Error()}}
 }
 
 // trial returns a pagination object that uses a method, with a sample value for

@@ -88,7 +88,7 @@ func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 	e, err := engine.New(numbersConfig(api.URL, map[string]any{"stopRules": []string{"isLast(items[-1].n, 4)"}}), options...)
 	require.NoError(t, err)
 	explained := e.Explain().String()
-	for _, part := range []string{"method from", "params.from", "state.read + count", "from.empty", "manyPages", "isLast(int, int) bool"} {
+	for _, part := range []string{"method from", "params.from", "state.read + count", "from.empty", "manyPages", "isLast("} {
 		require.Contains(t, explained, part)
 	}
 }
@@ -107,12 +107,12 @@ func TestAnAdditionThatNamesWhatDoesNotExistIsRefused(t *testing.T) {
 		{"a taken name", changed(func(m *engine.Method) { m.Name = "offset" }), "offset"},
 		{"an unknown setting", changed(func(m *engine.Method) { m.Next.Params[0].Name = "${parm}" }), "parm"},
 		{"an unknown field of the context", changed(func(m *engine.Method) { m.Stops[0].When = "cuont == 0" }), "unknown name cuont"},
-		{"an unknown variable", changed(func(m *engine.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown variable state.raed"},
+		{"an unknown variable", changed(func(m *engine.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
 		{"a condition that is none", changed(func(m *engine.Method) { m.Stops[0].When = "count" }), "want true or false"},
 		{"a taken function", engine.WithFunction("at", func(any) any { return nil }), "at: the name is taken"},
 		{"a function of other types", engine.WithFunction("f", func(chan int) {}), "function f"},
 		{"not a function", engine.WithFunction("f", 1), "function f"},
-		{"a guard without an id", engine.WithGuard(engine.Guard{When: "true"}), "id"},
+		{"a guard without an id", engine.WithGuard(engine.Guard{When: "true"}), "ID must not be empty"},
 		{"a guard with an unknown field", engine.WithGuard(engine.Guard{ID: "g", When: "pgae > 3", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d"}), "unknown name pgae"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

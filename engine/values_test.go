@@ -121,7 +121,7 @@ func TestAMistakeInGoNamesTheKey(t *testing.T) {
 		{"a missing setting", engine.Config{BaseURL: "https://api.test/", Paging: engine.Offset{}, Jobs: job}, "api.pagination: limit is missing"},
 		{"an unknown method", engine.Config{BaseURL: "https://api.test/", Paging: engine.CustomPaging{Method: "ofset"}, Jobs: job}, `did you mean "offset"?`},
 		{"an expression", engine.Config{BaseURL: "https://api.test/", Paging: engine.Offset{Limit: 1, StopRules: []string{"cuont == 0"}}, Jobs: job}, "api.pagination.stopRules[0]: unknown name cuont"},
-		{"no base address", engine.Config{Jobs: job}, "api.baseUrl: baseUrl is missing"},
+		{"no base address", engine.Config{Jobs: job}, "api: baseUrl is missing"},
 		{"no job", engine.Config{BaseURL: "https://api.test/"}, "config.jobs: there is no job"},
 		{"a parameter that is no JSON", engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}}}, "config.jobs[0].params: cannot be written as JSON"},
 		{"the policy of a guard", engine.Config{BaseURL: "https://api.test/", Paging: engine.Keyset{IDKey: "id", Param: "after", Guards: engine.Guards{SamePage: "stopp"}}, Jobs: job}, `did you mean "stop"?`},

@@ -162,6 +162,9 @@ func (r *run) reportOddities(names func(path []string) []string) {
 // (specification 2.2), which is seldom what an API means.
 func (r *run) reportTextFlags(stop *compile.Condition) {
 	for _, flag := range stop.Flags {
+		if flag.Has || !flag.OfBody() {
+			continue
+		}
 		if v, _ := flag.Lookup(&r.Context.Value); v == "false" || v == "False" {
 			r.warn("flag_text_false."+stop.Rule.ID, fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
 				stop.Rule.ID, flag, v, fmt.Sprintf("%s == %q", flag, v)))
