@@ -121,7 +121,7 @@ func TestAConfigurationBuiltInGoIsCheckedLikeAnyOther(t *testing.T) {
 	_, err = engine.New(rules.Config{Jobs: []rules.Job{{Endpoint: "users"}}})
 	require.ErrorContains(t, err, "api.baseUrl: baseUrl is missing")
 	_, err = engine.New(rules.Config{BaseURL: "https://api.example.com"})
-	require.ErrorContains(t, err, "config.jobs: there is no job")
+	require.ErrorContains(t, err, "config.jobs: want at least one job")
 }
 
 func TestTheFaultOfAConfigurationDoesNotShowItsSecrets(t *testing.T) {

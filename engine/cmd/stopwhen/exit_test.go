@@ -35,7 +35,7 @@ func TestEveryStatusComesAbout(t *testing.T) {
 		{4, []string{"run", "--fixture", "responses/retries-exhausted"}, "after 2 attempts"},
 		{5, []string{"run", "--fixture", "responses/html"}, "<html>"},
 		{5, []string{"run", "--fixture", "stop-rules/fails-at-run-time"}, "rule stopRules"},
-		{6, []string{"run", "--fixture", "guards/cycle"}, "goes in circles"},
+		{6, []string{"run", "--fixture", "guards/cycle"}, "the API is in a loop"},
 		{6, []string{"run", "--fixture", "http/redirect-away-is-refused"}, "leads away from"},
 		{7, []string{"run", "--fixture", "demo/orders", "--out", faulty}, "cannot write"},
 		{8, []string{"run", "--fixture", "demo/orders", "--state", foreign}, "it is damaged"},
