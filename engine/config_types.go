@@ -6,287 +6,290 @@ import "time"
 
 // HTTP is what all requests have in common.
 type HTTP struct {
-	// Headers of every request; a `#` before a name makes its value a secret.
+	// Headers of all requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
-	// Parameters of every request.
+	// Parameters of all requests.
 	DefaultOptionsParams map[string]any `config:"defaultOptions.params"`
-	// Headers of every request.
+	// Headers of all requests.
 	DefaultOptionsHeaders map[string]string `config:"defaultOptions.headers"`
-	// How often a request is repeated after a passing fault; default 4.
+	// How often a request is retried after a transient error; default 4.
 	MaxRetries *int `config:"maxRetries"`
-	// The statuses that are repeated; default [408 425 429 500 502 503 504 520 521 522 523 524 529].
+	// The statuses that are retried; default [408 425 429 500 502 503 504 520 521 522 523 524 529].
 	Codes []int `config:"codes"`
-	// The header that says when to come back; default "Retry-After".
+	// The header that says when to retry; default "Retry-After".
 	RetryHeader string `config:"retryHeader"`
-	// Header with the number of requests that are left: `X-RateLimit-Remaining`; without it every
-	// response with `reset` counts.
+	// Header with the number of requests that are left: `X-RateLimit-Remaining`; without it the next
+	// request waits after every response with `reset`.
 	RateLimitRemaining string `config:"rateLimit.remaining"`
 	// Header that says when there are more: `X-RateLimit-Reset`, in seconds from now or as a time in
 	// seconds or milliseconds since 1970.
 	RateLimitReset string `config:"rateLimit.reset"`
-	// Statuses whose response counts as a page.
+	// Statuses whose response is read as a page.
 	IgnoreErrors []int `config:"ignoreErrors"`
-	// The longest response, decompressed, in bytes; default 1073741824.
+	// Maximum size of a response, decompressed, in bytes; default 1073741824.
 	MaxBodyBytes int `config:"maxBodyBytes"`
-	// The most items of a response; default 1000000.
+	// Maximum number of items in a response; default 1000000.
 	MaxItemsPerPage int `config:"maxItemsPerPage"`
-	// The deepest nesting of a response; default 512.
+	// Maximum nesting of a response; default 512.
 	MaxDepth int `config:"maxDepth"`
 }
 
 // Job is one list to extract. Parameters are sent in the order of their names.
 type Job struct {
-	// Name in logs, trace and result; default: the endpoint and, where that is not unique, the
-	// position.
+	// Name in logs, trace and result; default: the endpoint, with the position if that is not unique.
 	ID string `config:"id"`
-	// The path of the resource, relative to `baseUrl`; with a leading slash from the host's root.
+	// Path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the
+	// host.
 	Endpoint string `config:"endpoint"`
-	// `GET`, `POST` (parameters as a JSON body) or `FORM` (urlencoded); default "GET".
+	// `POST` sends the parameters as a JSON body, `FORM` urlencoded; default "GET".
 	Method string `config:"method"`
 	// Query parameters of GET, body fields of POST and FORM, sent in this order.
 	Params map[string]any `config:"params"`
 	// Headers of this job's requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
 	// Path of the list of items (`.` is the whole response), or `{"path", "delimiter"}`; default: the
-	// root list, or the only list in the root object.
+	// root, or the only list in the root.
 	DataField string `config:"dataField"`
-	// Name of the items' type, and of the file under `--out`; default: the endpoint.
+	// Type of the items, and name of their file under `--out`; default: the endpoint.
 	DataType string `config:"dataType"`
-	// With method `multiple`: which scroller pages this job.
+	// With method `multiple`: the scroller that pages this job.
 	Scroller string `config:"scroller"`
 }
 
-// Offset is the method `offset`. No hint in the response; the API expects the index of the first
+// Offset is the method `offset`. The response has no hint; the API expects the index of the first
 // item of a page.
 type Offset struct {
 	// Page size; a job parameter named like limitParam overrides it.
 	Limit int `config:"limit"`
 	// Parameter that carries the index of the first item; default "offset".
 	OffsetParam string `config:"offsetParam"`
-	// Send both with the first request too; default true.
+	// Send both with the first request, too; default true.
 	FirstPageParams *bool `config:"firstPageParams"`
 	// Start at the job's parameter named like offsetParam; default false.
 	OffsetFromJob bool `config:"offsetFromJob"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (Offset) pagingMethod() string { return "offset" }
 
-// PageNumber is the method `pagenum`. No hint in the response; the API expects the number of a
+// PageNumber is the method `pagenum`. The response has no hint; the API expects the number of a
 // page, whatever its size.
 type PageNumber struct {
 	// Page size; a job parameter named like limitParam overrides it.
 	Limit int `config:"limit"`
-	// Parameter that carries the page's number; default "page".
+	// Parameter that carries the number of the page; default "page".
 	PageParam string `config:"pageParam"`
 	// Number of the first page; default 1.
 	FirstPage *int `config:"firstPage"`
-	// Send both with the first request too; default true.
+	// Send both with the first request, too; default true.
 	FirstPageParams *bool `config:"firstPageParams"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (PageNumber) pagingMethod() string { return "pagenum" }
 
-// Cursor is the method `cursor`. No hint in the response; the API expects the identifier of an
+// Cursor is the method `cursor`. The response has no hint; the API expects the identifier of an
 // item.
 type Cursor struct {
 	// Path of the identifier in an item.
 	IDKey string `config:"idKey"`
 	// Parameter that carries the identifier.
 	Param string `config:"param"`
-	// What is added to the identifier; default 0.
+	// Number that is added to the identifier; default 0.
 	Increment int `config:"increment"`
-	// Go on from the least identifier instead of the greatest; default false.
+	// Continue from the least identifier instead of the greatest; default false.
 	Reverse bool `config:"reverse"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -299,74 +302,75 @@ type ResponseURL struct {
 	URLKey string `config:"urlKey"`
 	// Send the job's parameters along with the link; default false.
 	IncludeParams bool `config:"includeParams"`
-	// The value is a query string, merged over the parameters, instead of a URL; default false.
+	// The value is not a URL but a query string, which is merged into the parameters; default false.
 	ParamIsQuery bool `config:"paramIsQuery"`
-	// What separates the keys of urlKey; default ".".
+	// Separator of the keys in urlKey; default ".".
 	Delimiter string `config:"delimiter"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -375,82 +379,83 @@ func (ResponseURL) pagingMethod() string { return "response.url" }
 // ResponseParam is the method `response.param`. Responses contain a value that is sent to get the
 // next page: a token or a page number.
 type ResponseParam struct {
-	// Path of the scrolling value in the response.
+	// Path of the value in the response.
 	ResponseParam string `config:"responseParam"`
-	// Parameter that carries the scrolling value; it overrides a job parameter of the same name.
+	// Parameter that carries the value; it overrides a job parameter of the same name.
 	QueryParam string `config:"queryParam"`
-	// Send the job's parameters with every request, not the first alone; default false.
+	// Send the job's parameters with every request, not only with the first; default false.
 	IncludeParams bool `config:"includeParams"`
-	// In place of the job's.
+	// Replaces the job's.
 	ScrollRequestEndpoint string `config:"scrollRequest.endpoint"`
-	// In place of the job's; default "GET".
+	// Replaces the job's; default "GET".
 	ScrollRequestMethod string `config:"scrollRequest.method"`
-	// In place of the job's.
+	// Replace the job's.
 	ScrollRequestParams map[string]any `config:"scrollRequest.params"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -459,76 +464,77 @@ func (ResponseParam) pagingMethod() string { return "response.param" }
 // ResponseParams is the method `response.params`. Responses contain several values that are sent
 // together to get the next page.
 type ResponseParams struct {
-	// Parameter to path of its value in the response; an empty value is not sent.
+	// Parameters, each with the path of its value in the response; an empty value is not sent.
 	ResponseParams map[string]string `config:"responseParams"`
 	// Path of an object in the response whose members are all sent as parameters.
 	ResponseObject string `config:"responseObject"`
-	// Send the job's parameters with every request, not the first alone; default true.
+	// Send the job's parameters with every request, not only with the first; default true.
 	IncludeParams *bool `config:"includeParams"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -537,76 +543,77 @@ func (ResponseParams) pagingMethod() string { return "response.params" }
 // HeaderLink is the method `header.link`. The Link header (RFC 8288) has a direct link to the next
 // page.
 type HeaderLink struct {
-	// The link's relation; default "next".
+	// Relation of the link; default "next".
 	Rel string `config:"rel"`
-	// Parameter of the link that is `true` while there is more, for APIs whose link never ends.
+	// Parameter of the link that is `true` while there is more, for APIs that always send a link.
 	MoreParam string `config:"moreParam"`
 	// Send the job's parameters along with the link; default false.
 	IncludeParams bool `config:"includeParams"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -615,460 +622,466 @@ func (HeaderLink) pagingMethod() string { return "header.link" }
 // HeaderParam is the method `header.param`. A header of the response contains a value that is sent
 // to get the next page.
 type HeaderParam struct {
-	// The header with the scrolling value.
+	// Header with the value.
 	ResponseHeader string `config:"responseHeader"`
-	// Parameter that carries the scrolling value.
+	// Parameter that carries the value.
 	QueryParam string `config:"queryParam"`
-	// Send the job's parameters with every request, not the first alone; default true.
+	// Send the job's parameters with every request, not only with the first; default true.
 	IncludeParams *bool `config:"includeParams"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (HeaderParam) pagingMethod() string { return "header.param" }
 
-// PageCount is the method `pagecount`. The API expects the number of a page, and its responses tell
+// PageCount is the method `pagecount`. The API expects the number of a page, and its responses say
 // how many pages there are.
 type PageCount struct {
-	// Path in the response to the number of pages.
+	// Path of the number of pages in the response.
 	PagesField string `config:"pagesField"`
-	// The header with the number of pages.
+	// Header with the number of pages.
 	PagesHeader string `config:"pagesHeader"`
 	// Page size; a job parameter named like limitParam overrides it.
 	Limit int `config:"limit"`
-	// Parameter that carries the page's number; default "page".
+	// Parameter that carries the number of the page; default "page".
 	PageParam string `config:"pageParam"`
 	// Number of the first page; default 1.
 	FirstPage *int `config:"firstPage"`
-	// Send both with the first request too; default true.
+	// Send both with the first request, too; default true.
 	FirstPageParams *bool `config:"firstPageParams"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (PageCount) pagingMethod() string { return "pagecount" }
 
-// Keyset is the method `keyset`. The API expects the key of the last item, as it stands there:
-// text, a UUID, a long number.
+// Keyset is the method `keyset`. The API expects the key of the last item unchanged: text, a UUID,
+// a long number.
 type Keyset struct {
 	// Path of the key in an item.
 	IDKey string `config:"idKey"`
 	// Parameter that carries the key.
 	Param string `config:"param"`
-	// A page with fewer items than `limit` is the last; else an empty one is; default false.
+	// A page with fewer items than `limit` is the last; otherwise an empty page is; default false.
 	ShortPageEnds bool `config:"shortPageEnds"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (Keyset) pagingMethod() string { return "keyset" }
 
-// GraphQLRelay is the method `graphql.relay`. A GraphQL connection (the Relay specification):
-// pageInfo has the cursor of the next page, which a variable of the query carries.
+// GraphQLRelay is the method `graphql.relay`. A GraphQL connection (Relay specification): pageInfo
+// has the cursor of the next page, and a variable of the query carries it.
 type GraphQLRelay struct {
 	// Path of the connection in the response: data.repository.issues.
 	Connection string `config:"connection"`
 	// Variable of the query that carries the cursor; default "after".
 	Variable string `config:"variable"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (GraphQLRelay) pagingMethod() string { return "graphql.relay" }
 
-// Expression is the method `expression`. Anything else: the next request, the state and the end are
-// written as expressions.
+// Expression is the method `expression`. Anything else: expressions give the next request, the
+// state and the end.
 type Expression struct {
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (Expression) pagingMethod() string { return "expression" }
 
-// Multiple is the method `multiple`. Different endpoints page differently: named scrollers, of
-// which each job picks one.
+// Multiple is the method `multiple`. Different endpoints page differently: each job uses one of
+// several named scrollers.
 type Multiple struct {
 	// Pagination objects by name.
 	Scrollers map[string]Paging `config:"scrollers"`
 	// The scroller of jobs that name none.
 	Default string `config:"default"`
-	// Page size; what rules see as `limit`.
+	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it takes the place of limit;
-	// default "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit; default
+	// "limit".
 	LimitParam string `config:"limitParam"`
 	// Key in the root of the response, taken literally.
 	NextPageFlagField string `config:"nextPageFlag.field"`
-	// Scrolling stops when the field, as a boolean, equals this.
+	// Paging stops when the field, converted to a boolean, has this value.
 	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
+	// Value of a field that is missing; default: that of stopOn.
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
-	// Pages to extract at the most.
+	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Running time at the most, in seconds.
+	// Maximum running time, in seconds.
 	ForceStopTime time.Duration `config:"forceStop.time"`
-	// Bytes to extract at the most, counted in minified JSON.
+	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
 	// The number itself.
 	LimitStopCount int `config:"limitStop.count"`
-	// Path in the response to the number.
+	// Path of the number in the response.
 	LimitStopField string `config:"limitStop.field"`
-	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
-	// (specification 2.2), it ends the scrolling.
+	// Path of a flag in the response that is true while there is more; paging stops when it is
+	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Expressions that stop the scrolling, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: name to an object of init (before the first request) and next (after each page).
+	// Variables: names, each with an object of init (before the first request) and next (after each
+	// page).
 	State map[string]StateVariable `config:"state"`
-	// Name to expression: what is kept for the next run (`--kept FILE`), evaluated after the last page
-	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
-	// before.
+	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
+	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
+	// replace the previous one.
 	Keep map[string]string `config:"keep"`
-	// The whole address; nil or empty ends the scrolling.
+	// The address; nil or empty stops paging.
 	NextRequestURL string `config:"nextRequest.url"`
-	// In place of the job's; nil or empty ends the scrolling.
+	// Replaces the job's; nil or empty stops paging.
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
+	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	// Names, each with an expression, or one expression for an object; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
+	// Paths in the JSON body, each with an expression, or one expression for an object.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
-	// Send the job's parameters along; default: false with url, else true.
+	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
-	// Lay it over the first request too; default false.
+	// Apply it to the first request, too; default false.
 	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
-	// A page equals the one before it; default "stop".
+	// A response is identical to the previous one; default "stop".
 	GuardsSamePage string `config:"guards.samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
+	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
+	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
+	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
-	// Paths in the response that the same-page check passes over.
+	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
+	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
+	// last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do with responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -1076,18 +1089,18 @@ func (Multiple) pagingMethod() string { return "multiple" }
 
 // NamedRule: a stopping rule with a name, an outcome or a message.
 type NamedRule struct {
-	// Its id in the trace and the result; default `stopRules[0]`, by position.
+	// Id in the trace and the result; default `stopRules[0]`, by position.
 	Name string `config:"name"`
-	// Expression; true stops the scrolling after this page.
+	// Expression; true stops paging after this page.
 	When string `config:"when"`
-	// `complete`, `limited`, `guarded` or `failed`; default "complete".
+	// What the end means for the list; default "complete".
 	Outcome string `config:"outcome"`
 	// For the log; {expressions} in it are evaluated.
 	Message string `config:"message"`
 }
 
-// StateVariable: variables: name to an object of init (before the first request) and next (after
-// each page).
+// StateVariable: variables: names, each with an object of init (before the first request) and next
+// (after each page).
 type StateVariable struct {
 	// Value before the first request.
 	Init string `config:"init"`
@@ -1095,11 +1108,11 @@ type StateVariable struct {
 	Next string `config:"next"`
 }
 
-// ErrorRule: what to do with responses of status 400 and above: objects of when, do and message.
+// ErrorRule: what to do about responses of status 400 and above: objects of when, do and message.
 type ErrorRule struct {
-	// Expression over status, header() and body of the error.
+	// Expression over status, header() and body of the error response.
 	When string `config:"when"`
-	// `stop`, `retry`, `restart`, `fail` or `continue`.
+	// What to do.
 	Do string `config:"do"`
 	// For the log; {expressions} in it are evaluated.
 	Message string `config:"message"`

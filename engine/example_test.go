@@ -76,7 +76,7 @@ func ExampleEngine_Run() {
 	fmt.Println(job.Message)
 	// Output:
 	// users complete offset.short 3 5 <nil>
-	// page 3 has 1 items, fewer than the limit of 2
+	// page 3 is short: 1 of 2 items
 }
 
 // A configuration may be written in Go as well.

@@ -120,7 +120,7 @@ func TestAMistakeInGoNamesTheKey(t *testing.T) {
 		{"an unknown method", engine.Config{BaseURL: "https://api.test/", Paging: engine.CustomPaging{Method: "ofset"}, Jobs: job}, `did you mean "offset"?`},
 		{"an expression", engine.Config{BaseURL: "https://api.test/", Paging: engine.Offset{Limit: 1, StopRules: []string{"cuont == 0"}}, Jobs: job}, "api.pagination.stopRules[0]: unknown name cuont"},
 		{"no base address", engine.Config{Jobs: job}, "api: baseUrl is missing"},
-		{"no job", engine.Config{BaseURL: "https://api.test/"}, "config.jobs: there is no job"},
+		{"no job", engine.Config{BaseURL: "https://api.test/"}, "config.jobs: want at least one job"},
 		{"a parameter that is no JSON", engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}}}, "config.jobs[0].params: cannot be written as JSON"},
 		{"the policy of a guard", engine.Config{BaseURL: "https://api.test/", Paging: engine.Keyset{IDKey: "id", Param: "after", GuardsSamePage: "stopp"}, Jobs: job}, `did you mean "stop"?`},
 	} {

@@ -2,9 +2,9 @@ package rules
 
 import "sync"
 
-// The audit at the end of a list: signs that one which ended by rule is not
-// whole. Silent loss is what nobody finds later, so each sign is a warning with
-// its evidence, part of the trace and the result.
+// The audit looks for signs that a list which ended by rule is incomplete. A loss
+// that goes unnoticed is the worst one, so every sign is a warning with its
+// evidence, in the log, the trace and the result.
 
 // Hints are what a response says about its list, under names that many APIs use.
 // Audit rules see them as `hints`.
@@ -21,27 +21,38 @@ type Hints struct {
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list; total.items is then the number of items that were emitted.
 var auditTable = []Template{
-	{ID: "audit.capped", When: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true or count in [10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000])`,
-		Clause:  "the only page is shorter than the limit, and yet there are signs of more",
-		Message: "page 1 has {count} items, fewer than the limit of {limit}, and the list ended there; the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.overfull", When: `limit > 0 and hints.most > limit`,
-		Clause:  "a page has more items than the limit",
-		Message: "a page has {hints.most} items, more than the limit of {limit}; the API may not heed it, and requests that go on by the limit may skip or repeat items"},
-	{ID: "audit.total", When: `hints.total > total.items`,
-		Clause:  "the response says that there are more items than were obtained",
-		Message: "{hints.totalAt} says that there are {hints.total} items, {total.items} were obtained"},
-	{ID: "audit.surplus", When: `hints.total < total.items`,
-		Clause:  "the response says that there are fewer items than were obtained",
-		Message: "{hints.totalAt} says that there are {hints.total} items, {total.items} were obtained; some may be repeated"},
-	{ID: "audit.more", When: `hints.more == true`,
+	{ID: "audit.capped",
+		When: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
+			` or count in [10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000])`,
+		Clause: "the only page is shorter than the limit, although there are signs of more",
+		Message: "the only page has {count} of {limit} items; " +
+			"the API may cap its pages at {count}: set limit to {count}"},
+	{ID: "audit.overfull",
+		When:   `limit > 0 and hints.most > limit`,
+		Clause: "a page has more items than the limit",
+		Message: "a page has {hints.most} items, more than the limit of {limit}; " +
+			"if the API ignores the limit, requests that count on it may skip or repeat items"},
+	{ID: "audit.total",
+		When:    `hints.total > total.items`,
+		Clause:  "a total exceeds the items read",
+		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
+	{ID: "audit.surplus",
+		When:    `hints.total < total.items`,
+		Clause:  "the items read exceed a total",
+		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
+	{ID: "audit.more",
+		When:    `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", When: `hints.next != nil and hints.more != false`,
-		Clause:  "the last page leads to another",
-		Message: "page {page} is the last, and yet {hints.nextAt} leads to another page"},
-	{ID: "audit.ceiling", When: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
-		Clause:  "the number of items is one at which APIs cut lists off",
-		Message: "{total.items} items is a number at which APIs cut lists off; narrow the requests, by date for instance, and compare"},
+	{ID: "audit.token",
+		When:    `hints.next != nil and hints.more != false`,
+		Clause:  "the last page points to another page",
+		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
+	{ID: "audit.ceiling",
+		When:   `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
+		Clause: "the number of items is one at which APIs cut lists off",
+		Message: "{total.items} items is a number at which APIs cut lists off; " +
+			"narrow the requests, for example by date, and compare"},
 }
 
 func auditIDs() []string {
@@ -52,17 +63,37 @@ func auditIDs() []string {
 	return ids
 }
 
-// What is looked for in the root of a response, and in the objects below it that
-// the last list names.
+// The names under which responses describe their lists, in the root and in the
+// objects that containers names.
 var (
-	totalNames = []string{"total", "totalCount", "total_count", "totalItems", "total_items", "totalResults", "total_results", "totalRecords", "total_records", "totalElements", "total_elements", "totalSize", "total_size", "totalHits", "total_hits", "nbHits", "numFound", "recordCount", "record_count", "resultCount", "count", "@odata.count"}
-	nextNames  = []string{"next", "nextPage", "next_page", "nextUrl", "next_url", "next_page_url", "nextLink", "next_link", "@odata.nextLink", "nextPageToken", "next_page_token", "nextToken", "next_token", "NextToken", "nextCursor", "next_cursor", "next-cursor", "nextPageUri", "next_page_uri", "nextRecordsUrl", "NextMarker", "after_cursor", "pageToken"}
-	moreNames  = []string{"hasMore", "has_more", "hasNext", "has_next", "hasNextPage", "has_next_page", "moreRecords", "more_records", "has_more_page", "IsTruncated", "isTruncated", "truncated"}
-	lastNames  = []string{"isLast", "is_last", "last", "lastPage", "last_page", "isLastPage", "is_last_page", "done", "end_of_stream", "nomore"}
-	containers = []string{"meta", "metadata", "_metadata", "pagination", "paging", "page", "pageInfo", "page_info", "pageContext", "page_context", "info", "links", "_links", "response_metadata", "cursor", "hits", "response", "result", "search-results"}
+	totalNames = []string{
+		"total", "totalCount", "total_count", "totalItems", "total_items", "totalResults", "total_results",
+		"totalRecords", "total_records", "totalElements", "total_elements", "totalSize", "total_size",
+		"totalHits", "total_hits", "nbHits", "numFound", "recordCount", "record_count", "resultCount",
+		"count", "@odata.count",
+	}
+	nextNames = []string{
+		"next", "nextPage", "next_page", "nextUrl", "next_url", "next_page_url", "nextLink", "next_link",
+		"@odata.nextLink", "nextPageToken", "next_page_token", "nextToken", "next_token", "NextToken",
+		"nextCursor", "next_cursor", "next-cursor", "nextPageUri", "next_page_uri", "nextRecordsUrl",
+		"NextMarker", "after_cursor", "pageToken",
+	}
+	moreNames = []string{
+		"hasMore", "has_more", "hasNext", "has_next", "hasNextPage", "has_next_page", "moreRecords",
+		"more_records", "has_more_page", "IsTruncated", "isTruncated", "truncated",
+	}
+	lastNames = []string{
+		"isLast", "is_last", "last", "lastPage", "last_page", "isLastPage", "is_last_page", "done",
+		"end_of_stream", "nomore",
+	}
+	containers = []string{
+		"meta", "metadata", "_metadata", "pagination", "paging", "page", "pageInfo", "page_info",
+		"pageContext", "page_context", "info", "links", "_links", "response_metadata", "cursor", "hits",
+		"response", "result", "search-results",
+	}
 )
 
-// HintKind says what a value tells about the list.
+// HintKind says what a value means for the list.
 type HintKind string
 
 // The kinds of hints.

@@ -43,15 +43,15 @@ func authTypeNames() []string {
 }
 
 var authenticationFields = []Field{
-	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "`basic`, `bearer`, `header` or `query`"},
-	{Name: "username", Kind: Secret, Doc: "of `basic`"},
-	{Name: "#password", Kind: Secret, Doc: "of `basic`"},
-	{Name: "password", Kind: Secret, Doc: "of `basic`; better written `#password`"},
-	{Name: "#token", Kind: Secret, Doc: "of `bearer`"},
-	{Name: "token", Kind: Secret, Doc: "of `bearer`; better written `#token`"},
-	{Name: "name", Kind: Text, Doc: "of `header` and `query`: the name that carries the key"},
-	{Name: "#value", Kind: Secret, Doc: "of `header` and `query`: the key"},
-	{Name: "value", Kind: Secret, Doc: "of `header` and `query`; better written `#value`"},
+	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},
+	{Name: "username", Kind: Secret, Doc: "for `basic`"},
+	{Name: "#password", Kind: Secret, Doc: "for `basic`"},
+	{Name: "password", Kind: Secret, Doc: "for `basic`; better written `#password`"},
+	{Name: "#token", Kind: Secret, Doc: "for `bearer`"},
+	{Name: "token", Kind: Secret, Doc: "for `bearer`; better written `#token`"},
+	{Name: "name", Kind: Text, Doc: "for `header` and `query`: the name that carries the key"},
+	{Name: "#value", Kind: Secret, Doc: "for `header` and `query`: the key"},
+	{Name: "value", Kind: Secret, Doc: "for `header` and `query`; better written `#value`"},
 }
 
 // authentication reads api.authentication. The reference has the credentials of
@@ -76,8 +76,8 @@ func (d *decoder) authentication(s settings) *Auth {
 	return auth
 }
 
-// credential reads a credential from the first section that has it. A secret
-// under a plain key, which other programs may print, draws a warning.
+// credential reads a credential from the first section that has it. A secret under
+// a key without # draws a warning, because other programs may print it.
 func (d *decoder) credential(auth *Auth, s settings, sections []string, key string) {
 	plain, hidden := strings.CutPrefix(key, "#")
 	into := map[string]*string{"username": &auth.Username, "name": &auth.Name}[plain]
@@ -91,7 +91,7 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 				continue
 			}
 			if _, isText := one.Value.(string); isText && hidden && name == plain {
-				d.faults.Warnf(diag.Key(one.Path), "a secret under a plain key").
+				d.faults.Warnf(diag.Key(one.Path), "a secret under a key without #").
 					WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", key))
 			}
 			if !one.Invalid {

@@ -99,7 +99,7 @@ func TestMistakesInSettingsOfTheEmbedderAreReported(t *testing.T) {
 	for _, c := range []struct{ name, pagination, message, hint string }{
 		{"unknown key", `{"method": "stamp", "stampKey": "a", "sinceParm": "b"}`, `unknown key "sinceParm"`, `did you mean "sinceParam"?`},
 		{"missing key", `{"method": "stamp"}`, "stampKey is missing: path of the time stamp in an item", ""},
-		{"misspelt method", `{"method": "stmap", "stampKey": "a"}`, `no method "stmap"`, `did you mean "stamp"?`},
+		{"misspelt method", `{"method": "stmap", "stampKey": "a"}`, `unknown method "stmap"`, `did you mean "stamp"?`},
 		{"number of a guard", `{"method": "pagenum", "guards": {"quota": "many"}}`, `want a whole number above 0, got "many"`, ""},
 		{"policy of a guard", `{"method": "pagenum", "guards": {"stale": "warn"}}`, `want stop, fail or ignore, got "warn"`, ""},
 	} {
@@ -116,7 +116,7 @@ func TestACatalogIsNotChanged(t *testing.T) {
 	before := rules.Builtin()
 	_ = extended(t)
 	_, _, found := load(t, paged(`{"method": "stamp", "stampKey": "a"}`), rules.Options{Catalog: before})
-	require.ErrorContains(t, found.Err(), `no method "stamp"`)
+	require.ErrorContains(t, found.Err(), `unknown method "stamp"`)
 
 	before.Methods()[0].Fields[0].Name = "changed"
 	before.Guards()[0].ID = "changed"

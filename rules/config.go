@@ -34,21 +34,25 @@ type Options struct {
 }
 
 var rootFields = []Field{
-	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that an editor checks this file with"},
-	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "where the API is and how it pages"},
+	{Name: "$schema", Kind: Text, Doc: "the JSON Schema with which an editor checks this file"},
+	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "the address of the API and how it pages"},
 	{Name: "config", Kind: Block, Fields: configFields, Required: true, Doc: "what to extract"},
-	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "what must come of what the API answers; `stopwhen test` runs them, everything else leaves them alone"},
+	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
+		"Only `stopwhen test` reads them"},
 }
 
 var apiFields = []Field{
-	{Name: "baseUrl", Kind: Text, Required: true, Doc: "base address; endpoints are resolved against it (RFC 3986), so a path that is to be kept ends in a slash"},
+	{Name: "baseUrl", Kind: Text, Required: true,
+		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash"},
 	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
-	{Name: "dialect", Kind: Text, Default: Spec, Values: dialects, Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
-	{Name: "http", Kind: Block, Fields: httpFields, Doc: "headers, retries and limits of every request"},
-	{Name: "authentication", Kind: Block, Fields: authenticationFields, Doc: "credentials, sent to the origin of `baseUrl` alone"},
-	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text}, Doc: "other origins (`https://host:port`) that next URLs and redirects may lead to, without credentials"},
+	{Name: "dialect", Kind: Text, Default: Spec, Values: dialects,
+		Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
+	{Name: "http", Kind: Block, Fields: httpFields, Doc: "headers, retries and limits of all requests"},
+	{Name: "authentication", Kind: Block, Fields: authenticationFields, Doc: "credentials, sent only to the origin of `baseUrl`"},
+	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text},
+		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
-	{Name: "retryConfig", Kind: Block, Fields: retryFields, Doc: "retries, as the reference writes them"},
+	{Name: "retryConfig", Kind: Block, Fields: retryFields, Doc: "retries, in the form of the reference"},
 	{Name: "caCertificate", Kind: Text, Unsupported: OnRequest},
 	{Name: "clientCertificate", Kind: Text, Unsupported: OnRequest},
 	{Name: "#clientCertificate", Kind: Text, Unsupported: OnRequest},
@@ -56,14 +60,15 @@ var apiFields = []Field{
 
 var configFields = []Field{
 	{Name: "jobs", Kind: Blocks, Fields: jobFields, Required: true, Doc: "what to extract, in this order"},
-	{Name: "outputBucket", Kind: Text, Unsupported: OnOutput, Doc: "the reference's output bucket; items go to standard output or to `--out`"},
-	{Name: "debug", Kind: Flag, Default: false, Doc: "log what happens in detail"},
+	{Name: "outputBucket", Kind: Text, Unsupported: OnOutput,
+		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
+	{Name: "debug", Kind: Flag, Default: false, Doc: "log in detail"},
 	{Name: "http", Kind: Block, Doc: "more headers", Fields: []Field{
-		{Name: "headers", Kind: Map, Doc: "headers of every request; they take the place of `api.http.headers` of the same name"},
+		{Name: "headers", Kind: Map, Doc: "headers of all requests; they override those of `api.http.headers`"},
 	}},
-	{Name: "username", Kind: Secret, Doc: "of `api.authentication` `basic`, where the reference keeps it"},
-	{Name: "#password", Kind: Secret, Doc: "of `api.authentication` `basic`, where the reference keeps it"},
-	{Name: "password", Kind: Secret, Doc: "of `api.authentication` `basic`; better written `#password`"},
+	{Name: "username", Kind: Secret, Doc: "for `api.authentication` of type `basic`, where the reference has it"},
+	{Name: "#password", Kind: Secret, Doc: "for `api.authentication` of type `basic`, where the reference has it"},
+	{Name: "password", Kind: Secret, Doc: "for `api.authentication` of type `basic`; better written `#password`"},
 	{Name: "id", Kind: Any, Unsupported: OnOutput},
 	{Name: "mappings", Kind: Any, Unsupported: OnOutput},
 	{Name: "incrementalOutput", Kind: Any, Unsupported: OnOutput},
@@ -72,11 +77,11 @@ var configFields = []Field{
 	{Name: "iterations", Kind: Any, Unsupported: OnRequest},
 }
 
-// check reports what is wrong with values that are valid each by itself, and
-// fills in what follows from others: job ids and the jobs of tests.
+// check reports mistakes that involve several values, and fills in the ids of jobs
+// and the jobs of tests.
 func (c *Config) check(faults *diag.Collector) {
 	if len(c.Jobs) == 0 {
-		faults.Errorf(diag.Value(diag.Join(c.Path, "config.jobs")), "there is no job").WithHint(`a job is at least {"endpoint": "users"}`)
+		faults.Errorf(diag.Value(diag.Join(c.Path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
 	c.nameJobs(faults)
 	c.checkTests(faults)

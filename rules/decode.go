@@ -55,7 +55,7 @@ func (d *decoder) parameters(root any) any {
 	}
 	d.cfg.Path = "parameters"
 	for _, name := range object.Without("parameters").Without("$schema").Names() {
-		d.faults.Warnf(diag.Key(name), "%s stands beside parameters and has no effect", name)
+		d.faults.Warnf(diag.Key(name), "%s beside parameters has no effect", name)
 	}
 	return inner
 }

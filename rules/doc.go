@@ -1,10 +1,10 @@
-// Package rules is what can be said: the model of a configuration, the tables
-// of methods and stopping rules, and the vocabulary of the expressions that
-// both are written in. It holds data, and no expression is evaluated here.
+// Package rules models configurations: the tables of methods, guards and stopping
+// rules, and the vocabulary of the expressions that they are written in. The package
+// holds data; it evaluates no expression.
 //
-// To see how an API is paged, read the table [Methods] (method.go), then
-// [SharedStops] (stop.go); [Context] (context.go) holds the words they are
-// written in, beside the functions of package compile. A configuration is read by [ParseJSON] and
-// [Decode]; [Config.Lower] turns it into a list of [Rule] a job, and nothing
-// else. Package compile takes it from there.
+// To see how an API is paged, read the table of methods (method.go), then those of
+// the guards (guard.go) and of the stopping rules that all methods share (stop.go).
+// [Context] and the functions of package compile are the words of their expressions. [ParseJSON] and
+// [Decode] read a configuration, and [Config.Lower] turns it into one list of [Rule]
+// per job. Package compile compiles these lists.
 package rules

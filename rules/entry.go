@@ -25,7 +25,7 @@ func (c *Catalog) checkMethod(m Method) error {
 		at := "variable " + v.Name
 		e.identifier("the name of a variable", v.Name, ".")
 		e.condition(at, v.Only)
-		e.sources(at, false, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext)
+		e.sources(at, nil, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext)
 		if v.Init == "" || v.Next == "" {
 			e.wrong("%s: Init and Next must be expressions", at)
 		}
@@ -165,26 +165,29 @@ func (e *entry) each(at, name string) {
 	}
 }
 
-// sources checks the settings that sources and texts name. If each is true they
-// may name ${each}.
-func (e *entry) sources(at string, each bool, texts ...string) {
+// sources checks the names in sources and texts: each is a setting, or one of more.
+func (e *entry) sources(at string, more []string, texts ...string) {
 	for _, text := range texts {
-		for {
-			_, rest, found := strings.Cut(text, "${")
-			if !found {
-				break
-			}
-			name, after, closed := strings.Cut(rest, "}")
-			if !closed {
-				e.wrong("%s: ${ without }: %s", at, text)
-				break
-			}
-			if name != "each" || !each {
+		if strings.Count(text, "${") > strings.Count(text, "}") {
+			e.wrong("%s: ${ without }: %s", at, text)
+			continue
+		}
+		expand(text, func(name string) string {
+			name, _, _ = strings.Cut(name, " ") // without the noun
+			if !slices.Contains(more, name) {
 				e.setting(at, name)
 			}
-			text = after
-		}
+			return ""
+		})
 	}
+}
+
+// eachName returns the name of the value that is iterated over, if there is one.
+func eachName(each string) []string {
+	if each == "" {
+		return nil
+	}
+	return []string{"each"}
 }
 
 func (e *entry) overlay(o Overlay) {
@@ -195,7 +198,7 @@ func (e *entry) overlay(o Overlay) {
 		at := strings.TrimSpace("part " + p.Name)
 		e.condition(at, p.Only)
 		e.each(at, p.Each)
-		e.sources(at, p.Each != "", p.Name, p.Value, p.Keboola)
+		e.sources(at, eachName(p.Each), p.Name, p.Value, p.Keboola)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
 			e.wrong("%s: Value must be an expression", at)
 		}
@@ -205,7 +208,9 @@ func (e *entry) overlay(o Overlay) {
 func (e *entry) template(at string, t Template) {
 	e.condition(at, t.Only)
 	e.each(at, t.Each)
-	e.sources(at, t.Each != "", t.When, t.Keboola, t.Clause, t.Message)
+	e.sources(at, eachName(t.Each), t.When, t.Keboola)
+	e.sources(at, nil, t.Message)
+	e.sources(at, phraseNames, t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {
 		e.wrong("%s: When, Clause and Message must not be empty", at)
 	}

@@ -35,34 +35,38 @@ type Guard struct {
 // builtinGuards is the table of guards, in the order in which they give the
 // reason. Guards come before all other stopping rules.
 //
-// The specification calls a repeated page an end (3.1), while a loop is a fault of
-// the API, and ending it quietly would pass for a complete list. The reference has
-// only the first guard.
+// The specification calls a repeated page an end (3.1). A loop is an error of the
+// API: if it ended the list quietly, the list would pass for a complete one. The
+// reference has only the first guard.
 var builtinGuards = []Guard{
-	{ID: "samePage", When: `samePage`, Outcome: Complete, Drop: true, Policy: PolicyStop,
-		Doc:     "a page equals the one before it",
-		Clause:  "a page equals the one before it (its items are not emitted again)",
+	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true,
+		When:    `samePage`,
+		Doc:     "a response is identical to the previous one",
+		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",
 		Message: "Job '{job.id}' finished when last response matched the previous!",
 		Hint:    `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
-	{ID: "repeatedExchange", When: `repeatedExchange`, Outcome: Guarded, Policy: PolicyFail, KeboolaPolicy: PolicyIgnore,
-		Doc:     "a request that was made before brings the response that it brought before",
-		Clause:  "a request that was made before brings the response that it brought before: the API goes in circles",
-		Message: "page {page} repeats an earlier request and its response: the API goes in circles",
+	{ID: "repeatedExchange", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded,
+		When:    `repeatedExchange`,
+		Doc:     "an earlier request is repeated and gets the same response (a loop)",
+		Clause:  "an earlier request is repeated and gets the same response (a loop)",
+		Message: "page {page} repeats an earlier request and gets the same response: the API is in a loop",
 		Hint:    `if this is how the API ends a list, set "guards": {"repeatedExchange": "stop"}`},
-	{ID: "sameItems", When: `sameItems >= 3`, Outcome: Guarded, Policy: PolicyFail, KeboolaPolicy: PolicyIgnore,
-		Doc:     "three pages in a row have the same items in a different wrapper",
+	{ID: "sameItems", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded,
+		When:    `sameItems >= 3`,
+		Doc:     "three pages in a row have the same items in different wrappers",
 		Clause:  "three pages in a row have the same items",
-		Message: "page {page} is the third in a row with the same items: the API does not get on",
+		Message: "page {page} is the third in a row with the same items: the API makes no progress",
 		Hint:    `if this is how the API ends a list, set "guards": {"sameItems": "stop"}`},
-	{ID: "maxPages", When: `total.pages >= ${guards.maxPages}`, Outcome: Guarded, Policy: PolicyFail,
+	{ID: "maxPages", Policy: PolicyFail, Outcome: Guarded,
 		Threshold: &Field{Kind: Count, Default: 100_000, KeboolaDefault: Off}, // far above any real list
-		Doc:       "pages beyond which a scroll has failed",
-		Clause:    "there are ${guards.maxPages} pages, which no list of this API should have",
-		Message:   "{total.pages} pages: the guard against endless scrolling (guards.maxPages)",
+		When:      `total.pages >= ${guards.maxPages}`,
+		Doc:       "number of pages at which the run fails",
+		Clause:    "the safety limit of ${guards.maxPages pages} is reached (guards.maxPages)",
+		Message:   "safety limit reached: {total.pages} of ${guards.maxPages pages} (guards.maxPages)",
 		Hint:      `if the list is that long, raise "guards": {"maxPages": …}`},
 }
 
-// field is the guard's key under `guards`.
+// field returns the guard's key under `guards`.
 func (g Guard) field() Field {
 	f := Field{Kind: Text, Values: policies, Default: string(g.Policy)}
 	if g.KeboolaPolicy != "" {
@@ -75,7 +79,7 @@ func (g Guard) field() Field {
 	return f
 }
 
-// template is the guard as a stopping rule.
+// template returns the guard as a stopping rule.
 func (g Guard) template() Template {
 	t := Template{ID: g.ID, When: g.When, Keboola: g.Keboola, Drop: g.Drop, Outcome: g.Outcome, Clause: g.Clause, Message: g.Message}
 	if g.Threshold != nil {
@@ -84,7 +88,7 @@ func (g Guard) template() Template {
 	return t
 }
 
-// policy is what the guard does under a setting of its key in a dialect.
+// policy returns the policy of the guard for a setting of its key.
 func (g Guard) policy(s setting, dialect string) Policy {
 	if g.Threshold == nil {
 		return Policy(s.text())

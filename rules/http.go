@@ -18,41 +18,45 @@ type HTTP struct {
 	RetryCodes    []int    // statuses that are retried
 	RetryHeader   string   // says when to retry
 	RateRemaining string   // header with the number of requests that are left; empty: none
-	RateReset     string   // header that says when there are more
-	IgnoreErrors  []int    // statuses whose response counts as a page
+	RateReset     string   // header that says when there will be more
+	IgnoreErrors  []int    // statuses whose response is read as a page
 	MaxBodyBytes  int      // of a response, decompressed
 	MaxDepth      int      // nesting of a response
 	MaxItems      int      // of a response
 }
 
-var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4, Doc: "how often a request is repeated after a passing fault"}
+var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,
+	Doc: "how often a request is retried after a transient error"}
 
-var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status}, Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
-	Doc: "the statuses that are repeated"}
+var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status},
+	Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
+	Doc:     "the statuses that are retried"}
 
-var retryHeaderField = Field{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to come back"}
+var retryHeaderField = Field{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to retry"}
 
 var httpFields = []Field{
-	{Name: "headers", Kind: Map, Doc: "headers of every request; a `#` before a name makes its value a secret"},
-	{Name: "defaultOptions", Kind: Block, Doc: "what every request carries, merged under its own", Fields: []Field{
-		{Name: "params", Kind: Map, Doc: "parameters of every request"},
-		{Name: "headers", Kind: Map, Doc: "headers of every request"},
+	{Name: "headers", Kind: Map, Doc: "headers of all requests; a `#` before a name makes its value a secret"},
+	{Name: "defaultOptions", Kind: Block, Doc: "what all requests have in common; their own values override it", Fields: []Field{
+		{Name: "params", Kind: Map, Doc: "parameters of all requests"},
+		{Name: "headers", Kind: Map, Doc: "headers of all requests"},
 	}},
 	maxRetriesField,
 	retryCodesField,
 	retryHeaderField,
-	{Name: "rateLimit", Kind: Block, Doc: "headers by which the API says how many requests are left: where none is, the next one waits", Fields: []Field{
-		{Name: "remaining", Kind: Text, Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; without it every response with `reset` counts"},
-		{Name: "reset", Kind: Text, Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, in seconds from now or as a time in seconds or milliseconds since 1970"},
+	{Name: "rateLimit", Kind: Block, Doc: "headers that say how many requests are left; when none are, the next one waits", Fields: []Field{
+		{Name: "remaining", Kind: Text, Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
+			"without it the next request waits after every response with `reset`"},
+		{Name: "reset", Kind: Text, Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
+			"in seconds from now or as a time in seconds or milliseconds since 1970"},
 	}},
-	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response counts as a page"},
-	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "the longest response, decompressed, in bytes"},
-	{Name: "maxItemsPerPage", Kind: Count, Default: 1_000_000, Doc: "the most items of a response"},
-	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "the deepest nesting of a response"},
+	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},
+	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
+	{Name: "maxItemsPerPage", Kind: Count, Default: 1_000_000, Doc: "maximum number of items in a response"},
+	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "maximum nesting of a response"},
 	{Name: "requiredHeaders", Kind: List, Unsupported: OnRequest},
 }
 
-// retryFields are the retries as the reference writes them.
+// retryFields are the keys of retries in the form of the reference.
 var retryFields = []Field{
 	maxRetriesField,
 	retryCodesField,
@@ -60,17 +64,20 @@ var retryFields = []Field{
 	{Name: "curl", Kind: Any, Unsupported: OnRequest},
 }
 
-// http reads api.http, api.retryConfig, which wins where both say something, and
-// config.http.
+// http reads api.http, api.retryConfig, which overrides it, and config.http.
 func (d *decoder) http(s settings) HTTP {
 	h := HTTP{
 		MaxRetries:   max(s.given("api.retryConfig.maxRetries", "api.http.maxRetries").number(), 0),
 		RetryCodes:   s.given("api.retryConfig.http.codes", "api.retryConfig.codes", "api.http.codes").numbers(),
 		RetryHeader:  s.given("api.retryConfig.http.retryHeader", "api.http.retryHeader").text(),
 		IgnoreErrors: s["api.http.ignoreErrors"].numbers(),
-		MaxBodyBytes: s["api.http.maxBodyBytes"].number(), MaxDepth: s["api.http.maxDepth"].number(), MaxItems: s["api.http.maxItemsPerPage"].number(),
-		RateRemaining: s["api.http.rateLimit.remaining"].text(), RateReset: s["api.http.rateLimit.reset"].text(),
-		Params: d.params(s["api.http.defaultOptions.params"]),
+		MaxBodyBytes: s["api.http.maxBodyBytes"].number(),
+		MaxDepth:     s["api.http.maxDepth"].number(),
+		MaxItems:     s["api.http.maxItemsPerPage"].number(),
+
+		RateRemaining: s["api.http.rateLimit.remaining"].text(),
+		RateReset:     s["api.http.rateLimit.reset"].text(),
+		Params:        d.params(s["api.http.defaultOptions.params"]),
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
 		d.headers(s[name], &h.Headers, &h.SecretHeaders)
@@ -143,8 +150,8 @@ func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
 			text, ok = d.env(variable)
 		}
 		if !ok {
-			d.faults.Errorf(diag.Value(path), "the environment variable %s is not passed to this configuration", variable).
-				WithHint(fmt.Sprintf("set it, and pass it on with --env %s", variable))
+			d.faults.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", variable).
+				WithHint(fmt.Sprintf("set it and pass it with --env %s", variable))
 			return "", false
 		}
 		hidden = true

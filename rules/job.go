@@ -33,14 +33,18 @@ var httpMethods = []string{"GET", "POST", "FORM"}
 func HTTPMethods() []string { return append([]string(nil), httpMethods...) }
 
 var jobFields = []Field{
-	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint and, where that is not unique, the position"},
-	{Name: "endpoint", Kind: Text, Required: true, Doc: "the path of the resource, relative to `baseUrl`; with a leading slash from the host's root"},
-	{Name: "method", Kind: Text, Default: "GET", Values: httpMethods, FoldCase: true, Doc: "`GET`, `POST` (parameters as a JSON body) or `FORM` (urlencoded)"},
+	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint, with the position if that is not unique"},
+	{Name: "endpoint", Kind: Text, Required: true,
+		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host"},
+	{Name: "method", Kind: Text, Default: "GET", Values: httpMethods, FoldCase: true,
+		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
-	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\"}`; default: the root list, or the only list in the root object"},
-	{Name: "dataType", Kind: Text, DefaultOf: "endpoint", Doc: "name of the items' type, and of the file under `--out`; default: the endpoint"},
-	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: which scroller pages this job"},
+	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Doc: "path of the list of items (`.` is the whole response), " +
+		"or `{\"path\", \"delimiter\"}`; default: the root, or the only list in the root"},
+	{Name: "dataType", Kind: Text, DefaultOf: "endpoint",
+		Doc: "type of the items, and name of their file under `--out`; default: the endpoint"},
+	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "children", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionFilter", Kind: Any, Unsupported: OnRequest},
@@ -51,8 +55,8 @@ var jobFields = []Field{
 }
 
 var dataFieldFields = []Field{
-	{Name: "path", Kind: Text, Required: true, Doc: "where the items stand"},
-	{Name: "delimiter", Kind: Text, Default: ".", Doc: "what separates its keys"},
+	{Name: "path", Kind: Text, Required: true, Doc: "path of the items"},
+	{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in path"},
 }
 
 func (d *decoder) job(path string, s settings) Job {
@@ -102,7 +106,7 @@ func (c *Config) nameJobs(faults *diag.Collector) {
 			}
 		}
 		if seen[j.ID] {
-			faults.Errorf(diag.Value(diag.Join(j.Path, "id")), "a second job with the id %q", j.ID).
+			faults.Errorf(diag.Value(diag.Join(j.Path, "id")), "duplicate job id %q", j.ID).
 				WithHint("ids name jobs in logs and results, so they must differ")
 		}
 		seen[j.ID] = true

@@ -9,21 +9,21 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Limits on what a configuration may be: far above any real one, low enough
-// that no text can exhaust the process.
+// The limits of a configuration are far above any real one, and low enough that no
+// text exhausts the process.
 const (
 	MaxConfigBytes = 1 << 20
 	MaxConfigDepth = 64
 )
 
-// ParseJSON reads the source's text into values ([Object], []any, string, bool,
-// nil, int, float64, and json.Number for integers too long for int) and marks
-// the position of each in the source. Errors are [diag.Diagnostics] with one error.
+// ParseJSON parses the source's text into values ([Object], []any, string, bool, nil,
+// int, float64, and json.Number for integers too long for int) and marks the
+// position of each in the source. Errors are [diag.Diagnostics] with one error.
 func ParseJSON(source *diag.Source) (any, error) {
 	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), faults: diag.NewCollector(source)}
 	p.dec.UseNumber()
 	if len(source.Text) > MaxConfigBytes {
-		p.faults.Errorf(diag.Offset("", 0), "a configuration of %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
+		p.faults.Errorf(diag.Offset("", 0), "the configuration has %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
 		return nil, p.faults.Diagnostics().Errors()
 	}
 	p.syntax()
@@ -37,7 +37,7 @@ func ParseJSON(source *diag.Source) (any, error) {
 	return v, nil
 }
 
-// syntax finds what is not JSON; what comes after it may rely on that.
+// syntax reports text that is not JSON. What follows relies on valid JSON.
 func (p *jsonParser) syntax() {
 	err := json.Unmarshal([]byte(p.source.Text), new(json.RawMessage))
 	syntax := (*json.SyntaxError)(nil)
@@ -46,7 +46,7 @@ func (p *jsonParser) syntax() {
 	}
 	at, message := int(syntax.Offset)-1, syntax.Error()
 	if strings.HasPrefix(message, "unexpected end") {
-		at, message = len(p.source.Text), "the text ends before the configuration does"
+		at, message = len(p.source.Text), "unexpected end of the text"
 	}
 	p.faults.Errorf(diag.Offset("", at), "not valid JSON: %s", message)
 }
@@ -57,10 +57,10 @@ type jsonParser struct {
 	faults *diag.Collector
 }
 
-// errReported stops the parse; the fault itself is in the collection.
+// errReported ends the parse. The collector has the mistake.
 var errReported = errors.New("reported")
 
-// next is the offset at which the next token begins.
+// next returns the offset at which the next token begins.
 func (p *jsonParser) next() int {
 	i := int(p.dec.InputOffset())
 	for i < len(p.source.Text) && strings.IndexByte(" \t\r\n,:", p.source.Text[i]) >= 0 {
@@ -113,7 +113,7 @@ func (p *jsonParser) object(path string, depth int) (any, error) {
 		name := token.(string)
 		inner := diag.Join(path, name)
 		if seen[name] {
-			p.faults.Errorf(diag.Offset(inner, at), "the key %q stands here twice", name).WithHint("remove one of them")
+			p.faults.Errorf(diag.Offset(inner, at), "duplicate key %q", name).WithHint("remove one of them")
 			return nil, errReported
 		}
 		seen[name] = true

@@ -88,7 +88,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
-			Message: "status {status} counts as a page", Clause: fmt.Sprintf("a response has status %d", status),
+			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
 			Origin: l.origin(Author{}, diag.Join(l.cfg.Path, "api.http.ignoreErrors")),
 		})
 	}
@@ -141,7 +141,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 		}
 		known = append(known, s.Name)
 	}
-	l.faults.Errorf(diag.Value(at), "no scroller %q", name).WithHint(nearest(name, known))
+	l.faults.Errorf(diag.Value(at), "unknown scroller %q", name).WithHint(nearest(name, known))
 	return setting{}, false
 }
 
@@ -185,7 +185,7 @@ func (l *lowerer) findMethod(path string, object Object) (Method, bool) {
 	if written == nil {
 		l.faults.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
 	} else {
-		l.faults.Errorf(diag.Value(diag.Join(path, "method")), "no method %s", found(written)).WithHint(nearest(name, known))
+		l.faults.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", found(written)).WithHint(nearest(name, known))
 	}
 	return Method{}, false
 }
@@ -218,9 +218,10 @@ func (l *lowerer) readOnce(path string, v any) *pagination {
 	return p
 }
 
-// nearest is a hint about a name: the one that was probably meant, or all.
+// nearest returns a hint for an unknown name: the one that was probably meant, or
+// all that are known.
 func nearest(name string, known []string) string {
-	return cmp.Or(diag.DidYouMean(name, known), "there are "+strings.Join(known, ", "))
+	return cmp.Or(diag.DidYouMean(name, known), "known here: "+strings.Join(known, ", "))
 }
 
 // origin is the origin of something that is configured at a config path.

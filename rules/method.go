@@ -3,7 +3,7 @@ package rules
 // Method is one way of paging, written as data in the rule language: where the
 // next request comes from, and what ends the list. The loop knows no method.
 //
-// A source sees the fields of [Context] and the [Functions], like the expressions
+// A source sees the fields of [Context] and the functions, like the expressions
 // that users write in nextRequest, state and stopRules. Lowering replaces ${name}
 // by the configured value of a setting.
 type Method struct {
@@ -67,16 +67,21 @@ type Template struct {
 var builtinMethods = []Method{
 	{
 		Name: "offset",
-		Doc:  "No hint in the response; the API expects the index of the first item of a page.",
+		Doc:  "The response has no hint; the API expects the index of the first item of a page.",
 		Fields: []Field{
 			limitField(true),
-			{Name: "offsetParam", Kind: Text, Keboola: phpText, Default: "offset", Doc: "parameter that carries the index of the first item"},
-			{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request too"},
-			{Name: "offsetFromJob", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "start at the job's parameter named like offsetParam"},
+			{Name: "offsetParam", Kind: Text, Keboola: phpText, Default: "offset",
+				Doc: "parameter that carries the index of the first item"},
+			{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request, too"},
+			{Name: "offsetFromJob", Kind: Flag, Keboola: phpFlag, Default: false,
+				Doc: "start at the job's parameter named like offsetParam"},
 		},
 		State: []Variable{
-			{Name: "offset", Init: `0`, Next: `state.offset + limit`, Only: "!offsetFromJob"},
-			{Name: "offset", Init: `number(job.params[${offsetParam}]) ?? 0`, KeboolaInit: `phpInt(job.params[${offsetParam}])`, Next: `state.offset + limit`, Only: "offsetFromJob"},
+			{Name: "offset", Only: "!offsetFromJob", Init: `0`, Next: `state.offset + limit`},
+			{Name: "offset", Only: "offsetFromJob",
+				Init:        `number(job.params[${offsetParam}]) ?? 0`,
+				KeboolaInit: `phpInt(job.params[${offsetParam}])`,
+				Next:        `state.offset + limit`},
 		},
 		Next: Overlay{
 			Params: []Part{
@@ -86,54 +91,57 @@ var builtinMethods = []Method{
 			ApplyToFirst: "firstPageParams",
 		},
 		Stops: []Template{
-			{ID: "offset.empty", When: `count == 0`, Keboola: Off,
-				Clause: "a page is empty", Message: "page {page} is empty"},
-			{ID: "offset.short", When: `count < limit`,
-				Clause: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+			{ID: "offset.empty", When: `count == 0`, Keboola: Off, Clause: emptyClause, Message: emptyMessage},
+			{ID: "offset.short", When: `count < limit`, Clause: shortClause, Message: shortMessage},
 		},
 	},
 	{
 		Name:   "pagenum",
-		Doc:    "No hint in the response; the API expects the number of a page, whatever its size.",
+		Doc:    "The response has no hint; the API expects the number of a page, whatever its size.",
 		Fields: pageNumberFields(),
 		State:  pageNumberState,
 		Next:   pageNumberNext,
 		Stops: []Template{
 			{ID: "pagenum.empty", When: `count == 0`, Keboola: `limit == nil and count == 0`,
-				Clause: "a page is empty", Message: "page {page} is empty"},
+				Clause: emptyClause, Message: emptyMessage},
 			{ID: "pagenum.short", When: Off, Keboola: `limit != nil and count < limit`,
-				Clause: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+				Clause: shortClause, Message: shortMessage},
 		},
 	},
 	{
 		Name: "cursor",
-		Doc:  "No hint in the response; the API expects the identifier of an item.",
+		Doc:  "The response has no hint; the API expects the identifier of an item.",
 		Fields: []Field{
 			{Name: "idKey", Kind: Path, Keboola: phpStrict, Required: true, Doc: "path of the identifier in an item"},
 			{Name: "param", Kind: Text, Keboola: phpText, Required: true, Doc: "parameter that carries the identifier"},
-			{Name: "increment", Kind: Integer, Keboola: phpWhole, Default: 0, Doc: "what is added to the identifier"},
-			{Name: "reverse", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "go on from the least identifier instead of the greatest"},
+			{Name: "increment", Kind: Integer, Keboola: phpWhole, Default: 0, Doc: "number that is added to the identifier"},
+			{Name: "reverse", Kind: Flag, Keboola: phpFlag, Default: false,
+				Doc: "continue from the least identifier instead of the greatest"},
 		},
 		State: []Variable{
-			{Name: "id", Init: `nil`, Next: `greatest(items, ${idKey}, state.id)`, KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`, Only: "!reverse"},
-			{Name: "id", Init: `nil`, Next: `least(items, ${idKey}, state.id)`, KeboolaNext: `phpLeast(items, ${idKey}, state.id)`, Only: "reverse"},
+			{Name: "id", Only: "!reverse", Init: `nil`,
+				Next:        `greatest(items, ${idKey}, state.id)`,
+				KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`},
+			{Name: "id", Only: "reverse", Init: `nil`,
+				Next:        `least(items, ${idKey}, state.id)`,
+				KeboolaNext: `phpLeast(items, ${idKey}, state.id)`},
 		},
 		Next: Overlay{
 			Params: []Part{
-				{Name: "${param}", Value: `state.id`, Only: "!increment"},
-				{Name: "${param}", Value: `number(state.id) + ${increment}`, Only: "increment"},
+				{Name: "${param}", Only: "!increment", Value: `state.id`},
+				{Name: "${param}", Only: "increment", Value: `number(state.id) + ${increment}`},
 			},
 		},
 		Stops: []Template{
-			{ID: "cursor.empty", When: `count == 0`,
-				Clause: "a page is empty", Message: "page {page} is empty"},
+			{ID: "cursor.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
 		},
 	},
 	{
-		Name:   "response.url",
-		Doc:    "Responses contain a direct link to the next page, usually in a links section.",
-		Fields: append(responseURLFields("delimiter"), Field{Name: "delimiter", Kind: Text, Keboola: phpStrict, Default: ".", Doc: "what separates the keys of urlKey"}),
-		Next:   responseURLNext,
+		Name: "response.url",
+		Doc:  "Responses contain a direct link to the next page, usually in a links section.",
+		Fields: append(responseURLFields("delimiter"),
+			Field{Name: "delimiter", Kind: Text, Keboola: phpStrict, Default: ".", Doc: "separator of the keys in urlKey"}),
+		Next: responseURLNext,
 		Stops: []Template{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`, Keboola: `phpEmpty(at(${urlKey}))`,
 				Clause: "the response has no next link", Message: "the response to page {page} has no next link"},
@@ -141,14 +149,17 @@ var builtinMethods = []Method{
 	},
 	{
 		Name:   "zendesk.response.url",
-		Doc:    "Zendesk's incremental exports: like response.url, but the link never ends; the time in it does.",
+		Doc:    "Zendesk's incremental exports: like response.url, but there is always a link, and its start time says when to stop.",
 		Fields: responseURLFields(""),
 		Next:   responseURLNext,
 		Stops: []Template{
 			{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
 				Clause: "the response has no next link", Message: "the response to page {page} has no next link"},
-			{ID: "zendesk.response.url.recent", When: `phpNumeric(query(at(${urlKey}), "start_time")) and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
-				Clause: "the next page begins less than six minutes ago", Message: "the next page begins less than six minutes ago"},
+			{ID: "zendesk.response.url.recent",
+				When: `phpNumeric(query(at(${urlKey}), "start_time"))` +
+					` and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
+				Clause:  "the next page begins less than six minutes ago",
+				Message: "the next page begins less than six minutes ago"},
 		},
 		KeboolaOnly: true,
 	},
@@ -156,13 +167,15 @@ var builtinMethods = []Method{
 		Name: "response.param",
 		Doc:  "Responses contain a value that is sent to get the next page: a token or a page number.",
 		Fields: []Field{
-			{Name: "responseParam", Kind: Path, Keboola: phpText, Required: true, Doc: "path of the scrolling value in the response"},
-			{Name: "queryParam", Kind: Text, Keboola: phpText, Required: true, Doc: "parameter that carries the scrolling value; it overrides a job parameter of the same name"},
-			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters with every request, not the first alone"},
-			{Name: "scrollRequest", Kind: Block, Doc: "the request used for scrolling after the initial one", Fields: []Field{
-				{Name: "endpoint", Kind: Text, Doc: "in place of the job's"},
-				{Name: "method", Kind: Text, Default: "GET", KeboolaDefault: Off, Doc: "in place of the job's"},
-				{Name: "params", Kind: Map, Doc: "in place of the job's"},
+			{Name: "responseParam", Kind: Path, Keboola: phpText, Required: true, Doc: "path of the value in the response"},
+			{Name: "queryParam", Kind: Text, Keboola: phpText, Required: true,
+				Doc: "parameter that carries the value; it overrides a job parameter of the same name"},
+			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false,
+				Doc: "send the job's parameters with every request, not only with the first"},
+			{Name: "scrollRequest", Kind: Block, Doc: "the requests after the first", Fields: []Field{
+				{Name: "endpoint", Kind: Text, Doc: "replaces the job's"},
+				{Name: "method", Kind: Text, Default: "GET", KeboolaDefault: Off, Doc: "replaces the job's"},
+				{Name: "params", Kind: Map, Doc: "replace the job's"},
 			}},
 		},
 		Next: Overlay{
@@ -176,16 +189,19 @@ var builtinMethods = []Method{
 		},
 		Stops: []Template{
 			{ID: "response.param.end", When: `empty(at(${responseParam}))`, Keboola: `phpEmpty(at(${responseParam}))`,
-				Clause: "the response has no value at ${responseParam}", Message: "the response to page {page} has no value at ${responseParam}"},
+				Clause:  "the response has no value at ${responseParam}",
+				Message: "the response to page {page} has no value at ${responseParam}"},
 		},
 	},
 	{
 		Name: "response.params",
 		Doc:  "Responses contain several values that are sent together to get the next page.",
 		Fields: []Field{
-			{Name: "responseParams", Kind: Paths, Doc: "parameter to path of its value in the response; an empty value is not sent"},
+			{Name: "responseParams", Kind: Paths,
+				Doc: "parameters, each with the path of its value in the response; an empty value is not sent"},
 			{Name: "responseObject", Kind: Path, Doc: "path of an object in the response whose members are all sent as parameters"},
-			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
+			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true,
+				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		OneOf: []string{"responseParams", "responseObject"},
 		Next: Overlay{
@@ -196,18 +212,21 @@ var builtinMethods = []Method{
 			IncludeParams: "includeParams",
 		},
 		Stops: []Template{
-			{ID: "response.params.end", Each: "responseParams", When: `empty(at(${each}))`, Only: "responseParams",
-				Clause: "the response has none of the values that are sent", Message: "the response to page {page} has none of the values that are sent"},
-			{ID: "response.params.end", When: `empty(at(${responseObject}))`, Only: "responseObject",
-				Clause: "the response has no ${responseObject}", Message: "the response to page {page} has no ${responseObject}"},
+			{ID: "response.params.end", Only: "responseParams", Each: "responseParams", When: `empty(at(${each}))`,
+				Clause:  "the response has none of the values to send",
+				Message: "the response to page {page} has none of the values to send"},
+			{ID: "response.params.end", Only: "responseObject", When: `empty(at(${responseObject}))`,
+				Clause:  "the response has no ${responseObject}",
+				Message: "the response to page {page} has no ${responseObject}"},
 		},
 	},
 	{
 		Name: "header.link",
 		Doc:  "The Link header (RFC 8288) has a direct link to the next page.",
 		Fields: []Field{
-			{Name: "rel", Kind: Text, Default: "next", Doc: "the link's relation"},
-			{Name: "moreParam", Kind: Text, Doc: "parameter of the link that is `true` while there is more, for APIs whose link never ends"},
+			{Name: "rel", Kind: Text, Default: "next", Doc: "relation of the link"},
+			{Name: "moreParam", Kind: Text,
+				Doc: "parameter of the link that is `true` while there is more, for APIs that always send a link"},
 			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters along with the link"},
 		},
 		Next: Overlay{
@@ -216,18 +235,21 @@ var builtinMethods = []Method{
 		},
 		Stops: []Template{
 			{ID: "header.link.end", When: `empty(link(${rel}))`,
-				Clause: "the response has no Link with rel=${rel}", Message: "the response to page {page} has no Link with rel=${rel}"},
-			{ID: "header.link.more", When: `link(${rel}, ${moreParam}) != "true"`, Only: "moreParam",
-				Clause: "the link's parameter ${moreParam} is not true", Message: "the link of page {page} says that there is no more: ${moreParam} is not true"},
+				Clause:  "the response has no Link header with rel=${rel}",
+				Message: "the response to page {page} has no Link header with rel=${rel}"},
+			{ID: "header.link.more", Only: "moreParam", When: `link(${rel}, ${moreParam}) != "true"`,
+				Clause:  "the link's parameter ${moreParam} is not true",
+				Message: "the link of page {page} says that there is no more: ${moreParam} is not true"},
 		},
 	},
 	{
 		Name: "header.param",
 		Doc:  "A header of the response contains a value that is sent to get the next page.",
 		Fields: []Field{
-			{Name: "responseHeader", Kind: Text, Required: true, Doc: "the header with the scrolling value"},
-			{Name: "queryParam", Kind: Text, Required: true, Doc: "parameter that carries the scrolling value"},
-			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
+			{Name: "responseHeader", Kind: Text, Required: true, Doc: "header with the value"},
+			{Name: "queryParam", Kind: Text, Required: true, Doc: "parameter that carries the value"},
+			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true,
+				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		Next: Overlay{
 			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`}},
@@ -235,35 +257,38 @@ var builtinMethods = []Method{
 		},
 		Stops: []Template{
 			{ID: "header.param.end", When: `empty(header(${responseHeader}))`,
-				Clause: "the response has no header ${responseHeader}", Message: "the response to page {page} has no header ${responseHeader}"},
+				Clause:  "the response has no header ${responseHeader}",
+				Message: "the response to page {page} has no header ${responseHeader}"},
 		},
 	},
 	{
 		Name: "pagecount",
-		Doc:  "The API expects the number of a page, and its responses tell how many pages there are.",
+		Doc:  "The API expects the number of a page, and its responses say how many pages there are.",
 		Fields: append([]Field{
-			{Name: "pagesField", Kind: Path, Doc: "path in the response to the number of pages"},
-			{Name: "pagesHeader", Kind: Text, Doc: "the header with the number of pages"},
+			{Name: "pagesField", Kind: Path, Doc: "path of the number of pages in the response"},
+			{Name: "pagesHeader", Kind: Text, Doc: "header with the number of pages"},
 		}, pageNumberFields()...),
 		OneOf: []string{"pagesField", "pagesHeader"},
 		State: pageNumberState,
 		Next:  pageNumberNext,
 		Stops: []Template{
-			{ID: "pagecount.last", When: `page >= number(at(${pagesField}))`, Only: "pagesField",
-				Clause: "as many pages are extracted as the response says there are, at ${pagesField}", Message: "page {page} is the last, says ${pagesField}"},
-			{ID: "pagecount.last", When: `page >= number(header(${pagesHeader}))`, Only: "pagesHeader",
-				Clause: "as many pages are extracted as the header ${pagesHeader} says there are", Message: "page {page} is the last, says the header ${pagesHeader}"},
-			{ID: "pagecount.empty", When: `count == 0`,
-				Clause: "a page is empty", Message: "page {page} is empty"},
+			{ID: "pagecount.last", Only: "pagesField", When: `page >= number(at(${pagesField}))`,
+				Clause:  "the number of pages reaches ${pagesField} of the response",
+				Message: "${pagesField} says that page {page} is the last"},
+			{ID: "pagecount.last", Only: "pagesHeader", When: `page >= number(header(${pagesHeader}))`,
+				Clause:  "the number of pages reaches the header ${pagesHeader}",
+				Message: "the header ${pagesHeader} says that page {page} is the last"},
+			{ID: "pagecount.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
 		},
 	},
 	{
 		Name: "keyset",
-		Doc:  "The API expects the key of the last item, as it stands there: text, a UUID, a long number.",
+		Doc:  "The API expects the key of the last item unchanged: text, a UUID, a long number.",
 		Fields: []Field{
 			{Name: "idKey", Kind: Path, Required: true, Doc: "path of the key in an item"},
 			{Name: "param", Kind: Text, Required: true, Doc: "parameter that carries the key"},
-			{Name: "shortPageEnds", Kind: Flag, Default: false, Doc: "a page with fewer items than `limit` is the last; else an empty one is"},
+			{Name: "shortPageEnds", Kind: Flag, Default: false,
+				Doc: "a page with fewer items than `limit` is the last; otherwise an empty page is"},
 		},
 		State: []Variable{
 			{Name: "key", Init: `nil`, Next: `text(at(items[-1], ${idKey}))`},
@@ -272,17 +297,16 @@ var builtinMethods = []Method{
 			Params: []Part{{Name: "${param}", Value: `state.key`}},
 		},
 		Stops: []Template{
-			{ID: "keyset.empty", When: `count == 0`,
-				Clause: "a page is empty", Message: "page {page} is empty"},
-			{ID: "keyset.short", When: `count < limit`, Only: "shortPageEnds",
-				Clause: "a page has fewer items than the limit", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+			{ID: "keyset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
+			{ID: "keyset.short", Only: "shortPageEnds", When: `count < limit`, Clause: shortClause, Message: shortMessage},
 			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
-				Clause: "the last item of a page has no ${idKey}", Message: "the last item of page {page} has no ${idKey}, so the page after it cannot be asked for"},
+				Clause:  "the last item of a page has no ${idKey}",
+				Message: "the last item of page {page} has no ${idKey}, so the next page cannot be requested"},
 		},
 	},
 	{
 		Name: "graphql.relay",
-		Doc:  "A GraphQL connection (the Relay specification): pageInfo has the cursor of the next page, which a variable of the query carries.",
+		Doc:  "A GraphQL connection (Relay specification): pageInfo has the cursor of the next page, and a variable of the query carries it.",
 		Fields: []Field{
 			{Name: "connection", Kind: Path, Required: true, Doc: "path of the connection in the response: data.repository.issues"},
 			{Name: "variable", Kind: Text, Default: "after", Doc: "variable of the query that carries the cursor"},
@@ -292,7 +316,8 @@ var builtinMethods = []Method{
 		},
 		Stops: []Template{
 			{ID: "graphql.relay.errors", When: `truthy(at("errors"))`, Outcome: Failed,
-				Clause: "the response has errors, which GraphQL sends with status 200", Message: "the API answered with an error: {body.errors[0].message}"},
+				Clause:  "the response has errors, which GraphQL sends with status 200",
+				Message: "the API returned an error: {body.errors[0].message}"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
 				Clause: "pageInfo.hasNextPage is not true", Message: "pageInfo says that page {page} is the last"},
 			{ID: "graphql.relay.cursor", When: `empty(at(${connection}).pageInfo.endCursor)`,
@@ -301,11 +326,11 @@ var builtinMethods = []Method{
 	},
 	{
 		Name: "expression",
-		Doc:  "Anything else: the next request, the state and the end are written as expressions.",
+		Doc:  "Anything else: expressions give the next request, the state and the end.",
 	},
 	{
 		Name: Multiple,
-		Doc:  "Different endpoints page differently: named scrollers, of which each job picks one.",
+		Doc:  "Different endpoints page differently: each job uses one of several named scrollers.",
 		Fields: []Field{
 			{Name: "scrollers", Kind: Map, Each: &Field{Kind: Nested}, Required: true, Doc: "pagination objects by name"},
 			{Name: "default", Kind: Text, Keboola: phpText, Doc: "the scroller of jobs that name none"},
@@ -316,6 +341,14 @@ var builtinMethods = []Method{
 // Multiple is the method that does not page by itself, but lets jobs choose among
 // named scrollers.
 const Multiple = "multiple"
+
+// The texts of rules that several methods have.
+const (
+	emptyClause  = "a page is empty"
+	emptyMessage = "page {page} is empty"
+	shortClause  = "a page has fewer items than the limit${ofLimit}"
+	shortMessage = "page {page} is short: {count} of {limit} items"
+)
 
 func limitField(required bool) Field {
 	f := Field{Name: "limit", Kind: Count, Keboola: phpInt, Required: required,
@@ -329,9 +362,9 @@ func limitField(required bool) Field {
 func pageNumberFields() []Field {
 	return []Field{
 		limitField(false),
-		{Name: "pageParam", Kind: Text, Keboola: phpText, Default: "page", Doc: "parameter that carries the page's number"},
+		{Name: "pageParam", Kind: Text, Keboola: phpText, Default: "page", Doc: "parameter that carries the number of the page"},
 		{Name: "firstPage", Kind: Integer, Keboola: phpInt, Default: 1, Doc: "number of the first page"},
-		{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request too"},
+		{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request, too"},
 	}
 }
 
@@ -351,7 +384,8 @@ func responseURLFields(delimiter string) []Field {
 	return []Field{
 		{Name: "urlKey", Kind: Path, Keboola: phpText, Default: "next_page", Delimiter: delimiter, Doc: "path of the link in the response"},
 		{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters along with the link"},
-		{Name: "paramIsQuery", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "the value is a query string, merged over the parameters, instead of a URL"},
+		{Name: "paramIsQuery", Kind: Flag, Keboola: phpFlag, Default: false,
+			Doc: "the value is not a URL but a query string, which is merged into the parameters"},
 	}
 }
 

@@ -20,7 +20,7 @@ func (s *scrollerBuilder) nextRequest() {
 		parts.put(r)
 	}
 	if len(parts) == 0 && s.method.Next.empty() {
-		s.faults.Errorf(diag.Value(s.path), "method %s needs nextRequest: how the next page is asked for", s.method.Name).
+		s.faults.Errorf(diag.Value(s.path), "method %s needs nextRequest, which makes the next request", s.method.Name).
 			WithHint(`for instance "nextRequest": {"params": {"page": "page + 1"}}`)
 	}
 	s.set.Rules = append(s.set.Rules, parts...)
@@ -134,8 +134,8 @@ func (s *scrollerBuilder) userParts() requestParts {
 		}
 	}
 	if parts.has(URL) && parts.has(Endpoint) {
-		s.faults.Errorf(diag.Value(s.settings["nextRequest"].Path), "url and endpoint exclude each other").
-			WithHint("url is a whole address, endpoint is resolved against baseUrl")
+		s.faults.Errorf(diag.Value(s.settings["nextRequest"].Path), "url and endpoint are mutually exclusive").
+			WithHint("url is an absolute address; endpoint is resolved against baseUrl")
 	}
 	for _, role := range []Role{Param, Header, Body} {
 		parts = append(parts, s.named(role)...)
@@ -180,7 +180,7 @@ func (s *scrollerBuilder) named(role Role) []Rule {
 			out = append(out, part(role, m.Name, sourceOf(m.Value), s.origin(Author{}, path)))
 		default:
 			s.faults.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value)).
-				WithHint(`an object is written as an expression too: "{a: 1}"`)
+				WithHint(`write an object as an expression, too: "{a: 1}"`)
 		}
 	}
 	return out

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SplitPath splits a path into its keys: dots separate, `\.` is a dot in a key
-// and `\\` a backslash. The path "." and the empty path have no keys: they are
+// SplitPath splits a path into its keys. Dots separate keys, `\.` is a dot in a key,
+// and `\\` is a backslash. The empty path and the path "." have no keys: they are
 // the root. A key that is a number also indexes a list.
 func SplitPath(path string) []string {
 	if path == "" || path == "." {
@@ -29,7 +29,7 @@ func SplitPath(path string) []string {
 	return append(keys, key.String())
 }
 
-// PathOf joins keys into a path, the inverse of [SplitPath].
+// PathOf joins keys into a path. It is the inverse of [SplitPath].
 func PathOf(keys ...string) string {
 	if len(keys) == 0 {
 		return "."

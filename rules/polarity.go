@@ -8,16 +8,21 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// Names of flags that tell whether there is more, as APIs use them, in lower
-// case and without separators. Static checks and the audit read them.
+// The names of flags that say whether there is more, in lower case and without
+// separators.
+var (
+	moreFlags = []string{ // true while there is more
+		"hasmore", "more", "hasnext", "hasnextpage", "nextpage", "morerecords", "hasmorepage", "hasmorepages",
+		"hasmoreitems", "hasmoreresults", "istruncated", "truncated", "moreavailable", "ismore", "morepages",
+		"hasadditionalresults", "incomplete", "next",
+	}
+	lastFlags = []string{ // true when there is no more
+		"islast", "last", "lastpage", "islastpage", "done", "complete", "completed", "iscomplete", "finished",
+		"end", "eof", "endofstream", "endoflist", "nomore", "islastbatch", "final",
+	}
+)
 
-// moreFlags are true while there is more.
-var moreFlags = []string{"hasmore", "more", "hasnext", "hasnextpage", "nextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults", "istruncated", "truncated", "moreavailable", "ismore", "morepages", "hasadditionalresults", "incomplete", "next"}
-
-// lastFlags are true when there is no more.
-var lastFlags = []string{"islast", "last", "lastpage", "islastpage", "done", "complete", "completed", "iscomplete", "finished", "end", "eof", "endofstream", "endoflist", "nomore", "islastbatch", "final"}
-
-// bareName is a name without case and separators: has_more is hasmore.
+// bareName returns a name in lower case and without separators: hasmore for has_more.
 func bareName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "", "@", "", "$", "").Replace(strings.ToLower(name))
 }
@@ -27,21 +32,22 @@ func (p *pagination) flagPolarity(faults *diag.Collector) {
 	field := p.settings["nextPageFlag.field"]
 	stopOn, ifNotSet := p.settings["nextPageFlag.stopOn"], p.settings["nextPageFlag.ifNotSet"]
 	name := bareName(field.Written)
-	warn := func(at setting, hint, format string) {
-		faults.Warnf(diag.Value(at.Path), format, field.Written).WithHint(hint)
+	suggestsMore := func(at setting, name string) *diag.Diagnostic {
+		return faults.Warnf(diag.Value(at.Path), "paging stops when %s, although its name suggests that there is more then", name)
 	}
 	switch {
 	case field.Written == "" || stopOn.Value == nil:
 	case stopOn.Value == true && slices.Contains(moreFlags, name):
-		warn(stopOn, "if it is true while there is more, set stopOn to false", "the scrolling stops when %s is true; its name says that there is more then")
+		suggestsMore(stopOn, field.Written+" is true").WithHint("if it is true while there is more, set stopOn to false")
 	case stopOn.Value == false && slices.Contains(lastFlags, name):
-		warn(stopOn, "if it is true on the last page, set stopOn to true", "the scrolling stops when %s is false; its name says that there is more then")
+		suggestsMore(stopOn, field.Written+" is false").WithHint("if it is true on the last page, set stopOn to true")
 	case stopOn.Value == true && ifNotSet.Value == true && !ifNotSet.Default && slices.Contains(lastFlags, name):
-		warn(ifNotSet, "if the API sends it on the last page alone, set ifNotSet to false", "a page without %s stops the scrolling too, so the flag decides nothing where the last page alone has it")
+		faults.Warnf(diag.Value(ifNotSet.Path), "a page without %s stops paging, too, so the flag has no effect", field.Written).
+			WithHint("if only the last page has it, set ifNotSet to false")
 	}
 	hasMore := p.settings["hasMore"]
 	if keys := SplitPath(hasMore.text()); len(keys) > 0 && slices.Contains(lastFlags, bareName(keys[len(keys)-1])) {
-		faults.Warnf(diag.Value(hasMore.Path), "the scrolling stops when %s is false; its name says that there is more then", hasMore.Written).
-			WithHint(fmt.Sprintf("for a flag that is true on the last page write a rule: \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Written))
+		suggestsMore(hasMore, hasMore.Written+" is false").
+			WithHint(fmt.Sprintf("for a flag that is true on the last page write \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Written))
 	}
 }

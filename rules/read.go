@@ -72,11 +72,7 @@ func (r reader) unknownKeys(path string, object Object, fields []Field) {
 		if _, known := find(fields, name); known {
 			continue
 		}
-		hint := diag.DidYouMean(name, names(fields))
-		if hint == "" {
-			hint = "known here: " + strings.Join(names(fields), ", ")
-		}
-		r.faults.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(hint)
+		r.faults.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(nearest(name, names(fields)))
 	}
 }
 
@@ -84,7 +80,7 @@ func (r reader) unknownKeys(path string, object Object, fields []Field) {
 func (r reader) convert(into *setting, v any, f Field) {
 	switch f.Unsupported {
 	case OnRequest:
-		r.faults.Errorf(diag.Key(into.Path), "%s is not supported yet and would change what is requested", f.Name).
+		r.faults.Errorf(diag.Key(into.Path), "%s is not supported yet and would change the requests", f.Name).
 			WithHint("remove it, or extract this part with another tool for now")
 		into.Invalid = true
 		return

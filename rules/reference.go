@@ -33,10 +33,11 @@ func (c *Catalog) Reference() []Section {
 		}
 	}
 	add("", "The outer `parameters` object may be left out.", rootFields)
-	add("tests[].pages[]", "A whole response: an object with `body` or `status`, and no other keys than these. Any other object or list is the body of a response with status 200.", answerFields)
-	add("api.pagination", "Of every method. The keys of a method of its own stand in [methods.md](methods.md).", c.fields)
-	add("api.pagination.stopRules[]", "A rule of one's own; a bare expression is `{\"when\": …}`.", stopRuleFields)
-	add("api.pagination.onError[]", "What to do with an error response.", onErrorFields)
+	add("tests[].pages[]", "A complete response: an object with `body` or `status`, and no other keys than these. "+
+		"Any other object or list is the body of a response with status 200.", answerFields)
+	add("api.pagination", "The keys of all methods. [methods.md](methods.md) has the keys of each method.", c.fields)
+	add("api.pagination.stopRules[]", "A stopping rule of the user; an expression alone is short for `{\"when\": …}`.", stopRuleFields)
+	add("api.pagination.onError[]", "What to do about an error response.", onErrorFields)
 	return sections
 }
 

@@ -11,35 +11,35 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Request is one request to make, before it is encoded.
+// Request is one request, before it is encoded.
 type Request struct {
 	Method   string // GET, POST or FORM
 	Base     string // address that Endpoint is resolved against
 	Endpoint string // relative to Base, or an absolute address
 	Params   Object // query of GET, body of POST and FORM
 	Headers  Object
-	Body     any // JSON body beside the params of POST: an [Object], or nil
+	Body     any // JSON body in addition to the params of POST: an [Object], or nil
 }
 
-// FirstRequest is the job's own request: endpoint, method, params, headers.
+// FirstRequest returns the job's own request: endpoint, method, params, headers.
 func (c *Config) FirstRequest(job Job) Request {
 	r := Request{Method: job.Method, Base: c.BaseURL, Endpoint: job.Endpoint, Params: job.Params, Headers: c.HTTP.Headers}
-	for _, m := range job.Headers {
-		r.Headers = r.Headers.With(m.Name, m.Value)
+	if len(job.Headers) > 0 {
+		r.Headers = r.Headers.Merge(job.Headers)
 	}
 	return r
 }
 
-// Under puts parameters under the request's own, as api.http.defaultOptions says.
+// Under returns the request with more parameters, which its own override
+// (api.http.defaultOptions).
 func (r Request) Under(params Object) Request {
-	for _, m := range r.Params {
-		params = params.With(m.Name, m.Value)
+	if len(params) > 0 {
+		r.Params = params.Merge(r.Params)
 	}
-	r.Params = params
 	return r
 }
 
-// Verb is the HTTP method that is sent: POST for FORM.
+// Verb returns the HTTP method that is sent: POST for FORM.
 func (r Request) Verb() string {
 	if r.Method == "FORM" {
 		return "POST"
@@ -47,9 +47,9 @@ func (r Request) Verb() string {
 	return r.Method
 }
 
-// URL is the address that is sent: Endpoint resolved against Base by RFC 3986
-// and, for GET, the params laid over its query: one of the same name is
-// replaced in its place, the others follow in their order.
+// URL returns the address that is sent: Endpoint resolved against Base (RFC 3986).
+// For GET the params are merged into its query: one of the same name is replaced in
+// its place, the others follow in their order.
 func (r Request) URL(dialect string) (string, error) {
 	endpoint := r.Endpoint
 	encode := encoders[SwitchesOf(dialect).PHPEncoding]
@@ -59,8 +59,8 @@ func (r Request) URL(dialect string) (string, error) {
 	return Resolve(r.Base, endpoint)
 }
 
-// Resolve resolves an address against a base by RFC 3986; the base's own query
-// and both fragments are dropped.
+// Resolve resolves an address against a base (RFC 3986). It drops the base's own
+// query and both fragments.
 func Resolve(base, ref string) (string, error) {
 	b, err := url.Parse(base)
 	if err != nil {
@@ -71,7 +71,7 @@ func Resolve(base, ref string) (string, error) {
 		return "", fmt.Errorf("not an address: %s", value.Clip(ref, 80))
 	}
 	if to.Scheme == "" && to.Host == "" && to.Path == "" {
-		to.Path = b.Path // "?page=2" keeps the path, and url.ResolveReference the query of "#f"
+		to.Path = b.Path // "?page=2" keeps the path, and "#f" the query
 		if to.RawQuery == "" && !to.ForceQuery {
 			to.RawQuery = b.RawQuery
 		}
@@ -84,9 +84,9 @@ func Resolve(base, ref string) (string, error) {
 	return out.String(), nil
 }
 
-// escapeIllegal percent-encodes what may not stand in an address: spaces,
-// control characters, quotes and everything beyond ASCII. A percent sign that
-// begins no escape is one of them.
+// escapeIllegal percent-encodes the characters that an address must not have:
+// spaces, control characters, quotes, everything beyond ASCII, and a percent sign
+// that does not begin an escape.
 func escapeIllegal(ref string) string {
 	var b strings.Builder
 	for i := 0; i < len(ref); i++ {
@@ -105,9 +105,9 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// Payload is the body that is sent and its content type; nil for GET without a
-// body. A POST sends its params, with Body laid over them, as a JSON object; a
-// FORM sends them urlencoded.
+// Payload returns the body that is sent and its content type, or nil for GET
+// without a body. A POST sends its params, with Body merged into them, as a JSON
+// object. A FORM sends them urlencoded.
 func (r Request) Payload(dialect string) ([]byte, string, error) {
 	encode := encoders[SwitchesOf(dialect).PHPEncoding]
 	body, _ := value.Members(r.Body)
@@ -120,18 +120,13 @@ func (r Request) Payload(dialect string) ([]byte, string, error) {
 		text, err := encode.json(body)
 		return text, "application/json", err
 	}
-	object := r.Params
-	for _, m := range body {
-		object = object.With(m.Name, overlay(at(object, m.Name), m.Value))
-	}
+	object, _ := overlay(r.Params, body).(Object)
 	text, err := encode.json(object)
 	return text, "application/json", err
 }
 
-func at(o Object, name string) any { v, _ := o.Get(name); return v }
-
-// overlay lays an object over another, deeply, and over a list where its keys
-// index that list; anything else takes its place.
+// overlay merges an object deeply into another, or into a list if its keys are
+// indexes of that list. Any other value replaces the one under it.
 func overlay(under, over any) any {
 	above, ok := value.Members(over)
 	if list, isList := under.([]any); isList && ok && len(above) > 0 {
@@ -149,23 +144,29 @@ func overlay(under, over any) any {
 	if !ok || !both {
 		return over
 	}
-	for _, m := range above {
-		below = below.With(m.Name, overlay(at(below, m.Name), m.Value))
+	had := make(map[string]any, len(below))
+	for _, m := range below {
+		had[m.Name] = m.Value
 	}
-	return below
+	merged := make(Object, len(above))
+	for i, m := range above {
+		merged[i] = Member{Name: m.Name, Value: overlay(had[m.Name], m.Value)}
+	}
+	return below.Merge(merged)
 }
 
-// SetPath returns an object with the value at a path of keys, making the
-// objects on the way.
+// SetPath returns an object with the value at a path of keys. It makes the objects
+// along the path.
 func SetPath(o Object, keys []string, v any) Object {
 	if len(keys) == 1 {
 		return o.With(keys[0], v)
 	}
-	inner, _ := value.Members(at(o, keys[0]))
+	had, _ := o.Get(keys[0])
+	inner, _ := value.Members(had)
 	return o.With(keys[0], SetPath(inner, keys[1:], v))
 }
 
-// encoding is how a dialect writes queries and bodies.
+// encoding is how a dialect encodes queries and bodies.
 type encoding struct {
 	query func(Object) string
 	merge func(endpoint string, params Object) string
@@ -187,7 +188,7 @@ func encodeJSON(o Object) ([]byte, error) {
 }
 
 // encodeQuery encodes params: scalars as name=value, lists and objects with their
-// indexes and keys in brackets; null and empty lists are left out.
+// indexes and keys in brackets. It leaves out null and empty lists.
 func encodeQuery(params Object) string {
 	var pairs []string
 	for _, m := range params {
@@ -213,12 +214,11 @@ func pairsOf(name string, v any) []string {
 	return pairs
 }
 
-// mergeQuery lays params over the query of an endpoint. What the endpoint says
-// otherwise stays exactly as it is written.
+// mergeQuery merges params into the query of an endpoint. The other parameters of
+// the endpoint keep their spelling.
 func mergeQuery(endpoint string, params Object) string {
-	rest, fragment, _ := strings.Cut(endpoint, "#")
+	rest, _, _ := strings.Cut(endpoint, "#") // the fragment is never sent
 	path, query, _ := strings.Cut(rest, "?")
-	_ = fragment // never sent
 	var parts []string
 	used := map[string]bool{}
 	if query != "" {
@@ -248,8 +248,8 @@ func mergeQuery(endpoint string, params Object) string {
 	return path + "?" + strings.Join(parts, "&")
 }
 
-// ParseQuery takes a query string, or the query of a URL, apart: percent
-// escapes decoded, order kept, a name that comes more than once as a list.
+// ParseQuery returns the parameters of a query string, or of a URL: decoded, in
+// order, with the values of a repeated name as a list.
 func ParseQuery(text string) Object {
 	if _, query, ok := strings.Cut(text, "?"); ok {
 		text = query
@@ -258,21 +258,24 @@ func ParseQuery(text string) Object {
 	}
 	text, _, _ = strings.Cut(text, "#")
 	var out Object
+	index := map[string]int{}
 	for part := range strings.SplitSeq(text, "&") {
 		if part == "" {
 			continue
 		}
 		name, v, _ := strings.Cut(part, "=")
 		name, v = unescape(name), unescape(v)
-		had, again := out.Get(name)
-		switch list, isList := had.([]any); {
-		case isList:
-			out = out.With(name, append(list, v))
-		case again:
-			out = out.With(name, []any{had, v})
-		default:
-			out = out.With(name, v)
+		i, again := index[name]
+		if !again {
+			index[name] = len(out)
+			out = append(out, Member{Name: name, Value: v})
+			continue
 		}
+		list, isList := out[i].Value.([]any)
+		if !isList {
+			list = []any{out[i].Value}
+		}
+		out[i].Value = append(list, v)
 	}
 	return out
 }

@@ -2,10 +2,10 @@ package rules
 
 import "strings"
 
-// Schema is the JSON Schema (draft 7, which editors know) of a configuration,
-// from the tables that it is read by. What it accepts may still have faults that
-// no schema can tell: names in expressions, settings that exclude each other.
-// It wants optional keys left out where null would say the same, and does not
+// Schema returns the JSON Schema of a configuration, from the tables that it is read
+// by, in draft 7, which editors support. A configuration that it accepts may still have
+// mistakes that no schema finds: unknown names in expressions, settings that are
+// mutually exclusive. The schema does not accept null for an optional key, and does not
 // know that `--dialect` may set another dialect.
 func (c *Catalog) Schema() Object {
 	definitions := Object{}
@@ -19,7 +19,7 @@ func (c *Catalog) Schema() Object {
 		{Name: "type", Value: "object"},
 		{Name: "if", Value: Object{{Name: "required", Value: []any{"parameters"}}}},
 		{Name: "then", Value: Object{{Name: "properties", Value: Object{
-			{Name: "$schema", Value: Object{{Name: "type", Value: "string"}}},
+			{Name: "$schema", Value: typed("string")},
 			{Name: "parameters", Value: reference("parameters")},
 		}}}},
 		{Name: "else", Value: reference("parameters")},
@@ -31,18 +31,29 @@ func reference(name string) Object {
 	return Object{{Name: "$ref", Value: "#/definitions/" + name}}
 }
 
-// paginationSchemas are the definitions of a pagination object in a dialect: one
-// for each method, and one that picks among them.
+func typed(name string) Object { return Object{{Name: "type", Value: name}} }
+
+func anyOf(schemas ...any) Object { return Object{{Name: "anyOf", Value: schemas}} }
+
+// having returns the schema of objects in which a key has a constant value.
+func having(key, constant string) Object {
+	return Object{
+		{Name: "properties", Value: Object{{Name: key, Value: Object{{Name: "const", Value: constant}}}}},
+		{Name: "required", Value: []any{key}},
+	}
+}
+
+// paginationSchemas returns the definitions of pagination objects in a dialect: one for
+// each method, and one that chooses among them by the method.
 func (c *Catalog) paginationSchemas(dialect string) Object {
 	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(c.fields, dialect))}}}
-	var picks, words []any
+	var choices, words []any
 	for _, m := range c.methods {
 		if m.KeboolaOnly && dialect != Keboola {
 			continue
 		}
 		name := dialect + "." + m.Name
-		is := Object{{Name: "properties", Value: Object{{Name: "method", Value: Object{{Name: "const", Value: m.Name}}}}}, {Name: "required", Value: []any{"method"}}}
-		picks = append(picks, Object{{Name: "if", Value: is}, {Name: "then", Value: reference(name)}})
+		choices = append(choices, Object{{Name: "if", Value: having("method", m.Name)}, {Name: "then", Value: reference(name)}})
 		words = append(words, Object{{Name: "const", Value: m.Name}, {Name: "description", Value: m.Doc}})
 		body := objectSchema(c.fieldsOf(m), dialect)
 		shareCommon(body, m, dialect)
@@ -55,16 +66,16 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		}
 		out = append(out, Member{Name: name, Value: body.With("description", m.Doc)})
 	}
-	pagination := Object{{Name: "type", Value: "object"}, {Name: "properties", Value: Object{{Name: "method", Value: methodSchema(words, dialect)}}}}
-	if !SwitchesOf(dialect).OptionalMethod {
-		pagination = pagination.With("required", []any{"method"})
+	pagination := typed("object").With("properties", Object{{Name: "method", Value: methodSchema(words, dialect)}})
+	if SwitchesOf(dialect).OptionalMethod {
+		pagination = pagination.With("type", []any{"object", "array", "null"})
 	} else {
-		pagination[0].Value = []any{"object", "array", "null"}
+		pagination = pagination.With("required", []any{"method"})
 	}
-	return append(out, Member{Name: dialect + ".pagination", Value: pagination.With("allOf", picks)})
+	return append(out, Member{Name: dialect + ".pagination", Value: pagination.With("allOf", choices)})
 }
 
-// shareCommon has the keys that every method has stand in one place.
+// shareCommon replaces the keys that all methods have by references to one definition.
 func shareCommon(body Object, m Method, dialect string) {
 	properties := objectMember("properties", body).Value.(Object)
 	for i, p := range properties {
@@ -79,15 +90,15 @@ func objectMember(name string, of Object) Member {
 	return Member{Name: name, Value: v}
 }
 
-// methodSchema is the key that picks: each name with when to choose it.
+// methodSchema returns the schema of the method: each name with its description.
 func methodSchema(words []any, dialect string) Object {
 	if SwitchesOf(dialect).OptionalMethod {
-		return Object{{Name: "anyOf", Value: append(words, Object{})}}
+		return anyOf(append(words, Object{})...)
 	}
 	return Object{{Name: "oneOf", Value: words}}
 }
 
-// objectSchema is the schema of an object with the keys of fields.
+// objectSchema returns the schema of an object with the keys of fields.
 func objectSchema(fields []Field, dialect string) Object {
 	properties, required, open := Object{}, []any{}, false
 	for _, f := range fields {
@@ -104,7 +115,7 @@ func objectSchema(fields []Field, dialect string) Object {
 		properties = append(properties, Member{Name: f.Name, Value: f.schema(dialect)})
 		open = open || f.Name == "method" && SwitchesOf(dialect).IgnoreUnknown
 	}
-	out := Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}
+	out := typed("object").With("properties", properties)
 	if len(required) > 0 {
 		out = out.With("required", required)
 	}
@@ -119,21 +130,20 @@ func objectSchema(fields []Field, dialect string) Object {
 	return out
 }
 
-// byDialect picks the schema of a field by the dialect that stands beside it.
+// byDialect chooses the schema of a field by the dialect in the same object.
 func byDialect(f Field) Object {
-	is := Object{{Name: "properties", Value: Object{{Name: "dialect", Value: Object{{Name: "const", Value: Keboola}}}}}, {Name: "required", Value: []any{"dialect"}}}
 	of := func(dialect string) Object {
 		return Object{{Name: "properties", Value: Object{{Name: f.Name, Value: reference(dialect + ".pagination")}}}}
 	}
-	return Object{{Name: "if", Value: is}, {Name: "then", Value: of(Keboola)}, {Name: "else", Value: of(Spec)}}
+	return Object{{Name: "if", Value: having("dialect", Keboola)}, {Name: "then", Value: of(Keboola)}, {Name: "else", Value: of(Spec)}}
 }
 
-// schema is the schema of a field's value, with what an editor shows of it.
+// schema returns the schema of a field's value, with what editors show about it.
 func (f Field) schema(dialect string) Object {
 	s := f.valueSchema(dialect)
 	doc := f.Doc
 	if f.Unsupported == OnOutput {
-		doc = strings.TrimPrefix(doc+"; without effect", "; ")
+		doc = strings.TrimPrefix(doc+"; ignored", "; ")
 	}
 	if doc != "" {
 		s = s.With("description", doc)
@@ -146,18 +156,18 @@ func (f Field) schema(dialect string) Object {
 
 func (f Field) valueSchema(dialect string) Object {
 	if dialect == Keboola && (f.Keboola != Any || f.Kind == Block) {
-		return Object{} // PHP casts what there is, and takes what is empty for absent
+		return Object{} // PHP casts any value, and an empty one is missing
 	}
 	s := f.kindSchema(dialect)
 	if f.Fields == nil || f.Kind == Block || f.Kind == Blocks {
 		return s
 	}
-	return Object{{Name: "anyOf", Value: []any{s, objectSchema(f.Fields, dialect)}}}
+	return anyOf(s, objectSchema(f.Fields, dialect))
 }
 
-// kindSchema is the schema of what [convert] accepts for the field's kind.
+// kindSchema returns the schema of the values that convert accepts for the field's
+// kind.
 func (f Field) kindSchema(dialect string) Object {
-	typed := func(name string) Object { return Object{{Name: "type", Value: name}} }
 	each := func(key string, s Object) Object {
 		if f.Each == nil {
 			return s
@@ -166,37 +176,21 @@ func (f Field) kindSchema(dialect string) Object {
 	}
 	switch f.Kind {
 	case Text, Key, Path, Expression:
-		if f.Values != nil {
-			var values []any
-			for _, v := range f.Values {
-				values = append(values, v)
-			}
-			if f.FoldCase {
-				for _, v := range f.Values {
-					values = append(values, strings.ToLower(v))
-				}
-			}
-			return Object{{Name: "enum", Value: values}}
-		}
-		s := typed("string")
-		if f.Required {
-			s = s.With("minLength", 1)
-		}
-		return s
+		return f.textSchema()
 	case Flag:
 		return typed("boolean")
 	case Count:
-		return Object{{Name: "anyOf", Value: []any{typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`)}}}
+		return anyOf(typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`))
 	case Status:
-		return Object{{Name: "anyOf", Value: []any{typed("integer").With("minimum", 100).With("maximum", 599), typed("string").With("pattern", `^[1-5][0-9][0-9]$`)}}}
+		return anyOf(typed("integer").With("minimum", 100).With("maximum", 599), typed("string").With("pattern", `^[1-5][0-9][0-9]$`))
 	case Integer:
-		return Object{{Name: "anyOf", Value: []any{typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`)}}}
+		return anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`))
 	case Seconds:
-		return Object{{Name: "anyOf", Value: []any{typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1)}}}
+		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
 	case Secret:
-		return Object{{Name: "anyOf", Value: []any{typed("string"), Object{
-			{Name: "type", Value: "object"}, {Name: "properties", Value: Object{{Name: "env", Value: typed("string")}}}, {Name: "required", Value: []any{"env"}}, {Name: "additionalProperties", Value: false}}}}}
-	case Map: // some writers make an empty list of an empty object
+		env := typed("object").With("properties", Object{{Name: "env", Value: typed("string")}}).With("required", []any{"env"})
+		return anyOf(typed("string"), env.With("additionalProperties", false))
+	case Map: // PHP writes an empty list for an empty object
 		return each("additionalProperties", Object{{Name: "type", Value: []any{"object", "array"}}, {Name: "maxItems", Value: 0}})
 	case Paths:
 		return typed("object").With("minProperties", 1).With("additionalProperties", typed("string").With("minLength", 1))
@@ -210,4 +204,24 @@ func (f Field) kindSchema(dialect string) Object {
 		return reference(dialect + ".pagination")
 	}
 	return Object{}
+}
+
+func (f Field) textSchema() Object {
+	if f.Values == nil {
+		s := typed("string")
+		if f.Required {
+			s = s.With("minLength", 1)
+		}
+		return s
+	}
+	var values []any
+	for _, v := range f.Values {
+		values = append(values, v)
+	}
+	if f.FoldCase {
+		for _, v := range f.Values {
+			values = append(values, strings.ToLower(v))
+		}
+	}
+	return Object{{Name: "enum", Value: values}}
 }

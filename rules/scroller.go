@@ -124,7 +124,7 @@ func (s *scrollerBuilder) variables(role Role) {
 }
 
 func (s *scrollerBuilder) variable(role Role, name, source string, origin Origin) {
-	clause := "is then"
+	clause := "becomes"
 	if role == Init {
 		clause = "starts at"
 		if !slices.Contains(s.set.Variables, name) {
@@ -163,7 +163,11 @@ func (s *scrollerBuilder) guards() {
 		if own.given() {
 			origin = s.origin(Author{}, own.Path)
 		}
-		rule, ok := s.rule(g.template(), s.settings.with(name, own), origin)
+		settings := s.settings
+		if settings[name].Path != own.Path { // it is configured beside the scroller
+			settings = settings.with(name, own)
+		}
+		rule, ok := s.rule(g.template(), settings, origin)
 		if !ok {
 			continue
 		}
@@ -213,8 +217,39 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 	}
 	return Rule{
 		ID: s.id(t.ID), Role: Stop, Source: settings.bind(source), Outcome: outcome, Drop: t.Drop,
-		Message: settings.say(t.Message), Clause: settings.say(t.Clause), Origin: origin,
+		Message: settings.say(t.Message), Clause: settings.say(s.phrases(t.Clause)), Origin: origin,
 	}, true
+}
+
+// phraseNames are what clauses may name besides settings.
+var phraseNames = []string{"ignoring", "ofLimit", "orMissing"}
+
+// phrases replaces the names of phrases in a clause. A phrase depends on more than
+// one setting; it is empty if it does not apply.
+func (s *scrollerBuilder) phrases(clause string) string {
+	return expand(clause, func(name string) string {
+		switch name {
+		case "ignoring":
+			var paths []string
+			for _, keys := range s.set.Ignore {
+				paths = append(paths, PathOf(keys...))
+			}
+			if paths != nil {
+				return ", ignoring " + strings.Join(paths, ", ")
+			}
+		case "ofLimit":
+			if s.set.Limit != nil {
+				return " of " + textOf(s.set.Limit)
+			}
+		case "orMissing":
+			if s.settings["nextPageFlag.ifNotSet"].Value == s.settings["nextPageFlag.stopOn"].Value {
+				return " or missing"
+			}
+		default:
+			return "${" + name + "}"
+		}
+		return ""
+	})
 }
 
 // with returns a copy that also has a setting.
@@ -225,12 +260,12 @@ func (s settings) with(name string, one setting) settings {
 }
 
 // What users write in the rule language: stopRules, onError and keep. Their
-// variables are read in [scrollerBuilder.variables].
+// variables are read in variables.
 
 var stopRuleFields = []Field{
-	{Name: "name", Kind: Text, Doc: "its id in the trace and the result; default `stopRules[0]`, by position"},
-	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops the scrolling after this page"},
-	{Name: "outcome", Kind: Text, Default: string(Complete), Values: outcomeNames(), Doc: "`complete`, `limited`, `guarded` or `failed`"},
+	{Name: "name", Kind: Text, Doc: "id in the trace and the result; default `stopRules[0]`, by position"},
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops paging after this page"},
+	{Name: "outcome", Kind: Text, Default: string(Complete), Values: outcomeNames(), Doc: "what the end means for the list"},
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
@@ -240,8 +275,8 @@ var variableFields = []Field{
 }
 
 var onErrorFields = []Field{
-	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error"},
-	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "`stop`, `retry`, `restart`, `fail` or `continue`"},
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error response"},
+	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
@@ -251,7 +286,8 @@ var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorR
 func (s *scrollerBuilder) stopRules() {
 	all, _ := s.settings["stopRules"].Value.([]setting)
 	for i, one := range all {
-		r := Rule{ID: s.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete, Source: one.text(), Origin: s.origin(Author{}, one.Path)}
+		r := Rule{ID: s.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,
+			Source: one.text(), Origin: s.origin(Author{}, one.Path)}
 		if object, ok := one.Value.(settings); ok {
 			r.Source, r.Origin = object["when"].text(), s.origin(Author{}, object["when"].Path)
 			r.Message, r.Outcome = object["message"].text(), Outcome(object["outcome"].text())
@@ -260,16 +296,25 @@ func (s *scrollerBuilder) stopRules() {
 			}
 		}
 		if s.taken(r.ID) {
-			s.faults.Errorf(diag.Value(one.Path), "a second rule with the id %q", r.ID).WithHint("give it another name")
+			s.faults.Errorf(diag.Value(one.Path), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
 		if r.Message == "" {
-			r.Message = "your rule " + r.ID + " holds"
+			r.Message = matched(r)
 		}
 		if r.Source != "" {
 			s.add(r)
 		}
 	}
+}
+
+// matched is the message of a rule that has none. Its source is left out if the
+// braces in it would be read as expressions of the message.
+func matched(r Rule) string {
+	if strings.ContainsAny(r.Source, "{}") {
+		return r.ID + " matched"
+	}
+	return r.ID + " matched: " + r.Source
 }
 
 func (s *scrollerBuilder) onError() {
@@ -282,7 +327,7 @@ func (s *scrollerBuilder) onError() {
 		}
 		s.add(Rule{
 			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object["do"].text()), Outcome: Complete, Source: when.text(),
-			Message: object["message"].text(), Clause: "an error response has " + when.text(), Origin: s.origin(Author{}, when.Path),
+			Message: object["message"].text(), Clause: "an error response matches " + when.text(), Origin: s.origin(Author{}, when.Path),
 		})
 	}
 }

@@ -101,24 +101,37 @@ func (s settings) hold(condition string) bool {
 // bind replaces every ${name} of a source by the value of the setting, as a
 // literal of the rule language.
 func (s settings) bind(source string) string {
-	return s.replace(source, func(one setting) string { return literal(one.Value) })
+	return expand(source, func(name string) string { return literal(s[name].Value) })
 }
 
-// say replaces every ${name} of a text by the value of the setting.
+// say replaces every ${name} of a text by the value of the setting, and every
+// ${name nouns} by the value with its noun, which is singular after 1.
 func (s settings) say(text string) string {
-	return s.replace(text, func(one setting) string {
-		if one.Written != "" {
-			return one.Written
+	return expand(text, func(name string) string {
+		name, nouns, counted := strings.Cut(name, " ")
+		shown := s[name].Written
+		if shown == "" {
+			shown = textOf(s[name].Value)
 		}
-		if t, ok := value.Text(one.Value); ok {
-			return t
+		if !counted {
+			return shown
 		}
-		return literal(one.Value)
+		if shown == "1" {
+			nouns = strings.TrimSuffix(nouns, "s")
+		}
+		return shown + " " + nouns
 	})
 }
 
-// replace replaces every ${name} by what write returns for the setting.
-func (s settings) replace(text string, write func(setting) string) string {
+func textOf(v any) string {
+	if t, ok := value.Text(v); ok {
+		return t
+	}
+	return literal(v)
+}
+
+// expand replaces every ${name} of a text.
+func expand(text string, replacement func(name string) string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${")
@@ -127,7 +140,7 @@ func (s settings) replace(text string, write func(setting) string) string {
 			return b.String()
 		}
 		name, after, _ := strings.Cut(rest, "}")
-		b.WriteString(write(s[name]))
+		b.WriteString(replacement(name))
 		text = after
 	}
 }

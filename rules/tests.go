@@ -2,7 +2,6 @@ package rules
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -14,13 +13,13 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Test is one test of a configuration: what the API answers to a job, and what
-// must come of it.
+// Test is one test of a configuration: the responses of the API to a job, and the
+// expected result.
 type Test struct {
 	Name   string
 	Job    string         // id of the job; empty: the only one
-	Kept   map[string]any // what an earlier run kept, by name
-	Pages  []Answer       // in order, each given once
+	Kept   map[string]any // the values that an earlier run saved, by name
+	Pages  []Answer       // in order; each answers one request
 	Expect Expect
 	Path   string // config path of the test
 }
@@ -28,54 +27,59 @@ type Test struct {
 // Answer is one response of the API in a [Test].
 type Answer struct {
 	Status  int             // 0: 200
-	Headers http.Header     // beside Content-Type and Date
+	Headers http.Header     // in addition to Content-Type and Date
 	Body    json.RawMessage // as it is sent; nil: empty
-	After   time.Duration   // passes before it comes, on the test's own clock
+	After   time.Duration   // delay of the response, on the test's own clock
 }
 
-// Expect is what must come of a [Test]. What is left out is not compared.
+// Expect is the expected result of a [Test]. Fields that are missing are not
+// compared.
 type Expect struct {
-	StoppedBy []string // ids of all rules that were met, in order
+	StoppedBy []string // ids of all rules that matched at the end, in order
 	Reason    string
 	Outcome   Outcome
 	Message   string // text that the message contains
 	Pages     *int
-	Items     *int              // how many
+	Items     *int              // their number
 	List      []json.RawMessage // the items themselves
 	Requests  []string          // "GET /v1/users?page=1"; a body may follow
 	Exit      *int
 	Error     string         // text that the error contains
-	Findings  []string       // ids of what the audit finds
-	Kept      map[string]any // what is kept for the next run
+	Findings  []string       // ids of the audit's findings
+	Kept      map[string]any // the values that are saved for the next run
 }
 
 var testFields = []Field{
-	{Name: "name", Kind: Text, Required: true, Doc: "what the test shows; names differ"},
-	{Name: "job", Kind: Text, Doc: "id of the job; it may be left out when there is one job"},
-	{Name: "kept", Kind: Map, Doc: "what an earlier run kept, by name"},
-	{Name: "pages", Kind: List, Required: true, Doc: "what the API answers, in order: each an object or a list that is the response's body, or a whole response"},
-	{Name: "expect", Kind: Block, Fields: expectFields, Required: true, Doc: "what must come of it; what is left out is not compared"},
+	{Name: "name", Kind: Text, Required: true, Doc: "what the test shows; names must differ"},
+	{Name: "job", Kind: Text, Doc: "id of the job; optional if there is only one"},
+	{Name: "kept", Kind: Map, Doc: "the values that an earlier run saved, by name"},
+	{Name: "pages", Kind: List, Required: true,
+		Doc: "the responses of the API, in order: an object or a list is the body of a response, or a complete response"},
+	{Name: "expect", Kind: Block, Fields: expectFields, Required: true,
+		Doc: "the expected result; keys that are missing are not compared"},
 }
 
 var answerFields = []Field{
 	{Name: "status", Kind: Status, Default: 200, Doc: "the HTTP status"},
-	{Name: "headers", Kind: Map, Doc: "name to text, or to a list of texts for a header that comes several times"},
-	{Name: "body", Kind: Any, Doc: "the response's body; it is sent as it is written here"},
-	{Name: "after", Kind: Seconds, Doc: "time that passes before the response comes; the test does not wait"},
+	{Name: "headers", Kind: Map, Doc: "names, each with a text, or with a list of texts for a header that is sent several times"},
+	{Name: "body", Kind: Any, Doc: "the body of the response, sent as it is written"},
+	{Name: "after", Kind: Seconds, Doc: "delay of the response; the test does not wait"},
 }
 
 var expectFields = []Field{
-	{Name: "stoppedBy", Kind: Any, Doc: "the ids of all rules that are met at the end, in order; a single one may stand without a list"},
+	{Name: "stoppedBy", Kind: Any, Doc: "the ids of all rules that match at the end, in order: a list, or a single id"},
 	{Name: "reason", Kind: Text, Doc: "the id of the first of them"},
-	{Name: "outcome", Kind: Text, Values: outcomeNames(), Doc: "`complete`, `limited`, `guarded` or `failed`"},
+	{Name: "outcome", Kind: Text, Values: outcomeNames(), Doc: "the outcome"},
 	{Name: "message", Kind: Text, Doc: "text that the message about the end contains"},
-	{Name: "pages", Kind: Integer, Doc: "how many pages are obtained"},
-	{Name: "items", Kind: Any, Doc: "how many items come out, or the list of them, byte for byte but for insignificant whitespace"},
-	{Name: "requests", Kind: List, Each: &Field{Kind: Text}, Doc: "what is asked for, in order: `GET /v1/users?page=1`, without credentials; a body may follow after a space"},
+	{Name: "pages", Kind: Integer, Doc: "the number of pages"},
+	{Name: "items", Kind: Any,
+		Doc: "the number of items, or the list of them, compared byte for byte except insignificant whitespace"},
+	{Name: "requests", Kind: List, Each: &Field{Kind: Text},
+		Doc: "the requests, in order: `GET /v1/users?page=1`, without credentials; a body may follow after a space"},
 	{Name: "exit", Kind: Integer, Doc: "the exit status of `stopwhen run`"},
 	{Name: "error", Kind: Text, Doc: "text that the error contains"},
-	{Name: "findings", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "the ids of what the audit finds: `audit.token`"},
-	{Name: "kept", Kind: Map, Doc: "what is kept for the next run, by name"},
+	{Name: "findings", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "the ids of the audit's findings: `audit.token`"},
+	{Name: "kept", Kind: Map, Doc: "the values that are saved for the next run, by name"},
 }
 
 // test reads one test.
@@ -88,7 +92,7 @@ func (d *decoder) test(path string, s settings) Test {
 	return t
 }
 
-// answer reads a page of a test: a body as it is, or a whole response.
+// answer reads a page of a test: a body, or a complete response.
 func (d *decoder) answer(path string, v any) Answer {
 	object, isObject := value.Members(v)
 	if _, isList := v.([]any); !isList && !isObject {
@@ -96,7 +100,7 @@ func (d *decoder) answer(path string, v any) Answer {
 			WithHint(`a response is the body itself, {"data": []}, or {"status": 503, "body": …}`)
 		return Answer{}
 	}
-	if !isObject || !d.wholeResponse(path, object) {
+	if !isObject || !d.completeResponse(path, object) {
 		return Answer{Body: d.raw(path, v)}
 	}
 	read := d.object(path, object, answerFields)
@@ -112,10 +116,10 @@ func (d *decoder) answer(path string, v any) Answer {
 
 const asBody = `if this is the response's body, write {"body": …} around it`
 
-// wholeResponse reports whether an object is a whole response and not a body: it
+// completeResponse reports whether an object is a complete response and not a body: it
 // has a body or a status, and no other keys than a response. It reports keys that
 // are misspelt.
-func (d *decoder) wholeResponse(path string, object Object) bool {
+func (d *decoder) completeResponse(path string, object Object) bool {
 	known := names(answerFields)
 	_, body := object.Get("body")
 	status, hasStatus := object.Get("status")
@@ -216,13 +220,13 @@ func all(s setting) []string {
 	return append([]string{}, s.texts()...)
 }
 
-// raw is a value as JSON without insignificant whitespace: as it is written,
-// where that is JSON, so that no digit of a number changes.
+// raw returns a value as JSON without insignificant whitespace. It uses the text of
+// the configuration if that is JSON, so that no digit of a number changes.
 func (d *decoder) raw(path string, v any) json.RawMessage {
 	text := d.faults.Source().Raw(path)
 	if same, err := ParseJSON(diag.NewSource("", string(text))); err != nil || !reflect.DeepEqual(same, v) {
 		if text, err = value.Marshal(v); err != nil {
-			d.faults.Errorf(diag.Value(path), "this cannot be written as JSON: %v", err)
+			d.faults.Errorf(diag.Value(path), "cannot be written as JSON: %v", err)
 			return nil
 		}
 	}
@@ -231,7 +235,7 @@ func (d *decoder) raw(path string, v any) json.RawMessage {
 	return b.Bytes()
 }
 
-// membersOf is an object without its order; nil for none.
+// membersOf returns an object as a map, or nil for no object.
 func membersOf(o Object) map[string]any {
 	if o == nil {
 		return nil
@@ -243,8 +247,8 @@ func membersOf(o Object) map[string]any {
 	return out
 }
 
-// checkTests reports what is wrong with tests that are valid each by itself, and
-// fills in the only job.
+// checkTests reports mistakes that involve several values, and fills in the job of
+// tests if there is only one.
 func (c *Config) checkTests(faults *diag.Collector) {
 	var ids []string
 	for _, j := range c.Jobs {
@@ -257,7 +261,7 @@ func (c *Config) checkTests(faults *diag.Collector) {
 			t.Path = diag.Index(diag.Join(c.Path, "tests"), i)
 		}
 		if seen[t.Name] {
-			faults.Errorf(diag.Value(diag.Join(t.Path, "name")), "a second test with the name %q", t.Name).
+			faults.Errorf(diag.Value(diag.Join(t.Path, "name")), "duplicate test name %q", t.Name).
 				WithHint("names tell tests apart, so they must differ")
 		}
 		seen[t.Name] = true
@@ -265,14 +269,13 @@ func (c *Config) checkTests(faults *diag.Collector) {
 		case t.Job == "" && len(ids) == 1:
 			t.Job = ids[0]
 		case t.Job == "":
-			faults.Errorf(diag.Value(t.Path), "job is missing: with several jobs a test says which it tests").
-				WithHint("there are " + strings.Join(ids, ", "))
+			faults.Errorf(diag.Value(t.Path), "job is missing: there are several jobs").
+				WithHint("known here: " + strings.Join(ids, ", "))
 		case !slices.Contains(ids, t.Job):
-			faults.Errorf(diag.Value(diag.Join(t.Path, "job")), "no job %q", t.Job).
-				WithHint(cmp.Or(diag.DidYouMean(t.Job, ids), "there are "+strings.Join(ids, ", ")))
+			faults.Errorf(diag.Value(diag.Join(t.Path, "job")), "unknown job %q", t.Job).WithHint(nearest(t.Job, ids))
 		}
 		if len(t.Pages) == 0 {
-			faults.Errorf(diag.Value(diag.Join(t.Path, "pages")), "there is no page in it").WithHint(`a page is at least {} or []`)
+			faults.Errorf(diag.Value(diag.Join(t.Path, "pages")), "want at least one page").WithHint(`a page is at least {} or []`)
 		}
 		t.Expect.check(faults, diag.Join(t.Path, "expect"))
 	}
@@ -280,7 +283,8 @@ func (c *Config) checkTests(faults *diag.Collector) {
 
 func (e Expect) check(faults *diag.Collector, path string) {
 	if reflect.ValueOf(e).IsZero() {
-		faults.Errorf(diag.Value(path), "expect says nothing").WithHint(`for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`)
+		faults.Errorf(diag.Value(path), "want at least one expectation").
+			WithHint(`for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`)
 	}
 	for i, request := range e.Requests {
 		if verb, target, _ := strings.Cut(request, " "); verb != strings.ToUpper(verb) || target == "" {

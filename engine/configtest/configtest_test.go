@@ -41,7 +41,7 @@ func TestTestsOfAConfigurationPass(t *testing.T) {
 	for _, c := range []struct{ name, pagination, pages, expect string }{
 		{"everything that may be expected", `{"method": "offset", "limit": 2}`,
 			`[{"data": [{"id": 1}, {"id": 2}]}, {"data": [{"id": 3}], "total": 5}]`,
-			`{"stoppedBy": "offset.short", "reason": "offset.short", "outcome": "complete", "message": "page 2 has 1 items", "pages": 2, "items": 3,
+			`{"stoppedBy": "offset.short", "reason": "offset.short", "outcome": "complete", "message": "page 2 is short: 1 of 2 items", "pages": 2, "items": 3,
 			  "requests": ["GET /v1/users?limit=2&offset=0", "GET /v1/users?limit=2&offset=2"], "exit": 0, "findings": ["audit.total"]}`},
 		{"several rules", `{"method": "offset", "limit": 2}`, `[{"data": []}]`, `{"stoppedBy": ["offset.empty", "offset.short"], "items": [], "findings": []}`},
 		{"items with long numbers, in order of their keys", `{"method": "pagenum"}`,
@@ -92,7 +92,7 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 		{"unknown rule", offset, `[` + one + `]`, `{"stoppedBy": "offset.shrt"}`, `stoppedBy want offset.shrt got offset.short: job users has no rule offset.shrt; did you mean "offset.short"?`},
 		{"reason", offset, `[` + one + `]`, `{"reason": "offset.empty"}`, "reason want offset.empty got offset.short"},
 		{"outcome", offset, `[` + one + `]`, `{"outcome": "limited"}`, "outcome want limited got complete"},
-		{"message", offset, `[` + one + `]`, `{"message": "enough"}`, `message want one with "enough" got "page 1 has 1 items, fewer than the limit of 2"`},
+		{"message", offset, `[` + one + `]`, `{"message": "enough"}`, `message want one with "enough" got "page 1 is short: 1 of 2 items"`},
 		{"pages", offset, `[` + one + `]`, `{"pages": 2}`, "pages want 2 got 1"},
 		{"items", offset, `[` + one + `]`, `{"items": 0}`, "items want 0 got 1"},
 		{"exit", offset, `[{"status": 404}]`, `{"exit": 0}`, "exit want 0 got 3: job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"},
@@ -237,8 +237,8 @@ func TestWhatAnEarlierRunKeptIsGivenToATest(t *testing.T) {
 func TestATestThatSaysNothingIsRefused(t *testing.T) {
 	_, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users"}]},
 	  "tests": [{"name": "x", "pages": [], "expect": {}}]}`))
-	require.ErrorContains(t, err, "tests[0].pages: there is no page in it")
-	require.ErrorContains(t, err, "tests[0].expect: expect says nothing")
+	require.ErrorContains(t, err, "tests[0].pages: want at least one page")
+	require.ErrorContains(t, err, "tests[0].expect: want at least one expectation")
 }
 
 func TestTheSampleTestPasses(t *testing.T) {

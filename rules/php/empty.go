@@ -6,8 +6,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Empty is PHP's empty() of a value in a response: nil (absent or null), false,
-// 0, 0.0, -0.0, "", "0" and the empty list. An object never is, not even {}.
+// Empty is PHP's empty() of a value in a response: nil (missing or null), false, 0,
+// 0.0, -0.0, "", "0" and the empty list are empty. An object is never empty, not even
+// {}.
 func Empty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -30,7 +31,7 @@ func Empty(v any) bool {
 	return false
 }
 
-// EmptyConfig is [Empty] of a value in a configuration, where {} is empty too.
+// EmptyConfig is [Empty] of a value in a configuration, where {} is empty, too.
 func EmptyConfig(v any) bool {
 	if members, ok := value.Members(v); ok {
 		return len(members) == 0
@@ -38,10 +39,10 @@ func EmptyConfig(v any) bool {
 	return Empty(v)
 }
 
-// Truthy is PHP's cast to bool of a value in a response: everything that is not
-// [Empty] is true, "false", "0.0", " " and {} included.
+// Truthy is PHP's cast to bool of a value in a response: every value that is not
+// [Empty] is true, including "false", "0.0", " " and {}.
 func Truthy(v any) bool { return !Empty(v) }
 
-// Bool is PHP's cast to bool of a value in a configuration: everything that is
-// not [EmptyConfig] is true, the string "false" included.
+// Bool is PHP's cast to bool of a value in a configuration: every value that is not
+// [EmptyConfig] is true, including the string "false".
 func Bool(v any) bool { return !EmptyConfig(v) }

@@ -10,14 +10,15 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// EncodeJSON is PHP's json_encode: / is \/, what is not ASCII is \uXXXX, a float
-// has the fewest digits that give it back (1.0 is 1, 1e25 is 1.0e+25).
+// EncodeJSON is PHP's json_encode: / becomes \/, characters beyond ASCII become
+// \uXXXX, and a float gets the fewest digits that identify it (1.0 is 1, 1e25 is
+// 1.0e+25).
 //
-// A [value.Object] is a configuration's object, which the reference holds as an
-// array: it is written as a list when it is empty or its names are 0, 1, 2 in
-// this order. A map[string]any is a response's object and stays one, by name.
-// What PHP refuses to encode is written as 0 (infinity) or \ufffd (bytes that
-// are not UTF-8).
+// A [value.Object] is an object of a configuration, which the reference holds as an
+// array: it becomes a list if it is empty or its names are 0, 1, 2 in this order. A
+// map[string]any is an object of a response and remains an object, ordered by name.
+// Values that PHP refuses to encode become 0 (infinity) or \ufffd (bytes that are not
+// UTF-8).
 func EncodeJSON(v any) []byte { return appendJSON(nil, v) }
 
 func appendJSON(dst []byte, v any) []byte {
@@ -62,7 +63,7 @@ func appendJSON(dst []byte, v any) []byte {
 	return append(dst, "null"...)
 }
 
-// isList tells whether PHP takes an array with these names for a list.
+// isList reports whether PHP treats an array with these names as a list.
 func isList(o value.Object) bool {
 	for i, m := range o {
 		if m.Name != strconv.Itoa(i) {

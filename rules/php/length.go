@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// EncodedLen is the length in bytes of PHP's json_encode(json_decode(raw)),
-// which forceStop.volume counts: without blanks, / as \/, what is not ASCII as
-// \uXXXX, numbers as PHP writes them, of a repeated name only the last value.
-// It is 0 where a number is beyond the range of a float, since PHP then encodes
+// EncodedLen returns the length in bytes of PHP's json_encode(json_decode(raw)),
+// which forceStop.volume counts: without blanks, / as \/, characters beyond ASCII as
+// \uXXXX, numbers in PHP's format, and only the last value of a repeated name. It
+// returns 0 if a number is beyond the range of a float, because PHP then encodes
 // nothing.
 //
-// The document is measured in one pass over its bytes. It must be valid JSON;
-// of anything else the length means nothing.
+// EncodedLen makes one pass over the document, which must be valid JSON. The length of
+// anything else is undefined.
 func EncodedLen(raw []byte) int {
 	m := measure{raw: raw}
 	n := m.value()
@@ -25,23 +25,23 @@ func EncodedLen(raw []byte) int {
 	return n
 }
 
-// measure walks over a document.
+// measure is the state of a pass over a document.
 type measure struct {
 	raw      []byte
 	at       int
 	infinite bool
-	open     []member // the members so far of the objects around this place
+	open     []member // the members so far of the objects around the position
 }
 
-// member is one member of an object: its name as written, between the quotes,
+// member is one member of an object: its name as it is spelled between the quotes,
 // and the encoded length of its value.
 type member struct {
 	name  []byte
 	value int
 }
 
-// peek skips blanks and the punctuation between values, and gives the byte that
-// follows; 0 at the end.
+// peek skips blanks and the punctuation between values, and returns the next byte, or
+// 0 at the end.
 func (m *measure) peek() byte {
 	for ; m.at < len(m.raw); m.at++ {
 		switch c := m.raw[m.at]; c {
@@ -107,13 +107,13 @@ func (m *measure) object() int {
 	return n
 }
 
-// names finds repeated names: in short objects by comparing them all, which
-// costs no memory, in long ones by an index.
+// names finds repeated names: in short objects by comparing all names, which needs no
+// memory, and in long ones with an index.
 type names struct{ index map[string]int }
 
 const longObject = 32
 
-// find is the place of a name among the members, or -1.
+// find returns the index of a name among the members, or -1.
 func (s *names) find(members []member, name []byte) int {
 	if len(members) < longObject {
 		for i, m := range members {
@@ -155,8 +155,8 @@ func plainName(name []byte) []byte {
 	return []byte(text)
 }
 
-// text passes over a string; it gives what stands between the quotes, and the
-// encoded length, quotes included.
+// text reads a string. It returns the bytes between the quotes, and the encoded length
+// including the quotes.
 func (m *measure) text() ([]byte, int) {
 	m.at++
 	start, n := m.at, len(`""`)
@@ -181,7 +181,7 @@ func (m *measure) text() ([]byte, int) {
 	return m.raw[start:], n
 }
 
-// escape passes over one escape.
+// escape reads one escape.
 func (m *measure) escape() int {
 	if m.at+1 >= len(m.raw) || m.raw[m.at+1] != 'u' {
 		m.skip(len(`\n`))
@@ -201,11 +201,11 @@ func (m *measure) escape() int {
 	return 1
 }
 
-// skip passes over bytes, as far as there are any.
+// skip moves forward by n bytes, but not beyond the end.
 func (m *measure) skip(n int) { m.at = min(m.at+n, len(m.raw)) }
 
-// rune passes over one character that is not ASCII. Bytes that are not UTF-8
-// count nothing: the reference drops them before it decodes.
+// rune reads one character beyond ASCII. Bytes that are not UTF-8 count nothing: the
+// reference drops them before it decodes.
 func (m *measure) rune() int {
 	r, size := utf8.DecodeRune(m.raw[m.at:])
 	m.at += size
@@ -218,7 +218,7 @@ func (m *measure) rune() int {
 	return len(`\uXXXX`)
 }
 
-// scalar passes over a number, true, false or null.
+// scalar reads a number, true, false or null.
 func (m *measure) scalar() int {
 	start, fraction := m.at, false
 	for ; m.at < len(m.raw); m.at++ {
@@ -227,7 +227,7 @@ func (m *measure) scalar() int {
 			fraction = true
 		case c == '-' || c == '+' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z':
 		case m.at == start:
-			m.at++ // not JSON; go on
+			m.at++ // not JSON
 			return 0
 		default:
 			return m.scalarLen(m.raw[start:m.at], fraction)
@@ -237,7 +237,7 @@ func (m *measure) scalar() int {
 }
 
 func (m *measure) scalarLen(token []byte, fraction bool) int {
-	const safeDigits = 18 // every integer this long fits 64 bits
+	const safeDigits = 18 // every integer of this length fits into 64 bits
 	if !fraction && len(token) <= safeDigits || len(token) == 0 || token[0] >= 'a' {
 		if string(token) == "-0" {
 			return len("0")

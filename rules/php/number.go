@@ -9,10 +9,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Int is PHP's cast to int. Fractions are cut off; text counts as far as it
-// reads as a number ("1e1" is 10, " 2" is 2, "3 items" is 3, "abc" is 0) and
-// saturates at the ends of the range; a float beyond the range wraps around; a
-// list is 1 unless it is empty; an object is 1.
+// Int is PHP's cast to int. It cuts off fractions. The number at the beginning of a
+// text counts ("1e1" is 10, " 2" is 2, "3 items" is 3, "abc" is 0) and saturates at the
+// ends of the range, while a float beyond the range wraps around. A list is 1 unless it
+// is empty, and an object is 1.
 func Int(v any) int {
 	switch v := v.(type) {
 	case bool:
@@ -44,7 +44,7 @@ func Int(v any) int {
 	return 0
 }
 
-// textInt saturates where wrap wraps around; only infinity is 0 in both.
+// textInt saturates where wrap wraps around. Infinity is 0 in both.
 func textInt(text string) int {
 	n := scanNumber(text)
 	if n.integer {
@@ -64,7 +64,7 @@ func textInt(text string) int {
 	}
 }
 
-// wrap cuts off the fraction and keeps the low 64 bits.
+// wrap cuts off the fraction and returns the low 64 bits.
 func wrap(f float64) int {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -80,8 +80,8 @@ func wrap(f float64) int {
 	return int(uint64(low))
 }
 
-// IsNumeric is PHP's is_numeric: a number, or text that is one, with blanks in
-// front but nothing after it. (From PHP 8 on, blanks may follow.)
+// IsNumeric is PHP's is_numeric: a number, or a text that is a number with blanks
+// before it. (Since PHP 8 blanks may follow.)
 func IsNumeric(v any) bool {
 	switch v := v.(type) {
 	case int, int64, float64, json.Number:
@@ -93,10 +93,10 @@ func IsNumeric(v any) bool {
 	return false
 }
 
-// Number is what PHP compares a running count with: nil, false and text that
-// does not begin with a number are 0; true and an object are 1; a list is
-// greater than every number, so +Inf. (PHP 8 compares a count with text that is
-// not numeric as text.)
+// Number returns the number with which PHP compares a count: nil, false and a text
+// that does not begin with a number are 0, true and an object are 1, and a list is
+// greater than every number, hence +Inf. (PHP 8 compares a count and a text that is not
+// numeric as texts.)
 func Number(v any) float64 {
 	switch v := v.(type) {
 	case bool:
@@ -123,8 +123,8 @@ func Number(v any) float64 {
 	return 0
 }
 
-// float reads a number that scanNumber found: beyond the range it is infinite,
-// no text at all is 0.
+// float parses a number that scanNumber found. It is infinite beyond the range, and an
+// empty text is 0.
 func float(text string) float64 {
 	f, _ := strconv.ParseFloat(text, 64)
 	return f
@@ -132,12 +132,12 @@ func float(text string) float64 {
 
 // scanned is the number at the beginning of a text.
 type scanned struct {
-	text    string // the number without the blanks before it; "" when there is none
-	integer bool   // neither point nor exponent
-	rest    string // what follows it
+	text    string // the number without the blanks before it; "" if there is none
+	integer bool   // it has neither point nor exponent
+	rest    string // the text after it
 }
 
-// scanNumber finds the longest decimal number that a text begins with, after
+// scanNumber finds the longest decimal number at the beginning of a text, after
 // blanks. Hexadecimal numbers, "INF" and digit separators are not numbers.
 func scanNumber(text string) scanned {
 	text = strings.TrimLeft(text, " \t\n\r\v\f")
@@ -161,7 +161,7 @@ func scanNumber(text string) scanned {
 	return scanned{text[:end], integer, text[end:]}
 }
 
-// sign is the length of the sign that a text begins with.
+// sign returns the length of the sign at the beginning of a text.
 func sign(text string) int {
 	if text != "" && (text[0] == '+' || text[0] == '-') {
 		return 1
@@ -169,7 +169,7 @@ func sign(text string) int {
 	return 0
 }
 
-// digits is the number of decimal digits that a text begins with.
+// digits returns the number of decimal digits at the beginning of a text.
 func digits(text string) int {
 	n := 0
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {

@@ -7,10 +7,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// BuildQuery is PHP's http_build_query in its default encoding (RFC 1738): a
-// space is +, ~ is %7E, lists and objects are written element by element
-// (l%5B0%5D=a, o%5Bx%5D=1), true is 1, false 0. A nil, and a list or an object
-// that holds nothing, is left out.
+// BuildQuery is PHP's http_build_query in its default encoding (RFC 1738): a space
+// is +, ~ is %7E, true is 1, false is 0, and lists and objects are written element by
+// element (l%5B0%5D=a, o%5Bx%5D=1). It leaves out nil and empty lists and objects.
 func BuildQuery(params value.Object) string {
 	var pairs []string
 	for _, m := range params {
@@ -45,10 +44,10 @@ func appendPairs(pairs []string, name string, v any) []string {
 	return append(pairs, name+"="+escape(String(v)))
 }
 
-// ParseQuery reads the text that `paramIsQuery` takes for a query string:
-// question marks in front are ignored, names and values are decoded, a name
-// that is repeated holds a list. A name without = holds nil, which
-// [BuildQuery] leaves out. The order is kept.
+// ParseQuery parses a query string as the reference does for `paramIsQuery`: it
+// ignores leading question marks and decodes names and values. The values of a repeated
+// name become a list. The value of a name without = is nil, which [BuildQuery] leaves
+// out.
 func ParseQuery(text string) value.Object {
 	out := value.Object{}
 	text = strings.TrimLeft(text, "?")
@@ -97,8 +96,8 @@ func escape(text string) string {
 	return b.String()
 }
 
-// unescape is PHP's urldecode: unlike net/url it lets a % that no two
-// hexadecimal digits follow stand as it is.
+// unescape is PHP's urldecode. Unlike net/url, it does not change a % that is not
+// followed by two hexadecimal digits.
 func unescape(text string) string {
 	if !strings.ContainsAny(text, "%+") {
 		return text

@@ -9,10 +9,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// String is PHP's cast to string: true is "1", nil and false are "", a float
-// has 14 significant digits ("1.2345678901235E+19", 1.0 is "1"). A list or an
-// object is "Array", as PHP writes an array; a response's object, which PHP
-// refuses to cast, is written so too.
+// String is PHP's cast to string: true is "1", nil and false are "", and a float has
+// 14 significant digits ("1.2345678901235E+19"; 1.0 is "1"). A list or an object is
+// "Array", including an object of a response, which PHP refuses to cast.
 func String(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -42,7 +41,7 @@ func String(v any) string {
 	return ""
 }
 
-// floatText writes a float as text does: PHP's setting precision, 14.
+// floatText formats a float for text: with PHP's setting precision, 14.
 func floatText(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
@@ -55,15 +54,15 @@ func floatText(f float64) string {
 	return string(appendFloat(nil, f, 13, 14, 'E'))
 }
 
-// floatJSON writes a finite float as json_encode does: PHP's setting
-// serialize_precision, -1, the fewest digits that give the same float back.
+// floatJSON formats a finite float for JSON: with PHP's setting serialize_precision,
+// -1, which is the fewest digits that identify the float.
 func floatJSON(dst []byte, f float64) []byte { return appendFloat(dst, f, -1, 17, 'e') }
 
-// appendFloat writes plain digits while the point stands within them or at most
-// three zeros follow it, else a mantissa with at least one decimal and an
-// exponent without padding: 0.0001, 1.0e-5, 1.5e+25. The fraction is the number
-// of digits after the first (-1: as many as it takes), width how many digits
-// may stand before the point.
+// appendFloat writes plain digits if the point is within them or at most three zeros
+// follow it, and otherwise a mantissa with at least one decimal and an exponent without
+// padding: 0.0001, 1.0e-5, 1.5e+25. The fraction is the number of digits after the first
+// (-1: as many as needed), and the width is the maximum number of digits before the
+// point.
 func appendFloat(dst []byte, f float64, fraction, width int, exponent byte) []byte {
 	mantissa, power, _ := strings.Cut(strconv.FormatFloat(f, 'e', fraction, 64), "e")
 	if mantissa[0] == '-' {

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// StrToTime is PHP's strtotime(text, 0) in UTC, which the reference reads
-// forceStop.time with: seconds since 1970-01-01, where relative times count
-// from. So "10 minutes" is 600, "1 month" 2678400, "tomorrow" 86400.
+// StrToTime is PHP's strtotime(text, 0) in UTC, with which the reference reads
+// forceStop.time. It returns the seconds since 1970-01-01, the base of relative times:
+// "10 minutes" is 600, "1 month" is 2678400 and "tomorrow" is 86400.
 //
-// It knows amounts with a unit ("2 hours 30 minutes", "-1 day", "1 week ago"),
-// clock times ("00:10:00", "0010"), dates ("2030-01-31", "20300131", "2030-01", with a
-// time and an offset as in ISO 8601), years of four digits that are no clock
-// time ("3600" is the year 3600, but "2000" is 20:00), "@seconds", and the
-// words now, today, midnight, noon, tomorrow and yesterday. PHP's other forms
-// (names of weekdays and months, ordinals, zones by name, am and pm) are not
-// understood.
+// StrToTime understands amounts with a unit ("2 hours 30 minutes", "-1 day", "1 week
+// ago"), clock times ("00:10:00", "0010"), dates ("2030-01-31", "20300131", "2030-01",
+// with a time and an offset as in ISO 8601), years of four digits that are not a clock
+// time ("3600" is the year 3600, but "2000" is 20:00), "@seconds", and the words now,
+// today, midnight, noon, tomorrow and yesterday. It does not understand PHP's other
+// forms: names of weekdays and months, ordinals, zones by name, am and pm.
 //
-// Text that is not understood, "60", "90s" and "1h" among it as in PHP, is not
-// ok: the reference then reads 0 and stops after the first page.
+// It reports false for text that it does not understand. As in PHP, "60", "90s" and
+// "1h" are among it: the reference then reads 0 and stops after the first page.
 func StrToTime(text string) (seconds int, ok bool) {
 	if text == "" {
 		return 0, false
@@ -44,28 +43,28 @@ func StrToTime(text string) (seconds int, ok bool) {
 	return m.seconds(), true
 }
 
-// moment is what the text has said so far.
+// moment is the time that the text has described so far.
 type moment struct {
 	year, month, day             int
 	clock                        int // seconds of the day
 	offset                       int // seconds east of UTC
 	hasDate, hasClock, hasOffset bool
 
-	// What is added to it.
+	// Amounts that are added to it.
 	years, months, days, secs, micros int
 }
 
 func (m *moment) seconds() int {
-	// A day that its month does not have is one of the next month before
-	// anything is added to it, and again after.
+	// A day that its month does not have is a day of the next month, both before
+	// and after amounts are added.
 	start := time.Date(m.year, time.Month(m.month), m.day, 0, 0, 0, 0, time.UTC)
 	day := start.AddDate(m.years, m.months, 0)
 	return int(day.Unix()) + m.days*86400 + m.clock - m.offset + m.secs +
 		int(math.Floor(float64(m.micros)/1e6))
 }
 
-// timeForm is one form of a time. Of the forms that match, the one that takes
-// the most text is meant; of equals, the first.
+// timeForm is one form of a time. Of the forms that match, the one with the longest
+// match applies, and of equal ones the first.
 type timeForm struct {
 	pattern *regexp.Regexp
 	read    func(m *moment, words []string) bool
@@ -89,7 +88,7 @@ var timeForms = []timeForm{
 	{timePattern(`(gmt|utc)?([+-])([0-9]{1,2})(:?([0-9]{2}))?`), readOffset},
 }
 
-// timePattern compiles a form; within it too the longest match counts.
+// timePattern compiles the pattern of a form. Its longest match counts, too.
 func timePattern(pattern string) *regexp.Regexp {
 	re := regexp.MustCompile(`^` + pattern)
 	re.Longest()
@@ -98,8 +97,8 @@ func timePattern(pattern string) *regexp.Regexp {
 
 const unitNames = `ms|µs|(?:msec|millisecond|µsec|microsecond|usec|sec|second|min|minute|hour|day|fortnight|forthnight|week|month|year)s?`
 
-// manyYears is as far as an amount reaches: beyond any run, and within what a
-// count of seconds holds.
+// manyYears limits an amount. It is longer than any run, and its seconds fit into an
+// int.
 const manyYears = 100_000_000
 
 func readAmount(m *moment, words []string) bool {
@@ -140,7 +139,7 @@ func readWord(m *moment, words []string) bool {
 	case "now":
 		return true
 	case "ago":
-		// PHP leaves fractions of a second as they are.
+		// PHP does not negate fractions of a second.
 		m.years, m.months, m.days, m.secs = -m.years, -m.months, -m.days, -m.secs
 		return true
 	case "tomorrow":
@@ -202,7 +201,7 @@ func readDayOfYear(m *moment, words []string) bool {
 	return readDate(m, []string{words[0], words[1], "1", words[2]})
 }
 
-// readOffset reads an offset from UTC; a second one is passed over.
+// readOffset reads an offset from UTC. It ignores a second one.
 func readOffset(m *moment, words []string) bool {
 	if m.hasOffset {
 		return true
@@ -218,7 +217,7 @@ func readOffset(m *moment, words []string) bool {
 	return true
 }
 
-// number reads digits that a form has matched; none are 0.
+// number parses the digits that a form has matched. No digits are 0.
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n

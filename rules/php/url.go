@@ -7,17 +7,17 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// MergeURL lays params over the query of a URL as the reference does. Without
-// params the URL is returned untouched. Else params named "" or "0" are
-// dropped; the URL's own come first and in place, params of the same name
-// override them; and the URL is written anew, with these peculiarities:
+// MergeURL merges params into the query of a URL as the reference does. Without params
+// it returns the URL unchanged. Otherwise it drops params named "" or "0", puts the
+// URL's own parameters first, overrides those of the same name in their place, and
+// rewrites the URL with these peculiarities:
 //
-//   - names in the URL's query are not decoded but encoded once more (a%5B0%5D
-//     becomes a%255B0%255D), a repeated one keeps its first place and last
-//     value, one without = gets one;
-//   - scheme and host are kept only where both are there, so //host/x becomes
-//     /x and a:b becomes b;
-//   - of a URL that PHP cannot parse (http:///x) only the query is left.
+//   - names in the URL's query are not decoded but encoded once more (a%5B0%5D becomes
+//     a%255B0%255D), a repeated name has its first place and its last value, and a name
+//     without = gets one;
+//   - scheme and host are dropped unless the URL has both, so //host/x becomes /x and
+//     a:b becomes b;
+//   - a URL that PHP cannot parse (http:///x) is reduced to the query.
 func MergeURL(url string, params value.Object) string {
 	if len(params) == 0 {
 		return url
@@ -28,22 +28,22 @@ func MergeURL(url string, params value.Object) string {
 }
 
 func mergeQuery(query string, params value.Object) value.Object {
-	var merged value.Object
+	var all value.Object
 	if query != "" {
 		for pair := range strings.SplitSeq(query, "&") {
 			name, raw, _ := strings.Cut(pair, "=")
-			merged = merged.With(name, unescape(raw))
+			all = append(all, value.Member{Name: name, Value: unescape(raw)})
 		}
 	}
 	for _, m := range params {
 		if !Empty(m.Name) {
-			merged = merged.With(m.Name, m.Value)
+			all = append(all, m)
 		}
 	}
-	return merged
+	return value.Object(nil).Merge(all)
 }
 
-// address is what PHP's parse_url makes of a URL.
+// address is the result of PHP's parse_url.
 type address struct {
 	scheme, user, pass, host string
 	port                     int // -1: none
@@ -52,7 +52,7 @@ type address struct {
 	hasUser, hasPass, hasQuery, hasFragment bool
 }
 
-// String writes the URL; without both a scheme and a host it starts at the path.
+// String returns the URL. Without both a scheme and a host it begins with the path.
 func (u address) String() string {
 	var b strings.Builder
 	if !Empty(u.scheme) && !Empty(u.host) {
@@ -79,8 +79,8 @@ func (u address) String() string {
 	return b.String()
 }
 
-// parseURL is PHP's parse_url, which decides by the first colon whether a
-// scheme or a port is meant. A URL that it refuses has no parts.
+// parseURL is PHP's parse_url, which decides by the first colon whether the URL has a
+// scheme or a port. A URL that it refuses has no parts.
 func parseURL(url string) address {
 	url = maskControls(url)
 	u := address{port: -1}
@@ -106,7 +106,7 @@ func parseURL(url string) address {
 	return u
 }
 
-// maskControls replaces control characters, as PHP does, by underscores.
+// maskControls replaces control characters by underscores, as PHP does.
 func maskControls(url string) string {
 	out := []byte(url)
 	for i, c := range out {
@@ -117,7 +117,7 @@ func maskControls(url string) string {
 	return string(out)
 }
 
-// form is the way a URL begins.
+// form is what a URL begins with.
 type form int
 
 const (
@@ -128,7 +128,7 @@ const (
 	schemeAndHost
 )
 
-// formOf tells how a URL begins, and where its first colon is.
+// formOf returns what a URL begins with, and the index of its first colon.
 func formOf(url string) (form, int) {
 	withoutScheme := pathOnly
 	if strings.HasPrefix(url, "//") {
@@ -157,14 +157,14 @@ func formOf(url string) (form, int) {
 
 const maxPort = 1<<16 - 1
 
-// isPort tells whether up to five digits follow the colon, and then the path
-// or nothing.
+// isPort reports whether the text after the colon is up to five digits, followed by
+// the path or nothing.
 func isPort(after string) bool {
 	n := digits(after)
 	return n > 0 && n < 6 && (n == len(after) || after[n] == '/')
 }
 
-// isScheme tells whether a text may be a scheme. PHP lets it begin with a digit.
+// isScheme reports whether a text may be a scheme. In PHP it may begin with a digit.
 func isScheme(text string) bool {
 	for _, c := range []byte(text) {
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
@@ -175,8 +175,8 @@ func isScheme(text string) bool {
 	return text != ""
 }
 
-// readHost reads user, password, host and port, and then the path. It reports
-// false where there is no host or the port is none.
+// readHost reads user, password, host and port, and then the path. It reports false if
+// there is no host or the port is invalid.
 func (u *address) readHost(text string) bool {
 	end := strings.IndexAny(text, "/?#")
 	if end < 0 {

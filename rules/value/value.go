@@ -1,10 +1,11 @@
 // Package value is the value model that configurations, parameters and decoded
-// responses share, and the two conversions that the specification defines on it.
+// responses share, with the two conversions that the specification defines on it.
 package value
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ type Member struct {
 	Value any
 }
 
-// Get returns the value of name, and whether the object has it.
+// Get returns the value of name. It reports false if the object does not have it.
 func (o Object) Get(name string) (any, bool) {
 	for _, m := range o {
 		if m.Name == name {
@@ -34,8 +35,8 @@ func (o Object) Get(name string) (any, bool) {
 	return nil, false
 }
 
-// With returns a copy in which name has the value: in its old place if the
-// object had it, else at the end.
+// With returns a copy in which name has the value: in its old place if the object
+// had it, otherwise at the end.
 func (o Object) With(name string, value any) Object {
 	out := make(Object, len(o), len(o)+1)
 	copy(out, o)
@@ -48,7 +49,26 @@ func (o Object) With(name string, value any) Object {
 	return append(out, Member{name, value})
 }
 
-// Without returns a copy that lacks name.
+// Merge returns a copy with the members of over, each as [Object.With] adds it.
+func (o Object) Merge(over Object) Object {
+	out := make(Object, len(o), len(o)+len(over))
+	copy(out, o)
+	index := make(map[string]int, len(out))
+	for i, m := range slices.Backward(out) { // the first of equal names
+		index[m.Name] = i
+	}
+	for _, m := range over {
+		if i, ok := index[m.Name]; ok {
+			out[i].Value = m.Value
+			continue
+		}
+		index[m.Name] = len(out)
+		out = append(out, m)
+	}
+	return out
+}
+
+// Without returns a copy that does not have name.
 func (o Object) Without(name string) Object {
 	out := make(Object, 0, len(o))
 	for _, m := range o {
@@ -59,7 +79,7 @@ func (o Object) Without(name string) Object {
 	return out
 }
 
-// Names lists the names in order.
+// Names returns the names in order.
 func (o Object) Names() []string {
 	names := make([]string, len(o))
 	for i, m := range o {
@@ -68,7 +88,7 @@ func (o Object) Names() []string {
 	return names
 }
 
-// MarshalJSON writes the members in order, without escaping HTML.
+// MarshalJSON returns the members in order, without escaping HTML.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -103,8 +123,8 @@ func Marshal(v any) ([]byte, error) {
 	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// Members lists the names and values of an object of either form: an [Object]
-// in its own order, a map by name. It reports false for anything else.
+// Members returns the members of an object of either form: those of an [Object] in
+// its own order, those of a map by name. It reports false for anything else.
 func Members(v any) (Object, bool) {
 	switch v := v.(type) {
 	case Object:
@@ -120,9 +140,9 @@ func Members(v any) (Object, bool) {
 	return nil, false
 }
 
-// Text writes a scalar as the text that is sent in a URL or a header: a number
-// with all its digits, a boolean as true or false. It reports false for nil,
-// lists and objects.
+// Text returns a scalar as the text that is sent in a URL or a header: a number with
+// all its digits, a boolean as true or false. It reports false for nil, lists and
+// objects.
 func Text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -158,8 +178,8 @@ func Number(n json.Number) (any, error) {
 	return f + 0, nil // -0 becomes 0
 }
 
-// formatFloat writes a float the way JSON writers do: plain digits in the usual
-// range, an exponent beyond it.
+// formatFloat formats a float like JSON encoders do: plain digits in the usual
+// range, and an exponent beyond it.
 func formatFloat(f float64) string {
 	if abs := max(f, -f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		return strconv.FormatFloat(f, 'e', -1, 64)
@@ -184,11 +204,11 @@ func KindOf(v any) string {
 	case Object, map[string]any:
 		return "an object"
 	}
-	return fmt.Sprintf("a %T", v) // a time or a duration, of which configurations and responses have none
+	return fmt.Sprintf("a %T", v) // a time or a duration, which only expressions make
 }
 
-// Preview shows a value in a message: as JSON, cut after 60 characters; a list
-// or an object by its size.
+// Preview returns a value for a message: a scalar as JSON, cut after 60 characters,
+// and a list or an object by its size.
 func Preview(v any) string {
 	switch v := v.(type) {
 	case []any:
@@ -205,7 +225,7 @@ func Preview(v any) string {
 	return Clip(string(text), 60)
 }
 
-// Clip cuts text after n characters and marks the cut.
+// Clip returns the first n characters of a text, and marks the cut if there is more.
 func Clip(text string, n int) string {
 	if r := []rune(text); len(r) > n {
 		return string(r[:n]) + "…"
@@ -213,9 +233,9 @@ func Clip(text string, n int) string {
 	return text
 }
 
-// Truthy is the boolean conversion of the specification (2.2): false, 0, null,
-// the string "0" and the empty list are false, every other value is true,
-// "no" and "" included.
+// Truthy is the boolean conversion of the specification (2.2): false, 0, null, the
+// string "0" and the empty list are false, and all other values are true, including
+// "no" and "".
 func Truthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -236,6 +256,6 @@ func Truthy(v any) bool {
 	return true
 }
 
-// Empty tells whether a scrolling value is empty (3.1): absent, null, "" or
-// false. The number 0 is not.
+// Empty reports whether a paging value is empty (3.1): missing, null, "" or false.
+// The number 0 is not empty.
 func Empty(v any) bool { return v == nil || v == false || v == "" }

@@ -2,7 +2,8 @@ package value
 
 import "fmt"
 
-// Counted is a number with its noun, in the plural unless it is 1: "3 pages".
+// Counted returns a number with its noun, which is plural unless the number is 1:
+// "3 pages".
 func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -10,7 +11,7 @@ func Counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Size is a number of bytes for people: "1.5 MB".
+// Size returns a number of bytes for people: "1.5 MB".
 func Size(n int) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)

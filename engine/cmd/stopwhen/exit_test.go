@@ -38,7 +38,7 @@ func TestEveryExitStatusOccurs(t *testing.T) {
 		{"transient errors", 4, []string{"run", "--fixture", "responses/exhausted-retries-fail"}, "after 2 attempts"},
 		{"unacceptable response", 5, []string{"run", "--fixture", "responses/html-is-an-error"}, "<html>"},
 		{"failed rule", 5, []string{"run", "--fixture", "stop-rules/error-in-a-rule-names-its-place"}, "rule stopRules"},
-		{"guard", 6, []string{"run", "--fixture", "guards/cycle-fails"}, "goes in circles"},
+		{"guard", 6, []string{"run", "--fixture", "guards/cycle-fails"}, "the API is in a loop"},
 		{"another origin", 6, []string{"run", "--fixture", "http/redirect-to-another-origin-is-refused"}, "leads away from"},
 		{"unwritable output", 7, []string{"run", "--fixture", "demo/orders", "--out", invalid}, "cannot write"},
 		{"damaged state", 8, []string{"run", "--fixture", "demo/orders", "--state", notAState}, "it is damaged"},
