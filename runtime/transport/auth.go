@@ -12,33 +12,33 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Auth is the credentials of every request to the configured origin. They are
-// added when a request is sent, so that no log or trace ever holds them. The zero
-// Auth is none.
+// Auth holds the credentials that every request to the configured origin is sent
+// with. They are added when it is sent, so that no log or trace contains them.
+// The zero Auth adds none.
 type Auth struct {
 	Header [][2]string // names and values
 	Query  [][2]string // names and values
 
-	// Token returns the bearer token for a request; nil is none. It is called before
-	// every request, possibly from several goroutines.
+	// Token returns the bearer token for a request; nil adds none. It is called
+	// before every request, from several goroutines.
 	Token func(context.Context) (string, error)
 }
 
-// BasicAuth is a user name and a password (RFC 7617).
+// BasicAuth returns credentials with a user name and a password (RFC 7617).
 func BasicAuth(username, password string) Auth {
 	return HeaderAuth("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(username+":"+password)))
 }
 
-// BearerAuth is a bearer token (RFC 6750).
+// BearerAuth returns credentials with a fixed bearer token (RFC 6750).
 func BearerAuth(token string) Auth { return HeaderAuth("Authorization", "Bearer "+token) }
 
-// HeaderAuth is a key in a header.
+// HeaderAuth returns credentials in a header.
 func HeaderAuth(name, value string) Auth { return Auth{Header: [][2]string{{name, value}}} }
 
-// QueryAuth is a key in the query.
+// QueryAuth returns credentials in a query parameter.
 func QueryAuth(name, value string) Auth { return Auth{Query: [][2]string{{name, value}}} }
 
-// authorize adds the credentials to the headers of a request to the origin.
+// authorize adds the credentials to the headers of a request.
 func (c *Client) authorize(ctx context.Context, request *http.Request) error {
 	auth := c.options.Auth
 	for _, pair := range auth.Header {
@@ -52,15 +52,15 @@ func (c *Client) authorize(ctx context.Context, request *http.Request) error {
 		if known := (*failure.Error)(nil); errors.As(err, &known) {
 			return err
 		}
-		return &failure.Error{Class: failure.API, Op: "authenticate", Message: fmt.Sprintf("no token: %v", err), Err: err}
+		return &failure.Error{Class: failure.API, Op: "authenticate", Message: fmt.Sprintf("cannot fetch a token: %v", err), Err: err}
 	}
 	c.options.Redactor.Hide(token)
 	request.Header.Set("Authorization", "Bearer "+token)
 	return nil
 }
 
-// address adds the credentials of the query to an address. A parameter of the
-// same name is replaced.
+// address returns an address with the query credentials added, which replace
+// parameters of the same name.
 func (a Auth) address(address string) string {
 	for _, pair := range a.Query {
 		path, query, _ := strings.Cut(address, "?")

@@ -16,10 +16,10 @@ type Event struct {
 	Method  string
 	URL     string // without secrets
 	Attempt int    // from 1
-	Status  int    // 0: no response
+	Status  int    // HTTP status; 0 if there was no response
 	Bytes   int64  // of the decompressed body
-	Source  string // of a wait: the header that asks for it, or "backoff"
-	Err     error  // why there is no response, or why it is retried
+	Source  string // of a wait: the header that requested it, or "backoff"
+	Err     error  // why there is no complete response, or why it is retried
 }
 
 // The kinds of events.

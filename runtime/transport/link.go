@@ -6,9 +6,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Link returns the target of the Link header (RFC 8288) with the relation rel,
-// made absolute, or with param the value of that parameter of the link. It
-// returns nil when there is none.
+// Link returns the absolute URL, as a string, of the first link with the relation
+// rel in the Link headers (RFC 8288). With param, it returns the value of that
+// parameter of the link instead. It returns nil if there is none.
 func (r *Response) Link(rel string, param ...string) any {
 	for _, header := range r.Header.Values("Link") {
 		for _, l := range parseLinks(header) {
@@ -29,24 +29,24 @@ func (r *Response) Link(rel string, param ...string) any {
 	return nil
 }
 
-// link is one link-value of a Link header.
+// A link is one link-value of a Link header.
 type link struct {
 	target string
 	params map[string]string // by lower-case name; the first of a name counts
 }
 
-// has tells whether the link has a relation; relations are separated by spaces
+// has reports whether the link has a relation. Relations are separated by spaces
 // and compared without case.
 func (l link) has(rel string) bool {
-	for one := range strings.FieldsSeq(l.params["rel"]) {
-		if strings.EqualFold(one, rel) {
+	for relation := range strings.FieldsSeq(l.params["rel"]) {
+		if strings.EqualFold(relation, rel) {
 			return true
 		}
 	}
 	return false
 }
 
-// parseLinks reads a header's links, and leaves out what is none.
+// parseLinks reads the links of a header. It skips text that is not a link.
 func parseLinks(header string) []link {
 	var links []link
 	for {
@@ -61,8 +61,8 @@ func parseLinks(header string) []link {
 	}
 }
 
-// readParams reads `; name=value` until a comma that ends the link, and returns
-// what follows it.
+// readParams reads parameters of the form `; name=value` up to the comma that
+// ends the link, and returns the text after it.
 func (l link) readParams(s string) string {
 	for {
 		s = strings.TrimLeft(s, " \t")
@@ -79,13 +79,13 @@ func (l link) readParams(s string) string {
 		if strings.HasPrefix(s, "=") {
 			value, s = paramValue(strings.TrimLeft(s[1:], " \t"))
 		}
-		if _, twice := l.params[name]; !twice && name != "" {
+		if _, duplicate := l.params[name]; !duplicate && name != "" {
 			l.params[name] = value
 		}
 	}
 }
 
-// paramValue reads a token or a quoted string.
+// paramValue reads a token or a quoted string, and returns the text after it.
 func paramValue(s string) (value, rest string) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ";,")

@@ -2,45 +2,50 @@ package transport
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// maxURL is the longest address, in bytes.
+// maxURL is the length of the longest address, in bytes.
 const maxURL = 8 << 10
 
-// trust decides where a request may go, for configured addresses, next URLs and
-// redirects alike: to the configured origin with the credentials, to an allowed
-// one without them, to no other.
-func (c *Client) trust(method, address string) (bool, error) {
+// trust decides where a request may go. It is the only place that does, for
+// configured addresses, next URLs and redirects alike: it reports true for the
+// configured origin, which receives the credentials, false for another allowed
+// origin, and an error for any other.
+func (c *Client) trust(call Call) (bool, error) {
 	refuse := func(message, hint string) (bool, error) {
-		return false, &failure.Error{Class: failure.Policy, Op: "request", Method: method, URL: c.show(address), Message: message, Hint: hint}
+		e := c.fault(failure.Policy, call, 0, message)
+		e.Hint = hint
+		return false, e
 	}
-	if len(address) > maxURL {
-		address = address[:80]
-		return refuse(fmt.Sprintf("an address of more than %d bytes", maxURL), "")
-	}
-	u, err := url.Parse(address)
+	u, err := url.Parse(call.URL)
 	switch {
+	case len(call.URL) > maxURL:
+		e := c.fault(failure.Policy, call, 0, fmt.Sprintf("the URL is longer than %d bytes", maxURL))
+		e.URL = value.Clip(e.URL, 80)
+		return false, e
 	case err != nil:
-		return refuse("not an address", "")
+		return refuse("the URL is invalid", "")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return refuse(fmt.Sprintf("scheme %q is not allowed, only http and https", u.Scheme), "")
 	case u.Host == "":
-		return refuse("an address without a host", "")
+		return refuse("the URL has no host", "")
 	case c.options.Origin == nil || sameOrigin(c.options.Origin, u):
 		return true, nil
 	case u.User != nil:
-		return refuse("an address with a user name in it", "")
+		return refuse("the URL contains a user name", "")
 	case c.options.AnyOrigin || c.allowed(u):
 		return false, nil
 	}
-	return refuse(fmt.Sprintf("leads away from %s", originOf(c.options.Origin)), fmt.Sprintf("if that is right, add %q to api.allowedOrigins; credentials are not sent there", originOf(u)))
+	return refuse("refused: points to another origin than "+originOf(c.options.Origin),
+		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", originOf(u)))
 }
 
+// allowed reports whether an address is listed in [Options.AllowedOrigins].
 func (c *Client) allowed(u *url.URL) bool {
 	for _, text := range c.options.AllowedOrigins {
 		if origin, err := url.Parse(text); err == nil && sameOrigin(origin, u) {
@@ -51,7 +56,7 @@ func (c *Client) allowed(u *url.URL) bool {
 }
 
 // sameOrigin compares scheme, host and port. An address may be safer than the
-// origin: https for http, on the default ports.
+// origin: https instead of http, both on the default port.
 func sameOrigin(origin, u *url.URL) bool {
 	if origin.User == nil && u.User != nil {
 		return false
@@ -68,38 +73,15 @@ func sameOrigin(origin, u *url.URL) bool {
 func hostname(u *url.URL) string { return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") }
 
 func port(u *url.URL) string {
-	if p := u.Port(); p != "" {
+	switch p := u.Port(); {
+	case p != "":
 		return p
+	case u.Scheme == "http":
+		return "80"
+	case u.Scheme == "https":
+		return "443"
 	}
-	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return ""
 }
 
 func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
-
-// redirected is the call that a redirect leads to. A POST that would become a
-// GET without its body would ask another question, so only 303 does that.
-func (c *Client) redirected(call Call, r *Response, location string) (Call, error) {
-	base, err := url.Parse(call.URL)
-	if err != nil {
-		return call, err
-	}
-	to, err := base.Parse(location)
-	if err != nil {
-		return call, &failure.Error{Class: failure.API, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: r.Status, Message: fmt.Sprintf("status %d leads to something that is no address", r.Status)}
-	}
-	to.Fragment = ""
-	switch r.Status {
-	case http.StatusSeeOther:
-		call.Method, call.Body = http.MethodGet, nil
-		call.Header = call.Header.Clone()
-		call.Header.Del("Content-Type")
-	case http.StatusMovedPermanently, http.StatusFound:
-		if call.Method != http.MethodGet {
-			return call, &failure.Error{Class: failure.API, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: r.Status,
-				Message: fmt.Sprintf("status %d for a POST leads to %s, where it would be asked without its body", r.Status, c.show(to.String())), Hint: "configure the address it leads to"}
-		}
-	}
-	call.URL = to.String()
-	c.options.Log.Debug("redirect", "event", "redirect", "from", c.show(base.String()), "to", c.show(call.URL))
-	return call, nil
-}

@@ -12,73 +12,74 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// RateLimit names the headers by which an API says how many requests are left,
-// and when there are more. The zero value: it does not.
+// A RateLimit names the response headers in which an API reports how many
+// requests are left, and when the limit resets. An empty name is a header that
+// the API does not send.
 type RateLimit struct {
-	Remaining string // X-RateLimit-Remaining; 0 there: the next request waits
-	Reset     string // X-RateLimit-Reset: seconds to wait, or a time in seconds or milliseconds since 1970
+	Remaining string // such as X-RateLimit-Remaining; at 0, the next request waits for the reset
+	Reset     string // such as X-RateLimit-Reset: seconds to wait, or a time in seconds or milliseconds since 1970
 }
 
-// quota is what the API has said of it.
+// A quota is what the API has reported of its rate limit.
 type quota struct {
 	mu     sync.Mutex
-	until  time.Time // no request before; zero: at once
-	known  bool      // whether left is
-	left   int       // requests that may be made
-	active int       // requests under way, which the API may not have counted yet
+	until  time.Time // no request before it
+	known  bool      // left is known
+	left   int       // requests that may still be made
+	active int       // requests in flight, which the API may not have counted yet
 }
 
-// ask counts a request that is made, and answered one whose response has come, or
-// will not.
-func (q *quota) ask() {
+// reserve counts a request that is about to be made.
+func (q *quota) reserve() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.active++
 	q.left--
 }
 
-func (q *quota) answered() {
+// release counts a request that is no longer in flight.
+func (q *quota) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.active--
 }
 
-// some tells whether requests are left beside those under way, as far as the API
-// has said.
-func (q *quota) some() bool {
+// available reports whether requests are left besides those in flight.
+func (q *quota) available() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.known || q.left > 0
 }
 
-// note reads the headers of a response.
-func (c *Client) note(header http.Header) {
-	o := c.options.RateLimit
-	if o == (RateLimit{}) {
-		return
-	}
-	if n, err := strconv.Atoi(strings.TrimSpace(header.Get(o.Remaining))); o.Remaining != "" && err == nil {
-		c.quota.mu.Lock()
-		c.quota.known, c.quota.left = true, n-(c.quota.active-1)
-		c.quota.mu.Unlock()
-	}
-	if o.Reset == "" || o.Remaining != "" && strings.TrimSpace(header.Get(o.Remaining)) != "0" {
-		return
-	}
-	now := c.options.Clock.Now()
-	wait, ok := resetIn(header.Get(o.Reset), now)
-	if !ok {
-		return
-	}
+// Reserve counts a request against the API's rate limit before it is made, for a
+// call with [Call.Reserved] set.
+func (c *Client) Reserve() { c.quota.reserve() }
+
+// MayReserve reports whether requests are left besides those in flight, as far
+// as the API has reported its rate limit.
+func (c *Client) MayReserve() bool { return c.quota.available() }
+
+// noteQuota updates the quota from the headers of a response.
+func (c *Client) noteQuota(header http.Header) {
+	o, now := c.options.RateLimit, c.options.Clock.Now()
+	remaining := strings.TrimSpace(header.Get(o.Remaining))
 	c.quota.mu.Lock()
 	defer c.quota.mu.Unlock()
-	if at := now.Add(wait); at.After(c.quota.until) {
+	if n, err := strconv.Atoi(remaining); err == nil {
+		c.quota.known, c.quota.left = true, n-(c.quota.active-1)
+	}
+	if o.Remaining != "" && remaining != "0" {
+		return
+	}
+	wait, ok := resetIn(header.Get(o.Reset), now)
+	if at := now.Add(wait); ok && at.After(c.quota.until) {
 		c.quota.until = at
 	}
 }
 
-// resetIn reads a header that says when there are requests again: below a billion
-// seconds to wait, below a hundred billion seconds since 1970, else milliseconds.
+// resetIn reads a header that says when a limit resets: below a billion it is
+// seconds to wait, below a hundred billion seconds since 1970, otherwise
+// milliseconds since 1970. It reports false for anything else.
 func resetIn(header string, now time.Time) (time.Duration, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64)
 	switch {
@@ -94,27 +95,22 @@ func resetIn(header string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// quotaWait waits until the API takes requests again.
-func (c *Client) quotaWait(ctx context.Context, call Call) error {
+// waitForQuota waits until the rate limit resets, if no requests are left.
+func (c *Client) waitForQuota(ctx context.Context, call Call) error {
+	now, source := c.options.Clock.Now(), c.options.RateLimit.Reset
 	c.quota.mu.Lock()
-	wait := c.quota.until.Sub(c.options.Clock.Now())
+	until := c.quota.until
 	c.quota.mu.Unlock()
+	wait := until.Sub(now)
 	if wait <= 0 {
 		return nil
 	}
 	if wait > c.options.Retry.MaxWait {
-		return &failure.Error{Class: failure.Transient, Op: "request", Method: call.Method, URL: c.show(call.URL), Message: fmt.Sprintf("no requests are left; by %s there are more in %s, at %s",
-			c.options.RateLimit.Reset, wait.Round(time.Second), c.options.Clock.Now().Add(wait).UTC().Format(time.RFC3339))}
+		return c.fault(failure.Transient, call, 0, fmt.Sprintf("rate limit exhausted; according to %s it resets in %s, at %s",
+			source, wait.Round(time.Second), until.UTC().Format(time.RFC3339)))
 	}
-	c.options.Log.Info(fmt.Sprintf("no requests are left, waiting for %s", wait.Round(time.Millisecond)), "event", "rate_limit_wait", "wait_ms", wait.Milliseconds(), "source", c.options.RateLimit.Reset)
-	c.observe(ctx, call, Event{Kind: EventWait, Time: c.options.Clock.Now(), Duration: wait, Source: c.options.RateLimit.Reset})
+	c.options.Log.Info(fmt.Sprintf("rate limit exhausted, waiting for %s", wait.Round(time.Millisecond)),
+		"event", "rate_limit_wait", "wait_ms", wait.Milliseconds(), "source", source)
+	c.observe(ctx, call, Event{Kind: EventWait, Time: now, Duration: wait, Source: source})
 	return c.options.Clock.Sleep(ctx, wait)
 }
-
-// Reserve counts a request against the API's quota before it is made, for one
-// whose [Call.Reserved] is set.
-func (c *Client) Reserve() { c.quota.ask() }
-
-// MayReserve reports whether, as far as the API has said, requests are left
-// besides those in flight.
-func (c *Client) MayReserve() bool { return c.quota.some() }

@@ -3,34 +3,30 @@ package transport
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// RetryPolicy say which faults are retried, how often and after what wait.
+// A RetryPolicy says which statuses are retried, how often, and after what wait.
 type RetryPolicy struct {
-	MaxAttempts int           // for one page; 0: 5
-	Statuses    []int         // nil: the usual ones
-	Header      string        // says when to come back; empty: Retry-After
-	MaxWait     time.Duration // a longer wait ends the run instead; 0: 15 min
-	Base, Cap   time.Duration // of the backoff; 0: 1 s and 60 s
+	MaxAttempts int           // per call; 0 is 5
+	Statuses    []int         // nil is the usual transient ones
+	Header      string        // response header that says when to retry; "" is Retry-After
+	MaxWait     time.Duration // a longer wait ends the call instead; 0 is 15 min
+	Base, Cap   time.Duration // of the exponential backoff; 0 is 1 s and 60 s
 
-	Jitter func(bound time.Duration) time.Duration // nil: any time up to the bound
+	Jitter func(bound time.Duration) time.Duration // returns the wait, up to a bound; nil is a random one
 }
 
-// retryStatuses are the statuses that pass by themselves.
+// retryStatuses are the statuses that are retried by default.
 var retryStatuses = []int{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 
 func (o RetryPolicy) withDefaults() RetryPolicy {
@@ -47,66 +43,59 @@ func (o RetryPolicy) withDefaults() RetryPolicy {
 	return o
 }
 
-func (o RetryPolicy) repeats(status int) bool { return slices.Contains(o.Statuses, status) }
-
-// budget bounds the retries of a whole run: each costs, each success gives a
-// little back, so that a dying API costs minutes and not hours.
+// A budget limits the retries of a whole run, so that a dying API costs minutes
+// and not hours. Every retry takes tokens from it, and every success puts one
+// back.
 type budget struct {
 	mu     sync.Mutex
 	tokens int
 }
 
 const (
-	budgetStart = 100
-	retryCosts  = 5
-	successPays = 1
+	budgetStart   = 100
+	retryCost     = 5
+	successRefill = 1
 )
 
 func newBudget() budget { return budget{tokens: budgetStart} }
 
+// take pays for a retry. It reports false if the budget is spent.
 func (b *budget) take() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.tokens < retryCosts {
+	if b.tokens < retryCost {
 		return false
 	}
-	b.tokens -= retryCosts
+	b.tokens -= retryCost
 	return true
 }
 
-func (b *budget) success() {
+// refill records a success.
+func (b *budget) refill() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tokens = min(b.tokens+successPays, budgetStart)
+	b.tokens = min(b.tokens+successRefill, budgetStart)
 }
 
-// wait waits before the next attempt, or says why there is none.
-func (c *Client) wait(ctx context.Context, call Call, attempt int, r *Response, cause *failure.Error) error {
-	o := c.options.Retry
-	if attempt >= o.MaxAttempts {
-		return exhausted(cause, fmt.Sprintf("%s, after %d attempts", cause.Message, attempt))
+// waitToRetry waits before the next attempt of a call. It returns an error if
+// there must not be one. cause is the error of the last attempt, and r its
+// response, if there was one.
+func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause *failure.Error) error {
+	o, clock := c.options.Retry, c.options.Clock
+	if call.attempt >= o.MaxAttempts {
+		return exhausted(cause, ", after "+value.Counted(call.attempt, "attempt"))
 	}
 	if !c.budget.take() {
-		return exhausted(cause, cause.Message+"; too many retries in this run")
+		return exhausted(cause, "; too many retries in this run")
 	}
-	pause, source := o.backoff(attempt), "backoff"
-	if r != nil {
-		asked, ok := retryAfter(r.Header.Get(o.Header), r.Header.Get("Date"), c.options.Clock.Now())
-		if reset, known := resetIn(r.Header.Get(o.Header), c.options.Clock.Now()); known && !strings.EqualFold(o.Header, "Retry-After") {
-			asked, ok = reset, true // headers of an API's own often hold a time
-		}
-		if ok {
-			pause, source = max(asked, 0), o.Header
-		}
+	wait, source := c.retryWait(call.attempt, r)
+	if wait > o.MaxWait {
+		return exhausted(cause, fmt.Sprintf("; the API says to retry in %s, at %s", wait, clock.Now().Add(wait).UTC().Format(time.RFC3339)))
 	}
-	if pause > o.MaxWait {
-		back := c.options.Clock.Now().Add(pause).UTC().Format(time.RFC3339)
-		return exhausted(cause, fmt.Sprintf("%s; the API asks to come back in %s, at %s", cause.Message, pause, back))
-	}
-	c.options.Log.Warn(fmt.Sprintf("retrying in %s: %s", pause.Round(time.Millisecond), cause.Message), "event", "request_retry",
-		"attempt", attempt, "wait_ms", pause.Milliseconds(), "wait_source", source, "url", c.show(call.URL))
-	c.observe(ctx, call, Event{Kind: EventRetry, Time: c.options.Clock.Now(), Duration: pause, Status: cause.Status, Source: source, Err: cause})
-	if err := c.options.Clock.Sleep(ctx, pause); err != nil {
+	c.options.Log.Warn(fmt.Sprintf("retrying in %s: %s", wait.Round(time.Millisecond), cause.Message), "event", "request_retry",
+		"attempt", call.attempt, "wait_ms", wait.Milliseconds(), "wait_source", source, "url", c.show(call.URL))
+	c.observe(ctx, call, Event{Kind: EventRetry, Time: clock.Now(), Duration: wait, Status: cause.Status, Source: source, Err: cause})
+	if err := clock.Sleep(ctx, wait); err != nil {
 		e := *cause
 		e.Class, e.Err, e.Message = failure.Cancelled, err, "interrupted while waiting to retry: "+cause.Message
 		return &e
@@ -114,25 +103,47 @@ func (c *Client) wait(ctx context.Context, call Call, attempt int, r *Response, 
 	return nil
 }
 
-func exhausted(cause *failure.Error, message string) error {
+// exhausted returns the last transient error of a call, with the reason why
+// there is no further attempt.
+func exhausted(cause *failure.Error, reason string) error {
 	e := *cause
-	e.Class, e.Message = failure.Transient, message
+	e.Class, e.Message = failure.Transient, cause.Message+reason
 	return &e
 }
 
-// backoff is full jitter: by default any time up to a bound that doubles.
-func (o RetryPolicy) backoff(attempt int) time.Duration {
-	bound := o.Cap
-	if attempt < 30 {
-		bound = min(o.Cap, o.Base<<(attempt-1))
+// retryWait returns how long to wait after an attempt, and what says so: a
+// header of the response, or "backoff".
+func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string) {
+	o := c.options.Retry
+	if r == nil {
+		return o.backoff(attempt), "backoff"
 	}
-	return o.Jitter(bound)
+	header, now := r.Header.Get(o.Header), c.options.Clock.Now()
+	if !strings.EqualFold(o.Header, "Retry-After") { // custom headers often hold a point in time
+		if wait, ok := resetIn(header, now); ok {
+			return wait, o.Header
+		}
+	}
+	if wait, ok := retryAfter(header, r.Header.Get("Date"), now); ok {
+		return wait, o.Header
+	}
+	return o.backoff(attempt), "backoff"
 }
 
-// retryAfter reads a Retry-After header: whole seconds, or a date, which is
-// measured against the response's own Date so that a wrong local clock does not
-// matter. What is neither is no answer; a wait too long for a duration is the
-// longest.
+// backoff returns a wait with full jitter: up to a bound that doubles with every
+// attempt.
+func (o RetryPolicy) backoff(attempt int) time.Duration {
+	bound := o.Base
+	for n := 1; n < attempt && bound < o.Cap; n++ {
+		bound *= 2
+	}
+	return o.Jitter(min(bound, o.Cap))
+}
+
+// retryAfter reads a Retry-After header: seconds, or a date, which is compared
+// with the response's own Date so that a wrong local clock does no harm. It
+// reports false for anything else. A wait too long for a [time.Duration] is the
+// longest one.
 func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 	header = strings.TrimSpace(header)
 	if header == "" {
@@ -154,63 +165,4 @@ func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 		now = served
 	}
 	return max(at.Sub(now), 0), true
-}
-
-// faultOf classifies an exchange that brought no response. Any error while a
-// body is read is a passing one: there is no list of such errors to rely on.
-func (c *Client) faultOf(ctx context.Context, call Call, err error) verdict {
-	e := &failure.Error{Op: "request", Method: call.Method, URL: c.show(call.URL), Err: bare(err)}
-	if ctx.Err() != nil {
-		e.Class, e.Message, e.Err = failure.Cancelled, "interrupted", ctx.Err()
-		return verdict{err: e}
-	}
-	if known := (*failure.Error)(nil); errors.As(err, &known) {
-		if known.URL == "" {
-			known.Method, known.URL = e.Method, e.URL
-		}
-		return verdict{err: known, retry: known.Class == failure.Transient}
-	}
-	e.Message = c.options.Redactor.String(bare(err).Error())
-	if c.unknownHost(err) {
-		e.Class, e.Message, e.Hint = failure.API, "unknown host "+hostOf(call.URL), "check api.baseUrl"
-		return verdict{err: e}
-	}
-	if permanent(err) {
-		e.Class = failure.API
-		return verdict{err: e}
-	}
-	e.Class = failure.Transient
-	return verdict{err: e, retry: true}
-}
-
-// bare takes the address off an error of net/http, which may hold credentials.
-func bare(err error) error {
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
-}
-
-// permanent tells the faults that another attempt does not cure.
-func permanent(err error) bool {
-	if certificate := (*tls.CertificateVerificationError)(nil); errors.As(err, &certificate) {
-		return true
-	}
-	text := err.Error()
-	return strings.Contains(text, "unsupported protocol scheme") || strings.Contains(text, "invalid header field") ||
-		strings.Contains(text, "server gave HTTP response to HTTPS client") || strings.Contains(text, "malformed HTTP")
-}
-
-// unknownHost tells that a name does not exist; once a response has come from
-// it, it is a passing fault of the resolver.
-func (c *Client) unknownHost(err error) bool {
-	dns := (*net.DNSError)(nil)
-	return errors.As(err, &dns) && dns.IsNotFound && !c.served.Load()
-}
-
-func hostOf(address string) string {
-	if u, err := url.Parse(address); err == nil {
-		return u.Host
-	}
-	return ""
 }

@@ -1,0 +1,195 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// A Call is an HTTP request to send. It has everything but the credentials.
+type Call struct {
+	Method string
+	URL    string // absolute
+	Header http.Header
+	Body   []byte // nil sends none
+
+	Into *spool.Buffer // receives the response body; nil is a new buffer
+
+	Reserved bool // [Client.Reserve] has counted this request
+
+	Job  string // for events and errors
+	Page int    // for events and errors, from 1
+
+	attempt int // from 1; 0 is the first too
+}
+
+// A Response is an HTTP response that was read to its end and decompressed.
+type Response struct {
+	Status   int
+	Header   http.Header
+	Body     []byte // valid until [Call.Into] is reused
+	URL      string // after redirects
+	Attempts int    // number of requests that were made, from 1
+
+	Window *spool.Window // of a body that is in a file; nil for one in memory
+}
+
+// ContentType returns the content type, or "no content type".
+func (r *Response) ContentType() string {
+	return cmp.Or(r.Header.Get("Content-Type"), "no content type")
+}
+
+// HeaderValue returns the first value of a header as a string, or nil if the
+// header is missing.
+func (r *Response) HeaderValue(name string) any {
+	if values := r.Header.Values(name); len(values) > 0 {
+		return values[0]
+	}
+	return nil
+}
+
+// Exchange makes one attempt: it sends a call, follows redirects and reads the
+// response, which may have any status. [Client.Complete] classifies the error.
+func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
+	const maxRedirects = 10
+	for range maxRedirects + 1 {
+		response, err := c.roundTrip(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		location := response.Header.Get("Location")
+		if response.Status < 300 || response.Status > 399 || response.Status == http.StatusNotModified || location == "" {
+			return response, nil
+		}
+		if call, err = c.redirected(call, response.Status, location); err != nil {
+			return nil, err
+		}
+		call.Reserved = false
+	}
+	return nil, c.fault(failure.API, call, 0, fmt.Sprintf("more than %d redirects", maxRedirects))
+}
+
+// redirected returns the call that a redirect points to. Only status 303 turns a
+// POST into a GET: for other statuses that would be a different request.
+func (c *Client) redirected(call Call, status int, location string) (Call, error) {
+	from, err := url.Parse(call.URL)
+	if err != nil {
+		return call, err
+	}
+	to, err := from.Parse(location)
+	if err != nil {
+		return call, c.fault(failure.API, call, status, fmt.Sprintf("status %d redirects to an invalid URL", status))
+	}
+	to.Fragment = ""
+	switch status {
+	case http.StatusSeeOther:
+		call.Method, call.Body = http.MethodGet, nil
+		call.Header = call.Header.Clone()
+		call.Header.Del("Content-Type")
+	case http.StatusMovedPermanently, http.StatusFound:
+		if call.Method != http.MethodGet {
+			e := c.fault(failure.API, call, status,
+				fmt.Sprintf("status %d redirects a %s to %s without its body", status, call.Method, c.show(to.String())))
+			e.Hint = "configure that URL instead"
+			return call, e
+		}
+	}
+	call.URL = to.String()
+	c.options.Log.Debug("redirect", "event", "redirect", "from", c.show(from.String()), "to", c.show(call.URL))
+	return call, nil
+}
+
+// roundTrip sends one request, if it may go to its address and the rate limit
+// allows it, and reads the response.
+func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
+	if !call.Reserved {
+		c.quota.reserve()
+	}
+	defer c.quota.release()
+	trusted, err := c.trust(call)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.waitForQuota(ctx, call); err != nil {
+		return nil, err
+	}
+	if !trusted {
+		if ctx, err = c.guard(ctx, call.URL); err != nil {
+			return nil, err
+		}
+	}
+	event := Event{Kind: EventRequest, Time: c.options.Clock.Now()}
+	response, status, err := c.send(ctx, call, trusted)
+	event.Duration, event.Status, event.Err = c.options.Clock.Now().Sub(event.Time), status, err
+	if response != nil {
+		event.Bytes = int64(len(response.Body))
+	}
+	c.observe(ctx, call, event)
+	return response, err
+}
+
+// send sends one request and reads the response. The status is 0 if no response
+// arrived.
+func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, int, error) {
+	ctx, watch := newWatchdog(ctx, c.options)
+	defer watch.stop()
+	request, err := c.newRequest(ctx, call, trusted)
+	if err != nil {
+		return nil, 0, err
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, 0, watch.cause(err)
+	}
+	defer answer.Body.Close()
+	c.noteQuota(answer.Header)
+	if call.Into == nil {
+		call.Into = &spool.Buffer{}
+	}
+	body, window, err := c.readBody(call, answer, watch)
+	if err != nil {
+		return nil, answer.StatusCode, err
+	}
+	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body, URL: call.URL, Window: window}, answer.StatusCode, nil
+}
+
+// newRequest builds the HTTP request of a call. It adds the credentials if the
+// address is trusted, and removes all secret headers otherwise.
+func (c *Client) newRequest(ctx context.Context, call Call, trusted bool) (*http.Request, error) {
+	address := call.URL
+	if trusted {
+		address = c.options.Auth.address(address)
+	}
+	var body io.Reader
+	if call.Body != nil {
+		body = bytes.NewReader(call.Body)
+	}
+	request, err := http.NewRequestWithContext(ctx, call.Method, address, body)
+	if err != nil {
+		return nil, c.fault(failure.Config, call, 0, "invalid request: "+c.options.Redactor.String(withoutURL(err).Error()))
+	}
+	request.Header.Set("User-Agent", c.options.UserAgent)
+	request.Header.Set("Accept", "application/json, */*;q=0.5")
+	for name, values := range call.Header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	request.Header.Del("Accept-Encoding") // the transport requests gzip only if nobody else does, and decompresses it
+	if host := request.Header.Get("Host"); host != "" {
+		request.Host = host // net/http ignores the header
+		request.Header.Del("Host")
+	}
+	if trusted {
+		return request, c.authorize(ctx, request)
+	}
+	for _, name := range append([]string{"Authorization", "Cookie", "Proxy-Authorization"}, c.options.SecretHeaders...) {
+		request.Header.Del(name)
+	}
+	return request, nil
+}

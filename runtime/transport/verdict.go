@@ -1,0 +1,216 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+)
+
+// A Decision says what to do with a response of status 400 or above.
+type Decision struct {
+	Action  Action
+	Message string // the hint of the error, for [Fail]
+}
+
+// An Action is what to do with an error response.
+type Action int
+
+// The actions.
+const (
+	Default Action = iota // retry transient errors and fail with all others
+	Accept                // return the response
+	Retry                 // send the request again
+	Fail                  // return an error
+)
+
+// A verdict is the outcome of an attempt: success if err is nil, otherwise an
+// error and whether to retry.
+type verdict struct {
+	err   *failure.Error
+	retry bool
+}
+
+// judge returns the verdict on an attempt that ended with a response or an error.
+func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, decide func(*Response) Decision) verdict {
+	switch {
+	case err != nil:
+		return c.judgeError(ctx, call, err)
+	case r.Status < http.StatusBadRequest:
+		return c.judgePage(call, r)
+	}
+	var decision Decision
+	if decide != nil {
+		decision = decide(r)
+	}
+	switch action := decision.Action; {
+	case action == Accept:
+		return verdict{}
+	case action == Retry, action == Default && slices.Contains(c.options.Retry.Statuses, r.Status):
+		return verdict{err: c.statusError(failure.Transient, call, r), retry: true}
+	case action == Fail:
+		e := c.statusError(failure.API, call, r)
+		e.Hint = decision.Message
+		return verdict{err: e}
+	}
+	return verdict{err: c.statusError(failure.API, call, r)}
+}
+
+// judgeError returns the verdict on an attempt without a response. An error that
+// is not known to be permanent is transient: network errors have no complete list.
+func (c *Client) judgeError(ctx context.Context, call Call, err error) verdict {
+	e := c.fault(failure.Transient, call, 0, "")
+	if ctx.Err() != nil {
+		e.Class, e.Message, e.Err = failure.Cancelled, "interrupted", ctx.Err()
+		return verdict{err: e}
+	}
+	if known := (*failure.Error)(nil); errors.As(err, &known) {
+		if known.URL == "" {
+			known.Method, known.URL = e.Method, e.URL
+		}
+		return verdict{err: known, retry: known.Class == failure.Transient}
+	}
+	e.Err = withoutURL(err)
+	e.Message = c.options.Redactor.String(e.Err.Error())
+	switch {
+	case c.unknownHost(err):
+		e.Class, e.Message, e.Hint = failure.API, "unknown host "+hostOf(call.URL), "check api.baseUrl"
+	case permanent(err):
+		e.Class = failure.API
+	}
+	return verdict{err: e, retry: e.Class == failure.Transient}
+}
+
+// judgePage returns the verdict on a response of a status below 400.
+func (c *Client) judgePage(call Call, r *Response) verdict {
+	if what, retries := doubtful(r); r.Attempts <= retries && r.Attempts < c.options.Retry.MaxAttempts {
+		return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), retry: true}
+	}
+	reason := statusFault(r.Status)
+	if reason == "" {
+		reason = charsetFault(r)
+	}
+	if reason != "" {
+		return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason))}
+	}
+	return verdict{}
+}
+
+// doubtful describes a body that a proxy, or a server that is just starting,
+// sends with status 200. It returns how often to retry before accepting the body;
+// 0 for all other bodies.
+func doubtful(r *Response) (what string, retries int) {
+	if r.Status != http.StatusOK {
+		return "", 0
+	}
+	head := bytes.TrimLeft(r.head(), " \t\r\n")
+	switch {
+	case len(head) == 0 && len(r.Body) < redact.ExcerptBytes:
+		return "an empty body", 1
+	case len(head) > 0 && head[0] == '<' && strings.Contains(r.Header.Get("Content-Type"), "html"):
+		return "an HTML page", 2
+	}
+	return "", 0
+}
+
+// head returns the first bytes of the body.
+func (r *Response) head() []byte { return r.Body[:min(len(r.Body), redact.ExcerptBytes)] }
+
+// statusFault says why a response of a status below 400 cannot be a page; "" if
+// it can be one.
+func statusFault(status int) string {
+	switch status {
+	case http.StatusOK, http.StatusCreated, http.StatusNonAuthoritativeInfo, http.StatusNoContent:
+		return ""
+	case http.StatusPartialContent:
+		return "the content is partial, and never counts as a page"
+	case http.StatusAccepted:
+		return "the API has not finished processing the request"
+	}
+	return "want 200, 201, 203 or 204"
+}
+
+// charsetFault names a charset other than UTF-8; "" if there is none.
+func charsetFault(r *Response) string {
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset := strings.ToLower(params["charset"])
+	if err != nil || charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii" {
+		return ""
+	}
+	return fmt.Sprintf("charset %s, want utf-8", charset)
+}
+
+// statusError returns the error for a response of status 400 or above.
+func (c *Client) statusError(class failure.Class, call Call, r *Response) *failure.Error {
+	message := strings.TrimSpace(fmt.Sprintf("status %d %s", r.Status, http.StatusText(r.Status)))
+	if len(bytes.TrimSpace(r.Body)) > 0 {
+		message += fmt.Sprintf("; the response (%s) begins with %s", r.ContentType(), c.options.Redactor.Excerpt(r.head(), len(r.Body)))
+	}
+	e := c.fault(class, call, r.Status, message)
+	e.Hint = statusHint(r.Status)
+	return e
+}
+
+// statusHint returns what usually fixes an error of a status; "" if nothing does.
+func statusHint(status int) string {
+	const pastTheEnd = "if this page is past the end of the list, " +
+		"stop before it with nextPageFlag, forceStop or stopRules, or stop there with onError"
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "check api.authentication"
+	case http.StatusNotFound, http.StatusGone:
+		return "check baseUrl and endpoint; " + pastTheEnd
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return pastTheEnd
+	case http.StatusProxyAuthRequired:
+		return "the proxy refused the request, not the API"
+	}
+	return ""
+}
+
+// fault returns an error about a call. The status is 0 without a response.
+func (c *Client) fault(class failure.Class, call Call, status int, message string) *failure.Error {
+	return &failure.Error{Class: class, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: status, Message: message}
+}
+
+// withoutURL unwraps a [url.Error], whose URL may hold credentials.
+func withoutURL(err error) error {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// permanent reports whether a retry cannot fix an error.
+func permanent(err error) bool {
+	if certificate := (*tls.CertificateVerificationError)(nil); errors.As(err, &certificate) {
+		return true
+	}
+	text := err.Error() // net/http has no types for these errors
+	return strings.Contains(text, "unsupported protocol scheme") || strings.Contains(text, "invalid header field") ||
+		strings.Contains(text, "server gave HTTP response to HTTPS client") || strings.Contains(text, "malformed HTTP")
+}
+
+// unknownHost reports whether the host does not exist. Once it has sent a
+// response, the same error is a transient one of the resolver.
+func (c *Client) unknownHost(err error) bool {
+	dns := (*net.DNSError)(nil)
+	return errors.As(err, &dns) && dns.IsNotFound && !c.served.Load()
+}
+
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Host
+	}
+	return ""
+}

@@ -1,0 +1,108 @@
+package transport
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+func TestAStatusDecidesBetweenSuccessRetryAndFailure(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		statuses []int
+		class    failure.Class // "" is success
+		requests int64
+	}{
+		{"success", []int{200, 201, 203, 204}, "", 1},
+		{"success that is not a page", []int{202, 206, 304}, failure.Response, 1},
+		{"permanent error", []int{400, 401, 403, 404, 422, 501, 505, 599}, failure.API, 1},
+		{"transient error", []int{408, 429, 500, 502, 503, 504, 529}, failure.Transient, 5},
+	} {
+		for _, code := range c.statuses {
+			t.Run(c.name+" "+strconv.Itoa(code), func(t *testing.T) {
+				s, n := serve(t, status(code))
+				client, _ := clientFor(t, s.URL)
+				r, e := get(t, client, s.URL)
+				require.Equal(t, c.requests, n.Load())
+				if c.class == "" {
+					require.Nil(t, e)
+					require.Equal(t, code, r.Status)
+					return
+				}
+				require.NotNil(t, e)
+				require.Equal(t, c.class, e.Class)
+				require.Equal(t, code, e.Status)
+				require.ErrorIs(t, e, &failure.Error{Class: c.class})
+			})
+		}
+	}
+}
+
+func TestAnErrorResponseNamesStatusAddressBodyAndFix(t *testing.T) {
+	s, _ := serve(t, status(404, "Content-Type", "application/json"))
+	c, _ := clientFor(t, s.URL)
+	_, e := get(t, c, s.URL+"/users?page=3")
+	require.Equal(t, "GET "+s.URL+`/users?page=3: status 404 Not Found; the response (application/json) begins with "{\"status\": 404}" `+
+		`(check baseUrl and endpoint; if this page is past the end of the list, `+
+		`stop before it with nextPageFlag, forceStop or stopRules, or stop there with onError)`, e.Error())
+}
+
+func TestADecisionAboutAnErrorResponseIsFollowed(t *testing.T) {
+	s, n := serve(t, status(400), status(200))
+	c, _ := clientFor(t, s.URL)
+	do := func(d Decision) (*Response, error) {
+		n.Store(0)
+		return c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) Decision { return d })
+	}
+	r, err := do(Decision{Action: Accept})
+	require.NoError(t, err)
+	require.Equal(t, 400, r.Status)
+	r, err = do(Decision{Action: Retry})
+	require.NoError(t, err)
+	require.Equal(t, 200, r.Status)
+	_, err = do(Decision{Action: Fail, Message: "no such page"})
+	require.ErrorIs(t, err, failure.ErrAPI)
+	require.ErrorContains(t, err, "no such page")
+}
+
+func TestAResponseThatIsNotHTTPIsRefused(t *testing.T) {
+	address, _ := serveRaw(t, "SSH-2.0-OpenSSH_9.2\r\n")
+	c, _ := clientFor(t, address)
+	_, e := get(t, c, address)
+	require.Equal(t, failure.API, e.Class)
+	require.Contains(t, e.Error(), "malformed HTTP")
+}
+
+func TestACertificateThatIsNotTrustedIsNotRetried(t *testing.T) {
+	var n atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { n.Add(1) }))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it logs the failed handshake
+	s.StartTLS()
+	defer s.Close()
+	c, clock := clientFor(t, s.URL)
+	_, e := get(t, c, s.URL)
+	require.Equal(t, failure.API, e.Class)
+	require.Contains(t, e.Error(), "certificate")
+	require.Empty(t, clock.waits)
+	require.Zero(t, n.Load())
+}
+
+func TestAnUnknownHostIsNotRetriedOnTheFirstRequest(t *testing.T) {
+	c, clock := clientFor(t, "http://api.test/", func(o *Options) {
+		o.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: "api.test", IsNotFound: true}
+		})
+	})
+	_, e := get(t, c, "http://api.test/users")
+	require.Equal(t, "GET http://api.test/users: unknown host api.test (check api.baseUrl)", e.Error())
+	require.Empty(t, clock.waits)
+}

@@ -1,0 +1,56 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A watchdog cancels an exchange that makes no progress: the headers do not
+// arrive, the body stops, or the response takes too long.
+type watchdog struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	limit  time.Duration // between two pieces of the body
+	idle   *time.Timer
+	page   *time.Timer
+}
+
+// newWatchdog returns a watchdog and the context that it cancels.
+func newWatchdog(parent context.Context, o Options) (context.Context, *watchdog) {
+	ctx, cancel := context.WithCancelCause(parent)
+	w := &watchdog{ctx: ctx, cancel: cancel, limit: o.IdleTimeout}
+	w.idle = time.AfterFunc(o.HeaderTimeout, func() { cancel(stalled("no response within " + o.HeaderTimeout.String())) })
+	w.page = time.AfterFunc(o.PageTimeout, func() { cancel(stalled("the response is not complete after " + o.PageTimeout.String())) })
+	return ctx, w
+}
+
+func stalled(message string) error {
+	return &failure.Error{Class: failure.Transient, Op: "request", Message: message}
+}
+
+// reading reports that the headers have arrived.
+func (w *watchdog) reading() {
+	w.idle.Stop()
+	w.idle = time.AfterFunc(w.limit, func() { w.cancel(stalled("no more of the body within " + w.limit.String())) })
+}
+
+// progress reports that a piece of the body has arrived.
+func (w *watchdog) progress() { w.idle.Reset(w.limit) }
+
+// stop ends the watch.
+func (w *watchdog) stop() {
+	w.idle.Stop()
+	w.page.Stop()
+	w.cancel(nil)
+}
+
+// cause returns why the watchdog cancelled the exchange, or err if it did not.
+func (w *watchdog) cause(err error) error {
+	if known := (*failure.Error)(nil); errors.As(context.Cause(w.ctx), &known) {
+		return known
+	}
+	return err
+}
