@@ -32,7 +32,7 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 }
 
 // written reports whether a rule was written by the user, not by a table.
-func written(r rules.Rule) bool { return r.Origin.By == "config" }
+func written(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
 // constantConditions finds conditions that are the same on every page.
 func (c *compilation) constantConditions(j *Job) {
@@ -53,7 +53,7 @@ func (c *compilation) constantConditions(j *Job) {
 		case never:
 			c.warn(r, "", "%s is never true: %s has no effect", r.Source, r.ID)
 		case either:
-			if stops && !r.Policy && j.Paged() && !j.varies(s.Expression) {
+			if stops && !r.Guard && j.Paged() && !j.varies(s.Expression) {
 				c.warn(r, "a rule that ends a list reads values that change from page to page, such as body, count or total",
 					"%s is the same after every page: %s stops after the first page or never", r.Source, r.ID)
 			}
@@ -145,7 +145,7 @@ func (c *compilation) noEnd(j *Job) {
 	p := prover{c.set}
 	for _, s := range j.Stops {
 		t := p.condition(s.code.syntax)
-		if !s.Rule.Policy && t != never && (t == always || j.varies(s.Expression)) {
+		if !s.Rule.Guard && t != never && (t == always || j.varies(s.Expression)) {
 			return
 		}
 	}
@@ -156,7 +156,7 @@ func (c *compilation) noEnd(j *Job) {
 	}
 	consequence := "so it may never stop"
 	for _, s := range j.Stops {
-		if b, ok := p.bound(s.code.syntax); ok && s.Rule.Policy {
+		if b, ok := p.bound(s.code.syntax); ok && s.Rule.Guard {
 			consequence = fmt.Sprintf("so it fails at %s (guards.%s) unless the API repeats itself", b, s.Rule.ID)
 		}
 	}

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,26 +11,26 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// lowered returns a configuration of one job with a pagination object, and its
-// rulesets.
-func lowered(t *testing.T, pagination string) (*rules.Config, []*rules.Ruleset) {
+// lowered returns a configuration of one job with a pagination object, its
+// rulesets, and the warnings about both.
+func lowered(t *testing.T, pagination string) (*rules.Config, *rules.Lowered, diag.Diagnostics) {
 	t.Helper()
 	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
 		"config": {"jobs": [{"endpoint": "users", "params": {"sort": "id"}}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
-	cfg, err := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, err)
-	sets, err := cfg.Lower()
-	require.NoError(t, err)
-	return cfg, sets
+	cfg, found := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, found.Err())
+	low, more := cfg.Lower()
+	require.NoError(t, more.Err())
+	return cfg, low, slices.Concat(found, more)
 }
 
 // job compiles a configuration of one job with a pagination object.
 func job(t *testing.T, pagination string, language *Language) *Job {
 	t.Helper()
-	cfg, sets := lowered(t, pagination)
-	jobs, found := Rulesets(cfg, sets, language)
+	cfg, low, _ := lowered(t, pagination)
+	jobs, found := Rulesets(cfg, low, language)
 	require.NoError(t, found.Err())
 	return jobs[0]
 }
@@ -37,11 +38,11 @@ func job(t *testing.T, pagination string, language *Language) *Job {
 // warnings compiles a pagination object and returns the warnings about it.
 func warnings(t *testing.T, pagination string) []string {
 	t.Helper()
-	cfg, sets := lowered(t, pagination)
-	_, found := Rulesets(cfg, sets, nil)
+	cfg, low, before := lowered(t, pagination)
+	_, found := Rulesets(cfg, low, nil)
 	require.NoError(t, found.Err())
 	var out []string
-	for _, w := range append(cfg.Warnings, found...) {
+	for _, w := range slices.Concat(before, found) {
 		out = append(out, w.Path+": "+w.Message)
 	}
 	return out
@@ -127,7 +128,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 }
 
 func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
-	cfg, sets := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
-	_, found := Rulesets(cfg, sets, nil)
+	cfg, low, _ := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
+	_, found := Rulesets(cfg, low, nil)
 	require.ErrorContains(t, found.Err(), "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }

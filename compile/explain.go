@@ -113,8 +113,8 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 func (e *Expression) explain(redact func(string) string) RuleExplanation {
 	r := e.Rule
 	x := RuleExplanation{
-		ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Says), Origin: r.Origin,
-		First: r.First, FirstOnly: r.Role.Builds() && !r.Later, Guard: r.Policy, rule: r,
+		ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Clause), Origin: r.Origin,
+		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, rule: r,
 	}
 	if r.Role == rules.OnError && r.Do != "stop" {
 		x.Outcome = ""

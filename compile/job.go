@@ -41,22 +41,22 @@ type Needs struct {
 	Items bool       // the items, decoded
 }
 
-// Rulesets compiles the rulesets of a configuration, and those of the scrollers
-// that no job uses, in a language; nil is [Builtin]. The diagnostics are the
+// Rulesets compiles a lowered configuration, and the scrollers that no job uses,
+// in a language; nil is [Builtin]. The diagnostics are the
 // errors in all expressions, and warnings about rules that are probably not what
 // was meant. If there are errors, the jobs cannot be run.
-func Rulesets(cfg *rules.Config, sets []*rules.Ruleset, language *Language) ([]*Job, diag.Diagnostics) {
+func Rulesets(cfg *rules.Config, lowered *rules.Lowered, language *Language) ([]*Job, diag.Diagnostics) {
 	if language == nil {
 		language = Builtin()
 	}
 	sources, found := newSources(language), diag.NewCollector(cfg.Source)
 	var jobs []*Job
-	for _, set := range sets {
+	for _, set := range lowered.Jobs {
 		job := (&compilation{sources: sources, set: set, found: found}).job()
 		job.first, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		jobs = append(jobs, job)
 	}
-	for _, set := range cfg.Unused() {
+	for _, set := range lowered.Unused {
 		(&compilation{sources: sources, set: set, found: found}).job()
 	}
 	return jobs, found.Diagnostics().Unique()
@@ -72,7 +72,7 @@ type compilation struct {
 func (c *compilation) job() *Job {
 	job := &Job{Set: c.set}
 	for _, rule := range c.set.Rules {
-		e, err := c.expression(rule, rule.Role == rules.Suspect)
+		e, err := c.expression(rule, rule.Role == rules.Audit)
 		if err != nil {
 			c.report(rule, err)
 			continue
@@ -87,7 +87,7 @@ func (c *compilation) job() *Job {
 			job.Stops = append(job.Stops, c.condition(job, e))
 		case rules.OnError:
 			job.OnErrors = append(job.OnErrors, c.condition(job, e))
-		case rules.Suspect:
+		case rules.Audit:
 			job.Audit = append(job.Audit, c.condition(job, e))
 		case rules.Keep:
 			job.Keeps = append(job.Keeps, e)
@@ -100,7 +100,7 @@ func (c *compilation) job() *Job {
 		if e.Rule.First {
 			job.firstParts = append(job.firstParts, e)
 		}
-		if e.Rule.Later {
+		if e.Rule.Subsequent {
 			job.nextParts = append(job.nextParts, e)
 		}
 	}

@@ -42,7 +42,7 @@ func (c *compilation) hole(rule rules.Rule, text string) (*Expression, string) {
 	if !closed {
 		return nil, text
 	}
-	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, rule.Role == rules.Suspect)
+	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, rule.Role == rules.Audit)
 	if err != nil {
 		return nil, text
 	}

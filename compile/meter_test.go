@@ -57,7 +57,7 @@ func TestHostileExpressionsEndInABudgetWithinASecond(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeLimitedIsRefusedBeforeAnyRequest(t *testing.T) {
+func TestWhatCannotBeBoundedIsRefusedBeforeAnyRequest(t *testing.T) {
 	deep := strings.Repeat("(", 8000) + "true" + strings.Repeat(")", 8000) + " and " + strings.Repeat("!", 8000) + "true"
 	for _, c := range []struct{ name, source, want string }{
 		{"nested predicates", `all(items, all(items, all(items, all(items, true))))`, "predicates are nested more than 3 deep"},

@@ -73,7 +73,7 @@ func (j *Job) Apply(parts Parts, base string) (rules.Request, error) {
 // that of the response.
 func (j *Job) resolvesAgainstResponse() bool {
 	isURL := func(p *Expression) bool { return p.Rule.Role == rules.URL }
-	return !rules.DialectSwitches[j.Set.Dialect].RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
+	return !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 
 // Keep returns the values for the next run: those of the previous run, replaced
@@ -166,7 +166,7 @@ func addressOf(v any) (string, error) {
 
 func verbOf(v any) (string, error) {
 	text, _ := v.(string)
-	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods, text) {
+	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods(), text) {
 		return text, nil
 	}
 	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))

@@ -23,7 +23,7 @@ func Config() string {
 	b.WriteString(generated + "# Configuration\n\nJSON, or YAML with the same keys. A key inside `pagination` that is unknown is an error.\n" +
 		"A key outside it that the reference implementation knows and this one does not is an error where it would change what is requested, and a warning where it would only change the output.\n" +
 		"A `#` before the name of a header, a parameter or a credential makes its value a secret, which is never printed; `{\"env\": \"NAME\"}` in its place takes it from the environment (`--env NAME`).\n")
-	for _, s := range rules.Reference() {
+	for _, s := range rules.Builtin().Reference() {
 		title := s.Path
 		if title == "" {
 			title = "The root"
@@ -42,14 +42,11 @@ func fields(b *strings.Builder, list []rules.Field) {
 		if f.Unsupported != rules.None {
 			continue
 		}
-		fallback := ""
-		switch {
-		case f.Required:
+		fallback := f.DefaultText()
+		if f.Required {
 			fallback = "required"
-		case f.Default != nil:
-			fallback = "`" + value.Preview(f.Default) + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, fallback, cell(f.Doc))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, f.ValueText(), fallback, cell(f.Doc))
 	}
 	var refused, unused []string
 	for _, f := range list {
@@ -178,7 +175,7 @@ var examples = map[string]rules.Object{
 func Methods() (string, error) {
 	b := &strings.Builder{}
 	b.WriteString(generated + "# Methods\n\nA method is an entry of one table: variables, parts of the next request, and stopping rules, all of them expressions. What stands here may be pasted into a configuration with `\"method\": \"expression\"` as `state`, `nextRequest` and `stopRules`, and behaves the same.\n")
-	for _, m := range rules.Methods {
+	for _, m := range rules.Builtin().Methods() {
 		fmt.Fprintf(b, "\n## `%s`\n\n%s\n", m.Name, m.Doc)
 		if len(m.Fields) > 0 {
 			b.WriteString("\n")
@@ -189,7 +186,7 @@ func Methods() (string, error) {
 			continue
 		}
 		texts := map[string]string{}
-		for _, dialect := range rules.Dialects {
+		for _, dialect := range rules.Dialects() {
 			if m.KeboolaOnly && dialect != rules.Keboola {
 				continue
 			}
@@ -203,7 +200,7 @@ func Methods() (string, error) {
 			fmt.Fprintf(b, "\nWith %s:\n\n```\n%s```\n", settings(example), texts[rules.Spec])
 			continue
 		}
-		for _, dialect := range rules.Dialects {
+		for _, dialect := range rules.Dialects() {
 			if text, ok := texts[dialect]; ok {
 				fmt.Fprintf(b, "\nDialect `%s`, with %s:\n\n```\n%s```\n", dialect, settings(example), text)
 			}

@@ -169,7 +169,7 @@ func reason(v runtime.Verdict) string {
 }
 
 func (t *trial) guard(id string) bool {
-	return slices.ContainsFunc(t.job.Stops, func(s *compile.Condition) bool { return s.Rule.ID == id && s.Rule.Policy })
+	return slices.ContainsFunc(t.job.Stops, func(s *compile.Condition) bool { return s.Rule.ID == id && s.Rule.Guard })
 }
 
 // compare finds what came otherwise than the test expects. Where the run ended

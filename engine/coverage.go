@@ -57,7 +57,7 @@ func (c *coverage) see(e *compile.Expression, v any) {
 func (c *coverage) of(job *compile.Job, redact func(string) string) JobCoverage {
 	out := JobCoverage{Job: job.Set.Job.ID, Tests: c.tests[job], Rules: []RuleCoverage{}}
 	add := func(e *compile.Expression, condition bool) {
-		r := RuleCoverage{Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Policy, Evaluated: c.evaluated[e]}
+		r := RuleCoverage{Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Guard, Evaluated: c.evaluated[e]}
 		if condition {
 			r.Met = c.met[e]
 		}

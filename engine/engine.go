@@ -23,6 +23,7 @@ import (
 type Engine struct {
 	cfg      *rules.Config
 	jobs     []*compile.Job
+	warnings diag.Diagnostics
 	settings settings
 }
 
@@ -41,8 +42,8 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := rules.Decode(source, root, settings.decode)
-	return compiled(cfg, err, settings)
+	cfg, found := rules.Decode(source, root, settings.decode)
+	return compiled(cfg, found, settings)
 }
 
 // LoadFile is [Load] of a file.
@@ -64,28 +65,25 @@ func New(cfg rules.Config, options ...Option) (*Engine, error) {
 		cfg.BaseURL = settings.decode.BaseURL
 	}
 	cfg.Jobs = append([]rules.Job(nil), cfg.Jobs...)
-	err := cfg.Check()
-	return compiled(&cfg, err, settings)
+	found := cfg.Check()
+	return compiled(&cfg, found, settings)
 }
 
-// compiled lowers a configuration to rules and compiles them. The faults of
-// both are reported together.
-func compiled(cfg *rules.Config, err error, settings settings) (*Engine, error) {
-	var faults diag.Diagnostics
-	if err != nil && !errors.As(err, &faults) {
-		return nil, err
+// compiled lowers a configuration to rules and compiles them. What is wrong with
+// either is reported together with what was found before.
+func compiled(cfg *rules.Config, found diag.Diagnostics, settings settings) (*Engine, error) {
+	if len(cfg.Jobs) == 0 && found.Err() != nil {
+		return nil, hidden(found.Errors(), cfg.Secrets)
 	}
-	if len(cfg.Jobs) == 0 && len(faults) > 0 {
-		return nil, hidden(faults, cfg.Secrets)
+	lowered, more := cfg.Lower()
+	found = append(found, more...)
+	jobs, more := compile.Rulesets(cfg, lowered, nil)
+	found = append(found, more...)
+	found.Sort()
+	if errs := found.Errors(); len(errs) > 0 {
+		return nil, hidden(errs, cfg.Secrets)
 	}
-	sets, err := cfg.Lower()
-	faults = addFaults(faults, err)
-	jobs, found := compile.Rulesets(cfg, sets, nil)
-	cfg.Warnings = append(cfg.Warnings, found.Warnings()...)
-	if faults = addFaults(faults, found.Err()); len(faults) > 0 {
-		return nil, hidden(faults, cfg.Secrets)
-	}
-	return &Engine{cfg: cfg, jobs: jobs, settings: settings}, nil
+	return &Engine{cfg: cfg, jobs: jobs, warnings: found.Warnings(), settings: settings}, nil
 }
 
 // hidden puts stars in the place of the configuration's secrets in what faults
@@ -101,15 +99,6 @@ func hidden(faults diag.Diagnostics, secrets []string) diag.Diagnostics {
 	return faults
 }
 
-func addFaults(to diag.Diagnostics, err error) diag.Diagnostics {
-	var more diag.Diagnostics
-	if errors.As(err, &more) {
-		to = append(to, more...)
-		to.Sort()
-	}
-	return to
-}
-
 // With returns the same compiled configuration, run in another way: transport,
 // clock, logger. Options about reading a configuration come too late here.
 func (e *Engine) With(options ...Option) *Engine {
@@ -121,7 +110,7 @@ func (e *Engine) With(options ...Option) *Engine {
 }
 
 // Warnings are what is odd about the configuration, though it is used.
-func (e *Engine) Warnings() diag.Diagnostics { return e.cfg.Warnings }
+func (e *Engine) Warnings() diag.Diagnostics { return e.warnings }
 
 // Jobs lists the ids of the jobs, in the order in which they run.
 func (e *Engine) Jobs() []string {
@@ -268,7 +257,7 @@ func (e *Engine) loop() runtime.Loop {
 	retry.Jitter = s.jitter
 	client := runtime.NewClient(runtime.ClientOptions{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: s.userAgent, Redactor: redactor,
-		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.DialectSwitches[cfg.Dialect].FollowAnyOrigin,
+		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin,
 		Auth: authOf(cfg.Auth), SecretHeaders: secretHeaders(cfg), Retry: retry, RateLimit: runtime.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
 	})
 	return runtime.Loop{Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems, Verdicts: s.verdicts, Kept: s.kept, Prefetch: s.prefetch, Resume: s.resume}

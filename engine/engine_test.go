@@ -117,7 +117,7 @@ func TestAConfigurationBuiltInGoIsCheckedLikeAnyOther(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "api.baseUrl: not an http or https address")
 	require.ErrorContains(t, err, "api.pagination.limit: want a whole number above 0, got 0")
-	require.ErrorContains(t, err, `config.jobs[0].method: no method "PUT"`)
+	require.ErrorContains(t, err, `config.jobs[0].method: want GET, POST or FORM, got "PUT"`)
 	_, err = engine.New(rules.Config{Jobs: []rules.Job{{Endpoint: "users"}}})
 	require.ErrorContains(t, err, "api.baseUrl: baseUrl is missing")
 	_, err = engine.New(rules.Config{BaseURL: "https://api.example.com"})

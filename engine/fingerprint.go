@@ -30,13 +30,13 @@ func (e *Engine) Fingerprint() map[string]string {
 		j := job.Set.Job
 		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
 		note("items", j.ID, j.DataType, j.DataField)
-		note("rules", j.ID, job.Set.Method, job.Set.Ignore, job.Set.Trusted)
+		note("rules", j.ID, job.Set.Method, job.Set.Ignore, job.Set.IgnoredFindings)
 		for _, r := range job.Set.Rules {
 			part := "rules"
 			if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
 				part = "requests"
 			}
-			note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Later)
+			note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Subsequent)
 		}
 	}
 	out := map[string]string{}

@@ -23,12 +23,5 @@ func authOf(a *rules.Auth) runtime.Auth {
 
 // retriesOf are the retries that the configuration asks for.
 func retriesOf(h rules.HTTP) runtime.RetryOptions {
-	o := runtime.RetryOptions{Statuses: h.RetryCodes, Header: h.RetryHeader}
-	switch {
-	case h.MaxRetries < 0:
-		o.MaxAttempts = 1
-	case h.MaxRetries > 0:
-		o.MaxAttempts = h.MaxRetries + 1
-	}
-	return o
+	return runtime.RetryOptions{Statuses: h.RetryCodes, Header: h.RetryHeader, MaxAttempts: h.MaxRetries + 1}
 }

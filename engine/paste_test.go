@@ -43,7 +43,7 @@ func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
 			play(t, &pasted, false)
 		})
 	}
-	for _, method := range rules.Methods {
+	for _, method := range rules.Builtin().Methods() {
 		if !method.KeboolaOnly && method.Name != rules.Multiple {
 			require.NotZero(t, played[method.Name], "no case of method %s", method.Name)
 		}

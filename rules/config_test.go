@@ -11,19 +11,21 @@ import (
 )
 
 // load parses, decodes and lowers a configuration.
-func load(t *testing.T, text string, options rules.Options) (*rules.Config, []*rules.Ruleset, error) {
+func load(t *testing.T, text string, options rules.Options) (*rules.Config, *rules.Lowered, diag.Diagnostics) {
 	t.Helper()
 	source := diag.NewSource("c.json", text)
 	root, err := rules.ParseJSON(source)
 	if err != nil {
-		return nil, nil, err
+		var found diag.Diagnostics
+		require.ErrorAs(t, err, &found)
+		return nil, nil, found
 	}
-	cfg, err := rules.Decode(source, root, options)
-	if err != nil {
-		return cfg, nil, err
+	cfg, found := rules.Decode(source, root, options)
+	if found.Err() != nil {
+		return cfg, nil, found
 	}
-	sets, err := cfg.Lower()
-	return cfg, sets, err
+	lowered, more := cfg.Lower()
+	return cfg, lowered, append(found, more...)
 }
 
 // paged is a configuration of one job with a pagination object.
@@ -34,46 +36,45 @@ func paged(pagination string) string {
 
 func TestEveryFaultNamesItsPlaceAndItsCure(t *testing.T) {
 	const offset = `"method": "offset", "limit": 2`
-	for name, c := range map[string]struct{ config, path, message, hint string }{
-		"no method":                {paged(`{}`), "api.pagination", "method is missing", "one of offset, pagenum, cursor, response.url, response.param, response.params, header.link, header.param, pagecount, keyset, graphql.relay, expression, multiple"},
-		"unknown method":           {paged(`{"method": "ofset"}`), "api.pagination.method", `no method "ofset"`, `did you mean "offset"?`},
-		"misspelt option":          {paged(`{` + offset + `, "offsetParm": "o"}`), "api.pagination.offsetParm", `unknown key "offsetParm"`, `did you mean "offsetParam"?`},
-		"misspelt inner option":    {paged(`{` + offset + `, "forceStop": {"page": 3}}`), "api.pagination.forceStop.page", `unknown key "page"`, `did you mean "pages"?`},
-		"option of another method": {paged(`{` + offset + `, "urlKey": "next"}`), "api.pagination.urlKey", `unknown key "urlKey"`, "known here:"},
-		"limit is no number":       {paged(`{"method": "offset", "limit": "abc"}`), "api.pagination.limit", `want a whole number above 0, got "abc"`, ""},
-		"limit is zero":            {paged(`{"method": "offset", "limit": 0}`), "api.pagination.limit", "want a whole number above 0, got 0", ""},
-		"limit is missing":         {strings.Replace(paged(`{"method": "offset"}`), `"limit": "3"`, "", 1), "api.pagination", "limit is missing", ""},
-		"job limit is no number":   {strings.Replace(paged(`{`+offset+`}`), `"3"`, `"x"`, 1), "config.jobs[0].params.limit", `want a whole number above 0, got "x"`, "overrides the limit"},
-		"count and field":          {paged(`{` + offset + `, "limitStop": {"count": 1, "field": "a"}}`), "api.pagination.limitStop", "count and field exclude each other", ""},
-		"neither count nor field":  {paged(`{` + offset + `, "limitStop": {}}`), "api.pagination.limitStop", "count or field is missing", ""},
-		"stopOn is a word":         {paged(`{` + offset + `, "nextPageFlag": {"field": "last", "stopOn": "yes"}}`), "api.pagination.nextPageFlag.stopOn", `want true or false, got "yes"`, ""},
-		"stopOn is missing":        {paged(`{` + offset + `, "nextPageFlag": {"field": "last"}}`), "api.pagination.nextPageFlag", "stopOn is missing", ""},
-		"force stop of nothing":    {paged(`{` + offset + `, "forceStop": {"pages": 0}}`), "api.pagination.forceStop.pages", "want a whole number above 0, got 0", ""},
-		"time in other words":      {paged(`{` + offset + `, "forceStop": {"time": "soon"}}`), "api.pagination.forceStop.time", `want seconds above 0`, ""},
-		"unknown scroller":         {strings.Replace(paged(`{"method": "multiple", "scrollers": {"pages": {"method": "pagenum"}}}`), `"endpoint"`, `"scroller": "page", "endpoint"`, 1), "config.jobs[0].scroller", `no scroller "page"`, `did you mean "pages"?`},
-		"unknown default scroller": {paged(`{"method": "multiple", "default": "b", "scrollers": {"a": {"method": "pagenum"}}}`), "api.pagination.default", `no scroller "b"`, `did you mean "a"?`},
-		"fault in unused scroller": {paged(`{"method": "multiple", "scrollers": {"a": {"method": "cursor", "param": "p"}}}`), "api.pagination.scrollers.a", "idKey is missing", ""},
-		"empty expression rule":    {paged(`{` + offset + `, "stopRules": [{"name": "x"}]}`), "api.pagination.stopRules[0]", "when is missing", ""},
-		"unknown outcome":          {paged(`{` + offset + `, "stopRules": [{"when": "true", "outcome": "done"}]}`), "api.pagination.stopRules[0].outcome", "want complete, limited, guarded or failed", ""},
-		"expression without next":  {paged(`{"method": "expression"}`), "api.pagination", "method expression needs nextRequest", "page + 1"},
-		"url and endpoint":         {paged(`{"method": "expression", "nextRequest": {"url": "a", "endpoint": "b"}}`), "api.pagination.nextRequest", "url and endpoint exclude each other", ""},
-		"unknown guard policy":     {paged(`{` + offset + `, "guards": {"samePage": "warn"}}`), "api.pagination.guards.samePage", `want stop, fail or ignore, got "warn"`, ""},
-		"unknown error action":     {paged(`{` + offset + `, "onError": [{"when": "status == 404", "do": "halt"}]}`), "api.pagination.onError[0].do", "want stop, retry, restart, fail or continue", ""},
-		"unknown key of a job":     {`{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "dataFeild": "x"}]}}`, "config.jobs[0].dataFeild", `unknown key "dataFeild"`, `did you mean "dataField"?`},
-		"child jobs":               {`{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "children": []}]}}`, "config.jobs[0].children", "children is not supported yet and would change what is requested", ""},
-		"no jobs":                  {`{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": []}}`, "config.jobs", "there is no job", ""},
-		"unknown http method":      {`{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "method": "PUT"}]}}`, "config.jobs[0].method", `no method "PUT"`, ""},
-		"base address":             {`{"api": {"baseUrl": "api.test"}, "config": {"jobs": [{"endpoint": "x"}]}}`, "api.baseUrl", "not an http or https address", "https://"},
-		"unknown dialect":          {`{"api": {"baseUrl": "https://a.test", "dialect": "kebola"}, "config": {"jobs": [{"endpoint": "x"}]}}`, "api.dialect", `no dialect "kebola"`, `did you mean "keboola"?`},
-		"environment not passed":   {`{"api": {"baseUrl": "https://a.test", "authentication": {"type": "bearer", "#token": {"env": "T"}}}, "config": {"jobs": [{"endpoint": "x"}]}}`, "api.authentication.#token", "the environment variable T is not passed", "--env T"},
-		"key twice":                {`{"api": {"baseUrl": "https://a.test", "baseUrl": "x"}}`, "api.baseUrl", `the key "baseUrl" stands here twice`, ""},
-		"two jobs of one id":       {`{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"id": "a", "endpoint": "x"}, {"id": "a", "endpoint": "y"}]}}`, "config.jobs[1].id", `a second job with the id "a"`, ""},
+	for _, c := range []struct{ name, config, path, message, hint string }{
+		{"no method", paged(`{}`), "api.pagination", "method is missing", "one of offset, pagenum, cursor, response.url, response.param, response.params, header.link, header.param, pagecount, keyset, graphql.relay, expression, multiple"},
+		{"unknown method", paged(`{"method": "ofset"}`), "api.pagination.method", `no method "ofset"`, `did you mean "offset"?`},
+		{"misspelt option", paged(`{` + offset + `, "offsetParm": "o"}`), "api.pagination.offsetParm", `unknown key "offsetParm"`, `did you mean "offsetParam"?`},
+		{"misspelt inner option", paged(`{` + offset + `, "forceStop": {"page": 3}}`), "api.pagination.forceStop.page", `unknown key "page"`, `did you mean "pages"?`},
+		{"option of another method", paged(`{` + offset + `, "urlKey": "next"}`), "api.pagination.urlKey", `unknown key "urlKey"`, "known here:"},
+		{"limit is no number", paged(`{"method": "offset", "limit": "abc"}`), "api.pagination.limit", `want a whole number above 0, got "abc"`, ""},
+		{"limit is zero", paged(`{"method": "offset", "limit": 0}`), "api.pagination.limit", "want a whole number above 0, got 0", ""},
+		{"limit is missing", strings.Replace(paged(`{"method": "offset"}`), `"limit": "3"`, "", 1), "api.pagination", "limit is missing", ""},
+		{"job limit is no number", strings.Replace(paged(`{`+offset+`}`), `"3"`, `"x"`, 1), "config.jobs[0].params.limit", `want a whole number above 0, got "x"`, "overrides the limit"},
+		{"count and field", paged(`{` + offset + `, "limitStop": {"count": 1, "field": "a"}}`), "api.pagination.limitStop", "count and field exclude each other", ""},
+		{"neither count nor field", paged(`{` + offset + `, "limitStop": {}}`), "api.pagination.limitStop", "count or field is missing", ""},
+		{"stopOn is a word", paged(`{` + offset + `, "nextPageFlag": {"field": "last", "stopOn": "yes"}}`), "api.pagination.nextPageFlag.stopOn", `want true or false, got "yes"`, ""},
+		{"stopOn is missing", paged(`{` + offset + `, "nextPageFlag": {"field": "last"}}`), "api.pagination.nextPageFlag", "stopOn is missing", ""},
+		{"force stop of nothing", paged(`{` + offset + `, "forceStop": {"pages": 0}}`), "api.pagination.forceStop.pages", "want a whole number above 0, got 0", ""},
+		{"time in other words", paged(`{` + offset + `, "forceStop": {"time": "soon"}}`), "api.pagination.forceStop.time", `want seconds above 0`, ""},
+		{"unknown scroller", strings.Replace(paged(`{"method": "multiple", "scrollers": {"pages": {"method": "pagenum"}}}`), `"endpoint"`, `"scroller": "page", "endpoint"`, 1), "config.jobs[0].scroller", `no scroller "page"`, `did you mean "pages"?`},
+		{"unknown default scroller", paged(`{"method": "multiple", "default": "b", "scrollers": {"a": {"method": "pagenum"}}}`), "api.pagination.default", `no scroller "b"`, `did you mean "a"?`},
+		{"fault in unused scroller", paged(`{"method": "multiple", "scrollers": {"a": {"method": "cursor", "param": "p"}}}`), "api.pagination.scrollers.a", "idKey is missing", ""},
+		{"empty expression rule", paged(`{` + offset + `, "stopRules": [{"name": "x"}]}`), "api.pagination.stopRules[0]", "when is missing", ""},
+		{"unknown outcome", paged(`{` + offset + `, "stopRules": [{"when": "true", "outcome": "done"}]}`), "api.pagination.stopRules[0].outcome", "want complete, limited, guarded or failed", ""},
+		{"expression without next", paged(`{"method": "expression"}`), "api.pagination", "method expression needs nextRequest", "page + 1"},
+		{"url and endpoint", paged(`{"method": "expression", "nextRequest": {"url": "a", "endpoint": "b"}}`), "api.pagination.nextRequest", "url and endpoint exclude each other", ""},
+		{"unknown guard policy", paged(`{` + offset + `, "guards": {"samePage": "warn"}}`), "api.pagination.guards.samePage", `want stop, fail or ignore, got "warn"`, ""},
+		{"unknown error action", paged(`{` + offset + `, "onError": [{"when": "status == 404", "do": "halt"}]}`), "api.pagination.onError[0].do", "want stop, retry, restart, fail or continue", ""},
+		{"unknown key of a job", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "dataFeild": "x"}]}}`, "config.jobs[0].dataFeild", `unknown key "dataFeild"`, `did you mean "dataField"?`},
+		{"child jobs", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "children": []}]}}`, "config.jobs[0].children", "children is not supported yet and would change what is requested", ""},
+		{"no jobs", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": []}}`, "config.jobs", "there is no job", ""},
+		{"unknown http method", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "method": "PUT"}]}}`, "config.jobs[0].method", `want GET, POST or FORM, got "PUT"`, ""},
+		{"base address", `{"api": {"baseUrl": "api.test"}, "config": {"jobs": [{"endpoint": "x"}]}}`, "api.baseUrl", "not an http or https address", "https://"},
+		{"unknown dialect", `{"api": {"baseUrl": "https://a.test", "dialect": "kebola"}, "config": {"jobs": [{"endpoint": "x"}]}}`, "api.dialect", `want spec or keboola, got "kebola"`, `did you mean "keboola"?`},
+		{"environment not passed", `{"api": {"baseUrl": "https://a.test", "authentication": {"type": "bearer", "#token": {"env": "T"}}}, "config": {"jobs": [{"endpoint": "x"}]}}`, "api.authentication.#token", "the environment variable T is not passed", "--env T"},
+		{"key twice", `{"api": {"baseUrl": "https://a.test", "baseUrl": "x"}}`, "api.baseUrl", `the key "baseUrl" stands here twice`, ""},
+		{"two jobs of one id", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"id": "a", "endpoint": "x"}, {"id": "a", "endpoint": "y"}]}}`, "config.jobs[1].id", `a second job with the id "a"`, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, _, err := load(t, c.config, rules.Options{})
-			var faults diag.Diagnostics
-			require.ErrorAs(t, err, &faults)
-			require.Len(t, faults, 1, "%v", err)
+		t.Run(c.name, func(t *testing.T) {
+			_, _, found := load(t, c.config, rules.Options{})
+			faults := found.Errors()
+			require.Len(t, faults, 1, "%v", found)
 			require.Equal(t, c.path, faults[0].Path)
 			require.Contains(t, faults[0].Message, c.message)
 			require.Contains(t, faults[0].Hint, c.hint)
@@ -85,9 +86,7 @@ func TestEveryFaultNamesItsPlaceAndItsCure(t *testing.T) {
 }
 
 func TestFaultsAreReportedTogetherInOrderOfPosition(t *testing.T) {
-	_, _, err := load(t, `{"api": {"baseUrl": "https://a.test", "http": {"headrs": {}}}, "config": {"jobs": [{"endpoint": 7}], "x": 1}}`, rules.Options{})
-	var faults diag.Diagnostics
-	require.ErrorAs(t, err, &faults)
+	_, _, faults := load(t, `{"api": {"baseUrl": "https://a.test", "http": {"headrs": {}}}, "config": {"jobs": [{"endpoint": 7}], "x": 1}}`, rules.Options{})
 	var paths []string
 	for _, f := range faults {
 		paths = append(paths, f.Path)
@@ -96,8 +95,8 @@ func TestFaultsAreReportedTogetherInOrderOfPosition(t *testing.T) {
 }
 
 func TestPositionsAreLineAndColumnOfTheValueOrKey(t *testing.T) {
-	_, _, err := load(t, "{\"api\": {\"baseUrl\": \"https://ä.test\",\n  \"pagination\": {\"method\": \"offset\",\n    \"limit\": \"x\", \"oops\": 1}}, \"config\": {\"jobs\": [{\"endpoint\": \"x\"}]}}", rules.Options{})
-	require.EqualError(t, err, `api.pagination.limit: want a whole number above 0, got "x" (c.json:3:14)
+	_, _, found := load(t, "{\"api\": {\"baseUrl\": \"https://ä.test\",\n  \"pagination\": {\"method\": \"offset\",\n    \"limit\": \"x\", \"oops\": 1}}, \"config\": {\"jobs\": [{\"endpoint\": \"x\"}]}}", rules.Options{})
+	require.EqualError(t, found.Err(), `api.pagination.limit: want a whole number above 0, got "x" (c.json:3:14)
  |     "limit": "x", "oops": 1}}, "config": {"jobs": [{"endpoint": "x"}]}}
  |              ^
 api.pagination.oops: unknown key "oops" (c.json:3:19)
@@ -122,16 +121,17 @@ func TestSyntaxFaultsShowTheirPlace(t *testing.T) {
 }
 
 func TestKeysThatOnlyChangeTheOutputDrawAWarning(t *testing.T) {
-	cfg, _, err := load(t, `{"parameters": {"api": {"baseUrl": "https://a.test"}, "config": {"outputBucket": "b", "jobs": [{"endpoint": "x", "responseFilter": "a"}]}}}`, rules.Options{})
-	require.NoError(t, err)
-	require.Len(t, cfg.Warnings, 2)
-	require.Equal(t, "parameters.config.outputBucket", cfg.Warnings[0].Path)
-	require.Equal(t, "parameters.config.jobs[0].responseFilter", cfg.Warnings[1].Path)
+	_, _, found := load(t, `{"parameters": {"api": {"baseUrl": "https://a.test"}, "config": {"outputBucket": "b", "jobs": [{"endpoint": "x", "responseFilter": "a"}]}}}`, rules.Options{})
+	require.NoError(t, found.Err())
+	require.Len(t, found, 2)
+	require.Equal(t, "parameters.config.outputBucket", found[0].Path)
+	require.Equal(t, "parameters.config.jobs[0].responseFilter", found[1].Path)
 }
 
 func TestDialectKeboolaReadsWhatTheReferenceReads(t *testing.T) {
-	cfg, sets, err := load(t, paged(`{"method": "offset", "limit": "2.7", "limitParam": "", "firstPageParams": "false", "unheardOf": 1, "forceStop": {"pages": 0}, "nextPageFlag": {}}`), rules.Options{Dialect: "keboola"})
-	require.NoError(t, err)
+	_, lowered, found := load(t, paged(`{"method": "offset", "limit": "2.7", "limitParam": "", "firstPageParams": "false", "unheardOf": 1, "forceStop": {"pages": 0}, "nextPageFlag": {}}`), rules.Options{Dialect: "keboola"})
+	require.NoError(t, found.Err())
+	sets := lowered.Jobs
 	require.Equal(t, 3, sets[0].Limit, "the job's own limit is in force")
 	first := 0
 	for _, r := range sets[0].Rules {
@@ -140,26 +140,26 @@ func TestDialectKeboolaReadsWhatTheReferenceReads(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, first, `the string "false" is true`)
-	require.Equal(t, `unknown key "unheardOf"`, cfg.Warnings[0].Message)
+	require.Equal(t, `unknown key "unheardOf"`, found[0].Message)
 	for _, r := range sets[0].Rules {
 		require.NotEqual(t, "forceStop.pages", r.ID, "0 pages are no limit")
 	}
-	_, sets, err = load(t, paged(`{"method": ""}`), rules.Options{Dialect: "keboola"})
-	require.NoError(t, err)
-	require.Empty(t, sets[0].Method, "an empty method is no pagination")
+	_, lowered, found = load(t, paged(`{"method": ""}`), rules.Options{Dialect: "keboola"})
+	require.NoError(t, found.Err())
+	require.Empty(t, lowered.Jobs[0].Method, "an empty method is no pagination")
 }
 
 func TestJobsGetReadableIDs(t *testing.T) {
-	cfg, _, err := load(t, `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x"}, {"endpoint": "y"}, {"endpoint": "x", "params": {"a": 1}}]}}`, rules.Options{})
-	require.NoError(t, err)
+	cfg, _, found := load(t, `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x"}, {"endpoint": "y"}, {"endpoint": "x", "params": {"a": 1}}]}}`, rules.Options{})
+	require.NoError(t, found.Err())
 	require.Equal(t, []string{"x#1", "y", "x#3"}, []string{cfg.Jobs[0].ID, cfg.Jobs[1].ID, cfg.Jobs[2].ID})
 }
 
 func TestSecretsAreCollectedFromHashKeysAndTheEnvironment(t *testing.T) {
 	env := func(name string) (string, bool) { return "from-" + name, name == "KEY" }
-	cfg, _, err := load(t, `{"api": {"baseUrl": "https://a.test", "http": {"headers": {"#X-Key": "s1", "X-Env": {"env": "KEY"}}},
+	cfg, _, found := load(t, `{"api": {"baseUrl": "https://a.test", "http": {"headers": {"#X-Key": "s1", "X-Env": {"env": "KEY"}}},
 		"authentication": {"type": "basic", "username": "u", "#password": "s2"}}, "config": {"jobs": [{"endpoint": "x", "params": {"a": {"#deep": "s3"}}}]}}`, rules.Options{Env: env})
-	require.NoError(t, err)
+	require.NoError(t, found.Err())
 	require.ElementsMatch(t, []string{"s1", "from-KEY", "s2", "s3"}, cfg.Secrets)
 	require.Equal(t, rules.Object{{Name: "X-Key", Value: "s1"}, {Name: "X-Env", Value: "from-KEY"}}, cfg.HTTP.Headers)
 	require.Equal(t, rules.Object{{Name: "a", Value: rules.Object{{Name: "deep", Value: "s3"}}}}, cfg.Jobs[0].Params)
@@ -170,18 +170,17 @@ func FuzzDecode(f *testing.F) {
 	f.Add(paged(`{"method": "multiple", "scrollers": {"a": {"method": "expression", "nextRequest": {"params": "x"}}}}`))
 	f.Add(`{"parameters": {"api": {"dialect": "keboola", "baseUrl": "http://a", "http": {"headers": {"#x": {"env": "Y"}}}}, "config": {"jobs": [{"endpoint": "x", "dataField": {"path": "."}}]}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		_, sets, err := load(t, text, rules.Options{})
-		var faults diag.Diagnostics
-		if err != nil {
-			require.ErrorAs(t, err, &faults)
+		_, lowered, found := load(t, text, rules.Options{})
+		for _, d := range found {
+			require.NotEmpty(t, d.Message)
 		}
-		for _, fault := range faults {
-			require.NotEmpty(t, fault.Message)
+		if lowered == nil {
+			return
 		}
-		for _, set := range sets {
+		for _, set := range lowered.Jobs {
 			for _, rule := range set.Rules {
 				require.NotEmpty(t, rule.ID)
-				if strings.HasPrefix(rule.Origin.By, "method ") {
+				if rule.Origin.By.Kind == rules.AuthorMethod {
 					require.NotContains(t, rule.Source, "${", "every setting is bound")
 				}
 			}

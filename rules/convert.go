@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +13,8 @@ import (
 )
 
 // convert reads a value of the configuration as a kind. It returns what is
-// wrong in a few words, or "". A nil result says that the value counts as
-// absent, as the reference does with empty ones.
+// wrong in a few words, or "". A nil result means that the value counts as
+// missing, which the reference decides for empty ones.
 func convert(kind Kind, v any) (any, string) {
 	if f, ok := conversions[kind]; ok {
 		return f(v)
@@ -22,52 +23,89 @@ func convert(kind Kind, v any) (any, string) {
 }
 
 var conversions = map[Kind]func(any) (any, string){
-	Text:       text,
-	Key:        func(v any) (any, string) { return mapped(v, text, func(s string) string { return PathOf(s) }) },
-	Path:       text,
+	Text:       asText(Text),
+	Key:        key,
+	Path:       asText(Text),
 	Flag:       flag,
 	Integer:    integer,
 	Count:      count,
+	Status:     status,
 	Seconds:    seconds,
-	Expression: text,
-	Map:        object,
+	Secret:     secret,
+	Expression: asText(Expression),
+	Map:        asObject(Map),
 	Paths:      paths,
-	Block:      object,
-	List:       elements,
-	Blocks:     elements,
+	Block:      asObject(Block),
+	List:       asList(List),
+	Blocks:     asList(Blocks),
 
-	PHPNumber:  phpNumber,
-	PHPInt:     func(v any) (any, string) { return castUnless(v == nil, php.Int(v)) },
-	PHPFlag:    func(v any) (any, string) { return castUnless(v == nil, php.Bool(v)) },
-	PHPText:    func(v any) (any, string) { return castUnless(php.EmptyConfig(v), php.String(v)) },
-	PHPBytes:   func(v any) (any, string) { return castUnless(php.EmptyConfig(v), php.Int(v)) },
-	PHPStrict:  phpStrict,
-	PHPWhole:   phpWhole,
-	PHPSeconds: phpSeconds,
+	phpNumber:  readPHPNumber,
+	phpInt:     func(v any) (any, string) { return unless(v == nil, php.Int(v)) },
+	phpFlag:    func(v any) (any, string) { return unless(v == nil, php.Bool(v)) },
+	phpText:    func(v any) (any, string) { return unless(php.EmptyConfig(v), php.String(v)) },
+	phpBytes:   func(v any) (any, string) { return unless(php.EmptyConfig(v), php.Int(v)) },
+	phpStrict:  readPHPStrict,
+	phpWhole:   readPHPWhole,
+	phpSeconds: readPHPSeconds,
+	phpBlock:   asObject(Block),
 }
 
 func want(kind Kind, v any) string { return fmt.Sprintf("want %s, got %s", kind, found(v)) }
 
-func mapped(v any, read func(any) (any, string), f func(string) string) (any, string) {
-	out, fault := read(v)
-	if fault != "" {
-		return nil, fault
-	}
-	return f(out.(string)), ""
-}
-
-func castUnless[T any](absent bool, v T) (any, string) {
-	if absent {
+// unless returns v, or nothing if the value is missing.
+func unless[T any](missing bool, v T) (any, string) {
+	if missing {
 		return nil, ""
 	}
 	return v, ""
 }
 
-func text(v any) (any, string) {
-	if s, ok := v.(string); ok && s != "" {
-		return s, ""
+// found shows a value in a message: a scalar as JSON, anything else by its kind.
+func found(v any) string {
+	switch v.(type) {
+	case nil, []any, Object, map[string]any:
+		return value.KindOf(v)
 	}
-	return nil, want(Text, v)
+	return value.Preview(v)
+}
+
+// oneOf checks a text against the values that a field allows, and returns it in
+// their spelling.
+func (f Field) oneOf(text string) (string, string) {
+	canonical := text
+	if f.FoldCase {
+		canonical = strings.ToUpper(text)
+	}
+	if f.Values == nil || slices.Contains(f.Values, canonical) {
+		return canonical, ""
+	}
+	return "", fmt.Sprintf("want %s, got %s", orList(f.Values), found(text))
+}
+
+// orList joins words: "stop, fail or ignore".
+func orList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func asText(kind Kind) func(v any) (any, string) {
+	return func(v any) (any, string) {
+		if s, ok := v.(string); ok && s != "" {
+			return s, ""
+		}
+		return nil, want(kind, v)
+	}
+}
+
+func key(v any) (any, string) {
+	name, fault := asText(Text)(v)
+	if fault != "" {
+		return nil, fault
+	}
+	return PathOf(name.(string)), ""
 }
 
 func flag(v any) (any, string) {
@@ -77,11 +115,30 @@ func flag(v any) (any, string) {
 	return nil, want(Flag, v)
 }
 
-func object(v any) (any, string) {
-	if o, ok := value.Members(v); ok {
-		return o, ""
+func secret(v any) (any, string) {
+	_, isText := v.(string)
+	if _, isObject := value.Members(v); isText || isObject {
+		return v, ""
 	}
-	return nil, want(Map, v)
+	return nil, want(Secret, v)
+}
+
+func asObject(kind Kind) func(v any) (any, string) {
+	return func(v any) (any, string) {
+		if o, ok := value.Members(v); ok {
+			return o, ""
+		}
+		return nil, want(kind, v)
+	}
+}
+
+func asList(kind Kind) func(v any) (any, string) {
+	return func(v any) (any, string) {
+		if l, ok := v.([]any); ok {
+			return l, ""
+		}
+		return nil, want(kind, v)
+	}
 }
 
 func paths(v any) (any, string) {
@@ -98,13 +155,6 @@ func paths(v any) (any, string) {
 		out[i] = Member{Name: m.Name, Value: PathOf(SplitPath(path)...)}
 	}
 	return out, ""
-}
-
-func elements(v any) (any, string) {
-	if l, ok := v.([]any); ok {
-		return l, ""
-	}
-	return nil, want(List, v)
 }
 
 func integer(v any) (any, string) {
@@ -133,6 +183,14 @@ func count(v any) (any, string) {
 	return n, ""
 }
 
+func status(v any) (any, string) {
+	n, fault := integer(v)
+	if fault != "" || n.(int) < 100 || n.(int) > 599 {
+		return nil, want(Status, v)
+	}
+	return n, ""
+}
+
 // durationUnits are the words that may follow a number in a duration.
 var durationUnits = map[string]time.Duration{
 	"s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
@@ -156,7 +214,7 @@ func seconds(v any) (any, string) {
 		} else if d, err := time.ParseDuration(v); err == nil {
 			s = d.Seconds()
 		} else {
-			s = inWords(v).Seconds()
+			s = durationInWords(v).Seconds()
 		}
 	}
 	if !(s > 0) || math.IsInf(s, 0) {
@@ -168,8 +226,9 @@ func seconds(v any) (any, string) {
 	return s, ""
 }
 
-// inWords reads pairs of number and unit; 0 says that it is none.
-func inWords(text string) time.Duration {
+// durationInWords reads pairs of a number and a unit. It returns 0 if the text
+// is anything else.
+func durationInWords(text string) time.Duration {
 	var sum time.Duration
 	words := strings.Fields(text)
 	if len(words)%2 != 0 {
@@ -186,37 +245,36 @@ func inWords(text string) time.Duration {
 	return sum
 }
 
-func phpNumber(v any) (any, string) {
+func readPHPNumber(v any) (any, string) {
 	if php.EmptyConfig(v) {
 		return nil, ""
 	}
 	if !php.IsNumeric(v) {
-		return nil, want(PHPNumber, v)
+		return nil, want(phpNumber, v)
 	}
 	return php.Int(v), ""
 }
 
-func phpWhole(v any) (any, string) {
+func readPHPWhole(v any) (any, string) {
 	switch n := v.(type) {
 	case nil:
 		return nil, ""
 	case int:
-		return castUnless(n == 0, n)
+		return unless(n == 0, n)
 	}
-	return nil, want(PHPWhole, v)
+	return nil, want(phpWhole, v)
 }
 
-// phpStrict reads a string; what PHP calls empty is absent.
-func phpStrict(v any) (any, string) {
+func readPHPStrict(v any) (any, string) {
 	if php.EmptyConfig(v) {
 		return nil, ""
 	}
-	return text(v)
+	return asText(phpStrict)(v)
 }
 
-// phpSeconds reads what strtotime reads; text that it cannot read is 0 seconds,
-// which the reference reaches after the first page.
-func phpSeconds(v any) (any, string) {
+// readPHPSeconds reads what strtotime reads. Text that strtotime cannot read is
+// 0 seconds, which the reference reaches after the first page.
+func readPHPSeconds(v any) (any, string) {
 	if php.EmptyConfig(v) {
 		return nil, ""
 	}
@@ -227,5 +285,5 @@ func phpSeconds(v any) (any, string) {
 		s, _ := php.StrToTime(v)
 		return s, ""
 	}
-	return nil, want(PHPSeconds, v)
+	return nil, want(phpSeconds, v)
 }

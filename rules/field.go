@@ -1,54 +1,75 @@
 package rules
 
-// Field is one key of an object of the configuration: what it may hold, what it
-// is when it is absent, and what it is for. The tables of fields are the single
-// description of the configuration: it is read, checked, documented and given
-// to editors from them.
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Field is one key of an object in the configuration: what it may hold, its
+// default, and what it is for. The tables of fields are the only description of
+// the configuration: reading, checking, the reference and the JSON Schema are
+// derived from them.
 type Field struct {
 	Name     string
 	Kind     Kind
 	Required bool
-	Default  any      // for the reference; nil: none
-	Fields   []Field  // what an object of Kind Block or Blocks holds; of any other kind: an object may stand in its place
-	Each     *Field   // what each element of a List, or each value of a Map, is; nil: any value
-	Values   []string // the texts that it may be; nil: any
+	Default  any      // the value of a missing key; nil: none
+	Values   []string // the only texts that are allowed; nil: any
+	FoldCase bool     // the case of the text does not matter; Values are upper case
 	Doc      string
 
-	// Keboola reads the value as the reference implementation does, where that
-	// differs from Kind.
-	Keboola Kind
+	Fields []Field // the keys of a Block; for any other kind, of an object that is accepted instead
+	Each   *Field  // the elements of a List or the values of a Map; nil: any value
 
-	// DefaultOf names the neighbour whose value this one takes when it is absent.
+	// Keboola is the kind in dialect keboola if the reference implementation
+	// reads the value differently; KeboolaDefault is its default if that
+	// differs, and [Off] if there is none.
+	Keboola        Kind
+	KeboolaDefault any
+
+	// DefaultOf names the key of the same object whose value is the default.
 	DefaultOf string
 
-	// Delimiter names the setting that separates the keys of a path.
+	// Delimiter names the key of the same object that separates the keys of a
+	// Path.
 	Delimiter string
 
+	// PerScroller marks a key that belongs in a scroller, and not beside method
+	// multiple.
+	PerScroller bool
+
 	// Unsupported says what a known key of the reference would change: a key
-	// that is not supported yet is never silently ignored. See [Effect].
+	// that is not supported yet is never silently ignored.
 	Unsupported Effect
 }
 
-// Effect is what ignoring a key would change.
+// Effect says what ignoring a key would change.
 type Effect int
 
+// The effects.
 const (
-	None      Effect = iota // supported
-	OnRequest               // what is requested: refused
-	OnOutput                // only what is put out: a warning
+	None      Effect = iota // the key is supported
+	OnRequest               // the requests: the key is an error
+	OnOutput                // only the output: the key is a warning
 )
+
+// Off replaces a source or a default that does not exist in a dialect.
+const Off = "-"
 
 // Kind is what a value of the configuration may be.
 type Kind int
 
+// The kinds.
 const (
 	Any        Kind = iota // any value
 	Text                   // a non-empty string
 	Flag                   // true or false
 	Count                  // a whole number above 0, or a string that holds one
 	Integer                // a whole number, or a string that holds one
+	Status                 // an HTTP status
 	Path                   // dot-separated keys; `\.` is a dot in a key, a number indexes a list
-	Key                    // one key of the root, taken literally
+	Key                    // one key in the root of the response, taken literally
 	Seconds                // seconds above 0, or a duration: "90s", "10 minutes"
 	Secret                 // a string, or {"env": "NAME"}
 	Map                    // an object with any keys
@@ -57,33 +78,73 @@ const (
 	Blocks                 // a list of objects with the keys of Fields
 	List                   // a list
 	Expression             // an expression
-	Nested                 // a whole pagination object; its keys depend on its method
+	Nested                 // a pagination object; its keys depend on its method
 
-	// The reference's readings of the same values (dialect keboola).
-	PHPNumber  // numeric, cast to int, not 0
-	PHPInt     // cast to int; null is absent
-	PHPFlag    // cast to bool; null is absent
-	PHPText    // a scalar cast to string; an empty one is absent
-	PHPStrict  // a string that is not empty
-	PHPWhole   // an int; 0 is absent
-	PHPBytes   // cast to int; an empty value is absent
-	PHPSeconds // an int, or text for strtotime; an empty value is absent
+	// Values of these kinds are read like the reference implementation reads
+	// them (dialect keboola).
+	phpNumber  // numeric, cast to int, not 0
+	phpInt     // cast to int; null is missing
+	phpFlag    // cast to bool; null is missing
+	phpText    // a scalar cast to string; an empty one is missing
+	phpStrict  // a non-empty string; an empty value is missing
+	phpWhole   // an int; 0 is missing
+	phpBytes   // cast to int; an empty value is missing
+	phpSeconds // an int, or text for strtotime; an empty value is missing
+	phpBlock   // an object; any other value is missing
 )
 
 var kindNames = map[Kind]string{
 	Any: "any value", Text: "a non-empty string", Flag: "true or false",
-	Count: "a whole number above 0", Integer: "a whole number", Path: "a path like a.b",
+	Count: "a whole number above 0", Integer: "a whole number", Status: "an HTTP status", Path: "a path like a.b",
 	Key: "the name of a key", Seconds: `seconds above 0, or a duration like "90s" or "10 minutes"`,
-	Secret: `a string, or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
+	Secret: `a string or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
 	List: "a list", Expression: "an expression", Nested: "a pagination object",
-	PHPNumber: "a number other than 0", PHPInt: "a number", PHPFlag: "a boolean", PHPText: "a string",
-	PHPStrict: "a non-empty string", PHPWhole: "a whole number", PHPBytes: "a number", PHPSeconds: "seconds, or a time like \"10 minutes\"",
+	phpNumber: "a number other than 0", phpInt: "a number", phpFlag: "a boolean", phpText: "a string",
+	phpStrict: "a non-empty string", phpWhole: "a whole number", phpBytes: "a number",
+	phpSeconds: `seconds, or a time like "10 minutes"`, phpBlock: "an object",
 }
 
-// String describes the kind as a message and the reference do: "a whole number above 0".
+// String describes the kind as messages and the reference do: "a whole number above 0".
 func (k Kind) String() string { return kindNames[k] }
 
-// find is the field of a name.
+// in returns the kind and the default of the field in a dialect.
+func (f Field) in(dialect string) (Kind, any) {
+	kind, fallback := f.Kind, f.Default
+	if dialect != Keboola {
+		return kind, fallback
+	}
+	if f.Keboola != Any {
+		kind = f.Keboola
+	}
+	if f.KeboolaDefault == Off {
+		fallback = nil
+	} else if f.KeboolaDefault != nil {
+		fallback = f.KeboolaDefault
+	}
+	return kind, fallback
+}
+
+// absent reports whether a value says no more than leaving the key out: null,
+// an empty text, and the empty list that PHP writes for an empty object.
+func (f Field) absent(v any) bool {
+	if v == nil || f.Required {
+		return v == nil
+	}
+	list, isList := v.([]any)
+	emptyList := isList && len(list) == 0
+	switch f.Kind {
+	case Text:
+		return v == ""
+	case Map, Block:
+		return emptyList
+	case Any:
+		object, isObject := value.Members(v)
+		return f.Fields != nil && (emptyList || isObject && len(object) == 0)
+	}
+	return false
+}
+
+// find returns the field of a name.
 func find(fields []Field, name string) (Field, bool) {
 	for _, f := range fields {
 		if f.Name == name {
@@ -93,12 +154,25 @@ func find(fields []Field, name string) (Field, bool) {
 	return Field{}, false
 }
 
-// names lists the keys that may be written, for the nearest one.
+// names lists the keys that may be written, for hints.
 func names(fields []Field) []string {
 	var out []string
 	for _, f := range fields {
 		if f.Unsupported == None {
 			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
+// cloneFields returns a copy that shares nothing with fields.
+func cloneFields(fields []Field) []Field {
+	out := slices.Clone(fields)
+	for i := range out {
+		out[i].Fields = cloneFields(out[i].Fields)
+		out[i].Values = slices.Clone(out[i].Values)
+		if each := out[i].Each; each != nil {
+			out[i].Each = &cloneFields([]Field{*each})[0]
 		}
 	}
 	return out

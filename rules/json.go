@@ -3,10 +3,10 @@ package rules
 import (
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Limits on what a configuration may be: far above any real one, low enough
@@ -96,13 +96,15 @@ func (p *jsonParser) value(path string, key, depth int) (any, error) {
 		}
 		return p.list(path, depth)
 	case json.Number:
-		return number(token), nil
+		if n, err := value.Number(token); err == nil {
+			return n, nil
+		}
 	}
 	return token, nil
 }
 
 func (p *jsonParser) object(path string, depth int) (any, error) {
-	object := Object{}
+	object, seen := Object{}, map[string]bool{}
 	for p.dec.More() {
 		token, at, err := p.token(path)
 		if err != nil {
@@ -110,10 +112,11 @@ func (p *jsonParser) object(path string, depth int) (any, error) {
 		}
 		name := token.(string)
 		inner := diag.Join(path, name)
-		if _, twice := object.Get(name); twice {
+		if seen[name] {
 			p.faults.Errorf(diag.Offset(inner, at), "the key %q stands here twice", name).WithHint("remove one of them")
 			return nil, errReported
 		}
+		seen[name] = true
 		v, err := p.value(inner, at, depth+1)
 		if err != nil {
 			return nil, err
@@ -135,18 +138,4 @@ func (p *jsonParser) list(path string, depth int) (any, error) {
 	}
 	_, _, err := p.token(path)
 	return list, err
-}
-
-// number keeps every digit of an integer, however long.
-func number(n json.Number) any {
-	if i, err := strconv.Atoi(n.String()); err == nil {
-		return i
-	}
-	if !strings.ContainsAny(n.String(), ".eE") {
-		return n
-	}
-	if f, err := n.Float64(); err == nil {
-		return f
-	}
-	return n
 }

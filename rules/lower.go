@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,25 +12,28 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Lower turns the configuration into one [Ruleset] a job. It reports every
-// fault it finds in the pagination, as [diag.Diagnostics] in order of position; the
-// warnings are those of the configuration and of all rulesets.
-func (c *Config) Lower() ([]*Ruleset, error) {
-	faults := diag.NewCollector(c.Source)
-	c.unused = nil
-	l := &lowerer{reader: reader{faults}, cfg: c, dialect: c.Dialect, switches: DialectSwitches[c.Dialect]}
-	var sets []*Ruleset
+// Lowered is a configuration as rules.
+type Lowered struct {
+	Jobs   []*Ruleset // in the order of the jobs
+	Unused []*Ruleset // of the scrollers that no job uses; they are compiled only to be checked
+}
+
+// Lower turns the configuration into one [Ruleset] per job. It reports all
+// mistakes and warnings of the pagination, in order of position.
+func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
+	l := newLowerer(c)
+	out := &Lowered{}
 	for i, job := range c.Jobs {
 		if l.switches.JobsOnce && slices.ContainsFunc(c.Jobs[:i], job.alike) {
 			continue
 		}
-		sets = append(sets, l.lower(job))
+		out.Jobs = append(out.Jobs, l.job(job))
 	}
-	c.Warnings = append(c.Warnings, faults.Diagnostics().Warnings().Unique()...)
-	return sets, faults.Diagnostics().Errors().Unique().Err()
+	out.Unused = l.unused(l.configured())
+	return out, l.faults.Diagnostics().Unique()
 }
 
-// alike tells whether two jobs ask for the same and would have the same id in
+// alike reports whether two jobs request the same and would have the same id in
 // the reference, which keeps jobs in a map by id.
 func (j Job) alike(other Job) bool {
 	j.Path, other.Path = "", ""
@@ -43,105 +47,133 @@ func (j Job) alike(other Job) bool {
 type lowerer struct {
 	reader
 	cfg      *Config
-	dialect  string
+	catalog  *Catalog
 	switches Switches
+
+	paginations map[string]*pagination   // those that were read, by config path; nil: invalid
+	positions   map[string]diag.Position // of config paths
+	used        map[string]bool          // scrollers by config path
 }
 
-func (l *lowerer) lower(job Job) *Ruleset {
-	set := &Ruleset{Job: job, Dialect: l.dialect, Source: l.cfg.Source, IncludeParams: true}
-	if l.cfg.Pagination != nil {
-		l.scroller(set, diag.Join(l.cfg.Path, "api.pagination"), l.cfg.Pagination)
+func newLowerer(c *Config) *lowerer {
+	switches := SwitchesOf(c.Dialect)
+	l := &lowerer{
+		reader: reader{faults: diag.NewCollector(c.Source), dialect: c.Dialect},
+		cfg:    c, catalog: c.Catalog, switches: switches,
+		paginations: map[string]*pagination{}, positions: map[string]diag.Position{}, used: map[string]bool{},
 	}
-	l.audit(set)
+	if switches.IgnoreUnknown {
+		l.unknown = diag.SeverityWarning
+	}
+	if l.catalog == nil {
+		l.catalog = Builtin()
+	}
+	return l
+}
+
+// job makes the ruleset of a job.
+func (l *lowerer) job(job Job) *Ruleset {
+	set := l.ruleset()
+	set.Job = job
+	if p := l.configured(); p != nil {
+		l.paged(set, p, nil)
+	}
+	for _, t := range auditTable {
+		if !slices.Contains(set.IgnoredFindings, t.ID) {
+			set.Rules = append(set.Rules, Rule{
+				ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Origin: Origin{By: Author{Kind: AuthorDefault}},
+			})
+		}
+	}
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: "continue", Source: fmt.Sprintf("status == %d", status),
-			Message: "status {status} counts as a page", Says: fmt.Sprintf("a response has status %d", status),
-			Origin: l.origin("config", diag.Join(l.cfg.Path, "api.http.ignoreErrors")),
+			Message: "status {status} counts as a page", Clause: fmt.Sprintf("a response has status %d", status),
+			Origin: l.origin(Author{}, diag.Join(l.cfg.Path, "api.http.ignoreErrors")),
 		})
 	}
 	return set
 }
 
-// audit adds the audit rules that the pagination does not leave out.
-func (l *lowerer) audit(set *Ruleset) {
-	for _, t := range Audit {
-		if !slices.Contains(set.Trusted, t.ID) {
-			set.Rules = append(set.Rules, Rule{ID: t.ID, Role: Suspect, Source: t.When, Message: t.Message, Says: t.Says, Origin: Origin{By: "default"}})
-		}
-	}
+func (l *lowerer) ruleset() *Ruleset {
+	return &Ruleset{Dialect: l.cfg.Dialect, Source: l.cfg.Source, IncludeParams: true}
 }
 
-// trust reads which audit rules a pagination leaves out.
-func (s *scroll) trust() {
-	ids := auditIDs()
-	list, _ := s.settings["audit.ignore"].Value.([]any)
-	for i, v := range list {
-		id, _ := v.(string)
-		if !slices.Contains(ids, id) {
-			s.faults.Errorf(diag.Value(diag.Index(diag.Join(s.path, "audit.ignore"), i)), "no audit rule %s", found(v)).
-				WithHint(either(diag.DidYouMean(id, ids), "there are "+strings.Join(ids, ", ")))
-		}
-		s.set.Trusted = append(s.set.Trusted, id)
+// configured returns the configuration's pagination, or nil if there is none.
+func (l *lowerer) configured() *pagination {
+	if l.cfg.Pagination == nil {
+		return nil
 	}
+	return l.read(diag.Join(l.cfg.Path, "api.pagination"), l.cfg.Pagination)
 }
 
-func either(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// scroller adds the rules of one pagination object. Those beside method
-// multiple apply to every scroller in it, and come first.
-func (l *lowerer) scroller(set *Ruleset, path string, v any) {
-	object, ok := value.Members(v)
-	if !ok {
-		if !l.switches.OptionalMethod {
-			l.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
-		}
+// paged adds the rules of a pagination. Those beside method multiple apply to
+// every scroller in it.
+func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
+	b := &scrollerBuilder{lowerer: l, pagination: p, set: set, outer: outer}
+	if p.method.Name != Multiple {
+		b.build()
 		return
 	}
-	method, ok := l.method(path, object)
-	if !ok {
-		return
-	}
-	settings := Settings{}
-	if l.dialect == Keboola {
-		settings["dialect.keboola"] = Setting{Value: true}
-	}
-	l.resolve(settings, "", path, object, fieldsOf(method))
-	scroll := &scroll{lowerer: l, set: set, method: method, settings: settings, path: path, outer: set.Scroller}
-	if method.Name == Multiple {
-		scroll.oneTotal()
-		scroll.dottedFlag()
-		l.pick(scroll, object)
-		return
-	}
-	scroll.lower()
-}
-
-// fieldsOf are the keys that a pagination object of a method may have.
-func fieldsOf(m Method) []Field {
-	fields := slices.Clone(m.Fields)
-	for _, f := range commonFields {
-		if _, own := find(fields, f.Name); !own {
-			fields = append(fields, f)
+	if s, ok := l.pick(p, set.Job); ok {
+		set.Scroller = s.Name
+		l.used[s.Path] = true
+		if inner := l.read(s.Path, s.Value); inner != nil {
+			l.paged(set, inner, b)
 		}
 	}
-	return fields
 }
 
-// method finds the entry of the table.
-func (l *lowerer) method(path string, object Object) (Method, bool) {
+// pick chooses the scroller of a job. It reports false if there is none.
+func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
+	name, at := job.Scroller, diag.Join(job.Path, "scroller")
+	if name == "" {
+		name, at = p.settings["default"].text(), p.settings["default"].Path
+	}
+	scrollers := p.settings["scrollers"].list()
+	if name == "" || len(scrollers) == 0 {
+		return setting{}, false
+	}
+	var known []string
+	for _, s := range scrollers {
+		if s.Name == name {
+			return s, true
+		}
+		known = append(known, s.Name)
+	}
+	l.faults.Errorf(diag.Value(at), "no scroller %q", name).WithHint(nearest(name, known))
+	return setting{}, false
+}
+
+// unused makes the rulesets of the scrollers in a pagination that no job uses.
+func (l *lowerer) unused(p *pagination) []*Ruleset {
+	if p == nil {
+		return nil
+	}
+	var sets []*Ruleset
+	for _, s := range p.settings["scrollers"].list() {
+		inner := l.read(s.Path, s.Value)
+		sets = append(sets, l.unused(inner)...)
+		if inner == nil || inner.method.Name == Multiple || l.used[s.Path] {
+			continue
+		}
+		set := l.ruleset()
+		set.Scroller = s.Name
+		l.paged(set, inner, nil)
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// findMethod finds the method of a pagination object.
+func (l *lowerer) findMethod(path string, object Object) (Method, bool) {
 	written, _ := object.Get("method")
 	if l.switches.OptionalMethod && php.EmptyConfig(written) {
 		return Method{}, false
 	}
 	name, _ := written.(string)
 	var known []string
-	for _, m := range Methods {
+	for _, m := range l.catalog.methods {
 		if m.KeboolaOnly && l.dialect != Keboola {
 			continue
 		}
@@ -153,71 +185,56 @@ func (l *lowerer) method(path string, object Object) (Method, bool) {
 	if written == nil {
 		l.faults.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
 	} else {
-		l.faults.Errorf(diag.Value(diag.Join(path, "method")), "no method %s", found(written)).
-			WithHint(either(diag.DidYouMean(name, known), "there are "+strings.Join(known, ", ")))
+		l.faults.Errorf(diag.Value(diag.Join(path, "method")), "no method %s", found(written)).WithHint(nearest(name, known))
 	}
 	return Method{}, false
 }
 
-// pick chooses the scroller of a job, and checks those that no job uses too.
-func (l *lowerer) pick(outer *scroll, object Object) {
-	for _, key := range []string{"limit", "limitParam", "nextRequest", "state", "keep"} {
-		if _, written := object.Get(key); written && !l.switches.IgnoreUnknown {
-			l.faults.Errorf(diag.Key(diag.Join(outer.path, key)), "%s has no place beside scrollers", key).WithHint("write it in a scroller")
-		}
-	}
-	scrollers, _ := outer.settings["scrollers"].Value.(Object)
-	path := diag.Join(outer.path, "scrollers")
-	if len(scrollers) == 0 {
-		if _, written := object.Get("scrollers"); written {
-			l.faults.Errorf(diag.Value(path), "there is no scroller in it")
-		}
-		return
-	}
-	l.unused(scrollers, path)
-	name, at := outer.set.Job.Scroller, diag.Join(outer.set.Job.Path, "scroller")
-	if name == "" {
-		name, _ = outer.settings["default"].Value.(string)
-		at = diag.Join(outer.path, "default")
-	}
-	if name == "" {
-		return
-	}
-	inner, ok := scrollers.Get(name)
+// read reads the pagination object at a config path once. It returns nil if the
+// object cannot be used.
+func (l *lowerer) read(path string, v any) *pagination {
+	p, ok := l.paginations[path]
 	if !ok {
-		l.faults.Errorf(diag.Value(at), "no scroller %q", name).
-			WithHint(either(diag.DidYouMean(name, scrollers.Names()), "there are "+strings.Join(scrollers.Names(), ", ")))
-		return
+		p = l.readOnce(path, v)
+		l.paginations[path] = p
 	}
-	outer.shared()
-	outer.stopRules()
-	outer.onError()
-	outer.trust()
-	outer.set.Scroller = name
-	l.scroller(outer.set, diag.Join(path, name), inner)
+	return p
 }
 
-// unused lowers every scroller for itself, so that those which no job picks are
-// checked too.
-func (l *lowerer) unused(scrollers Object, path string) {
-	for _, m := range scrollers {
-		set := &Ruleset{Dialect: l.dialect, Source: l.cfg.Source, IncludeParams: true, Scroller: m.Name}
-		l.scroller(set, diag.Join(path, m.Name), m.Value)
-		picked := func(j Job) bool { return j.Scroller == m.Name }
-		if !slices.ContainsFunc(l.cfg.Jobs, picked) {
-			l.cfg.unused = append(l.cfg.unused, set)
+func (l *lowerer) readOnce(path string, v any) *pagination {
+	object, ok := value.Members(v)
+	if !ok {
+		if !l.switches.OptionalMethod {
+			l.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		}
+		return nil
 	}
+	method, ok := l.findMethod(path, object)
+	if !ok {
+		return nil
+	}
+	p := &pagination{path: path, method: method, settings: l.object(path, object, l.catalog.fieldsOf(method))}
+	p.check(l.faults, l.switches)
+	return p
 }
 
-// origin of something written at a config path.
-func (l *lowerer) origin(by, path string) Origin {
+// nearest is a hint about a name: the one that was probably meant, or all.
+func nearest(name string, known []string) string {
+	return cmp.Or(diag.DidYouMean(name, known), "there are "+strings.Join(known, ", "))
+}
+
+// origin is the origin of something that is configured at a config path.
+func (l *lowerer) origin(by Author, path string) Origin {
 	o := Origin{By: by, Path: path}
-	if l.cfg.Source != nil {
-		o.File = l.cfg.Source.Name
-		if at := l.cfg.Source.ValueAt(path); at >= 0 {
-			o.At = l.cfg.Source.Position(at)
-		}
+	if l.cfg.Source == nil {
+		return o
 	}
+	o.File = l.cfg.Source.Name
+	at, known := l.positions[path]
+	if offset := l.cfg.Source.ValueAt(path); !known && offset >= 0 {
+		at = l.cfg.Source.Position(offset)
+		l.positions[path] = at
+	}
+	o.At = at
 	return o
 }

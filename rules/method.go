@@ -1,12 +1,11 @@
 package rules
 
 // Method is one way of paging, written as data in the rule language: where the
-// request for the next page comes from, and what ends the scrolling. The loop
-// knows none of them.
+// next request comes from, and what ends the list. The loop knows no method.
 //
-// In a source, ${name} stands for the configured value of a setting; every
-// other word is the vocabulary of [Context] and of the functions, the same that
-// users write in nextRequest, state and stopRules.
+// A source sees the fields of [Context] and the functions of package compile, like
+// the expressions that users write in nextRequest, state and stopRules. Lowering replaces ${name}
+// by the configured value of a setting.
 type Method struct {
 	Name   string
 	Doc    string // when to choose it
@@ -14,22 +13,22 @@ type Method struct {
 	State  []Variable
 	Next   Overlay
 	Stops  []Template
-	OneOf  []string // settings of which exactly one must be written
+	OneOf  []string // settings of which exactly one must be configured
 
-	KeboolaOnly bool // a method of the reference that the specification does not show
+	KeboolaOnly bool // a method of the reference that the specification does not have
 }
 
-// Variable is one variable of a scroller's state.
+// Variable is one variable of a method's state.
 type Variable struct {
 	Name string
 	Init string // its value before the first request
-	Next string // its value after a page, from the old values
-	Only string // in force when; see [Settings.Holds]
+	Next string // its value after a page, computed from the old values
+	Only string // condition: the settings that must be set, separated by commas; "!" negates
 
 	KeboolaInit, KeboolaNext string // the reference's reading, where it differs
 }
 
-// Overlay is laid over the job's request to make the next one.
+// Overlay is what a method changes in the job's request to make the next one.
 type Overlay struct {
 	URL      Part
 	Endpoint Part
@@ -37,30 +36,43 @@ type Overlay struct {
 	Params   []Part
 	Body     []Part // by path in the JSON body
 
-	IncludeParams string // whether the job's params are sent along: "true" or a setting
-	ApplyToFirst  string // whether it is laid over the first request too: "true", "false" or a setting
+	IncludeParams string // condition: the job's params are sent with every request
+	ApplyToFirst  string // condition: the parts apply to the first request, too; empty: they do not
 }
 
-// Part is one part of a request, built by an expression. A value that is nil
+// Part is one part of a request, computed by an expression. A value that is nil
 // leaves the part out.
 type Part struct {
-	Name    string // of a parameter; empty: the value is an object, whose keys are merged
-	Each    string // one part for every member of this setting, named like it; ${each} is its value
+	Name    string // of a parameter; empty: the value is an object, whose members are merged
+	Each    string // one part for every member of this setting, with its name; ${each} is its value
 	Value   string
 	Keboola string // the reference's reading, where it differs
-	Only    string // in force when; see [Settings.Holds]
+	Only    string // condition, as in [Variable]
 }
 
-// Methods is the table of methods.
-var Methods = []Method{
+// Template is a stopping rule of a method.
+type Template struct {
+	ID      string
+	When    string  // expression, boolean
+	Keboola string  // the reference's reading, where it differs; [Off]: not in dialect keboola
+	Each    string  // true if it is for every member of this setting; ${each} is its value
+	Only    string  // condition, as in [Variable]
+	Outcome Outcome // empty: [Complete]
+	Drop    bool    // the items of the page that matches are not emitted
+	Clause  string  // completes "stops when …"
+	Message string  // for the log, with {expressions}; a complete sentence if it begins with "Job"
+}
+
+// builtinMethods is the table of methods.
+var builtinMethods = []Method{
 	{
 		Name: "offset",
 		Doc:  "No hint in the response; the API expects the index of the first item of a page.",
 		Fields: []Field{
 			limitField(true),
-			{Name: "offsetParam", Kind: Text, Keboola: PHPText, Default: "offset", Doc: "parameter that carries the index of the first item"},
-			{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
-			{Name: "offsetFromJob", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "start at the job's parameter named like offsetParam"},
+			{Name: "offsetParam", Kind: Text, Keboola: phpText, Default: "offset", Doc: "parameter that carries the index of the first item"},
+			{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request too"},
+			{Name: "offsetFromJob", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "start at the job's parameter named like offsetParam"},
 		},
 		State: []Variable{
 			{Name: "offset", Init: `0`, Next: `state.offset + limit`, Only: "!offsetFromJob"},
@@ -74,10 +86,10 @@ var Methods = []Method{
 			ApplyToFirst: "firstPageParams",
 		},
 		Stops: []Template{
-			{ID: "offset.empty", When: `count == 0`, Keboola: off,
-				Says: "a page is empty", Message: "page {page} is empty"},
+			{ID: "offset.empty", When: `count == 0`, Keboola: Off,
+				Clause: "a page is empty", Message: "page {page} is empty"},
 			{ID: "offset.short", When: `count < limit`,
-				Says: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+				Clause: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
 		},
 	},
 	{
@@ -88,19 +100,19 @@ var Methods = []Method{
 		Next:   pageNumberNext,
 		Stops: []Template{
 			{ID: "pagenum.empty", When: `count == 0`, Keboola: `limit == nil and count == 0`,
-				Says: "a page is empty", Message: "page {page} is empty"},
-			{ID: "pagenum.short", When: off, Keboola: `limit != nil and count < limit`,
-				Says: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+				Clause: "a page is empty", Message: "page {page} is empty"},
+			{ID: "pagenum.short", When: Off, Keboola: `limit != nil and count < limit`,
+				Clause: "a page has fewer items than the limit of ${limit}", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
 		},
 	},
 	{
 		Name: "cursor",
 		Doc:  "No hint in the response; the API expects the identifier of an item.",
 		Fields: []Field{
-			{Name: "idKey", Kind: Path, Keboola: PHPStrict, Required: true, Doc: "path of the identifier in an item"},
-			{Name: "param", Kind: Text, Keboola: PHPText, Required: true, Doc: "parameter that carries the identifier"},
-			{Name: "increment", Kind: Integer, Keboola: PHPWhole, Default: 0, Doc: "what is added to the identifier"},
-			{Name: "reverse", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "go on from the least identifier instead of the greatest"},
+			{Name: "idKey", Kind: Path, Keboola: phpStrict, Required: true, Doc: "path of the identifier in an item"},
+			{Name: "param", Kind: Text, Keboola: phpText, Required: true, Doc: "parameter that carries the identifier"},
+			{Name: "increment", Kind: Integer, Keboola: phpWhole, Default: 0, Doc: "what is added to the identifier"},
+			{Name: "reverse", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "go on from the least identifier instead of the greatest"},
 		},
 		State: []Variable{
 			{Name: "id", Init: `nil`, Next: `greatest(items, ${idKey}, state.id)`, KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`, Only: "!reverse"},
@@ -114,29 +126,29 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "cursor.empty", When: `count == 0`,
-				Says: "a page is empty", Message: "page {page} is empty"},
+				Clause: "a page is empty", Message: "page {page} is empty"},
 		},
 	},
 	{
 		Name:   "response.url",
 		Doc:    "Responses contain a direct link to the next page, usually in a links section.",
-		Fields: append(responseURLFields(), Field{Name: "delimiter", Kind: Text, Keboola: PHPStrict, Default: ".", Doc: "what separates the keys of urlKey"}),
+		Fields: append(responseURLFields("delimiter"), Field{Name: "delimiter", Kind: Text, Keboola: phpStrict, Default: ".", Doc: "what separates the keys of urlKey"}),
 		Next:   responseURLNext,
 		Stops: []Template{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`, Keboola: `phpEmpty(at(${urlKey}))`,
-				Says: "the response has no next link", Message: "the response to page {page} has no next link"},
+				Clause: "the response has no next link", Message: "the response to page {page} has no next link"},
 		},
 	},
 	{
 		Name:   "zendesk.response.url",
 		Doc:    "Zendesk's incremental exports: like response.url, but the link never ends; the time in it does.",
-		Fields: responseURLFields(),
+		Fields: responseURLFields(""),
 		Next:   responseURLNext,
 		Stops: []Template{
 			{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
-				Says: "the response has no next link", Message: "the response to page {page} has no next link"},
+				Clause: "the response has no next link", Message: "the response to page {page} has no next link"},
 			{ID: "zendesk.response.url.recent", When: `phpNumeric(query(at(${urlKey}), "start_time")) and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
-				Says: "the next page begins less than six minutes ago", Message: "the next page begins less than six minutes ago"},
+				Clause: "the next page begins less than six minutes ago", Message: "the next page begins less than six minutes ago"},
 		},
 		KeboolaOnly: true,
 	},
@@ -144,18 +156,18 @@ var Methods = []Method{
 		Name: "response.param",
 		Doc:  "Responses contain a value that is sent to get the next page: a token or a page number.",
 		Fields: []Field{
-			{Name: "responseParam", Kind: Path, Keboola: PHPText, Required: true, Doc: "path of the scrolling value in the response"},
-			{Name: "queryParam", Kind: Text, Keboola: PHPText, Required: true, Doc: "parameter that carries the scrolling value; it overrides a job parameter of the same name"},
-			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "send the job's parameters with every request, not the first alone"},
+			{Name: "responseParam", Kind: Path, Keboola: phpText, Required: true, Doc: "path of the scrolling value in the response"},
+			{Name: "queryParam", Kind: Text, Keboola: phpText, Required: true, Doc: "parameter that carries the scrolling value; it overrides a job parameter of the same name"},
+			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters with every request, not the first alone"},
 			{Name: "scrollRequest", Kind: Block, Doc: "the request used for scrolling after the initial one", Fields: []Field{
 				{Name: "endpoint", Kind: Text, Doc: "in place of the job's"},
-				{Name: "method", Kind: Text, Default: "GET", Doc: "in place of the job's"},
+				{Name: "method", Kind: Text, Default: "GET", KeboolaDefault: Off, Doc: "in place of the job's"},
 				{Name: "params", Kind: Map, Doc: "in place of the job's"},
 			}},
 		},
 		Next: Overlay{
 			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: "scrollRequest.endpoint"},
-			Method:   Part{Value: `${scrollRequest.method}`, Only: "scrollRequest.method"},
+			Method:   Part{Value: `${scrollRequest.method}`, Only: "scrollRequest,scrollRequest.method"},
 			Params: []Part{
 				{Each: "scrollRequest.params", Value: `${each}`, Only: "scrollRequest.params"},
 				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`},
@@ -164,7 +176,7 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "response.param.end", When: `empty(at(${responseParam}))`, Keboola: `phpEmpty(at(${responseParam}))`,
-				Says: "the response has no value at ${responseParam}", Message: "the response to page {page} has no value at ${responseParam}"},
+				Clause: "the response has no value at ${responseParam}", Message: "the response to page {page} has no value at ${responseParam}"},
 		},
 	},
 	{
@@ -173,7 +185,7 @@ var Methods = []Method{
 		Fields: []Field{
 			{Name: "responseParams", Kind: Paths, Doc: "parameter to path of its value in the response; an empty value is not sent"},
 			{Name: "responseObject", Kind: Path, Doc: "path of an object in the response whose members are all sent as parameters"},
-			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
+			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
 		},
 		OneOf: []string{"responseParams", "responseObject"},
 		Next: Overlay{
@@ -185,9 +197,9 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "response.params.end", Each: "responseParams", When: `empty(at(${each}))`, Only: "responseParams",
-				Says: "the response has none of the values that are sent", Message: "the response to page {page} has none of the values that are sent"},
+				Clause: "the response has none of the values that are sent", Message: "the response to page {page} has none of the values that are sent"},
 			{ID: "response.params.end", When: `empty(at(${responseObject}))`, Only: "responseObject",
-				Says: "the response has no ${responseObject}", Message: "the response to page {page} has no ${responseObject}"},
+				Clause: "the response has no ${responseObject}", Message: "the response to page {page} has no ${responseObject}"},
 		},
 	},
 	{
@@ -196,7 +208,7 @@ var Methods = []Method{
 		Fields: []Field{
 			{Name: "rel", Kind: Text, Default: "next", Doc: "the link's relation"},
 			{Name: "moreParam", Kind: Text, Doc: "parameter of the link that is `true` while there is more, for APIs whose link never ends"},
-			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "send the job's parameters along with the link"},
+			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters along with the link"},
 		},
 		Next: Overlay{
 			URL:           Part{Value: `link(${rel})`},
@@ -204,9 +216,9 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "header.link.end", When: `empty(link(${rel}))`,
-				Says: "the response has no Link with rel=${rel}", Message: "the response to page {page} has no Link with rel=${rel}"},
+				Clause: "the response has no Link with rel=${rel}", Message: "the response to page {page} has no Link with rel=${rel}"},
 			{ID: "header.link.more", When: `link(${rel}, ${moreParam}) != "true"`, Only: "moreParam",
-				Says: "the link's parameter ${moreParam} is not true", Message: "the link of page {page} says that there is no more: ${moreParam} is not true"},
+				Clause: "the link's parameter ${moreParam} is not true", Message: "the link of page {page} says that there is no more: ${moreParam} is not true"},
 		},
 	},
 	{
@@ -215,7 +227,7 @@ var Methods = []Method{
 		Fields: []Field{
 			{Name: "responseHeader", Kind: Text, Required: true, Doc: "the header with the scrolling value"},
 			{Name: "queryParam", Kind: Text, Required: true, Doc: "parameter that carries the scrolling value"},
-			{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
+			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send the job's parameters with every request, not the first alone"},
 		},
 		Next: Overlay{
 			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`}},
@@ -223,7 +235,7 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "header.param.end", When: `empty(header(${responseHeader}))`,
-				Says: "the response has no header ${responseHeader}", Message: "the response to page {page} has no header ${responseHeader}"},
+				Clause: "the response has no header ${responseHeader}", Message: "the response to page {page} has no header ${responseHeader}"},
 		},
 	},
 	{
@@ -238,11 +250,11 @@ var Methods = []Method{
 		Next:  pageNumberNext,
 		Stops: []Template{
 			{ID: "pagecount.last", When: `page >= number(at(${pagesField}))`, Only: "pagesField",
-				Says: "as many pages are extracted as the response says there are, at ${pagesField}", Message: "page {page} is the last, says ${pagesField}"},
+				Clause: "as many pages are extracted as the response says there are, at ${pagesField}", Message: "page {page} is the last, says ${pagesField}"},
 			{ID: "pagecount.last", When: `page >= number(header(${pagesHeader}))`, Only: "pagesHeader",
-				Says: "as many pages are extracted as the header ${pagesHeader} says there are", Message: "page {page} is the last, says the header ${pagesHeader}"},
+				Clause: "as many pages are extracted as the header ${pagesHeader} says there are", Message: "page {page} is the last, says the header ${pagesHeader}"},
 			{ID: "pagecount.empty", When: `count == 0`,
-				Says: "a page is empty", Message: "page {page} is empty"},
+				Clause: "a page is empty", Message: "page {page} is empty"},
 		},
 	},
 	{
@@ -261,11 +273,11 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "keyset.empty", When: `count == 0`,
-				Says: "a page is empty", Message: "page {page} is empty"},
+				Clause: "a page is empty", Message: "page {page} is empty"},
 			{ID: "keyset.short", When: `count < limit`, Only: "shortPageEnds",
-				Says: "a page has fewer items than the limit", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
+				Clause: "a page has fewer items than the limit", Message: "page {page} has {count} items, fewer than the limit of {limit}"},
 			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
-				Says: "the last item of a page has no ${idKey}", Message: "the last item of page {page} has no ${idKey}, so the page after it cannot be asked for"},
+				Clause: "the last item of a page has no ${idKey}", Message: "the last item of page {page} has no ${idKey}, so the page after it cannot be asked for"},
 		},
 	},
 	{
@@ -280,11 +292,11 @@ var Methods = []Method{
 		},
 		Stops: []Template{
 			{ID: "graphql.relay.errors", When: `truthy(at("errors"))`, Outcome: Failed,
-				Says: "the response has errors, which GraphQL sends with status 200", Message: "the API answered with an error: {body.errors[0].message}"},
+				Clause: "the response has errors, which GraphQL sends with status 200", Message: "the API answered with an error: {body.errors[0].message}"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
-				Says: "pageInfo.hasNextPage is not true", Message: "pageInfo says that page {page} is the last"},
+				Clause: "pageInfo.hasNextPage is not true", Message: "pageInfo says that page {page} is the last"},
 			{ID: "graphql.relay.cursor", When: `empty(at(${connection}).pageInfo.endCursor)`,
-				Says: "pageInfo has no endCursor", Message: "pageInfo of page {page} has no endCursor"},
+				Clause: "pageInfo has no endCursor", Message: "pageInfo of page {page} has no endCursor"},
 		},
 	},
 	{
@@ -296,22 +308,20 @@ var Methods = []Method{
 		Doc:  "Different endpoints page differently: named scrollers, of which each job picks one.",
 		Fields: []Field{
 			{Name: "scrollers", Kind: Map, Each: &Field{Kind: Nested}, Required: true, Doc: "pagination objects by name"},
-			{Name: "default", Kind: Text, Keboola: PHPText, Doc: "the scroller of jobs that name none"},
+			{Name: "default", Kind: Text, Keboola: phpText, Doc: "the scroller of jobs that name none"},
 		},
 	},
 }
 
-// Multiple is the method that is no way of paging, but a choice among scrollers.
+// Multiple is the method that does not page by itself, but lets jobs choose among
+// named scrollers.
 const Multiple = "multiple"
 
-// off in place of a source: the rule does not exist in that dialect.
-const off = "-"
-
 func limitField(required bool) Field {
-	f := Field{Name: "limit", Kind: Count, Keboola: PHPInt, Required: required,
+	f := Field{Name: "limit", Kind: Count, Keboola: phpInt, Required: required,
 		Doc: "page size; a job parameter named like limitParam overrides it"}
 	if required {
-		f.Keboola = PHPNumber
+		f.Keboola = phpNumber
 	}
 	return f
 }
@@ -319,9 +329,9 @@ func limitField(required bool) Field {
 func pageNumberFields() []Field {
 	return []Field{
 		limitField(false),
-		{Name: "pageParam", Kind: Text, Keboola: PHPText, Default: "page", Doc: "parameter that carries the page's number"},
-		{Name: "firstPage", Kind: Integer, Keboola: PHPInt, Default: 1, Doc: "number of the first page"},
-		{Name: "firstPageParams", Kind: Flag, Keboola: PHPFlag, Default: true, Doc: "send both with the first request too"},
+		{Name: "pageParam", Kind: Text, Keboola: phpText, Default: "page", Doc: "parameter that carries the page's number"},
+		{Name: "firstPage", Kind: Integer, Keboola: phpInt, Default: 1, Doc: "number of the first page"},
+		{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request too"},
 	}
 }
 
@@ -337,11 +347,11 @@ var pageNumberNext = Overlay{
 	ApplyToFirst: "firstPageParams",
 }
 
-func responseURLFields() []Field {
+func responseURLFields(delimiter string) []Field {
 	return []Field{
-		{Name: "urlKey", Kind: Path, Keboola: PHPText, Default: "next_page", Delimiter: "delimiter", Doc: "path of the link in the response"},
-		{Name: "includeParams", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "send the job's parameters along with the link"},
-		{Name: "paramIsQuery", Kind: Flag, Keboola: PHPFlag, Default: false, Doc: "the value is a query string, merged over the parameters, instead of a URL"},
+		{Name: "urlKey", Kind: Path, Keboola: phpText, Default: "next_page", Delimiter: delimiter, Doc: "path of the link in the response"},
+		{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters along with the link"},
+		{Name: "paramIsQuery", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "the value is a query string, merged over the parameters, instead of a URL"},
 	}
 }
 

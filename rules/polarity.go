@@ -22,13 +22,13 @@ func bareName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "", "@", "", "$", "").Replace(strings.ToLower(name))
 }
 
-// flagPolarity finds flags whose name says the opposite of what is configured.
-func (s *scroll) flagPolarity() {
-	field := s.settings["nextPageFlag.field"]
-	stopOn, ifNotSet := s.settings["nextPageFlag.stopOn"], s.settings["nextPageFlag.ifNotSet"]
+// flagPolarity reports flags whose name says the opposite of what is configured.
+func (p *pagination) flagPolarity(faults *diag.Collector) {
+	field := p.settings["nextPageFlag.field"]
+	stopOn, ifNotSet := p.settings["nextPageFlag.stopOn"], p.settings["nextPageFlag.ifNotSet"]
 	name := bareName(field.Written)
-	warn := func(setting Setting, hint, format string) {
-		s.faults.Warnf(diag.Value(setting.Path), format, field.Written).WithHint(hint)
+	warn := func(at setting, hint, format string) {
+		faults.Warnf(diag.Value(at.Path), format, field.Written).WithHint(hint)
 	}
 	switch {
 	case field.Written == "" || stopOn.Value == nil:
@@ -39,11 +39,9 @@ func (s *scroll) flagPolarity() {
 	case stopOn.Value == true && ifNotSet.Value == true && !ifNotSet.Default && slices.Contains(lastFlags, name):
 		warn(ifNotSet, "if the API sends it on the last page alone, set ifNotSet to false", "a page without %s stops the scrolling too, so the flag decides nothing where the last page alone has it")
 	}
-	if setting := s.settings["hasMore"]; setting.Value != nil {
-		keys := SplitPath(setting.Value.(string))
-		if last := keys[len(keys)-1]; slices.Contains(lastFlags, bareName(last)) {
-			s.faults.Warnf(diag.Value(setting.Path), "the scrolling stops when %s is false; its name says that there is more then", setting.Written).
-				WithHint(fmt.Sprintf("for a flag that is true on the last page write a rule: \"stopRules\": [\"truthy(body.%s)\"]", setting.Written))
-		}
+	hasMore := p.settings["hasMore"]
+	if keys := SplitPath(hasMore.text()); len(keys) > 0 && slices.Contains(lastFlags, bareName(keys[len(keys)-1])) {
+		faults.Warnf(diag.Value(hasMore.Path), "the scrolling stops when %s is false; its name says that there is more then", hasMore.Written).
+			WithHint(fmt.Sprintf("for a flag that is true on the last page write a rule: \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Written))
 	}
 }

@@ -1,153 +1,197 @@
 package rules
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// reader checks values against fields and hands them out typed. It reports
-// every fault and goes on, so that one look shows them all.
+// A reader reads objects of the configuration by their tables of fields. It
+// reports every mistake and continues, so that one pass finds all of them.
 type reader struct {
-	faults *diag.Collector
+	faults  *diag.Collector
+	dialect string        // its kinds and defaults apply
+	unknown diag.Severity // of keys that the table does not have
 }
 
-// block is one checked object: its members by name.
-type block struct {
-	path   string
-	values map[string]any
-}
-
-// block checks an object against its fields: unknown keys, kinds, what is
-// required. Members that are at fault are left out.
-func (r *reader) block(path string, v any, fields []Field) block {
-	out := block{path: path, values: map[string]any{}}
-	object, ok := value.Members(v)
-	if !ok {
+// object reads an object. The settings of inner objects have dotted names.
+func (r reader) object(path string, v any, fields []Field) settings {
+	into := settings{}
+	if object, ok := value.Members(v); ok {
+		r.members(into, "", path, object, fields)
+	} else {
 		r.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
-		return out
 	}
-	for _, m := range object {
-		field, known := find(fields, m.Name)
-		inner := diag.Join(path, m.Name)
-		switch {
-		case !known:
-			r.unknown(diag.SeverityError, inner, m.Name, names(fields))
-		case field.Unsupported == OnRequest:
-			r.faults.Errorf(diag.Key(inner), "%s is not supported yet and would change what is requested", m.Name).
-				WithHint("remove it, or extract this part with another tool for now")
-		case field.Unsupported == OnOutput:
-			r.faults.Warnf(diag.Key(inner), "%s is not supported and has no effect", m.Name)
-		case !field.Required && absent(m.Value, field.Kind):
-		case r.fits(inner, m.Value, field):
-			out.values[m.Name] = m.Value
-		}
-	}
+	return into
+}
+
+// members adds a setting for every field, with prefix before its name: its value,
+// its default, or nothing.
+func (r reader) members(into settings, prefix, path string, object Object, fields []Field) {
+	r.unknownKeys(path, object, fields)
 	for _, f := range fields {
-		if _, ok := object.Get(f.Name); f.Required && !ok {
-			r.faults.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
+		s := setting{Name: f.Name, Path: diag.Join(path, f.Name)}
+		if v, written := object.Get(f.Name); written && !f.absent(v) {
+			r.convert(&s, v, f)
 		}
-	}
-	return out
-}
-
-func (r *reader) unknown(severity diag.Severity, path, name string, known []string) {
-	hint := diag.DidYouMean(name, known)
-	if hint == "" {
-		hint = "known here: " + strings.Join(known, ", ")
-	}
-	r.faults.Report(severity, diag.Key(path), "unknown key %q", name).WithHint(hint)
-}
-
-// absent tells the values that say as much as leaving an optional key out: null,
-// an empty text, and the empty list that some writers make of an empty object.
-func absent(v any, kind Kind) bool {
-	list, isList := v.([]any)
-	return v == nil || v == "" && kind == Text || isList && len(list) == 0 && (kind == Map || kind == Block)
-}
-
-// fits checks the outer kind of a value; blocks are checked by who reads them.
-func (r *reader) fits(path string, v any, f Field) bool {
-	var ok bool
-	switch f.Kind {
-	case Any, Nested:
-		return true
-	case Map, Block:
-		_, ok = value.Members(v)
-	case List, Blocks:
-		_, ok = v.([]any)
-	case Secret:
-		_, isText := v.(string)
-		_, isObject := value.Members(v)
-		ok = isText || isObject
-	default:
-		if _, fault := convert(f.Kind, v); fault != "" {
-			r.faults.Errorf(diag.Value(path), "%s", fault)
-			return false
+		switch members, ok := s.Value.(Object); {
+		case f.Kind == Block && ok:
+			s.Value = true
+			r.members(into, prefix+f.Name+".", s.Path, members, f.Fields)
+		case f.Kind == Block:
+			r.defaults(into, prefix+f.Name+".", s.Path, f.Fields)
 		}
-		return true
-	}
-	if !ok {
-		r.faults.Errorf(diag.Value(path), "want %s, got %s", f.Kind, found(v))
-	}
-	return ok
-}
-
-func (b block) has(name string) bool { _, ok := b.values[name]; return ok }
-
-func (b block) text(name string) string { s, _ := b.values[name].(string); return s }
-
-func (b block) flag(name string) bool { v, _ := b.values[name].(bool); return v }
-
-func (b block) object(name string) Object { o, _ := value.Members(b.values[name]); return o }
-
-func (b block) list(name string) []any { l, _ := b.values[name].([]any); return l }
-
-// whole is the number of a Count or Integer, or the default.
-func (b block) whole(name string, otherwise int) int {
-	if v, ok := b.values[name]; ok {
-		if n, fault := convert(Integer, v); fault == "" {
-			return n.(int)
+		if s.Value == nil && !s.Invalid {
+			r.missing(&s, path, f)
 		}
+		into[prefix+f.Name] = s
 	}
-	return otherwise
+	r.complete(into, prefix, fields)
 }
 
-// statuses reads a list of HTTP statuses.
-func (r *reader) statuses(b block, name string) []int {
-	var out []int
-	for i, v := range b.list(name) {
-		n, fault := convert(Integer, v)
-		if code, ok := n.(int); fault == "" && ok && code >= 100 && code <= 599 {
-			out = append(out, code)
+// defaults adds the settings of an object that is missing.
+func (r reader) defaults(into settings, prefix, path string, fields []Field) {
+	for _, f := range fields {
+		s := setting{Name: f.Name, Path: diag.Join(path, f.Name)}
+		if !f.Required {
+			r.missing(&s, path, f)
+		}
+		if f.Kind == Block {
+			r.defaults(into, prefix+f.Name+".", s.Path, f.Fields)
+		}
+		into[prefix+f.Name] = s
+	}
+}
+
+// unknownKeys reports the members of an object that no field describes.
+func (r reader) unknownKeys(path string, object Object, fields []Field) {
+	for _, name := range object.Names() {
+		if _, known := find(fields, name); known {
 			continue
 		}
-		r.faults.Errorf(diag.Value(diag.Index(diag.Join(b.path, name), i)), "want an HTTP status, got %s", found(v))
-	}
-	return out
-}
-
-// texts reads a list of strings.
-func (r *reader) texts(b block, name string) []string {
-	var out []string
-	for i, v := range b.list(name) {
-		if s, ok := v.(string); ok {
-			out = append(out, s)
-			continue
+		hint := diag.DidYouMean(name, names(fields))
+		if hint == "" {
+			hint = "known here: " + strings.Join(names(fields), ", ")
 		}
-		r.faults.Errorf(diag.Value(diag.Index(diag.Join(b.path, name), i)), "want a string, got %s", found(v))
+		r.faults.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(hint)
 	}
-	return out
 }
 
-// found shows a value in a message: its text when that is short, else its kind.
-func found(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case []any, Object, map[string]any:
-		return value.KindOf(v)
+// convert sets the value of a setting, or marks it as invalid and reports why.
+func (r reader) convert(into *setting, v any, f Field) {
+	switch f.Unsupported {
+	case OnRequest:
+		r.faults.Errorf(diag.Key(into.Path), "%s is not supported yet and would change what is requested", f.Name).
+			WithHint("remove it, or extract this part with another tool for now")
+		into.Invalid = true
+		return
+	case OnOutput:
+		r.faults.Warnf(diag.Key(into.Path), "%s is not supported and has no effect", f.Name)
+		return
 	}
-	return value.Preview(v)
+	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {
+		into.Value = r.strict().object(into.Path, members, f.Fields)
+		return
+	}
+	kind, _ := f.in(r.dialect)
+	if _, isObject := value.Members(v); f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject) {
+		return
+	}
+	converted, fault := convert(kind, v)
+	if text, ok := converted.(string); ok {
+		converted, fault = f.oneOf(text)
+	}
+	if fault != "" {
+		text, _ := v.(string)
+		r.faults.Errorf(diag.Value(into.Path), "%s", fault).WithHint(diag.DidYouMean(text, f.Values))
+		into.Invalid = true
+		return
+	}
+	into.Value = converted
+	if f.Kind == Key || f.Kind == Path {
+		into.Written, _ = v.(string)
+	}
+	r.inner(into, f)
+}
+
+// inner converts the elements of a list and the values of a map.
+func (r reader) inner(into *setting, f Field) {
+	each := f.Each
+	if f.Kind == Blocks {
+		each = &Field{Kind: Block, Fields: f.Fields}
+	}
+	if each == nil {
+		return
+	}
+	var list []setting
+	switch v := into.Value.(type) {
+	case []any:
+		for i, e := range v {
+			list = append(list, r.element(setting{Path: diag.Index(into.Path, i)}, e, *each))
+		}
+	case Object:
+		for _, m := range v {
+			list = append(list, r.element(setting{Name: m.Name, Path: diag.Join(into.Path, m.Name)}, m.Value, *each))
+		}
+	}
+	into.Value = list
+}
+
+func (r reader) element(into setting, v any, f Field) setting {
+	r.convert(&into, v, f)
+	if members, ok := into.Value.(Object); ok && f.Kind == Block {
+		into.Value = r.strict().object(into.Path, members, f.Fields)
+	}
+	return into
+}
+
+// strict returns a reader for objects that the reference implementation does
+// not have: an unknown key in them is an error in any dialect.
+func (r reader) strict() reader {
+	r.unknown = diag.SeverityError
+	return r
+}
+
+// missing gives a setting its default, or reports that there is none.
+func (r reader) missing(into *setting, path string, f Field) {
+	_, fallback := f.in(r.dialect)
+	switch {
+	case f.Required:
+		r.faults.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
+		into.Invalid = true
+	case fallback != nil:
+		into.Value, into.Default = fallback, true
+		r.inner(into, f)
+	}
+}
+
+// complete fills in what depends on other keys of the same object: defaults that
+// are the value of another key, and paths whose delimiter is configured.
+func (r reader) complete(into settings, prefix string, fields []Field) {
+	for _, f := range fields {
+		s := into[prefix+f.Name]
+		if f.DefaultOf != "" && s.Value == nil && !s.Invalid {
+			s.Value, s.Default = into[prefix+f.DefaultOf].Value, true
+		}
+		if path, ok := s.Value.(string); ok && f.Kind == Path {
+			delimiter := cmp.Or(into[prefix+f.Delimiter].text(), ".")
+			s.Value = PathOf(r.split(path, delimiter)...)
+		}
+		into[prefix+f.Name] = s
+	}
+}
+
+// split splits a path at a delimiter. A path that is the delimiter is the root.
+// Only dots can be escaped, and not in dialect keboola.
+func (r reader) split(path, delimiter string) []string {
+	switch {
+	case path == delimiter:
+		return nil
+	case delimiter == "." && r.dialect != Keboola:
+		return SplitPath(path)
+	}
+	return strings.Split(path, delimiter)
 }

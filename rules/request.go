@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -54,7 +52,7 @@ func (r Request) Verb() string {
 // replaced in its place, the others follow in their order.
 func (r Request) URL(dialect string) (string, error) {
 	endpoint := r.Endpoint
-	encode := encoders[DialectSwitches[dialect].PHPEncoding]
+	encode := encoders[SwitchesOf(dialect).PHPEncoding]
 	if r.Verb() == "GET" && len(r.Params) > 0 {
 		endpoint = encode.merge(endpoint, r.Params)
 	}
@@ -111,7 +109,7 @@ func isHex(c byte) bool {
 // body. A POST sends its params, with Body laid over them, as a JSON object; a
 // FORM sends them urlencoded.
 func (r Request) Payload(dialect string) ([]byte, string, error) {
-	encode := encoders[DialectSwitches[dialect].PHPEncoding]
+	encode := encoders[SwitchesOf(dialect).PHPEncoding]
 	body, _ := value.Members(r.Body)
 	switch {
 	case r.Method == "FORM":
@@ -175,7 +173,7 @@ type encoding struct {
 }
 
 var encoders = map[bool]encoding{
-	false: {query: Query, merge: mergeQuery, json: encodeJSON},
+	false: {query: encodeQuery, merge: mergeQuery, json: encodeJSON},
 	true: {query: php.BuildQuery, merge: php.MergeURL, json: func(o Object) ([]byte, error) {
 		return php.EncodeJSON(o), nil
 	}},
@@ -185,18 +183,12 @@ func encodeJSON(o Object) ([]byte, error) {
 	if o == nil {
 		o = Object{}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(o); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return value.Marshal(o)
 }
 
-// Query encodes params: scalars as name=value, lists and objects with their
+// encodeQuery encodes params: scalars as name=value, lists and objects with their
 // indexes and keys in brackets; null and empty lists are left out.
-func Query(params Object) string {
+func encodeQuery(params Object) string {
 	var pairs []string
 	for _, m := range params {
 		pairs = append(pairs, pairsOf(m.Name, m.Value)...)

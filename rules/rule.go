@@ -6,31 +6,33 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// Rule is one expression of a scroll, with everything that is known of it
-// before it is compiled. Lowering turns every configuration into a list of
-// these, and nothing else: the loop knows no method, guard or limit.
+// Rule is one expression of a job, with everything that is known about it before
+// it is compiled. Lowering turns every configuration into a list of rules, and
+// nothing else: the loop knows no method, guard or limit.
 type Rule struct {
-	ID      string  // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
-	Role    Role    // what its value is for
-	Target  string  // the variable, parameter, header or body path it gives a value; "" merges an object
-	Source  string  // the expression
-	Outcome Outcome // of a Stop
-	Policy  bool    // of a Stop: it is a guard, and Failed is a breach of policy
-	Drop    bool    // of a Stop: the page's items are not emitted
-	First   bool    // of a part of the request: the first request has it
-	Later   bool    // of a part of the request: those after it have it
-	Do      string  // of an OnError: stop, retry, restart, fail or continue
-	Message string  // for the log when a Stop or OnError is met; {…} holds an expression
-	Says    string  // one English clause: "stops when …", "starts at …"
-	Origin  Origin
+	ID         string  // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
+	Role       Role    // what its value is for
+	Target     string  // the variable, parameter, header or body path that it sets; "" merges an object
+	Source     string  // the expression
+	Outcome    Outcome // of a Stop
+	Guard      bool    // of a Stop: it is a guard, and Failed is a breach of policy
+	Drop       bool    // of a Stop: the page's items are not emitted
+	First      bool    // of a part of the request: it is part of the first one
+	Subsequent bool    // of a part of the request: it is part of those after the first
+	Do         string  // of an OnError: stop, retry, restart, fail or continue
+	Message    string  // for the log when a Stop or OnError matches; {…} holds an expression
+	Hint       string  // for the error when a Stop fails the run
+	Clause     string  // completes "stops when …" or "starts at …"
+	Origin     Origin
 }
 
 // Role says what the value of a rule is for.
 type Role string
 
+// The roles.
 const (
 	Init     Role = "init"     // a variable's value before the first request
-	Stop     Role = "stop"     // true ends the scrolling after this page
+	Stop     Role = "stop"     // true ends the job after this page
 	Next     Role = "next"     // a variable's value after a page
 	URL      Role = "url"      // the next request's address
 	Endpoint Role = "endpoint" // the next request's endpoint
@@ -38,12 +40,12 @@ const (
 	Param    Role = "params"   // a parameter of the next request
 	Header   Role = "headers"  // a header of the next request
 	Body     Role = "body"     // a value in the JSON body of the next request
-	OnError  Role = "onError"  // true decides what becomes of an error response
+	OnError  Role = "onError"  // true decides what to do about an error response
 	Keep     Role = "keep"     // a value for the next run
-	Suspect  Role = "audit"    // true after the last page is a sign that the list is not whole
+	Audit    Role = "audit"    // true after the last page is a sign that the list is incomplete
 )
 
-// Builds tells whether the role is part of the next request.
+// Builds reports whether the rule is part of the next request.
 func (r Role) Builds() bool {
 	switch r {
 	case URL, Endpoint, HTTPVerb, Param, Header, Body:
@@ -54,20 +56,50 @@ func (r Role) Builds() bool {
 
 // Origin says who wrote a rule, and where.
 type Origin struct {
-	By   string        `json:"by"`             // "method offset", "default", "config"
-	Path string        `json:"path,omitempty"` // config path of the setting that brought it in
+	By   Author        `json:"by"`
+	Path string        `json:"path,omitempty"` // config path of the setting that the rule comes from
 	File string        `json:"file,omitempty"`
 	At   diag.Position `json:"at,omitzero"` // zero: built in, or built in Go
 }
 
-// String names the origin for people: "default of offset", or the path in the
-// pagination and the place.
-func (o Origin) String() string {
-	if method, ok := strings.CutPrefix(o.By, "method "); ok {
-		return "default of " + method
+// Author is who wrote a rule.
+type Author struct {
+	Kind   AuthorKind
+	Method string // of AuthorMethod
+}
+
+// AuthorKind is a kind of author.
+type AuthorKind int
+
+// The kinds of authors.
+const (
+	AuthorConfig  AuthorKind = iota // the configuration has the rule
+	AuthorDefault                   // the rule is in force unless the configuration says otherwise
+	AuthorMethod                    // the method brings the rule
+)
+
+// String returns "config", "default" or, for example, "method offset".
+func (a Author) String() string {
+	switch a.Kind {
+	case AuthorDefault:
+		return "default"
+	case AuthorMethod:
+		return "method " + a.Method
 	}
-	if o.Path == "" {
-		return o.By
+	return "config"
+}
+
+// MarshalText returns [Author.String].
+func (a Author) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// String names the origin for people: "default of offset", or the path in the
+// pagination and the location.
+func (o Origin) String() string {
+	switch {
+	case o.By.Kind == AuthorMethod:
+		return "default of " + o.By.Method
+	case o.Path == "":
+		return o.By.String()
 	}
 	path := strings.TrimPrefix(o.Path, "parameters.")
 	path = strings.TrimPrefix(path, "api.pagination.")
@@ -77,23 +109,37 @@ func (o Origin) String() string {
 	return path
 }
 
-// Ruleset is all that one job does, as rules.
+// Outcome says what the end of a job means for its list.
+type Outcome string
+
+// The outcomes.
+const (
+	Complete Outcome = "complete" // the API said or showed that there is no more
+	Limited  Outcome = "limited"  // a limit of the user was reached; there may be more
+	Guarded  Outcome = "guarded"  // a guard ended a job that made no progress; there may be more
+	Failed   Outcome = "failed"   // the run failed; the pages before are valid
+)
+
+func outcomeNames() []string {
+	return []string{string(Complete), string(Limited), string(Guarded), string(Failed)}
+}
+
+// Ruleset is everything that one job does, as rules.
 type Ruleset struct {
 	Job       Job
 	Path      string // config path of the pagination object
 	Method    string // "" when the job is not paged
-	Scroller  string // with method multiple: the one that was picked
+	Scroller  string // with method multiple: the job's
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // where it was set
-	Rules     []Rule // in the order in which they are evaluated
+	Rules     []Rule // of each role in the order of evaluation
 
-	IncludeParams bool       // the job's params are sent with every request
-	Ignore        [][]string // paths that the same-page check passes over
-	Variables     []string   // names of the state's variables
-	Kept          []string   // names of what is kept for the next run
-	Trusted       []string   // ids of the audit rules that are left out
+	IncludeParams   bool       // the job's params are sent with every request
+	Ignore          [][]string // paths that the same-page check ignores
+	Variables       []string   // names of the state's variables
+	Kept            []string   // names of the values that are saved for the next run
+	IgnoredFindings []string   // ids of the audit rules that are left out
 
-	Source   *diag.Source
-	Warnings diag.Diagnostics
+	Source *diag.Source
 }

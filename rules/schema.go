@@ -1,19 +1,16 @@
 package rules
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Schema is the JSON Schema (draft 7, which editors know) of a configuration,
 // from the tables that it is read by. What it accepts may still have faults that
 // no schema can tell: names in expressions, settings that exclude each other.
 // It wants optional keys left out where null would say the same, and does not
 // know that `--dialect` may set another dialect.
-func Schema() Object {
+func (c *Catalog) Schema() Object {
 	definitions := Object{}
-	for _, dialect := range Dialects {
-		definitions = append(definitions, paginationSchemas(dialect)...)
+	for _, dialect := range dialects {
+		definitions = append(definitions, c.paginationSchemas(dialect)...)
 	}
 	definitions = append(definitions, Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
 	return Object{
@@ -36,10 +33,10 @@ func reference(name string) Object {
 
 // paginationSchemas are the definitions of a pagination object in a dialect: one
 // for each method, and one that picks among them.
-func paginationSchemas(dialect string) Object {
-	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(commonFields, dialect))}}}
+func (c *Catalog) paginationSchemas(dialect string) Object {
+	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(c.fields, dialect))}}}
 	var picks, words []any
-	for _, m := range Methods {
+	for _, m := range c.methods {
 		if m.KeboolaOnly && dialect != Keboola {
 			continue
 		}
@@ -47,7 +44,7 @@ func paginationSchemas(dialect string) Object {
 		is := Object{{Name: "properties", Value: Object{{Name: "method", Value: Object{{Name: "const", Value: m.Name}}}}}, {Name: "required", Value: []any{"method"}}}
 		picks = append(picks, Object{{Name: "if", Value: is}, {Name: "then", Value: reference(name)}})
 		words = append(words, Object{{Name: "const", Value: m.Name}, {Name: "description", Value: m.Doc}})
-		body := objectSchema(fieldsOf(m), dialect)
+		body := objectSchema(c.fieldsOf(m), dialect)
 		shareCommon(body, m, dialect)
 		if len(m.OneOf) > 0 {
 			var either []any
@@ -59,7 +56,7 @@ func paginationSchemas(dialect string) Object {
 		out = append(out, Member{Name: name, Value: body.With("description", m.Doc)})
 	}
 	pagination := Object{{Name: "type", Value: "object"}, {Name: "properties", Value: Object{{Name: "method", Value: methodSchema(words, dialect)}}}}
-	if !DialectSwitches[dialect].OptionalMethod {
+	if !SwitchesOf(dialect).OptionalMethod {
 		pagination = pagination.With("required", []any{"method"})
 	} else {
 		pagination[0].Value = []any{"object", "array", "null"}
@@ -84,7 +81,7 @@ func objectMember(name string, of Object) Member {
 
 // methodSchema is the key that picks: each name with when to choose it.
 func methodSchema(words []any, dialect string) Object {
-	if DialectSwitches[dialect].OptionalMethod {
+	if SwitchesOf(dialect).OptionalMethod {
 		return Object{{Name: "anyOf", Value: append(words, Object{})}}
 	}
 	return Object{{Name: "oneOf", Value: words}}
@@ -105,7 +102,7 @@ func objectSchema(fields []Field, dialect string) Object {
 			continue
 		}
 		properties = append(properties, Member{Name: f.Name, Value: f.schema(dialect)})
-		open = open || f.Name == "method" && DialectSwitches[dialect].IgnoreUnknown
+		open = open || f.Name == "method" && SwitchesOf(dialect).IgnoreUnknown
 	}
 	out := Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}
 	if len(required) > 0 {
@@ -141,8 +138,8 @@ func (f Field) schema(dialect string) Object {
 	if doc != "" {
 		s = s.With("description", doc)
 	}
-	if f.Default != nil {
-		s = s.With("default", f.Default)
+	if _, fallback := f.in(dialect); fallback != nil {
+		s = s.With("default", fallback)
 	}
 	return s
 }
@@ -170,9 +167,14 @@ func (f Field) kindSchema(dialect string) Object {
 	switch f.Kind {
 	case Text, Key, Path, Expression:
 		if f.Values != nil {
-			values := make([]any, len(f.Values))
-			for i, v := range f.Values {
-				values[i] = v
+			var values []any
+			for _, v := range f.Values {
+				values = append(values, v)
+			}
+			if f.FoldCase {
+				for _, v := range f.Values {
+					values = append(values, strings.ToLower(v))
+				}
 			}
 			return Object{{Name: "enum", Value: values}}
 		}
@@ -185,6 +187,8 @@ func (f Field) kindSchema(dialect string) Object {
 		return typed("boolean")
 	case Count:
 		return Object{{Name: "anyOf", Value: []any{typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`)}}}
+	case Status:
+		return Object{{Name: "anyOf", Value: []any{typed("integer").With("minimum", 100).With("maximum", 599), typed("string").With("pattern", `^[1-5][0-9][0-9]$`)}}}
 	case Integer:
 		return Object{{Name: "anyOf", Value: []any{typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`)}}}
 	case Seconds:
@@ -206,29 +210,4 @@ func (f Field) kindSchema(dialect string) Object {
 		return reference(dialect + ".pagination")
 	}
 	return Object{}
-}
-
-// anyCase adds the small spelling of words whose case does not matter.
-func anyCase(words []string) []string {
-	out := slices.Clone(words)
-	for _, word := range words {
-		out = append(out, strings.ToLower(word))
-	}
-	return out
-}
-
-func outcomeNames() []string {
-	names := make([]string, len(Outcomes))
-	for i, o := range Outcomes {
-		names[i] = string(o)
-	}
-	return names
-}
-
-func auditIDs() []string {
-	ids := make([]string, len(Audit))
-	for i, t := range Audit {
-		ids[i] = t.ID
-	}
-	return ids
 }

@@ -3,63 +3,122 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Setting is one configured value of a pagination object, converted.
-type Setting struct {
-	Value   any
-	Path    string // config path, also of one that was left out
-	Default bool   // the configuration does not say it
-	Written string // a path or key as it is written; Value has it in its one spelling
+// A setting is one value of the configuration, converted by its field. The value
+// of a List or a Map whose elements have a field is a []setting, and that of an
+// element that is an object is settings.
+type setting struct {
+	Value   any    // nil: missing or invalid
+	Name    string // its key; empty for the elements of a list
+	Path    string // config path, also if it is missing
+	Default bool   // the configuration does not have it
+	Invalid bool   // the configuration has it, and it has been reported
+	Written string // a path or key as the configuration spells it; Value has its canonical spelling
 }
 
-// Settings are the settings of one scroller by name; those of an inner object
-// by dotted name: forceStop.pages.
-type Settings map[string]Setting
+// given reports whether the configuration has the setting, valid or not.
+func (s setting) given() bool { return s.Invalid || s.Value != nil && !s.Default }
 
-// Holds evaluates the condition of a table's entry: names of settings,
-// separated by commas, each of which must be set and neither false nor 0; a
-// "!" before a name turns it round. The empty condition holds.
-func (s Settings) Holds(only string) bool {
-	if only == "" {
+func (s setting) text() string { t, _ := s.Value.(string); return t }
+
+func (s setting) flag() bool { b, _ := s.Value.(bool); return b }
+
+func (s setting) number() int { n, _ := s.Value.(int); return n }
+
+func (s setting) object() Object { o, _ := value.Members(s.Value); return o }
+
+// list returns the valid elements of a list or a map whose elements have a field.
+func (s setting) list() []setting {
+	all, _ := s.Value.([]setting)
+	return slices.DeleteFunc(slices.Clone(all), func(e setting) bool { return e.Invalid })
+}
+
+func (s setting) texts() []string { return valuesOf[string](s.list()) }
+
+func (s setting) numbers() []int { return valuesOf[int](s.list()) }
+
+func valuesOf[T any](list []setting) []T {
+	var out []T
+	for _, s := range list {
+		if v, ok := s.Value.(T); ok {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// settings are the settings of one object by name. Those of inner objects have
+// dotted names: forceStop.pages.
+type settings map[string]setting
+
+// under returns the settings of an inner object by their names in it.
+func (s settings) under(name string) settings {
+	out := settings{}
+	for full, one := range s {
+		if inner, ok := strings.CutPrefix(full, name+"."); ok {
+			out[inner] = one
+		}
+	}
+	return out
+}
+
+// given returns the first of the settings that the configuration has, or the
+// last one.
+func (s settings) given(names ...string) setting {
+	for _, name := range names {
+		if s[name].given() {
+			return s[name]
+		}
+	}
+	return s[names[len(names)-1]]
+}
+
+// hold evaluates a condition of the tables: names of settings, separated by
+// commas, each of which must be set. A setting that is false is not set, and
+// neither is a number 0 that is not part of an inner object. A "!" before a name
+// negates it. "true" and "false" are conditions, too; the empty condition is true.
+func (s settings) hold(condition string) bool {
+	if condition == "" {
 		return true
 	}
-	for name := range strings.SplitSeq(only, ",") {
+	for name := range strings.SplitSeq(condition, ",") {
 		bare, not := strings.CutPrefix(name, "!")
 		v := s[bare].Value
-		if set := v != nil && v != false && (v != 0 || strings.Contains(bare, ".")); set == not {
+		set := bare == "true" || v != nil && v != false && (v != 0 || strings.Contains(bare, "."))
+		if set == not {
 			return false
 		}
 	}
 	return true
 }
 
-// Bind puts the values of the settings, as literals of the rule language, in
-// the place of every ${name}.
-func (s Settings) Bind(source string) string {
-	return s.bind(source, func(setting Setting) string { return Literal(setting.Value) })
+// bind replaces every ${name} of a source by the value of the setting, as a
+// literal of the rule language.
+func (s settings) bind(source string) string {
+	return s.replace(source, func(one setting) string { return literal(one.Value) })
 }
 
-// Say puts them in as plain text.
-func (s Settings) Say(text string) string {
-	return s.bind(text, func(setting Setting) string {
-		if setting.Written != "" {
-			return setting.Written
+// say replaces every ${name} of a text by the value of the setting.
+func (s settings) say(text string) string {
+	return s.replace(text, func(one setting) string {
+		if one.Written != "" {
+			return one.Written
 		}
-		if t, ok := value.Text(setting.Value); ok {
+		if t, ok := value.Text(one.Value); ok {
 			return t
 		}
-		return Literal(setting.Value)
+		return literal(one.Value)
 	})
 }
 
-func (s Settings) bind(text string, write func(Setting) string) string {
+// replace replaces every ${name} by what write returns for the setting.
+func (s settings) replace(text string, write func(setting) string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${")
@@ -73,8 +132,8 @@ func (s Settings) bind(text string, write func(Setting) string) string {
 	}
 }
 
-// Literal writes a value in the rule language.
-func Literal(v any) string {
+// literal writes a value in the rule language.
+func literal(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nil"
@@ -85,124 +144,17 @@ func Literal(v any) string {
 	case []any:
 		parts := make([]string, len(v))
 		for i, e := range v {
-			parts[i] = Literal(e)
+			parts[i] = literal(e)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
 	if object, ok := value.Members(v); ok {
 		parts := make([]string, len(object))
 		for i, m := range object {
-			parts[i] = strconv.Quote(m.Name) + ": " + Literal(m.Value)
+			parts[i] = strconv.Quote(m.Name) + ": " + literal(m.Value)
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	t, _ := value.Text(v)
 	return t
-}
-
-// resolve reads the settings of one object of the pagination, adding prefix to
-// their names, and fills in the defaults.
-func (l *lowerer) resolve(into Settings, prefix, path string, object Object, fields []Field) {
-	for _, m := range object {
-		if _, known := find(fields, m.Name); !known {
-			severity := diag.SeverityError
-			if l.switches.IgnoreUnknown {
-				severity = diag.SeverityWarning
-			}
-			l.unknown(severity, diag.Join(path, m.Name), m.Name, names(fields))
-		}
-	}
-	for _, f := range fields {
-		v, written := object.Get(f.Name)
-		if written && v != nil && !l.setting(into, prefix, diag.Join(path, f.Name), v, f) {
-			continue
-		}
-		name := prefix + f.Name
-		if into[name].Value != nil {
-			continue
-		}
-		switch {
-		case f.Required:
-			l.faults.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
-		case f.DefaultOf != "":
-			into[name] = Setting{Value: into[prefix+f.DefaultOf].Value, Path: diag.Join(path, f.Name), Default: true}
-		case f.Default != nil:
-			into[name] = Setting{Value: f.Default, Path: diag.Join(path, f.Name), Default: true}
-		}
-	}
-	for _, f := range fields {
-		if s := into[prefix+f.Name]; f.Kind == Path && s.Value != nil {
-			delimiter := "."
-			if f.Delimiter != "" && into[f.Delimiter].Value != nil {
-				delimiter = into[f.Delimiter].Value.(string)
-			}
-			s.Value = PathOf(l.split(s.Value.(string), delimiter)...)
-			into[prefix+f.Name] = s
-		}
-	}
-}
-
-// split splits a path into keys; the reference knows no escaped dots.
-func (l *lowerer) split(path, delimiter string) []string {
-	if l.dialect == Keboola && path != delimiter {
-		return strings.Split(path, delimiter)
-	}
-	return splitBy(path, delimiter)
-}
-
-// setting converts one value that is written; it reports false when it is at
-// fault, so that its absence is not reported as well.
-func (l *lowerer) setting(into Settings, prefix, path string, v any, f Field) bool {
-	name := prefix + f.Name
-	if f.Kind == Block {
-		return l.inner(into, name, path, v, f)
-	}
-	kind := f.Kind
-	if l.dialect == Keboola && f.Keboola != Any {
-		kind = f.Keboola
-	}
-	converted, fault := convert(kind, v)
-	if fault != "" {
-		l.faults.Errorf(diag.Value(path), "%s", fault)
-		return false
-	}
-	if f.Kind == Key && kind != Key && converted != nil {
-		converted = PathOf(converted.(string))
-	}
-	setting := Setting{Value: converted, Path: path}
-	if f.Kind == Key || f.Kind == Path {
-		setting.Written, _ = v.(string)
-	}
-	into[name] = setting
-	return true
-}
-
-// inner resolves an object inside the pagination. In dialect keboola an empty
-// one counts as absent.
-func (l *lowerer) inner(into Settings, name, path string, v any, f Field) bool {
-	object, ok := value.Members(v)
-	if l.dialect == Keboola && (php.EmptyConfig(v) || !ok && name == "forceStop") {
-		return true
-	}
-	if !ok {
-		l.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
-		return false
-	}
-	into[name] = Setting{Value: true, Path: path}
-	fields := f.Fields
-	if l.switches.MergeScroll && name == "scrollRequest" {
-		fields = withoutDefaults(fields)
-	}
-	l.resolve(into, name+".", path, object, fields)
-	return true
-}
-
-// withoutDefaults are the fields of a scrollRequest that is merged over the job.
-func withoutDefaults(fields []Field) []Field {
-	out := make([]Field, len(fields))
-	for i, f := range fields {
-		f.Default = nil
-		out[i] = f
-	}
-	return out
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -57,7 +58,7 @@ var testFields = []Field{
 }
 
 var answerFields = []Field{
-	{Name: "status", Kind: Integer, Default: 200, Doc: "the HTTP status"},
+	{Name: "status", Kind: Status, Default: 200, Doc: "the HTTP status"},
 	{Name: "headers", Kind: Map, Doc: "name to text, or to a list of texts for a header that comes several times"},
 	{Name: "body", Kind: Any, Doc: "the response's body; it is sent as it is written here"},
 	{Name: "after", Kind: Seconds, Doc: "time that passes before the response comes; the test does not wait"},
@@ -77,21 +78,12 @@ var expectFields = []Field{
 	{Name: "kept", Kind: Map, Doc: "what is kept for the next run, by name"},
 }
 
-// tests reads the tests that stand beside api and config.
-func (d *decoder) tests(path string, list []any) {
-	for i, v := range list {
-		d.cfg.Tests = append(d.cfg.Tests, d.test(diag.Index(path, i), v))
-	}
-}
-
-func (d *decoder) test(path string, v any) Test {
-	b := d.block(path, v, testFields)
-	t := Test{Name: b.text("name"), Job: b.text("job"), Kept: membersOf(b.object("kept")), Path: path}
-	for i, v := range b.list("pages") {
-		t.Pages = append(t.Pages, d.answer(diag.Index(path+".pages", i), v))
-	}
-	if b.has("expect") {
-		t.Expect = d.expect(d.block(path+".expect", b.values["expect"], expectFields))
+// test reads one test.
+func (d *decoder) test(path string, s settings) Test {
+	t := Test{Name: s["name"].text(), Job: s["job"].text(), Kept: membersOf(s["kept"].object()), Expect: d.expect(s.under("expect")), Path: path}
+	pages, _ := s["pages"].Value.([]any)
+	for i, v := range pages {
+		t.Pages = append(t.Pages, d.answer(diag.Index(s["pages"].Path, i), v))
 	}
 	return t
 }
@@ -107,25 +99,22 @@ func (d *decoder) answer(path string, v any) Answer {
 	if !isObject || !d.wholeResponse(path, object) {
 		return Answer{Body: d.raw(path, v)}
 	}
-	b := d.block(path, object, answerFields)
-	a := Answer{Status: b.whole("status", http.StatusOK), Headers: d.answerHeaders(path+".headers", b.object("headers"))}
-	if b.has("status") && (a.Status < 200 || a.Status > 599) {
-		d.faults.Errorf(diag.Value(path+".status"), "want an HTTP status, got %d", a.Status).WithHint(asBody)
-	}
+	read := d.object(path, object, answerFields)
+	a := Answer{Status: read["status"].number(), Headers: d.answerHeaders(read["headers"])}
 	if body, ok := object.Get("body"); ok {
 		a.Body = d.raw(path+".body", body)
 	}
-	if s, fault := convert(Seconds, b.values["after"]); b.has("after") && fault == "" {
-		n, _ := value.Text(s)
-		a.After, _ = time.ParseDuration(n + "s")
+	if after, ok := value.Text(read["after"].Value); ok {
+		a.After, _ = time.ParseDuration(after + "s")
 	}
 	return a
 }
 
 const asBody = `if this is the response's body, write {"body": …} around it`
 
-// wholeResponse tells a response from a body: it has a body or a status, and
-// nothing else but headers and after. What is misspelt in it is a fault.
+// wholeResponse reports whether an object is a whole response and not a body: it
+// has a body or a status, and no other keys than a response. It reports keys that
+// are misspelt.
 func (d *decoder) wholeResponse(path string, object Object) bool {
 	known := names(answerFields)
 	_, body := object.Get("body")
@@ -146,16 +135,16 @@ func (d *decoder) wholeResponse(path string, object Object) bool {
 	for _, name := range misspelt {
 		d.faults.Errorf(diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(diag.DidYouMean(name, known) + " " + asBody)
 	}
-	if _, fault := convert(Integer, status); hasStatus && status != nil && fault != "" {
+	if _, fault := convert(Status, status); hasStatus && status != nil && fault != "" {
 		d.faults.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", found(status)).WithHint(asBody)
 		return false
 	}
 	return len(misspelt) == 0
 }
 
-func (d *decoder) answerHeaders(path string, object Object) http.Header {
+func (d *decoder) answerHeaders(s setting) http.Header {
 	headers := http.Header{}
-	for _, m := range object {
+	for _, m := range s.object() {
 		values, several := m.Value.([]any)
 		if !several {
 			values = []any{m.Value}
@@ -163,7 +152,7 @@ func (d *decoder) answerHeaders(path string, object Object) http.Header {
 		for _, v := range values {
 			text, ok := value.Text(v)
 			if !ok || strings.ContainsAny(text, "\r\n") {
-				d.faults.Errorf(diag.Value(diag.Join(path, m.Name)), "want the text of a header, got %s", found(v))
+				d.faults.Errorf(diag.Value(diag.Join(s.Path, m.Name)), "want the text of a header, got %s", found(v))
 				continue
 			}
 			headers.Add(m.Name, text)
@@ -172,50 +161,59 @@ func (d *decoder) answerHeaders(path string, object Object) http.Header {
 	return headers
 }
 
-func (d *decoder) expect(b block) Expect {
+func (d *decoder) expect(s settings) Expect {
 	e := Expect{
-		Reason: b.text("reason"), Outcome: Outcome(b.text("outcome")), Message: b.text("message"), Error: b.text("error"),
-		Pages: d.number(b, "pages"), Exit: d.number(b, "exit"), Requests: d.all(b, "requests"), Findings: d.all(b, "findings"), Kept: membersOf(b.object("kept")),
+		Reason: s["reason"].text(), Outcome: Outcome(s["outcome"].text()), Message: s["message"].text(), Error: s["error"].text(),
+		Pages: optional(s["pages"]), Exit: optional(s["exit"]), Kept: membersOf(s["kept"].object()),
+		Requests: all(s["requests"]), Findings: all(s["findings"]), StoppedBy: d.stoppedBy(s["stoppedBy"]),
 	}
-	switch v := b.values["stoppedBy"].(type) {
-	case nil:
-	case string:
-		e.StoppedBy = []string{v}
-	case []any:
-		e.StoppedBy = d.all(b, "stoppedBy")
-	default:
-		d.faults.Errorf(diag.Value(b.path+".stoppedBy"), "want the id of a rule, or a list of ids, got %s", found(v))
-	}
-	switch v := b.values["items"].(type) {
-	case nil:
-	case []any:
-		e.List = make([]json.RawMessage, len(v))
-		for i, item := range v {
-			e.List[i] = d.raw(diag.Index(b.path+".items", i), item)
+	items := s["items"]
+	if list, ok := items.Value.([]any); ok {
+		e.List = make([]json.RawMessage, len(list))
+		for i, item := range list {
+			e.List[i] = d.raw(diag.Index(items.Path, i), item)
 		}
-	default:
-		if _, fault := convert(Integer, v); fault != "" {
-			d.faults.Errorf(diag.Value(b.path+".items"), "want a whole number, or a list of items, got %s", found(v))
+	} else if items.Value != nil {
+		n, fault := convert(Integer, items.Value)
+		if fault != "" {
+			d.faults.Errorf(diag.Value(items.Path), "want a whole number, or a list of items, got %s", found(items.Value))
 		}
-		e.Items = d.number(b, "items")
+		items.Value = n
+		e.Items = optional(items)
 	}
 	return e
 }
 
-func (d *decoder) number(b block, name string) *int {
-	if !b.has(name) {
+// stoppedBy reads one id of a rule, or a list of them.
+func (d *decoder) stoppedBy(s setting) []string {
+	switch v := s.Value.(type) {
+	case nil:
+		return nil
+	case string:
+		return []string{v}
+	case []any:
+		d.inner(&s, Field{Each: &Field{Kind: Text}})
+		return all(s)
+	default:
+		d.faults.Errorf(diag.Value(s.Path), "want the id of a rule, or a list of ids, got %s", found(v))
 		return nil
 	}
-	n := b.whole(name, 0)
-	return &n
 }
 
-// all is a list of texts, which may be empty.
-func (d *decoder) all(b block, name string) []string {
-	if !b.has(name) {
+// optional returns the number of a setting, or nil if it is missing.
+func optional(s setting) *int {
+	if n, ok := s.Value.(int); ok {
+		return &n
+	}
+	return nil
+}
+
+// all returns the texts of a list. An empty list differs from none.
+func all(s setting) []string {
+	if s.Value == nil {
 		return nil
 	}
-	return append([]string{}, d.texts(b, name)...)
+	return append([]string{}, s.texts()...)
 }
 
 // raw is a value as JSON without insignificant whitespace: as it is written,
@@ -245,8 +243,9 @@ func membersOf(o Object) map[string]any {
 	return out
 }
 
-// checkTests finds what is wrong with the tests, however they came to be.
-func (c *Config) checkTests(f *diag.Collector) {
+// checkTests reports what is wrong with tests that are valid each by itself, and
+// fills in the only job.
+func (c *Config) checkTests(faults *diag.Collector) {
 	var ids []string
 	for _, j := range c.Jobs {
 		ids = append(ids, j.ID)
@@ -258,7 +257,7 @@ func (c *Config) checkTests(f *diag.Collector) {
 			t.Path = diag.Index(diag.Join(c.Path, "tests"), i)
 		}
 		if seen[t.Name] {
-			f.Errorf(diag.Value(diag.Join(t.Path, "name")), "a second test with the name %q", t.Name).
+			faults.Errorf(diag.Value(diag.Join(t.Path, "name")), "a second test with the name %q", t.Name).
 				WithHint("names tell tests apart, so they must differ")
 		}
 		seen[t.Name] = true
@@ -266,29 +265,26 @@ func (c *Config) checkTests(f *diag.Collector) {
 		case t.Job == "" && len(ids) == 1:
 			t.Job = ids[0]
 		case t.Job == "":
-			f.Errorf(diag.Value(t.Path), "job is missing: with several jobs a test says which it tests").
+			faults.Errorf(diag.Value(t.Path), "job is missing: with several jobs a test says which it tests").
 				WithHint("there are " + strings.Join(ids, ", "))
 		case !slices.Contains(ids, t.Job):
-			f.Errorf(diag.Value(diag.Join(t.Path, "job")), "no job %q", t.Job).
-				WithHint(either(diag.DidYouMean(t.Job, ids), "there are "+strings.Join(ids, ", ")))
+			faults.Errorf(diag.Value(diag.Join(t.Path, "job")), "no job %q", t.Job).
+				WithHint(cmp.Or(diag.DidYouMean(t.Job, ids), "there are "+strings.Join(ids, ", ")))
 		}
 		if len(t.Pages) == 0 {
-			f.Errorf(diag.Value(diag.Join(t.Path, "pages")), "there is no page in it").WithHint(`a page is at least {} or []`)
+			faults.Errorf(diag.Value(diag.Join(t.Path, "pages")), "there is no page in it").WithHint(`a page is at least {} or []`)
 		}
-		t.Expect.check(f, diag.Join(t.Path, "expect"))
+		t.Expect.check(faults, diag.Join(t.Path, "expect"))
 	}
 }
 
-func (e Expect) check(f *diag.Collector, path string) {
+func (e Expect) check(faults *diag.Collector, path string) {
 	if reflect.ValueOf(e).IsZero() {
-		f.Errorf(diag.Value(path), "expect says nothing").WithHint(`for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`)
-	}
-	if e.Outcome != "" && !slices.Contains(Outcomes, e.Outcome) {
-		f.Errorf(diag.Value(diag.Join(path, "outcome")), "want complete, limited, guarded or failed, got %s", found(string(e.Outcome)))
+		faults.Errorf(diag.Value(path), "expect says nothing").WithHint(`for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`)
 	}
 	for i, request := range e.Requests {
 		if verb, target, _ := strings.Cut(request, " "); verb != strings.ToUpper(verb) || target == "" {
-			f.Errorf(diag.Value(diag.Index(diag.Join(path, "requests"), i)), "not a request: %s", found(request)).
+			faults.Errorf(diag.Value(diag.Index(diag.Join(path, "requests"), i)), "not a request: %s", found(request)).
 				WithHint("write it like GET /v1/users?page=1")
 		}
 	}

@@ -12,47 +12,45 @@ import (
 )
 
 // decodeTests reads a configuration with tests.
-func decodeTests(t *testing.T, jobs, tests string) (*rules.Config, error) {
+func decodeTests(t *testing.T, jobs, tests string) (*rules.Config, diag.Diagnostics) {
 	t.Helper()
-	cfg, _, err := load(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [`+jobs+`]},
+	cfg, _, found := load(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [`+jobs+`]},
 "tests": `+tests+`}`, rules.Options{})
-	return cfg, err
+	return cfg, found
 }
 
 const oneJob, twoJobs = `{"endpoint": "users"}`, `{"endpoint": "users"}, {"endpoint": "groups"}`
 
 func TestFaultsInTestsNamePlaceAndCure(t *testing.T) {
-	for name, c := range map[string]struct{ jobs, tests, fault, hint string }{
-		"no list":          {oneJob, `{}`, "tests: want a list of objects, got an object", ""},
-		"no object":        {oneJob, `[1]`, "tests[0]: want an object, got 1", ""},
-		"unknown key":      {oneJob, `[{"name": "x", "page": [], "pages": [[]], "expect": {"pages": 1}}]`, `tests[0].page: unknown key "page"`, `did you mean "pages"?`},
-		"no name":          {oneJob, `[{"pages": [[]], "expect": {"pages": 1}}]`, "tests[0]: name is missing", ""},
-		"no pages":         {oneJob, `[{"name": "x", "expect": {"pages": 1}}]`, "tests[0]: pages is missing", ""},
-		"empty pages":      {oneJob, `[{"name": "x", "pages": [], "expect": {"pages": 1}}]`, "tests[0].pages: there is no page in it", "a page is at least {} or []"},
-		"no expect":        {oneJob, `[{"name": "x", "pages": [[]]}]`, "tests[0]: expect is missing", ""},
-		"expects nothing":  {oneJob, `[{"name": "x", "pages": [[]], "expect": {}}]`, "tests[0].expect: expect says nothing", `"stoppedBy"`},
-		"unknown expect":   {oneJob, `[{"name": "x", "pages": [[]], "expect": {"stopedBy": "a"}}]`, `tests[0].expect.stopedBy: unknown key "stopedBy"`, `did you mean "stoppedBy"?`},
-		"same name":        {oneJob, `[{"name": "x", "pages": [[]], "expect": {"pages": 1}}, {"name": "x", "pages": [[]], "expect": {"pages": 1}}]`, `tests[1].name: a second test with the name "x"`, ""},
-		"which job":        {twoJobs, `[{"name": "x", "pages": [[]], "expect": {"pages": 1}}]`, "tests[0]: job is missing", "there are users, groups"},
-		"unknown job":      {twoJobs, `[{"name": "x", "job": "gruops", "pages": [[]], "expect": {"pages": 1}}]`, `tests[0].job: no job "gruops"`, `did you mean "groups"?`},
-		"page is a number": {oneJob, `[{"name": "x", "pages": [5], "expect": {"pages": 1}}]`, "tests[0].pages[0]: want an object or a list, got 5", "a response is the body itself"},
-		"misspelt page":    {oneJob, `[{"name": "x", "pages": [{"status": 503, "header": {"A": "b"}}], "expect": {"pages": 1}}]`, `tests[0].pages[0].header: unknown key "header"`, `did you mean "headers"? if this is the response's body, write {"body": …} around it`},
-		"status is a text": {oneJob, `[{"name": "x", "pages": [{"status": "ok"}], "expect": {"pages": 1}}]`, `tests[0].pages[0].status: want an HTTP status, got "ok"`, `write {"body": …} around it`},
-		"status too small": {oneJob, `[{"name": "x", "pages": [{"status": 20}], "expect": {"pages": 1}}]`, "tests[0].pages[0].status: want an HTTP status, got 20", ""},
-		"after":            {oneJob, `[{"name": "x", "pages": [{"body": [], "after": "soon"}], "expect": {"pages": 1}}]`, "tests[0].pages[0].after: want seconds above 0", ""},
-		"header":           {oneJob, `[{"name": "x", "pages": [{"body": [], "headers": {"Link": {}}}], "expect": {"pages": 1}}]`, "tests[0].pages[0].headers.Link: want the text of a header, got an object", ""},
-		"outcome":          {oneJob, `[{"name": "x", "pages": [[]], "expect": {"outcome": "done"}}]`, `tests[0].expect.outcome: want complete, limited, guarded or failed, got "done"`, ""},
-		"stoppedBy":        {oneJob, `[{"name": "x", "pages": [[]], "expect": {"stoppedBy": 1}}]`, "tests[0].expect.stoppedBy: want the id of a rule, or a list of ids, got 1", ""},
-		"stoppedBy of":     {oneJob, `[{"name": "x", "pages": [[]], "expect": {"stoppedBy": ["a", 1]}}]`, "tests[0].expect.stoppedBy[1]: want a string, got 1", ""},
-		"items":            {oneJob, `[{"name": "x", "pages": [[]], "expect": {"items": "many"}}]`, `tests[0].expect.items: want a whole number, or a list of items, got "many"`, ""},
-		"pages":            {oneJob, `[{"name": "x", "pages": [[]], "expect": {"pages": "many"}}]`, `tests[0].expect.pages: want a whole number, got "many"`, ""},
-		"request":          {oneJob, `[{"name": "x", "pages": [[]], "expect": {"requests": ["/v1/users"]}}]`, `tests[0].expect.requests[0]: not a request: "/v1/users"`, "write it like GET /v1/users?page=1"},
+	for _, c := range []struct{ name, jobs, tests, fault, hint string }{
+		{"no list", oneJob, `{}`, "tests: want a list of objects, got an object", ""},
+		{"no object", oneJob, `[1]`, "tests[0]: want an object, got 1", ""},
+		{"unknown key", oneJob, `[{"name": "x", "page": [], "pages": [[]], "expect": {"pages": 1}}]`, `tests[0].page: unknown key "page"`, `did you mean "pages"?`},
+		{"no name", oneJob, `[{"pages": [[]], "expect": {"pages": 1}}]`, "tests[0]: name is missing", ""},
+		{"no pages", oneJob, `[{"name": "x", "expect": {"pages": 1}}]`, "tests[0]: pages is missing", ""},
+		{"empty pages", oneJob, `[{"name": "x", "pages": [], "expect": {"pages": 1}}]`, "tests[0].pages: there is no page in it", "a page is at least {} or []"},
+		{"no expect", oneJob, `[{"name": "x", "pages": [[]]}]`, "tests[0]: expect is missing", ""},
+		{"expects nothing", oneJob, `[{"name": "x", "pages": [[]], "expect": {}}]`, "tests[0].expect: expect says nothing", `"stoppedBy"`},
+		{"unknown expect", oneJob, `[{"name": "x", "pages": [[]], "expect": {"stopedBy": "a"}}]`, `tests[0].expect.stopedBy: unknown key "stopedBy"`, `did you mean "stoppedBy"?`},
+		{"same name", oneJob, `[{"name": "x", "pages": [[]], "expect": {"pages": 1}}, {"name": "x", "pages": [[]], "expect": {"pages": 1}}]`, `tests[1].name: a second test with the name "x"`, ""},
+		{"which job", twoJobs, `[{"name": "x", "pages": [[]], "expect": {"pages": 1}}]`, "tests[0]: job is missing", "there are users, groups"},
+		{"unknown job", twoJobs, `[{"name": "x", "job": "gruops", "pages": [[]], "expect": {"pages": 1}}]`, `tests[0].job: no job "gruops"`, `did you mean "groups"?`},
+		{"page is a number", oneJob, `[{"name": "x", "pages": [5], "expect": {"pages": 1}}]`, "tests[0].pages[0]: want an object or a list, got 5", "a response is the body itself"},
+		{"misspelt page", oneJob, `[{"name": "x", "pages": [{"status": 503, "header": {"A": "b"}}], "expect": {"pages": 1}}]`, `tests[0].pages[0].header: unknown key "header"`, `did you mean "headers"? if this is the response's body, write {"body": …} around it`},
+		{"status is a text", oneJob, `[{"name": "x", "pages": [{"status": "ok"}], "expect": {"pages": 1}}]`, `tests[0].pages[0].status: want an HTTP status, got "ok"`, `write {"body": …} around it`},
+		{"status too small", oneJob, `[{"name": "x", "pages": [{"status": 20}], "expect": {"pages": 1}}]`, "tests[0].pages[0].status: want an HTTP status, got 20", ""},
+		{"after", oneJob, `[{"name": "x", "pages": [{"body": [], "after": "soon"}], "expect": {"pages": 1}}]`, "tests[0].pages[0].after: want seconds above 0", ""},
+		{"header", oneJob, `[{"name": "x", "pages": [{"body": [], "headers": {"Link": {}}}], "expect": {"pages": 1}}]`, "tests[0].pages[0].headers.Link: want the text of a header, got an object", ""},
+		{"outcome", oneJob, `[{"name": "x", "pages": [[]], "expect": {"outcome": "done"}}]`, `tests[0].expect.outcome: want complete, limited, guarded or failed, got "done"`, ""},
+		{"stoppedBy", oneJob, `[{"name": "x", "pages": [[]], "expect": {"stoppedBy": 1}}]`, "tests[0].expect.stoppedBy: want the id of a rule, or a list of ids, got 1", ""},
+		{"stoppedBy of", oneJob, `[{"name": "x", "pages": [[]], "expect": {"stoppedBy": ["a", 1]}}]`, "tests[0].expect.stoppedBy[1]: want a non-empty string, got 1", ""},
+		{"items", oneJob, `[{"name": "x", "pages": [[]], "expect": {"items": "many"}}]`, `tests[0].expect.items: want a whole number, or a list of items, got "many"`, ""},
+		{"pages", oneJob, `[{"name": "x", "pages": [[]], "expect": {"pages": "many"}}]`, `tests[0].expect.pages: want a whole number, got "many"`, ""},
+		{"request", oneJob, `[{"name": "x", "pages": [[]], "expect": {"requests": ["/v1/users"]}}]`, `tests[0].expect.requests[0]: not a request: "/v1/users"`, "write it like GET /v1/users?page=1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := decodeTests(t, c.jobs, c.tests)
-			var faults diag.Diagnostics
-			require.ErrorAs(t, err, &faults)
-			require.Len(t, faults, 1, err)
+		t.Run(c.name, func(t *testing.T) {
+			_, faults := decodeTests(t, c.jobs, c.tests)
+			require.Len(t, faults, 1, "%v", faults)
 			require.Contains(t, faults[0].Error(), c.fault)
 			require.Contains(t, faults[0].Hint, c.hint)
 			require.GreaterOrEqual(t, faults[0].Pos.Line, 2, "the place is in the tests")
@@ -76,8 +74,8 @@ func TestAPageOfATestIsABodyOrAWholeResponse(t *testing.T) {
 		`{"body": "gone", "status": 410}`: {Status: 410, Body: []byte(`"gone"`)},
 		`{"z": 1, "a": 12345678901234567890, "e": 1.50e3, "é": "\u00e9<"}`: {Body: []byte(`{"z":1,"a":12345678901234567890,"e":1.50e3,"é":"\u00e9<"}`)},
 	} {
-		cfg, err := decodeTests(t, oneJob, `[{"name": "x", "pages": [`+page+`], "expect": {"pages": 1}}]`)
-		require.NoError(t, err, page)
+		cfg, found := decodeTests(t, oneJob, `[{"name": "x", "pages": [`+page+`], "expect": {"pages": 1}}]`)
+		require.NoError(t, found.Err(), page)
 		got := cfg.Tests[0].Pages[0]
 		require.Equal(t, string(want.Body), string(got.Body), page)
 		got.Body, got.Headers, want.Body = nil, nil, nil
@@ -86,16 +84,16 @@ func TestAPageOfATestIsABodyOrAWholeResponse(t *testing.T) {
 }
 
 func TestHeadersOfAPageMayComeSeveralTimes(t *testing.T) {
-	cfg, err := decodeTests(t, oneJob, `[{"name": "x", "pages": [{"body": [], "headers": {"link": ["a", "b"], "Retry-After": 30}}], "expect": {"pages": 1}}]`)
-	require.NoError(t, err)
+	cfg, found := decodeTests(t, oneJob, `[{"name": "x", "pages": [{"body": [], "headers": {"link": ["a", "b"], "Retry-After": 30}}], "expect": {"pages": 1}}]`)
+	require.NoError(t, found.Err())
 	headers := cfg.Tests[0].Pages[0].Headers
 	require.Equal(t, []string{"a", "b"}, headers.Values("Link"))
 	require.Equal(t, "30", headers.Get("Retry-After"))
 }
 
 func TestATestWithoutJobIsOfTheOnlyOne(t *testing.T) {
-	cfg, err := decodeTests(t, oneJob, `[{"name": "x", "pages": [[]], "expect": {"pages": 1}}]`)
-	require.NoError(t, err)
+	cfg, found := decodeTests(t, oneJob, `[{"name": "x", "pages": [[]], "expect": {"pages": 1}}]`)
+	require.NoError(t, found.Err())
 	require.Equal(t, "users", cfg.Tests[0].Job)
 }
 
@@ -118,8 +116,8 @@ tests:
 `)
 	root, err := yaml.Parse(source)
 	require.NoError(t, err)
-	cfg, err := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, err)
+	cfg, found := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, found.Err())
 	pages := cfg.Tests[0].Pages
 	const block = `{"data":[{"id":12345678901234567890,"name":"O'Neil","b":1,"a":["yes",1.5]},"plain text"]}`
 	require.Equal(t, block, string(pages[0].Body))

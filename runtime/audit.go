@@ -44,26 +44,26 @@ func (s *scroll) signs(page *rules.Context) *rules.Hints {
 	if s.look != nil {
 		page.Body, _ = s.look(signPaths())
 	}
-	for _, sign := range rules.SignPaths {
+	for _, sign := range rules.HintPaths() {
 		read := compile.Read{Root: "body", Path: sign.Keys}
-		if v, present := read.Lookup(page); present && (sign.Of != "next" || !s.considered(sign.Keys)) {
-			take(out, page, sign.Of, read.String(), v)
+		if v, present := read.Lookup(page); present && (sign.Kind != rules.HintNext || !s.considered(sign.Keys)) {
+			take(out, page, sign.Kind, read.String(), v)
 		}
 	}
-	for _, sign := range rules.SignHeaders {
+	for _, sign := range rules.HintHeaders() {
 		if v := page.Header(sign.Name); v != nil {
-			take(out, page, sign.Of, sign.Name, v)
+			take(out, page, sign.Kind, sign.Name, v)
 		}
 	}
 	if next := page.Link("next"); next != nil && !s.readsLinks() {
-		take(out, page, "next", "the Link header", next)
+		take(out, page, rules.HintNext, "the Link header", next)
 	}
 	return out
 }
 
 func signPaths() [][]string {
-	paths := make([][]string, len(rules.SignPaths))
-	for i, sign := range rules.SignPaths {
+	paths := make([][]string, len(rules.HintPaths()))
+	for i, sign := range rules.HintPaths() {
 		paths[i] = sign.Keys
 	}
 	return paths
@@ -90,20 +90,20 @@ func (s *scroll) endedBy(reads func(compile.Read) bool) bool {
 }
 
 // take notes a sign, if it is one: the first of a kind counts.
-func take(out *rules.Hints, page *rules.Context, of, at string, v any) {
+func take(out *rules.Hints, page *rules.Context, of rules.HintKind, at string, v any) {
 	switch of {
-	case "total":
+	case rules.HintTotal:
 		n, ok := totalOf(v)
 		if out.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == page.Count) { // count may be the page's
 			out.Total, out.TotalAt = n, at
 		}
-	case "next":
+	case rules.HintNext:
 		if out.Next == nil && leads(v, page) {
 			out.Next, out.NextAt = v, at
 		}
-	case "more", "last":
+	case rules.HintMore, rules.HintLast:
 		if flag, ok := v.(bool); ok && out.More == nil {
-			out.More, out.MoreAt = flag == (of == "more"), at
+			out.More, out.MoreAt = flag == (of == rules.HintMore), at
 		}
 	}
 }

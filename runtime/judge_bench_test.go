@@ -19,15 +19,16 @@ func judged(tb testing.TB, items int) *scroll {
 		"limitStop":    map[string]any{"count": 1 << 40},
 		"guards":       map[string]any{"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"},
 	}}
-	require.NoError(tb, cfg.Check())
-	sets, err := cfg.Lower()
-	require.NoError(tb, err)
-	jobs, found := compile.Rulesets(cfg, sets, nil)
-	require.NoError(tb, found.Err())
+	require.NoError(tb, cfg.Check().Err())
+	lowered, diagnostics := cfg.Lower()
+	require.NoError(tb, diagnostics.Err())
+	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
+	require.NoError(tb, diagnostics.Err())
 	require.Len(tb, jobs[0].Stops, 10)
 	s := newScroll(Loop{}.withDefaults(), jobs[0])
-	s.page.State, _, err = jobs[0].Begin(&s.machine, &s.page)
+	state, _, err := jobs[0].Begin(&s.machine, &s.page)
 	require.NoError(tb, err)
+	s.page.State = state
 	s.page.Page, s.page.Count, s.page.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
 	s.page.Body = map[string]any{"isLast": false, "items": make([]any, items)}
 	return s

@@ -222,22 +222,13 @@ func (s *scroll) outcome(page *Page) error {
 	if page.Decision != Stop || page.Outcome != rules.Failed {
 		return nil
 	}
-	class := ClassResponse
+	e := &Error{Class: ClassResponse, Job: s.result.Job, Page: page.Page, Op: "rule " + s.result.Reason, Message: s.result.Message}
 	for _, stop := range s.job.Stops {
-		if stop.Rule.ID == s.result.Reason && stop.Rule.Policy {
-			class = ClassPolicy
+		if stop.Rule.ID == s.result.Reason && stop.Rule.Guard {
+			e.Class, e.Hint = ClassPolicy, stop.Rule.Hint
 		}
 	}
-	return &Error{Class: class, Job: s.result.Job, Page: page.Page, Op: "rule " + s.result.Reason, Message: s.result.Message,
-		Hint: guardHints[s.result.Reason]}
-}
-
-// guardHints are the cures for guards that fail a run.
-var guardHints = map[string]string{
-	"repeatedExchange": `if this is how the API ends a list, set "guards": {"repeatedExchange": "stop"}`,
-	"sameItems":        `if this is how the API ends a list, set "guards": {"sameItems": "stop"}`,
-	"samePage":         `if this is how the API ends a list, set "guards": {"samePage": "stop"}`,
-	"maxPages":         `if the list is that long, raise "guards": {"maxPages": …}`,
+	return e
 }
 
 // stop makes a page the last one.

@@ -162,7 +162,7 @@ func (s *scroll) compare(reading reading, sent Sent) {
 		p.SameItems = 0
 	case p.Prev != nil && reading.digest == s.last.digest:
 		p.SameItems++
-		if !p.SamePage && !s.switches.EmptyIsAbsent {
+		if !p.SamePage && !s.switches.QuietSameItems {
 			s.warn(fmt.Sprintf("same_items.%d", p.Page), fmt.Sprintf("page %d has the same items as the page before it", p.Page))
 		}
 	default:

@@ -42,7 +42,7 @@ type scroll struct {
 }
 
 func newScroll(l Loop, job *compile.Job) *scroll {
-	s := &scroll{Loop: l, job: job, flags: flagsOf(job), switches: rules.DialectSwitches[job.Set.Dialect], reported: map[string]bool{}, buffers: [2]*Buffer{{}, {}}}
+	s := &scroll{Loop: l, job: job, flags: flagsOf(job), switches: rules.SwitchesOf(job.Set.Dialect), reported: map[string]bool{}, buffers: [2]*Buffer{{}, {}}}
 	s.reader = newPageReader(job, s.switches, l, s.warn)
 	s.result.Job, s.result.Kept = job.Set.Job.ID, l.Kept[job.Set.Job.ID]
 	s.machine.Observe = l.Observe

@@ -29,7 +29,7 @@ func (c *Collector) Warnf(at Place, format string, args ...any) *Diagnostic {
 // Report adds a diagnostic of a severity.
 func (c *Collector) Report(severity Severity, at Place, format string, args ...any) *Diagnostic {
 	d := &Diagnostic{Path: at.path, Severity: severity, Message: fmt.Sprintf(format, args...)}
-	if c.source != nil {
+	if c.source != nil && at.offset != nil {
 		d.File = c.source.Name
 		if offset := at.offset(c.source); offset >= 0 {
 			d.Pos = c.source.Position(offset)
@@ -54,7 +54,7 @@ func (c *Collector) Diagnostics() Diagnostics {
 // source it is found.
 type Place struct {
 	path   string
-	offset func(*Source) int // a byte offset, or -1 if unknown
+	offset func(*Source) int // a byte offset, or -1 if unknown; nil: not in the source
 }
 
 // Value is the place of the value at a config path.
@@ -88,3 +88,6 @@ func Within(path, text string, offset int) Place {
 func Offset(path string, offset int) Place {
 	return Place{path, func(*Source) int { return offset }}
 }
+
+// Outside is a place that is not in the source, such as an option of the caller.
+func Outside(name string) Place { return Place{path: name} }

@@ -2,6 +2,7 @@ package diag
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,13 +12,20 @@ type Source struct {
 	Name string // file name, for messages
 	Text string
 
+	lines  []int          // byte offsets at which lines begin
 	values map[string]int // config path -> byte offset of the value
 	keys   map[string]int // config path -> byte offset of the key
 }
 
 // NewSource returns a source without offsets. Parsers add them with [Source.Mark].
 func NewSource(name, text string) *Source {
-	return &Source{Name: name, Text: text, values: map[string]int{}, keys: map[string]int{}}
+	s := &Source{Name: name, Text: text, lines: []int{0}, values: map[string]int{}, keys: map[string]int{}}
+	for i := range len(text) {
+		if text[i] == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
+	return s
 }
 
 // Mark records that the value at a config path begins at byte offset value and
@@ -79,12 +87,11 @@ func (s *Source) Raw(path string) json.RawMessage {
 // Position converts a byte offset to line and column.
 func (s *Source) Position(offset int) Position {
 	offset = min(max(offset, 0), len(s.Text))
-	before := s.Text[:offset]
-	start := strings.LastIndexByte(before, '\n') + 1
-	return Position{
-		Line:   strings.Count(before, "\n") + 1,
-		Column: utf8.RuneCountInString(before[start:]) + 1,
+	line, found := slices.BinarySearch(s.lines, offset)
+	if !found {
+		line-- // the offset is within the line before
 	}
+	return Position{Line: line + 1, Column: utf8.RuneCountInString(s.Text[s.lines[line]:offset]) + 1}
 }
 
 // Location returns file:line:column of the value at a config path, or "" if its
@@ -99,11 +106,11 @@ func (s *Source) Location(path string) string {
 
 // Line returns the text of a line, numbered from 1.
 func (s *Source) Line(n int) string {
-	lines := strings.Split(s.Text, "\n")
-	if n < 1 || n > len(lines) {
+	if n < 1 || n > len(s.lines) {
 		return ""
 	}
-	return strings.TrimSuffix(lines[n-1], "\r")
+	line, _, _ := strings.Cut(s.Text[s.lines[n-1]:], "\n")
+	return strings.TrimSuffix(line, "\r")
 }
 
 // Snippet returns the line of a position with a caret below the column. It

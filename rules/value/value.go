@@ -141,6 +141,23 @@ func Text(v any) (string, bool) {
 	return "", false
 }
 
+// Number converts the text of a JSON number without losing a digit of an integer:
+// to an int, to a [json.Number] if it is an integer too long for that, or to a
+// float64. It fails if a number that is not an integer is too large for a float64.
+func Number(n json.Number) (any, error) {
+	if i, err := strconv.Atoi(n.String()); err == nil {
+		return i, nil
+	}
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return n, nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return nil, fmt.Errorf("the number %s is too large to compute with", Clip(n.String(), 40))
+	}
+	return f + 0, nil // -0 becomes 0
+}
+
 // formatFloat writes a float the way JSON writers do: plain digits in the usual
 // range, an exponent beyond it.
 func formatFloat(f float64) string {

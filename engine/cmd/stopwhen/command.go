@@ -184,7 +184,7 @@ func (a *app) fileFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.baseURL, "base-url", "", "base `URL` in place of the configuration's")
 	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` in place of the configuration's: spec or keboola")
 	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the config may read")
-	complete(cmd, "dialect", func() []string { return rules.Dialects })
+	complete(cmd, "dialect", rules.Dialects)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}

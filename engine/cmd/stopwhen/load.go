@@ -31,8 +31,8 @@ func (l *loaded) Close() {
 
 // load reads the configuration that the arguments name.
 func (a *app) load(args []string, options ...engine.Option) (*loaded, error) {
-	if d := a.flags.dialect; d != "" && !slices.Contains(rules.Dialects, d) {
-		return nil, &usageError{fmt.Sprintf("--dialect: no dialect %q; there are %s", d, strings.Join(rules.Dialects, " and "))}
+	if d := a.flags.dialect; d != "" && !slices.Contains(rules.Dialects(), d) {
+		return nil, &usageError{fmt.Sprintf("--dialect: no dialect %q; there are %s", d, strings.Join(rules.Dialects(), " and "))}
 	}
 	l := &loaded{}
 	var text []byte

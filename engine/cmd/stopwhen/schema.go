@@ -16,7 +16,7 @@ stopwhen check reads the expressions too.`,
 		Example: `  stopwhen schema > stopwhen.schema.json`,
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return a.writeJSON(rules.Schema())
+			return a.writeJSON(rules.Builtin().Schema())
 		},
 	}
 }

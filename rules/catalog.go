@@ -1,0 +1,90 @@
+package rules
+
+import "slices"
+
+// Catalog is the set of methods and guards that a configuration may use. It is
+// immutable: [Catalog.WithMethod] and [Catalog.WithGuard] return a larger one.
+type Catalog struct {
+	methods []Method
+	guards  []Guard
+	fields  []Field // the keys of every pagination object
+}
+
+// Builtin returns the methods and guards of the specification.
+func Builtin() *Catalog { return newCatalog(builtinMethods, builtinGuards) }
+
+func newCatalog(methods []Method, guards []Guard) *Catalog {
+	c := &Catalog{methods: methods, guards: guards, fields: slices.Clone(paginationFields)}
+	for i, f := range c.fields {
+		if f.Name != "guards" {
+			continue
+		}
+		var keys []Field
+		for _, g := range guards {
+			keys = append(keys, g.field())
+		}
+		c.fields[i].Fields = append(keys, f.Fields...)
+	}
+	return c
+}
+
+// Methods returns the methods, in the order of the reference.
+func (c *Catalog) Methods() []Method {
+	out := make([]Method, len(c.methods))
+	for i, m := range c.methods {
+		out[i] = m.clone()
+	}
+	return out
+}
+
+// Guards returns the guards, in the order in which they give the reason.
+func (c *Catalog) Guards() []Guard {
+	out := make([]Guard, len(c.guards))
+	for i, g := range c.guards {
+		out[i] = g.clone()
+	}
+	return out
+}
+
+// WithMethod returns a catalog that also has the method. The method must be
+// complete and consistent; the error lists everything that is wrong with it.
+// Whether its expressions are valid is found when a configuration that uses it is
+// compiled.
+func (c *Catalog) WithMethod(m Method) (*Catalog, error) {
+	if err := c.checkMethod(m); err != nil {
+		return nil, err
+	}
+	return newCatalog(append(slices.Clone(c.methods), m.clone()), c.guards), nil
+}
+
+// WithGuard returns a catalog that also has the guard, after the others.
+func (c *Catalog) WithGuard(g Guard) (*Catalog, error) {
+	if err := c.checkGuard(g); err != nil {
+		return nil, err
+	}
+	return newCatalog(c.methods, append(slices.Clone(c.guards), g.clone())), nil
+}
+
+// fieldsOf returns the keys of a pagination object of a method.
+func (c *Catalog) fieldsOf(m Method) []Field {
+	fields := slices.Clone(m.Fields)
+	for _, f := range c.fields {
+		if _, own := find(m.Fields, f.Name); !own {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+func (m Method) clone() Method {
+	m.Fields, m.State, m.Stops, m.OneOf = cloneFields(m.Fields), slices.Clone(m.State), slices.Clone(m.Stops), slices.Clone(m.OneOf)
+	m.Next.Params, m.Next.Body = slices.Clone(m.Next.Params), slices.Clone(m.Next.Body)
+	return m
+}
+
+func (g Guard) clone() Guard {
+	if g.Threshold != nil {
+		g.Threshold = &cloneFields([]Field{*g.Threshold})[0]
+	}
+	return g
+}

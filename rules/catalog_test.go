@@ -1,0 +1,273 @@
+package rules_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// stamp is a method of an embedder: the next request has the time stamp of the
+// last item.
+var stamp = rules.Method{
+	Name: "stamp",
+	Doc:  "The API expects the time stamp of the last item.",
+	Fields: []rules.Field{
+		{Name: "stampKey", Kind: rules.Path, Required: true, Doc: "path of the time stamp in an item"},
+		{Name: "sinceParam", Kind: rules.Text, Default: "since", Doc: "parameter that carries the time stamp"},
+	},
+	State: []rules.Variable{{Name: "stamp", Init: `nil`, Next: `at(items[-1], ${stampKey})`}},
+	Next:  rules.Overlay{Params: []rules.Part{{Name: "${sinceParam}", Value: `state.stamp`}}},
+	Stops: []rules.Template{
+		{ID: "stamp.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"},
+	},
+}
+
+// quota is a guard of an embedder, with a number; stale is one with a policy.
+var (
+	quota = rules.Guard{
+		ID: "quota", When: `total.items > ${guards.quota}`, Outcome: rules.Guarded, Policy: rules.PolicyFail,
+		Threshold: &rules.Field{Kind: rules.Count, Default: 1000}, Doc: "items that a job may extract",
+		Clause: "more than ${guards.quota} items are read", Message: "{total.items} items exceed the quota", Hint: "raise guards.quota",
+	}
+	stale = rules.Guard{
+		ID: "stale", When: `items[0].id == prev.items[0].id`, Outcome: rules.Guarded, Policy: rules.PolicyStop, KeboolaPolicy: rules.PolicyIgnore,
+		Doc: "two pages begin with the same item", Clause: "two pages begin with the same item", Message: "page {page} begins like the page before it",
+	}
+)
+
+// extended returns the built-in catalog with the method and the guards.
+func extended(t *testing.T) *rules.Catalog {
+	t.Helper()
+	catalog, err := rules.Builtin().WithMethod(stamp)
+	require.NoError(t, err)
+	catalog, err = catalog.WithGuard(quota)
+	require.NoError(t, err)
+	catalog, err = catalog.WithGuard(stale)
+	require.NoError(t, err)
+	return catalog
+}
+
+// ruleOf returns the rule of an id.
+func ruleOf(t *testing.T, set *rules.Ruleset, id string) rules.Rule {
+	t.Helper()
+	for _, r := range set.Rules {
+		if r.ID == id {
+			return r
+		}
+	}
+	require.Fail(t, "no rule "+id)
+	return rules.Rule{}
+}
+
+func TestAConfigurationUsesAMethodAndGuardsOfTheEmbedder(t *testing.T) {
+	_, lowered, found := load(t, paged(`{"method": "stamp", "stampKey": "meta.updated", "guards": {"quota": 50, "stale": "fail"}}`), rules.Options{Catalog: extended(t)})
+	require.Empty(t, found)
+	set := lowered.Jobs[0]
+	require.Equal(t, "stamp", set.Method)
+	require.Equal(t, `at(items[-1], "meta.updated")`, ruleOf(t, set, "state.stamp.next").Source)
+	require.Equal(t, "state.stamp", ruleOf(t, set, "nextRequest.params.since").Source)
+	require.Equal(t, "count == 0", ruleOf(t, set, "stamp.empty").Source)
+
+	rule := ruleOf(t, set, "quota")
+	require.True(t, rule.Guard)
+	require.Equal(t, "total.items > 50", rule.Source)
+	require.Equal(t, rules.Failed, rule.Outcome)
+	require.Equal(t, "more than 50 items are read", rule.Clause)
+	require.Equal(t, "raise guards.quota", rule.Hint)
+	require.Equal(t, "api.pagination.guards.quota", rule.Origin.Path)
+	require.Equal(t, rules.Failed, ruleOf(t, set, "stale").Outcome)
+}
+
+func TestAGuardOfTheEmbedderHasItsDefaultInEveryDialect(t *testing.T) {
+	_, lowered, found := load(t, paged(`{"method": "pagenum"}`), rules.Options{Catalog: extended(t)})
+	require.Empty(t, found)
+	require.Equal(t, "total.items > 1000", ruleOf(t, lowered.Jobs[0], "quota").Source)
+	require.Equal(t, rules.Guarded, ruleOf(t, lowered.Jobs[0], "stale").Outcome)
+
+	_, lowered, found = load(t, paged(`{"method": "pagenum"}`), rules.Options{Catalog: extended(t), Dialect: rules.Keboola})
+	require.Empty(t, found)
+	for _, r := range lowered.Jobs[0].Rules {
+		require.NotEqual(t, "stale", r.ID, "its policy is ignore in dialect keboola")
+	}
+}
+
+func TestMistakesInSettingsOfTheEmbedderAreReported(t *testing.T) {
+	for _, c := range []struct{ name, pagination, message, hint string }{
+		{"unknown key", `{"method": "stamp", "stampKey": "a", "sinceParm": "b"}`, `unknown key "sinceParm"`, `did you mean "sinceParam"?`},
+		{"missing key", `{"method": "stamp"}`, "stampKey is missing: path of the time stamp in an item", ""},
+		{"misspelt method", `{"method": "stmap", "stampKey": "a"}`, `no method "stmap"`, `did you mean "stamp"?`},
+		{"number of a guard", `{"method": "pagenum", "guards": {"quota": "many"}}`, `want a whole number above 0, got "many"`, ""},
+		{"policy of a guard", `{"method": "pagenum", "guards": {"stale": "warn"}}`, `want stop, fail or ignore, got "warn"`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, found := load(t, paged(c.pagination), rules.Options{Catalog: extended(t)})
+			require.Len(t, found, 1)
+			require.Contains(t, found[0].Message, c.message)
+			require.Contains(t, found[0].Hint, c.hint)
+		})
+	}
+}
+
+func TestACatalogIsNotChanged(t *testing.T) {
+	before := rules.Builtin()
+	_ = extended(t)
+	_, _, found := load(t, paged(`{"method": "stamp", "stampKey": "a"}`), rules.Options{Catalog: before})
+	require.ErrorContains(t, found.Err(), `no method "stamp"`)
+
+	before.Methods()[0].Fields[0].Name = "changed"
+	before.Guards()[0].ID = "changed"
+	require.Equal(t, "limit", before.Methods()[0].Fields[0].Name)
+	require.Equal(t, "samePage", rules.Builtin().Guards()[0].ID)
+}
+
+func TestSchemaAndReferenceHaveWhatTheEmbedderAdds(t *testing.T) {
+	text, err := json.Marshal(extended(t).Schema())
+	require.NoError(t, err)
+	for _, word := range []string{`"stamp"`, `"stampKey"`, `"quota"`, `"stale"`} {
+		require.Contains(t, string(text), word)
+	}
+	var guards []string
+	for _, section := range extended(t).Reference() {
+		if section.Path == "api.pagination.guards" {
+			for _, f := range section.Fields {
+				guards = append(guards, f.Name)
+			}
+		}
+	}
+	require.Equal(t, []string{"samePage", "repeatedExchange", "sameItems", "maxPages", "quota", "stale", "ignore"}, guards)
+}
+
+func TestAnInconsistentMethodIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(m *rules.Method)
+		want   string
+	}{
+		{"no name", func(m *rules.Method) { m.Name = "" }, "name must not be empty"},
+		{"taken name", func(m *rules.Method) { m.Name = "offset" }, "the name is taken"},
+		{"no doc", func(m *rules.Method) { m.Doc = "" }, "Doc is missing"},
+		{"setting declared twice", func(m *rules.Method) { m.Fields = append(m.Fields, m.Fields[0]) }, "setting stampKey: declared twice"},
+		{"unknown setting in a source", func(m *rules.Method) { m.State[0].Next = `at(items[-1], ${stmpKey})` }, `variable stamp: no setting "stmpKey"`},
+		{"unknown inner setting", func(m *rules.Method) { m.State[0].Next = `${forceStop.page}` }, `no setting "forceStop.page"; there are pages, time, volume`},
+		{"unclosed brace", func(m *rules.Method) { m.State[0].Init = `${stampKey` }, "${ without }"},
+		{"unknown setting in a name", func(m *rules.Method) { m.Next.Params[0].Name = "${since}" }, `no setting "since"`},
+		{"unknown setting in a condition", func(m *rules.Method) { m.Stops[0].Only = "!stampkey" }, `stop stamp.empty: no setting "stampkey"`},
+		{"unknown setting of a condition of the overlay", func(m *rules.Method) { m.Next.ApplyToFirst = "first" }, `ApplyToFirst: no setting "first"`},
+		{"one of an unknown setting", func(m *rules.Method) { m.OneOf = []string{"stampKey", "x"} }, `OneOf: no setting "x"`},
+		{"each of an unknown setting", func(m *rules.Method) { m.Stops[0].Each = "x" }, `no setting "x"`},
+		{"each of a text", func(m *rules.Method) { m.Stops[0].Each = "sinceParam" }, "Each needs an object or an object of paths, and setting sinceParam is a non-empty string"},
+		{"default of an unknown setting", func(m *rules.Method) { m.Fields[1].DefaultOf = "x" }, "there is no setting x beside it"},
+		{"unfit default", func(m *rules.Method) { m.Fields[1].Default = 5 }, "setting sinceParam: the default: want a non-empty string, got 5"},
+		{"default that is not allowed", func(m *rules.Method) { m.Fields[1].Values = []string{"after"} }, `the default: want after, got "since"`},
+		{"no next value", func(m *rules.Method) { m.State[0].Next = "" }, "Init and Next must be expressions"},
+		{"part without a value", func(m *rules.Method) { m.Next.Params[0].Value = "" }, "Value must be an expression"},
+		{"id of another method", func(m *rules.Method) { m.Stops[0].ID = "offset.empty" }, `the id must begin with "stamp."`},
+		{"id twice", func(m *rules.Method) { m.Stops = append(m.Stops, m.Stops[0]) }, `stop "stamp.empty": the id is taken`},
+		{"no clause", func(m *rules.Method) { m.Stops[0].Clause = "" }, "When, Clause and Message must not be empty"},
+		{"unknown outcome", func(m *rules.Method) { m.Stops[0].Outcome = "done" }, `want complete, limited, guarded or failed, got "done"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := extended(t).Methods()[len(rules.Builtin().Methods())] // a copy of stamp
+			c.change(&m)
+			_, err := rules.Builtin().WithMethod(m)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestAnInconsistentGuardIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(g *rules.Guard)
+		want   string
+	}{
+		{"no id", func(g *rules.Guard) { g.ID = "" }, "ID must not be empty"},
+		{"id with a dot", func(g *rules.Guard) { g.ID = "a.b" }, "ID must not be empty or hold spaces, braces or any of"},
+		{"taken id", func(g *rules.Guard) { g.ID = "maxPages" }, "the ID is taken"},
+		{"id that is a key", func(g *rules.Guard) { g.ID = "ignore" }, "the ID is taken"},
+		{"id of a stopping rule", func(g *rules.Guard) { g.ID = "hasMore" }, "the ID is taken"},
+		{"no doc", func(g *rules.Guard) { g.Doc = "" }, "Doc is missing"},
+		{"no policy", func(g *rules.Guard) { g.Policy = "" }, "policy: want stop, fail or ignore"},
+		{"unknown policy", func(g *rules.Guard) { g.KeboolaPolicy = "warn" }, `policy: want stop, fail or ignore, got "warn"`},
+		{"unfit default", func(g *rules.Guard) { g.Threshold = &rules.Field{Kind: rules.Count, Default: 0} }, "setting guards.quota: the default: want a whole number above 0, got 0"},
+		{"unknown setting", func(g *rules.Guard) { g.When = "${guards.quta} > 1" }, `no setting "guards.quta"`},
+		{"no message", func(g *rules.Guard) { g.Message = "" }, "When, Clause and Message must not be empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := quota
+			c.change(&g)
+			_, err := rules.Builtin().WithGuard(g)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+// The tables are consistent by the rules that entries of embedders are held to.
+func TestTheBuiltinTablesAreConsistent(t *testing.T) {
+	for _, m := range rules.Builtin().Methods() {
+		t.Run(m.Name, func(t *testing.T) {
+			_, err := rules.Builtin().WithMethod(m)
+			require.EqualError(t, err, `method "`+m.Name+`": the name is taken`)
+		})
+	}
+	for _, g := range rules.Builtin().Guards() {
+		t.Run(g.ID, func(t *testing.T) {
+			_, err := rules.Builtin().WithGuard(g)
+			require.EqualError(t, err, `guard "`+g.ID+`": the ID is taken`)
+		})
+	}
+}
+
+func TestOptionsAreCheckedLikeTheConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options rules.Options
+		want    string
+	}{
+		{"dialect", rules.Options{Dialect: "kebola"}, "option dialect: want spec or keboola, got \"kebola\"\n   did you mean \"keboola\"?"},
+		{"base URL", rules.Options{BaseURL: "api.test"}, "option baseUrl: not an http or https address\n   write it like https://api.example.com/v1/"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, found := load(t, paged(`{"method": "pagenum"}`), c.options)
+			require.EqualError(t, found.Err(), c.want)
+		})
+	}
+}
+
+func TestDecodingFillsInTheDefaults(t *testing.T) {
+	usual := []int{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
+	for _, c := range []struct {
+		name, api string
+		want      rules.HTTP
+	}{
+		{"nothing", ``, rules.HTTP{MaxRetries: 4, RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
+		{"http", `, "http": {"maxRetries": 0, "codes": [500], "retryHeader": "X-Again", "maxBodyBytes": 5, "maxDepth": 6, "maxItemsPerPage": 7}`,
+			rules.HTTP{MaxRetries: 0, RetryCodes: []int{500}, RetryHeader: "X-Again", MaxBodyBytes: 5, MaxDepth: 6, MaxItems: 7}},
+		{"retryConfig overrides http", `, "http": {"maxRetries": 1, "codes": [500], "retryHeader": "X-Again"}, "retryConfig": {"maxRetries": 2, "codes": [501], "http": {"codes": [502], "retryHeader": "X-Later"}}`,
+			rules.HTTP{MaxRetries: 2, RetryCodes: []int{502}, RetryHeader: "X-Later", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
+		{"no retries below 0", `, "http": {"maxRetries": -3}`, rules.HTTP{RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg, _, found := load(t, `{"api": {"baseUrl": "https://a.test"`+c.api+`}, "config": {"jobs": [{"endpoint": "x"}]}}`, rules.Options{})
+			require.Empty(t, found)
+			require.Equal(t, c.want, cfg.HTTP)
+		})
+	}
+}
+
+func TestDecodeWithoutASourceChecksTheSame(t *testing.T) {
+	_, found := rules.Decode(nil, rules.Object{
+		{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://a.test"}, {Name: "authentication", Value: rules.Object{{Name: "type", Value: "Bearer"}, {Name: "#token", Value: "t"}}}}},
+		{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "x"}, {Name: "method", Value: "put"}}}}}},
+	}, rules.Options{})
+	require.EqualError(t, found.Err(), `api.authentication.type: want basic, bearer, header or query, got "Bearer"
+   did you mean "bearer"?
+config.jobs[0].method: want GET, POST or FORM, got "put"`)
+	var list diag.Diagnostics
+	require.ErrorAs(t, found.Err(), &list)
+	require.Empty(t, list[0].Location())
+}

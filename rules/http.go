@@ -1,0 +1,160 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// HTTP is what all requests have in common. [Decode] fills in the defaults.
+type HTTP struct {
+	Headers       Object   // in this order
+	Params        Object   // parameters that those of a request override
+	SecretHeaders []string // names of headers whose values are secret
+	MaxRetries    int      // retries of one request
+	RetryCodes    []int    // statuses that are retried
+	RetryHeader   string   // says when to retry
+	RateRemaining string   // header with the number of requests that are left; empty: none
+	RateReset     string   // header that says when there are more
+	IgnoreErrors  []int    // statuses whose response counts as a page
+	MaxBodyBytes  int      // of a response, decompressed
+	MaxDepth      int      // nesting of a response
+	MaxItems      int      // of a response
+}
+
+var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4, Doc: "how often a request is repeated after a passing fault"}
+
+var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status}, Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
+	Doc: "the statuses that are repeated"}
+
+var retryHeaderField = Field{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to come back"}
+
+var httpFields = []Field{
+	{Name: "headers", Kind: Map, Doc: "headers of every request; a `#` before a name makes its value a secret"},
+	{Name: "defaultOptions", Kind: Block, Doc: "what every request carries, merged under its own", Fields: []Field{
+		{Name: "params", Kind: Map, Doc: "parameters of every request"},
+		{Name: "headers", Kind: Map, Doc: "headers of every request"},
+	}},
+	maxRetriesField,
+	retryCodesField,
+	retryHeaderField,
+	{Name: "rateLimit", Kind: Block, Doc: "headers by which the API says how many requests are left: where none is, the next one waits", Fields: []Field{
+		{Name: "remaining", Kind: Text, Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; without it every response with `reset` counts"},
+		{Name: "reset", Kind: Text, Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, in seconds from now or as a time in seconds or milliseconds since 1970"},
+	}},
+	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response counts as a page"},
+	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "the longest response, decompressed, in bytes"},
+	{Name: "maxItemsPerPage", Kind: Count, Default: 1_000_000, Doc: "the most items of a response"},
+	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "the deepest nesting of a response"},
+	{Name: "requiredHeaders", Kind: List, Unsupported: OnRequest},
+}
+
+// retryFields are the retries as the reference writes them.
+var retryFields = []Field{
+	maxRetriesField,
+	retryCodesField,
+	{Name: "http", Kind: Block, Doc: "the same, one level deeper", Fields: []Field{retryHeaderField, retryCodesField}},
+	{Name: "curl", Kind: Any, Unsupported: OnRequest},
+}
+
+// http reads api.http, api.retryConfig, which wins where both say something, and
+// config.http.
+func (d *decoder) http(s settings) HTTP {
+	h := HTTP{
+		MaxRetries:   max(s.given("api.retryConfig.maxRetries", "api.http.maxRetries").number(), 0),
+		RetryCodes:   s.given("api.retryConfig.http.codes", "api.retryConfig.codes", "api.http.codes").numbers(),
+		RetryHeader:  s.given("api.retryConfig.http.retryHeader", "api.http.retryHeader").text(),
+		IgnoreErrors: s["api.http.ignoreErrors"].numbers(),
+		MaxBodyBytes: s["api.http.maxBodyBytes"].number(), MaxDepth: s["api.http.maxDepth"].number(), MaxItems: s["api.http.maxItemsPerPage"].number(),
+		RateRemaining: s["api.http.rateLimit.remaining"].text(), RateReset: s["api.http.rateLimit.reset"].text(),
+		Params: d.params(s["api.http.defaultOptions.params"]),
+	}
+	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
+		d.headers(s[name], &h.Headers, &h.SecretHeaders)
+	}
+	return h
+}
+
+// headers adds header values, which are scalars. A header replaces an earlier one
+// of its name.
+func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
+	for _, m := range s.object() {
+		name, hidden := strings.CutPrefix(m.Name, "#")
+		text, ok := d.secret(diag.Join(s.Path, m.Name), m.Value, hidden)
+		if !ok {
+			continue
+		}
+		if hidden {
+			*secret = append(*secret, name)
+		}
+		*headers = headers.With(name, text)
+	}
+}
+
+// params reads parameters. A `#` before a name makes its value a secret, at any
+// depth.
+func (d *decoder) params(s setting) Object { return d.paramsOf(s.Path, s.object()) }
+
+func (d *decoder) paramsOf(path string, object Object) Object {
+	if object == nil {
+		return nil
+	}
+	out := make(Object, 0, len(object))
+	for _, m := range object {
+		out = append(out, d.param(diag.Join(path, m.Name), m))
+	}
+	return out
+}
+
+// functionKeys begin a user function of the reference, which it accepts instead
+// of the value of a parameter.
+var functionKeys = []string{"function", "attr", "time", "date"}
+
+func (d *decoder) param(path string, m Member) Member {
+	if name, hidden := strings.CutPrefix(m.Name, "#"); hidden {
+		text, _ := d.secret(path, m.Value, true)
+		return Member{Name: name, Value: text}
+	}
+	if object, ok := value.Members(m.Value); ok {
+		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
+			d.faults.Errorf(diag.Value(path), "functions as parameters are not supported yet").WithHint("write the value itself")
+		}
+		return Member{Name: m.Name, Value: d.paramsOf(path, object)}
+	}
+	return m
+}
+
+// secret reads a scalar as text, or the value of an environment variable where
+// the configuration has {"env": "NAME"}. A value that is hidden or comes from the
+// environment is never printed.
+func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
+	text, ok := value.Text(v)
+	if object, isObject := value.Members(v); isObject {
+		name, _ := object.Get("env")
+		variable, isText := name.(string)
+		if !isText || len(object) != 1 {
+			d.faults.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
+			return "", false
+		}
+		if d.env != nil {
+			text, ok = d.env(variable)
+		}
+		if !ok {
+			d.faults.Errorf(diag.Value(path), "the environment variable %s is not passed to this configuration", variable).
+				WithHint(fmt.Sprintf("set it, and pass it on with --env %s", variable))
+			return "", false
+		}
+		hidden = true
+	}
+	if !ok {
+		d.faults.Errorf(diag.Value(path), "%s", want(Secret, v))
+		return "", false
+	}
+	if hidden && text != "" {
+		d.cfg.Secrets = append(d.cfg.Secrets, text)
+	}
+	return text, true
+}

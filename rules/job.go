@@ -1,0 +1,110 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Job is one list to extract.
+type Job struct {
+	ID            string
+	Endpoint      string
+	Method        string // one of [HTTPMethods]
+	Params        Object
+	Headers       Object
+	SecretHeaders []string
+	DataField     *DataField // nil: found automatically
+	DataType      string
+	Scroller      string // with method multiple
+	Path          string // config path of the job
+}
+
+// DataField is the path of the items in a response.
+type DataField struct {
+	Keys []string // none: the root
+	Text string   // as the configuration spells it
+}
+
+var httpMethods = []string{"GET", "POST", "FORM"}
+
+// HTTPMethods lists the methods of jobs. FORM is a POST with a urlencoded body.
+func HTTPMethods() []string { return append([]string(nil), httpMethods...) }
+
+var jobFields = []Field{
+	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint and, where that is not unique, the position"},
+	{Name: "endpoint", Kind: Text, Required: true, Doc: "the path of the resource, relative to `baseUrl`; with a leading slash from the host's root"},
+	{Name: "method", Kind: Text, Default: "GET", Values: httpMethods, FoldCase: true, Doc: "`GET`, `POST` (parameters as a JSON body) or `FORM` (urlencoded)"},
+	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order"},
+	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
+	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\"}`; default: the root list, or the only list in the root object"},
+	{Name: "dataType", Kind: Text, DefaultOf: "endpoint", Doc: "name of the items' type, and of the file under `--out`; default: the endpoint"},
+	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: which scroller pages this job"},
+	{Name: "children", Kind: Any, Unsupported: OnRequest},
+	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
+	{Name: "recursionFilter", Kind: Any, Unsupported: OnRequest},
+	{Name: "placeholders", Kind: Any, Unsupported: OnRequest},
+	{Name: "responseFilter", Kind: Any, Unsupported: OnOutput},
+	{Name: "responseFilterDelimiter", Kind: Any, Unsupported: OnOutput},
+	{Name: "parentId", Kind: Any, Unsupported: OnOutput},
+}
+
+var dataFieldFields = []Field{
+	{Name: "path", Kind: Text, Required: true, Doc: "where the items stand"},
+	{Name: "delimiter", Kind: Text, Default: ".", Doc: "what separates its keys"},
+}
+
+func (d *decoder) job(path string, s settings) Job {
+	j := Job{
+		Path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
+		DataType: s["dataType"].text(), Scroller: s["scroller"].text(),
+		Params: d.params(s["params"]), DataField: d.dataField(s["dataField"]),
+	}
+	d.headers(s["headers"], &j.Headers, &j.SecretHeaders)
+	return j
+}
+
+// dataField reads a path, or {"path", "delimiter"}.
+func (d *decoder) dataField(s setting) *DataField {
+	path, delimiter := s.Value, "."
+	if object, ok := path.(settings); ok {
+		path, delimiter = object["path"].Value, object["delimiter"].text()
+	}
+	text, ok := value.Text(path)
+	if _, isFlag := path.(bool); path != nil && (!ok || isFlag) {
+		d.faults.Errorf(diag.Value(s.Path), "want a path, got %s", found(path)).
+			WithHint("write a path like data.items, or . for the whole response")
+		return nil
+	}
+	if text == "" {
+		return nil
+	}
+	return &DataField{Keys: d.split(text, delimiter), Text: text}
+}
+
+// nameJobs gives every job an id: its endpoint, with its position if two jobs
+// would share it. Ids in the configuration must differ.
+func (c *Config) nameJobs(faults *diag.Collector) {
+	count := map[string]int{}
+	for _, j := range c.Jobs {
+		if j.ID == "" {
+			count[j.Endpoint]++
+		}
+	}
+	seen := map[string]bool{}
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		if j.ID == "" {
+			j.ID = j.Endpoint
+			if count[j.Endpoint] > 1 {
+				j.ID = fmt.Sprintf("%s#%d", j.Endpoint, i+1)
+			}
+		}
+		if seen[j.ID] {
+			faults.Errorf(diag.Value(diag.Join(j.Path, "id")), "a second job with the id %q", j.ID).
+				WithHint("ids name jobs in logs and results, so they must differ")
+		}
+		seen[j.ID] = true
+	}
+}

@@ -1,0 +1,187 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// nextRequest adds the parts of the next request: the method's, to which the
+// user's are applied.
+func (s *scrollerBuilder) nextRequest() {
+	parts := s.methodParts()
+	own := s.userParts()
+	if own.has(URL) || own.has(Endpoint) {
+		parts = slices.DeleteFunc(parts, func(r Rule) bool { return r.Role == URL || r.Role == Endpoint })
+	}
+	for _, r := range own {
+		parts.put(r)
+	}
+	if len(parts) == 0 && s.method.Next.empty() {
+		s.faults.Errorf(diag.Value(s.path), "method %s needs nextRequest: how the next page is asked for", s.method.Name).
+			WithHint(`for instance "nextRequest": {"params": {"page": "page + 1"}}`)
+	}
+	s.set.Rules = append(s.set.Rules, parts...)
+}
+
+// requestParts are parts of the next request, in order.
+type requestParts []Rule
+
+func (p requestParts) has(role Role) bool {
+	return slices.ContainsFunc(p, func(r Rule) bool { return r.Role == role })
+}
+
+// put adds a part. It replaces an earlier part for the same target; if only that
+// one is part of the first request, it stays there.
+func (p *requestParts) put(r Rule) {
+	i := slices.IndexFunc(*p, func(had Rule) bool { return had.ID == r.ID && had.Subsequent && r.Target != "" })
+	switch {
+	case i < 0:
+		*p = append(*p, r)
+	case (*p)[i].First && !r.First:
+		(*p)[i].Subsequent = false
+		*p = slices.Insert(*p, i+1, r)
+	default:
+		(*p)[i] = r
+	}
+}
+
+// part is a part of the requests after the first.
+func part(role Role, target, source string, origin Origin) Rule {
+	id := "nextRequest." + string(role)
+	if target != "" {
+		id += "." + target
+	}
+	return Rule{ID: id, Role: role, Target: target, Source: source, Subsequent: true, Clause: "is", Origin: origin}
+}
+
+// empty reports whether the overlay has no parts.
+func (o Overlay) empty() bool {
+	return o.URL.Value == "" && o.Endpoint.Value == "" && o.Method.Value == "" && len(o.Params) == 0 && len(o.Body) == 0
+}
+
+// methodParts returns the parts of the method.
+func (s *scrollerBuilder) methodParts() requestParts {
+	o := s.method.Next
+	if o.IncludeParams != "" {
+		s.set.IncludeParams = s.settings.hold(o.IncludeParams)
+	}
+	var parts requestParts
+	add := func(role Role, list ...Part) {
+		for _, p := range list {
+			for _, r := range s.methodPart(role, p) {
+				parts.put(r)
+			}
+		}
+	}
+	add(URL, o.URL)
+	add(Endpoint, o.Endpoint)
+	add(HTTPVerb, o.Method)
+	add(Param, o.Params...)
+	add(Body, o.Body...)
+	if o.ApplyToFirst != "" && s.settings.hold(o.ApplyToFirst) {
+		for i := range parts {
+			parts[i].First = true
+		}
+	}
+	return parts
+}
+
+// methodPart returns what one part of a method's overlay adds.
+func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
+	if p.Value == "" || !s.settings.hold(p.Only) {
+		return nil
+	}
+	source := s.source(p.Value, p.Keboola)
+	if p.Each == "" {
+		return []Rule{part(role, s.settings.say(p.Name), s.settings.bind(source), s.fromMethod())}
+	}
+	var out []Rule
+	for _, m := range s.settings[p.Each].object() {
+		v := m.Value
+		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.MergeScroll && s.set.IncludeParams {
+			v = merged(had, v)
+		}
+		bound := s.settings.with("each", setting{Value: v}).bind(source)
+		out = append(out, part(role, m.Name, bound, s.origin(Author{}, diag.Join(s.settings[p.Each].Path, m.Name))))
+	}
+	return out
+}
+
+// merged merges an object into another, member by member, as the reference merges
+// a scrollRequest into its job.
+func merged(under, over any) any {
+	below, ok := value.Members(under)
+	above, also := value.Members(over)
+	if !ok || !also {
+		return over
+	}
+	for _, m := range above {
+		had, _ := below.Get(m.Name)
+		below = below.With(m.Name, merged(had, m.Value))
+	}
+	return below
+}
+
+// userParts returns the parts that the user wrote in nextRequest.
+func (s *scrollerBuilder) userParts() requestParts {
+	var parts requestParts
+	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
+		if one := s.settings["nextRequest."+string(role)]; one.Value != nil {
+			parts = append(parts, part(role, "", addressOrVerb(role, one.text()), s.origin(Author{}, one.Path)))
+		}
+	}
+	if parts.has(URL) && parts.has(Endpoint) {
+		s.faults.Errorf(diag.Value(s.settings["nextRequest"].Path), "url and endpoint exclude each other").
+			WithHint("url is a whole address, endpoint is resolved against baseUrl")
+	}
+	for _, role := range []Role{Param, Header, Body} {
+		parts = append(parts, s.named(role)...)
+	}
+	switch include := s.settings["nextRequest.includeParams"]; {
+	case include.Value != nil:
+		s.set.IncludeParams = include.flag()
+	case parts.has(URL):
+		s.set.IncludeParams = false
+	}
+	for i := range parts {
+		parts[i].First = s.settings["nextRequest.applyToFirst"].flag()
+	}
+	return parts
+}
+
+// addressOrVerb returns the source of an address or a method. A method may be
+// written as a word.
+func addressOrVerb(role Role, source string) string {
+	if verb := strings.ToUpper(source); role == HTTPVerb && slices.Contains(httpMethods, verb) {
+		return literal(verb)
+	}
+	return source
+}
+
+// named returns params, headers or body: one expression for each name, or one for
+// all.
+func (s *scrollerBuilder) named(role Role) []Rule {
+	one := s.settings["nextRequest."+string(role)]
+	if one.text() != "" {
+		return []Rule{part(role, "", one.text(), s.origin(Author{}, one.Path))}
+	}
+	object, ok := value.Members(one.Value)
+	if one.Value != nil && !ok {
+		s.faults.Errorf(diag.Value(one.Path), "want an expression, or an object of expressions, got %s", found(one.Value))
+	}
+	var out []Rule
+	for _, m := range object {
+		path := diag.Join(one.Path, m.Name)
+		switch m.Value.(type) {
+		case string, bool, int, int64, float64, nil:
+			out = append(out, part(role, m.Name, sourceOf(m.Value), s.origin(Author{}, path)))
+		default:
+			s.faults.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value)).
+				WithHint(`an object is written as an expression too: "{a: 1}"`)
+		}
+	}
+	return out
+}

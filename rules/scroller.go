@@ -1,0 +1,296 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// scrollerBuilder adds the rules of one pagination to a ruleset.
+type scrollerBuilder struct {
+	*lowerer
+	*pagination
+	set   *Ruleset
+	outer *scrollerBuilder // of the pagination beside this scroller (method multiple), or nil
+}
+
+// build adds all rules. Those of each role are in the order of evaluation.
+func (s *scrollerBuilder) build() {
+	s.set.Method, s.set.Path = s.method.Name, s.path
+	s.limit()
+	s.variables(Init)
+	s.guards()
+	s.conditions()
+	s.variables(Next)
+	s.nextRequest()
+	s.keep()
+}
+
+// conditions adds the rules that end the list or handle error responses: first
+// those beside the scroller.
+func (s *scrollerBuilder) conditions() {
+	if s.outer != nil {
+		s.outer.conditions()
+	}
+	for _, t := range sharedStops {
+		s.stop(t, s.origin(Author{}, s.settings[t.Only].Path))
+	}
+	for _, t := range s.method.Stops {
+		s.stop(t, s.fromMethod())
+	}
+	s.stopRules()
+	s.onError()
+	s.set.IgnoredFindings = append(s.set.IgnoredFindings, s.settings["audit.ignore"].texts()...)
+}
+
+func (s *scrollerBuilder) add(r Rule) { s.set.Rules = append(s.set.Rules, r) }
+
+// taken reports whether a rule has the id.
+func (s *scrollerBuilder) taken(id string) bool {
+	return slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == id })
+}
+
+// id returns an id, with the name of the scroller before it if a rule beside the
+// scroller has the same.
+func (s *scrollerBuilder) id(id string) string {
+	if s.taken(id) {
+		return s.set.Scroller + "." + id
+	}
+	return id
+}
+
+// fromMethod is the origin of the method's rules.
+func (s *scrollerBuilder) fromMethod() Origin {
+	return s.origin(Author{Kind: AuthorMethod, Method: s.method.Name}, s.path)
+}
+
+// source picks the dialect's source.
+func (s *scrollerBuilder) source(spec, keboola string) string {
+	if s.dialect == Keboola && keboola != "" {
+		return keboola
+	}
+	return spec
+}
+
+// limit sets the page size in force: the job's own parameter or the setting.
+func (s *scrollerBuilder) limit() {
+	limit := s.settings["limit"]
+	name := s.settings["limitParam"].text()
+	if own, ok := s.set.Job.Params.Get(name); ok && !value.Empty(own) && !(s.dialect == Keboola && php.Empty(own)) {
+		path := diag.Join(diag.Join(s.set.Job.Path, "params"), name)
+		field, _ := find(paginationFields, "limit")
+		kind, _ := field.in(s.dialect)
+		converted, fault := convert(kind, own)
+		if fault == "" {
+			limit = setting{Value: converted, Path: path}
+		} else if _, needed := find(s.method.Fields, "limit"); needed {
+			s.faults.Errorf(diag.Value(path), "%s", fault).WithHint("this parameter overrides the limit of the pagination")
+		}
+	}
+	s.set.Limit = limit.Value
+	if limit.Value != nil {
+		s.set.LimitFrom = s.origin(Author{}, limit.Path)
+	}
+}
+
+// variables adds the variables of the method and of the user. A variable of the
+// user replaces that of the method with the same name.
+func (s *scrollerBuilder) variables(role Role) {
+	own := s.settings["state"].list()
+	for _, v := range s.method.State {
+		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !s.settings.hold(v.Only) {
+			continue
+		}
+		source := s.source(v.Init, v.KeboolaInit)
+		if role == Next {
+			source = s.source(v.Next, v.KeboolaNext)
+		}
+		s.variable(role, v.Name, s.settings.bind(source), s.fromMethod())
+	}
+	for _, o := range own {
+		one := o.Value.(settings)[string(role)]
+		switch {
+		case one.Value != nil:
+			s.variable(role, o.Name, sourceOf(one.Value), s.origin(Author{}, one.Path))
+		case role == Init:
+			s.variable(role, o.Name, "nil", s.origin(Author{}, o.Path))
+		}
+	}
+}
+
+func (s *scrollerBuilder) variable(role Role, name, source string, origin Origin) {
+	clause := "is then"
+	if role == Init {
+		clause = "starts at"
+		if !slices.Contains(s.set.Variables, name) {
+			s.set.Variables = append(s.set.Variables, name)
+		}
+	}
+	s.add(Rule{ID: "state." + name + "." + string(role), Role: role, Target: name, Source: source, Clause: clause, Origin: origin})
+}
+
+// sourceOf returns an expression as it is configured: a text, or a number or
+// boolean, which is an expression by itself.
+func sourceOf(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return literal(v)
+}
+
+// guards adds the guards under their policies. A guard that is configured in a
+// scroller overrides the one that is configured beside it.
+func (s *scrollerBuilder) guards() {
+	for b := s; b != nil; b = b.outer {
+		b.ignoredPaths()
+	}
+	for _, g := range s.catalog.guards {
+		name := "guards." + g.ID
+		own := s.settings[name]
+		for b := s.outer; b != nil && !own.given(); b = b.outer {
+			own = b.settings[name]
+		}
+		policy := g.policy(own, s.dialect)
+		if policy == PolicyIgnore || own.Invalid {
+			continue
+		}
+		origin := Origin{By: Author{Kind: AuthorDefault}}
+		if own.given() {
+			origin = s.origin(Author{}, own.Path)
+		}
+		rule, ok := s.rule(g.template(), s.settings.with(name, own), origin)
+		if !ok {
+			continue
+		}
+		rule.Guard, rule.Hint = true, g.Hint
+		if policy == PolicyFail {
+			rule.Outcome = Failed
+		}
+		s.add(rule)
+	}
+}
+
+// ignoredPaths reads the paths that the same-page check ignores.
+func (s *scrollerBuilder) ignoredPaths() {
+	for _, p := range s.settings["guards.ignore"].list() {
+		keys := SplitPath(p.text())
+		if len(keys) == 0 {
+			s.faults.Errorf(diag.Value(p.Path), "want a path in the response, got %s", found(p.Value))
+			continue
+		}
+		s.set.Ignore = append(s.set.Ignore, keys)
+	}
+}
+
+// stop adds a rule of a table if it is in force.
+func (s *scrollerBuilder) stop(t Template, origin Origin) {
+	if rule, ok := s.rule(t, s.settings, origin); ok {
+		s.add(rule)
+	}
+}
+
+// rule makes a rule of a table's. It reports false if the rule is not in force.
+func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Rule, bool) {
+	source := s.source(t.When, t.Keboola)
+	if source == Off || !settings.hold(t.Only) {
+		return Rule{}, false
+	}
+	if t.Each != "" {
+		var all []string
+		for _, m := range settings[t.Each].object() {
+			all = append(all, settings.with("each", setting{Value: m.Value}).bind(source))
+		}
+		source = strings.Join(all, " and ")
+	}
+	outcome := t.Outcome
+	if outcome == "" {
+		outcome = Complete
+	}
+	return Rule{
+		ID: s.id(t.ID), Role: Stop, Source: settings.bind(source), Outcome: outcome, Drop: t.Drop,
+		Message: settings.say(t.Message), Clause: settings.say(t.Clause), Origin: origin,
+	}, true
+}
+
+// with returns a copy that also has a setting.
+func (s settings) with(name string, one setting) settings {
+	out := maps.Clone(s)
+	out[name] = one
+	return out
+}
+
+// What users write in the rule language: stopRules, onError and keep. Their
+// variables are read in [scrollerBuilder.variables].
+
+var stopRuleFields = []Field{
+	{Name: "name", Kind: Text, Doc: "its id in the trace and the result; default `stopRules[0]`, by position"},
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops the scrolling after this page"},
+	{Name: "outcome", Kind: Text, Default: string(Complete), Values: outcomeNames(), Doc: "`complete`, `limited`, `guarded` or `failed`"},
+	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+}
+
+var variableFields = []Field{
+	{Name: "init", Kind: Any, Doc: "value before the first request"},
+	{Name: "next", Kind: Any, Doc: "value after each page"},
+}
+
+var onErrorFields = []Field{
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error"},
+	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "`stop`, `retry`, `restart`, `fail` or `continue`"},
+	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+}
+
+// errorActions are what an onError rule may do.
+var errorActions = []string{"stop", "retry", "restart", "fail", "continue"}
+
+func (s *scrollerBuilder) stopRules() {
+	all, _ := s.settings["stopRules"].Value.([]setting)
+	for i, one := range all {
+		r := Rule{ID: s.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete, Source: one.text(), Origin: s.origin(Author{}, one.Path)}
+		if object, ok := one.Value.(settings); ok {
+			r.Source, r.Origin = object["when"].text(), s.origin(Author{}, object["when"].Path)
+			r.Message, r.Outcome = object["message"].text(), Outcome(object["outcome"].text())
+			if name := object["name"].text(); name != "" {
+				r.ID = name
+			}
+		}
+		if s.taken(r.ID) {
+			s.faults.Errorf(diag.Value(one.Path), "a second rule with the id %q", r.ID).WithHint("give it another name")
+		}
+		r.Clause = r.Source
+		if r.Message == "" {
+			r.Message = "your rule " + r.ID + " holds"
+		}
+		if r.Source != "" {
+			s.add(r)
+		}
+	}
+}
+
+func (s *scrollerBuilder) onError() {
+	all, _ := s.settings["onError"].Value.([]setting)
+	for i, one := range all {
+		object, _ := one.Value.(settings)
+		when := object["when"]
+		if when.Value == nil {
+			continue
+		}
+		s.add(Rule{
+			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: object["do"].text(), Outcome: Complete, Source: when.text(),
+			Message: object["message"].text(), Clause: "an error response has " + when.text(), Origin: s.origin(Author{}, when.Path),
+		})
+	}
+}
+
+// keep adds the values that are saved for the next run.
+func (s *scrollerBuilder) keep() {
+	for _, one := range s.settings["keep"].list() {
+		s.set.Kept = append(s.set.Kept, one.Name)
+		s.add(Rule{ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is", Origin: s.origin(Author{}, one.Path)})
+	}
+}
