@@ -82,7 +82,7 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 	set := j.Set
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, First: j.firstRequest(redact), Limit: set.Limit,
-		IncludeParams: set.IncludeParams, Sequential: redact(j.Waits()),
+		IncludeParams: set.IncludeParams, Sequential: redact(j.Sequential()),
 	}
 	if set.Limit != nil {
 		x.LimitFrom = &set.LimitFrom
@@ -113,10 +113,10 @@ func (j *Job) explain(redact func(string) string) JobExplanation {
 func (e *Expression) explain(redact func(string) string) RuleExplanation {
 	r := e.Rule
 	x := RuleExplanation{
-		ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: r.Do, Drop: r.Drop, Says: redact(r.Clause), Origin: r.Origin,
+		ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop, Says: redact(r.Clause), Origin: r.Origin,
 		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, rule: r,
 	}
-	if r.Role == rules.OnError && r.Do != "stop" {
+	if r.Role == rules.OnError && r.Do != rules.ErrorStop {
 		x.Outcome = ""
 	}
 	for _, read := range e.Reads {

@@ -9,6 +9,8 @@ import (
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/parser"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // Language is what expressions are written in: the expression language, the page
@@ -108,7 +110,7 @@ func (l *Language) words(called bool) []string {
 // An argument of any holds nil, a bool, a string, an int, a float64, a
 // [encoding/json.Number] for an integer that an int cannot hold, a []any, a
 // map[string]any, a time or a duration. If an argument is nil and its parameter
-// cannot be nil, the function is not called and the result is nil: what is
+// is not any, the function is not called and the result is nil: what is
 // absent never ends a run. A call costs one step and the size of its result; a
 // function that runs longer than an expression may fails the rule once it has
 // returned. An error, and a panic, fails the rule.
@@ -127,7 +129,7 @@ func (l *Language) WithFunction(f Function) (*Language, error) {
 func (l *Language) free(name string) error {
 	owner := ""
 	switch {
-	case !isWord(name):
+	case !rules.IsIdentifier(name):
 		return fmt.Errorf("function %q: the name must consist of letters, digits and underscores", name)
 	case pageFields.find(name) != nil:
 		owner = "a field of the page context"

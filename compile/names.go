@@ -129,7 +129,7 @@ func isBuiltin(name string) bool {
 
 func (c *nameCheck) unknown(n ast.Node, name string, called bool) *fault {
 	hint := diag.DidYouMean(name, c.language.words(called))
-	if hint == "" && !called && isWord(name) {
+	if hint == "" && !called && rules.IsIdentifier(name) {
 		hint = "known are " + strings.Join(pageFields.names(), ", ") + "; a key of the response is body." + name
 	}
 	return at(n, "unknown name %s", name).withHint(hint)

@@ -7,10 +7,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Waits says why the request for a page cannot be made before the previous
+// Sequential says why the request for a page cannot be made before the previous
 // response: which part of it, or which variable of the state, reads the response.
 // If it is empty, pages may be requested ahead.
-func (j *Job) Waits() string {
+func (j *Job) Sequential() string {
 	if !j.Paged() {
 		return "the job is not paged"
 	}
@@ -27,9 +27,9 @@ func (j *Job) Waits() string {
 	return ""
 }
 
-// MostPages returns how many pages there can be at most, by the rules that count
+// MaxPages returns the number of pages that there can be at most, by the rules that count
 // pages, or items with a fixed page size; 0: no such rule limits them.
-func (j *Job) MostPages() int {
+func (j *Job) MaxPages() int {
 	most := 0
 	for _, s := range j.Stops {
 		b, ok := (prover{j.Set}).bound(s.code.syntax)

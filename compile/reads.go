@@ -2,7 +2,6 @@ package compile
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -24,37 +23,18 @@ type Read struct {
 
 // String returns the read as an expression: body.meta.next, total.pages.
 func (r Read) String() string {
-	var b strings.Builder
-	if r.Of != "" {
-		b.WriteString(r.Of + ".")
-	}
+	root := r.Root
 	if r.call != "" {
-		b.WriteString(r.call)
-	} else {
-		b.WriteString(r.Root)
+		root = r.call
 	}
-	for _, key := range r.Path {
-		if isWord(key) {
-			b.WriteString("." + key)
-		} else if _, err := strconv.Atoi(key); err == nil {
-			b.WriteString("[" + key + "]")
-		} else {
-			b.WriteString("[" + strconv.Quote(key) + "]")
-		}
+	if r.Of != "" {
+		root = r.Of + "." + root
 	}
+	text := rules.FormatPath(root, r.Path)
 	if r.Has {
-		return "has(" + b.String() + ")"
+		return "has(" + text + ")"
 	}
-	return b.String()
-}
-
-func isWord(s string) bool {
-	for i, c := range s {
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
+	return text
 }
 
 // OfBody reports whether the value is in the body of this page.

@@ -141,7 +141,7 @@ func TestKeepReplacesValuesThatAreNotNil(t *testing.T) {
 	require.Nil(t, kept)
 }
 
-func TestWaitsNamesWhatReadsTheResponse(t *testing.T) {
+func TestSequentialNamesWhatReadsTheResponse(t *testing.T) {
 	const expression = `{"method": "expression", "stopRules": ["count == 0"], `
 	for _, c := range []struct{ name, pagination, want string }{
 		{"a variable that counts", `{"method": "offset", "limit": 10}`, ""},
@@ -156,12 +156,12 @@ func TestWaitsNamesWhatReadsTheResponse(t *testing.T) {
 			"nextRequest.url is resolved against the address of the response"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, job(t, c.pagination, nil).Waits())
+			require.Equal(t, c.want, job(t, c.pagination, nil).Sequential())
 		})
 	}
 }
 
-func TestMostPages(t *testing.T) {
+func TestMaxPages(t *testing.T) {
 	for _, c := range []struct {
 		name, pagination string
 		want             int
@@ -173,7 +173,7 @@ func TestMostPages(t *testing.T) {
 		{"a rule of the user", `{"method": "pagenum", "stopRules": ["4 < page or count == 0"]}`, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, job(t, c.pagination, nil).MostPages())
+			require.Equal(t, c.want, job(t, c.pagination, nil).MaxPages())
 		})
 	}
 }

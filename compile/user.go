@@ -152,16 +152,8 @@ func convert(v any, to reflect.Type) (reflect.Value, bool) {
 		if v = plain(v); v == nil {
 			return reflect.Zero(anyType), true
 		}
-	case listType:
+	case listType, mapType:
 		v = plain(v)
-		if v == nil {
-			return reflect.Zero(listType), true
-		}
-	case mapType:
-		v = plain(v)
-		if v == nil {
-			return reflect.Zero(mapType), true
-		}
 	case reflect.TypeFor[int]():
 		if n, ok := toInt(v); ok {
 			v = n

@@ -1,7 +1,9 @@
 package docs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/fixtures"
@@ -10,59 +12,63 @@ import (
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
-// notExpressed are the APIs of the cookbook's list that cannot be extracted, and
-// why: nothing is left out silently.
-var notExpressed = []struct {
-	Number   int
-	API, Why string
-}{
-	{28, "AWS S3 ListObjectsV2", "answers in XML, which is not read"},
-	{31, "AWS Route 53, S3 versions", "answer in XML, which is not read; several tokens at once are method `response.params`"},
-}
-
-// recipe is one case of fixtures/cases/zoo.
+// recipe is one row of the cookbook: an API, how it pages, and the configuration
+// that extracts from it. An API that cannot be extracted has a reason instead of a
+// configuration, so that no API is left out silently.
 type recipe struct {
-	number           int
-	api, how, method string
-	config           string
-	file             string
+	number            int
+	api, how          string
+	method, config    string
+	file              string // the case, relative to fixtures/cases
+	reasonNotPossible string
 }
 
-// Cookbook is docs/cookbook.md: the configuration of every API in
-// fixtures/cases/zoo, whose tests play it against a server that pages alike.
-func Cookbook() (string, error) {
-	recipes, err := recipes()
+var notPossible = []recipe{
+	{number: 28, api: "AWS S3 ListObjectsV2", reasonNotPossible: "answers in XML, which is not read"},
+	{number: 31, api: "AWS Route 53, S3 versions", reasonNotPossible: "answer in XML, which is not read; " +
+		"method `response.params` sends several tokens at once"},
+}
+
+// recipeTable lists the APIs of the cookbook.
+func recipeTable() (string, error) {
+	recipes, err := loadRecipes()
 	if err != nil {
 		return "", err
 	}
+	rows := slices.Concat(recipes, notPossible)
+	slices.SortStableFunc(rows, func(a, b recipe) int { return cmp.Compare(a.number, b.number) })
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s# Cookbook\n\nHow %d real APIs page, and the configuration that extracts from each. Every row is a case that the tests play against a server which answers as the API does, end markers and quirks included; so what stands here works. An address and a token of yours take the place of `https://api.example.com` and `API_TOKEN` (`--env API_TOKEN`).\n\n| # | API | how it pages | method |\n|--:|---|---|---|\n", generated, len(recipes))
-	next := 0
-	for number := 1; number <= 79; number++ {
-		switch {
-		case next < len(recipes) && recipes[next].number == number:
-			r := recipes[next]
-			fmt.Fprintf(b, "| %d | [%s](#%s) | %s | `%s` |\n", number, r.api, anchor(r), cell(r.how), r.method)
-			next++
-		default:
-			for _, n := range notExpressed {
-				if n.Number == number {
-					fmt.Fprintf(b, "| %d | %s | not possible: %s | |\n", number, n.API, n.Why)
-				}
-			}
+	b.WriteString("| # | API | how it pages | method |\n|--:|---|---|---|\n")
+	for _, r := range rows {
+		if r.reasonNotPossible != "" {
+			fmt.Fprintf(b, "| %d | %s | not possible: %s | |\n", r.number, r.api, r.reasonNotPossible)
+			continue
 		}
-	}
-	for _, r := range recipes {
-		fmt.Fprintf(b, "\n## %s\n\n%s The case: [%s](../fixtures/cases/%s).\n\n```json\n%s```\n", heading(r), strings.ToUpper(r.how[:1])+r.how[1:], r.file, r.file, r.config)
+		fmt.Fprintf(b, "| %d | [%s](#%s) | %s | `%s` |\n", r.number, r.api, anchor(r.heading()), cell(r.how), r.method)
 	}
 	return b.String(), nil
 }
 
-func heading(r recipe) string { return fmt.Sprintf("%d. %s", r.number, r.api) }
+// recipeSections shows the configuration of every API in fixtures/cases/zoo.
+func recipeSections() (string, error) {
+	recipes, err := loadRecipes()
+	if err != nil {
+		return "", err
+	}
+	b := &strings.Builder{}
+	for _, r := range recipes {
+		how := strings.ToUpper(r.how[:1]) + r.how[1:]
+		link := fmt.Sprintf("[%s](../fixtures/cases/%[1]s)", r.file)
+		fmt.Fprintf(b, "\n## %s\n\n%s The case: %s.\n\n```json\n%s```\n", r.heading(), how, link, r.config)
+	}
+	return b.String(), nil
+}
 
-// anchor is where a heading of GitHub's pages is linked to.
-func anchor(r recipe) string {
-	kept := func(c rune) rune {
+func (r recipe) heading() string { return fmt.Sprintf("%d. %s", r.number, r.api) }
+
+// anchor is the fragment by which GitHub's Markdown links to a heading.
+func anchor(heading string) string {
+	fragment := func(c rune) rune {
 		switch {
 		case c == ' ':
 			return '-'
@@ -71,15 +77,17 @@ func anchor(r recipe) string {
 		}
 		return -1
 	}
-	return strings.Map(kept, strings.ToLower(heading(r)))
+	return strings.Map(fragment, strings.ToLower(heading))
 }
 
-func recipes() ([]recipe, error) {
+// loadRecipes reads the cases of fixtures/cases/zoo, in the order of their
+// numbers.
+func loadRecipes() ([]recipe, error) {
 	cases, err := fixtures.All()
 	if err != nil {
 		return nil, err
 	}
-	var out []recipe
+	var recipes []recipe
 	for _, c := range cases {
 		name, ok := strings.CutPrefix(c.Name, "zoo/")
 		if !ok {
@@ -87,22 +95,22 @@ func recipes() ([]recipe, error) {
 		}
 		r := recipe{file: c.Name + ".txtar"}
 		if _, err := fmt.Sscanf(name, "%d-", &r.number); err != nil {
-			return nil, fmt.Errorf("case %s: its name begins with no number", c.Name)
+			return nil, fmt.Errorf("case %s: the name does not begin with a number", c.Name)
 		}
 		var found bool
 		if r.api, r.how, found = strings.Cut(c.Title, ": "); !found {
-			return nil, fmt.Errorf("case %s: its first paragraph is not `API: how it pages`", c.Name)
+			return nil, fmt.Errorf("case %s: want a first paragraph of the form `API: how it pages`", c.Name)
 		}
 		if r.method, err = methodOf(c); err != nil {
 			return nil, fmt.Errorf("case %s: %w", c.Name, err)
 		}
 		r.config = strings.NewReplacer("{base}", "https://api.example.com", "FIXTURE_", "API_").Replace(string(c.Config))
-		out = append(out, r)
+		recipes = append(recipes, r)
 	}
-	return out, nil
+	return recipes, nil
 }
 
-// methodOf is the method that a case's configuration names.
+// methodOf returns the method that the configuration of a case names.
 func methodOf(c *fixtures.Case) (string, error) {
 	parse := rules.ParseJSON
 	if strings.HasSuffix(c.ConfigName, "ml") {

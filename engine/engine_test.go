@@ -10,11 +10,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 func TestAnEngineIsRunByManyGoroutinesAtOnce(t *testing.T) {
@@ -91,8 +92,8 @@ func TestAnErrorNamesItsClassJobAndPage(t *testing.T) {
 	result, err := e.Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
 	var fault *engine.Error
 	require.ErrorAs(t, err, &fault)
-	require.Equal(t, runtime.ClassAPI, fault.Class)
-	require.ErrorIs(t, err, runtime.ErrAPI)
+	require.Equal(t, failure.API, fault.Class)
+	require.ErrorIs(t, err, failure.ErrAPI)
 	require.Equal(t, []any{"users", 2, 403}, []any{fault.Job, fault.Page, fault.Status})
 	require.Equal(t, 2, result.Jobs[0].Items)
 	require.Equal(t, "error", result.Jobs[0].Reason)
@@ -105,23 +106,19 @@ func TestACancelledContextEndsTheRun(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	_, err = e.Run(ctx, func(context.Context, *engine.Page) error { cancel(); return nil })
-	require.ErrorIs(t, err, runtime.ErrCancelled)
+	require.ErrorIs(t, err, failure.ErrCancelled)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAConfigurationBuiltInGoIsCheckedLikeAnyOther(t *testing.T) {
-	_, err := engine.New(rules.Config{
-		BaseURL:    "api.example.com",
-		Pagination: map[string]any{"method": "offset", "limit": 0},
-		Jobs:       []rules.Job{{Endpoint: "users", Method: "PUT"}},
+func TestAConfigurationInGoIsCheckedLikeAFile(t *testing.T) {
+	_, err := engine.New(engine.Config{
+		BaseURL: "api.example.com",
+		Paging:  engine.CustomPaging{Method: "offset", Settings: map[string]any{"limit": 0}},
+		Jobs:    []engine.Job{{Endpoint: "users", Method: "PUT"}},
 	})
 	require.ErrorContains(t, err, "api.baseUrl: not an http or https address")
 	require.ErrorContains(t, err, "api.pagination.limit: want a whole number above 0, got 0")
 	require.ErrorContains(t, err, `config.jobs[0].method: want GET, POST or FORM, got "PUT"`)
-	_, err = engine.New(rules.Config{Jobs: []rules.Job{{Endpoint: "users"}}})
-	require.ErrorContains(t, err, "api.baseUrl: baseUrl is missing")
-	_, err = engine.New(rules.Config{BaseURL: "https://api.example.com"})
-	require.ErrorContains(t, err, "config.jobs: there is no job")
 }
 
 func TestTheFaultOfAConfigurationDoesNotShowItsSecrets(t *testing.T) {
@@ -151,7 +148,7 @@ func TestSecretsNeverLeaveInLogsErrorsTraceOrExplain(t *testing.T) {
 		fmt.Fprintf(&said, "%+v", page.Record)
 		return nil
 	})
-	require.ErrorIs(t, err, runtime.ErrAPI)
+	require.ErrorIs(t, err, failure.ErrAPI)
 	said.WriteString(err.Error())
 	require.Contains(t, said.String(), "***")
 	for _, form := range []string{marker, "SECRET-7f3a"} {

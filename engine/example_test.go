@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules"
 )
 
 // users serves 5 users, two a page.
@@ -80,18 +79,14 @@ func ExampleEngine_Run() {
 	// page 3 has 1 items, fewer than the limit of 2
 }
 
-// A configuration may be built in Go as well.
+// A configuration may be written in Go as well.
 func ExampleNew() {
 	api := users()
 	defer api.Close()
-	e, err := engine.New(rules.Config{
+	e, err := engine.New(engine.Config{
 		BaseURL: api.URL,
-		Pagination: rules.Object{
-			{Name: "method", Value: "offset"},
-			{Name: "limit", Value: 2},
-			{Name: "stopRules", Value: []any{"total.items >= body.total"}},
-		},
-		Jobs: []rules.Job{{Endpoint: "users", DataField: &rules.DataField{Keys: []string{"data"}, Text: "data"}}},
+		Paging:  engine.Offset{Limit: 2, StopRules: []string{"total.items >= body.total"}},
+		Jobs:    []engine.Job{{Endpoint: "users", DataField: "data"}},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -67,7 +67,7 @@ func TestFixturesWithPagesAhead(t *testing.T) {
 			defer server.Close()
 			got := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(engine.WithPrefetch(4)) })
 			for _, problem := range server.Problems() {
-				require.NotContains(t, problem, "never asked for")
+				require.NotContains(t, problem, "never requested")
 				if strings.Contains(problem, "unexpected") {
 					asked++
 				}
@@ -323,11 +323,14 @@ func exitStatus(err error) int {
 	if errors.As(err, new(diag.Diagnostics)) {
 		return 2
 	}
-	for status, class := range map[int]error{
-		2: runtime.ErrConfig, 3: runtime.ErrAPI, 4: runtime.ErrTransient, 5: runtime.ErrResponse, 6: runtime.ErrPolicy, 7: runtime.ErrIO, 8: runtime.ErrState,
+	for _, row := range []struct {
+		status int
+		class  error
+	}{
+		{2, engine.ErrConfig}, {3, engine.ErrAPI}, {4, engine.ErrTransient}, {5, engine.ErrResponse}, {6, engine.ErrPolicy}, {7, engine.ErrIO}, {8, engine.ErrState},
 	} {
-		if errors.Is(err, class) {
-			return status
+		if errors.Is(err, row.class) {
+			return row.status
 		}
 	}
 	return 1

@@ -1,129 +1,155 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// The types of a run; package runtime documents them.
-type (
-	Page      = runtime.Page    // one page, and what was decided about it
-	Record    = runtime.Record  // what the trace keeps of a page
-	Verdict   = runtime.Verdict // what one rule says of one page
-	Items     = runtime.Items   // the items of a page, as raw JSON
-	JobResult = runtime.Result  // how one job ended
-	Error     = runtime.Error   // why a run failed
-	Clock     = runtime.Clock   // the time, and waiting
-)
+// An Option changes how [New] and [Load] read a configuration, or how it runs.
+type Option interface{ apply(*settings) error }
 
-// Result is how a run ended, job by job, in the order in which they ran.
-type Result struct {
-	Jobs []JobResult `json:"jobs"`
+// A RunOption changes how an engine runs. [Engine.With] accepts it too.
+type RunOption interface {
+	Option
+	applyRun(*runSettings)
 }
 
-// Sink takes pages in order, one at a time. Its error ends the run.
-type Sink func(ctx context.Context, page *Page) error
+type loadOption func(*settings) error
 
-// Option changes one thing about an [Engine].
-type Option func(*settings)
+func (o loadOption) apply(s *settings) error { return o(s) }
 
+type runOption func(*runSettings)
+
+func (o runOption) apply(s *settings) error { o(&s.run); return nil }
+func (o runOption) applyRun(s *runSettings) { o(s) }
+
+// settings is what the options of an engine set.
 type settings struct {
-	decode    rules.Options
-	formats   map[string]Format
+	decode   rules.Options
+	formats  map[string]Format
+	language *compile.Language
+	trials   []rules.Object // pagination objects that use what was added
+	run      runSettings
+}
+
+// runSettings is what the options of a run set.
+type runSettings struct {
 	transport http.RoundTripper
-	clock     runtime.Clock
+	clock     Clock
 	log       *slog.Logger
+	observer  Observer
+	auth      *Auth
 	userAgent string
+	timeout   time.Duration
 	verdicts  bool
 	kept      map[string]map[string]any
 	resume    map[string]json.RawMessage
 	prefetch  int
 	parallel  int
-	jitter    func(time.Duration) time.Duration
 }
 
-func newSettings(options []Option) settings {
-	s := settings{formats: map[string]Format{}, userAgent: "stopwhen"}
+func newSettings(options []Option) (settings, error) {
+	s := settings{formats: map[string]Format{}, language: compile.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
 	for _, o := range options {
-		o(&s)
+		if o == nil {
+			continue
+		}
+		if err := o.apply(&s); err != nil {
+			return s, err
+		}
 	}
-	return s
+	return s, s.try()
 }
 
-// Format reads the text of a source and marks where its values stand.
-type Format func(*diag.Source) (any, error)
+// A Format reads the text of a source and marks the positions of its values.
+type Format = func(*diag.Source) (any, error)
 
-// WithFormat reads configurations whose names end so (".yaml") by another
-// format than JSON. YAML is rules/yaml.Parse; it is not built in, so that
-// programs that do not read YAML do not carry it.
+// WithFormat reads configurations whose names have an ending, such as ".yaml", in
+// another format than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
+// that programs without YAML do not link it.
 func WithFormat(ending string, format Format) Option {
-	return func(s *settings) { s.formats[ending] = format }
+	return loadOption(func(s *settings) error { s.formats[ending] = format; return nil })
 }
 
-// WithDialect takes the place of the configuration's dialect: "spec" or "keboola".
-func WithDialect(dialect string) Option { return func(s *settings) { s.decode.Dialect = dialect } }
+// WithDialect overrides the configuration's dialect: "spec" or "keboola".
+func WithDialect(dialect string) Option {
+	return loadOption(func(s *settings) error { s.decode.Dialect = dialect; return nil })
+}
 
-// WithBaseURL takes the place of the configuration's base address.
-func WithBaseURL(address string) Option { return func(s *settings) { s.decode.BaseURL = address } }
+// WithBaseURL overrides the configuration's base address.
+func WithBaseURL(address string) Option {
+	return loadOption(func(s *settings) error { s.decode.BaseURL = address; return nil })
+}
 
 // WithEnv passes environment variables to configurations that name them with
-// {"env": "NAME"}. By default none is passed: a configuration may come from
-// somebody who should not read the environment.
+// {"env": "NAME"}. By default none is passed, since a configuration may come from
+// somebody who must not read the environment.
 func WithEnv(lookup func(name string) (string, bool)) Option {
-	return func(s *settings) { s.decode.Env = lookup }
+	return loadOption(func(s *settings) error { s.decode.Env = lookup; return nil })
 }
 
-// WithTransport makes the requests through another transport than
-// [runtime.NewTransport]. Timeouts, retries, redirects and the rules for other
-// origins stay the engine's.
-func WithTransport(transport http.RoundTripper) Option {
-	return func(s *settings) { s.transport = transport }
+// WithTransport makes the requests with another transport than one with
+// keep-alive, HTTP/2, gzip and the proxy of the environment. Timeouts, retries,
+// redirects and the rules about other origins remain the engine's.
+func WithTransport(t http.RoundTripper) RunOption {
+	return runOption(func(s *runSettings) { s.transport = t })
 }
 
 // WithClock takes the time from another clock than the system's.
-func WithClock(clock Clock) Option { return func(s *settings) { s.clock = clock } }
+func WithClock(clock Clock) RunOption { return runOption(func(s *runSettings) { s.clock = clock }) }
 
-// WithLogger logs to a logger; by default a run is silent.
-func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
+// WithLogger logs to a logger. By default a run logs nothing.
+func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettings) { s.log = log }) }
 
-// WithUserAgent takes the place of "stopwhen" in the User-Agent header.
-func WithUserAgent(agent string) Option { return func(s *settings) { s.userAgent = agent } }
+// WithObserver passes the events of a run to an observer.
+func WithObserver(o Observer) RunOption { return runOption(func(s *runSettings) { s.observer = o }) }
 
-// WithKept tells a run what the run before it kept, by job and name: the Kept of
-// its [JobResult]s, which may have gone through JSON, numbers as json.Number.
-func WithKept(kept map[string]map[string]any) Option {
-	return func(s *settings) { s.kept = kept }
+// WithAuth overrides the configuration's credentials. [NoAuth] removes them.
+func WithAuth(a *Auth) RunOption { return runOption(func(s *runSettings) { s.auth = a }) }
+
+// WithUserAgent overrides the User-Agent header, which is "stopwhen".
+func WithUserAgent(agent string) RunOption {
+	return runOption(func(s *runSettings) { s.userAgent = agent })
 }
 
-// WithResume goes on where an earlier run of the same configuration was: by job,
-// what [Page.Checkpoint] gave for the last page that was kept. A job that had
-// ended is not run again; a job that is not named begins anew.
-func WithResume(positions map[string]json.RawMessage) Option {
-	return func(s *settings) { s.resume = positions }
+// WithTimeout ends a run that takes longer, with an error of class "policy". The
+// pages until then are complete. Zero is no limit.
+func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettings) { s.timeout = d }) }
+
+// WithKept passes the values that the run before kept, by job and name: Kept of
+// its [JobResult]s, which may have gone through JSON with json.Number.
+func WithKept(kept map[string]map[string]any) RunOption {
+	return runOption(func(s *runSettings) { s.kept = kept })
 }
 
-// AutoPrefetch lets a run pick how many pages are under way at a time.
+// WithResume continues an earlier run of the same configuration: it holds, by
+// job, what [Page.Checkpoint] returned for the last page that was saved. A job
+// that had ended does not run again; a job that is not named starts at the
+// beginning.
+func WithResume(checkpoints map[string]json.RawMessage) RunOption {
+	return runOption(func(s *runSettings) { s.resume = checkpoints })
+}
+
+// AutoPrefetch lets a run choose the number of pages in flight.
 const AutoPrefetch = runtime.AutoPrefetch
 
-// WithPrefetch has so many pages under way at a time, or [AutoPrefetch], in jobs
-// whose requests do not depend on responses; [Engine.Explain] tells which do.
-// Pages come in their order all the same. What was asked for beyond the last page
-// is thrown away, and counted nowhere: at most pages - 1 requests.
-func WithPrefetch(pages int) Option { return func(s *settings) { s.prefetch = pages } }
+// WithPrefetch keeps up to n requests in flight, or [AutoPrefetch], for jobs whose
+// requests do not depend on responses; [Engine.Explain] says which do. Pages are
+// delivered in order all the same. Up to n-1 pages beyond the end of a list may be
+// requested; they are discarded and counted nowhere.
+func WithPrefetch(n int) RunOption { return runOption(func(s *runSettings) { s.prefetch = n }) }
 
-// WithParallelJobs runs so many jobs at once. The pages of a job come in their
-// order; the sink is called for one page at a time, and pages of different jobs
-// come as they are ready.
-func WithParallelJobs(jobs int) Option { return func(s *settings) { s.parallel = jobs } }
+// WithParallelJobs runs up to n jobs at once. The pages of each job are delivered
+// in order, one page of all jobs at a time.
+func WithParallelJobs(n int) RunOption { return runOption(func(s *runSettings) { s.parallel = n }) }
 
-// WithVerdicts gives every verdict the values that decided it, not those of the
-// rules that were met alone. A trace wants them; they cost some microseconds a
-// page.
-func WithVerdicts() Option { return func(s *settings) { s.verdicts = true } }
+// WithVerdicts gives every verdict the values that decided it, not only those of
+// the rules that were met. It costs some microseconds per page; a trace wants it.
+func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.verdicts = true }) }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,21 +114,25 @@ func TestPagesAheadComeInTheirOrder(t *testing.T) {
 }
 
 func TestWhatTheFirstPageSaysBoundsWhatIsAskedFor(t *testing.T) {
-	for what, c := range map[string]struct{ extra, rules string }{
-		"a total":         {`, "meta": {"total": 40}`, `, "limitStop": {"field": "meta.total"}`},
-		"a limit of ours": {"", `, "forceStop": {"pages": 20}`},
-		"items of ours":   {"", `, "limitStop": {"count": 40}`},
+	for _, c := range []struct{ name, extra, rules string }{
+		{"total of the response", `, "meta": {"total": 40}`, `, "limitStop": {"field": "meta.total"}`},
+		{"limit of pages", "", `, "forceStop": {"pages": 20}`},
+		{"limit of items", "", `, "limitStop": {"count": 40}`},
 	} {
-		api := newListAPI(t, 1000, c.extra, nil)
-		items, _, err := extract(t, api.load(t, c.rules).With(engine.WithPrefetch(16)))
-		require.NoError(t, err)
-		require.Equal(t, 40, bytes.Count([]byte(items), []byte("\n")), what)
-		require.Zero(t, api.beyond(20), "%s: nothing is asked for beyond the last page", what)
+		t.Run(c.name, func(t *testing.T) {
+			api := newListAPI(t, 1000, c.extra, nil)
+			items, _, err := extract(t, api.load(t, c.rules).With(engine.WithPrefetch(16)))
+			require.NoError(t, err)
+			require.Equal(t, 40, bytes.Count([]byte(items), []byte("\n")))
+			require.Zero(t, api.beyond(20), "nothing is requested beyond the last page")
+		})
 	}
-	short := newListAPI(t, 0, "", nil)
-	_, _, err := extract(t, short.load(t, "").With(engine.WithPrefetch(16)))
-	require.NoError(t, err)
-	require.Zero(t, short.beyond(1), "nothing is ahead of the first page")
+	t.Run("empty list", func(t *testing.T) {
+		api := newListAPI(t, 0, "", nil)
+		_, _, err := extract(t, api.load(t, "").With(engine.WithPrefetch(16)))
+		require.NoError(t, err)
+		require.Zero(t, api.beyond(1), "nothing is requested ahead of the first page")
+	})
 }
 
 func TestFaultsAheadAreDealtWithInTheirTurn(t *testing.T) {
@@ -205,24 +210,28 @@ type instant struct{}
 func (instant) Now() time.Time                                   { return time.Now() }
 func (instant) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
-func TestLeavingEarlyLeavesNothingUnderWay(t *testing.T) {
+// countingTransport counts the requests in flight.
+type countingTransport struct{ inFlight atomic.Int64 }
+
+func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.inFlight.Add(1)
+	defer c.inFlight.Add(-1)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestLeavingEarlyLeavesNothingInFlight(t *testing.T) {
 	api := newListAPI(t, 1000, "", nil)
 	enough := errors.New("enough")
-	_, err := api.load(t, "").With(engine.WithPrefetch(16)).Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+	transport := &countingTransport{}
+	e := api.load(t, "").With(engine.WithPrefetch(16), engine.WithTransport(transport))
+	_, err := e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
 		if page.Page == 5 {
 			return enough
 		}
 		return nil
 	})
 	require.ErrorIs(t, err, enough)
-	time.Sleep(50 * time.Millisecond) // what was sent already arrives
-	api.mu.Lock()
-	before := len(api.asked)
-	api.mu.Unlock()
-	time.Sleep(50 * time.Millisecond)
-	api.mu.Lock()
-	defer api.mu.Unlock()
-	require.Equal(t, before, len(api.asked), "nothing is asked for after the run")
+	require.Zero(t, transport.inFlight.Load())
 }
 
 func TestJobsAtOnce(t *testing.T) {

@@ -9,21 +9,29 @@ import (
 
 // Auth is one kind of authentication.
 type Auth struct {
-	Type     string // "basic", "bearer", "header" or "query"
+	Type     string // [AuthBasic], [AuthBearer], [AuthHeader] or [AuthQuery]
 	Username string // basic
 	Name     string // header and query: the name that carries the key
 	Secret   string // password, token or key
 }
+
+// The types of authentication.
+const (
+	AuthBasic  = "basic"  // a user name and a password
+	AuthBearer = "bearer" // a token in the Authorization header
+	AuthHeader = "header" // a key in a header
+	AuthQuery  = "query"  // a key in the query
+)
 
 // authTypes are the types of authentication, each with the keys that it needs.
 var authTypes = []struct {
 	name  string
 	needs []string
 }{
-	{"basic", []string{"username", "#password"}},
-	{"bearer", []string{"#token"}},
-	{"header", []string{"name", "#value"}},
-	{"query", []string{"name", "#value"}},
+	{AuthBasic, []string{"username", "#password"}},
+	{AuthBearer, []string{"#token"}},
+	{AuthHeader, []string{"name", "#value"}},
+	{AuthQuery, []string{"name", "#value"}},
 }
 
 func authTypeNames() []string {
@@ -54,7 +62,7 @@ func (d *decoder) authentication(s settings) *Auth {
 		return nil
 	}
 	sections := []string{"api.authentication"}
-	if auth.Type == "basic" {
+	if auth.Type == AuthBasic {
 		sections = append(sections, "config")
 	}
 	for _, t := range authTypes {

@@ -26,30 +26,32 @@ import (
 //	range     the numbers that it may be, as "1.." or "200..599"; it is never nil
 //	counts    what it counts: pages, items, bytes or seconds; it never decreases
 //	declared  the key of the configuration that declares the names in it
+//	resume    "saved": a checkpoint holds it; other values follow from the
+//	          configuration or from the next response
 //	for       "audit": only the rules of the audit may read it
 type Context struct {
-	Page  int   `expr:"page" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1"`
+	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1"`
 	Body  any   `expr:"body" doc:"the decoded response"`
 	Items []any `expr:"items" doc:"the page's items as the API sent them"`
-	Count int   `expr:"count" range:"0.." doc:"number of items on the page"`
-	Bytes int   `expr:"bytes" range:"0.." doc:"size of this response as minified JSON"`
+	Count int   `expr:"count" resume:"saved" range:"0.." doc:"number of items on the page"`
+	Bytes int   `expr:"bytes" resume:"saved" range:"0.." doc:"size of this response as minified JSON"`
 
-	Status int                         `expr:"status" range:"200..599" doc:"HTTP status"`
+	Status int                         `expr:"status" resume:"saved" range:"200..599" doc:"HTTP status"`
 	Header func(string) any            `expr:"header" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
 	Link   func(string, ...string) any `expr:"link" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
-	Total Total          `expr:"total" doc:"totals of this scroller, this page included"`
+	Total Total          `expr:"total" resume:"saved" doc:"totals of this scroller, this page included"`
 	Limit any            `expr:"limit" from:"job" doc:"page size in force; nil when there is none"`
 	Sent  Sent           `expr:"sent" doc:"the request that returned this page"`
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
-	First *Past          `expr:"first" from:"first" doc:"the first page; on the first page itself that page"`
-	State map[string]any `expr:"state" from:"plan" declared:"state" doc:"the scroller's variables"`
+	First *Past          `expr:"first" resume:"saved" from:"first" doc:"the first page; on the first page itself that page"`
+	State map[string]any `expr:"state" resume:"saved" from:"plan" declared:"state" doc:"the scroller's variables"`
 	Kept  map[string]any `expr:"kept" from:"job" declared:"keep" doc:"values that the previous run saved, by their names in keep"`
 	Job   JobFacts       `expr:"job" from:"job" doc:"the job"`
 
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
-	SameItems        int  `expr:"sameItems" range:"0.." doc:"number of pages in a row, up to this one, with the same items; 0 if it is empty"`
+	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"number of pages in a row, up to this one, with the same items; 0 if it is empty"`
 
 	Hints *Hints `expr:"hints" for:"audit" doc:"what the last response says about its list"`
 
@@ -102,6 +104,7 @@ type ContextField struct {
 	Range    *Range // nil: it may be nil, or is no number
 	Counts   string // "pages", "items", "bytes" or "seconds"; empty: it counts nothing
 	Declared string // configuration key that declares its names; empty: none does
+	Saved    bool   // a checkpoint holds it
 	Audit    bool   // only the rules of the audit may read it
 
 	Fields []ContextField // of an object whose names are fixed
@@ -135,7 +138,7 @@ func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField 
 		f := t.Field(i)
 		row := ContextField{
 			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Known: known,
-			Declared: f.Tag.Get("declared"), Audit: f.Tag.Get("for") == "audit",
+			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Audit: f.Tag.Get("for") == "audit",
 		}
 		if !optional {
 			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))

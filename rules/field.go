@@ -177,3 +177,28 @@ func cloneFields(fields []Field) []Field {
 	}
 	return out
 }
+
+// Sample returns a value that the field accepts: its default, or one of its kind.
+func (f Field) Sample() any {
+	switch {
+	case f.Default != nil:
+		return f.Default
+	case len(f.Values) > 0:
+		return f.Values[0]
+	}
+	switch f.Kind {
+	case Flag:
+		return true
+	case Count, Integer, Seconds:
+		return 1
+	case Map:
+		return Object{}
+	case Paths:
+		return Object{{Name: "name", Value: "path"}}
+	case List:
+		return []any{}
+	case Expression:
+		return "nil"
+	}
+	return "name"
+}

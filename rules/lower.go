@@ -87,7 +87,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	}
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
-			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: "continue", Source: fmt.Sprintf("status == %d", status),
+			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
 			Message: "status {status} counts as a page", Clause: fmt.Sprintf("a response has status %d", status),
 			Origin: l.origin(Author{}, diag.Join(l.cfg.Path, "api.http.ignoreErrors")),
 		})

@@ -4,8 +4,8 @@ package rules
 // next request comes from, and what ends the list. The loop knows no method.
 //
 // A source sees the fields of [Context] and the functions of package compile, like
-// the expressions that users write in nextRequest, state and stopRules. Lowering replaces ${name}
-// by the configured value of a setting.
+// the expressions that users write in nextRequest, state and stopRules. Lowering
+// replaces ${name} by the configured value of a setting.
 type Method struct {
 	Name   string
 	Doc    string // when to choose it

@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // SplitPath splits a path into its keys: dots separate, `\.` is a dot in a key
 // and `\\` a backslash. The path "." and the empty path have no keys: they are
@@ -36,4 +39,32 @@ func PathOf(keys ...string) string {
 		escaped[i] = strings.NewReplacer(`\`, `\\`, `.`, `\.`).Replace(key)
 	}
 	return strings.Join(escaped, ".")
+}
+
+// FormatPath writes a path below a name as in an expression: body.meta.next,
+// body.items[0], body["a b"].
+func FormatPath(root string, keys []string) string {
+	var b strings.Builder
+	b.WriteString(root)
+	for _, key := range keys {
+		if IsIdentifier(key) {
+			b.WriteString("." + key)
+		} else if _, err := strconv.Atoi(key); err == nil {
+			b.WriteString("[" + key + "]")
+		} else {
+			b.WriteString("[" + strconv.Quote(key) + "]")
+		}
+	}
+	return b.String()
+}
+
+// IsIdentifier reports whether a name can be written in an expression as it is,
+// and a key after a dot.
+func IsIdentifier(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
 }

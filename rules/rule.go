@@ -10,19 +10,19 @@ import (
 // it is compiled. Lowering turns every configuration into a list of rules, and
 // nothing else: the loop knows no method, guard or limit.
 type Rule struct {
-	ID         string  // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
-	Role       Role    // what its value is for
-	Target     string  // the variable, parameter, header or body path that it sets; "" merges an object
-	Source     string  // the expression
-	Outcome    Outcome // of a Stop
-	Guard      bool    // of a Stop: it is a guard, and Failed is a breach of policy
-	Drop       bool    // of a Stop: the page's items are not emitted
-	First      bool    // of a part of the request: it is part of the first one
-	Subsequent bool    // of a part of the request: it is part of those after the first
-	Do         string  // of an OnError: stop, retry, restart, fail or continue
-	Message    string  // for the log when a Stop or OnError matches; {…} holds an expression
-	Hint       string  // for the error when a Stop fails the run
-	Clause     string  // completes "stops when …" or "starts at …"
+	ID         string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
+	Role       Role        // what its value is for
+	Target     string      // the variable, parameter, header or body path that it sets; "" merges an object
+	Source     string      // the expression
+	Outcome    Outcome     // of a Stop
+	Guard      bool        // of a Stop: it is a guard, and Failed is a breach of policy
+	Drop       bool        // of a Stop: the page's items are not emitted
+	First      bool        // of a part of the request: it is part of the first one
+	Subsequent bool        // of a part of the request: it is part of those after the first
+	Do         ErrorAction // of an OnError
+	Message    string      // for the log when a Stop or OnError matches; {…} holds an expression
+	Hint       string      // for the error when a Stop fails the run
+	Clause     string      // completes "stops when …" or "starts at …"
 	Origin     Origin
 }
 
@@ -43,6 +43,19 @@ const (
 	OnError  Role = "onError"  // true decides what to do about an error response
 	Keep     Role = "keep"     // a value for the next run
 	Audit    Role = "audit"    // true after the last page is a sign that the list is incomplete
+)
+
+// ErrorAction is what an onError rule does about an error response. The zero
+// value is no decision.
+type ErrorAction string
+
+// The actions.
+const (
+	ErrorStop     ErrorAction = "stop"     // ends the list
+	ErrorRetry    ErrorAction = "retry"    // makes the request again
+	ErrorRestart  ErrorAction = "restart"  // starts again from the first request
+	ErrorFail     ErrorAction = "fail"     // fails the run
+	ErrorContinue ErrorAction = "continue" // takes the body of the error as a page
 )
 
 // Builds reports whether the rule is part of the next request.

@@ -246,7 +246,7 @@ var onErrorFields = []Field{
 }
 
 // errorActions are what an onError rule may do.
-var errorActions = []string{"stop", "retry", "restart", "fail", "continue"}
+var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}
 
 func (s *scrollerBuilder) stopRules() {
 	all, _ := s.settings["stopRules"].Value.([]setting)
@@ -281,7 +281,7 @@ func (s *scrollerBuilder) onError() {
 			continue
 		}
 		s.add(Rule{
-			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: object["do"].text(), Outcome: Complete, Source: when.text(),
+			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object["do"].text()), Outcome: Complete, Source: when.text(),
 			Message: object["message"].text(), Clause: "an error response has " + when.text(), Origin: s.origin(Author{}, when.Path),
 		})
 	}

@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -10,105 +12,111 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// audit looks, after the last page of a list that is complete, for signs that it
-// is not whole. Pages and items are those emitted, the last page's included.
-func (s *scroll) audit(items int) []Finding {
-	if s.result.Outcome != rules.Complete || s.page.Page == 0 {
+// audit evaluates the audit rules after the last page of a complete list, of
+// which so many items were passed on. What they find is evidence that the list
+// may be incomplete.
+func (r *run) audit(ctx context.Context, items int) []Finding {
+	if r.Result.Outcome != rules.Complete || r.Context.Value.Page == 0 {
 		return nil
 	}
-	page := s.page
-	page.Total.Items = items
-	page.Hints = s.signs(&page)
+	c := r.Context.Value
+	c.Total.Items = items
+	c.Hints = r.hints(&c)
 	var findings []Finding
-	for _, rule := range s.job.Audit {
-		met, err := rule.EvalBool(&s.machine, &page)
+	for _, rule := range r.job.Audit {
+		met, err := rule.EvalBool(&r.machine, &c)
 		if err != nil || !met {
-			continue // what an API says by these names may be anything
+			continue // an API may use the names that hints look for in any way
 		}
-		f := Finding{ID: rule.Rule.ID, Message: s.Redactor.String(rule.Message.Text(&s.machine, &page)), Because: s.Redactor.String(rule.Because(&page))}
+		f := Finding{ID: rule.Rule.ID, Message: r.Redactor.String(rule.Message.Text(&r.machine, &c)), Because: r.Redactor.String(rule.Because(&c))}
 		findings = append(findings, f)
-		s.Log.Warn(fmt.Sprintf("Job '%s' may not be whole: %s", s.result.Job, f.Message), "event", "suspect", "job", s.result.Job, "finding", f.ID)
+		r.Log.Warn(fmt.Sprintf("job '%s': the list may be incomplete: %s", r.Result.Job, f.Message), "event", "suspect", "job", r.Result.Job, "finding", f.ID)
+		r.observe(ctx, Event{Kind: EventFinding, Page: c.Page, Finding: &f})
 	}
-	s.result.Findings = findings
+	r.Result.Findings = findings
 	return findings
 }
 
-// signs are what the page says of its list. A token that a rule which ended the
-// scroll has read is no sign: the configuration knows what it means.
-func (s *scroll) signs(page *rules.Context) *rules.Hints {
-	if s.look == nil && s.kept != nil { // the last page came in the run before
-		s.kept.Most = s.most
-		return s.kept
+// hints collects what the last response says of its list, under names that many
+// APIs use. A token that was read by a rule which ended the job is no hint: the
+// configuration knows what it means.
+func (r *run) hints(c *rules.Context) *rules.Hints {
+	if r.lookup == nil && r.Hints.Value != nil { // the last page came before the resume
+		hints := *r.Hints.Value
+		hints.Most = r.LargestPage
+		return &hints
 	}
-	out := &rules.Hints{Most: s.most}
-	if s.look != nil {
-		page.Body, _ = s.look(signPaths())
+	hints := &rules.Hints{Most: r.LargestPage}
+	if r.lookup != nil {
+		c.Body, _ = r.lookup(hintPaths())
 	}
-	for _, sign := range rules.HintPaths() {
-		read := compile.Read{Root: "body", Path: sign.Keys}
-		if v, present := read.Lookup(page); present && (sign.Kind != rules.HintNext || !s.considered(sign.Keys)) {
-			take(out, page, sign.Kind, read.String(), v)
+	for _, hint := range rules.HintPaths() {
+		read := compile.Read{Root: "body", Path: hint.Keys}
+		if v, present := read.Lookup(c); present && (hint.Kind != rules.HintNext || !r.endedByReading(hint.Keys)) {
+			note(hints, c, hint.Kind, read.String(), v)
 		}
 	}
-	for _, sign := range rules.HintHeaders() {
-		if v := page.Header(sign.Name); v != nil {
-			take(out, page, sign.Kind, sign.Name, v)
+	for _, hint := range rules.HintHeaders() {
+		if v := c.Header(hint.Name); v != nil {
+			note(hints, c, hint.Kind, hint.Name, v)
 		}
 	}
-	if next := page.Link("next"); next != nil && !s.readsLinks() {
-		take(out, page, rules.HintNext, "the Link header", next)
+	if next := c.Link("next"); next != nil && !r.endedByLink() {
+		note(hints, c, rules.HintNext, "the Link header", next)
 	}
-	return out
+	return hints
 }
 
-func signPaths() [][]string {
-	paths := make([][]string, len(rules.HintPaths()))
-	for i, sign := range rules.HintPaths() {
-		paths[i] = sign.Keys
+func hintPaths() [][]string {
+	var paths [][]string
+	for _, hint := range rules.HintPaths() {
+		paths = append(paths, hint.Keys)
 	}
 	return paths
 }
 
-// considered tells whether a rule that ended the scroll reads a path.
-func (s *scroll) considered(keys []string) bool {
-	return s.endedBy(func(r compile.Read) bool {
-		return r.OfBody() && len(r.Path) > 0 && len(r.Path) <= len(keys) && slices.Equal(r.Path, keys[:len(r.Path)])
+// endedByReading reports whether a rule that ended the job reads a path.
+func (r *run) endedByReading(keys []string) bool {
+	return r.endedBy(func(read compile.Read) bool {
+		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
 	})
 }
 
-func (s *scroll) readsLinks() bool {
-	return s.endedBy(func(r compile.Read) bool { return r.Root == "link" })
+// endedByLink reports whether a rule that ended the job reads the Link header.
+func (r *run) endedByLink() bool {
+	return r.endedBy(func(read compile.Read) bool { return read.Root == "link" })
 }
 
-func (s *scroll) endedBy(reads func(compile.Read) bool) bool {
-	for _, stop := range s.job.Stops {
-		if slices.Contains(s.result.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads) {
+func (r *run) endedBy(reads func(compile.Read) bool) bool {
+	for _, stop := range r.job.Stops {
+		if slices.Contains(r.Result.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads) {
 			return true
 		}
 	}
 	return false
 }
 
-// take notes a sign, if it is one: the first of a kind counts.
-func take(out *rules.Hints, page *rules.Context, of rules.HintKind, at string, v any) {
-	switch of {
+// note records a value as a hint, if it is one; the first of a kind counts.
+func note(hints *rules.Hints, c *rules.Context, kind rules.HintKind, at string, v any) {
+	switch kind {
 	case rules.HintTotal:
 		n, ok := totalOf(v)
-		if out.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == page.Count) { // count may be the page's
-			out.Total, out.TotalAt = n, at
+		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be the page's
+			hints.Total, hints.TotalAt = n, at
 		}
 	case rules.HintNext:
-		if out.Next == nil && leads(v, page) {
-			out.Next, out.NextAt = v, at
+		if hints.Next == nil && isNext(v, c) {
+			hints.Next, hints.NextAt = v, at
 		}
 	case rules.HintMore, rules.HintLast:
-		if flag, ok := v.(bool); ok && out.More == nil {
-			out.More, out.MoreAt = flag == (of == rules.HintMore), at
+		if flag, ok := v.(bool); ok && hints.More == nil {
+			hints.More, hints.MoreAt = flag == (kind == rules.HintMore), at
 		}
 	}
 }
 
-// totalOf is a whole number, or a string that holds one; also {"value": …}.
+// totalOf returns a number of items: an integer, text that is one, or the value
+// of an object, as in {"value": 25}.
 func totalOf(v any) (int, bool) {
 	if object, ok := value.Members(v); ok {
 		v, _ = object.Get("value")
@@ -119,16 +127,15 @@ func totalOf(v any) (int, bool) {
 	case int64:
 		return int(n), n >= 0
 	case string:
-		parsed := 0
-		_, err := fmt.Sscanf(n, "%d", &parsed)
-		return parsed, err == nil && fmt.Sprint(parsed) == n && parsed >= 0
+		parsed, err := strconv.Atoi(n)
+		return parsed, err == nil && strconv.Itoa(parsed) == n && parsed >= 0
 	}
 	return 0, false
 }
 
-// leads tells whether a value leads to another page: a text or a number that is
-// not the one that brought this page.
-func leads(v any, page *rules.Context) bool {
+// isNext reports whether a value points to another page: text or a number that
+// was not part of the request for this page.
+func isNext(v any, c *rules.Context) bool {
 	if object, ok := value.Members(v); ok { // {"next": {"href": …}}
 		v, _ = object.Get("href")
 	}
@@ -136,14 +143,14 @@ func leads(v any, page *rules.Context) bool {
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || text == "0" || text == "-1" {
 		return false
 	}
-	return !mentions(page.Sent.Params, text) && !mentions(page.Sent.Body, text) && page.Sent.URL != text
+	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text) && c.Sent.URL != text
 }
 
-// mentions tells whether a text is a value in what was sent.
-func mentions(v any, text string) bool {
-	if object, ok := value.Members(v); ok {
-		return slices.ContainsFunc(object, func(m rules.Member) bool { return mentions(m.Value, text) })
+// contains reports whether text is a value in what was sent.
+func contains(sent any, text string) bool {
+	if object, ok := value.Members(sent); ok {
+		return slices.ContainsFunc(object, func(m rules.Member) bool { return contains(m.Value, text) })
 	}
-	t, ok := value.Text(v)
+	t, ok := value.Text(sent)
 	return ok && t == text
 }

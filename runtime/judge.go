@@ -2,22 +2,24 @@ package runtime
 
 import (
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// judge puts the page to every rule; none is skipped. The first that is met is
-// the reason, and all that are met are listed. An error names a rule that
-// failed; the page's items are kept.
-func (s *scroll) judge(page *Page) error {
+// judge evaluates every rule on the page; none is skipped. The first that is met
+// is the reason, and all that are met are listed. The error names a rule that
+// failed; the page's items are passed on all the same.
+func (r *run) judge(page *Page) error {
 	var first *compile.Condition
-	page.Verdicts = make([]Verdict, 0, len(s.job.Stops))
-	for _, stop := range s.job.Stops {
-		met, err := stop.EvalBool(&s.machine, &s.page)
+	page.Verdicts = make([]Verdict, 0, len(r.job.Stops))
+	for _, stop := range r.job.Stops {
+		met, err := stop.EvalBool(&r.machine, &r.Context.Value)
 		if err != nil {
-			return s.fault(ClassResponse, &compile.RuleError{Rule: stop.Rule, Err: err})
+			return r.fault(failure.Response, &compile.RuleError{Rule: stop.Rule, Err: err})
 		}
 		verdict := Verdict{Rule: stop.Rule.ID, Met: met}
-		if met || s.Verdicts {
-			verdict.Because, verdict.Missing = s.Redactor.String(stop.Because(&s.page)), stop.Missing(&s.page)
+		if met || r.Explain {
+			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(&r.Context.Value)), stop.Missing(&r.Context.Value)
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
 		if !met {
@@ -28,11 +30,11 @@ func (s *scroll) judge(page *Page) error {
 		}
 		page.StoppedBy = append(page.StoppedBy, stop.Rule.ID)
 		if stop.Rule.Drop {
-			page.Dropped, page.Items = true, Items{}
+			page.Dropped, page.Items = true, document.Items{}
 		}
 	}
 	if first != nil {
-		s.stop(page, page.StoppedBy, first.Rule.Outcome, s.say(first, &s.page))
+		r.stop(page, page.StoppedBy, first.Rule.Outcome, r.message(first, &r.Context.Value))
 	}
 	return nil
 }

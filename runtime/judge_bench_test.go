@@ -11,7 +11,7 @@ import (
 )
 
 // judged is a job with ten rules that no page meets, on a page of so many items.
-func judged(tb testing.TB, items int) *scroll {
+func judged(tb testing.TB, items int) *run {
 	cfg := &rules.Config{BaseURL: "https://api.test/", Jobs: []rules.Job{{Endpoint: "users"}}, Pagination: map[string]any{
 		"method": "offset", "limit": 1000,
 		"nextPageFlag": map[string]any{"field": "isLast", "stopOn": true, "ifNotSet": false},
@@ -25,24 +25,24 @@ func judged(tb testing.TB, items int) *scroll {
 	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(tb, diagnostics.Err())
 	require.Len(tb, jobs[0].Stops, 10)
-	s := newScroll(Loop{}.withDefaults(), jobs[0])
-	state, _, err := jobs[0].Begin(&s.machine, &s.page)
+	r := newRun(Loop{}.withDefaults(), jobs[0], nil)
+	_, err := r.firstRequest()
 	require.NoError(tb, err)
-	s.page.State = state
-	s.page.Page, s.page.Count, s.page.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
-	s.page.Body = map[string]any{"isLast": false, "items": make([]any, items)}
-	return s
+	c := &r.Context.Value
+	c.Page, c.Count, c.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
+	c.Body = map[string]any{"isLast": false, "items": make([]any, items)}
+	return r
 }
 
 // BenchmarkJudge is a full verdict of ten rules on a page.
 func BenchmarkJudge(b *testing.B) {
 	for _, items := range []int{10, 100_000} {
 		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
-			s := judged(b, items)
+			r := judged(b, items)
 			b.ReportAllocs()
 			for b.Loop() {
 				page := Page{Record: Record{Decision: Continue}}
-				if err := s.judge(&page); err != nil || page.Decision != Continue {
+				if err := r.judge(&page); err != nil || page.Decision != Continue {
 					b.Fatal(err, page.StoppedBy)
 				}
 			}
@@ -52,8 +52,8 @@ func BenchmarkJudge(b *testing.B) {
 
 func TestAVerdictAllocatesNothingThatGrowsWithThePage(t *testing.T) {
 	allocations := func(items int) float64 {
-		s := judged(t, items)
-		return testing.AllocsPerRun(20, func() { require.NoError(t, s.judge(&Page{})) })
+		r := judged(t, items)
+		return testing.AllocsPerRun(20, func() { require.NoError(t, r.judge(&Page{})) })
 	}
 	require.Equal(t, allocations(10), allocations(100_000))
 }

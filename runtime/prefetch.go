@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,171 +11,182 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// AutoPrefetch lets the loop pick how many pages are under way at a time.
+// AutoPrefetch lets the loop choose the number of pages in flight.
 const AutoPrefetch = -1
 
-// most of AutoPrefetch: more is for people who know their API.
-const autoWindow = 16
+// maxAutoWindow bounds [AutoPrefetch]; more is for users who know their API.
+const maxAutoWindow = 16
 
-// ahead makes the requests of pages before the pages in front of them have come,
-// where no request reads a response. Pages are taken in their order; what was
-// asked for beyond the last is thrown away, and counted nowhere.
-type ahead struct {
-	client *Client
-	clock  Clock
+// A prefetcher requests pages before earlier responses arrive, where no request
+// reads a response. Pages are taken in their order; those beyond the last are
+// discarded and counted nowhere.
+type prefetcher struct {
+	client *transport.Client
+	clock  transport.Clock
 	job    *compile.Job
-	call   func(rules.Request) (Call, error)
-	window int // pages under way at a time, the one that is waited for included
-	auto   bool
-	most   int // the last page that there can be; 0: not known
+	encode func(rules.Request) (transport.Call, error)
+
+	window   int  // pages in flight, the one that is waited for included
+	auto     bool // the window grows while the loop waits
+	lastPage int  // no page after it; 0: unknown
+	started  bool // the first page has arrived, and says how long the list is
 
 	machine compile.Machine
-	page    rules.Context // the plan: as the context will be after the last page that was asked for
+	context rules.Context // as it will be after the last page that was requested
 	next    rules.Request
-	planned bool // next is to be asked for
-	flights []*flight
-	begun   bool // the first page has come: what it says of the list bounds what is asked for
-	free    []*Buffer
-	trouble atomic.Bool // an exchange went wrong: nothing more until it is its turn
+	planned bool // next is to be requested
+	flights []*inFlight
+	free    []*spool.Buffer
+	failed  atomic.Bool // an exchange failed: no more requests until it is consumed
 
-	cancel context.CancelFunc
 	ctx    context.Context
+	cancel context.CancelFunc
 	active sync.WaitGroup
 }
 
-// flight is one exchange under way.
-type flight struct {
-	call     Call
+// inFlight is one exchange that was begun ahead of its turn.
+type inFlight struct {
+	call     transport.Call
 	began    time.Time
 	done     chan struct{}
-	response *Response
+	response *transport.Response
 	err      error
 }
 
-// newAhead plans from the first request on; nil where requests wait for responses.
-func newAhead(ctx context.Context, s *scroll, first rules.Request) *ahead {
-	if s.Prefetch == 0 || s.Prefetch == 1 || s.job.Waits() != "" {
+// newPrefetcher plans from a request on. It returns nil for a job whose requests
+// depend on responses.
+func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher {
+	if r.Prefetch == 0 || r.Prefetch == 1 {
 		return nil
 	}
-	a := &ahead{client: s.Client, clock: s.Clock, job: s.job, call: s.call, window: s.Prefetch, most: s.job.MostPages(), page: s.page, next: first, planned: true, begun: s.page.Page > 0}
-	if a.auto = s.Prefetch < 0; a.auto {
-		a.window = 2
+	if reason := r.job.Sequential(); reason != "" {
+		if r.Prefetch > 1 && r.job.Paged() {
+			r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.Result.Job, r.Redactor.String(reason)), "event", "sequential", "job", r.Result.Job)
+		}
+		return nil
 	}
-	a.ctx, a.cancel = context.WithCancel(ctx)
-	return a
+	p := &prefetcher{
+		client: r.Client, clock: r.Clock, job: r.job, encode: r.encode, window: r.Prefetch, lastPage: r.job.MaxPages(),
+		context: r.Context.Value, next: next, planned: true, started: r.Context.Value.Page > 0,
+	}
+	if p.auto = r.Prefetch == AutoPrefetch; p.auto {
+		p.window = 2
+	}
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	return p
 }
 
-// fill asks for pages until the window is full.
-func (a *ahead) fill() {
-	for a.planned && (len(a.flights) == 0 || a.mayAsk()) {
-		call, err := a.call(a.next)
+// fill requests pages until the window is full.
+func (p *prefetcher) fill() {
+	for p.planned && (len(p.flights) == 0 || p.mayRequest()) {
+		call, err := p.encode(p.next)
 		if err != nil {
-			a.planned = false
+			p.planned = false
 			return
 		}
-		call.Into, call.counted = a.buffer(), true
-		a.client.quota.ask()
-		f := &flight{call: call, began: a.clock.Now(), done: make(chan struct{})}
-		a.flights = append(a.flights, f)
-		a.active.Go(func() {
+		call.Page, call.Into, call.Reserved = p.context.Page+1, p.buffer(), true
+		p.client.Reserve()
+		f := &inFlight{call: call, began: p.clock.Now(), done: make(chan struct{})}
+		p.flights = append(p.flights, f)
+		p.active.Go(func() {
 			defer close(f.done)
-			f.response, f.err = a.client.exchange(a.ctx, call)
-			if f.err != nil || f.response.Status >= 400 {
-				a.trouble.Store(true)
+			f.response, f.err = p.client.Exchange(p.ctx, call)
+			if f.err != nil || f.response.Status >= http.StatusBadRequest {
+				p.failed.Store(true)
 			}
 		})
-		a.plan()
+		p.plan()
 	}
 }
 
-// mayAsk tells whether another page may be asked for while others are under way.
-// Beyond what bounds the list a page is asked for in its turn alone.
-func (a *ahead) mayAsk() bool {
-	return a.begun && len(a.flights) < a.window && !a.trouble.Load() && a.client.quota.some() && (a.most == 0 || a.page.Page < a.most)
+// mayRequest reports whether another page may be requested while others are in
+// flight. Pages that may be beyond the end of the list wait for their turn.
+func (p *prefetcher) mayRequest() bool {
+	return p.started && len(p.flights) < p.window && !p.failed.Load() && p.client.MayReserve() && (p.lastPage == 0 || p.context.Page < p.lastPage)
 }
 
-// learn bounds the list by what the first page says of it.
-func (a *ahead) learn(total any, limit any) {
-	a.begun = true
+// learn takes from the first page how long the list is.
+func (p *prefetcher) learn(total, limit any) {
+	p.started = true
 	items, known := total.(int)
 	size, _ := limit.(int)
 	if !known || items <= 0 || size <= 0 {
 		return
 	}
-	if last := (items + size - 1) / size; a.most == 0 || last < a.most {
-		a.most = last
+	if last := (items + size - 1) / size; p.lastPage == 0 || last < p.lastPage {
+		p.lastPage = last
 	}
 }
 
-// plan makes the request after the one that was just asked for, as the loop will
-// when its page has come.
-func (a *ahead) plan() {
-	a.page.Page++
-	a.page.Total.Pages++
-	state, parts, more, err := a.job.Advance(&a.machine, &a.page)
-	if err != nil || !more {
-		a.planned = false
-		return
+// plan makes the request after the one that was just begun, as the loop will when
+// that page has arrived.
+func (p *prefetcher) plan() {
+	p.context.Page++
+	p.context.Total.Pages++
+	variables, parts, more, err := p.job.Advance(&p.machine, &p.context)
+	if err == nil && more {
+		p.context.State = variables
+		p.next, err = p.job.Apply(parts, "")
 	}
-	a.page.State = state
-	a.next, err = a.job.Apply(parts, "")
-	a.planned = err == nil
+	p.planned = more && err == nil
 }
 
-// take waits for the exchange of a request, whose turn it is. It reports false if
-// the request is another than was planned: then nothing is ahead any more.
-func (a *ahead) take(call Call) (*flight, bool) {
-	a.fill()
-	if len(a.flights) == 0 {
+// take waits for the exchange of a call, whose turn it is. It reports false if
+// the call differs from the planned one: prefetching has to stop then.
+func (p *prefetcher) take(call transport.Call) (*inFlight, bool) {
+	p.fill()
+	if len(p.flights) == 0 {
 		return nil, false
 	}
-	f := a.flights[0]
+	f := p.flights[0]
 	if f.call.Method != call.Method || f.call.URL != call.URL || string(f.call.Body) != string(call.Body) {
 		return nil, false
 	}
 	select {
 	case <-f.done:
 	default:
-		if a.auto {
-			a.window = min(2*a.window, autoWindow)
-			a.fill()
+		if p.auto {
+			p.window = min(2*p.window, maxAutoWindow)
+			p.fill()
 		}
 		<-f.done
 	}
-	a.flights = a.flights[1:]
-	if f.bad() { // it is dealt with now
-		a.trouble.Store(slices.ContainsFunc(a.flights, (*flight).bad))
+	p.flights = p.flights[1:]
+	if f.bad() { // the loop deals with it now
+		p.failed.Store(slices.ContainsFunc(p.flights, (*inFlight).bad))
 	}
 	return f, true
 }
 
-// bad tells whether an exchange has gone wrong.
-func (f *flight) bad() bool {
+// bad reports whether an exchange has failed.
+func (f *inFlight) bad() bool {
 	select {
 	case <-f.done:
-		return f.err != nil || f.response.Status >= 400
+		return f.err != nil || f.response.Status >= http.StatusBadRequest
 	default:
 		return false
 	}
 }
 
-// end cancels what is under way and waits until nothing is.
-func (a *ahead) end() {
-	a.cancel()
-	a.active.Wait()
-	for _, f := range a.flights {
+// close cancels the exchanges in flight and waits for them.
+func (p *prefetcher) close() {
+	p.cancel()
+	p.active.Wait()
+	for _, f := range p.flights {
 		f.call.Into.Release()
 	}
-	a.flights, a.planned = nil, false
+	p.flights, p.planned = nil, false
 }
 
-func (a *ahead) buffer() *Buffer {
-	if n := len(a.free); n > 0 {
-		b := a.free[n-1]
-		a.free = a.free[:n-1]
+func (p *prefetcher) buffer() *spool.Buffer {
+	if n := len(p.free); n > 0 {
+		b := p.free[n-1]
+		p.free = p.free[:n-1]
 		return b
 	}
-	return &Buffer{}
+	return &spool.Buffer{}
 }

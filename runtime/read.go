@@ -6,241 +6,213 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// read turns a response into a page and puts it into the context that the
-// rules see. Nothing of the context changes when the response is unacceptable.
-func (s *scroll) read(request rules.Request, r *Response, began time.Time) (*Page, error) {
-	s.head = append(s.head[:0], r.Body[:min(len(r.Body), excerptBytes)]...) // the reader takes the body over
-	reading, err := s.reader.read(r)
+// read turns a response into a page and into the context that rules see. The
+// state does not change when the response is unacceptable.
+func (r *run) read(request rules.Request, f fetched) (*Page, error) {
+	r.head = append(r.head[:0], f.Body[:min(len(f.Body), redact.ExcerptBytes)]...) // the reader modifies the body
+	reading, err := r.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window})
 	if err != nil {
-		return nil, s.unacceptable(r, err)
+		return nil, r.unacceptable(f, err)
 	}
-	s.remember()
-	p := &s.page
-	p.Page++
-	p.Body, p.Items, p.Count, p.Bytes = reading.body, reading.decoded, reading.items.Len(), reading.bytes
-	p.Status, p.Header, p.Link = r.Status, headerOf(r), linkOf(r)
-	p.Now = func() time.Time { return began }
-	s.most, s.look = max(s.most, p.Count), reading.look
-	p.Total.Pages++
-	p.Total.Items += p.Count
-	p.Total.Bytes += p.Bytes
-	p.Total.Seconds = s.elapsed()
-	sent := s.sent(request)
-	p.Sent = s.sentFacts(request, sent)
-	s.compare(reading, sent)
-	if p.First == nil {
-		p.First = past(p)
+	r.lookup, r.Hints.Value = reading.Lookup, nil
+	record := r.record(request, f)
+	c := &r.Context.Value
+	c.Page++
+	c.Body, c.Items, c.Count, c.Bytes = reading.Body, reading.Decoded, reading.Items.Len(), reading.Bytes
+	c.Status, c.Header, c.Link = f.Status, f.HeaderValue, f.Link
+	c.Now = func() time.Time { return f.sent }
+	c.Total.Pages++
+	c.Total.Items += c.Count
+	c.Total.Bytes += c.Bytes
+	c.Total.Seconds = r.elapsed()
+	c.Sent = r.sentFacts(request, record.Request)
+	c.Prev = r.Last.Value
+	r.compare(reading, record.Request)
+	if c.First == nil {
+		c.First = r.past("first")
 	}
-	s.result.Pages, s.result.Bytes = s.result.Pages+1, s.result.Bytes+p.Bytes
-	s.reportMissing(reading.names)
-	s.reportFlags()
-	if limit, ok := p.Limit.(int); ok && limit > 0 && p.Count > limit {
-		s.warn("limit_ignored", fmt.Sprintf("page %d has %d items, more than the limit of %d: does the API heed it?", p.Page, p.Count, limit))
-	}
-	return &Page{Items: reading.items, Record: Record{
-		Job: s.result.Job, Page: p.Page, Request: sent, Status: r.Status, Count: p.Count, Bytes: p.Bytes,
-		Decision: Continue, StoppedBy: []string{}, Attempts: r.Attempts,
-		At: began.Sub(s.started).Milliseconds(), Millis: s.Clock.Now().Sub(began).Milliseconds(),
-	}}, nil
+	r.Last.Value = r.past("prev")
+	r.LargestPage = max(r.LargestPage, c.Count)
+	r.Result.Pages++
+	r.Result.Bytes += c.Bytes
+	r.reportOddities(reading.Names)
+	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
+	return &Page{Items: reading.Items, Record: record}, nil
 }
 
-// unacceptable is the error for a response that is no page.
-func (s *scroll) unacceptable(r *Response, err error) error {
-	e := &Error{Class: ClassResponse, Job: s.result.Job, Page: s.page.Page + 1, Op: "read", URL: s.Redactor.URL(r.URL), Status: r.Status, Err: err}
-	if deep := (*DepthError)(nil); errors.As(err, &deep) {
-		e.Class, e.Hint = ClassPolicy, "if the API really nests that deeply, raise api.http.maxDepth"
+// record begins the trace of a page.
+func (r *run) record(request rules.Request, f fetched) Record {
+	return Record{
+		Job: r.Result.Job, Request: r.shown(request), Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
+		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
 	}
-	if many := (*ItemsError)(nil); errors.As(err, &many) {
-		e.Class, e.Hint = ClassPolicy, "if the API really has such pages, raise api.http.maxItemsPerPage, or ask for smaller ones"
+}
+
+// unacceptable is the error for a response that is not a page.
+func (r *run) unacceptable(f fetched, err error) error {
+	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: r.Context.Value.Page + 1, Op: "read", URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err}
+	if errors.As(err, new(*document.DepthError)) {
+		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
 	}
-	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, contentType(r), excerpt(s.Redactor, s.head, len(r.Body)))
+	if errors.As(err, new(*document.ItemsError)) {
+		e.Class, e.Hint = failure.Policy, "if the API really has such pages, raise api.http.maxItemsPerPage, or request smaller ones"
+	}
+	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.head, len(f.Body)))
 	return e
 }
 
-func contentType(r *Response) string {
-	if t := r.Header.Get("Content-Type"); t != "" {
-		return t
-	}
-	return "no content type"
-}
-
-// excerptBytes are enough of a body to show a part of it: a secret that stands
-// in it is there whole.
-const excerptBytes = 1024
-
-// excerpt shows the first 80 characters of a body of so many bytes, whose first
-// ones are head, as a quoted string.
-func excerpt(redactor *Redactor, head []byte, size int) string {
-	if size == 0 {
-		return "nothing: it is empty"
-	}
-	for n := range min(utf8.UTFMax, len(head)) { // the last character may be cut
-		if size > len(head) && utf8.Valid(head[:len(head)-n]) {
-			head = head[:len(head)-n]
-			break
-		}
-	}
-	return fmt.Sprintf("%q", value.Clip(redactor.String(string(head)), 80))
-}
-
-// remember moves the page in the context to prev, and first.
-func (s *scroll) remember() {
-	if s.page.Page > 0 {
-		s.page.Prev = past(&s.page)
-	}
-}
-
-func past(p *rules.Context) *rules.Past {
-	return &rules.Past{Page: p.Page, Body: p.Body, Items: p.Items, Count: p.Count, Bytes: p.Bytes, Status: p.Status, Total: p.Total, Sent: p.Sent}
-}
-
-// sent is the request as it may be shown.
-func (s *scroll) sent(request rules.Request) Sent {
-	call, err := s.call(request)
+// shown returns a request without its secrets.
+func (r *run) shown(request rules.Request) Sent {
+	call, err := r.encode(request)
 	if err != nil {
 		return Sent{Method: request.Verb(), URL: request.Endpoint}
 	}
-	out := Sent{Method: call.Method, URL: s.Redactor.String(call.URL)}
+	out := Sent{Method: call.Method, URL: r.Redactor.String(call.URL)}
 	switch {
 	case call.Body == nil:
 	case request.Method == "FORM":
-		out.Body, _ = json.Marshal(s.Redactor.String(string(call.Body)))
+		out.Body, _ = json.Marshal(r.Redactor.String(string(call.Body))) // a string can always be encoded
 	default:
-		out.Body = json.RawMessage(s.Redactor.String(string(call.Body)))
+		out.Body = json.RawMessage(r.Redactor.String(string(call.Body)))
 	}
 	return out
 }
 
-// sentFacts is the request as expressions see it. What is secret in it is not
-// there to be seen; tokens that the API itself gave are.
-func (s *scroll) sentFacts(request rules.Request, sent Sent) rules.Sent {
-	facts := rules.Sent{Method: sent.Method, URL: sent.URL, Params: s.public(request.Params), Headers: s.public(request.Headers)}
-	if sent.Body != nil && request.Method != "FORM" {
-		facts.Body, _ = Decode(sent.Body)
+// sentFacts is the request as expressions see it: without the secrets of the
+// configuration, but with the tokens that the API itself gave.
+func (r *run) sentFacts(request rules.Request, shown Sent) rules.Sent {
+	facts := rules.Sent{Method: shown.Method, URL: shown.URL, Params: r.public(request.Params), Headers: r.public(request.Headers)}
+	if shown.Body != nil && request.Method != "FORM" {
+		facts.Body, _ = document.Decode(shown.Body)
 	}
 	return facts
 }
 
-// public is a value without secrets, at any depth.
-func (s *scroll) public(v any) any {
+// public returns a value without secrets, at any depth.
+func (r *run) public(v any) any {
 	switch v := v.(type) {
 	case string:
-		return s.Redactor.String(v)
+		return r.Redactor.String(v)
 	case rules.Object:
 		out := make(rules.Object, len(v))
 		for i, m := range v {
-			out[i] = rules.Member{Name: m.Name, Value: s.public(m.Value)}
+			out[i] = rules.Member{Name: m.Name, Value: r.public(m.Value)}
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = s.public(e)
+			out[i] = r.public(e)
 		}
 		return out
 	}
 	return v
 }
 
-// compare finds out whether this response was there before.
-func (s *scroll) compare(reading reading, sent Sent) {
-	p := &s.page
-	content := reading.content
-	p.SamePage = p.Prev != nil && (content == s.last.content || reading.spelled.same(s.last.spelled))
-	exchange := digestOf(sent.Body, digestOf([]byte(sent.Method+" "+sent.URL), content))
-	p.RepeatedExchange = s.exchanges[exchange]
-	s.remembered(exchange)
+// compare finds out whether this response, or its items, came before.
+func (r *run) compare(reading document.Reading, sent Sent) {
+	c := &r.Context.Value
+	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
+	exchange := document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), reading.Content))
+	c.RepeatedExchange = r.Exchanges.seen[exchange]
+	r.Exchanges.add(exchange)
 	switch {
-	case p.Count == 0:
-		p.SameItems = 0
-	case p.Prev != nil && reading.digest == s.last.digest:
-		p.SameItems++
-		if !p.SamePage && !s.switches.QuietSameItems {
-			s.warn(fmt.Sprintf("same_items.%d", p.Page), fmt.Sprintf("page %d has the same items as the page before it", p.Page))
+	case c.Count == 0:
+		c.SameItems = 0
+	case c.Prev != nil && reading.List == r.List:
+		c.SameItems++
+		if !c.SamePage && !r.switches.QuietSameItems {
+			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))
 		}
 	default:
-		p.SameItems = 1
+		c.SameItems = 1
 	}
-	if p.Page == 1 {
-		s.first = content
-	} else if p.Page > 2 && content == s.first && p.Count > 0 && !p.SamePage {
-		s.warn("page_equals_first", fmt.Sprintf("page %d equals the first one: does the API begin anew beyond its last page?", p.Page))
+	if c.Page == 1 {
+		r.FirstContent = reading.Content
+	} else if c.Page > 2 && reading.Content == r.FirstContent && c.Count > 0 && !c.SamePage {
+		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
-	s.last = reading
+	r.Content, r.List, r.Spelling = reading.Content, reading.List, reading.Spelling
 }
 
-// reportFlags names flags that are the text "false": as booleans they are true
+// reportOddities logs what is odd about a page, as far as rules are concerned.
+func (r *run) reportOddities(names func(path []string) []string) {
+	c := &r.Context.Value
+	if c.Page == 1 && names != nil {
+		r.reportMissing(names)
+	}
+	for _, stop := range r.job.Stops {
+		r.reportTextFlags(stop)
+	}
+	if limit, ok := c.Limit.(int); ok && limit > 0 && c.Count > limit {
+		r.warn("limit_ignored", fmt.Sprintf("page %d has %d items, more than the limit of %d; the API seems to ignore the limit", c.Page, c.Count, limit))
+	}
+}
+
+// reportTextFlags names a flag that is the text "false": as a boolean it is true
 // (specification 2.2), which is seldom what an API means.
-func (s *scroll) reportFlags() {
-	for _, f := range s.flags {
-		if v, _ := f.read.Lookup(&s.page); v == "false" || v == "False" {
-			s.warn("flag_text_false."+f.rule, fmt.Sprintf("%s reads %s, which is the text %q: as a boolean it is true; write a rule if it means false: \"stopRules\": [%q]", f.rule, f.read, v, fmt.Sprintf("%s == %q", f.read, v)))
+func (r *run) reportTextFlags(stop *compile.Condition) {
+	for _, flag := range stop.Flags {
+		if flag.Has || !flag.OfBody() {
+			continue
+		}
+		if v, _ := flag.Lookup(&r.Context.Value); v == "false" || v == "False" {
+			r.warn("flag_text_false."+stop.Rule.ID, fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
+				stop.Rule.ID, flag, v, fmt.Sprintf("%s == %q", flag, v)))
 		}
 	}
 }
 
-// flag is a value of the body that a rule takes for a boolean.
-type flag struct {
-	rule string
-	read compile.Read
-}
-
-func flagsOf(job *compile.Job) []flag {
-	var out []flag
-	for _, stop := range job.Stops {
-		for _, r := range stop.Flags {
-			if r.OfBody() && !r.Has {
-				out = append(out, flag{stop.Rule.ID, r})
-			}
-		}
-	}
-	return out
-}
-
-// remembered notes an exchange.
-func (s *scroll) remembered(exchange digest) {
-	if s.exchanges[exchange] {
-		return
-	}
-	s.exchanges[exchange] = true
-	if len(s.order) >= 2*mostExchanges {
-		s.order = slices.Clone(s.order[mostExchanges:])
-	}
-	s.order = append(s.order, exchange)
-}
-
-// reportMissing names, after the first page, what the rules read of the
-// response that it does not have: a misspelt path would go unnoticed else.
-func (s *scroll) reportMissing(names func([]string) []string) {
-	if s.page.Page != 1 || names == nil {
-		return
-	}
+// reportMissing names what rules read of the first response that it does not
+// have: otherwise nobody would notice a misspelled path.
+func (r *run) reportMissing(names func(path []string) []string) {
 	var expressions []*compile.Expression
-	for _, stop := range s.job.Stops {
+	for _, stop := range r.job.Stops {
 		expressions = append(expressions, stop.Expression)
 	}
-	expressions = append(append(expressions, s.job.Next...), s.job.Parts...)
-	for _, e := range expressions {
-		for _, r := range e.Reads {
-			if !r.OfBody() || len(r.Path) == 0 || r.Has {
+	for _, e := range slices.Concat(expressions, r.job.Next, r.job.Parts) {
+		for _, read := range e.Reads {
+			if !read.OfBody() || len(read.Path) == 0 || read.Has {
 				continue
 			}
-			if _, present := r.Lookup(&s.page); present {
+			if _, present := read.Lookup(&r.Context.Value); present {
 				continue
 			}
-			hint := nearest(names, r.Path)
-			guarded := e.Rule.Outcome == rules.Failed || slices.ContainsFunc(e.Reads, func(other compile.Read) bool { return other.Has && slices.Equal(other.Path, r.Path) })
-			if guarded && hint == "" {
-				continue // the rule itself asks whether it is there, or for an error that is not
+			hint := document.Suggest(names, read.Path)
+			if hint == "" && (e.Rule.Outcome == rules.Failed || checksPresence(e, read)) {
+				continue // the rule is about an absent value, or about an error that is not there
 			}
-			s.warn("missing "+r.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", e.Rule.ID, r, hint))
+			r.warn("missing "+read.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", e.Rule.ID, read, hint))
+		}
+	}
+}
+
+// checksPresence reports whether an expression asks whether what it reads exists.
+func checksPresence(e *compile.Expression, read compile.Read) bool {
+	return slices.ContainsFunc(e.Reads, func(other compile.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
+}
+
+// reportOverridden warns of a link whose parameters the job's own override.
+func (r *run) reportOverridden(next rules.Request) {
+	if !r.job.Set.IncludeParams {
+		return
+	}
+	for _, m := range rules.ParseQuery(next.Endpoint) {
+		own, sent := next.Params.Get(m.Name)
+		if _, ofJob := r.job.Set.Job.Params.Get(m.Name); !sent || !ofJob {
+			continue
+		}
+		if text, ok := value.Text(own); ok && text != m.Value {
+			r.warn("overridden "+m.Name, fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it (includeParams)", m.Name, m.Value, m.Name, text))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,30 +16,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// disk is a file system that forgets, when the power goes, what was not synced.
-// It counts operations, and stops before the one that it is told.
+// disk is a file system that loses what was not synced when the power fails. It
+// counts operations and can fail from any of them on.
 type disk struct {
-	live, lasting map[string]*inode // names; the lasting ones are those of the last SyncFolder
+	live, durable map[string]*inode // by name; the durable names are those of the last SyncDir
 	operations    int
-	stopBefore    int                  // 0: never
-	lies          func(op string) bool // operations that say that they are done, and do nothing; nil: none
+	stopBefore    int                         // operation before which the power fails; 0: never
+	skip          func(operation string) bool // operations that do nothing and report success; nil: none
 }
 
-type inode struct{ live, lasting []byte }
+type inode struct{ live, durable []byte }
 
-var errPower = errors.New("the power is gone")
+var errPower = errors.New("the power failed")
 
-func newDisk() *disk { return &disk{live: map[string]*inode{}, lasting: map[string]*inode{}} }
+func newDisk() *disk { return &disk{live: map[string]*inode{}, durable: map[string]*inode{}} }
 
-// do counts an operation. It reports false for one that is skipped.
-func (d *disk) do(op string) (bool, error) {
+// do counts an operation and reports whether to carry it out.
+func (d *disk) do(operation string) (bool, error) {
 	if d.operations++; d.stopBefore > 0 && d.operations >= d.stopBefore {
 		return false, errPower
 	}
-	return d.lies == nil || !d.lies(op), nil
+	return d.skip == nil || !d.skip(operation), nil
 }
 
-func (d *disk) Open(path string, create bool) (File, error) {
+func (d *disk) Open(path string, create bool) (file, error) {
 	if _, err := d.do("open " + path); err != nil {
 		return nil, err
 	}
@@ -62,16 +63,16 @@ func (d *disk) Rename(from, to string) error {
 	return nil
 }
 
-func (d *disk) SyncFolder(path string) error {
-	if done, err := d.do("sync folder of " + path); err != nil || !done {
+func (d *disk) SyncDir(path string) error {
+	if carryOut, err := d.do("sync directory of " + path); err != nil || !carryOut {
 		return err
 	}
-	folder := filepath.Dir(path)
-	inside := func(name string, _ *inode) bool { return filepath.Dir(name) == folder }
-	maps.DeleteFunc(d.lasting, inside)
+	dir := filepath.Dir(path)
+	inside := func(name string, _ *inode) bool { return filepath.Dir(name) == dir }
+	maps.DeleteFunc(d.durable, inside)
 	for name, node := range d.live {
 		if inside(name, node) {
-			d.lasting[name] = node
+			d.durable[name] = node
 		}
 	}
 	return nil
@@ -106,61 +107,64 @@ func (h *handle) Truncate(size int64) error {
 }
 
 func (h *handle) Sync() error {
-	if done, err := h.disk.do("sync " + h.path); err != nil || !done {
+	if carryOut, err := h.disk.do("sync " + h.path); err != nil || !carryOut {
 		return err
 	}
-	h.node.lasting = append([]byte(nil), h.node.live...)
+	h.node.durable = bytes.Clone(h.node.live)
 	return nil
 }
 
 func (h *handle) Close() error { return nil }
 
-// What may be left of what was not synced.
-var survivals = map[string]func(lasting, live []byte) []byte{
-	"nothing": func(lasting, _ []byte) []byte { return lasting },
-	"all":     func(_, live []byte) []byte { return live },
-	"half": func(lasting, live []byte) []byte {
-		if len(live) <= len(lasting) {
+// survivals are the ways in which a file that was not synced may look after the
+// power failed.
+var survivals = []struct {
+	name    string
+	content func(durable, live []byte) []byte
+}{
+	{"nothing", func(durable, _ []byte) []byte { return durable }},
+	{"all", func(_, live []byte) []byte { return live }},
+	{"half", func(durable, live []byte) []byte {
+		if len(live) <= len(durable) {
 			return live
 		}
-		return live[:(len(lasting)+len(live))/2]
-	},
-	"zeros": func(lasting, live []byte) []byte {
-		if len(live) <= len(lasting) {
-			return lasting
+		return live[:(len(durable)+len(live))/2]
+	}},
+	{"zeros", func(durable, live []byte) []byte {
+		if len(live) <= len(durable) {
+			return durable
 		}
-		return append(append([]byte(nil), lasting...), make([]byte, len(live)-len(lasting))...)
-	},
+		return append(bytes.Clone(durable), make([]byte, len(live)-len(durable))...)
+	}},
 }
 
-// after is the disk when the power is back. Of the folders that are named, the
-// names that were not synced survive too.
-func (d *disk) after(survival string, folders []string) *disk {
+// afterPowerLoss returns the disk as the next run finds it. In the given
+// directories names that were not synced survive, too.
+func (d *disk) afterPowerLoss(content func(durable, live []byte) []byte, dirs []string) *disk {
 	names := map[string]*inode{}
-	for _, kept := range []bool{false, true} {
-		of := d.lasting
-		if kept {
-			of = d.live
+	for name, node := range d.durable {
+		if !slices.Contains(dirs, filepath.Dir(name)) {
+			names[name] = node
 		}
-		for name, node := range of {
-			if slices.Contains(folders, filepath.Dir(name)) == kept {
-				names[name] = node
-			}
+	}
+	for name, node := range d.live {
+		if slices.Contains(dirs, filepath.Dir(name)) {
+			names[name] = node
 		}
 	}
 	out := newDisk()
 	for name, node := range names {
-		data := append([]byte(nil), survivals[survival](node.lasting, node.live)...)
+		data := bytes.Clone(content(node.durable, node.live))
 		out.live[name] = &inode{data, data}
-		out.lasting[name] = out.live[name]
+		out.durable[name] = out.live[name]
 	}
 	return out
 }
 
-// extract is a run of pages, each of which writes to two outputs: it goes on where
-// the state says, and commits every page or every second one.
+// extract is a run that writes every page to two outputs. It resumes from the
+// state on the disk and commits after every so many pages.
 func extract(d *disk, pages, every int) error {
-	s, err := Open(d, "state.json", "test", map[string]string{"rules": "1"})
+	s, err := open(d, "state.json", "test", map[string]string{"rules": "1"})
 	if err != nil {
 		return err
 	}
@@ -176,13 +180,13 @@ func extract(d *disk, pages, every int) error {
 	if err := s.Begin(); err != nil {
 		return err
 	}
-	from := 0
-	if at := s.Jobs()["job"]; at != nil {
-		if err := json.Unmarshal(at, &from); err != nil {
+	last := 0
+	if checkpoint := s.Jobs()["job"]; checkpoint != nil {
+		if err := json.Unmarshal(checkpoint, &last); err != nil {
 			return err
 		}
 	}
-	for page := from + 1; page <= pages; page++ {
+	for page := last + 1; page <= pages; page++ {
 		for item := range 2 {
 			if _, err := fmt.Fprintf(items, "%d-%d\n", page, item); err != nil {
 				return err
@@ -201,8 +205,9 @@ func extract(d *disk, pages, every int) error {
 	return nil
 }
 
-// whole tells what is wrong with the outputs of a run that has ended.
-func whole(d *disk, pages int) string {
+// checkOutputs compares the outputs of a completed run with those of a run that
+// was never interrupted.
+func checkOutputs(d *disk, pages int) error {
 	var items, trace strings.Builder
 	for page := 1; page <= pages; page++ {
 		fmt.Fprintf(&items, "%d-0\n%d-1\n", page, page)
@@ -210,37 +215,36 @@ func whole(d *disk, pages int) string {
 	}
 	for name, want := range map[string]string{"out/items.ndjson": items.String(), "out/trace.json": trace.String()} {
 		if got := string(d.live[name].live); got != want {
-			return fmt.Sprintf("%s is %q, want %q", name, got, want)
+			return fmt.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	return ""
+	return nil
 }
 
-// crashes stops a run before each of its operations, lets every combination of
-// what was not synced survive, and runs it again to its end. It counts the cases
-// and tells those that did not end as a run that was never stopped.
-func crashes(t *testing.T, every int, lies func(string) bool) (cases int, wrong []string) {
+// simulatePowerLoss stops a run before each of its operations, lets every
+// combination of unsynced data survive, and then completes the run. It returns
+// the number of cases and a description of those with wrong outputs.
+func simulatePowerLoss(t *testing.T, every int, skip func(string) bool) (cases int, wrong []string) {
+	t.Helper()
 	const pages = 5
-	count := newDisk()
-	require.NoError(t, extract(count, pages, every))
-	require.Empty(t, whole(count, pages))
-	for stop := 1; stop <= count.operations; stop++ {
-		for survival := range survivals {
-			for _, folders := range [][]string{nil, {"."}, {"out"}, {".", "out"}} {
+	uninterrupted := newDisk()
+	require.NoError(t, extract(uninterrupted, pages, every))
+	require.NoError(t, checkOutputs(uninterrupted, pages))
+	for stop := 1; stop <= uninterrupted.operations; stop++ {
+		for _, survival := range survivals {
+			for _, dirs := range [][]string{nil, {"."}, {"out"}, {".", "out"}} {
 				d := newDisk()
-				d.stopBefore, d.lies = stop, lies
+				d.stopBefore, d.skip = stop, skip
 				require.ErrorIs(t, extract(d, pages, every), errPower)
-				again := d.after(survival, folders)
+				next := d.afterPowerLoss(survival.content, dirs)
 				cases++
-				err := extract(again, pages, every)
-				problem := ""
-				if err != nil {
-					problem = err.Error()
-				} else {
-					problem = whole(again, pages)
+				err := extract(next, pages, every)
+				if err == nil {
+					err = checkOutputs(next, pages)
 				}
-				if problem != "" {
-					wrong = append(wrong, fmt.Sprintf("stopped before operation %d, %s of what was not synced survives, names kept in %q: %s", stop, survival, folders, problem))
+				if err != nil {
+					wrong = append(wrong, fmt.Sprintf("power lost before operation %d; survivors: %s of the unsynced data, unsynced names in %q: %v",
+						stop, survival.name, dirs, err))
 				}
 			}
 		}
@@ -248,26 +252,33 @@ func crashes(t *testing.T, every int, lies func(string) bool) (cases int, wrong 
 	return cases, wrong
 }
 
-func TestThePowerMayGoAtAnyMoment(t *testing.T) {
-	all := 0
+func TestPowerLossAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
+	total := 0
 	for _, every := range []int{1, 2, 5} {
-		cases, wrong := crashes(t, every, nil)
-		require.Empty(t, wrong)
-		all += cases
+		t.Run(fmt.Sprintf("a commit every %d pages", every), func(t *testing.T) {
+			cases, wrong := simulatePowerLoss(t, every, nil)
+			require.Empty(t, wrong)
+			total += cases
+		})
 	}
-	require.Greater(t, all, 960)
-	t.Logf("%d cases, each exact", all)
+	require.Greater(t, total, 960)
+	t.Logf("%d cases, each exact", total)
 }
 
-// TestEverySyncIsNeeded takes one of them away: then some case must go wrong.
+// TestEverySyncIsNeeded omits one sync at a time, which must make some case fail.
 func TestEverySyncIsNeeded(t *testing.T) {
-	for what, skipped := range map[string]func(string) bool{
-		"of the items":           func(op string) bool { return op == "sync out/items.ndjson" },
-		"of the trace":           func(op string) bool { return op == "sync out/trace.json" },
-		"of the state":           func(op string) bool { return op == "sync state.json.new" },
-		"of the outputs' folder": func(op string) bool { return strings.HasPrefix(op, "sync folder of out/") },
+	for _, test := range []struct {
+		name string
+		skip func(operation string) bool
+	}{
+		{"of the items", func(operation string) bool { return operation == "sync out/items.ndjson" }},
+		{"of the trace", func(operation string) bool { return operation == "sync out/trace.json" }},
+		{"of the state", func(operation string) bool { return operation == "sync state.json.new" }},
+		{"of the directory of the outputs", func(operation string) bool { return strings.HasPrefix(operation, "sync directory of out/") }},
 	} {
-		_, wrong := crashes(t, 1, skipped)
-		require.NotEmpty(t, wrong, "without the sync %s", what)
+		t.Run(test.name, func(t *testing.T) {
+			_, wrong := simulatePowerLoss(t, 1, test.skip)
+			require.NotEmpty(t, wrong)
+		})
 	}
 }

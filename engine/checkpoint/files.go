@@ -2,40 +2,74 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 )
 
-// Files is the part of a file system that a [Store] works on. Tests put one in
-// its place that loses what was not synced.
-type Files interface {
-	// Open opens a file for reading and writing, and makes an empty one where there
-	// is none and create says so. The error is [os.ErrNotExist] else.
-	Open(path string, create bool) (File, error)
-	// Rename puts a file in the place of another.
-	Rename(from, to string) error
-	// SyncFolder makes what was renamed or made in the folder of a file last.
-	SyncFolder(path string) error
+// WriteFile replaces the file at path with data. After a crash or a loss of
+// power the file holds either its old content or data, never a part of either.
+// Only its owner can read it.
+func WriteFile(path string, data []byte) error {
+	// Nothing locks the path, so every process writes a temporary file of its own.
+	temporary := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	defer os.Remove(temporary) // fails after the rename
+	return replaceFile(system{}, temporary, path, data)
 }
 
-// File is an open file, written at its end.
-type File interface {
+// replaceFile writes data to a temporary file in the directory of path and
+// renames it to path.
+func replaceFile(files fileSystem, temporary, path string, data []byte) error {
+	f, err := files.Open(temporary, true)
+	if err != nil {
+		return err
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := files.Rename(temporary, path); err != nil {
+		return err
+	}
+	return files.SyncDir(path)
+}
+
+// fileSystem is the part of a file system that a [Store] uses. Tests replace it
+// with one that loses what was not synced.
+type fileSystem interface {
+	// Open opens a file for reading and for writing at its end. If the file does
+	// not exist, Open creates it or, unless create is set, returns
+	// [os.ErrNotExist].
+	Open(path string, create bool) (file, error)
+	// Rename renames a file, replacing the file at the new path.
+	Rename(from, to string) error
+	// SyncDir makes the names in the directory of path durable: those of new and
+	// of renamed files.
+	SyncDir(path string) error
+}
+
+// file is an open file that is written at its end.
+type file interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
 	Size() (int64, error)
-	Truncate(size int64) error // and go on writing there
+	Truncate(size int64) error // the next write follows the new end
 	Sync() error
 }
 
-// System is the machine's file system.
-var System Files = system{}
-
+// system is the file system of the operating system.
 type system struct{}
 
-func (system) Open(path string, create bool) (File, error) {
+func (system) Open(path string, create bool) (file, error) {
 	flags := os.O_RDWR
 	if create {
 		flags |= os.O_CREATE
@@ -52,12 +86,12 @@ func (system) Open(path string, create bool) (File, error) {
 
 func (system) Rename(from, to string) error { return os.Rename(from, to) }
 
-func (system) SyncFolder(path string) error {
-	folder, err := os.Open(filepath.Dir(path))
+func (system) SyncDir(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	return errors.Join(unsupported(folder.Sync()), folder.Close())
+	return errors.Join(ignoreUnsupported(dir.Sync()), dir.Close())
 }
 
 type systemFile struct{ *os.File }
@@ -78,11 +112,12 @@ func (f systemFile) Truncate(size int64) error {
 	return err
 }
 
-func (f systemFile) Sync() error { return unsupported(f.File.Sync()) }
+func (f systemFile) Sync() error { return ignoreUnsupported(f.File.Sync()) }
 
-// unsupported passes over file systems that cannot sync; what they lose with the
-// power is found by the next run, which refuses.
-func unsupported(err error) error {
+// ignoreUnsupported drops the error of a file system that cannot sync. If such a
+// file system loses committed data with the power, the next run notices and
+// refuses to resume.
+func ignoreUnsupported(err error) error {
 	if errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL) {
 		return nil
 	}

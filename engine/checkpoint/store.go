@@ -1,10 +1,11 @@
-// Package checkpoint keeps where a run is, together with what it has written, so
-// that the run can be killed at any moment and goes on behind the last page that
-// was committed: every item stands exactly once in the files.
+// Package checkpoint makes runs resumable. It saves the checkpoint of every job
+// together with the length of every output file, so that a run can be killed at
+// any moment and resumes after the last committed page, with every item in its
+// output exactly once.
 //
-// A commit makes the outputs last, and then puts the state in the place of the
-// one before: how many bytes of each output belong to it, and the position of
-// every job. What an output holds beyond that is cut off when the run goes on.
+// A commit makes the outputs durable and then replaces the state file. Bytes
+// that an output holds beyond its committed length are discarded when the run
+// resumes.
 package checkpoint
 
 import (
@@ -19,28 +20,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Store is the state of a run and the outputs that belong to it. It is used by
-// one goroutine at a time.
+// A Store is the state of a run and the outputs that belong to it. It must not
+// be used by several goroutines at once, nor by several processes: the caller
+// locks the state file.
 type Store struct {
-	files   Files
-	path    string
-	state   state
-	resumed bool
-	outputs map[string]*Output
-	cut     int64 // bytes that were cut off the outputs
+	files     fileSystem
+	path      string
+	state     state
+	resumed   bool
+	outputs   map[string]*Output
+	discarded int64 // bytes of the outputs
 }
 
-// state is what the file holds.
+// state is the content of a state file.
 type state struct {
 	Version     int                        `json:"version"`
 	Program     string                     `json:"program"`
 	Fingerprint map[string]string          `json:"fingerprint"` // of the configuration, by part
 	Outputs     map[string]extent          `json:"outputs"`
-	Jobs        map[string]json.RawMessage `json:"jobs"` // the position of each
-	Sum         string                     `json:"sum"`  // of all above
+	Jobs        map[string]json.RawMessage `json:"jobs"` // the checkpoint of each job
+	Sum         string                     `json:"sum"`  // checksum of all fields above
 }
 
 // extent is the committed part of an output.
@@ -54,19 +56,26 @@ const (
 	tailSize = 64 << 10
 )
 
-// Open reads the state at a path, if there is one. The fingerprint must be that
-// of the run that wrote it. The errors are of class state: they say what is wrong
-// and what to do.
-func Open(files Files, path, program string, fingerprint map[string]string) (*Store, error) {
+// Open reads the state file at path. If there is none, the run starts from the
+// beginning. The program names the writer of the file in the file itself. The
+// fingerprint, that of engine.Engine.Fingerprint, must equal that of the run
+// that wrote the state. An error is of class state, with the problem and its
+// fix, or of class io.
+func Open(path, program string, fingerprint map[string]string) (*Store, error) {
+	return open(system{}, path, program, fingerprint)
+}
+
+func open(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
 	s := &Store{files: files, path: path, outputs: map[string]*Output{}, state: state{
-		Version: version, Program: program, Fingerprint: fingerprint, Outputs: map[string]extent{}, Jobs: map[string]json.RawMessage{},
+		Version: version, Program: program, Fingerprint: fingerprint,
+		Outputs: map[string]extent{}, Jobs: map[string]json.RawMessage{},
 	}}
 	text, err := s.read()
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
 	}
 	if err != nil {
-		return nil, ioFault(err)
+		return nil, ioError("read the state", err)
 	}
 	var found state
 	if err := parse(text, &found); err != nil {
@@ -95,12 +104,13 @@ func (s *Store) read() ([]byte, error) {
 	return text, err
 }
 
-// parse reads a state file, of which every bit counts.
+// parse reads the text of a state file. It accepts exactly the bytes that encode
+// writes.
 func parse(text []byte, into *state) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("it is damaged, or no state: %w", err)
+		return fmt.Errorf("it is damaged or not a state file: %w", err)
 	}
 	if into.Version != version {
 		return fmt.Errorf("it has version %d; this program writes version %d", into.Version, version)
@@ -110,12 +120,12 @@ func parse(text []byte, into *state) error {
 		return err
 	}
 	if !bytes.Equal(want, text) {
-		return errors.New("it is damaged: its checksum is not that of its content")
+		return errors.New("it is damaged: its checksum does not match its content")
 	}
 	return nil
 }
 
-// encode writes a state with its checksum.
+// encode returns the text of a state file, with its checksum.
 func (s state) encode() ([]byte, error) {
 	s.Sum = ""
 	text, err := json.Marshal(s)
@@ -128,40 +138,43 @@ func (s state) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// changes names the parts of a configuration that differ.
-func changes(was, is map[string]string) string {
+// changes names the parts of a configuration whose fingerprints differ.
+func changes(before, now map[string]string) string {
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		if was[name] != is[name] {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if before[name] != now[name] {
 			names = append(names, name)
 		}
 	}
-	if len(was) != len(is) && names == nil {
+	if len(before) != len(now) && names == nil {
 		names = []string{"something"}
 	}
 	return strings.Join(names, " and ")
 }
 
 func (s *Store) refuse(format string, args ...any) error {
-	return &runtime.Error{Class: runtime.ClassState, Op: "resume", Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
-		Hint: "--restart begins anew and replaces what was written"}
+	return &failure.Error{
+		Class: failure.State, Op: "resume",
+		Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
+		Hint:    "--restart starts over and replaces the output",
+	}
 }
 
-func ioFault(err error) error {
-	return &runtime.Error{Class: runtime.ClassIO, Op: "state", Message: "the state cannot be kept: " + err.Error(), Err: err}
+func ioError(action string, err error) error {
+	return &failure.Error{Class: failure.IO, Op: "state", Message: fmt.Sprintf("cannot %s: %v", action, err), Err: err}
 }
 
-// Resumed tells whether there was a state: the run goes on.
+// Resumed reports whether the state file existed, so that the run resumes.
 func (s *Store) Resumed() bool { return s.resumed }
 
-// Jobs are the positions of the jobs that had begun.
+// Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
 
-// Cut is how many bytes of the outputs were cut off, since they were written after
-// the last commit.
-func (s *Store) Cut() int64 { return s.cut }
+// Discarded returns how many bytes [Store.Begin] discarded from the outputs,
+// because they were written after the last commit.
+func (s *Store) Discarded() int64 { return s.discarded }
 
-// Committed is how many bytes of all outputs belong to the state.
+// Committed returns how many bytes of all outputs are committed.
 func (s *Store) Committed() int64 {
 	var n int64
 	for _, e := range s.state.Outputs {
@@ -170,91 +183,102 @@ func (s *Store) Committed() int64 {
 	return n
 }
 
-// Output is a file that belongs to the run.
+// An Output is a file that belongs to the run.
 type Output struct {
-	file   File
+	file   file
 	size   int64
-	beyond int64 // what it held beyond the last commit
+	beyond int64 // bytes found after the last commit
 	dirty  bool
 }
 
-// Output opens a file of the run. One that was committed to before and holds less,
-// or something else, is refused. Nothing is changed before [Store.Begin].
+// Output opens an output file of the run. It refuses a file that was committed
+// before and is now shorter or modified. It changes nothing: [Store.Begin] does.
 func (s *Store) Output(path string) (*Output, error) {
 	if o := s.outputs[path]; o != nil {
 		return o, nil
 	}
 	committed, known := s.state.Outputs[path]
-	file, err := s.files.Open(path, !known)
+	f, err := s.files.Open(path, !known)
 	if errors.Is(err, os.ErrNotExist) && known {
-		return nil, s.refuse("%s, to which it belongs, is gone", path)
+		return nil, s.refuse("its output %s is missing", path)
 	}
 	if err != nil {
-		return nil, ioFault(err)
+		return nil, ioError("open the output", err)
 	}
-	o := &Output{file: file, size: committed.Bytes}
-	size, err := file.Size()
-	if err != nil {
-		return nil, ioFault(errors.Join(err, file.Close()))
+	o := &Output{file: f, size: committed.Bytes, dirty: !known}
+	if err := s.verify(o, path); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	if size < committed.Bytes {
-		return nil, errors.Join(s.refuse("%s has %d bytes, fewer than the %d that were committed", path, size, committed.Bytes), file.Close())
-	}
-	if known {
-		tail, err := o.tail()
-		if err != nil {
-			return nil, ioFault(errors.Join(err, file.Close()))
-		}
-		if tail != committed.Tail {
-			return nil, errors.Join(s.refuse("%s is not what was committed: it was changed since", path), file.Close())
-		}
-	}
-	o.beyond, o.dirty = size-committed.Bytes, !known
 	s.outputs[path] = o
 	return o, nil
 }
 
-// Begin cuts off, once all outputs are open, what was written to them after the
-// last commit; those of a run that begins are emptied. It refuses a run that goes
-// on with other outputs than it began with: what is committed would stand in
-// neither of them whole.
+// verify compares an output with what was committed of it.
+func (s *Store) verify(o *Output, path string) error {
+	size, err := o.file.Size()
+	if err != nil {
+		return ioError("read the output", err)
+	}
+	if size < o.size {
+		return s.refuse("its output %s has %d bytes, fewer than the %d that were committed", path, size, o.size)
+	}
+	o.beyond = size - o.size
+	committed, known := s.state.Outputs[path]
+	if !known {
+		return nil
+	}
+	tail, err := o.tail()
+	if err != nil {
+		return ioError("read the output", err)
+	}
+	if tail != committed.Tail {
+		return s.refuse("its output %s was modified after the last commit", path)
+	}
+	return nil
+}
+
+// Begin starts writing, once all outputs are open: it discards what was written
+// to them after the last commit, or all of their content if the run does not
+// resume. It refuses to resume with other outputs than before, since none of
+// them would be complete.
 func (s *Store) Begin() error {
-	if err := s.match(); err != nil {
+	if err := s.matchOutputs(); err != nil {
 		return err
 	}
 	for path, o := range s.outputs {
 		if err := o.file.Truncate(o.size); err != nil {
-			return ioFault(err)
+			return ioError("truncate the output", err)
 		}
 		if s.resumed {
-			s.cut += o.beyond
+			s.discarded += o.beyond
 			continue
 		}
-		if err := s.files.SyncFolder(path); err != nil { // a file that was made lasts with its folder
-			return ioFault(err)
+		if err := s.files.SyncDir(path); err != nil { // a new file is durable once its directory is
+			return ioError("create the output", err)
 		}
 	}
 	return nil
 }
 
-func (s *Store) match() error {
+// matchOutputs checks that a resumed run has the same outputs as before.
+func (s *Store) matchOutputs() error {
 	if !s.resumed {
 		return nil
 	}
 	for path := range s.state.Outputs {
 		if s.outputs[path] == nil {
-			return s.refuse("%s belongs to it, and this run does not write there", path)
+			return s.refuse("its output %s is not an output of this run", path)
 		}
 	}
 	for path := range s.outputs {
 		if _, known := s.state.Outputs[path]; !known {
-			return s.refuse("%s does not belong to it: the run began without", path)
+			return s.refuse("output %s of this run is not one of its outputs", path)
 		}
 	}
 	return nil
 }
 
-// Write adds to the output. It belongs to the run with the next commit.
+// Write appends to the output. The next commit includes what was written.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.file.Write(p)
 	o.size += int64(n)
@@ -262,7 +286,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tail is the hash of the last bytes.
+// tail hashes the last bytes of the output.
 func (o *Output) tail() (string, error) {
 	from := max(0, o.size-tailSize)
 	end := make([]byte, o.size-from)
@@ -275,62 +299,39 @@ func (o *Output) tail() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Commit notes the positions of jobs, together with everything that was written:
-// all of it must belong to pages up to these positions. When it returns, both
-// outlast the process, and the power.
-func (s *Store) Commit(positions map[string]json.RawMessage) error {
+// Commit saves the checkpoints of jobs together with everything that was written
+// to the outputs, all of which must belong to pages up to these checkpoints.
+// When Commit returns, both survive the end of the process and a loss of power.
+func (s *Store) Commit(checkpoints map[string]json.RawMessage) error {
 	for path, o := range s.outputs {
 		if !o.dirty {
 			continue
 		}
 		if err := o.file.Sync(); err != nil {
-			return ioFault(err)
+			return ioError("save the output", err)
 		}
 		tail, err := o.tail()
 		if err != nil {
-			return ioFault(err)
+			return ioError("read the output", err)
 		}
 		s.state.Outputs[path] = extent{o.size, tail}
 		o.dirty = false
 	}
-	for job, position := range positions {
-		s.state.Jobs[job] = slices.Clone(position)
+	for job, checkpoint := range checkpoints {
+		s.state.Jobs[job] = slices.Clone(checkpoint)
 	}
-	if err := s.write(); err != nil {
-		return ioFault(err)
+	text, err := s.state.encode()
+	if err == nil {
+		err = replaceFile(s.files, s.path+".new", s.path, text)
+	}
+	if err != nil {
+		return ioError("save the state", err)
 	}
 	return nil
 }
 
-// write puts the state in the place of the one before.
-func (s *Store) write() error {
-	text, err := s.state.encode()
-	if err != nil {
-		return err
-	}
-	beside := s.path + ".new"
-	f, err := s.files.Open(beside, true)
-	if err != nil {
-		return err
-	}
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = f.Write(text)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := s.files.Rename(beside, s.path); err != nil {
-		return err
-	}
-	return s.files.SyncFolder(s.path)
-}
-
-// Close closes the outputs. What was written since the last commit stays in them,
-// and is cut off when the run goes on.
+// Close closes the outputs. What was written after the last commit remains in
+// the files until the run resumes.
 func (s *Store) Close() error {
 	var err error
 	for _, o := range s.outputs {

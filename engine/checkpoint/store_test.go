@@ -4,23 +4,25 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stretchr/testify/require"
 )
 
-// committed is a store with one page in one output, and the folder it is in.
-func committed(t *testing.T) string {
+// newCommitted commits one page to a state and an output in a new directory, and
+// writes half of another page without committing it.
+func newCommitted(t *testing.T) (dir string) {
 	t.Helper()
-	folder := t.TempDir()
-	s, err := Open(System, filepath.Join(folder, "state.json"), "test", map[string]string{"rules": "1", "items": "2"})
+	dir = t.TempDir()
+	s, err := Open(filepath.Join(dir, "state.json"), "test", map[string]string{"rules": "1", "items": "2"})
 	require.NoError(t, err)
 	require.False(t, s.Resumed())
-	o, err := s.Output(filepath.Join(folder, "items.ndjson"))
+	o, err := s.Output(filepath.Join(dir, "items.ndjson"))
 	require.NoError(t, err)
 	require.NoError(t, s.Begin())
 	_, err = o.Write([]byte("{\"id\":1}\n"))
@@ -29,117 +31,160 @@ func committed(t *testing.T) string {
 	_, err = o.Write([]byte("{\"id\":2}\n{\"i"))
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	return folder
+	return dir
 }
 
-func open(folder string) (*Store, error) {
-	return Open(System, filepath.Join(folder, "state.json"), "later", map[string]string{"rules": "1", "items": "2"})
+// reopen opens the state of newCommitted.
+func reopen(dir string) (*Store, error) {
+	return Open(filepath.Join(dir, "state.json"), "later", map[string]string{"rules": "1", "items": "2"})
 }
 
-func TestARunGoesOnBehindTheLastCommit(t *testing.T) {
-	folder := committed(t)
-	s, err := open(folder)
+func TestARunResumesAfterTheLastCommit(t *testing.T) {
+	dir := newCommitted(t)
+	s, err := reopen(dir)
 	require.NoError(t, err)
 	require.True(t, s.Resumed())
 	require.JSONEq(t, `{"page":1}`, string(s.Jobs()["users"]))
-	o, err := s.Output(filepath.Join(folder, "items.ndjson"))
+	o, err := s.Output(filepath.Join(dir, "items.ndjson"))
 	require.NoError(t, err)
 	require.NoError(t, s.Begin())
-	require.EqualValues(t, len("{\"id\":2}\n{\"i"), s.Cut())
+	require.EqualValues(t, len("{\"id\":2}\n{\"i"), s.Discarded())
 	_, err = o.Write([]byte("{\"id\":2}\n"))
 	require.NoError(t, err)
 	require.NoError(t, s.Commit(map[string]json.RawMessage{"users": json.RawMessage(`{"page":2}`)}))
 	require.NoError(t, s.Close())
-	text, err := os.ReadFile(filepath.Join(folder, "items.ndjson"))
+	text, err := os.ReadFile(filepath.Join(dir, "items.ndjson"))
 	require.NoError(t, err)
 	require.Equal(t, "{\"id\":1}\n{\"id\":2}\n", string(text))
 	for _, name := range []string{"state.json", "items.ndjson"} {
-		info, err := os.Stat(filepath.Join(folder, name))
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), name)
+		requireOwnerOnly(t, filepath.Join(dir, name))
 	}
 }
 
-// TestEveryBitOfAStateCounts flips each: none may pass.
+func requireOwnerOnly(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), path)
+}
+
+// TestEveryBitOfAStateCounts flips each bit in turn; every damaged file must be
+// refused.
 func TestEveryBitOfAStateCounts(t *testing.T) {
-	folder := committed(t)
-	path := filepath.Join(folder, "state.json")
+	dir := newCommitted(t)
+	path := filepath.Join(dir, "state.json")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	refused := func(damaged []byte, what string, at int) {
+	requireRefused := func(damaged []byte, damage string) {
+		t.Helper()
 		require.NoError(t, os.WriteFile(path, damaged, 0o600))
-		_, err := open(folder)
-		require.ErrorIs(t, err, runtime.ErrState, "%s %d", what, at)
+		_, err := reopen(dir)
+		require.ErrorIs(t, err, failure.ErrState, damage)
 	}
 	for bit := range 8 * len(text) {
 		damaged := bytes.Clone(text)
 		damaged[bit/8] ^= 1 << (bit % 8)
-		refused(damaged, "bit", bit)
+		requireRefused(damaged, fmt.Sprintf("bit %d", bit))
 	}
-	for cut := range len(text) {
-		refused(text[:cut], "cut at", cut)
+	for size := range len(text) {
+		requireRefused(text[:size], fmt.Sprintf("cut at %d", size))
 	}
-	refused(append(bytes.Clone(text), ' '), "a byte more", 0)
+	requireRefused(append(bytes.Clone(text), ' '), "one byte more")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	_, err = open(folder)
+	_, err = reopen(dir)
 	require.NoError(t, err)
 }
 
-func TestOutputsThatAreNotWhatWasCommittedAreRefused(t *testing.T) {
-	for what, change := range map[string]func(path string) error{
-		"gone":    os.Remove,
-		"shorter": func(path string) error { return os.Truncate(path, 5) },
-		"changed": func(path string) error { return os.WriteFile(path, []byte("{\"id\":9}\n{\"id\":2}\n"), 0o600) },
+func TestModifiedOutputsAreRefusedAndLeftAlone(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		modify func(path string) error
+		want   string
+	}{
+		{"missing", os.Remove, "is missing"},
+		{"shorter", func(path string) error { return os.Truncate(path, 5) }, "has 5 bytes, fewer than the 9 that were committed"},
+		{
+			"changed", func(path string) error { return os.WriteFile(path, []byte("{\"id\":9}\n{\"id\":2}\n"), 0o600) },
+			"was modified after the last commit",
+		},
 	} {
-		folder := committed(t)
-		path := filepath.Join(folder, "items.ndjson")
-		require.NoError(t, change(path))
-		before, _ := os.ReadFile(path)
-		s, err := open(folder)
-		require.NoError(t, err)
-		_, err = s.Output(path)
-		require.ErrorIs(t, err, runtime.ErrState, what)
-		require.ErrorContains(t, err, path)
-		require.ErrorContains(t, err, "--restart begins anew")
-		after, _ := os.ReadFile(path)
-		require.Equal(t, before, after, "%s: what is refused is left alone", what)
+		t.Run(test.name, func(t *testing.T) {
+			dir := newCommitted(t)
+			path := filepath.Join(dir, "items.ndjson")
+			require.NoError(t, test.modify(path))
+			before, _ := os.ReadFile(path)
+			s, err := reopen(dir)
+			require.NoError(t, err)
+			_, err = s.Output(path)
+			require.ErrorIs(t, err, failure.ErrState)
+			require.ErrorContains(t, err, "its output "+path+" "+test.want)
+			require.ErrorContains(t, err, "--restart starts over")
+			after, _ := os.ReadFile(path)
+			require.Equal(t, before, after)
+		})
 	}
 }
 
-func TestOtherConfigurationsAndOutputsAreRefused(t *testing.T) {
-	folder := committed(t)
-	_, err := Open(System, filepath.Join(folder, "state.json"), "test", map[string]string{"rules": "other", "items": "2"})
-	require.ErrorIs(t, err, runtime.ErrState)
+func TestAnotherConfigurationIsRefused(t *testing.T) {
+	dir := newCommitted(t)
+	_, err := Open(filepath.Join(dir, "state.json"), "test", map[string]string{"rules": "other", "items": "2"})
+	require.ErrorIs(t, err, failure.ErrState)
 	require.ErrorContains(t, err, "it belongs to another configuration: rules changed")
-
-	s, err := open(folder)
-	require.NoError(t, err)
-	require.ErrorContains(t, s.Begin(), "items.ndjson belongs to it, and this run does not write there")
-	_, err = s.Output(filepath.Join(folder, "items.ndjson"))
-	require.NoError(t, err)
-	_, err = s.Output(filepath.Join(folder, "trace.json"))
-	require.NoError(t, err)
-	require.ErrorContains(t, s.Begin(), "trace.json does not belong to it")
 }
 
-// TestFaultsOfTheDiskAreToldAndNothingCommittedIsLost fails each operation of a
-// commit in turn.
-func TestFaultsOfTheDiskAreToldAndNothingCommittedIsLost(t *testing.T) {
+func TestOtherOutputsAreRefused(t *testing.T) {
+	dir := newCommitted(t)
+	s, err := reopen(dir)
+	require.NoError(t, err)
+	require.ErrorContains(t, s.Begin(), "items.ndjson is not an output of this run")
+	_, err = s.Output(filepath.Join(dir, "items.ndjson"))
+	require.NoError(t, err)
+	_, err = s.Output(filepath.Join(dir, "trace.json"))
+	require.NoError(t, err)
+	require.ErrorContains(t, s.Begin(), "trace.json of this run is not one of its outputs")
+}
+
+// TestDiskErrorsAreReportedAndLoseNothingCommitted lets each operation of a run
+// fail in turn.
+func TestDiskErrorsAreReportedAndLoseNothingCommitted(t *testing.T) {
 	const pages = 3
-	count := newDisk()
-	require.NoError(t, extract(count, pages, 1))
-	for stop := 1; stop <= count.operations; stop++ {
+	uninterrupted := newDisk()
+	require.NoError(t, extract(uninterrupted, pages, 1))
+	for stop := 1; stop <= uninterrupted.operations; stop++ {
 		d := newDisk()
 		d.stopBefore = stop
 		err := extract(d, pages, 1)
 		require.ErrorIs(t, err, errPower)
-		if fault := (*runtime.Error)(nil); errors.As(err, &fault) {
-			require.Equal(t, runtime.ClassIO, fault.Class)
+		if failed := (*failure.Error)(nil); errors.As(err, &failed) {
+			require.Equal(t, failure.IO, failed.Class)
 		}
-		d.stopBefore = 0 // the disk works again, and has all that was written
+		d.stopBefore = 0 // the disk works again and has everything that was written
 		require.NoError(t, extract(d, pages, 1))
-		require.Empty(t, whole(d, pages))
+		require.NoError(t, checkOutputs(d, pages))
 	}
+}
+
+func TestWriteFileReplacesAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kept.json")
+	for _, content := range []string{"a long first content", "second"} {
+		require.NoError(t, WriteFile(path, []byte(content)))
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, content, string(text))
+		requireOwnerOnly(t, path)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no temporary file is left")
+}
+
+func TestWriteFileKeepsTheOldContentOnAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dir")
+	require.NoError(t, os.MkdirAll(filepath.Join(path, "file"), 0o700)) // a directory cannot be replaced
+	require.Error(t, WriteFile(path, []byte("x")))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no temporary file is left")
 }
 
 func FuzzParse(f *testing.F) {

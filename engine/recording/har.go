@@ -1,9 +1,9 @@
-// Package recording keeps the HTTP exchanges of a run in one file, and plays
-// them back without a network.
+// Package recording records the HTTP exchanges of a run in a file and replays
+// them without a network.
 //
-// The file is a HAR 1.2 archive, which browsers' developer tools write and
-// show too. A [Recorder] is the transport of a run that is recorded; a [Player]
-// is transport and clock of one that is replayed.
+// The file is an HTTP archive (HAR 1.2), which the developer tools of browsers
+// also write and show. A [Recorder] is the transport of a recorded run; a
+// [Player] is the transport and the clock of a replayed one.
 package recording
 
 import (
@@ -15,17 +15,17 @@ import (
 	"unicode/utf8"
 )
 
-// The parts of a HAR 1.2 archive that are written and read. What begins with an
-// underscore is an addition, as the format wants them named.
+// The parts of a HAR 1.2 archive that are written and read. The format wants
+// names of additional fields to begin with an underscore.
 type (
 	entry struct {
 		Started  string   `json:"startedDateTime"`
-		Time     float64  `json:"time"` // milliseconds, until the body was read
+		Time     float64  `json:"time"` // milliseconds until the body was read
 		Request  request  `json:"request"`
 		Response response `json:"response"`
 		Cache    struct{} `json:"cache"`
 		Timings  timings  `json:"timings"`
-		Error    string   `json:"_error,omitempty"` // what went wrong; browsers write it so too
+		Error    string   `json:"_error,omitempty"` // what went wrong; browsers use the same name
 	}
 	request struct {
 		Method      string    `json:"method"`
@@ -39,7 +39,7 @@ type (
 		BodySize    int       `json:"bodySize"`
 	}
 	response struct {
-		Status      int     `json:"status"` // 0: none came
+		Status      int     `json:"status"` // 0: no response
 		StatusText  string  `json:"statusText"`
 		HTTPVersion string  `json:"httpVersion"`
 		Cookies     []pair  `json:"cookies"`
@@ -61,7 +61,7 @@ type (
 		Size     int    `json:"size"`
 		MimeType string `json:"mimeType"`
 		Text     string `json:"text,omitempty"`
-		Encoding string `json:"encoding,omitempty"` // base64, or none
+		Encoding string `json:"encoding,omitempty"` // "base64" or empty
 	}
 	timings struct {
 		Send    float64 `json:"send"`
@@ -70,27 +70,30 @@ type (
 	}
 )
 
+// base64Encoding is the encoding of contents that are not UTF-8.
+const base64Encoding = "base64"
+
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// contentOf holds a body: as text where it is text, else in base64.
-func contentOf(body []byte, mimeType string) content {
+// newContent encodes a body, in base64 unless it is valid UTF-8.
+func newContent(body []byte, mimeType string) content {
 	c := content{Size: len(body), MimeType: mimeType, Text: string(body)}
 	if !utf8.Valid(body) {
-		c.Text, c.Encoding = base64.StdEncoding.EncodeToString(body), "base64"
+		c.Text, c.Encoding = base64.StdEncoding.EncodeToString(body), base64Encoding
 	}
 	return c
 }
 
-// body is what contentOf was given.
+// body decodes the body that newContent encoded.
 func (c content) body() ([]byte, error) {
-	if strings.EqualFold(c.Encoding, "base64") {
+	if strings.EqualFold(c.Encoding, base64Encoding) {
 		return base64.StdEncoding.DecodeString(c.Text)
 	}
 	return []byte(c.Text), nil
 }
 
-// pairsOf lists headers in order of their names.
-func pairsOf(header http.Header, show func(name, value string) string) []pair {
+// newPairs lists headers sorted by name, with their values as show returns them.
+func newPairs(header http.Header, show func(name, value string) string) []pair {
 	out := []pair{}
 	for name, values := range header {
 		for _, v := range values {

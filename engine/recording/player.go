@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,41 +17,45 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// Player answers requests with what was recorded, and is the clock of the run
-// that makes them: time passes by as much as the exchanges took, and by waiting,
-// which takes no time. It reaches no network.
+// A Player is the transport and the clock of a replayed run. It answers requests
+// from a recording, without a network. Its time advances by the recorded
+// duration of each exchange and by the length of each wait.
 type Player struct {
-	redactor *runtime.Redactor
+	redactor *redact.Redactor
 
-	mu      sync.Mutex
-	now     time.Time
-	tracks  []track
-	asked   []string // every request, in order, as it is shown
-	missing string   // the first request that was not recorded; empty: none
+	mu       sync.Mutex
+	now      time.Time
+	tracks   []track
+	requests []string // all requests made, in order, as show writes them
+	missing  string   // the first request that was not recorded; empty: none
 }
 
-// track is one recorded exchange on its way.
+// track is a recorded exchange and whether it has been played.
 type track struct {
 	Exchange
-	exact, loose string // the request as it is compared
-	played       bool
+	key    requestKey
+	played bool
 }
 
-// NewPlayer plays a recording from its beginning. The redactor is that of the
-// configuration that asks: what it hides is hidden in the recording too.
-func (r *Recording) NewPlayer(redactor *runtime.Redactor) *Player {
-	if redactor == nil {
-		redactor = runtime.NewRedactor(nil)
-	}
-	p := &Player{redactor: redactor}
+// requestKey identifies a request in two ways.
+type requestKey struct {
+	exact string // as written
+	loose string // without regard to the order of parameters and of the keys of the body
+}
+
+// NewPlayer returns a player at the beginning of a recording. The redactor is
+// that of the replayed configuration: it hides the same secrets in the recording
+// as in the requests, so that they compare equal. It may be nil.
+func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
+	p := &Player{redactor: cmp.Or(redactor, redact.New(nil))}
 	for _, x := range r.Exchanges {
-		t := track{Exchange: x}
-		t.exact, t.loose = p.keys(x.Method, x.URL, x.Body)
-		p.tracks = append(p.tracks, t)
+		p.tracks = append(p.tracks, track{Exchange: x, key: p.key(x.Method, x.URL, x.Body)})
 	}
 	if len(r.Exchanges) > 0 {
 		p.now = r.Exchanges[0].Started
@@ -58,20 +63,18 @@ func (r *Recording) NewPlayer(redactor *runtime.Redactor) *Player {
 	return p
 }
 
-// keys are two ways to compare a request: as it is written, and with the order
-// of its parameters and of the keys of its body left aside.
-func (p *Player) keys(method, address string, body []byte) (exact, loose string) {
+func (p *Player) key(method, address string, body []byte) requestKey {
 	address = p.redactor.URL(address)
 	text := p.redactor.String(string(body))
-	exact = method + " " + address + "\n" + text
-	base, query, _ := strings.Cut(address, "?")
-	parts := strings.Split(query, "&")
-	slices.Sort(parts)
-	return exact, method + " " + base + "?" + strings.Join(parts, "&") + "\n" + sortedBody(text)
+	path, query, _ := strings.Cut(address, "?")
+	return requestKey{
+		exact: method + " " + address + "\n" + text,
+		loose: method + " " + path + "?" + sortParams(query) + "\n" + sortBody(text),
+	}
 }
 
-// sortedBody is a body with its keys, or its urlencoded parameters, in order.
-func sortedBody(text string) string {
+// sortBody sorts the keys of a JSON body or the parameters of another.
+func sortBody(text string) string {
 	var v any
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -80,82 +83,91 @@ func sortedBody(text string) string {
 			return string(sorted)
 		}
 	}
-	parts := strings.Split(text, "&")
-	slices.Sort(parts)
-	return strings.Join(parts, "&")
+	return sortParams(text)
+}
+
+func sortParams(text string) string {
+	params := strings.Split(text, "&")
+	slices.Sort(params)
+	return strings.Join(params, "&")
 }
 
 // RoundTrip answers with the first exchange of the same request that was not
-// played yet. A request that was not recorded is an error that ends the run, and
-// names what is nearest.
+// played before. If there is none, the error names the nearest recorded request
+// and is not transient, so that the run ends.
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
-	body, err := bodyOf(req)
+	body, err := readBody(req)
 	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shown := p.show(req.Method, req.URL.String(), body)
-	p.asked = append(p.asked, shown)
-	exact, loose := p.keys(req.Method, req.URL.String(), body)
-	at, times := p.find(exact, loose)
-	if at < 0 {
-		if p.missing == "" {
-			p.missing = shown
+	p.requests = append(p.requests, shown)
+	t, recorded := p.find(p.key(req.Method, req.URL.String(), body))
+	if t == nil {
+		p.missing = cmp.Or(p.missing, shown)
+		return nil, &failure.Error{
+			Class: failure.Response, Op: "replay", Message: missingMessage(recorded), Hint: p.nearest(req),
 		}
-		return nil, &runtime.Error{Class: runtime.ClassResponse, Op: "replay", Message: p.lacks(req, times), Hint: p.nearest(req)}
 	}
-	t := &p.tracks[at]
 	t.played = true
 	p.now = p.now.Add(t.Took)
 	if t.Status == 0 {
-		return nil, fault(t.Fault)
+		return nil, transportError(t.Error)
 	}
 	return t.response(req), nil
 }
 
-// find is the first track of a request that was not played, and how often the
+// find returns the first unplayed track of a request, or nil, and how often the
 // request was recorded.
-func (p *Player) find(exact, loose string) (at, times int) {
-	at = -1
-	for _, same := range []func(track) bool{
-		func(t track) bool { return t.exact == exact },
-		func(t track) bool { return t.loose == loose },
+func (p *Player) find(key requestKey) (found *track, recorded int) {
+	for _, same := range []func(requestKey) bool{
+		func(k requestKey) bool { return k.exact == key.exact },
+		func(k requestKey) bool { return k.loose == key.loose },
 	} {
-		times = 0
-		for i, t := range p.tracks {
-			if !same(t) {
+		recorded = 0
+		for i := range p.tracks {
+			if !same(p.tracks[i].key) {
 				continue
 			}
-			if times++; !t.played {
-				return i, times
+			recorded++
+			if !p.tracks[i].played {
+				return &p.tracks[i], recorded
 			}
 		}
 	}
-	return -1, times
+	return nil, recorded
 }
 
-func (p *Player) lacks(req *http.Request, times int) string {
-	if times > 0 {
-		return fmt.Sprintf("the recording has this request %s, and it is made once more", often(times))
+func missingMessage(recorded int) string {
+	switch recorded {
+	case 0:
+		return "the recording does not have this request"
+	case 1:
+		return "the recording has this request only once"
 	}
-	return "the recording does not have this request"
+	return fmt.Sprintf("the recording has this request only %s", value.Counted(recorded, "time"))
 }
 
-// nearest says how the most similar recorded request differs.
+// nearest describes how the most similar recorded request differs. It returns ""
+// if none is similar.
 func (p *Player) nearest(req *http.Request) string {
-	best, fewest := "", 4
+	const tooMany = 4
+	hint, fewest := "", tooMany
 	for _, t := range p.tracks {
-		if differs := differences(t.Exchange, req); len(differs) > 0 && len(differs) < fewest {
-			best, fewest = fmt.Sprintf("nearest in it is %s, where %s", p.show(t.Method, t.URL, nil), p.redactor.String(strings.Join(differs, " and "))), len(differs)
+		if found := differences(t.Exchange, req); len(found) > 0 && len(found) < fewest {
+			hint = fmt.Sprintf("the nearest recorded request is %s, where %s",
+				p.show(t.Method, t.URL, nil), p.redactor.String(strings.Join(found, " and ")))
+			fewest = len(found)
 		}
 	}
-	return best
+	return hint
 }
 
-// differences lists what two requests differ in.
+// differences lists how a recorded exchange differs from a request.
 func differences(x Exchange, req *http.Request) []string {
-	to, err := url.Parse(x.URL)
+	address, err := url.Parse(x.URL)
 	if err != nil {
 		return nil
 	}
@@ -163,28 +175,28 @@ func differences(x Exchange, req *http.Request) []string {
 	if x.Method != req.Method {
 		out = append(out, "the method is "+x.Method)
 	}
-	if to.Host != req.URL.Host || to.Scheme != req.URL.Scheme {
-		out = append(out, fmt.Sprintf("the origin is %s://%s (see --base-url)", to.Scheme, to.Host))
+	if address.Host != req.URL.Host || address.Scheme != req.URL.Scheme {
+		out = append(out, fmt.Sprintf("the origin is %s://%s (see --base-url)", address.Scheme, address.Host))
 	}
-	if to.Path != req.URL.Path {
-		out = append(out, "the path is "+to.Path)
+	if address.Path != req.URL.Path {
+		out = append(out, "the path is "+address.Path)
 	}
-	theirs, ours := to.Query(), req.URL.Query()
-	names := maps.Clone(theirs)
-	maps.Copy(names, ours)
+	recorded, requested := address.Query(), req.URL.Query()
+	names := maps.Clone(recorded)
+	maps.Copy(names, requested)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		switch {
-		case slices.Equal(theirs[name], ours[name]):
-		case !theirs.Has(name):
-			out = append(out, "there is no "+name)
+		case slices.Equal(recorded[name], requested[name]):
+		case !recorded.Has(name):
+			out = append(out, name+" is missing")
 		default:
-			out = append(out, name+" is "+strings.Join(theirs[name], ","))
+			out = append(out, name+" is "+strings.Join(recorded[name], ","))
 		}
 	}
 	return out
 }
 
-// show writes a request for people, secrets hidden.
+// show writes a request for people, without its secrets.
 func (p *Player) show(method, address string, body []byte) string {
 	text := method + " " + p.redactor.URL(address)
 	if len(body) > 0 {
@@ -196,8 +208,8 @@ func (p *Player) show(method, address string, body []byte) string {
 func (t *track) response(req *http.Request) *http.Response {
 	var body io.Reader = bytes.NewReader(t.ResponseBody)
 	length := int64(len(t.ResponseBody))
-	if t.Fault != "" {
-		body, length = io.MultiReader(body, broken{errors.New(t.Fault)}), -1
+	if t.Error != "" {
+		body, length = io.MultiReader(body, brokenReader{errors.New(t.Error)}), -1
 	}
 	return &http.Response{
 		StatusCode: t.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
@@ -205,27 +217,28 @@ func (t *track) response(req *http.Request) *http.Response {
 	}
 }
 
-// broken is a body that breaks off.
-type broken struct{ err error }
+// brokenReader is the point at which a response body breaks off.
+type brokenReader struct{ err error }
 
-func (b broken) Read([]byte) (int, error) { return 0, b.err }
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 
-// fault is what was recorded of an exchange without response.
-func fault(text string) error {
+// transportError is the error of an exchange without a response. An unknown host
+// keeps its type, since such a request is not retried.
+func transportError(text string) error {
 	if strings.Contains(text, "no such host") {
 		return &net.DNSError{Err: text, IsNotFound: true}
 	}
 	return errors.New(text)
 }
 
-// Now is the time in the recording.
+// Now returns the time in the recording.
 func (p *Player) Now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
 }
 
-// Sleep moves the time on and returns at once.
+// Sleep advances the time and returns immediately.
 func (p *Player) Sleep(ctx context.Context, d time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,22 +246,21 @@ func (p *Player) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Missing is the first request that was asked for and that the recording does
-// not have; empty: none.
+// Missing returns the first request that was not recorded, or "".
 func (p *Player) Missing() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.missing
 }
 
-// Asked lists every request that was made, in order.
-func (p *Player) Asked() []string {
+// Requests lists all requests made, in order.
+func (p *Player) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.asked)
+	return slices.Clone(p.requests)
 }
 
-// Unplayed lists the recorded requests that nobody asked for, in order.
+// Unplayed lists the recorded requests that were not made, in order.
 func (p *Player) Unplayed() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,11 +271,4 @@ func (p *Player) Unplayed() []string {
 		}
 	}
 	return out
-}
-
-func often(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return value.Counted(n, "time")
 }

@@ -9,34 +9,35 @@ import (
 	"time"
 )
 
-// Recording is what an archive holds.
+// A Recording is the content of an archive.
 type Recording struct {
 	Exchanges []Exchange
-	Truncated bool // the file ends in the middle: the run that wrote it was killed
+	Truncated bool // the file ends early: the run that wrote it was killed
 }
 
-// Exchange is one request and what came of it.
+// An Exchange is one request and its response or error.
 type Exchange struct {
 	Method, URL string
 	Header      http.Header
-	Body        []byte // of the request; nil: none
+	Body        []byte // nil: none
 
-	Status         int // 0: no response came
+	Status         int // 0: no response
 	ResponseHeader http.Header
 	ResponseBody   []byte
-	Fault          string // what went wrong; empty: the response is whole
+	Error          string // what went wrong; empty: the response is complete
 
 	Started time.Time
 	Took    time.Duration // until the body was read
 }
 
-// Read reads an archive. Browsers and proxies write archives too; what is not
-// understood in them is passed over. The error says what is no archive at all.
+// Read reads an archive. Browsers and proxies write archives too; Read ignores
+// their additions. It returns an error if r is not an archive or has no
+// exchanges.
 func Read(r io.Reader) (*Recording, error) {
 	out := &Recording{}
 	dec := json.NewDecoder(r)
-	err := walk(dec, "log", func() error {
-		return walk(dec, "entries", func() error { return out.entries(dec) })
+	err := readMember(dec, "log", func() error {
+		return readMember(dec, "entries", func() error { return out.readEntries(dec) })
 	})
 	switch {
 	case len(out.Exchanges) > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
@@ -44,13 +45,13 @@ func Read(r io.Reader) (*Recording, error) {
 	case err != nil:
 		return nil, fmt.Errorf("not an HTTP archive (HAR): %w", err)
 	case len(out.Exchanges) == 0:
-		return nil, errors.New("no exchange in this HTTP archive (HAR)")
+		return nil, errors.New("the HTTP archive (HAR) has no entries")
 	}
 	return out, nil
 }
 
-// walk goes into an object to the member of a name, and leaves the rest out.
-func walk(dec *json.Decoder, name string, found func() error) error {
+// readMember reads an object, its named member with read, and skips the others.
+func readMember(dec *json.Decoder, name string, read func() error) error {
 	if err := expect(dec, '{'); err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func walk(dec *json.Decoder, name string, found func() error) error {
 			return err
 		}
 		if key == name {
-			err = found()
+			err = read()
 		} else {
 			err = dec.Decode(new(json.RawMessage))
 		}
@@ -79,7 +80,7 @@ func expect(dec *json.Decoder, want json.Delim) error {
 	return err
 }
 
-func (r *Recording) entries(dec *json.Decoder) error {
+func (r *Recording) readEntries(dec *json.Decoder) error {
 	if err := expect(dec, '['); err != nil {
 		return err
 	}
@@ -99,29 +100,29 @@ func (r *Recording) entries(dec *json.Decoder) error {
 
 func (e entry) exchange() (Exchange, error) {
 	x := Exchange{
-		Method: e.Request.Method, URL: e.Request.URL, Header: headerOf(e.Request.Headers),
-		Status: max(e.Response.Status, 0), ResponseHeader: headerOf(e.Response.Headers), Fault: e.Error,
+		Method: e.Request.Method, URL: e.Request.URL, Header: newHeader(e.Request.Headers),
+		Status: max(e.Response.Status, 0), ResponseHeader: newHeader(e.Response.Headers), Error: e.Error,
 		Took: time.Duration(max(e.Time, 0) * float64(time.Millisecond)),
 	}
 	x.Started, _ = time.Parse(time.RFC3339Nano, e.Started)
 	if e.Request.PostData != nil {
 		x.Body = []byte(e.Request.PostData.Text)
 	}
-	if x.Status == 0 && x.Fault == "" {
-		x.Fault = "no response"
+	if x.Status == 0 && x.Error == "" {
+		x.Error = "no response"
 	}
 	var err error
 	if x.ResponseBody, err = e.Response.Content.body(); err != nil {
 		return x, fmt.Errorf("response body: %w", err)
 	}
-	// The body stands in the archive as it was read, whatever it came as.
+	// An archive holds the decoded body; these headers describe the encoded one.
 	for _, name := range []string{"Content-Encoding", "Content-Length", "Transfer-Encoding"} {
 		x.ResponseHeader.Del(name)
 	}
 	return x, nil
 }
 
-func headerOf(pairs []pair) http.Header {
+func newHeader(pairs []pair) http.Header {
 	h := http.Header{}
 	for _, p := range pairs {
 		h.Add(p.Name, p.Value)

@@ -11,74 +11,76 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// Recorder is a transport that writes every exchange down. It may be used by
-// several goroutines; exchanges stand in the order in which they ended.
+// A Recorder is a transport that records every exchange, in the order in which
+// they end. Several goroutines may use it.
 type Recorder struct {
 	next     http.RoundTripper
-	clock    runtime.Clock
-	redactor *runtime.Redactor
+	clock    transport.Clock
+	redactor *redact.Redactor
 
 	mu      sync.Mutex
 	w       io.Writer
 	entries int
-	err     error // the first of writing
+	err     error // the first error of w
 }
 
-// Options say how exchanges are recorded. The zero value is usable.
+// Options are the options of a [Recorder]. The zero value is valid.
 type Options struct {
-	Transport http.RoundTripper // that makes the exchanges; nil: [runtime.NewTransport]
-	Clock     runtime.Clock     // nil: the machine's
-	Redactor  *runtime.Redactor // hides secrets, in bodies too; nil: nothing is secret
-	Creator   string            // version of the program that is named as the file's creator
+	Transport http.RoundTripper // makes the requests; nil: [transport.NewTransport]
+	Clock     transport.Clock   // nil: [transport.SystemClock]
+	Redactor  *redact.Redactor  // hides secrets, also in bodies; nil: nothing is secret
+	Creator   string            // version of stopwhen that the archive names as its creator
 }
 
-// NewRecorder begins an archive on w. Each exchange is written in one piece as
-// soon as it has ended, so that the file of a run that was killed can be read.
+// NewRecorder starts an archive on w. It writes each exchange with a single
+// Write as soon as the exchange ends, so that the file of a killed run is
+// readable.
 func NewRecorder(w io.Writer, options Options) *Recorder {
 	r := &Recorder{next: options.Transport, clock: options.Clock, redactor: options.Redactor, w: w}
 	if r.next == nil {
-		r.next = runtime.NewTransport()
+		r.next = transport.NewTransport()
 	}
 	if r.clock == nil {
-		r.clock = runtime.SystemClock
+		r.clock = transport.SystemClock
 	}
 	if r.redactor == nil {
-		r.redactor = runtime.NewRedactor(nil)
+		r.redactor = redact.New(nil)
 	}
-	creator, _ := json.Marshal(map[string]string{"name": "stopwhen", "version": options.Creator})
+	creator, _ := json.Marshal(map[string]string{"name": "stopwhen", "version": options.Creator}) // strings always encode
 	r.write(fmt.Appendf(nil, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator))
 	return r
 }
 
-// RoundTrip makes one exchange. It is written down when its body was read to the
-// end, or closed before.
+// RoundTrip makes one exchange. It records the exchange when the response body
+// has been read to the end or closed.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	began := r.clock.Now()
-	asked, err := r.request(req)
+	start := r.clock.Now()
+	recorded, err := r.request(req)
 	if err != nil {
 		return nil, err
 	}
-	e := entry{Started: began.Format(time.RFC3339Nano), Request: asked}
+	e := entry{Started: start.Format(time.RFC3339Nano), Request: recorded}
 	resp, err := r.next.RoundTrip(req)
-	waited := r.clock.Now().Sub(began)
+	waited := r.clock.Now().Sub(start)
 	if err != nil {
 		e.Response.Cookies, e.Response.Headers = []pair{}, []pair{}
 		e.end(waited, waited, err, r.redactor)
-		r.entry(e)
+		r.writeEntry(e)
 		return nil, err
 	}
 	resp.Body = &tee{ReadCloser: resp.Body, done: func(body []byte, err error) {
 		e.Response = r.response(resp, body)
-		e.end(waited, r.clock.Now().Sub(began), err, r.redactor)
-		r.entry(e)
+		e.end(waited, r.clock.Now().Sub(start), err, r.redactor)
+		r.writeEntry(e)
 	}}
 	return resp, nil
 }
 
-func (e *entry) end(waited, took time.Duration, err error, redactor *runtime.Redactor) {
+func (e *entry) end(waited, took time.Duration, err error, redactor *redact.Redactor) {
 	e.Time = milliseconds(took)
 	e.Timings = timings{Wait: milliseconds(waited), Receive: milliseconds(took - waited)}
 	if err != nil {
@@ -89,7 +91,7 @@ func (e *entry) end(waited, took time.Duration, err error, redactor *runtime.Red
 func (r *Recorder) request(req *http.Request) (request, error) {
 	out := request{
 		Method: req.Method, URL: r.redactor.URL(req.URL.String()), HTTPVersion: "HTTP/1.1",
-		Cookies: []pair{}, Headers: pairsOf(req.Header, r.redactor.Header), Query: []pair{}, HeadersSize: -1, BodySize: 0,
+		Cookies: []pair{}, Headers: newPairs(req.Header, r.redactor.Header), Query: []pair{}, HeadersSize: -1, BodySize: 0,
 	}
 	for name, values := range req.URL.Query() {
 		for _, v := range values {
@@ -97,7 +99,7 @@ func (r *Recorder) request(req *http.Request) (request, error) {
 			out.Query = append(out.Query, pair{name, shown})
 		}
 	}
-	body, err := bodyOf(req)
+	body, err := readBody(req)
 	if err != nil || body == nil {
 		return out, err
 	}
@@ -106,8 +108,8 @@ func (r *Recorder) request(req *http.Request) (request, error) {
 	return out, nil
 }
 
-// bodyOf reads the body of a request and puts it back.
-func bodyOf(req *http.Request) ([]byte, error) {
+// readBody reads the body of a request and replaces it with an unread copy.
+func readBody(req *http.Request) ([]byte, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, nil
 	}
@@ -122,18 +124,17 @@ func bodyOf(req *http.Request) ([]byte, error) {
 func (r *Recorder) response(resp *http.Response, body []byte) response {
 	return response{
 		Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), HTTPVersion: resp.Proto,
-		Cookies: []pair{}, Headers: pairsOf(resp.Header, r.redactor.Header),
-		Content:     contentOf([]byte(r.redactor.String(string(body))), resp.Header.Get("Content-Type")),
+		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header),
+		Content:     newContent([]byte(r.redactor.String(string(body))), resp.Header.Get("Content-Type")),
 		RedirectURL: r.redactor.URL(resp.Header.Get("Location")), HeadersSize: -1, BodySize: len(body),
 	}
 }
 
-// entry writes one exchange.
-func (r *Recorder) entry(e entry) {
+func (r *Recorder) writeEntry(e entry) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(e) // texts and numbers can always be encoded
+	_ = enc.Encode(e) // strings and numbers always encode
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	separator := ",\n"
@@ -156,38 +157,38 @@ func (r *Recorder) writeLocked(p []byte) {
 	}
 }
 
-// Len counts the exchanges that were recorded.
+// Len returns the number of recorded exchanges.
 func (r *Recorder) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entries
 }
 
-// CloseIdleConnections gives back the connections of the transport.
+// CloseIdleConnections closes the idle connections of the transport.
 func (r *Recorder) CloseIdleConnections() {
 	if c, ok := r.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// Close ends the archive. It returns the first error of writing, if there was
-// one. It does not close the writer.
+// Close ends the archive and returns the first error of writing it. It does not
+// close the writer.
 func (r *Recorder) Close() error {
 	r.CloseIdleConnections()
 	r.write([]byte("\n]}}\n"))
 	return r.err
 }
 
-// tee keeps what is read of a body.
+// tee is a response body that keeps a copy of what is read from it.
 type tee struct {
 	io.ReadCloser
-	seen []byte
-	done func(body []byte, err error) // nil: it was called
+	read []byte
+	done func(body []byte, err error) // nil once called
 }
 
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
-	t.seen = append(t.seen, p[:n]...)
+	t.read = append(t.read, p[:n]...)
 	switch {
 	case err == io.EOF:
 		t.end(nil)
@@ -204,9 +205,9 @@ func (t *tee) Close() error {
 
 func (t *tee) end(err error) {
 	if t.done != nil {
-		t.done(t.seen, err)
+		t.done(t.read, err)
 		t.done = nil
 	}
 }
 
-var errClosed = errors.New("the body was not read to its end")
+var errClosed = errors.New("the body was not read to the end")

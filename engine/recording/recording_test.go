@@ -13,18 +13,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// taped makes requests through a recorder and gives back the file.
-func taped(t *testing.T, transport http.RoundTripper, secrets []string, requests ...*http.Request) *bytes.Buffer {
+// record makes requests through a recorder and returns the file.
+func record(t *testing.T, transport http.RoundTripper, secrets []string, requests ...*http.Request) *bytes.Buffer {
 	t.Helper()
 	var file bytes.Buffer
-	r := recording.NewRecorder(&file, recording.Options{Transport: transport, Redactor: runtime.NewRedactor(secrets), Creator: "test"})
+	r := recording.NewRecorder(&file, recording.Options{
+		Transport: transport, Redactor: redact.New(secrets), Creator: "test",
+	})
 	for _, request := range requests {
 		if resp, err := r.RoundTrip(request); err == nil {
 			_, _ = io.Copy(io.Discard, resp.Body)
@@ -43,7 +47,7 @@ func request(method, address, body string) *http.Request {
 	return r
 }
 
-// transport answers without a network.
+// transport is a function that answers requests without a network.
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -56,8 +60,8 @@ func answer(status int, body string, header ...string) *http.Response {
 	return r
 }
 
-func TestWhatWasRecordedIsRead(t *testing.T) {
-	file := taped(t, transport(func(r *http.Request) (*http.Response, error) {
+func TestARecordingIsReadAsItWasWritten(t *testing.T) {
+	file := record(t, transport(func(r *http.Request) (*http.Response, error) {
 		return answer(201, "{\"n\": 12345678901234567890, \"t\": \"\\u00e9 < \u2028\"}", "Link", "<a>", "Link", "<b>"), nil
 	}), nil, request("POST", "https://api.test/x?a=1&b=%20", `{"q": "<é>"}`))
 	got, err := recording.Read(file)
@@ -71,9 +75,12 @@ func TestWhatWasRecordedIsRead(t *testing.T) {
 	require.Equal(t, "{\"n\": 12345678901234567890, \"t\": \"\\u00e9 < \u2028\"}", string(x.ResponseBody))
 }
 
-func TestABodyThatIsNoTextKeepsItsBytes(t *testing.T) {
+func TestABinaryBodyKeepsItsBytes(t *testing.T) {
 	body := "\x00\xff\xfe\"" + strings.Repeat("\x80", 100)
-	got, err := recording.Read(taped(t, transport(func(*http.Request) (*http.Response, error) { return answer(200, body), nil }), nil, request("GET", "https://api.test/", "")))
+	file := record(t, transport(func(*http.Request) (*http.Response, error) {
+		return answer(200, body), nil
+	}), nil, request("GET", "https://api.test/", ""))
+	got, err := recording.Read(file)
 	require.NoError(t, err)
 	require.Equal(t, body, string(got.Exchanges[0].ResponseBody))
 }
@@ -85,16 +92,17 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 	r.Header.Set("X-Api-Key", "usual-3")
 	r.Header.Set("Cookie", "s=usual-4")
 	r.Header.Set("X-Tenant", secret)
-	file := taped(t, transport(func(*http.Request) (*http.Response, error) {
-		return answer(302, `{"echo": "`+secret+`"}`, "Set-Cookie", "s=usual-5", "Location", "https://api.test/?access_token=usual-6", "X-Echo", secret), nil
+	file := record(t, transport(func(*http.Request) (*http.Response, error) {
+		return answer(302, `{"echo": "`+secret+`"}`,
+			"Set-Cookie", "s=usual-5", "Location", "https://api.test/?access_token=usual-6", "X-Echo", secret), nil
 	}), []string{secret}, r).String()
 	require.NotContains(t, file, secret)
 	require.NotContains(t, file, "usual-")
 	require.Contains(t, file, `"name":"X-Tenant","value":"***"`)
 }
 
-func TestFaultsAreRecordedAndPlayed(t *testing.T) {
-	file := taped(t, transport(func(r *http.Request) (*http.Response, error) {
+func TestErrorsAreRecordedAndPlayed(t *testing.T) {
+	file := record(t, transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/reset" {
 			return nil, errors.New("connection reset by peer")
 		}
@@ -120,9 +128,11 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func TestABodyThatIsNotReadToItsEndIsNoWholeResponse(t *testing.T) {
+func TestABodyThatIsNotReadToTheEndIsRecordedAsIncomplete(t *testing.T) {
 	var file bytes.Buffer
-	r := recording.NewRecorder(&file, recording.Options{Transport: transport(func(*http.Request) (*http.Response, error) { return answer(200, "12345"), nil })})
+	r := recording.NewRecorder(&file, recording.Options{Transport: transport(func(*http.Request) (*http.Response, error) {
+		return answer(200, "12345"), nil
+	})})
 	resp, err := r.RoundTrip(request("GET", "https://api.test/", ""))
 	require.NoError(t, err)
 	_, err = io.ReadFull(resp.Body, make([]byte, 3))
@@ -132,77 +142,110 @@ func TestABodyThatIsNotReadToItsEndIsNoWholeResponse(t *testing.T) {
 	got, err := recording.Read(&file)
 	require.NoError(t, err)
 	require.Equal(t, "123", string(got.Exchanges[0].ResponseBody))
-	require.Equal(t, "the body was not read to its end", got.Exchanges[0].Fault)
+	require.Equal(t, "the body was not read to the end", got.Exchanges[0].Error)
 }
 
-// TestTheFileOfAKilledRunIsRead cuts a file at every byte: every exchange that
-// is whole in it is read.
+// TestTheFileOfAKilledRunIsRead cuts a file at every byte. Every exchange that is
+// complete must be read.
 func TestTheFileOfAKilledRunIsRead(t *testing.T) {
 	n := 0
-	file := taped(t, transport(func(*http.Request) (*http.Response, error) { n++; return answer(200, fmt.Sprintf("[%d]", n)), nil }), nil,
-		request("GET", "https://api.test/1", ""), request("GET", "https://api.test/2", ""), request("GET", "https://api.test/3", "")).String()
+	file := record(t, transport(func(*http.Request) (*http.Response, error) {
+		n++
+		return answer(200, fmt.Sprintf("[%d]", n)), nil
+	}), nil,
+		request("GET", "https://api.test/1", ""),
+		request("GET", "https://api.test/2", ""),
+		request("GET", "https://api.test/3", "")).String()
 	lines := strings.SplitAfter(file, "\n")
 	for cut := range len(file) {
-		whole := -1 // the head is no exchange
+		complete := -1 // the first line is not an exchange
 		for at, i := 0, 0; i < len(lines) && at+len(strings.TrimRight(lines[i], ",\n")) <= cut; i++ {
 			at += len(lines[i])
-			whole++
+			complete++
 		}
-		whole = min(whole, 3)
+		complete = min(complete, 3)
 		got, err := recording.Read(strings.NewReader(file[:cut]))
-		if whole < 1 {
+		if complete < 1 {
 			require.Error(t, err, "cut at %d", cut)
 			continue
 		}
 		require.NoError(t, err, "cut at %d", cut)
-		require.Len(t, got.Exchanges, whole, "cut at %d: %s", cut, file[:cut])
+		require.Len(t, got.Exchanges, complete, "cut at %d: %s", cut, file[:cut])
 		require.Equal(t, cut < len(file)-1, got.Truncated, "cut at %d", cut)
 	}
 }
 
-func TestTheArchiveOfABrowserIsRead(t *testing.T) {
-	got, err := recording.Read(strings.NewReader(`{
-	  "log": {
-	    "version": "1.2", "creator": {"name": "WebInspector", "version": "537.36"}, "pages": [{"id": "page_1"}],
-	    "entries": [
-	      {"_initiator": {"type": "other"}, "_resourceType": "xhr", "cache": {}, "connection": "443", "pageref": "page_1", "startedDateTime": "2026-03-01T10:00:00.000Z", "time": 120.5,
-	       "request": {"method": "GET", "url": "https://api.test/users?page=1", "headers": [{"name": ":authority", "value": "api.test"}], "cookies": [{"name": "s", "value": "x", "path": "/", "expires": "2027-01-01T00:00:00.000Z"}]},
-	       "response": {"status": 200, "headers": [{"name": "content-encoding", "value": "br"}, {"name": "content-length", "value": "11"}, {"name": "x-next", "value": "t"}], "content": {"size": 20, "mimeType": "application/json", "text": "WzFd", "encoding": "base64"}},
-	       "timings": {"blocked": 1.5, "dns": -1, "ssl": -1, "connect": -1, "send": 0.1, "wait": 100, "receive": 1}},
-	      {"startedDateTime": "2026-03-01T10:00:01.000Z", "time": -1, "request": {"method": "GET", "url": "https://api.test/blocked"}, "response": {"status": 0, "_error": "net::ERR_BLOCKED_BY_CLIENT"}}
-	    ]}}`))
+func TestAnArchiveOfABrowserIsRead(t *testing.T) {
+	got, err := recording.Read(strings.NewReader(`{"log": {
+		"version": "1.2", "creator": {"name": "WebInspector", "version": "537.36"}, "pages": [{"id": "page_1"}],
+		"entries": [
+			{
+				"_initiator": {"type": "other"}, "_resourceType": "xhr", "cache": {}, "connection": "443", "pageref": "page_1",
+				"startedDateTime": "2026-03-01T10:00:00.000Z", "time": 120.5,
+				"request": {
+					"method": "GET", "url": "https://api.test/users?page=1", "headers": [{"name": ":authority", "value": "api.test"}],
+					"cookies": [{"name": "s", "value": "x", "path": "/", "expires": "2027-01-01T00:00:00.000Z"}]
+				},
+				"response": {
+					"status": 200,
+					"headers": [
+						{"name": "content-encoding", "value": "br"}, {"name": "content-length", "value": "11"},
+						{"name": "x-next", "value": "t"}
+					],
+					"content": {"size": 20, "mimeType": "application/json", "text": "WzFd", "encoding": "base64"}
+				},
+				"timings": {"blocked": 1.5, "dns": -1, "ssl": -1, "connect": -1, "send": 0.1, "wait": 100, "receive": 1}
+			},
+			{
+				"startedDateTime": "2026-03-01T10:00:01.000Z", "time": -1,
+				"request": {"method": "GET", "url": "https://api.test/blocked"},
+				"response": {"status": 0, "_error": "net::ERR_BLOCKED_BY_CLIENT"}
+			}
+		]
+	}}`))
 	require.NoError(t, err)
 	x := got.Exchanges[0]
 	require.Equal(t, "[1]", string(x.ResponseBody))
-	require.Equal(t, http.Header{"X-Next": {"t"}}, x.ResponseHeader, "the body is there as it was read: its encoding and length on the wire are gone")
+	require.Equal(t, http.Header{"X-Next": {"t"}}, x.ResponseHeader, "headers about the encoded body are removed")
 	require.Equal(t, 120500*time.Microsecond, x.Took)
 	require.Equal(t, 0, got.Exchanges[1].Status)
-	require.NotEmpty(t, got.Exchanges[1].Fault)
+	require.NotEmpty(t, got.Exchanges[1].Error)
 }
 
-func TestWhatIsNoArchiveIsSaid(t *testing.T) {
-	for text, want := range map[string]string{
-		``:                            "not an HTTP archive (HAR)",
-		`[]`:                          "want {, got [",
-		`{"log": 5}`:                  "want {, got 5",
-		`{"log": {"entries": []}}`:    "no exchange in this HTTP archive (HAR)",
-		`{"log": {"entries": [{`:      "not an HTTP archive (HAR)",
-		`{"log": {"entries": [5]}}`:   "cannot unmarshal number",
-		`id,name`:                     "not an HTTP archive (HAR)",
-		`{"log": {"version": "1.2"}}`: "no exchange",
-		`{"config": {"jobs": []}}`:    "no exchange",
-		`{"log":{"entries":[{"response":{"content":{"text":"!","encoding":"base64"}}}]}}`: "entry 1: response body: illegal base64",
+func TestAFileThatIsNotAnArchiveIsRefused(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"empty", ``, "not an HTTP archive (HAR)"},
+		{"a list", `[]`, "want {, got ["},
+		{"log is a number", `{"log": 5}`, "want {, got 5"},
+		{"no entries", `{"log": {"entries": []}}`, "the HTTP archive (HAR) has no entries"},
+		{"cut in the first entry", `{"log": {"entries": [{`, "not an HTTP archive (HAR)"},
+		{"an entry is a number", `{"log": {"entries": [5]}}`, "cannot unmarshal number"},
+		{"CSV", `id,name`, "not an HTTP archive (HAR)"},
+		{"entries are missing", `{"log": {"version": "1.2"}}`, "has no entries"},
+		{"log is missing", `{"config": {"jobs": []}}`, "has no entries"},
+		{
+			"invalid base64", `{"log":{"entries":[{"response":{"content":{"text":"!","encoding":"base64"}}}]}}`,
+			"entry 1: response body: illegal base64",
+		},
 	} {
-		_, err := recording.Read(strings.NewReader(text))
-		require.ErrorContains(t, err, want, text)
+		t.Run(test.name, func(t *testing.T) {
+			_, err := recording.Read(strings.NewReader(test.text))
+			require.ErrorContains(t, err, test.want)
+		})
 	}
 }
 
-func TestAPlayerAnswersTheSameRequestInItsOrder(t *testing.T) {
+func TestAPlayerAnswersRepeatedRequestsInOrder(t *testing.T) {
 	n := 0
-	tape, err := recording.Read(taped(t, transport(func(*http.Request) (*http.Response, error) { n++; return answer(200, fmt.Sprint(n)), nil }), nil,
-		request("GET", "https://api.test/x?a=1&b=2", ""), request("GET", "https://api.test/x?b=2&a=1", ""), request("GET", "https://api.test/x?a=1&b=2", ""),
-		request("POST", "https://api.test/x", `{"a": 1, "b": [12345678901234567890]}`), request("POST", "https://api.test/x", `a=1&b=2`)))
+	tape, err := recording.Read(record(t, transport(func(*http.Request) (*http.Response, error) {
+		n++
+		return answer(200, fmt.Sprint(n)), nil
+	}), nil,
+		request("GET", "https://api.test/x?a=1&b=2", ""),
+		request("GET", "https://api.test/x?b=2&a=1", ""),
+		request("GET", "https://api.test/x?a=1&b=2", ""),
+		request("POST", "https://api.test/x", `{"a": 1, "b": [12345678901234567890]}`),
+		request("POST", "https://api.test/x", `a=1&b=2`)))
 	require.NoError(t, err)
 	p := tape.NewPlayer(nil)
 	play := func(method, address, body string) string {
@@ -213,41 +256,43 @@ func TestAPlayerAnswersTheSameRequestInItsOrder(t *testing.T) {
 		return string(text)
 	}
 	require.Equal(t, "1", play("GET", "https://api.test/x?a=1&b=2", ""))
-	require.Equal(t, "3", play("GET", "https://api.test/x?a=1&b=2", ""), "first the request as it is written")
-	require.Equal(t, "2", play("GET", "https://api.test/x?a=1&b=2", ""), "then with its parameters in another order")
+	require.Equal(t, "3", play("GET", "https://api.test/x?a=1&b=2", ""), "an exact match comes first")
+	require.Equal(t, "2", play("GET", "https://api.test/x?a=1&b=2", ""), "then one with the parameters in another order")
 	require.Equal(t, "4", play("POST", "https://api.test/x", `{"b":[12345678901234567890],"a":1}`))
 	require.Equal(t, "5", play("POST", "https://api.test/x", `b=2&a=1`))
 	require.Empty(t, p.Unplayed())
 	_, err = p.RoundTrip(request("GET", "https://api.test/x?a=1&b=2", ""))
-	require.ErrorContains(t, err, "the recording has this request 3 times, and it is made once more")
+	require.ErrorContains(t, err, "the recording has this request only 3 times")
 	require.Equal(t, "GET https://api.test/x?a=1&b=2", p.Missing())
+	require.Len(t, p.Requests(), 6)
 }
 
 func TestARequestThatWasNotRecordedNamesTheNearest(t *testing.T) {
-	tape, err := recording.Read(taped(t, transport(func(*http.Request) (*http.Response, error) { return answer(200, "[]"), nil }), nil,
-		request("GET", "https://api.test/users?limit=10&offset=0", "")))
+	tape, err := recording.Read(record(t, transport(func(*http.Request) (*http.Response, error) {
+		return answer(200, "[]"), nil
+	}), nil, request("GET", "https://api.test/users?limit=10&offset=0", "")))
 	require.NoError(t, err)
-	for address, want := range map[string]string{
-		"https://api.test/users?limit=10&offset=10":        "where offset is 0",
-		"https://api.test/users?limit=20&offset=0&sort=id": "where limit is 10 and there is no sort",
-		"http://localhost:1/users?limit=10&offset=0":       "where the origin is https://api.test (see --base-url)",
-		"https://api.test/v2/users?limit=10&offset=0":      "where the path is /users",
-		"https://api.test/?a=1&b=2&c=3":                    "",
+	const nearest = "the nearest recorded request is GET https://api.test/users?limit=10&offset=0, where "
+	for _, test := range []struct{ name, method, address, want string }{
+		{"another parameter", "GET", "https://api.test/users?limit=10&offset=10", nearest + "offset is 0"},
+		{"two parameters", "GET", "https://api.test/users?limit=20&offset=0&sort=id", nearest + "limit is 10 and sort is missing"},
+		{"another origin", "GET", "http://localhost:1/users?limit=10&offset=0", nearest + "the origin is https://api.test (see --base-url)"},
+		{"another path", "GET", "https://api.test/v2/users?limit=10&offset=0", nearest + "the path is /users"},
+		{"another method", "POST", "https://api.test/users?limit=10&offset=0", nearest + "the method is GET"},
+		{"nothing similar", "GET", "https://api.test/?a=1&b=2&c=3", ""},
 	} {
-		_, err := tape.NewPlayer(nil).RoundTrip(request("GET", address, ""))
-		var refused *runtime.Error
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, "the recording does not have this request", refused.Message)
-		if want == "" {
-			require.Empty(t, refused.Hint)
-			continue
-		}
-		require.Equal(t, "nearest in it is GET https://api.test/users?limit=10&offset=0, "+want, refused.Hint)
+		t.Run(test.name, func(t *testing.T) {
+			_, err := tape.NewPlayer(nil).RoundTrip(request(test.method, test.address, ""))
+			var refused *engine.Error
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, "the recording does not have this request", refused.Message)
+			require.Equal(t, test.want, refused.Hint)
+		})
 	}
 }
 
-// TestExchangesAtTheSameTimeAreEachRecordedOnce runs under the race detector.
-func TestExchangesAtTheSameTimeAreEachRecordedOnce(t *testing.T) {
+// TestConcurrentExchangesAreEachRecordedOnce is meant for the race detector, too.
+func TestConcurrentExchangesAreEachRecordedOnce(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
 	defer s.Close()
 	var file bytes.Buffer
@@ -274,7 +319,7 @@ func TestExchangesAtTheSameTimeAreEachRecordedOnce(t *testing.T) {
 	require.Len(t, seen, 50)
 }
 
-func TestAFullDiskIsTold(t *testing.T) {
+func TestAnErrorOfWritingIsReturned(t *testing.T) {
 	r := recording.NewRecorder(full{}, recording.Options{})
 	require.ErrorContains(t, r.Close(), "no space left")
 }
@@ -283,8 +328,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// users is an API of pages that end when there are no more users, and say with
-// `last` that they end before.
+// users is an API with three pages of users and an empty one. The second page has
+// a flag that says, wrongly, that it is the last.
 func users(r *http.Request) (*http.Response, error) {
 	return map[string]*http.Response{
 		"1": answer(200, `{"data": [{"id": 1}, {"id": 2}]}`),
@@ -296,17 +341,19 @@ func users(r *http.Request) (*http.Response, error) {
 
 func load(t *testing.T, pagination string) *engine.Engine {
 	t.Helper()
-	e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`))
+	e, err := engine.Load("c.json", []byte(`{
+		"api": {"baseUrl": "https://api.test/", "pagination": `+pagination+`},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`))
 	require.NoError(t, err)
 	return e
 }
 
-func TestWhatAnotherConfigurationSavesAndLoses(t *testing.T) {
+func TestCompareFindsLostAndAddedItems(t *testing.T) {
 	var requests []*http.Request
 	for page := 1; page <= 4; page++ {
 		requests = append(requests, request("GET", fmt.Sprintf("https://api.test/users?page=%d", page), ""))
 	}
-	tape, err := recording.Read(taped(t, transport(users), nil, requests...))
+	tape, err := recording.Read(record(t, transport(users), nil, requests...))
 	require.NoError(t, err)
 	one, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum"}`), tape)
 	require.NoError(t, err)
@@ -314,7 +361,8 @@ func TestWhatAnotherConfigurationSavesAndLoses(t *testing.T) {
 	require.Equal(t, 4, one.Jobs[0].Pages)
 	require.Empty(t, one.Unplayed)
 
-	other, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true, "ifNotSet": false}}`), tape)
+	flag := load(t, `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true, "ifNotSet": false}}`)
+	other, err := recording.Replay(context.Background(), flag, tape)
 	require.NoError(t, err)
 	require.Equal(t, "nextPageFlag", other.Jobs[0].Reason)
 	require.Equal(t, []string{"GET https://api.test/users?page=3", "GET https://api.test/users?page=4"}, other.Unplayed)
@@ -326,25 +374,29 @@ func TestWhatAnotherConfigurationSavesAndLoses(t *testing.T) {
 	require.Equal(t, 2, back.Pages)
 	require.Equal(t, []recording.Item{{Page: 3, Text: []byte(`{"id":4}`)}}, back.Added)
 
-	// An item that comes twice counts twice.
-	fewer, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum", "firstPage": 2, "forceStop": {"pages": 1}}`), tape)
+	// An item that occurs twice counts twice.
+	second := load(t, `{"method": "pagenum", "firstPage": 2, "forceStop": {"pages": 1}}`)
+	fewer, err := recording.Replay(context.Background(), second, tape)
 	require.NoError(t, err)
-	lost := recording.Compare(one, fewer)[0].Lost
-	require.Equal(t, []recording.Item{{Page: 1, Text: []byte(`{"id":1}`)}, {Page: 2, Text: []byte(`{"id":2}`)}, {Page: 3, Text: []byte(`{"id":4}`)}}, lost)
+	require.Equal(t, []recording.Item{
+		{Page: 1, Text: []byte(`{"id":1}`)}, {Page: 2, Text: []byte(`{"id":2}`)}, {Page: 3, Text: []byte(`{"id":4}`)},
+	}, recording.Compare(one, fewer)[0].Lost)
 }
 
-func TestAConfigurationThatGoesOnBeyondTheRecordingFails(t *testing.T) {
-	tape, err := recording.Read(taped(t, transport(users), nil, request("GET", "https://api.test/users?page=1", "")))
+func TestReplayFailsOnARequestThatWasNotRecorded(t *testing.T) {
+	tape, err := recording.Read(record(t, transport(users), nil, request("GET", "https://api.test/users?page=1", "")))
 	require.NoError(t, err)
 	got, err := recording.Replay(context.Background(), load(t, `{"method": "pagenum"}`), tape)
-	require.ErrorIs(t, err, runtime.ErrResponse)
+	require.ErrorIs(t, err, failure.ErrResponse)
 	require.Equal(t, "GET https://api.test/users?page=2", got.Missing)
 	require.Equal(t, 1, got.Jobs[0].Pages)
 	require.Equal(t, 2, got.Jobs[0].Items)
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-03-01T10:00:00Z","time":1.5,"request":{"method":"GET","url":"https://a.test/?x=1"},"response":{"status":200,"headers":[{"name":"Link","value":"<a>"}],"content":{"text":"W10=","encoding":"base64"}}}]}}`))
+	f.Add([]byte(`{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-03-01T10:00:00Z","time":1.5,` +
+		`"request":{"method":"GET","url":"https://a.test/?x=1"},` +
+		`"response":{"status":200,"headers":[{"name":"Link","value":"<a>"}],"content":{"text":"W10=","encoding":"base64"}}}]}}`))
 	f.Add([]byte(`{"log":{"entries":[{"request":{"method":"POST","url":"%zz","postData":{"text":"a=1&b"}},"response":{"status":-5}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		tape, err := recording.Read(bytes.NewReader(text))
@@ -363,7 +415,7 @@ func FuzzRead(f *testing.F) {
 				continue
 			}
 			require.NotEmpty(t, err.Error())
-			require.NotContains(t, err.Error(), "does not have this request", "what was recorded is played")
+			require.NotContains(t, err.Error(), "does not have this request", "a recorded request is played")
 		}
 	})
 }

@@ -4,60 +4,60 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// Replayed is what a configuration makes of a recording.
+// A Replayed is the result of running a configuration against a recording.
 type Replayed struct {
 	Jobs     []Job         `json:"jobs"`
-	Requests []string      `json:"requests"`           // all that it makes, in order
-	Unplayed []string      `json:"unplayed,omitempty"` // of the recording, that it does not make
-	Missing  string        `json:"missing,omitempty"`  // the first request that was not recorded; the run ends there
-	Took     time.Duration `json:"-"`                  // by the recording's clock
-	Seconds  float64       `json:"seconds"`
-	Err      error         `json:"-"` // of the run
+	Requests []string      `json:"requests"`           // all requests made, in order
+	Unplayed []string      `json:"unplayed,omitempty"` // recorded requests that were not made
+	Missing  string        `json:"missing,omitempty"`  // the first request that was not recorded; it ended the run
+	Took     time.Duration `json:"-"`                  // by the clock of the recording
+	Seconds  float64       `json:"seconds"`            // Took
+	Err      error         `json:"-"`                  // of the run
 }
 
-// Job is what a configuration makes of a recording in one job.
+// A Job is the result of one job.
 type Job struct {
 	engine.JobResult
-	Because []string `json:"because,omitempty"` // what decided on the last page, with the values
+	Because []string `json:"because,omitempty"` // the rules met on the last page, with the values that decided them
 	items   []item
 }
 
-// item is an item of a page.
 type item struct {
 	text string
 	page int
 }
 
-// Replay runs a configuration against a recording. The result is there whatever
-// the error, which is that of the run.
+// Replay runs a configuration against a recording. The error is that of the run;
+// the result is valid even if the error is not nil.
 func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, error) {
 	player := r.NewPlayer(e.Redactor())
-	began := player.Now()
+	start := player.Now()
 	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithVerdicts())
-	of := map[string]*Job{}
+	jobs := map[string]*Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {
-		job := of[page.Job]
+		job := jobs[page.Job]
 		if job == nil {
 			job = &Job{}
-			of[page.Job] = job
+			jobs[page.Job] = job
 		}
-		job.Because = because(page)
-		for raw := range page.Items.All() {
-			job.items = append(job.items, item{string(bytes.TrimSpace(raw)), page.Page})
-		}
+		job.add(page)
 		return nil
 	})
-	out := &Replayed{Requests: player.Asked(), Unplayed: player.Unplayed(), Missing: player.Missing(), Took: player.Now().Sub(began), Err: err}
-	out.Seconds = out.Took.Seconds()
-	for _, j := range result.Jobs {
-		job := Job{JobResult: j}
-		if seen := of[j.Job]; seen != nil {
+	took := player.Now().Sub(start)
+	out := &Replayed{
+		Requests: player.Requests(), Unplayed: player.Unplayed(), Missing: player.Missing(),
+		Took: took, Seconds: took.Seconds(), Err: err,
+	}
+	for _, r := range result.Jobs {
+		job := Job{JobResult: r}
+		if seen := jobs[r.Job]; seen != nil {
 			job.Because, job.items = seen.Because, seen.items
 		}
 		out.Jobs = append(out.Jobs, job)
@@ -65,72 +65,76 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 	return out, err
 }
 
-// because says which rules were met on a page, with the values that decided it.
-func because(page *engine.Page) []string {
-	if page.Decision == runtime.Continue {
-		return nil
+// add adds what later comparisons and reports need of a page.
+func (j *Job) add(page *engine.Page) {
+	if page.Decision == runtime.Stop {
+		for _, v := range page.Met() {
+			j.Because = append(j.Because, v.Rule+": "+v.Because)
+		}
 	}
-	var out []string
-	for _, v := range page.Met() {
-		out = append(out, v.Rule+": "+v.Because)
+	for raw := range page.Items.All() {
+		j.items = append(j.items, item{string(bytes.TrimSpace(raw)), page.Page})
 	}
-	return out
 }
 
-// Comparison is what one configuration makes of a job and another does not.
+// A Comparison compares what two configurations extract in one job.
 type Comparison struct {
 	Job   string `json:"job"`
-	Pages int    `json:"pages"` // more that the other obtains; less than 0: fewer
-	Same  int    `json:"same"`  // items that both obtain
-	Lost  []Item `json:"lost"`  // items that the other lacks, each as often as it lacks it
-	Added []Item `json:"added"` // items that the other has beside, each as often
+	Pages int    `json:"pages"` // pages of the second configuration minus those of the first
+	Same  int    `json:"same"`  // number of items that both extract
+	Lost  []Item `json:"lost"`  // items that only the first extracts, or extracts more often
+	Added []Item `json:"added"` // items that only the second extracts, or extracts more often
 }
 
-// Item is an item that one of two configurations obtains.
+// An Item is an item that one of two configurations extracts.
 type Item struct {
-	Page int             `json:"page"` // on which it came
-	Text json.RawMessage `json:"item"` // its bytes
+	Page int             `json:"page"`
+	Text json.RawMessage `json:"item"`
 }
 
-// Compare compares the items that two configurations make of a recording, job by
-// job, whatever their order: an item that comes twice counts twice.
-func Compare(one, other *Replayed) []Comparison {
+// Compare compares the items that two configurations extract from a recording,
+// job by job. The order of items does not matter; an item that occurs twice
+// counts twice.
+func Compare(first, second *Replayed) []Comparison {
 	var out []Comparison
-	for _, job := range one.Jobs {
-		c := Comparison{Job: job.JobResult.Job, Lost: []Item{}, Added: []Item{}}
-		counterpart := Job{}
-		for _, j := range other.Jobs {
-			if j.JobResult.Job == c.Job {
-				counterpart = j
-			}
-		}
-		c.Pages = counterpart.Pages - job.Pages
-		c.Lost = beyond(job.items, counterpart.items)
-		c.Added = beyond(counterpart.items, job.items)
-		c.Same = len(job.items) - len(c.Lost)
-		out = append(out, c)
+	for _, job := range first.Jobs {
+		out = append(out, compareJobs(job, second.job(job.JobResult.Job)))
 	}
-	for _, job := range other.Jobs {
-		known := false
-		for _, c := range out {
-			known = known || c.Job == job.JobResult.Job
-		}
-		if !known {
-			out = append(out, Comparison{Job: job.JobResult.Job, Pages: job.Pages, Lost: []Item{}, Added: beyond(job.items, nil)})
+	for _, job := range second.Jobs {
+		if !slices.ContainsFunc(first.Jobs, func(j Job) bool { return j.JobResult.Job == job.JobResult.Job }) {
+			out = append(out, compareJobs(Job{JobResult: engine.JobResult{Job: job.JobResult.Job}}, job))
 		}
 	}
 	return out
 }
 
-// beyond lists the items of a that b does not have, or not as often.
-func beyond(a, b []item) []Item {
-	left := map[string]int{}
+// job returns the job with an id, or an empty one.
+func (r *Replayed) job(id string) Job {
+	for _, job := range r.Jobs {
+		if job.JobResult.Job == id {
+			return job
+		}
+	}
+	return Job{}
+}
+
+func compareJobs(first, second Job) Comparison {
+	lost := subtract(first.items, second.items)
+	return Comparison{
+		Job: first.JobResult.Job, Pages: second.Pages - first.Pages, Same: len(first.items) - len(lost),
+		Lost: lost, Added: subtract(second.items, first.items),
+	}
+}
+
+// subtract lists the items of a that b does not have, or does not have as often.
+func subtract(a, b []item) []Item {
+	count := map[string]int{}
 	for _, i := range b {
-		left[i.text]++
+		count[i.text]++
 	}
 	out := []Item{}
 	for _, i := range a {
-		if left[i.text]--; left[i.text] < 0 {
+		if count[i.text]--; count[i.text] < 0 {
 			out = append(out, Item{Page: i.page, Text: json.RawMessage(i.text)})
 		}
 	}

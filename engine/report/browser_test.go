@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// chromium runs a headless browser on a file and gives what it prints.
+// chromium opens a file in a headless browser and returns what it prints.
 func chromium(t *testing.T, path string, flags ...string) string {
 	t.Helper()
 	args := append([]string{
@@ -28,8 +28,8 @@ func chromium(t *testing.T, path string, flags ...string) string {
 	return string(out)
 }
 
-// page writes the report of a run to a file.
-func page(t *testing.T, content string) string {
+// writePage writes an HTML page to a file and returns its path.
+func writePage(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
@@ -48,7 +48,7 @@ func screenshot(t *testing.T, path string, flags ...string) image.Image {
 	return picture
 }
 
-// pixels counts those of a colour.
+// pixels counts the pixels of a colour.
 func pixels(picture image.Image, c color.RGBA) int {
 	n := 0
 	for y := picture.Bounds().Min.Y; y < picture.Bounds().Max.Y; y++ {
@@ -68,17 +68,17 @@ var (
 	darkPaper, darkBar = color.RGBA{R: 0x12, G: 0x16, B: 0x1b}, color.RGBA{R: 0x5d, G: 0x8f, B: 0xf0}
 )
 
-func TestABrowserShowsTheReport(t *testing.T) {
-	path := page(t, html(t, read(t, trace)))
+func TestABrowserShowsTheTimeline(t *testing.T) {
+	path := writePage(t, html(t, read(t, trace)))
 	dom := chromium(t, path, "--dump-dom")
 	require.Contains(t, dom, `<h2 id="job-1">Job users <span class="outcome complete">complete</span></h2>`)
 	require.Equal(t, 3, strings.Count(dom, "<details>"))
 	require.Equal(t, 9, strings.Count(dom, "<rect "), "three strips of three pages")
 
 	light := screenshot(t, path)
-	// The strips are 56 units high and drawn nearly as wide as the window; the page
-	// that was asked for twice took 2.3 of 3 seconds, the first one 0.2.
-	require.Greater(t, pixels(light, retried), 20*pixels(light, bar)/10, "the style is in force and the timeline is drawn by time")
+	// The strips are 56 units high and nearly as wide as the window. The page that
+	// was requested twice took 2.3 of 3 seconds, the first page 0.2.
+	require.Greater(t, pixels(light, retried), 20*pixels(light, bar)/10, "the style sheet applies and the timeline is drawn by time")
 	require.Greater(t, pixels(light, bar), 2000)
 	require.Greater(t, pixels(light, stop), 2000)
 	require.Zero(t, pixels(light, darkPaper))
@@ -89,14 +89,14 @@ func TestABrowserShowsTheReport(t *testing.T) {
 }
 
 func TestABrowserShowsALongRun(t *testing.T) {
-	path := page(t, html(t, run(t, 10_000)))
+	path := writePage(t, html(t, run(t, 10_000)))
 	require.Equal(t, 10_000, strings.Count(chromium(t, path, "--dump-dom"), "GET /users?page="))
 	require.Greater(t, pixels(screenshot(t, path), bar), 10_000)
 }
 
-func TestABrowserRunsNothingOfATrace(t *testing.T) {
-	hostile := strings.NewReplacer("users", `</title><script>document.title='run'</script><img src=x onerror=document.title='run'>`).Replace(trace)
-	dom := chromium(t, page(t, html(t, read(t, hostile))), "--dump-dom")
+func TestABrowserRunsNoScriptOfATrace(t *testing.T) {
+	hostile := strings.ReplaceAll(trace, "users", `</title><script>document.title='run'</script><img src=x onerror=document.title='run'>`)
+	dom := chromium(t, writePage(t, html(t, read(t, hostile))), "--dump-dom")
 	require.Contains(t, dom, "<title>trace.json: a stopwhen run</title>")
 	require.NotContains(t, dom, "<script")
 }

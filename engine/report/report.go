@@ -1,5 +1,5 @@
-// Package report shows a trace to people: as a table in a terminal, and as one
-// HTML page that needs nothing but itself.
+// Package report shows the trace of a run: as tables in a terminal, and as a
+// self-contained HTML page.
 package report
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,75 +18,73 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// Run is what a trace says of a run.
+// A Run is the content of a trace.
 type Run struct {
 	Name      string
 	Jobs      []*Job
-	Truncated bool // the last line ends in the middle: the run that wrote it was killed
+	Truncated bool // the last line is incomplete: the run that wrote it was killed
 }
 
-// Job is one job's part of a run.
+// A Job is the part of a run that belongs to one job.
 type Job struct {
 	ID    string
 	Pages []engine.Record
 	Rules []Rule // in the order in which they are evaluated
 }
 
-// Rule is what became of one rule, page by page.
+// A Rule is the history of one rule over the pages of a job.
 type Rule struct {
-	ID     string
-	Turned []int  // the pages on which it was met, and was not on the page before
-	Last   string // its values on the last page that tells them
-	Absent []string
+	ID         string
+	BecameTrue []int    // the pages on which it was true after a page on which it was not
+	Because    string   // its expression with the values of the last page that has them
+	Missing    []string // what it reads and that page does not have
 }
 
-// Read reads a trace as `stopwhen run --trace` writes it: a JSON object a page.
+// Read reads a trace of `stopwhen run --trace`: one JSON object per page.
 func Read(name string, r io.Reader) (*Run, error) {
 	run := &Run{Name: name}
 	lines := bufio.NewReader(r)
-	for n := 1; ; n++ {
+	for n, last := 1, false; !last; n++ {
 		line, err := lines.ReadBytes('\n')
-		last := errors.Is(err, io.EOF)
+		last = errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return nil, err
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			var page engine.Record
-			switch err := json.Unmarshal(line, &page); {
-			case err != nil && last && n > 1:
-				run.Truncated = true
-			case err != nil:
-				return nil, fmt.Errorf("line %d is not a page of a trace: %w", n, err)
-			case page.Job == "" || page.Page == 0 || page.Decision == "":
-				return nil, fmt.Errorf("line %d is not a page of a trace: job, page or decision is missing", n)
-			default:
-				run.add(page)
-			}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
 		}
-		if last {
-			break
+		var page engine.Record
+		switch err := json.Unmarshal(line, &page); {
+		case err != nil && last && n > 1:
+			run.Truncated = true
+		case err != nil:
+			return nil, fmt.Errorf("line %d is not a page of a trace: %w", n, err)
+		case page.Job == "" || page.Page == 0 || page.Decision == "":
+			return nil, fmt.Errorf("line %d is not a page of a trace: job, page or decision is missing", n)
+		default:
+			run.add(page)
 		}
 	}
 	if len(run.Jobs) == 0 {
-		return nil, errors.New("no page in this trace")
+		return nil, errors.New("the trace has no pages")
 	}
 	for _, j := range run.Jobs {
-		j.follow()
+		j.followRules()
 	}
 	return run, nil
 }
 
 func (r *Run) add(page engine.Record) {
-	at := slices.IndexFunc(r.Jobs, func(j *Job) bool { return j.ID == page.Job })
-	if at < 0 {
-		at = len(r.Jobs)
+	i := slices.IndexFunc(r.Jobs, func(j *Job) bool { return j.ID == page.Job })
+	if i < 0 {
+		i = len(r.Jobs)
 		r.Jobs = append(r.Jobs, &Job{ID: page.Job})
 	}
-	r.Jobs[at].Pages = append(r.Jobs[at].Pages, page)
+	r.Jobs[i].Pages = append(r.Jobs[i].Pages, page)
 }
 
-// follow follows every rule through the pages.
-func (j *Job) follow() {
+// followRules derives the history of every rule from the verdicts.
+func (j *Job) followRules() {
 	index := map[string]int{}
 	met := map[string]bool{}
 	for _, page := range j.Pages {
@@ -96,25 +95,26 @@ func (j *Job) follow() {
 				index[v.Rule] = i
 				j.Rules = append(j.Rules, Rule{ID: v.Rule})
 			}
+			rule := &j.Rules[i]
 			if v.Met && !met[v.Rule] {
-				j.Rules[i].Turned = append(j.Rules[i].Turned, page.Page)
+				rule.BecameTrue = append(rule.BecameTrue, page.Page)
 			}
 			met[v.Rule] = v.Met
 			if v.Because != "" {
-				j.Rules[i].Last, j.Rules[i].Absent = v.Because, v.Missing
+				rule.Because, rule.Missing = v.Because, v.Missing
 			}
 		}
 	}
 }
 
-// Last is the last page.
+// Last returns the last page.
 func (j *Job) Last() engine.Record { return j.Pages[len(j.Pages)-1] }
 
-// Ended tells whether the trace has the job's end. It has none of a job that
-// failed or was interrupted after its last page, or runs still.
+// Ended reports whether the trace has the end of the job. The end is missing if
+// the job failed or was interrupted after its last page, or is still running.
 func (j *Job) Ended() bool { return j.Last().Decision == runtime.Stop }
 
-// Items counts the items that the API sent and that were emitted.
+// Items returns how many items were written.
 func (j *Job) Items() int {
 	n := 0
 	for _, p := range j.Pages {
@@ -125,7 +125,7 @@ func (j *Job) Items() int {
 	return n
 }
 
-// Bytes is the size of all pages as minified JSON.
+// Bytes returns the size of all pages as minified JSON.
 func (j *Job) Bytes() int {
 	n := 0
 	for _, p := range j.Pages {
@@ -134,7 +134,7 @@ func (j *Job) Bytes() int {
 	return n
 }
 
-// Took is the time from the first request to the end of the last page.
+// Took returns the time from the first request to the end of the last page.
 func (j *Job) Took() time.Duration {
 	end := int64(0)
 	for _, p := range j.Pages {
@@ -143,8 +143,8 @@ func (j *Job) Took() time.Duration {
 	return time.Duration(end) * time.Millisecond
 }
 
-// Attempts counts the requests, with those that were repeated.
-func (j *Job) Attempts() int {
+// Requests returns how many requests were made, retries included.
+func (j *Job) Requests() int {
 	n := 0
 	for _, p := range j.Pages {
 		n += max(p.Attempts, 1)
@@ -152,19 +152,18 @@ func (j *Job) Attempts() int {
 	return n
 }
 
-// Sentence says how the job ended.
-func (j *Job) Sentence() string {
+// Ending describes how the job ended.
+func (j *Job) Ending() string {
 	last := j.Last()
 	if !j.Ended() {
-		return fmt.Sprintf("no end in this trace: the job failed or was interrupted after page %d, or runs still", last.Page)
+		return fmt.Sprintf("the trace has no end: the job failed or was interrupted after page %d, or is still running", last.Page)
 	}
 	return fmt.Sprintf("stopped on page %d by %s", last.Page, strings.Join(last.StoppedBy, " and "))
 }
 
-// target is a request without the origin that the first page's has.
+// target returns the address of a request, without the origin of the first page.
 func (j *Job) target(p engine.Record) string {
-	origin := origin(j.Pages[0].Request.URL)
-	return strings.TrimPrefix(p.Request.URL, origin)
+	return strings.TrimPrefix(p.Request.URL, origin(j.Pages[0].Request.URL))
 }
 
 func origin(address string) string {
@@ -176,7 +175,48 @@ func origin(address string) string {
 	return scheme + "://" + host
 }
 
-// duration is a time for people.
+// remarks lists what is unusual about a page.
+func remarks(p engine.Record) []string {
+	var out []string
+	if p.Attempts > 1 {
+		out = append(out, fmt.Sprintf("%d attempts", p.Attempts))
+	}
+	if p.Dropped {
+		out = append(out, "items not written")
+	}
+	return out
+}
+
+// PagesText lists the pages on which the rule became true: at most three of
+// them, or "never".
+func (r Rule) PagesText() string {
+	const shown = 3
+	pages := make([]string, 0, shown+1)
+	for i, n := range r.BecameTrue {
+		if i == shown {
+			pages = append(pages, "…")
+			break
+		}
+		pages = append(pages, strconv.Itoa(n))
+	}
+	switch len(pages) {
+	case 0:
+		return "never"
+	case 1:
+		return "page " + pages[0]
+	}
+	return "pages " + strings.Join(pages, ", ")
+}
+
+// Values returns the expression of the rule with its values on the last page.
+func (r Rule) Values() string {
+	if len(r.Missing) == 0 {
+		return r.Because
+	}
+	return r.Because + " (missing: " + strings.Join(r.Missing, ", ") + ")"
+}
+
+// duration writes milliseconds for people.
 func duration(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	switch {

@@ -15,12 +15,22 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// trace is a run of three pages, of which the second took two attempts, written
-// as the command writes it.
-const trace = `{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/v1/users?page=1"},"status":200,"count":10,"bytes":1500,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},{"rule":"last","met":false,"because":"body.last(false) == true"}],"decision":"continue","stoppedBy":[],"attempts":1,"at":0,"ms":200}
-{"job":"users","page":2,"request":{"method":"GET","url":"https://api.test/v1/users?page=2"},"status":200,"count":10,"bytes":1400,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},{"rule":"last","met":false,"because":"body.last(absent) == true","missing":["body.last"]}],"decision":"continue","stoppedBy":[],"attempts":2,"at":200,"ms":2300}
-{"job":"users","page":3,"request":{"method":"GET","url":"https://other.test/page=3"},"status":200,"count":5,"bytes":700,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},{"rule":"last","met":true,"because":"body.last(true) == true"}],"decision":"stop","stoppedBy":["last"],"outcome":"complete","attempts":1,"at":2500,"ms":500,"findings":[{"id":"audit.total","message":"meta.total says that there are 30 items, 25 were obtained","because":"signs.total(30) > total.items(25)"}]}
-`
+// trace is a run of three pages, as the command writes it. The second page took two
+// attempts.
+const trace = `{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/v1/users?page=1"},` +
+	`"status":200,"count":10,"bytes":1500,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},` +
+	`{"rule":"last","met":false,"because":"body.last(false) == true"}],` +
+	`"decision":"continue","stoppedBy":[],"attempts":1,"at":0,"ms":200}` + "\n" +
+	`{"job":"users","page":2,"request":{"method":"GET","url":"https://api.test/v1/users?page=2"},` +
+	`"status":200,"count":10,"bytes":1400,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},` +
+	`{"rule":"last","met":false,"because":"body.last(absent) == true","missing":["body.last"]}],` +
+	`"decision":"continue","stoppedBy":[],"attempts":2,"at":200,"ms":2300}` + "\n" +
+	`{"job":"users","page":3,"request":{"method":"GET","url":"https://other.test/page=3"},` +
+	`"status":200,"count":5,"bytes":700,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},` +
+	`{"rule":"last","met":true,"because":"body.last(true) == true"}],` +
+	`"decision":"stop","stoppedBy":["last"],"outcome":"complete","attempts":1,"at":2500,"ms":500,` +
+	`"findings":[{"id":"audit.total","message":"meta.total says that there are 30 items, 25 were obtained",` +
+	`"because":"signs.total(30) > total.items(25)"}]}` + "\n"
 
 func read(t *testing.T, text string) *report.Run {
 	t.Helper()
@@ -43,99 +53,138 @@ func html(t *testing.T, run *report.Run) string {
 	return b.String()
 }
 
-func TestTheTablesOfARun(t *testing.T) {
+func TestTextShowsTheRunAsTables(t *testing.T) {
 	require.Equal(t, `job users: stopped on page 3 by last
     last: body.last(true) == true
-    may not be whole: meta.total says that there are 30 items, 25 were obtained (audit.total)
+    may be incomplete: meta.total says that there are 30 items, 25 were obtained (audit.total)
     3 pages, 25 items, 3.6 kB in 3.0 s; complete
 
   page      at    took  status  items    size request
      1    0 ms  200 ms     200     10  1.5 kB GET /v1/users?page=1
      2  200 ms   2.3 s     200     10  1.4 kB GET /v1/users?page=2; 2 attempts
-     3   2.5 s  500 ms     200      5   700 B GET https://other.test/page=3; stops by last
+     3   2.5 s  500 ms     200      5   700 B GET https://other.test/page=3; stopped by last
 
-rules, with their values on the last page
-  never met      samePage  samePage(false)
-  met on page 3  last      body.last(true) == true
+where each rule became true, and its values on the last page
+  never   samePage  samePage(false)
+  page 3  last      body.last(true) == true
 `, text(t, read(t, trace)))
 }
 
 func TestATraceWithoutAnEndSaysSo(t *testing.T) {
 	first, _, _ := strings.Cut(trace, "\n")
 	run := read(t, first+"\n")
-	require.Contains(t, text(t, run), "job users: no end in this trace: the job failed or was interrupted after page 1, or runs still\n")
+	require.Contains(t, text(t, run),
+		"job users: the trace has no end: the job failed or was interrupted after page 1, or is still running\n")
 	require.Contains(t, html(t, run), `<span class="outcome unfinished">unfinished</span>`)
+}
 
-	run = read(t, trace[:len(trace)-100])
+func TestATruncatedTraceIsReadUpToTheLastCompleteLine(t *testing.T) {
+	run := read(t, trace[:len(trace)-100])
 	require.Len(t, run.Jobs[0].Pages, 2)
 	require.Contains(t, text(t, run), "The trace ends in the middle of a line: the run that wrote it was killed.")
 	require.Contains(t, html(t, run), "The trace ends in the middle of a line")
 }
 
-func TestJobsStandByThemselves(t *testing.T) {
+func TestEveryJobHasTablesOfItsOwn(t *testing.T) {
 	run := read(t, trace+strings.ReplaceAll(trace, `"users"`, `"groups"`))
 	require.Len(t, run.Jobs, 2)
 	require.Contains(t, text(t, run), "\njob groups: stopped on page 3 by last\n")
 	require.Contains(t, html(t, run), `<a href="#job-2">groups</a>`)
 }
 
-func TestItemsThatWereNotEmittedAreNotCounted(t *testing.T) {
+func TestItemsThatWereNotWrittenAreNotCounted(t *testing.T) {
 	run := read(t, strings.Replace(trace, `"attempts":1,"at":2500`, `"dropped":true,"attempts":1,"at":2500`, 1))
 	require.Equal(t, 20, run.Jobs[0].Items())
-	require.Contains(t, text(t, run), "; not emitted; stops by last")
+	require.Contains(t, text(t, run), "; items not written; stopped by last")
 }
 
-func TestWhatIsNoTraceIsSaid(t *testing.T) {
-	for content, want := range map[string]string{
-		"":                            "no page in this trace",
-		"\n \n":                       "no page in this trace",
-		"{}":                          "line 1 is not a page of a trace: job, page or decision is missing",
-		"hello":                       "line 1 is not a page of a trace",
-		trace + "hello\n" + trace:     "line 4 is not a page of a trace",
-		`[{"job": "users"}]`:          "line 1 is not a page of a trace",
-		"{\"page\": \"one\"}\n":       "line 1 is not a page of a trace",
-		`{"log": {"version": "1.2"}}`: "line 1 is not a page of a trace",
+func TestARuleThatBecomesTrueSeveralTimesListsItsPages(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		met  []bool // page by page
+		want string
+	}{
+		{"never", []bool{false, false}, "never"},
+		{"once, and stays true", []bool{false, true, true}, "page 2"},
+		{"twice", []bool{true, false, true}, "pages 1, 3"},
+		{"more often than is shown", []bool{true, false, true, false, true, false, true}, "pages 1, 3, 5, …"},
 	} {
-		_, err := report.Read("x", strings.NewReader(content))
-		require.ErrorContains(t, err, want, content)
+		t.Run(test.name, func(t *testing.T) {
+			var b strings.Builder
+			for i, met := range test.met {
+				fmt.Fprintf(&b, `{"job":"users","page":%d,"decision":"continue","verdicts":[{"rule":"x","met":%t}]}`+"\n", i+1, met)
+			}
+			require.Equal(t, test.want, read(t, b.String()).Jobs[0].Rules[0].PagesText())
+		})
 	}
 }
 
-// TestTheHTMLLoadsNothingAndRunsNothing also with names that want to.
-func TestTheHTMLLoadsNothingAndRunsNothing(t *testing.T) {
-	for _, hostile := range []string{
-		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `javascript:alert(1)`, `</style><script>alert(1)</script>`, `{{.}}`, `'-alert(1)-'`, `</title><script>`,
+func TestAFileThatIsNotATraceIsRefused(t *testing.T) {
+	for _, test := range []struct{ name, content, want string }{
+		{"empty", "", "the trace has no pages"},
+		{"blank lines", "\n \n", "the trace has no pages"},
+		{"an empty object", "{}", "line 1 is not a page of a trace: job, page or decision is missing"},
+		{"text", "hello", "line 1 is not a page of a trace"},
+		{"text between pages", trace + "hello\n" + trace, "line 4 is not a page of a trace"},
+		{"a list", `[{"job": "users"}]`, "line 1 is not a page of a trace"},
+		{"a wrong type", "{\"page\": \"one\"}\n", "line 1 is not a page of a trace"},
+		{"an HTTP archive", `{"log": {"version": "1.2"}}`, "line 1 is not a page of a trace"},
 	} {
-		quoted, err := json.Marshal(hostile)
-		require.NoError(t, err)
-		bare := string(quoted[1 : len(quoted)-1])
-		run, err := report.Read(hostile, strings.NewReader(strings.NewReplacer("users", bare, "last", bare, "GET", bare, "samePage(false)", bare).Replace(trace)))
-		require.NoError(t, err)
-		page := html(t, run)
-		require.NotContains(t, page, "<script")
-		require.NotContains(t, page, "<img")
-		require.Equal(t, 1, strings.Count(page, "</style>"))
-		for _, attribute := range regexp.MustCompile(`\b(?:src|href|action|style|on\w+)=`).FindAllString(tags(page), -1) {
-			require.Equal(t, "href=", attribute)
-		}
-		require.NotRegexp(t, `href="[^#]`, page)
+		t.Run(test.name, func(t *testing.T) {
+			_, err := report.Read("x", strings.NewReader(test.content))
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// TestTheHTMLLoadsNothingAndRunsNothing puts hostile text into every name.
+func TestTheHTMLLoadsNothingAndRunsNothing(t *testing.T) {
+	for _, test := range []struct{ name, hostile string }{
+		{"a script", `<script>alert(1)</script>`},
+		{"an event handler", `"><img src=x onerror=alert(1)>`},
+		{"a script address", `javascript:alert(1)`},
+		{"the end of the style sheet", `</style><script>alert(1)</script>`},
+		{"a template action", `{{.}}`},
+		{"the end of a string", `'-alert(1)-'`},
+		{"the end of the title", `</title><script>`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			quoted, err := json.Marshal(test.hostile)
+			require.NoError(t, err)
+			bare := string(quoted[1 : len(quoted)-1])
+			replaced := strings.NewReplacer("users", bare, "last", bare, "GET", bare, "samePage(false)", bare).Replace(trace)
+			run, err := report.Read(test.hostile, strings.NewReader(replaced))
+			require.NoError(t, err)
+			page := html(t, run)
+			require.NotContains(t, page, "<script")
+			require.NotContains(t, page, "<img")
+			require.Equal(t, 1, strings.Count(page, "</style>"))
+			for _, attribute := range regexp.MustCompile(`\b(?:src|href|action|style|on\w+)=`).FindAllString(tags(page), -1) {
+				require.Equal(t, "href=", attribute)
+			}
+			require.NotRegexp(t, `href="[^#]`, page)
+		})
 	}
 	require.Contains(t, html(t, read(t, trace)), `content="default-src &#39;none&#39;; style-src &#39;sha256-`)
 }
 
-// tags are the tags of a page without the text between them.
+// tags returns the tags of an HTML page without the text between them.
 func tags(page string) string {
 	return strings.Join(regexp.MustCompile(`<[a-z][^>]*>`).FindAllString(page, -1), "\n")
 }
 
-// run is a trace of so many pages, the 4000th of which was asked for three times.
+// run returns a run of a number of pages. Page 4000 took three attempts.
 func run(t *testing.T, pages int) *report.Run {
 	t.Helper()
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	for n := 1; n <= pages; n++ {
-		p := engine.Record{Job: "users", Page: n, Request: runtime.Sent{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n)}, Status: 200, Count: n % 7, Bytes: 1000 + n%300,
-			Verdicts: []engine.Verdict{{Rule: "pagenum.empty", Because: fmt.Sprintf("count(%d) == 0", n%7)}}, Decision: runtime.Continue, StoppedBy: []string{}, Attempts: 1, At: int64(n-1) * 30, Millis: 25}
+		p := engine.Record{
+			Job: "users", Page: n, Request: runtime.Sent{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n)},
+			Status: 200, Count: n % 7, Bytes: 1000 + n%300,
+			Verdicts: []engine.Verdict{{Rule: "pagenum.empty", Because: fmt.Sprintf("count(%d) == 0", n%7)}},
+			Decision: runtime.Continue, StoppedBy: []string{}, Attempts: 1, At: int64(n-1) * 30, Millis: 25,
+		}
 		if n == 4000 {
 			p.Attempts = 3
 		}
@@ -147,29 +196,30 @@ func run(t *testing.T, pages int) *report.Run {
 	return read(t, b.String())
 }
 
-func TestALongRunIsAPageThatABrowserCanShow(t *testing.T) {
+func TestTheHTMLOfALongRunIsBounded(t *testing.T) {
 	for _, pages := range []int{1, 2, 400, 401, 10_000} {
-		page := html(t, run(t, pages))
-		require.Less(t, len(page), 4<<20)
-		require.Equal(t, pages, strings.Count(page, "GET /users?page="))
-		columns := strings.Count(page, "<rect ")
-		each := (pages + 399) / 400
-		require.Equal(t, 3*((pages+each-1)/each), columns, "three strips of at most 400 columns")
-		for _, x := range regexp.MustCompile(`<rect [^>]* x="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-			require.Regexp(t, `^\d+(\.\d+)?$`, x[1], "no column is outside the drawing")
-		}
+		t.Run(fmt.Sprintf("%d pages", pages), func(t *testing.T) {
+			page := html(t, run(t, pages))
+			require.Less(t, len(page), 4<<20)
+			require.Equal(t, pages, strings.Count(page, "GET /users?page="))
+			each := (pages + 399) / 400
+			require.Equal(t, 3*((pages+each-1)/each), strings.Count(page, "<rect "), "three strips of at most 400 columns")
+			for _, x := range regexp.MustCompile(`<rect [^>]* x="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+				require.Regexp(t, `^\d+(\.\d+)?$`, x[1], "no column is outside the drawing")
+			}
+		})
 	}
 	page := html(t, run(t, 10_000))
-	require.Contains(t, page, "Of 9799 pages in the middle the verdicts are left out here")
-	require.Equal(t, 201, strings.Count(page, "<details>"), "100 at each end, and the one that was asked for three times")
+	require.Contains(t, page, "The verdicts of 9799 pages in the middle are omitted here")
+	require.Equal(t, 201, strings.Count(page, "<details>"), "100 at each end, and the one with three attempts")
 	require.Contains(t, page, "pagenum.empty, page 10000</text>")
 }
 
-// TestWithoutTimesTheAxisIsThePages: a trace on a virtual clock, or of a server
-// that is faster than a millisecond, has none.
-func TestWithoutTimesTheAxisIsThePages(t *testing.T) {
+// TestWithoutTimesTheAxisShowsPages uses a trace without times, as a virtual clock
+// or a server faster than a millisecond gives.
+func TestWithoutTimesTheAxisShowsPages(t *testing.T) {
 	page := html(t, read(t, regexp.MustCompile(`"at":\d+,"ms":\d+`).ReplaceAllString(trace, `"at":0,"ms":0`)))
-	require.Contains(t, page, "From left to right: pages in their order.")
+	require.Contains(t, page, "From left to right: pages in order.")
 	require.Contains(t, html(t, read(t, trace)), "From left to right: time.")
 }
 

@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // Numbers of the core schema (YAML 1.2.2, section 10.3.2). The parser's own
-// reading is older and wider: 0b1, 1_000 and an octal 017.
+// schema is older and wider: it has 0b1, 1_000 and an octal 017.
 var (
 	decimalForm = regexp.MustCompile(`^[-+]?[0-9]+$`)
 	prefixForm  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
@@ -19,15 +21,26 @@ var (
 	noNumber    = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
-// scalar is the value of a quoted or plain scalar, or what is wrong with it.
-func scalar(t *token.Token) (v any, fault string) {
-	if t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType {
-		return t.Value, ""
+// scalar returns the value of a scalar. A tag !!str makes it the text as written.
+func (r *reader) scalar(node *yaml.Node, path string, at int) (any, error) {
+	text := restoreSurrogates(node.Value, node.Style&yaml.DoubleQuotedStyle != 0)
+	if !isPlain(node) || isTagged(node) && node.Tag == "!!str" {
+		return text, r.complete(node, text, path)
 	}
-	return plain(t.Value)
+	v, problem := plain(text)
+	if problem != "" {
+		return nil, r.fault(path, at, "", "%s", problem)
+	}
+	return v, r.complete(node, v, path)
 }
 
-func plain(text string) (any, string) {
+func isPlain(node *yaml.Node) bool {
+	const others = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	return node.Kind == yaml.ScalarNode && node.Style&others == 0
+}
+
+// plain returns the value of a plain scalar, or the problem with it.
+func plain(text string) (v any, problem string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
 		return nil, ""
@@ -41,20 +54,20 @@ func plain(text string) (any, string) {
 		return integer(text), ""
 	case floatForm.MatchString(text):
 		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			if json.Valid([]byte(text)) {
-				return json.Number(text), "" // what the JSON reader makes of it
-			}
-			return nil, "the number " + text + " is too large"
+		if err == nil {
+			return f, ""
 		}
-		return f, ""
+		if json.Valid([]byte(text)) {
+			return json.Number(text), "" // as the JSON reader does
+		}
+		return nil, "the number " + text + " is too large"
 	case noNumber.MatchString(text):
 		return nil, "a configuration has no number " + text + "; put it in quotes if it is text"
 	}
 	return text, ""
 }
 
-// integer keeps every digit, however long.
+// integer keeps every digit, however long the integer is.
 func integer(text string) any {
 	base, digits := 10, text
 	switch {
@@ -69,3 +82,20 @@ func integer(text string) any {
 	long, _ := new(big.Int).SetString(digits, base)
 	return json.Number(long.String())
 }
+
+// coreTags are the tags of the core schema. Each function reports whether a value
+// has the kind that the tag names.
+var coreTags = map[string]func(v any) bool{
+	"!!str":   is[string],
+	"!!bool":  is[bool],
+	"!!null":  func(v any) bool { return v == nil },
+	"!!int":   func(v any) bool { return is[int](v) || is[json.Number](v) },
+	"!!float": func(v any) bool { return is[float64](v) || is[int](v) || is[json.Number](v) },
+	"!!seq":   is[[]any],
+	"!!map":   is[rules.Object],
+}
+
+func is[T any](v any) bool { _, ok := v.(T); return ok }
+
+// isTagged reports whether a node has a tag. The parser sets no style for the tag "!".
+func isTagged(node *yaml.Node) bool { return node.Style&yaml.TaggedStyle != 0 || node.Tag == "!" }

@@ -1,175 +1,155 @@
 package yaml
 
 import (
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"cmp"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// walker turns a syntax tree into values and marks where they stand.
-type walker struct {
+// maxExpanded bounds the values that all aliases together expand to. Ten nested
+// lists of ten aliases each would otherwise make ten thousand million values.
+const maxExpanded = 10_000
+
+// reader turns the tree of a YAML document into values and marks their positions.
+type reader struct {
 	source   *diag.Source
 	faults   *diag.Collector
-	at       map[*token.Token]int // byte offsets in the source
-	anchors  map[string]ast.Node  // those complete so far, so that no alias can reach into itself
-	aliases  int                  // aliases being expanded around the current node
-	expanded int                  // nodes that aliases brought in
+	lines    lines
+	anchors  map[string]*yaml.Node // the complete ones, so that no alias can refer to a value around it
+	aliases  int                   // aliases being expanded around the current value
+	expanded int                   // values that aliases have expanded to
 }
 
-// spot is what the surroundings of a value say about it.
-type spot struct {
-	fallback int // where it stands if it has no text of its own
-	key      int // where its key stands; -1 for the root and in a list
+// nodeContext is what the surroundings of a value say about it.
+type nodeContext struct {
+	fallback int // position if the value has no text
+	key      int // position of its key; -1 for the root and in a list
 	depth    int // lists and objects around it
 }
 
-func (w *walker) value(node ast.Node, path string, s spot) (any, error) {
-	at := w.start(node, s.fallback)
-	w.source.Mark(path, at, s.key)
-	if s.depth > rules.MaxConfigDepth {
-		return nil, w.tooDeep(path, at)
+func (r *reader) value(node *yaml.Node, path string, c nodeContext) (any, error) {
+	at := r.start(node, c.fallback)
+	r.source.Mark(path, at, c.key)
+	if err := r.bound(path, at, c.depth); err != nil {
+		return nil, err
 	}
-	if w.aliases > 0 {
-		if w.expanded++; w.expanded > maxExpanded {
-			return nil, w.fault(path, at, "write the repeated parts out", "the aliases expand to more than %d values", maxExpanded)
-		}
+	switch node.Kind {
+	case yaml.MappingNode:
+		return r.object(node, path, c.depth)
+	case yaml.SequenceNode:
+		return r.list(node, path, c.depth)
+	case yaml.AliasNode:
+		return r.alias(node, path, at, c)
 	}
-	switch node := node.(type) {
-	case nil:
-		return nil, nil
-	case *ast.MappingNode:
-		return w.object(node.Values, path, at, s.depth)
-	case *ast.MappingValueNode:
-		return w.object([]*ast.MappingValueNode{node}, path, at, s.depth)
-	case *ast.SequenceNode:
-		return w.list(node, path, at, s.depth)
-	case *ast.AnchorNode:
-		return w.anchor(node, path, s)
-	case *ast.AliasNode:
-		return w.alias(node, path, at, s)
-	case *ast.TagNode:
-		return w.tagged(node, path, at, s)
-	case *ast.LiteralNode:
-		return node.Value.Value, nil
-	case ast.ScalarNode:
-		v, fault := scalar(node.GetToken())
-		if fault != "" {
-			return nil, w.fault(path, at, "", "%s", fault)
-		}
-		return v, nil
-	}
-	return nil, w.fault(path, at, "", "not valid YAML here: %s", node.Type())
+	return r.scalar(node, path, at)
 }
 
-func (w *walker) object(members []*ast.MappingValueNode, path string, at, depth int) (any, error) {
+// bound refuses values that would exhaust the process.
+func (r *reader) bound(path string, at, depth int) error {
+	if depth > rules.MaxConfigDepth {
+		return r.tooDeep(path, at)
+	}
+	if r.aliases == 0 {
+		return nil
+	}
+	if r.expanded++; r.expanded > maxExpanded {
+		return r.fault(path, at, "write the repeated parts out", "the aliases expand to more than %d values", maxExpanded)
+	}
+	return nil
+}
+
+func (r *reader) object(node *yaml.Node, path string, depth int) (any, error) {
 	object := rules.Object{}
-	seen := make(map[string]bool, len(members))
-	for _, m := range members {
-		keyAt := w.start(m.Key, w.offset(m.Start, at))
-		name, err := w.key(m.Key, path, keyAt)
+	seen := make(map[string]bool, len(node.Content)/2)
+	for pair := range slices.Chunk(node.Content, 2) {
+		key, value := pair[0], pair[1]
+		keyAt := r.indicator("?", r.start(key, r.lines.offset(key.Line, key.Column)))
+		name, err := r.key(key, path, keyAt)
 		if err != nil {
 			return nil, err
 		}
 		inner := diag.Join(path, name)
 		if seen[name] {
-			return nil, w.fault(inner, keyAt, "remove one of them", "the key %q stands here twice", name)
+			return nil, r.fault(inner, keyAt, "remove one of them", "the key %q appears twice", name)
 		}
 		seen[name] = true
-		v, err := w.value(m.Value, inner, spot{fallback: keyAt, key: keyAt, depth: depth + 1})
+		v, err := r.value(value, inner, nodeContext{fallback: keyAt, key: keyAt, depth: depth + 1})
 		if err != nil {
 			return nil, err
 		}
 		object = append(object, rules.Member{Name: name, Value: v})
 	}
-	return object, nil
+	return object, r.complete(node, object, path)
 }
 
-func (w *walker) list(node *ast.SequenceNode, path string, at, depth int) (any, error) {
-	list := make([]any, 0, len(node.Values))
-	for i, element := range node.Values {
-		dash := at
-		if i < len(node.Entries) && node.Entries[i] != nil {
-			dash = w.offset(node.Entries[i].Start, at)
-		}
-		v, err := w.value(element, diag.Index(path, i), spot{fallback: dash, key: -1, depth: depth + 1})
+func (r *reader) list(node *yaml.Node, path string, depth int) (any, error) {
+	list := make([]any, 0, len(node.Content))
+	for i, element := range node.Content {
+		dash := r.indicator("-", r.lines.offset(element.Line, element.Column))
+		v, err := r.value(element, diag.Index(path, i), nodeContext{fallback: dash, key: -1, depth: depth + 1})
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
 	}
-	return list, nil
+	return list, r.complete(node, list, path)
 }
 
-// key is the text of a key. A number counts as its text: status codes are
-// written bare.
-func (w *walker) key(node ast.Node, path string, at int) (string, error) {
-	if explicit, ok := node.(*ast.MappingKeyNode); ok {
-		node = explicit.Value
+// key returns the text of a key. A number counts as its text, because status
+// codes are written without quotes.
+func (r *reader) key(node *yaml.Node, path string, at int) (string, error) {
+	if node.Kind != yaml.ScalarNode {
+		return "", r.fault(path, at, "write the key as plain text", "a key must be text")
 	}
-	switch node := node.(type) {
-	case *ast.MergeKeyNode:
-		return "", w.fault(path, at, "write the keys out", "merge keys (<<) are not supported")
-	case *ast.LiteralNode:
-		return node.Value.Value, nil
-	case ast.ScalarNode:
-		t := node.GetToken()
-		v, _ := scalar(t)
-		switch v := v.(type) {
-		case string:
-			return v, nil
-		case nil, bool:
-			return "", w.fault(path, at, "put it in quotes", "a key must be text, got %s", t.Value)
-		}
-		return t.Value, nil
+	if isPlain(node) && node.Value == "<<" {
+		return "", r.fault(path, at, "write the keys out", "merge keys (<<) are not supported")
 	}
-	return "", w.fault(path, at, "write the key as plain text", "a key must be text")
+	v, err := r.scalar(node, path, at)
+	if err != nil {
+		return "", err
+	}
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case nil, bool:
+		return "", r.fault(path, at, "put it in quotes", "a key must be text, got %s", cmp.Or(node.Value, "nothing"))
+	}
+	return node.Value, nil
 }
 
-func (w *walker) anchor(node *ast.AnchorNode, path string, s spot) (any, error) {
-	v, err := w.value(node.Value, path, s)
-	if err == nil {
-		w.anchors[node.Name.GetToken().Value] = node.Value
+// complete makes the anchor of a value known and checks its tag.
+func (r *reader) complete(node *yaml.Node, v any, path string) error {
+	if node.Anchor != "" {
+		r.anchors[node.Anchor] = node
 	}
-	return v, err
+	if !isTagged(node) {
+		return nil
+	}
+	at := r.lines.offset(node.Line, node.Column)
+	matches, known := coreTags[node.Tag]
+	if !known {
+		return r.fault(path, at, "known tags: !!str, !!int, !!float, !!bool, !!null, !!seq, !!map", "unknown tag %s", node.Tag)
+	}
+	if !matches(v) {
+		return r.fault(path, r.start(node, at), "remove the tag", "the value is not what its tag %s says", node.Tag)
+	}
+	return nil
 }
 
-func (w *walker) alias(node *ast.AliasNode, path string, at int, s spot) (any, error) {
-	name := node.Value.GetToken().Value
-	target, ok := w.anchors[name]
+func (r *reader) alias(node *yaml.Node, path string, at int, c nodeContext) (any, error) {
+	target, ok := r.anchors[node.Value]
 	if !ok {
-		names := make([]string, 0, len(w.anchors))
-		for known := range w.anchors {
-			names = append(names, known)
-		}
-		return nil, w.fault(path, at, diag.DidYouMean(name, names), "no anchor &%s before this alias", name)
+		hint := diag.DidYouMean(node.Value, slices.Sorted(maps.Keys(r.anchors)))
+		return nil, r.fault(path, at, hint, "no anchor &%s before this alias", node.Value)
 	}
-	w.aliases++
-	v, err := w.value(target, path, s)
-	w.aliases--
-	w.source.Mark(path, at, s.key)
+	r.aliases++
+	v, err := r.value(target, path, c)
+	r.aliases--
+	r.source.Mark(path, at, c.key)
 	return v, err
-}
-
-// start is where the text of a value begins: after its anchor and tag.
-func (w *walker) start(node ast.Node, fallback int) int {
-	switch node := node.(type) {
-	case nil:
-		return fallback
-	case *ast.MappingNode:
-		if !node.IsFlowStyle && len(node.Values) > 0 {
-			return w.start(node.Values[0], fallback)
-		}
-		return w.offset(node.Start, fallback)
-	case *ast.MappingValueNode:
-		return w.start(node.Key, w.offset(node.Start, fallback))
-	case *ast.AnchorNode:
-		return w.start(node.Value, w.offset(node.Start, fallback))
-	case *ast.TagNode:
-		return w.start(node.Value, w.offset(node.Start, fallback))
-	case *ast.LiteralNode:
-		return w.offset(node.Start, fallback)
-	}
-	return w.offset(node.GetToken(), fallback)
 }

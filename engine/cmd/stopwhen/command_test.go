@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +17,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 )
 
@@ -29,19 +34,19 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the command as a person does; see testdata/script.
+// TestScripts runs the scripts in testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": wantStatus,
+			"status": requireStatus,
 		},
 	})
 }
 
-// wantStatus runs a program and wants its exit status: `status 2 stopwhen check x`.
-func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
+// requireStatus runs a program and checks its exit status: `status 2 stopwhen check x`.
+func requireStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N program args...")
 	}
@@ -60,8 +65,8 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// TestEveryCaseThroughTheCommand plays the fixtures as `stopwhen run --fixture`
-// does: standard output, exit status and the trace's decisions.
+// TestEveryCaseThroughTheCommand runs every case with `stopwhen run --fixture` and
+// checks standard output, the exit status and the keys of the trace.
 func TestEveryCaseThroughTheCommand(t *testing.T) {
 	cases, err := fixtures.All()
 	require.NoError(t, err)
@@ -69,7 +74,8 @@ func TestEveryCaseThroughTheCommand(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			trace := t.TempDir() + "/trace.json"
 			var stdout, stderr bytes.Buffer
-			status := run([]string{"run", "--fixture", c.Name, "--trace", trace, "--log-format", "json"}, strings.NewReader(""), &stdout, &stderr)
+			args := []string{"run", "--fixture", c.Name, "--trace", trace, "--log-format", "json"}
+			status := run(args, strings.NewReader(""), &stdout, &stderr)
 			require.Equal(t, c.Exit, status, stderr.String())
 			if c.Items != nil && !strings.Contains(*c.Items, "{base}") {
 				require.Equal(t, *c.Items, stdout.String())
@@ -92,19 +98,24 @@ func TestEveryCaseThroughTheCommand(t *testing.T) {
 
 func TestExitStatusesAreTheContract(t *testing.T) {
 	require.Equal(t, 0, exitStatus(nil))
-	for class, want := range map[string]int{"internal": 1, "config": 2, "api": 3, "transient": 4, "response": 5, "policy": 6, "io": 7, "state": 8, "cancelled": 130} {
-		found := false
-		for c, got := range exitStatuses {
-			if string(c) == class {
-				found = true
-				require.Equal(t, want, got, class)
-			}
-		}
-		require.True(t, found, class)
+	contract := []struct {
+		class  failure.Class
+		status int
+	}{
+		{"internal", 1}, {"config", 2}, {"api", 3}, {"transient", 4}, {"response", 5},
+		{"policy", 6}, {"io", 7}, {"state", 8}, {"cancelled", 130},
 	}
+	for _, c := range contract {
+		t.Run(string(c.class), func(t *testing.T) {
+			require.Contains(t, failure.Classes(), c.class)
+			require.Equal(t, c.status, exitStatus(&engine.Error{Class: c.class}))
+			require.Equal(t, c.class, classOf(fmt.Errorf("wrapped: %w", &engine.Error{Class: c.class})))
+		})
+	}
+	require.Len(t, failure.Classes(), len(contract))
 }
 
-// binary builds the command once, for what needs a process of its own.
+// binary builds the command, for tests that need a process.
 func binary(t *testing.T) string {
 	t.Helper()
 	path := t.TempDir() + "/stopwhen"
@@ -113,13 +124,14 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// endless serves an endless list, a page every few milliseconds. The requests
-// whose numbers are given are refused for a moment.
-func endless(t *testing.T, refused ...int64) string {
+// endless serves an endless list, one page every few milliseconds, and returns the
+// path of its configuration. Requests with the given numbers get status 503.
+func endless(t *testing.T, unavailable ...int64) string {
+	t.Helper()
 	var requests atomic.Int64
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := requests.Add(1)
-		if slices.Contains(refused, n) {
+		if slices.Contains(unavailable, n) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -128,37 +140,51 @@ func endless(t *testing.T, refused ...int64) string {
 	}))
 	t.Cleanup(api.Close)
 	config := t.TempDir() + "/endless.json"
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"api": {"baseUrl": %q, "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "x", "dataField": "data"}]}}`, api.URL), 0o644))
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{
+		"api": {"baseUrl": %q, "pagination": {"method": "pagenum"}},
+		"config": {"jobs": [{"endpoint": "x", "dataField": "data"}]}}`, api.URL), 0o644))
 	return config
 }
 
-func TestSignalsEndTheRunWithinASecondAndKeepWhatWasObtained(t *testing.T) {
+// signals are the signals that end a run, and its exit statuses.
+var signals = []struct {
+	name   string
+	signal syscall.Signal
+	status int
+}{
+	{"SIGINT", syscall.SIGINT, 130},
+	{"SIGTERM", syscall.SIGTERM, 143},
+}
+
+func TestSignalsEndTheRunWithinASecondAndKeepCompletePages(t *testing.T) {
 	path := binary(t)
-	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-		cmd := exec.Command(path, "run", endless(t))
-		stdout, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		require.NoError(t, cmd.Start())
-		first := make([]byte, 1)
-		_, err = io.ReadFull(stdout, first) // the first page is there
-		require.NoError(t, err)
-		require.NoError(t, cmd.Process.Signal(signal))
-		began := time.Now()
-		rest, err := io.ReadAll(stdout)
-		require.NoError(t, err)
-		require.Error(t, cmd.Wait())
-		require.Less(t, time.Since(began), time.Second)
-		require.Equal(t, want, cmd.ProcessState.ExitCode(), stderr.String())
-		for line := range bytes.Lines(append(first, rest...)) {
-			require.True(t, json.Valid(line), "a torn line: %.80s", line)
-		}
-		require.Contains(t, stderr.String(), "interrupted; what was obtained is kept")
+	for _, test := range signals {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := exec.Command(path, "run", endless(t))
+			stdout, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			require.NoError(t, cmd.Start())
+			first := make([]byte, 1)
+			_, err = io.ReadFull(stdout, first) // the first page was written
+			require.NoError(t, err)
+			require.NoError(t, cmd.Process.Signal(test.signal))
+			start := time.Now()
+			rest, err := io.ReadAll(stdout)
+			require.NoError(t, err)
+			require.Error(t, cmd.Wait())
+			require.Less(t, time.Since(start), time.Second)
+			require.Equal(t, test.status, cmd.ProcessState.ExitCode(), stderr.String())
+			for line := range bytes.Lines(append(first, rest...)) {
+				require.True(t, json.Valid(line), "an incomplete line: %.80s", line)
+			}
+			require.Contains(t, stderr.String(), "interrupted; the pages written so far are complete")
+		})
 	}
 }
 
-func TestAReaderThatLeavesEndsTheRun(t *testing.T) {
+func TestAClosedOutputPipeEndsTheRun(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `"$0" run "$1" | head -1 >/dev/null; echo "status ${PIPESTATUS[0]}"`, binary(t), endless(t))
 	cmd.Path, cmd.Args[0] = bash(t), "bash"
 	var stderr bytes.Buffer
@@ -166,13 +192,32 @@ func TestAReaderThatLeavesEndsTheRun(t *testing.T) {
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	require.Equal(t, "status 7\n", string(out))
-	require.Contains(t, stderr.String(), "the reader of the output has gone; the extraction is not complete")
+	require.Contains(t, stderr.String(), "output pipe closed; the extraction is incomplete")
 }
 
 func bash(t *testing.T) string {
+	t.Helper()
 	path, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash")
 	}
 	return path
+}
+
+func TestHelpFitsATerminalOf80Columns(t *testing.T) {
+	help := func(t *testing.T, args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, 0, run(append([]string{"help"}, args...), strings.NewReader(""), &stdout, &stderr), stderr.String())
+		return stdout.String()
+	}
+	commands := regexp.MustCompile(`(?m)^  (\w+) {2,}[A-Z]`).FindAllStringSubmatch(help(t), -1)
+	require.Len(t, commands, 12)
+	for _, command := range commands {
+		t.Run(command[1], func(t *testing.T) {
+			for line := range strings.Lines(help(t) + help(t, command[1])) {
+				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
+			}
+		})
+	}
 }

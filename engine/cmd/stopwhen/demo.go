@@ -11,23 +11,23 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// demoCase is the case that the demo plays.
+// demoCase is the built-in case of the demo.
 const demoCase = "demo/orders"
 
 func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch a real extraction over HTTP, from an API that is built in",
-		Long: `Start the API of an embedded case on loopback and extract from it: the
-configuration is compiled, pages are fetched over HTTP, items come out as NDJSON,
-and the log says why it stopped.`,
+		Short: "Watch a real extraction over HTTP, from a built-in API",
+		Long: `Start the API of a built-in case on the loopback interface and extract from it.
+The configuration is compiled, pages are fetched over HTTP, items are written as
+NDJSON, and the log shows why paging stopped.`,
 		Example: `  stopwhen demo
   stopwhen demo > orders.ndjson
   stopwhen run --fixture demo/orders --explain`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error { return a.demo() },
 	}
-	cmd.Flags().BoolVarP(&a.flags.quiet, "quiet", "q", false, "log errors alone")
+	cmd.Flags().BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")
 	return cmd
 }
 
@@ -43,25 +43,27 @@ func (a *app) demo() error {
 			fmt.Fprintf(a.stderr, format, args...)
 		}
 	}
-	say("An API that serves 25 orders now listens on %s.\nThis configuration extracts them:\n\n%s\n", l.server.URL(), indent(string(l.server.ConfigText())))
-	say("Items go to standard output, the log to standard error. The same by hand:\n\n    stopwhen run --fixture %s -v\n\n", demoCase)
+	say("An API that serves 25 orders now listens on %s.\nThis configuration extracts them:\n\n%s\n",
+		l.server.URL(), indent(string(l.server.ConfigText())))
+	say("Items go to standard output, the log to standard error. To run it yourself:\n\n    stopwhen run --fixture %s -v\n\n", demoCase)
 	a.onPage = func(page *engine.Page) {
 		request := page.Request.Method + " " + strings.TrimPrefix(page.Request.URL, l.server.URL())
-		say("page %d: %s\n    %s\n", page.Page, request, decided(page))
+		say("page %d: %s\n    %s\n", page.Page, request, describeDecision(page))
 	}
 	if err := a.runLoaded(l); err != nil {
 		return err
 	}
-	say("\nWhat it compiled to, with every rule that could have stopped it:\n\n    stopwhen explain --fixture %s\n", demoCase)
+	say("\nTo see what it compiled to, with every rule that could have stopped it:\n\n    stopwhen explain --fixture %s\n", demoCase)
 	return nil
 }
 
-// decided says why the run goes on after a page or stops.
-func decided(page *engine.Page) string {
+// describeDecision says why paging continues or stops after a page.
+func describeDecision(page *engine.Page) string {
+	items := value.Counted(page.Count, "item")
 	if page.Decision == runtime.Continue {
-		return fmt.Sprintf("%s; none of %s is met, so it goes on", value.Counted(page.Count, "item"), value.Counted(len(page.Verdicts), "rule"))
+		return fmt.Sprintf("%s; no rule is met (%d evaluated): continue", items, len(page.Verdicts))
 	}
-	return fmt.Sprintf("%s; it stops by %s", value.Counted(page.Count, "item"), strings.Join(page.StoppedBy, " and "))
+	return fmt.Sprintf("%s; stopped by %s", items, strings.Join(page.StoppedBy, " and "))
 }
 
 func indent(text string) string {

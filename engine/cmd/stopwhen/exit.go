@@ -4,113 +4,129 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// The exit statuses that no class of error has.
-const (
-	exitInternal = 1
-	exitUsage    = 2
-	exitFailOn   = 9
-	exitTest     = 10
+// The exit statuses that the code names. Errors with exitFailOn and exitTest have
+// no class.
+var (
+	exitInternal = failure.Internal.ExitStatus()
+	exitUsage    = failure.Config.ExitStatus()
 )
 
-// exitStatuses is the table from the class of an error to the exit status.
-var exitStatuses = engine.ExitStatuses
+const (
+	exitFailOn = 9
+	exitTest   = 10
+)
 
-// usageError is a fault in the command line.
+// A usageError is a mistake in the command line.
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
 
-// interrupted is a run that a signal ended.
-type interrupted struct {
+// An interruptedError is the error of a run that a signal ended.
+type interruptedError struct {
 	status int // 130 for SIGINT, 143 for SIGTERM
 	err    error
 }
 
-func (e *interrupted) Error() string { return "interrupted; what was obtained is kept" }
-
-func (e *interrupted) Unwrap() error { return e.err }
-
-// failedOn is a run that ended by rule, but with an outcome of --fail-on.
-type failedOn struct{ jobs []string }
-
-func (e *failedOn) Error() string {
-	return fmt.Sprintf("ended by rule, but not complete (--fail-on): %s", strings.Join(e.jobs, ", "))
+func (e *interruptedError) Error() string {
+	return "interrupted; the pages written so far are complete"
 }
 
-// testFailed says that tests of the configuration failed.
-type testFailed struct{ message string }
+func (e *interruptedError) Unwrap() error { return e.err }
 
-func (e *testFailed) Error() string { return e.message }
+// A failOnError is the error of a run that ended by a rule, but with an outcome
+// of --fail-on.
+type failOnError struct{ outcomes, jobs []string }
 
-// exitStatus is the status for what a command returned.
+func (e *failOnError) Error() string {
+	return fmt.Sprintf("status %d (--fail-on %s): %s", exitFailOn, strings.Join(e.outcomes, ","), strings.Join(e.jobs, ", "))
+}
+
+// A testError says that tests of the configuration failed.
+type testError struct{ message string }
+
+func (e *testError) Error() string { return e.message }
+
+// exitStatus returns the exit status for the error of a command.
 func exitStatus(err error) int {
-	var signalled *interrupted
-	var run *engine.Error
+	var signal *interruptedError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &signalled):
-		return signalled.status
-	case errors.As(err, new(*failedOn)):
+	case errors.As(err, &signal):
+		return signal.status
+	case errors.As(err, new(*failOnError)):
 		return exitFailOn
-	case errors.As(err, new(*testFailed)):
+	case errors.As(err, new(*testError)):
 		return exitTest
-	case errors.As(err, new(diag.Diagnostics)), errors.As(err, new(*usageError)):
-		return exitUsage
-	case errors.As(err, &run):
-		if status, known := exitStatuses[run.Class]; known {
-			return status
-		}
 	}
-	return exitInternal
+	return classOf(err).ExitStatus()
 }
 
-// report writes why the command failed: for a person, or with --log-format json
-// as one event a line, like the rest of the log.
+// classOf returns the class of an error. Errors of --fail-on and of tests have
+// none.
+func classOf(err error) failure.Class {
+	var failed *engine.Error
+	switch {
+	case errors.As(err, new(*interruptedError)):
+		return failure.Cancelled
+	case errors.As(err, new(*failOnError)), errors.As(err, new(*testError)):
+		return ""
+	case errors.As(err, new(diag.Diagnostics)), errors.As(err, new(*usageError)):
+		return failure.Config
+	case errors.As(err, &failed):
+		if slices.Contains(failure.Classes(), failed.Class) {
+			return failed.Class
+		}
+	}
+	return failure.Internal
+}
+
+// report writes the error of a command to standard error: as text or, with
+// --log-format json, as one event per line like the rest of the log.
 func (a *app) report(err error) {
 	if err == nil {
 		return
 	}
 	w := a.redactor.Writer(a.stderr)
 	defer w.Close()
-	if a.flags.logFormat == "json" {
+	if a.flags.logFormat == formatJSON {
 		reportEvents(slog.New(slog.NewJSONHandler(w, nil)), err)
 		return
 	}
-	var faults diag.Diagnostics
-	if errors.As(err, &faults) {
-		fmt.Fprintln(w, faults)
-		err = nothingRequested(faults)
+	var mistakes diag.Diagnostics
+	if errors.As(err, &mistakes) {
+		fmt.Fprintln(w, mistakes)
+		err = configError(mistakes)
 	}
 	fmt.Fprintf(w, "stopwhen: %v\n", err)
 }
 
 func reportEvents(log *slog.Logger, err error) {
-	var faults diag.Diagnostics
-	if errors.As(err, &faults) {
-		for _, f := range faults {
-			log.Error(f.Message, "event", "config_fault", "path", f.Path, "place", f.Location(), "hint", f.Hint)
+	var mistakes diag.Diagnostics
+	if errors.As(err, &mistakes) {
+		for _, m := range mistakes {
+			log.Error(m.Message, "event", "config_fault", "path", m.Path, "place", m.Location(), "hint", m.Hint)
 		}
-		err = nothingRequested(faults)
+		err = configError(mistakes)
 	}
-	status := exitStatus(err)
-	attrs := []any{"event", "run_error", "status", status}
-	for class, s := range exitStatuses {
-		if s == status {
-			attrs = append(attrs, "class", class)
-		}
+	attrs := []any{"event", "run_error", "status", exitStatus(err)}
+	if class := classOf(err); class != "" {
+		attrs = append(attrs, "class", class)
 	}
 	log.Error(err.Error(), attrs...)
 }
 
-// nothingRequested is the last line about a configuration with faults.
-func nothingRequested(faults diag.Diagnostics) error {
-	return &usageError{value.Counted(len(faults), "fault") + "; nothing was requested"}
+// configError summarizes the errors of a configuration.
+func configError(mistakes diag.Diagnostics) error {
+	return &usageError{value.Counted(len(mistakes), "error") + "; no request was made"}
 }

@@ -10,41 +10,45 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryStatusComesAbout provokes each exit status of the contract, but for
-// those of signals and of bugs.
-func TestEveryStatusComesAbout(t *testing.T) {
-	folder := t.TempDir()
+// TestEveryExitStatusOccurs provokes each exit status of the contract, except
+// those of signals and of internal errors.
+func TestEveryExitStatusOccurs(t *testing.T) {
+	dir := t.TempDir()
 	file := func(name, text string) string {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	faulty := file("faulty.json", `{"api": {}}`)
-	failing := file("failing.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "users"}]},
+	invalid := file("invalid.json", `{"api": {}}`)
+	failing := file("failing.json", `{
+		"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}},
+		"config": {"jobs": [{"endpoint": "users"}]},
 		"tests": [{"name": "x", "pages": [[]], "expect": {"items": 3}}]}`)
-	foreign := file("foreign.state", `{"version": 1}`)
-	for _, c := range []struct {
+	notAState := file("not-a.state", `{"version": 1}`)
+	for _, test := range []struct {
+		name   string
 		status int
 		args   []string
-		says   string
+		stderr string
 	}{
-		{0, []string{"run", "--fixture", "demo/orders"}, "stopped: isLast says that page 3 is the last"},
-		{2, []string{"run", faulty}, "baseUrl is missing"},
-		{2, []string{"run", "--nope"}, "unknown flag: --nope"},
-		{3, []string{"run", "--fixture", "no-last-page/error"}, "status 404"},
-		{4, []string{"run", "--fixture", "responses/retries-exhausted"}, "after 2 attempts"},
-		{5, []string{"run", "--fixture", "responses/html"}, "<html>"},
-		{5, []string{"run", "--fixture", "stop-rules/fails-at-run-time"}, "rule stopRules"},
-		{6, []string{"run", "--fixture", "guards/cycle"}, "goes in circles"},
-		{6, []string{"run", "--fixture", "http/redirect-away-is-refused"}, "leads away from"},
-		{7, []string{"run", "--fixture", "demo/orders", "--out", faulty}, "cannot write"},
-		{8, []string{"run", "--fixture", "demo/orders", "--state", foreign}, "it is damaged"},
-		{9, []string{"run", "--fixture", "force-stop/pages", "--fail-on", "limited"}, "--fail-on"},
-		{10, []string{"test", failing}, "1 of 1 test failed"},
+		{"success", 0, []string{"run", "--fixture", "demo/orders"}, "stopped: isLast says that page 3 is the last"},
+		{"invalid configuration", 2, []string{"run", invalid}, "baseUrl is missing"},
+		{"unknown flag", 2, []string{"run", "--nope"}, "unknown flag: --nope"},
+		{"refused request", 3, []string{"run", "--fixture", "no-last-page/error"}, "status 404"},
+		{"transient errors", 4, []string{"run", "--fixture", "responses/retries-exhausted"}, "after 2 attempts"},
+		{"unacceptable response", 5, []string{"run", "--fixture", "responses/html"}, "<html>"},
+		{"failed rule", 5, []string{"run", "--fixture", "stop-rules/fails-at-run-time"}, "rule stopRules"},
+		{"guard", 6, []string{"run", "--fixture", "guards/cycle"}, "goes in circles"},
+		{"another origin", 6, []string{"run", "--fixture", "http/redirect-away-is-refused"}, "leads away from"},
+		{"unwritable output", 7, []string{"run", "--fixture", "demo/orders", "--out", invalid}, "cannot write"},
+		{"damaged state", 8, []string{"run", "--fixture", "demo/orders", "--state", notAState}, "it is damaged"},
+		{"outcome of --fail-on", 9, []string{"run", "--fixture", "force-stop/pages", "--fail-on", "limited"}, "--fail-on"},
+		{"failed test", 10, []string{"test", failing}, "1 of 1 test failed"},
 	} {
-		var stdout, stderr bytes.Buffer
-		got := run(c.args, strings.NewReader(""), &stdout, &stderr)
-		require.Equal(t, c.status, got, "%v: %s", c.args, stderr.String())
-		require.Contains(t, stderr.String(), c.says, c.args)
+		t.Run(test.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, test.status, run(test.args, strings.NewReader(""), &stdout, &stderr), stderr.String())
+			require.Contains(t, stderr.String(), test.stderr)
+		})
 	}
 }

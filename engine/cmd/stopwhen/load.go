@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
@@ -18,9 +20,10 @@ import (
 // loaded is a compiled configuration and, with --fixture, the API that answers it.
 type loaded struct {
 	*engine.Engine
-	name   string
-	server *fixtures.Server // nil without --fixture
-	kept   kept             // what earlier runs kept
+	name      string
+	text      []byte
+	server    *fixtures.Server // nil without --fixture
+	carryover carryover        // from earlier runs
 }
 
 func (l *loaded) Close() {
@@ -29,69 +32,48 @@ func (l *loaded) Close() {
 	}
 }
 
-// load reads the configuration that the arguments name.
-func (a *app) load(args []string, options ...engine.Option) (*loaded, error) {
-	if d := a.flags.dialect; d != "" && !slices.Contains(rules.Dialects(), d) {
-		return nil, &usageError{fmt.Sprintf("--dialect: no dialect %q; there are %s", d, strings.Join(rules.Dialects(), " and "))}
+// oneConfig accepts one configuration, or none if a case has one.
+func (a *app) oneConfig(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return &usageError{fmt.Sprintf("want one configuration, got %d arguments", len(args))}
+	case len(args) == 0 && a.flags.fixture == "":
+		return &usageError{"want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"}
 	}
-	l := &loaded{}
-	var text []byte
-	var err error
-	if a.flags.fixture != "" {
-		if l.server, l.name, text, err = a.serve(); err != nil {
-			return nil, err
-		}
-		options = append(options, engine.WithClock(l.server.Clock()))
-	}
-	if len(args) > 0 {
-		if l.name, text, err = a.read(args[0]); err != nil {
-			l.Close()
-			return nil, err
-		}
-		if l.server != nil {
-			text = bytes.ReplaceAll(text, []byte("{base}"), []byte(l.server.URL()))
-		}
-		if l.name == stdinName && !bytes.HasPrefix(bytes.TrimLeft(text, "\ufeff \t\r\n"), []byte("{")) {
-			options = append(options, engine.WithFormat("", yaml.Parse)) // the name has no ending
-		}
-	}
-	var secrets []string // that the configuration reads from the environment
-	options = append(options, a.engineOptions(l.server, &secrets)...)
-	if l.server != nil && l.server.Kept() != nil {
-		if l.kept, err = parseKept(l.server.Kept()); err != nil {
-			l.Close()
-			return nil, &usageError{fmt.Sprintf("case %s: kept: %v", l.name, err)}
-		}
-	}
-	if l.Engine, err = engine.Load(l.name, text, options...); err != nil {
-		l.Close()
-		hideSecrets(err, l.name, text, secrets)
+	return nil
+}
+
+// load compiles the configuration that the arguments name, or that of --fixture.
+func (a *app) load(args []string) (*loaded, error) {
+	if err := a.checkDialect(); err != nil {
 		return nil, err
 	}
-	hideSecrets(l.Warnings(), l.name, text, secrets)
+	l := &loaded{}
+	if err := a.loadInto(l, args); err != nil {
+		l.Close()
+		return nil, err
+	}
 	a.redactor = l.Redactor()
 	return l, nil
 }
 
-// stdinName is what messages call a configuration from standard input. It is
-// JSON if it begins with a brace, else YAML.
-const stdinName = "stdin"
-
-// read reads a configuration from a file or standard input.
-func (a *app) read(path string) (string, []byte, error) {
-	if path != "-" {
-		text, err := readFile(path)
-		return path, text, err
+func (a *app) loadInto(l *loaded, args []string) error {
+	if a.flags.fixture != "" {
+		if err := a.serveCase(l); err != nil {
+			return err
+		}
 	}
-	text, err := io.ReadAll(io.LimitReader(a.stdin, rules.MaxConfigBytes+1))
-	if err != nil {
-		return "", nil, &usageError{fmt.Sprintf("cannot read the configuration from standard input: %v", err)}
+	if len(args) > 0 {
+		if err := a.readConfig(l, args[0]); err != nil {
+			return err
+		}
 	}
-	return stdinName, text, nil
+	return a.compile(l)
 }
 
-// serve starts the API of a case.
-func (a *app) serve() (*fixtures.Server, string, []byte, error) {
+// serveCase starts the API of a case, whose configuration is used unless another
+// one is given.
+func (a *app) serveCase(l *loaded) error {
 	find := fixtures.Find
 	if strings.HasSuffix(a.flags.fixture, ".txtar") {
 		if _, err := os.Stat(a.flags.fixture); err == nil {
@@ -100,33 +82,85 @@ func (a *app) serve() (*fixtures.Server, string, []byte, error) {
 	}
 	c, err := find(a.flags.fixture)
 	if err != nil {
-		return nil, "", nil, &usageError{"--fixture: " + err.Error()}
+		return &usageError{"--fixture: " + err.Error()}
 	}
-	server, err := fixtures.Serve(c)
-	if err != nil {
-		return nil, "", nil, fmt.Errorf("the API of case %s cannot be served: %w", c.Name, err)
+	if l.server, err = fixtures.Serve(c); err != nil {
+		return fmt.Errorf("cannot serve the API of case %s: %w", c.Name, err)
 	}
-	if at := slices.Index(c.Args, "--dialect"); at >= 0 && at+1 < len(c.Args) && a.flags.dialect == "" {
-		a.flags.dialect = c.Args[at+1]
+	if i := slices.Index(c.Args, "--dialect"); i >= 0 && i+1 < len(c.Args) && a.flags.dialect == "" {
+		a.flags.dialect = c.Args[i+1]
 	}
-	return server, c.Name + filepath.Ext(c.ConfigName), server.ConfigText(), nil
+	if text := l.server.Kept(); text != nil {
+		if l.carryover, err = parseCarryover(text); err != nil {
+			return &usageError{fmt.Sprintf("case %s: kept: %v", c.Name, err)}
+		}
+	}
+	l.name, l.text = c.Name+filepath.Ext(c.ConfigName), l.server.ConfigText()
+	return nil
 }
 
-func (a *app) engineOptions(server *fixtures.Server, secrets *[]string) []engine.Option {
-	allowed := a.flags.env
-	return []engine.Option{
-		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
-		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL), engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]),
-		engine.WithEnv(func(name string) (string, bool) {
-			if server != nil && strings.HasPrefix(name, "FIXTURE_") {
-				return "secret-of-" + name, true
-			}
-			if !slices.Contains(allowed, name) {
-				return "stand-in-for-" + name, a.standIns
-			}
-			text, ok := os.LookupEnv(name)
-			*secrets = append(*secrets, text)
-			return text, ok
-		}),
+// stdinName is the name of a configuration from standard input in messages.
+const stdinName = "stdin"
+
+// readConfig reads a configuration from a file, or from standard input if path
+// is "-".
+func (a *app) readConfig(l *loaded, path string) (err error) {
+	if path == "-" {
+		l.name = stdinName
+		l.text, err = io.ReadAll(io.LimitReader(a.stdin, rules.MaxConfigBytes+1))
+	} else {
+		l.name = path
+		l.text, err = os.ReadFile(path)
 	}
+	if err != nil {
+		return &usageError{fmt.Sprintf("cannot read the configuration: %v", err)}
+	}
+	if l.server != nil {
+		l.text = bytes.ReplaceAll(l.text, []byte("{base}"), []byte(l.server.URL()))
+	}
+	return nil
+}
+
+func (a *app) compile(l *loaded) (err error) {
+	env := environment{app: a, server: l.server}
+	options := []engine.Option{
+		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
+		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL),
+		engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]), engine.WithEnv(env.lookup),
+	}
+	if l.server != nil {
+		options = append(options, engine.WithClock(l.server.Clock()))
+	}
+	if l.name == stdinName && !looksLikeJSON(l.text) {
+		options = append(options, engine.WithFormat("", yaml.Parse)) // standard input has no file extension
+	}
+	if l.Engine, err = engine.Load(l.name, l.text, options...); err != nil {
+		hideSecrets(err, l.name, l.text, env.read)
+		return err
+	}
+	hideSecrets(l.Warnings().Err(), l.name, l.text, env.read)
+	return nil
+}
+
+func looksLikeJSON(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, "\ufeff \t\r\n"), []byte("{"))
+}
+
+// environment gives a configuration the environment variables that it may read.
+type environment struct {
+	app    *app
+	server *fixtures.Server
+	read   []string // values that were read
+}
+
+func (e *environment) lookup(name string) (string, bool) {
+	if e.server != nil && strings.HasPrefix(name, "FIXTURE_") {
+		return "secret-of-" + name, true
+	}
+	if !slices.Contains(e.app.flags.env, name) {
+		return "placeholder-for-" + name, e.app.placeholders
+	}
+	text, ok := os.LookupEnv(name)
+	e.read = append(e.read, text)
+	return text, ok
 }

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/term"
 )
 
-// newLog logs to standard error: for people, or as JSON for programs.
-func (a *app) newLog(w io.Writer, debug bool) (*slog.Logger, error) {
+// newLogger returns a logger that writes text for people or, with --log-format
+// json, JSON for programs.
+func (a *app) newLogger(w io.Writer, debug bool) (*slog.Logger, error) {
 	level := slog.LevelInfo
 	switch {
 	case a.flags.quiet:
@@ -23,37 +24,40 @@ func (a *app) newLog(w io.Writer, debug bool) (*slog.Logger, error) {
 	}
 	var handler slog.Handler
 	switch a.flags.logFormat {
-	case "", "text":
-		handler = tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05", NoColor: !colourful(a.stderr), ReplaceAttr: forPeople})
-	case "json":
+	case "", formatText:
+		handler = tint.NewTextHandler(w, &tint.Options{
+			Level: level, TimeFormat: "15:04:05", NoColor: !hasColour(a.stderr), ReplaceAttr: dropRedundant,
+		})
+	case formatJSON:
 		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 	default:
 		return nil, &usageError{fmt.Sprintf("--log-format: want text or json, got %q", a.flags.logFormat)}
 	}
-	logger := slog.New(handler)
 	log.SetFlags(0)
-	log.SetOutput(slog.NewLogLogger(handler, slog.LevelDebug).Writer()) // net/http speaks through it
-	return logger, nil
+	log.SetOutput(slog.NewLogLogger(handler, slog.LevelDebug).Writer()) // net/http logs through it
+	return slog.New(handler), nil
 }
 
-// said are the attributes that the message says as well; programs read them from
-// --log-format json.
-var said = []string{"event", "code", "job", "page", "items", "bytes", "ms", "attempt", "wait_ms", "wait_source", "outcome"}
+// redundantAttrs are the attributes whose values the message contains. They are
+// for programs.
+var redundantAttrs = []string{
+	"event", "code", "job", "page", "items", "bytes", "ms", "attempt", "wait_ms", "wait_source", "outcome",
+	"exchanges", "truncated_bytes", "complete",
+}
 
-func forPeople(_ []string, attr slog.Attr) slog.Attr {
-	if slices.Contains(said, attr.Key) {
+func dropRedundant(_ []string, attr slog.Attr) slog.Attr {
+	if slices.Contains(redundantAttrs, attr.Key) {
 		return slog.Attr{}
 	}
 	return attr
 }
 
-// terminal tells whether a stream is one that a person looks at.
-func terminal(w io.Writer) bool {
+func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// colourful tells whether colours are welcome; see https://no-color.org.
-func colourful(w io.Writer) bool {
-	return terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+// hasColour reports whether to write colours; see https://no-color.org.
+func hasColour(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

@@ -1,5 +1,5 @@
-// Command stopwhen pages through HTTP APIs that a configuration describes, and
-// says of every page why it went on or stopped.
+// Command stopwhen extracts lists from paged HTTP APIs that a configuration
+// describes, and reports why paging continued or stopped after every page.
 package main
 
 import "os"

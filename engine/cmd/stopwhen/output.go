@@ -13,89 +13,107 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// output takes the pages of a run: items to standard output or files, the trace
-// beside them. What a page brings is written out before the next page comes.
+// output writes the pages of a run: items to standard output or files, and the
+// trace. It writes each page before the next one arrives.
 type output struct {
 	engine *engine.Engine
-	queues map[io.Writer]*queue // where several jobs at once write to one place
-	items  func(job string) (io.Writer, error)
-	trace  io.Writer  // nil: none
-	result io.Writer  // nil: none
-	state  *keptState // nil: the run cannot go on later
+	queues map[io.Writer]*queue // for writers that concurrent jobs share
+	items  func(job string) io.Writer
+	trace  io.Writer     // nil: none
+	result io.Writer     // nil: none
+	state  *checkpointer // nil: none
 	close  []func() error
 }
 
-// newOutput opens what the flags name, before any request.
-func (a *app) newOutput(e *engine.Engine, kept *keptState) (*output, error) {
-	o := &output{engine: e, state: kept}
-	toStdout := a.flags.out == "" || a.flags.out == "-"
-	switch {
-	case a.flags.trace == "-" && toStdout:
-		return nil, &usageError{"--trace - and the items would both go to standard output; send the items to a folder with --out DIR"}
-	case a.flags.trace == "-":
-		o.trace = a.stdout
-	case a.flags.trace != "":
-		file, err := o.create(a.flags.trace, os.Create)
-		if err != nil {
-			return nil, outputError(err)
+// newOutput opens the files that the flags name.
+func (a *app) newOutput(e *engine.Engine, state *checkpointer) (*output, error) {
+	o := &output{engine: e, state: state}
+	for _, open := range []func(*output) error{a.openTrace, a.openResult, a.openItems} {
+		if err := open(o); err != nil {
+			_ = o.Close()
+			return nil, err
 		}
-		o.trace = file
 	}
-	if a.flags.result != "" {
-		file, err := os.Create(a.flags.result)
-		if err != nil {
-			return nil, outputError(err)
-		}
-		o.result, o.close = file, append(o.close, file.Close)
-	}
-	if a.discard {
-		o.items = func(string) (io.Writer, error) { return io.Discard, nil }
-		return o, nil
-	}
-	if toStdout {
-		o.items = func(string) (io.Writer, error) { return a.stdout, nil }
-		return o, nil
-	}
-	return o, o.toFolder(a.flags.out)
+	return o, nil
 }
 
-// toFolder sends the items to one file a type of data.
-func (o *output) toFolder(path string) error {
-	if err := os.MkdirAll(path, 0o777); err != nil {
+func (a *app) openTrace(o *output) (err error) {
+	switch {
+	case a.flags.trace == "":
+		return nil
+	case a.flags.trace != "-":
+		o.trace, err = o.create(a.flags.trace, os.Create)
 		return outputError(err)
+	case a.flags.toStdout():
+		return &usageError{"--trace - and the items cannot both use standard output; write the items to a directory with --out DIR"}
 	}
-	folder, err := os.OpenRoot(path)
-	if err != nil {
-		return outputError(err)
-	}
-	o.close = append(o.close, folder.Close)
-	files := map[string]io.Writer{}
-	taken := map[string]bool{} // names in lower case: some file systems do not tell a from A
-	for _, job := range o.engine.Jobs() {
-		kind := o.engine.DataType(job)
-		if files[kind] != nil {
-			continue
-		}
-		name := fileName(kind)
-		for n := 2; taken[strings.ToLower(name)]; n++ {
-			name = fmt.Sprintf("%s-%d", fileName(kind), n)
-		}
-		taken[strings.ToLower(name)] = true
-		file, err := o.create(filepath.Join(path, name+".ndjson"), func(string) (*os.File, error) { return folder.Create(name + ".ndjson") })
-		if err != nil {
-			return outputError(err)
-		}
-		files[kind] = file
-	}
-	o.items = func(job string) (io.Writer, error) { return files[o.engine.DataType(job)], nil }
+	o.trace = a.stdout
 	return nil
 }
 
-// create opens a file anew, or where it was with --state.
+func (a *app) openResult(o *output) error {
+	if a.flags.result == "" {
+		return nil
+	}
+	file, err := os.Create(a.flags.result)
+	if err != nil {
+		return outputError(err)
+	}
+	o.result, o.close = file, append(o.close, file.Close)
+	return nil
+}
+
+func (a *app) openItems(o *output) error {
+	w := a.stdout
+	switch {
+	case a.discardItems:
+		w = io.Discard
+	case !a.flags.toStdout():
+		return o.openDir(a.flags.out)
+	}
+	o.items = func(string) io.Writer { return w }
+	return nil
+}
+
+// openDir opens one file per data type in a directory.
+func (o *output) openDir(path string) error {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return outputError(err)
+	}
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return outputError(err)
+	}
+	o.close = append(o.close, dir.Close)
+	files := map[string]io.Writer{}
+	used := map[string]bool{} // lower case, since some file systems ignore case
+	for _, job := range o.engine.Jobs() {
+		dataType := o.engine.DataType(job)
+		if files[dataType] != nil {
+			continue
+		}
+		name := fileName(dataType)
+		for n := 2; used[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s-%d", fileName(dataType), n)
+		}
+		used[strings.ToLower(name)] = true
+		name += ".ndjson"
+		file, err := o.create(filepath.Join(path, name), func(string) (*os.File, error) { return dir.Create(name) })
+		if err != nil {
+			return outputError(err)
+		}
+		files[dataType] = file
+	}
+	o.items = func(job string) io.Writer { return files[o.engine.DataType(job)] }
+	return nil
+}
+
+// create creates a file, or opens it as an output of the run with --state.
 func (o *output) create(path string, create func(string) (*os.File, error)) (io.Writer, error) {
 	if o.state != nil {
 		return o.state.Output(filepath.Clean(path))
@@ -110,11 +128,11 @@ func (o *output) create(path string, create func(string) (*os.File, error)) (io.
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName makes a type of data safe as the name of a file: at most 128 bytes, no
-// dot and no dash at its ends, so that neither a shell nor a flag takes it for
-// something else.
-func fileName(kind string) string {
-	name := unsafe.ReplaceAllString(kind, "-")
+// fileName turns a data type into a safe file name of at most 128 bytes. It does
+// not begin or end with a dot or a dash, so that no shell hides it and no command
+// takes it for a flag.
+func fileName(dataType string) string {
+	name := unsafe.ReplaceAllString(dataType, "-")
 	name = strings.Trim(name, ".-")
 	name = strings.TrimRight(name[:min(len(name), 128)], ".-")
 	if name == "" {
@@ -125,23 +143,23 @@ func fileName(kind string) string {
 
 // page writes one page.
 func (o *output) page(_ context.Context, page *engine.Page) error {
-	o.state.begin()
-	w, err := o.items(page.Job)
-	if err != nil {
-		return err
-	}
-	if q := o.queues[w]; q != nil {
-		err = q.page(page)
-	} else {
-		_, err = page.Items.WriteTo(w)
-	}
-	if err != nil {
+	o.state.beginPage()
+	if err := o.writeItems(page); err != nil {
 		return outputError(err)
 	}
 	if err := o.writeTrace(page); err != nil {
-		return err
+		return outputError(err)
 	}
-	return o.state.end(page)
+	return o.state.endPage(page)
+}
+
+func (o *output) writeItems(page *engine.Page) error {
+	w := o.items(page.Job)
+	if q := o.queues[w]; q != nil {
+		return q.page(page)
+	}
+	_, err := page.Items.WriteTo(w)
+	return err
 }
 
 func (o *output) writeTrace(page *engine.Page) error {
@@ -152,12 +170,12 @@ func (o *output) writeTrace(page *engine.Page) error {
 	enc := json.NewEncoder(buffered)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(page.Record); err != nil {
-		return outputError(err)
+		return err
 	}
-	return outputError(buffered.Flush())
+	return buffered.Flush()
 }
 
-// end writes how the run ended.
+// end writes what is left of the run: queued items and the result.
 func (o *output) end(result *engine.Result) error {
 	for _, q := range o.queues {
 		if err := q.end(); err != nil {
@@ -175,18 +193,18 @@ func (o *output) end(result *engine.Result) error {
 	return outputError(err)
 }
 
-// Close closes the files; the first error counts.
+// Close closes the files and returns the first error.
 func (o *output) Close() error {
 	var first error
-	for _, f := range o.close {
-		if err := f(); err != nil && first == nil {
+	for _, closeFile := range o.close {
+		if err := closeFile(); err != nil && first == nil {
 			first = err
 		}
 	}
 	return outputError(first)
 }
 
-// outputError is an error of writing, for the exit status.
+// outputError gives an error of writing its class.
 func outputError(err error) error {
 	switch {
 	case err == nil:
@@ -194,7 +212,7 @@ func outputError(err error) error {
 	case errors.As(err, new(*engine.Error)):
 		return err
 	case errors.Is(err, syscall.EPIPE):
-		return &engine.Error{Class: runtime.ClassIO, Message: "the reader of the output has gone; the extraction is not complete", Err: err}
+		return &engine.Error{Class: failure.IO, Message: "output pipe closed; the extraction is incomplete", Err: err}
 	}
-	return &engine.Error{Class: runtime.ClassIO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
+	return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -14,40 +15,40 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// progress keeps one line on a terminal up to date. Log lines go through it, so
-// that they do not tear it. It draws on a clock of its own: the bar's would draw
-// into a log line.
+// progress shows a progress line on a terminal. Log lines are written through it,
+// so that the two do not mix. It draws at its own interval, since the bar would
+// draw into log lines. The methods of a nil progress do nothing.
 type progress struct {
 	mu    sync.Mutex
 	w     *os.File
 	bar   *progressbar.ProgressBar
-	began time.Time
+	start time.Time
 	end   chan struct{}
 
-	last                *engine.Page // nil: none yet
+	last                *engine.Page // nil before the first page
 	pages, items, bytes int
 }
 
-// redraw is how often the line is drawn.
-const redraw = 100 * time.Millisecond
+const redrawInterval = 100 * time.Millisecond
 
-// newProgress shows progress where a person looks and wants it; else it is nil.
+// newProgress starts the progress line. It returns nil if standard error is not a
+// terminal, or if the flags or the level of the log rule it out.
 func (a *app) newProgress(debug bool) *progress {
 	f := a.flags
-	if !terminal(a.stderr) || f.quiet || f.verbose || debug || f.noProgress || f.logFormat == "json" {
+	if !isTerminal(a.stderr) || f.quiet || f.verbose || debug || f.noProgress || f.logFormat == formatJSON {
 		return nil
 	}
 	file := a.stderr.(*os.File)
-	p := &progress{w: file, began: time.Now(), end: make(chan struct{}), bar: progressbar.NewOptions(-1,
+	p := &progress{w: file, start: time.Now(), end: make(chan struct{}), bar: progressbar.NewOptions(-1,
 		progressbar.OptionSetWriter(file), progressbar.OptionSpinnerType(14), progressbar.OptionSetSpinnerChangeInterval(0),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(false))}
 	go p.draw()
 	return p
 }
 
-// draw keeps the line up to date until done.
+// draw redraws the line until the run ends.
 func (p *progress) draw() {
-	ticker := time.NewTicker(redraw)
+	ticker := time.NewTicker(redrawInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -63,29 +64,40 @@ func (p *progress) draw() {
 	}
 }
 
-// line is what is known, in what the terminal is wide. The rule that comes
-// nearest to an end is there if there is room.
+// line returns the text of the line, with as many details as fit the terminal.
 func (p *progress) line() string {
+	if p.last == nil {
+		return "waiting for the first page"
+	}
 	width, _, err := term.GetSize(int(p.w.Fd()))
 	if err != nil || width <= 0 {
 		width = 80
 	}
-	if p.last == nil {
-		return "waiting for the first page"
+	const spinner = 4 // columns
+	rate := float64(p.items) / max(time.Since(p.start).Seconds(), 0.001)
+	return fit(width-spinner, p.last.Job,
+		fmt.Sprintf(": %s, %s", value.Counted(p.pages, "page"), value.Counted(p.items, "item")),
+		", "+value.Size(p.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
+}
+
+// fit joins a name, a text and those details that fit the width. It shortens the
+// name if even the text does not fit.
+func fit(width int, name, text string, details ...string) string {
+	room := max(width-utf8.RuneCountInString(text), 2)
+	if utf8.RuneCountInString(name) > room {
+		name = value.Clip(name, room-1) // Clip adds an ellipsis
 	}
-	rate := float64(p.items) / max(time.Since(p.began).Seconds(), 0.001)
-	line := fmt.Sprintf("%s: %s, %s, %s, %.0f items/s", p.last.Job, value.Counted(p.pages, "page"), value.Counted(p.items, "item"), value.Size(p.bytes), rate)
-	const spinner = 4 // columns that are not the line's
-	if rule := state(p.last); len(line)+len(rule)+spinner <= width {
-		line += rule
-	}
-	if over := len(line) + spinner - width; over > 0 && over < len(line) {
-		line = strings.ToValidUTF8(line[over:], "")
+	line := name + text
+	for _, detail := range details {
+		if utf8.RuneCountInString(line+detail) > width {
+			break
+		}
+		line += detail
 	}
 	return line
 }
 
-// page counts a page. Its record is kept until the next one.
+// page counts a page.
 func (p *progress) page(page *engine.Page) {
 	if p == nil {
 		return
@@ -96,18 +108,18 @@ func (p *progress) page(page *engine.Page) {
 	p.last = &engine.Page{Record: page.Record}
 }
 
-// state is the last rule of the job with its values: the method's own end, or
-// the user's.
-func state(page *engine.Page) string {
+// lastRule returns the last rule of the job that has values: the rule by which the
+// method ends normally, or a rule of the user.
+func lastRule(page *engine.Page) string {
 	for i := len(page.Verdicts) - 1; i >= 0; i-- {
 		if because := page.Verdicts[i].Because; strings.Contains(because, "(") && len(because) < 60 {
-			return ", until " + because
+			return "; stops when " + because
 		}
 	}
 	return ""
 }
 
-// Write clears the line for what is logged.
+// Write clears the line and writes log lines.
 func (p *progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +127,7 @@ func (p *progress) Write(text []byte) (int, error) {
 	return p.w.Write(text)
 }
 
-// done takes the line away.
+// done removes the line.
 func (p *progress) done() {
 	if p == nil {
 		return

@@ -9,20 +9,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// queue has several jobs that run at once write to one place as if they ran one
-// after another: what comes before its turn is put aside in a file.
+// queue serialises the output of concurrent jobs that share a writer: it is the
+// same as if the jobs had run one after another. Items of a job whose turn has
+// not come wait in a temporary file.
 type queue struct {
-	w     io.Writer
-	jobs  []string // in the order in which they write; the first is writing
-	ended map[string]bool
-	aside map[string]*os.File
+	w       io.Writer
+	jobs    []string // that have not ended, in order; it is the turn of the first
+	ended   map[string]bool
+	waiting map[string]*os.File // by job
 }
 
 func newQueue(w io.Writer, jobs []string) *queue {
-	return &queue{w: w, jobs: jobs, ended: map[string]bool{}, aside: map[string]*os.File{}}
+	return &queue{w: w, jobs: jobs, ended: map[string]bool{}, waiting: map[string]*os.File{}}
 }
 
-// page writes a page, or puts it aside.
+// page writes the items of a page to the writer, or to the file of a waiting job.
 func (q *queue) page(page *engine.Page) error {
 	w := q.w
 	if page.Job != q.jobs[0] {
@@ -38,7 +39,8 @@ func (q *queue) page(page *engine.Page) error {
 	if page.Decision != runtime.Stop {
 		return nil
 	}
-	for q.ended[page.Job] = true; len(q.jobs) > 0 && q.ended[q.jobs[0]]; {
+	q.ended[page.Job] = true
+	for len(q.jobs) > 0 && q.ended[q.jobs[0]] {
 		if err := q.next(); err != nil {
 			return err
 		}
@@ -46,30 +48,31 @@ func (q *queue) page(page *engine.Page) error {
 	return nil
 }
 
+// file returns the temporary file of a waiting job.
 func (q *queue) file(job string) (*os.File, error) {
-	if q.aside[job] != nil {
-		return q.aside[job], nil
+	if q.waiting[job] != nil {
+		return q.waiting[job], nil
 	}
 	file, err := os.CreateTemp("", "stopwhen-job-*")
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(file.Name()) // it is gone when it is closed, whatever happens
-	q.aside[job] = file
+	_ = os.Remove(file.Name()) // an open file lasts until it is closed, even by a crash
+	q.waiting[job] = file
 	return file, nil
 }
 
-// next gives the turn to the next job, whose put aside items come first.
+// next gives the turn to the next job and writes its waiting items.
 func (q *queue) next() error {
 	q.jobs = q.jobs[1:]
 	if len(q.jobs) == 0 {
 		return nil
 	}
-	file := q.aside[q.jobs[0]]
+	file := q.waiting[q.jobs[0]]
 	if file == nil {
 		return nil
 	}
-	delete(q.aside, q.jobs[0])
+	delete(q.waiting, q.jobs[0])
 	defer file.Close()
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -78,8 +81,7 @@ func (q *queue) next() error {
 	return err
 }
 
-// end writes what is left of jobs whose turn did not come, because one before
-// them failed: nothing that was obtained is lost.
+// end writes the items that still wait, because a job before theirs failed.
 func (q *queue) end() error {
 	for len(q.jobs) > 0 {
 		if err := q.next(); err != nil {
@@ -89,26 +91,25 @@ func (q *queue) end() error {
 	return nil
 }
 
-// queueJobs has the jobs that write to one place wait for each other.
+// queueJobs creates the queues of concurrent jobs that share a writer.
 func (o *output) queueJobs() error {
-	of := map[io.Writer][]string{}
+	sharing := map[io.Writer][]string{}
 	for _, job := range o.engine.Jobs() {
-		w, err := o.items(job)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(of[w], job) {
-			of[w] = append(of[w], job)
+		w := o.items(job)
+		if !slices.Contains(sharing[w], job) {
+			sharing[w] = append(sharing[w], job)
 		}
 	}
 	o.queues = map[io.Writer]*queue{}
-	for w, jobs := range of {
-		if len(jobs) > 1 && o.state != nil {
-			return &usageError{"--jobs with --state: several jobs write to one place, which only one can do at a time; give each a file of its own with --out DIR and different dataTypes, or leave out --jobs"}
+	for w, jobs := range sharing {
+		if len(jobs) < 2 {
+			continue
 		}
-		if len(jobs) > 1 {
-			o.queues[w] = newQueue(w, jobs)
+		if o.state != nil {
+			return &usageError{"--jobs with --state: several jobs write to the same file; " +
+				"give each job its own dataType with --out DIR, or omit --jobs"}
 		}
+		o.queues[w] = newQueue(w, jobs)
 	}
 	return nil
 }

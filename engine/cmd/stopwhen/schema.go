@@ -9,10 +9,10 @@ import (
 func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON Schema of a configuration, for editors",
-		Long: `Print the JSON Schema (draft 7) of a configuration. An editor that has it proposes
-keys, shows what they mean, and marks what is misspelt. It cannot tell all:
-stopwhen check reads the expressions too.`,
+		Short: "Print the JSON Schema of configurations, for editors",
+		Long: `Print the JSON Schema (draft 7) of configurations. With it an editor completes
+keys, shows their documentation, and marks misspelt ones. It does not cover
+everything: stopwhen check also compiles the expressions.`,
 		Example: `  stopwhen schema > stopwhen.schema.json`,
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {

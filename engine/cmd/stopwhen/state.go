@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
 	"github.com/gofrs/flock"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -17,114 +19,129 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// commitEvery bounds what a kill costs: what was extracted since the last commit
-// is extracted again. A commit costs about a millisecond.
-const commitEvery = 200 * time.Millisecond
+// commitInterval bounds what a kill costs: pages since the last commit are
+// extracted again. A commit takes about a millisecond.
+const commitInterval = 200 * time.Millisecond
 
-// keptState is the state of a run with --state.
-type keptState struct {
+// checkpointer saves the checkpoints of a run with --state. The methods
+// beginPage, endPage, flush and Close of a nil checkpointer do nothing.
+type checkpointer struct {
 	*checkpoint.Store
-	lock  *flock.Flock
-	path  string
-	every time.Duration // 0: every page is committed
-	last  time.Time
+	lock       *flock.Flock
+	path       string
+	interval   time.Duration // between commits; 0: every page is committed
+	lastCommit time.Time
 
-	log     *slog.Logger
-	several bool                       // jobs at once: a commit needs the positions of all
-	pending map[string]json.RawMessage // positions of jobs, of which all that was written belongs to pages up to there
-	torn    bool                       // a page was written in part
+	log      *slog.Logger
+	parallel bool                       // jobs are concurrent: a commit needs the checkpoints of all
+	pending  map[string]json.RawMessage // by job, the latest checkpoint whose output is fully written
+	beyond   bool                       // the outputs hold more than belongs to the pending checkpoints
 }
 
-// openState takes the lock and reads the state; nil without --state.
-func (a *app) openState(l *loaded, logger *slog.Logger) (*keptState, error) {
-	if a.flags.state == "" {
+// openState locks and reads the state. It returns nil without --state.
+func (a *app) openState(l *loaded, logger *slog.Logger) (*checkpointer, error) {
+	path := a.flags.state
+	if path == "" {
 		return nil, nil
 	}
-	k := &keptState{path: a.flags.state, lock: flock.New(a.flags.state + ".lock"), every: commitEvery, log: logger, several: a.flags.parallel > 1, pending: map[string]json.RawMessage{}}
-	if a.flags.out == "-" || a.flags.out == "" {
-		k.every = 0 // what a reader was given cannot be cut back
+	c := &checkpointer{
+		path: path, lock: flock.New(path + ".lock"), interval: commitInterval, log: logger,
+		parallel: a.flags.parallel > 1, pending: map[string]json.RawMessage{},
 	}
-	locked, err := k.lock.TryLock()
+	if a.flags.toStdout() {
+		c.interval = 0 // items on standard output cannot be discarded when the run resumes
+	}
+	locked, err := c.lock.TryLock()
 	if err != nil {
 		return nil, outputError(err)
 	}
 	if !locked {
-		return nil, &engine.Error{Class: runtime.ClassState, Op: "lock", Message: fmt.Sprintf("another run works with %s", a.flags.state), Hint: "wait until it has ended, or use another --state and --out"}
-	}
-	if a.flags.restart {
-		if err := os.Remove(a.flags.state); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, errors.Join(outputError(err), k.lock.Unlock())
+		return nil, &engine.Error{
+			Class: failure.State, Op: "lock", Message: fmt.Sprintf("state %s is in use by another run", path),
+			Hint: "wait until that run ends, or use another --state and --out",
 		}
 	}
-	k.Store, err = checkpoint.Open(checkpoint.System, a.flags.state, version(), l.Fingerprint())
-	if err != nil {
-		return nil, errors.Join(err, k.lock.Unlock())
+	if c.Store, err = a.openStore(l); err != nil {
+		return nil, errors.Join(err, c.lock.Unlock())
 	}
-	return k, nil
+	return c, nil
 }
 
-// tell says where the run goes on.
-func (k *keptState) tell(e *engine.Engine, logger *slog.Logger) {
-	if !k.Resumed() {
-		return
+func (a *app) openStore(l *loaded) (*checkpoint.Store, error) {
+	if a.flags.restart {
+		if err := os.Remove(a.flags.state); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, outputError(err)
+		}
 	}
-	if e.With(engine.WithResume(k.Jobs())).Ended() {
-		logger.Info(fmt.Sprintf("%s says that this extraction is complete: nothing is requested (--restart begins anew)", k.path), "event", "resume", "complete", true)
-		return
-	}
-	message := fmt.Sprintf("goes on where %s says that it was", k.path)
-	if k.Cut() > 0 {
-		message += fmt.Sprintf("; %s that came after it were cut off", value.Size(int(k.Cut())))
-	}
-	logger.Info(message, "event", "resume", "truncated_bytes", k.Cut())
+	return checkpoint.Open(a.flags.state, version(), l.Fingerprint())
 }
 
-// begin notes that a page is being written. The methods of a nil state do nothing.
-func (k *keptState) begin() {
-	if k != nil {
-		k.torn = true
+// resume returns the engine with the saved checkpoints, and logs how the run
+// resumes.
+func (c *checkpointer) resume(e *engine.Engine) *engine.Engine {
+	e = e.With(engine.WithResume(c.Jobs()))
+	switch {
+	case !c.Resumed():
+	case e.Ended():
+		c.log.Info(fmt.Sprintf("%s: the extraction is already complete; no request is made (--restart starts over)", c.path),
+			"event", "resume", "complete", true)
+	default:
+		message := "resuming from " + c.path
+		if c.Discarded() > 0 {
+			message += fmt.Sprintf("; discarded %s written after the last checkpoint", value.Size(int(c.Discarded())))
+		}
+		c.log.Info(message, "event", "resume", "truncated_bytes", c.Discarded())
+	}
+	return e
+}
+
+// beginPage is called before a page is written.
+func (c *checkpointer) beginPage() {
+	if c != nil {
+		c.beyond = true
 	}
 }
 
-// end notes that a page was written whole, and commits if it is time.
-func (k *keptState) end(page *engine.Page) error {
-	if k == nil {
+// endPage is called when a page is fully written. It commits if a commit is due.
+func (c *checkpointer) endPage(page *engine.Page) error {
+	if c == nil {
 		return nil
 	}
-	due := page.Decision == runtime.Stop || time.Since(k.last) >= k.every
-	if !due && !k.several {
+	due := page.Decision == runtime.Stop || time.Since(c.lastCommit) >= c.interval
+	if !due && !c.parallel {
 		return nil
 	}
-	position, err := page.Checkpoint()
-	if err != nil || position == nil { // behind a page on which the run fails there is nothing to go on from
+	saved, err := page.Checkpoint()
+	if err != nil || saved == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	k.pending[page.Job], k.torn = bytes.Clone(position), false
+	c.pending[page.Job], c.beyond = bytes.Clone(saved), false
 	if !due {
 		return nil
 	}
-	return k.flush()
+	return c.flush()
 }
 
-// flush commits what is pending, unless a page was written in part.
-func (k *keptState) flush() error {
-	if k == nil || k.torn || len(k.pending) == 0 {
+// flush commits the pending checkpoints, unless the outputs hold more than belongs
+// to them: part of a page, for example.
+func (c *checkpointer) flush() error {
+	if c == nil || c.beyond || len(c.pending) == 0 {
 		return nil
 	}
-	if err := k.Commit(k.pending); err != nil {
+	if err := c.Commit(c.pending); err != nil {
 		return err
 	}
-	k.log.Debug("committed", "event", "checkpoint", "committed_bytes", k.Committed())
-	clear(k.pending)
-	k.last = time.Now()
+	c.log.Debug("checkpoint saved", "event", "checkpoint", "committed_bytes", c.Committed())
+	clear(c.pending)
+	c.lastCommit = time.Now()
 	return nil
 }
 
-// Close gives the lock back; it may be called of nil.
-func (k *keptState) Close() {
-	if k == nil {
+// Close closes the outputs and releases the lock.
+func (c *checkpointer) Close() {
+	if c == nil {
 		return
 	}
-	_ = k.Store.Close()
-	_ = k.lock.Unlock()
+	_ = c.Store.Close()
+	_ = c.lock.Unlock()
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,19 +21,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stateCase is an extraction of ten pages with a state, in a folder of its own.
+// stateCase is an extraction of ten pages with a state, in its own directory.
 type stateCase struct {
-	folder string
-	broken atomic.Bool // the API refuses from page 5 on
-	asked  atomic.Int64
-	api    *httptest.Server
+	dir      string
+	broken   atomic.Bool // the API refuses page 5 and later pages
+	requests atomic.Int64
+	api      *httptest.Server
 }
 
 func newStateCase(t *testing.T) *stateCase {
 	t.Helper()
-	s := &stateCase{folder: t.TempDir()}
+	s := &stateCase{dir: t.TempDir()}
 	s.api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.asked.Add(1)
+		s.requests.Add(1)
 		page := r.URL.Query().Get("page")
 		switch {
 		case s.broken.Load() && (len(page) > 1 || page >= "5"):
@@ -47,21 +49,33 @@ func newStateCase(t *testing.T) *stateCase {
 	return s
 }
 
+// configure writes the configuration.
 func (s *stateCase) configure(t *testing.T, pagination, token string) {
 	t.Helper()
-	text := fmt.Sprintf(`{"api": {"baseUrl": "%s/", "pagination": {%s}, "authentication": {"type": "bearer", "#token": "%s"}}, "config": {"jobs": [{"endpoint": "users"}]}}`, s.api.URL, pagination, token)
-	require.NoError(t, os.WriteFile(s.path("c.json"), []byte(text), 0o600))
+	s.write(t, fmt.Sprintf(`{
+		"api": {"baseUrl": "%s/", "pagination": {%s}, "authentication": {"type": "bearer", "#token": "%s"}},
+		"config": {"jobs": [{"endpoint": "users"}]}}`, s.api.URL, pagination, token))
 }
 
-func (s *stateCase) path(name string) string { return filepath.Join(s.folder, name) }
+func (s *stateCase) write(t *testing.T, config string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(s.path("c.json"), []byte(config), 0o600))
+}
 
-// run runs the command and wants its status; it returns standard error.
+func (s *stateCase) path(name string) string { return filepath.Join(s.dir, name) }
+
+// run runs the command, checks its exit status, and returns standard error.
 func (s *stateCase) run(t *testing.T, status int, more ...string) string {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
 	args := append([]string{"run", s.path("c.json"), "--state", s.path("state.json"), "--out", s.path("out")}, more...)
-	require.Equal(t, status, run(args, strings.NewReader(""), &stdout, &stderr), stderr.String())
-	return stderr.String()
+	return runCommand(t, status, args...)
+}
+
+func runCommand(t *testing.T, status int, args ...string) (stderr string) {
+	t.Helper()
+	var b bytes.Buffer
+	require.Equal(t, status, run(args, strings.NewReader(""), io.Discard, &b), b.String())
+	return b.String()
 }
 
 func (s *stateCase) items(t *testing.T) string {
@@ -79,21 +93,26 @@ func allItems() string {
 	return b.String()
 }
 
-func TestARunThatFailedGoesOn(t *testing.T) {
+func TestAFailedRunResumes(t *testing.T) {
 	s := newStateCase(t)
 	s.broken.Store(true)
 	s.run(t, 3)
 	require.Less(t, len(s.items(t)), len(allItems()))
 	s.broken.Store(false)
-	s.asked.Store(0)
-	require.Contains(t, s.run(t, 0), "goes on where "+s.path("state.json")+" says that it was")
+	s.requests.Store(0)
+	require.Contains(t, s.run(t, 0), "resuming from "+s.path("state.json"))
 	require.Equal(t, allItems(), s.items(t))
-	require.LessOrEqual(t, s.asked.Load(), int64(9), "page 1 was committed, if no more")
+	require.LessOrEqual(t, s.requests.Load(), int64(9), "at least page 1 was committed")
+}
 
-	// What is complete is not extracted again, and says so; the result is there.
-	s.asked.Store(0)
-	require.Contains(t, s.run(t, 0, "--result", s.path("result.json")), "this extraction is complete: nothing is requested")
-	require.Zero(t, s.asked.Load())
+func TestACompleteRunIsNotRepeated(t *testing.T) {
+	s := newStateCase(t)
+	s.run(t, 0)
+	s.requests.Store(0)
+	require.Contains(t, s.run(t, 0, "--result", s.path("result.json")), "the extraction is already complete; no request is made")
+	require.Zero(t, s.requests.Load())
+	require.Equal(t, allItems(), s.items(t))
+
 	var result struct {
 		Jobs []struct {
 			Items  int
@@ -107,124 +126,171 @@ func TestARunThatFailedGoesOn(t *testing.T) {
 	require.Equal(t, "pagenum.empty", result.Jobs[0].Reason)
 
 	s.run(t, 0, "--restart")
-	require.Equal(t, int64(10), s.asked.Load())
+	require.Equal(t, int64(10), s.requests.Load())
 	require.Equal(t, allItems(), s.items(t))
 }
 
-func TestAStateOfSomethingElseIsRefused(t *testing.T) {
+func TestAStateOfAnotherRunIsRefused(t *testing.T) {
 	s := newStateCase(t)
 	s.broken.Store(true)
 	s.run(t, 3)
 	s.broken.Store(false)
 	before := s.items(t)
 
-	s.configure(t, `"method": "pagenum", "forceStop": {"pages": 3}`, "token-1")
-	require.Contains(t, s.run(t, 8), "it belongs to another configuration: rules changed (--restart begins anew and replaces what was written)")
-	s.configure(t, `"method": "pagenum", "pageParam": "p"`, "token-1")
-	require.Contains(t, s.run(t, 8), "requests changed")
-	s.configure(t, `"method": "pagenum"`, "token-1")
-	require.Contains(t, s.run(t, 8, "--base-url", "http://127.0.0.1:1/"), "transport changed")
-	require.Contains(t, s.run(t, 8, "--trace", s.path("trace.json")), "trace.json does not belong to it")
-	require.Contains(t, s.run(t, 8, "--out", s.path("other")), "users.ndjson belongs to it, and this run does not write there")
-	require.Equal(t, before, s.items(t), "what is refused is left alone")
-
-	state, err := os.ReadFile(s.path("state.json"))
-	require.NoError(t, err)
-	require.NotContains(t, string(state), "token-1")
-	require.NoError(t, os.WriteFile(s.path("state.json"), state[:len(state)/2], 0o600))
-	require.Contains(t, s.run(t, 8), "it is damaged, or no state")
-	require.NoError(t, os.WriteFile(s.path("state.json"), state, 0o600))
-
-	// Another token is not another configuration.
-	s.configure(t, `"method": "pagenum"`, "token-2")
-	s.run(t, 0)
-	require.Equal(t, allItems(), s.items(t))
+	for _, test := range []struct {
+		name       string
+		pagination string
+		args       []string
+		want       string
+	}{
+		{
+			"other rules", `"method": "pagenum", "forceStop": {"pages": 3}`, nil,
+			"it belongs to another configuration: rules changed (--restart starts over and replaces the output)",
+		},
+		{"other requests", `"method": "pagenum", "pageParam": "p"`, nil, "requests changed"},
+		{"another origin", `"method": "pagenum"`, []string{"--base-url", "http://127.0.0.1:1/"}, "transport changed"},
+		{"one output more", `"method": "pagenum"`, []string{"--trace", s.path("trace.json")}, "trace.json of this run is not one of its outputs"},
+		{"another output", `"method": "pagenum"`, []string{"--out", s.path("other")}, "users.ndjson is not an output of this run"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.configure(t, test.pagination, "token-1")
+			require.Contains(t, s.run(t, 8, test.args...), test.want)
+			require.Equal(t, before, s.items(t), "the output is left alone")
+		})
+	}
+	t.Run("damaged", func(t *testing.T) {
+		s.configure(t, `"method": "pagenum"`, "token-1")
+		state, err := os.ReadFile(s.path("state.json"))
+		require.NoError(t, err)
+		require.NotContains(t, string(state), "token-1")
+		require.NoError(t, os.WriteFile(s.path("state.json"), state[:len(state)/2], 0o600))
+		require.Contains(t, s.run(t, 8), "it is damaged or not a state file")
+		require.NoError(t, os.WriteFile(s.path("state.json"), state, 0o600))
+	})
+	t.Run("another token is accepted", func(t *testing.T) {
+		s.configure(t, `"method": "pagenum"`, "token-2")
+		s.run(t, 0)
+		require.Equal(t, allItems(), s.items(t))
+	})
 }
 
-// TestTwoRunsDoNotShareAState starts twenty at once: one works.
+// TestTwoRunsDoNotShareAState starts twenty runs at once. One of them works until
+// the others have been refused.
 func TestTwoRunsDoNotShareAState(t *testing.T) {
-	program := binary(t)
-	config := endless(t)
-	folder := t.TempDir()
-	var refused atomic.Int64
+	program, config, dir := binary(t), endless(t), t.TempDir()
+	const runs = 20
+	var refused, ended atomic.Int64
+	allRefused := make(chan struct{})
 	var all sync.WaitGroup
-	var first atomic.Pointer[exec.Cmd]
-	for range 20 {
+	for range runs {
 		all.Go(func() {
-			cmd := exec.Command(program, "run", config, "-q", "--state", filepath.Join(folder, "state.json"), "--out", folder)
+			cmd := exec.Command(program, "run", config, "-q", "--state", filepath.Join(dir, "state.json"), "--out", dir)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			if cmd.Start() != nil {
 				return
 			}
-			ended := make(chan struct{})
-			go func() { _ = cmd.Wait(); close(ended) }()
+			exited := make(chan struct{})
+			go func() { _ = cmd.Wait(); close(exited) }()
 			select {
-			case <-ended:
-				if cmd.ProcessState.ExitCode() == 8 && strings.Contains(stderr.String(), "another run works with") {
-					refused.Add(1)
+			case <-exited:
+				if cmd.ProcessState.ExitCode() == 8 && strings.Contains(stderr.String(), "is in use by another run") &&
+					refused.Add(1) == runs-1 {
+					close(allRefused)
 				}
-			case <-time.After(5 * time.Second):
-				first.Store(cmd)
+			case <-allRefused:
 				_ = cmd.Process.Signal(syscall.SIGTERM)
-				<-ended
+				<-exited
+				ended.Add(1)
+			case <-time.After(time.Minute): // more than one run works, or none was refused
+				_ = cmd.Process.Kill()
+				<-exited
 			}
 		})
 	}
 	all.Wait()
-	require.EqualValues(t, 19, refused.Load())
-	require.NotNil(t, first.Load())
+	require.EqualValues(t, runs-1, refused.Load())
+	require.EqualValues(t, 1, ended.Load())
 }
 
-// TestASignalEndsARunWithItsState: within a second, and the same command goes on.
-func TestASignalEndsARunWithItsState(t *testing.T) {
-	program := binary(t)
-	config := endless(t)
-	for signal, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-		folder := t.TempDir()
-		args := []string{"run", config, "--state", filepath.Join(folder, "state.json"), "--out", filepath.Join(folder, "out"), "--trace", filepath.Join(folder, "trace.json")}
-		pages := 0
-		for round := range 3 {
-			cmd := exec.Command(program, args...)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			require.NoError(t, cmd.Start())
-			time.Sleep(500 * time.Millisecond)
-			began := time.Now()
-			require.NoError(t, cmd.Process.Signal(signal))
-			_ = cmd.Wait()
-			require.Less(t, time.Since(began), time.Second)
-			require.Equal(t, status, cmd.ProcessState.ExitCode(), stderr.String())
-			require.Equal(t, round > 0, strings.Contains(stderr.String(), "goes on where"))
-			state, err := os.ReadFile(filepath.Join(folder, "state.json"))
-			require.NoError(t, err)
-			var kept struct {
-				Jobs map[string]struct{ Page int }
+// TestASignalledRunSavesItsState interrupts a run several times. It must end
+// within a second, and each time get further.
+func TestASignalledRunSavesItsState(t *testing.T) {
+	program, config := binary(t), endless(t)
+	for _, test := range signals {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			args := []string{
+				"run", config, "-v", "--state", filepath.Join(dir, "state.json"),
+				"--out", filepath.Join(dir, "out"), "--trace", filepath.Join(dir, "trace.json"),
 			}
-			require.NoError(t, json.Unmarshal(state, &kept))
-			for _, job := range kept.Jobs {
-				require.Greater(t, job.Page, pages, "it got on")
-				pages = job.Page
+			page := 0
+			for round := range 3 {
+				stderr := signalAfterACheckpoint(t, exec.Command(program, args...), test.signal, test.status)
+				require.Equal(t, round > 0, strings.Contains(stderr, "resuming from"), stderr)
+				saved := savedPage(t, filepath.Join(dir, "state.json"))
+				require.Greater(t, saved, page)
+				page = saved
 			}
-		}
+		})
 	}
 }
 
-func TestStateGoesWithEveryOptionOrIsRefused(t *testing.T) {
+// signalAfterACheckpoint runs a command, signals it when it has logged a
+// checkpoint, and returns standard error.
+func signalAfterACheckpoint(t *testing.T, cmd *exec.Cmd, signal syscall.Signal, status int) string {
+	t.Helper()
+	pipe, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var stderr strings.Builder
+	lines := bufio.NewReader(pipe)
+	for !strings.Contains(stderr.String(), "checkpoint saved") {
+		line, err := lines.ReadString('\n')
+		stderr.WriteString(line)
+		require.NoError(t, err, stderr.String())
+	}
+	start := time.Now()
+	require.NoError(t, cmd.Process.Signal(signal))
+	_, err = io.Copy(&stderr, lines)
+	require.NoError(t, err)
+	_ = cmd.Wait()
+	require.Less(t, time.Since(start), time.Second)
+	require.Equal(t, status, cmd.ProcessState.ExitCode(), stderr.String())
+	return stderr.String()
+}
+
+// savedPage returns the page of the only checkpoint in a state file.
+func savedPage(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var state struct {
+		Jobs map[string]struct{ Page int }
+	}
+	require.NoError(t, json.Unmarshal(text, &state))
+	require.Len(t, state.Jobs, 1)
+	return state.Jobs["x"].Page
+}
+
+func TestStateWithParallelJobsNeedsAFilePerJob(t *testing.T) {
 	s := newStateCase(t)
-	text := fmt.Sprintf(`{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"id": "a", "endpoint": "users"}, {"id": "b", "endpoint": "users", "params": {"x": 1}}]}}`, s.api.URL)
-	require.NoError(t, os.WriteFile(s.path("c.json"), []byte(text), 0o600))
-	require.Contains(t, s.run(t, 2, "--jobs", "2"), "--jobs with --state: several jobs write to one place")
-	require.NoError(t, os.WriteFile(s.path("c.json"), []byte(strings.Replace(text, `"id": "a",`, `"id": "a", "dataType": "other",`, 1)), 0o600))
+	config := fmt.Sprintf(`{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [
+		{"id": "a", "endpoint": "users"}, {"id": "b", "endpoint": "users", "params": {"x": 1}}]}}`, s.api.URL)
+	s.write(t, config)
+	require.Contains(t, s.run(t, 2, "--jobs", "2"), "--jobs with --state: several jobs write to the same file")
+	s.write(t, strings.Replace(config, `"id": "a",`, `"id": "a", "dataType": "other",`, 1))
 	s.run(t, 0, "--jobs", "2", "--prefetch", "4", "--restart")
 	require.Equal(t, allItems(), s.items(t))
+}
 
-	var stderr bytes.Buffer
-	require.Equal(t, 2, run([]string{"run", s.path("c.json"), "--restart"}, strings.NewReader(""), &bytes.Buffer{}, &stderr))
-	require.Contains(t, stderr.String(), "--restart goes with --state")
+func TestRestartRequiresState(t *testing.T) {
+	s := newStateCase(t)
+	require.Contains(t, runCommand(t, 2, "run", s.path("c.json"), "--restart"), "--restart requires --state")
+}
 
-	// A folder that cannot be written to ends it before any request.
-	s.asked.Store(0)
-	require.Equal(t, 7, run([]string{"run", s.path("c.json"), "--state", s.path("none/state.json")}, strings.NewReader(""), &bytes.Buffer{}, &stderr))
-	require.Zero(t, s.asked.Load())
+func TestAStateThatCannotBeWrittenEndsTheRunBeforeAnyRequest(t *testing.T) {
+	s := newStateCase(t)
+	runCommand(t, 7, "run", s.path("c.json"), "--state", s.path("none/state.json"))
+	require.Zero(t, s.requests.Load())
 }

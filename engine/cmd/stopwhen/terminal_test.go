@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// onTerminal runs a shell command on a pseudo-terminal of 80 columns and gives
-// what it wrote there.
+// onTerminal runs a shell command on a pseudo-terminal of 80 columns and returns
+// what it wrote to it.
 func onTerminal(t *testing.T, command string) string {
 	t.Helper()
 	script, err := exec.LookPath("script")
 	if err != nil {
-		t.Skip("no script")
+		t.Skip("script is not installed")
 	}
 	if err := exec.Command(script, "-qec", "true", "/dev/null").Run(); err != nil {
-		t.Skip("script is not the one of util-linux")
+		t.Skip("script is not that of util-linux")
 	}
 	out, err := exec.Command(script, "-qec", "stty cols 80; export TERM=xterm; "+command, "/dev/null").Output()
 	require.NoError(t, err, string(out))
@@ -34,22 +34,23 @@ func TestTheLogHasColoursOnATerminalUnlessNoColorIsSet(t *testing.T) {
 	require.NotRegexp(t, colour, onTerminal(t, "env -u NO_COLOR "+path+" run --fixture demo/orders 2>&1 | cat"))
 }
 
-func TestProgressIsShownOnATerminalAndTearsNoLogLine(t *testing.T) {
+func TestTheProgressLineDoesNotMixWithLogLines(t *testing.T) {
 	path, config := binary(t), endless(t, 40)
 	command := "export NO_COLOR=1; timeout --foreground -s INT 0.8 " + path + " run " + config + " >/dev/null; true"
 	out := onTerminal(t, command)
 	require.Regexp(t, `x: \d+ pages, \d+ items, .* items/s`, out)
-	for _, logged := range []string{"WRN retrying", "INF "} { // while the line is there, and after it
+	for _, logged := range []string{"WRN retrying", "INF "} { // while the progress line is shown, and after it
 		at := strings.Index(out, logged)
 		require.Positive(t, at, out)
 		before := out[:at-len("15:04:05 ")]
 		require.Regexp(t, "[\r\n]$", before, "a log line begins at the first column")
-		wiped := strings.TrimSuffix(before, "\r")
-		wiped = wiped[strings.LastIndexAny(wiped, "\r\n")+1:]
-		require.NotContains(t, wiped, "items/s", "the progress line is wiped before")
+		cleared := strings.TrimSuffix(before, "\r")
+		cleared = cleared[strings.LastIndexAny(cleared, "\r\n")+1:]
+		require.NotContains(t, cleared, "items/s", "the progress line is cleared before")
 	}
 	for _, quiet := range []string{"-q", "-v", "--no-progress", "--log-format json"} {
-		out := onTerminal(t, strings.Replace(command, " run ", " run "+quiet+" ", 1))
-		require.NotContains(t, out, "items/s", quiet)
+		t.Run(quiet, func(t *testing.T) {
+			require.NotContains(t, onTerminal(t, strings.Replace(command, " run ", " run "+quiet+" ", 1)), "items/s")
+		})
 	}
 }

@@ -9,51 +9,52 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/configtest"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 func (a *app) testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test CONFIG",
-		Short: "Run the tests that a configuration has, and make no request",
+		Short: "Run the tests in a configuration; make no request",
 		Long: `Run the tests under the key tests of a configuration, and list the rules that
-they do not show to be both true and false. The pages of a test are in it: there
-is no network, waiting takes no time, and environment variables that are not
-passed on have a stand-in.
+they do not show to be both true and false. Each test contains its own pages. No
+network is used, waiting takes no time, and environment variables that are not
+passed with --env have placeholder values.
 
-Exit status 0 says that all tests passed, 10 that one failed, 2 that the
-configuration has faults or no tests.`,
+The exit status is 0 if all tests pass, 10 if a test fails, and 2 if the
+configuration has errors or no tests.`,
 		Example: `  stopwhen test users.json
   stopwhen test users.json --fail-uncovered
-  stopwhen test users.yaml --format json | jq '.coverage[].rules[] | select(.gap)'`,
+  stopwhen test users.yaml --format json | jq '.coverage[]'`,
 		Args: a.oneConfig,
 		RunE: func(_ *cobra.Command, args []string) error { return a.testConfig(args) },
 	}
 	a.configFlags(cmd)
+	a.formatFlag(cmd, formatText, formatJSON)
 	f := cmd.Flags()
-	a.formatFlag(cmd, "text", "json")
-	f.BoolVar(&a.flags.failUncovered, "fail-uncovered", false, "rules that the tests do not show fail as well")
-	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print failures alone")
+	f.BoolVar(&a.flags.failUncovered, "fail-uncovered", false, "fail if the tests do not cover every rule")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print only failures")
 	return cmd
 }
 
 func (a *app) testConfig(args []string) error {
-	if err := a.checkFormat("text", "json"); err != nil {
+	if err := a.checkFormat(formatText, formatJSON); err != nil {
 		return err
 	}
-	a.standIns = true
+	a.placeholders = true
 	l, err := a.load(args)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	if len(l.Tests()) == 0 {
-		return &usageError{fmt.Sprintf("%s: there are no tests in it; for instance, beside api and config,\n\n%s", l.name, l.SampleTest())}
+		return &usageError{fmt.Sprintf("%s has no tests; add some beside api and config, for example\n\n%s", l.name, l.SampleTest())}
 	}
 	ctx, stop := catchSignals()
 	defer stop()
 	report := l.Test(ctx)
-	if err := signalled(ctx, context.Cause(ctx)); err != nil {
+	if err := signalError(ctx, context.Cause(ctx)); err != nil {
 		return err
 	}
 	if err := a.writeTests(l, report); err != nil {
@@ -63,7 +64,7 @@ func (a *app) testConfig(args []string) error {
 }
 
 func (a *app) writeTests(l *loaded, report *engine.TestReport) error {
-	if a.flags.format == "json" {
+	if a.flags.format == formatJSON {
 		return a.writeJSON(report)
 	}
 	b := &strings.Builder{}
@@ -82,10 +83,10 @@ func (a *app) writeTests(l *loaded, report *engine.TestReport) error {
 	return outputError(err)
 }
 
-// writeTest writes a line about a test and, if it failed, what differs.
-func writeTest(b *strings.Builder, t engine.TestResult, several bool) {
+// writeTest writes one line about a test and, if it failed, the differences.
+func writeTest(b *strings.Builder, t configtest.Result, withJob bool) {
 	name := t.Name
-	if several {
+	if withJob {
 		name = t.Job + ": " + name
 	}
 	if t.OK {
@@ -104,13 +105,14 @@ func writeTest(b *strings.Builder, t engine.TestResult, several bool) {
 	}
 }
 
-func writeDifference(b *strings.Builder, d engine.Difference) {
-	const indent, line = "        ", 100
+// writeDifference writes a difference on one line or, if it is long, on two.
+func writeDifference(b *strings.Builder, d configtest.Difference) {
+	const indent, width = "        ", 100
 	switch {
 	case d.Of == "":
 		fmt.Fprintf(b, "%s%s\n", indent, d.Message)
 		return
-	case len(d.Of)+len(d.Want)+len(d.Got) < line-len(indent)-len(": want , got "):
+	case len(d.Of)+len(d.Want)+len(d.Got) < width-len(indent)-len(": want , got "):
 		fmt.Fprintf(b, "%s%s: want %s, got %s\n", indent, d.Of, d.Want, d.Got)
 	default:
 		fmt.Fprintf(b, "%s%s: want %s\n%s%*s got  %s\n", indent, d.Of, d.Want, indent, len(d.Of)+1, "", d.Got)
@@ -120,29 +122,15 @@ func writeDifference(b *strings.Builder, d engine.Difference) {
 	}
 }
 
-// writeCoverage lists, job by job, what the tests do not show of the rules.
-func writeCoverage(b *strings.Builder, report *engine.TestReport, gapsAlone bool) {
+// writeCoverage lists, for each job, the rules that the tests do not cover.
+func writeCoverage(b *strings.Builder, report *engine.TestReport, onlyGaps bool) {
 	var untested []string
 	for _, c := range report.Coverage {
-		if c.Tests == 0 {
+		switch {
+		case c.Tests == 0:
 			untested = append(untested, c.Job)
-			continue
-		}
-		gaps := c.Gaps()
-		both, all := c.Both()
-		if gapsAlone && len(gaps) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "\njob %s: %s\n", c.Job, covered(both, all))
-		width := 0
-		for _, r := range gaps {
-			width = max(width, len(r.Rule))
-		}
-		for _, r := range gaps {
-			fmt.Fprintf(b, "    %-15s  %-*s  %s  [%s]\n", r.Gap, width, r.Rule, value.Clip(r.Source, 60), r.Origin)
-		}
-		if guards := unmet(c); len(guards) > 0 && !gapsAlone {
-			fmt.Fprintf(b, "    guards never met: %s\n", strings.Join(guards, ", "))
+		case !onlyGaps || len(c.Gaps()) > 0:
+			writeJobCoverage(b, c, onlyGaps)
 		}
 	}
 	if len(untested) > 0 {
@@ -150,8 +138,23 @@ func writeCoverage(b *strings.Builder, report *engine.TestReport, gapsAlone bool
 	}
 }
 
-// unmet are the guards that no test meets: few tests do, and need to.
-func unmet(c engine.JobCoverage) []string {
+func writeJobCoverage(b *strings.Builder, c configtest.JobCoverage, onlyGaps bool) {
+	fmt.Fprintf(b, "\njob %s: %s\n", c.Job, coverageText(c.Both()))
+	width := 0
+	for _, r := range c.Gaps() {
+		width = max(width, len(r.Rule))
+	}
+	for _, r := range c.Gaps() {
+		fmt.Fprintf(b, "    %-15s  %-*s  %s  [%s]\n", r.Gap, width, r.Rule, value.Clip(r.Source, 60), r.Origin)
+	}
+	if guards := unmetGuards(c); len(guards) > 0 && !onlyGaps {
+		fmt.Fprintf(b, "    guards never met: %s\n", strings.Join(guards, ", "))
+	}
+}
+
+// unmetGuards lists the guards that no test meets. They are not gaps, since few
+// tests need to meet them.
+func unmetGuards(c configtest.JobCoverage) []string {
 	var ids []string
 	for _, r := range c.Rules {
 		if r.Guard && r.Met == 0 {
@@ -161,19 +164,39 @@ func unmet(c engine.JobCoverage) []string {
 	return ids
 }
 
-func covered(both, all int) string {
+func coverageText(both, all int) string {
 	switch {
 	case all == 0:
-		return "no rule that is true or false"
+		return "no rule is a condition"
 	case all == 1 && both == 1:
-		return "its 1 rule was both true and false"
+		return "the only rule was both true and false"
 	case all == 1:
-		return "its 1 rule was not both true and false"
+		return "the only rule was not both true and false"
 	}
 	return fmt.Sprintf("%d of %d rules were both true and false", both, all)
 }
 
-// testSummary is the last line.
+// testTotals are the sums over the jobs of a report.
+type testTotals struct {
+	both, conditions int // rules that were both true and false, of all conditions
+	gaps             int
+	untested         int // jobs
+}
+
+func totalsOf(report *engine.TestReport) testTotals {
+	var t testTotals
+	for _, c := range report.Coverage {
+		if c.Tests == 0 {
+			t.untested++
+			continue
+		}
+		both, conditions := c.Both()
+		t.both, t.conditions, t.gaps = t.both+both, t.conditions+conditions, t.gaps+len(c.Gaps())
+	}
+	return t
+}
+
+// testSummary returns the last line of the output.
 func testSummary(report *engine.TestReport) string {
 	text := value.Counted(len(report.Tests), "test")
 	if n := report.Failed(); n > 0 {
@@ -181,53 +204,32 @@ func testSummary(report *engine.TestReport) string {
 	} else {
 		text += ", none failed"
 	}
-	both, all, untested := 0, 0, 0
-	for _, c := range report.Coverage {
-		if c.Tests == 0 {
-			untested++
-			continue
-		}
-		b, n := c.Both()
-		both, all = both+b, all+n
+	t := totalsOf(report)
+	if t.conditions > 0 {
+		text += "; " + coverageText(t.both, t.conditions)
 	}
-	if all > 0 {
-		text += fmt.Sprintf("; %d of %s were both true and false", both, value.Counted(all, "rule"))
-	}
-	if untested > 0 {
-		text += fmt.Sprintf("; %s without tests", value.Counted(untested, "job"))
+	if t.untested > 0 {
+		text += fmt.Sprintf("; %s without tests", value.Counted(t.untested, "job"))
 	}
 	return text
 }
 
-// judgeTests is the error of a command whose tests failed.
+// judgeTests returns an error if tests failed or, with --fail-uncovered, do not
+// cover every rule.
 func (a *app) judgeTests(report *engine.TestReport) error {
 	var parts []string
 	if n := report.Failed(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s failed", n, value.Counted(len(report.Tests), "test")))
 	}
-	gaps, untested := 0, 0
-	for _, c := range report.Coverage {
-		if c.Tests == 0 {
-			untested++
-			continue
-		}
-		gaps += len(c.Gaps())
+	t := totalsOf(report)
+	if a.flags.failUncovered && t.gaps > 0 {
+		parts = append(parts, fmt.Sprintf("the tests do not cover %s (--fail-uncovered)", value.Counted(t.gaps, "rule")))
 	}
-	if a.flags.failUncovered && gaps > 0 {
-		parts = append(parts, fmt.Sprintf("the tests do not show all of %s (--fail-uncovered)", value.Counted(gaps, "rule")))
-	}
-	if a.flags.failUncovered && untested > 0 {
-		parts = append(parts, fmt.Sprintf("%s without tests (--fail-uncovered)", value.Counted(untested, "job")))
+	if a.flags.failUncovered && t.untested > 0 {
+		parts = append(parts, fmt.Sprintf("%s without tests (--fail-uncovered)", value.Counted(t.untested, "job")))
 	}
 	if parts == nil {
 		return nil
 	}
-	return &testFailed{strings.Join(parts, "; ")}
-}
-
-func pronoun(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them"
+	return &testError{strings.Join(parts, "; ")}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -15,10 +14,10 @@ import (
 func (a *app) traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace TRACE",
-		Short: "Show the trace of a run: its pages and where each rule turned",
-		Long: `Show a trace that stopwhen run --trace wrote, as tables or as one HTML page with a
-timeline. The page loads nothing and runs no script, so it can be sent to others
-and opened offline. TRACE is a file, or - for standard input.`,
+		Short: "Show the pages of a trace and where each rule first became true",
+		Long: `Show a trace of stopwhen run --trace as tables, or as an HTML page with a
+timeline. The HTML page loads nothing and runs no script, so it can be sent to
+others and opened offline. TRACE is a file, or - for standard input.`,
 		Example: `  stopwhen run users.json --trace trace.json > users.ndjson
   stopwhen trace trace.json
   stopwhen trace trace.json --format html --out report.html`,
@@ -30,14 +29,13 @@ and opened offline. TRACE is a file, or - for standard input.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.showTrace(args[0]) },
 	}
-	f := cmd.Flags()
-	a.formatFlag(cmd, "text", "html")
-	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
+	a.formatFlag(cmd, formatText, formatHTML)
+	cmd.Flags().StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
 	return cmd
 }
 
 func (a *app) showTrace(path string) error {
-	if err := a.checkFormat("text", "html"); err != nil {
+	if err := a.checkFormat(formatText, formatHTML); err != nil {
 		return err
 	}
 	run, err := a.readTrace(path)
@@ -45,10 +43,10 @@ func (a *app) showTrace(path string) error {
 		return err
 	}
 	write := run.Text
-	if a.flags.format == "html" {
+	if a.flags.format == formatHTML {
 		write = run.HTML
 	}
-	if a.flags.out == "" || a.flags.out == "-" {
+	if a.flags.toStdout() {
 		return outputError(write(a.stdout))
 	}
 	var text bytes.Buffer
@@ -59,7 +57,7 @@ func (a *app) showTrace(path string) error {
 }
 
 func (a *app) readTrace(path string) (*report.Run, error) {
-	name, r := "standard input", io.Reader(a.stdin)
+	name, r := "standard input", a.stdin
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+)
+
+// carryover holds the values that `keep` carries over to the next run, by job
+// and name.
+type carryover map[string]map[string]any
+
+// readCarryover reads the file of --kept. A missing file is empty: this is the
+// first run.
+func readCarryover(path string) (carryover, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return carryover{}, nil
+	}
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("--kept: %v", err)}
+	}
+	values, err := parseCarryover(text)
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("--kept: %s was not written by --kept: %v; remove it to start over", path, err)}
+	}
+	return values, nil
+}
+
+func parseCarryover(text []byte) (carryover, error) {
+	var values carryover
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	err := dec.Decode(&values)
+	return values, err
+}
+
+// writeCarryover replaces the file of --kept. Values of jobs without a result
+// remain. Only the owner can read the file, since a cursor may give access to
+// data.
+func writeCarryover(path string, before carryover, result *engine.Result) error {
+	values := carryover{}
+	maps.Copy(values, before)
+	for _, job := range result.Jobs {
+		if job.Kept != nil {
+			values[job.Job] = job.Kept
+		}
+	}
+	text, err := json.MarshalIndent(values, "", "  ")
+	if err != nil {
+		return err
+	}
+	return outputError(checkpoint.WriteFile(path, append(text, '\n')))
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check CONFIG",
+		Short: "Find mistakes in a configuration; make no request",
+		Long: `Read and compile a configuration, and report every error with its position and
+a fix. The exit status is 2 if there are errors; warnings do not change it.`,
+		Example: `  stopwhen check users.json
+  stopwhen check users.yaml --dialect keboola`,
+		Args: a.oneConfig,
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := a.load(args)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return a.check(l)
+		},
+	}
+	a.configFlags(cmd)
+	return cmd
+}
+
+func (a *app) check(l *loaded) error {
+	for _, w := range l.Warnings() {
+		fmt.Fprintf(a.stderr, "warning: %v\n", w)
+	}
+	ruleCount := 0
+	for _, job := range l.Explain().Jobs {
+		ruleCount += len(job.State) + len(job.Next) + len(job.Stops) + len(job.OnError)
+	}
+	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(ruleCount, "rule")}
+	if n := len(l.Warnings()); n > 0 {
+		parts = append(parts, value.Counted(n, "warning"))
+	}
+	text := fmt.Sprintf("ok: %s\n", strings.Join(parts, ", "))
+	if n := len(l.Tests()); n > 0 {
+		text += fmt.Sprintf("%s; run with stopwhen test\n", value.Counted(n, "test"))
+	}
+	_, err := fmt.Fprint(a.stdout, text)
+	return outputError(err)
+}

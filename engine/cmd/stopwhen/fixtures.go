@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/fixtures"
+)
+
+func (a *app) fixturesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "fixtures",
+		Short: "List the built-in cases: configurations and their APIs",
+		Long: `List the built-in cases. Each consists of a configuration, the requests and
+responses of an API, and the expected result. Run one with
+
+  stopwhen run --fixture CASE --trace trace.json
+  stopwhen run --fixture CASE --explain`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			cases, err := fixtures.All()
+			if err != nil {
+				return err
+			}
+			for _, c := range cases {
+				if _, err := fmt.Fprintf(a.stdout, "%s\n    %s\n", c.Name, c.Title); err != nil {
+					return outputError(err)
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// flags are the flags of all commands. Each command registers those that it has.
+type flags struct {
+	baseURL, dialect, fixture string // how the configuration is read
+	env                       []string
+
+	out, trace, result, record string // where a run writes
+	state, kept                string
+	restart                    bool
+
+	prefetch string // a number or "auto"
+	parallel int
+	failOn   []string
+	explain  bool
+
+	format, against string
+	failUncovered   bool
+
+	logFormat                  string
+	quiet, verbose, noProgress bool
+}
+
+// The values of --format and --log-format.
+const (
+	formatText    = "text"
+	formatJSON    = "json"
+	formatMermaid = "mermaid"
+	formatHTML    = "html"
+)
+
+// suspect is the outcome of --fail-on for lists in which the audit finds signs of
+// missing items.
+const suspect = "suspect"
+
+var failOnOutcomes = []string{string(rules.Limited), string(rules.Guarded), suspect}
+
+const (
+	autoPrefetch = "auto"
+	maxPrefetch  = 1000 // far more than any API can use
+)
+
+// configFlags adds the flags of commands that read a configuration or a built-in
+// case.
+func (a *app) configFlags(cmd *cobra.Command) {
+	a.fileFlags(cmd)
+	cmd.Flags().StringVar(&a.flags.fixture, "fixture", "", "built-in `CASE` to run, or a .txtar file: its configuration and its API")
+	complete(cmd, "fixture", caseNames)
+}
+
+// fileFlags adds the flags of commands that read a configuration from a file.
+func (a *app) fileFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.flags.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
+	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+orList(rules.Dialects()))
+	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
+	complete(cmd, "dialect", func() []string { return rules.Dialects() })
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// runFlags adds the flags of commands that extract.
+func (a *app) runFlags(cmd *cobra.Command) {
+	a.configFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&a.flags.prefetch, "prefetch", "0", "number of `PAGES` to request ahead, or auto; stopwhen explain shows which jobs allow it")
+	f.IntVar(&a.flags.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
+	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
+	f.StringVar(&a.flags.result, "result", "", "`FILE` for the result of every job, as JSON")
+	f.StringVar(&a.flags.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
+	f.BoolVar(&a.flags.restart, "restart", false, "with --state: start over and replace the output")
+	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, replaced after it")
+	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "))
+	f.StringVar(&a.flags.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")
+	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
+	f.BoolVar(&a.flags.noProgress, "no-progress", false, "show no progress line on a terminal")
+	complete(cmd, "fail-on", func() []string { return failOnOutcomes })
+	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
+	complete(cmd, "log-format", func() []string { return []string{formatText, formatJSON} })
+}
+
+// outFlag adds the flag --out for items.
+func (a *app) outFlag(cmd *cobra.Command, byDefault string) {
+	cmd.Flags().StringVar(&a.flags.out, "out", byDefault, "`DIR` to write one NDJSON file per dataType into; - is standard output")
+	_ = cmd.MarkFlagDirname("out")
+}
+
+// formatFlag adds the flag --format; the first format is the default.
+func (a *app) formatFlag(cmd *cobra.Command, formats ...string) {
+	cmd.Flags().StringVar(&a.flags.format, "format", formats[0], "output `FORMAT`: "+orList(formats))
+	complete(cmd, "format", func() []string { return formats })
+}
+
+func (a *app) checkFormat(formats ...string) error {
+	if slices.Contains(formats, a.flags.format) {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--format: want %s, got %q", orList(formats), a.flags.format)}
+}
+
+func (a *app) checkDialect() error {
+	if a.flags.dialect == "" || slices.Contains(rules.Dialects(), a.flags.dialect) {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--dialect: want %s, got %q", orList(rules.Dialects()), a.flags.dialect)}
+}
+
+func (a *app) checkRunFlags() error {
+	if a.flags.quiet && a.flags.verbose {
+		return &usageError{"-q and -v cannot be used together"}
+	}
+	if _, ok := a.prefetch(); !ok {
+		return &usageError{fmt.Sprintf("--prefetch: want a number of pages from 0 to %d, or auto, got %q", maxPrefetch, a.flags.prefetch)}
+	}
+	if a.flags.restart && a.flags.state == "" {
+		return &usageError{"--restart requires --state"}
+	}
+	if a.flags.parallel < 1 {
+		return &usageError{fmt.Sprintf("--jobs: want a number of jobs above 0, got %d", a.flags.parallel)}
+	}
+	for _, outcome := range a.flags.failOn {
+		if !slices.Contains(failOnOutcomes, outcome) {
+			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", orList(failOnOutcomes), outcome)}
+		}
+	}
+	return nil
+}
+
+// prefetch returns the number of pages to request ahead, and whether the flag is
+// valid.
+func (a *app) prefetch() (pages int, ok bool) {
+	if a.flags.prefetch == autoPrefetch {
+		return engine.AutoPrefetch, true
+	}
+	n, err := strconv.Atoi(a.flags.prefetch)
+	return n, err == nil && n >= 0 && n <= maxPrefetch
+}
+
+// toStdout reports whether --out names standard output.
+func (f flags) toStdout() bool { return f.out == "" || f.out == "-" }
+
+// orList joins words for people: "text, json or mermaid".
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func complete(cmd *cobra.Command, flag string, words func() []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func caseNames() []string {
+	cases, err := fixtures.All()
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(cases))
+	for i, c := range cases {
+		names[i] = c.Name
+	}
+	return names
+}

@@ -1,0 +1,31 @@
+package engine
+
+// Config is a configuration in Go. It has the keys, the meaning and the defaults
+// of a configuration file (docs/reference/config.md); zero values are left out.
+// [HTTP], [Job] and the methods of paging are generated from the tables by which
+// a file is read.
+type Config struct {
+	BaseURL        string   `config:"baseUrl"`    // endpoints are resolved against it, so let it end in a slash
+	Dialect        string   `config:"dialect"`    // "spec" (default) or "keboola"
+	Paging         Paging   `config:"pagination"` // nil is one request per job
+	HTTP           HTTP     `config:"http"`
+	AllowedOrigins []string `config:"allowedOrigins"` // other origins that links and redirects may point to, without credentials
+	Auth           *Auth    // nil is none
+	Jobs           []Job
+}
+
+// Paging is a way of paging: [Offset], [Cursor] and so on, each with its settings
+// and the rules that every method may have. A method that was added by
+// [WithMethod] is used by [CustomPaging].
+type Paging interface{ pagingMethod() string }
+
+// CustomPaging pages with a method that was added by [WithMethod]. Settings holds
+// the method's settings and any key that every method may have.
+type CustomPaging struct {
+	Method   string
+	Settings map[string]any
+}
+
+func (p CustomPaging) pagingMethod() string { return p.Method }
+
+//go:generate go run ./internal/configgen

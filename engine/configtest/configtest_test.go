@@ -1,0 +1,262 @@
+package configtest_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/configtest"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// offline refuses every request: a test of a configuration must make none.
+type offline struct{ t *testing.T }
+
+func (o offline) RoundTrip(r *http.Request) (*http.Response, error) {
+	o.t.Errorf("a request reached the network: %s", r.URL)
+	return nil, http.ErrNotSupported
+}
+
+// tested runs the tests of a configuration.
+func tested(t *testing.T, name, config string) *configtest.Report {
+	t.Helper()
+	e, err := engine.Load(name, []byte(config), engine.WithTransport(offline{t}), engine.WithFormat(".yaml", yaml.Parse))
+	require.NoError(t, err)
+	return e.Test(context.Background())
+}
+
+// usersTest is a configuration of one job with one test.
+func usersTest(pagination, pages, expect string) string {
+	return fmt.Sprintf(`{"api": {"baseUrl": "https://api.test/v1/", "pagination": %s},
+ "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]},
+ "tests": [{"name": "it", "pages": %s, "expect": %s}]}`, pagination, pages, expect)
+}
+
+func TestTestsOfAConfigurationPass(t *testing.T) {
+	for _, c := range []struct{ name, pagination, pages, expect string }{
+		{"everything that may be expected", `{"method": "offset", "limit": 2}`,
+			`[{"data": [{"id": 1}, {"id": 2}]}, {"data": [{"id": 3}], "total": 5}]`,
+			`{"stoppedBy": "offset.short", "reason": "offset.short", "outcome": "complete", "message": "page 2 has 1 items", "pages": 2, "items": 3,
+			  "requests": ["GET /v1/users?limit=2&offset=0", "GET /v1/users?limit=2&offset=2"], "exit": 0, "findings": ["audit.total"]}`},
+		{"several rules", `{"method": "offset", "limit": 2}`, `[{"data": []}]`, `{"stoppedBy": ["offset.empty", "offset.short"], "items": [], "findings": []}`},
+		{"items with long numbers, in order of their keys", `{"method": "pagenum"}`,
+			`[{"data": [{"z": 12345678901234567890, "a": 1.50}]}, {"data": []}]`, `{"items": [{"z": 12345678901234567890, "a": 1.50}]}`},
+		{"a link", `{"method": "header.link"}`,
+			`[{"body": {"data": [1]}, "headers": {"Link": "<https://api.test/v1/users?after=12345678901234567890>; rel=\"next\""}}, {"data": [2]}]`,
+			`{"requests": ["GET /v1/users", "GET /v1/users?after=12345678901234567890"], "items": [1, 2]}`},
+		{"another origin", `{"method": "response.url", "urlKey": "next"}`,
+			`[{"data": [1], "next": "https://other.test/x"}]`, `{"exit": 6, "error": "other.test", "outcome": "failed", "pages": 1, "requests": ["GET /v1/users"]}`},
+		{"a redirect is a page of the test", `{"method": "pagenum"}`,
+			`[{"status": 302, "headers": {"Location": "/v2/users?page=1"}}, {"data": []}]`, `{"pages": 1, "requests": ["GET /v1/users?page=1", "GET /v2/users?page=1"]}`},
+		{"state", `{"method": "expression", "state": {"after": {"init": "''", "next": "items[-1].id"}}, "nextRequest": {"params": {"after": "state.after"}, "applyToFirst": true}, "stopRules": [{"name": "last", "when": "count < 2"}]}`,
+			`[{"data": [{"id": "a"}, {"id": "b"}]}, {"data": []}]`, `{"stoppedBy": "last", "requests": ["GET /v1/users?after=", "GET /v1/users?after=b"]}`},
+		{"what is kept", `{"method": "pagenum", "keep": {"seen": "total.items", "gone": "body.gone"}}`,
+			`[{"data": [1, 2]}, {"data": []}]`, `{"kept": {"seen": 2, "gone": null}}`},
+		{"retries", `{"method": "pagenum"}`,
+			`[{"status": 503, "body": {"error": "busy"}}, {"data": [1]}, {"status": 429, "headers": {"Retry-After": 60}}, {"data": []}]`,
+			`{"pages": 2, "items": 1, "requests": ["GET /v1/users?page=1", "GET /v1/users?page=1", "GET /v1/users?page=2", "GET /v1/users?page=2"]}`},
+		{"retries that do not help", `{"method": "pagenum"}`, `[{"status": 503}, {"status": 503}, {"status": 503}, {"status": 503}, {"status": 503}]`,
+			`{"exit": 4, "error": "after 5 attempts", "reason": "error", "stoppedBy": []}`},
+		{"time passes by after and by waiting, the same in every run", `{"method": "pagenum", "forceStop": {"time": 33}}`,
+			`[{"status": 503}, {"status": 503}, {"body": {"data": [1]}, "after": "20s"}, {"body": {"data": [2]}, "after": 10}]`, // 1 + 2 + 20, then 10: 33
+			`{"stoppedBy": "forceStop.time", "outcome": "limited", "message": "33 seconds", "pages": 2}`},
+		{"an error that is the end", `{"method": "pagenum", "onError": [{"when": "status == 404 and body.code == 123456789012345678", "do": "stop", "message": "none"}]}`,
+			`[{"data": [1]}, {"status": 404, "body": {"code": 123456789012345678}}]`, `{"stoppedBy": "onError[0]", "exit": 0, "message": "none", "pages": 1}`},
+		{"an error that fails", `{"method": "pagenum"}`, `[{"status": 403, "body": {"error": "no"}}]`, `{"exit": 3, "error": "status 403 Forbidden", "requests": ["GET /v1/users?page=1"], "items": 0}`},
+		{"a guard that fails", `{"method": "pagenum", "guards": {"samePage": "fail"}}`, `[{"data": [1]}, {"data": [1]}]`, `{"stoppedBy": "samePage", "exit": 6, "items": [1]}`},
+		{"a response that is no page", `{"method": "pagenum"}`, `[{"body": 5}]`, `{"exit": 5, "error": "page 1"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report := tested(t, "users.json", usersTest(c.pagination, c.pages, c.expect))
+			require.Empty(t, report.Tests[0].Differences)
+			require.True(t, report.Tests[0].OK)
+			require.Zero(t, report.Failed())
+		})
+	}
+}
+
+func TestTestsOfAConfigurationFail(t *testing.T) {
+	const offset = `{"method": "offset", "limit": 2}`
+	const two, one = `{"data": [{"id": 1}, {"id": 2}]}`, `{"data": [{"id": 3}]}`
+	for _, c := range []struct{ name, pagination, pages, expect, difference string }{
+		{"asks on", offset, `[` + two + `]`, `{"items": 2}`, "requests page 2 (GET /v1/users?limit=2&offset=2), but the test has 1 page"},
+		{"asks on and on", `{"method": "pagenum"}`, `[` + strings.Repeat(one+",", 10) + one + `]`, `{"pages": 1}`, "  stopped after page 2; pages 3 to 11 were never requested; pages want 1 got 2"},
+		{"stops before", offset, `[` + one + `, ` + two + `]`, `{"items": 1}`, "stopped after page 1; page 2 was never requested"},
+		{"stoppedBy", offset, `[` + one + `]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.short"},
+		{"one of several", offset, `[{"data": []}]`, `{"stoppedBy": "offset.empty"}`, "stoppedBy want offset.empty got offset.empty, offset.short"},
+		{"unknown rule", offset, `[` + one + `]`, `{"stoppedBy": "offset.shrt"}`, `stoppedBy want offset.shrt got offset.short: job users has no rule offset.shrt; did you mean "offset.short"?`},
+		{"reason", offset, `[` + one + `]`, `{"reason": "offset.empty"}`, "reason want offset.empty got offset.short"},
+		{"outcome", offset, `[` + one + `]`, `{"outcome": "limited"}`, "outcome want limited got complete"},
+		{"message", offset, `[` + one + `]`, `{"message": "enough"}`, `message want one with "enough" got "page 1 has 1 items, fewer than the limit of 2"`},
+		{"pages", offset, `[` + one + `]`, `{"pages": 2}`, "pages want 2 got 1"},
+		{"items", offset, `[` + one + `]`, `{"items": 0}`, "items want 0 got 1"},
+		{"exit", offset, `[{"status": 404}]`, `{"exit": 0}`, "exit want 0 got 3: job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"},
+		{"error", offset, `[{"status": 404}]`, `{"error": "status 410"}`, `error want one with "status 410" got "job users, page 1`},
+		{"no error", offset, `[` + one + `]`, `{"error": "status 410"}`, `error want one with "status 410" got none`},
+		{"unexpected error", offset, `[{"status": 404}]`, `{"pages": 1}`, "the run failed: job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"},
+		{"findings", offset, `[` + one + `]`, `{"findings": ["audit.total"]}`, "findings want audit.total got nothing"},
+		{"an item", offset, `[` + one + `]`, `{"items": [{"id": 4}]}`, `items[0] want {"id":4} got {"id":3}`},
+		{"a missing item", offset, `[` + one + `]`, `{"items": [{"id": 3}, {"id": 4}]}`, `items want 2 got 1; items[1] want {"id":4} got nothing`},
+		{"a long number", offset, `[{"data": [12345678901234567890]}]`, `{"items": [12345678901234567891]}`, `items[0] want 12345678901234567891 got 12345678901234567890`},
+		{"order of keys", offset, `[{"data": [{"a": 1, "b": 2}]}]`, `{"items": [{"b": 2, "a": 1}]}`, `items[0] want {"b":2,"a":1} got {"a":1,"b":2}: the values are the same, but`},
+		{"a request", offset, `[` + one + `]`, `{"requests": ["GET /v1/users?limit=2"]}`, `requests[0] want GET /v1/users?limit=2 got GET /v1/users?limit=2&offset=0`},
+		{"a request more", offset, `[` + one + `]`, `{"requests": []}`, `requests want 0 got 1; requests[0] want nothing got GET /v1/users?limit=2&offset=0`},
+		{"kept", `{"method": "pagenum", "keep": {"n": "total.items", "m": "1"}}`, `[{"data": []}]`, `{"kept": {"n": 5, "o": 6}}`, "kept.m want nothing got 1; kept.n want 5 got 0; kept.o want 6 got nothing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report := tested(t, "users.json", usersTest(c.pagination, c.pages, c.expect))
+			require.Equal(t, 1, report.Failed())
+			require.False(t, report.Tests[0].OK)
+			require.Equal(t, "users.json:3:12", report.Tests[0].Place)
+			var said []string
+			for _, d := range report.Tests[0].Differences {
+				text := d.Message
+				if d.Of != "" {
+					text = strings.TrimSuffix(fmt.Sprintf("%s want %s got %s: %s", d.Of, d.Want, d.Got, d.Message), ": ")
+				}
+				said = append(said, text)
+			}
+			require.Contains(t, strings.Join(said, "; "), strings.TrimSpace(c.difference))
+			if c.difference == strings.TrimSpace(c.difference) && !strings.Contains(c.difference, "; ") {
+				require.Len(t, said, 1, "nothing else is said")
+			}
+		})
+	}
+}
+
+func TestAFailedTestTellsWhatDecided(t *testing.T) {
+	report := tested(t, "users.json", usersTest(`{"method": "offset", "limit": 2}`, `[{"data": [1]}]`, `{"items": 0}`))
+	require.Equal(t, []string{"stopped on page 1 by offset.short: count(1) < limit(2)"}, report.Tests[0].Because)
+	report = tested(t, "users.json", usersTest(`{"method": "offset", "limit": 2}`, `[{"data": [1, 2]}]`, `{"items": 0}`))
+	require.Equal(t, []string{"page 1 did not stop it:", "  offset.empty is not met: count(2) == 0", "  offset.short is not met: count(2) < limit(2)"}, report.Tests[0].Because)
+}
+
+// gaps are the rules of a job that its tests do not show.
+func gaps(c configtest.JobCoverage) map[string]configtest.Gap {
+	out := map[string]configtest.Gap{}
+	for _, r := range c.Gaps() {
+		out[r.Rule] = r.Gap
+	}
+	return out
+}
+
+func TestCoverageNamesWhatNoTestShows(t *testing.T) {
+	config := `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "multiple", "default": "a", "scrollers": {
+	    "a": {"method": "offset", "limit": 2, "forceStop": {"pages": 9}, "stopRules": [{"name": "always", "when": "count >= 0"}],
+	          "onError": [{"when": "status == 404", "do": "stop"}, {"when": "status == 410", "do": "stop"}]},
+	    "b": {"method": "pagenum"}}}},
+	  "config": {"jobs": [{"endpoint": "users"}, {"endpoint": "groups", "scroller": "b"}, {"endpoint": "roles", "scroller": "b"}]},
+	  "tests": [
+	    {"name": "users", "job": "users", "pages": [[1]], "expect": {"stoppedBy": ["offset.short", "always"]}},
+	    {"name": "groups", "job": "groups", "pages": [[1], []], "expect": {"stoppedBy": "pagenum.empty"}},
+	    {"name": "no users", "job": "users", "pages": [{"status": 404}], "expect": {"stoppedBy": "onError[0]"}}]}`
+	report := tested(t, "c.json", config)
+	require.Zero(t, report.Failed())
+	require.Len(t, report.Coverage, 3)
+	users, groups, roles := report.Coverage[0], report.Coverage[1], report.Coverage[2]
+
+	require.Equal(t, 2, users.Tests)
+	require.Equal(t, map[string]configtest.Gap{
+		"forceStop.pages": configtest.NeverTrue, "offset.empty": configtest.NeverTrue, "offset.short": configtest.NeverFalse, "always": configtest.NeverFalse,
+		"onError[0]": configtest.NeverFalse, "onError[1]": configtest.NeverEvaluated, "state.offset.next": configtest.NeverEvaluated,
+	}, gaps(users), "the request's parts were evaluated for the first request; guards are no gap")
+	both, all := users.Both()
+	require.Equal(t, [2]int{0, 6}, [2]int{both, all})
+
+	require.Empty(t, gaps(groups), "one page that goes on and one that stops show everything")
+	both, all = groups.Both()
+	require.Equal(t, [2]int{1, 1}, [2]int{both, all})
+	for _, r := range groups.Rules {
+		if r.Rule == "samePage" {
+			require.True(t, r.Guard)
+			require.Equal(t, 2, r.Evaluated)
+		}
+	}
+	require.Zero(t, roles.Tests)
+}
+
+func TestTestsInYAML(t *testing.T) {
+	report := tested(t, "c.yaml", `
+parameters:
+  api:
+    baseUrl: https://api.test/
+    pagination: {method: cursor, idKey: id, param: since}
+  config:
+    jobs:
+      - {endpoint: users, method: POST, dataField: data}
+      - {endpoint: find, method: FORM, dataField: data}
+  tests:
+    - name: users
+      job: users
+      pages:
+        - data: [{id: 12345678901234567890}]
+        - data: []
+      expect:
+        items: [{id: 12345678901234567890}]
+        requests:
+          - 'POST /users {}'
+          - 'POST /users {"since":12345678901234567890}'
+    - name: the body of a request may be left out
+      job: users
+      pages: [{data: []}]
+      expect: {requests: [POST /users]}
+    - name: find
+      job: find
+      pages: [{data: [{id: 1}]}, {data: []}]
+      expect: {requests: [POST /find, POST /find since=1]}
+`)
+	require.Zero(t, report.Failed(), "%+v", report.Tests)
+}
+
+func TestATestNeedsAndShowsNoCredentials(t *testing.T) {
+	const secret = "marker-7f3a"
+	report := tested(t, "c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}, "authentication": {"type": "query", "name": "key", "#value": "`+secret+`"}},
+	  "config": {"jobs": [{"endpoint": "users", "params": {"#tenant": "`+secret+`"}}]},
+	  "tests": [{"name": "a", "pages": [[{"echo": "`+secret+`"}], []], "expect": {"requests": ["GET /users?tenant=***&page=1", "GET /users?tenant=***&page=2"]}},
+	            {"name": "b", "pages": [[{"echo": "`+secret+`"}]], "expect": {"items": [1]}},
+	            {"name": "c", "pages": [{"status": 400, "body": "`+secret+`"}], "expect": {"items": [1]}},
+	            {"name": "d", "pages": [[{"echo": "`+secret+`"}], []], "expect": {"items": [1]}}]}`)
+	require.True(t, report.Tests[0].OK, "%+v", report.Tests[0])
+	require.Equal(t, 3, report.Failed())
+	require.NotContains(t, fmt.Sprintf("%+v", report), secret)
+}
+
+func TestWhatAnEarlierRunKeptIsGivenToATest(t *testing.T) {
+	report := tested(t, "c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "expression", "keep": {"since": "body.until"},
+	    "nextRequest": {"params": {"since": "kept?.since"}, "applyToFirst": true}, "stopRules": ["true"]}},
+	  "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]},
+	  "tests": [{"name": "again", "kept": {"since": 12345678901234567890}, "pages": [{"data": [], "until": 5}], "expect": {"requests": ["GET /users?since=12345678901234567890"], "kept": {"since": 5}}}]}`)
+	require.Empty(t, report.Tests[0].Differences)
+}
+
+func TestATestThatSaysNothingIsRefused(t *testing.T) {
+	_, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users"}]},
+	  "tests": [{"name": "x", "pages": [], "expect": {}}]}`))
+	require.ErrorContains(t, err, "tests[0].pages: there is no page in it")
+	require.ErrorContains(t, err, "tests[0].expect: expect says nothing")
+}
+
+func TestTheSampleTestPasses(t *testing.T) {
+	for _, config := range []string{
+		`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users"}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "offset", "limit": 2}}, "config": {"jobs": [{"endpoint": "users", "dataField": "data.users"}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "offset", "limit": 1}}, "config": {"jobs": [{"endpoint": "users", "dataField": "."}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "users"}, {"endpoint": "groups"}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "cursor", "idKey": "key", "param": "since"}}, "config": {"jobs": [{"endpoint": "users"}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "response.url", "urlKey": "next"}}, "config": {"jobs": [{"endpoint": "users", "method": "POST"}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "expression", "nextRequest": {"params": {"page": "page + 1"}}}}, "config": {"jobs": [{"endpoint": "users", "dataField": "d"}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum", "stopRules": ["body.last"]}}, "config": {"jobs": [{"endpoint": "users", "dataField": "d"}]}}`,
+		`{"api": {"baseUrl": "https://api.test/", "dialect": "keboola", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "users"}]}}`,
+	} {
+		e, err := engine.Load("c.json", []byte(config))
+		require.NoError(t, err)
+		sample := e.SampleTest()
+		report := tested(t, "c.json", strings.TrimSuffix(config, "}")+",\n"+sample+"}")
+		require.Zero(t, report.Failed(), "%s\n%+v", sample, report.Tests)
+	}
+}

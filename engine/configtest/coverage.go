@@ -1,0 +1,121 @@
+package configtest
+
+import (
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// JobCoverage says what the tests of one job show of its rules.
+type JobCoverage struct {
+	Job   string         `json:"job"`
+	Tests int            `json:"tests"` // that test this job
+	Rules []RuleCoverage `json:"rules"` // in the order in which they are evaluated
+}
+
+// RuleCoverage counts the evaluations of one rule in all tests.
+type RuleCoverage struct {
+	Rule      string       `json:"rule"`
+	Source    string       `json:"source"`
+	Origin    rules.Origin `json:"origin"`
+	Condition bool         `json:"condition"`       // true or false; other rules give values
+	Guard     bool         `json:"guard,omitempty"` // a guard against APIs that make no progress; never a gap
+	Evaluated int          `json:"evaluated"`
+	Met       int          `json:"met"` // how often a condition was true
+	Gap       Gap          `json:"gap,omitempty"`
+}
+
+// A Gap is what no test shows of a rule; "" is none.
+type Gap string
+
+// The gaps.
+const (
+	NeverEvaluated Gap = "never evaluated"
+	NeverTrue      Gap = "never true"
+	NeverFalse     Gap = "never false"
+)
+
+// coverage counts the values of all rules.
+type coverage struct {
+	evaluated, met map[*compile.Expression]int
+	tests          map[*compile.Job]int
+}
+
+func newCoverage() *coverage {
+	return &coverage{evaluated: map[*compile.Expression]int{}, met: map[*compile.Expression]int{}, tests: map[*compile.Job]int{}}
+}
+
+// add counts one value of a rule.
+func (c *coverage) add(e *compile.Expression, v any) {
+	c.evaluated[e]++
+	if v == true {
+		c.met[e]++
+	}
+}
+
+// report returns the coverage of a job's rules. Audit rules are left out: they
+// stop nothing.
+func (c *coverage) report(job *compile.Job, redact func(string) string) JobCoverage {
+	out := JobCoverage{Job: job.Set.Job.ID, Tests: c.tests[job], Rules: []RuleCoverage{}}
+	report := func(e *compile.Expression, condition bool) {
+		r := RuleCoverage{Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Guard, Evaluated: c.evaluated[e]}
+		if condition {
+			r.Met = c.met[e]
+		}
+		r.Gap = r.gap()
+		out.Rules = append(out.Rules, r)
+	}
+	values := func(list []*compile.Expression) {
+		for _, e := range list {
+			report(e, false)
+		}
+	}
+	values(job.Init)
+	for _, list := range [][]*compile.Condition{job.Stops, job.OnErrors} {
+		for _, s := range list {
+			report(s.Expression, true)
+		}
+	}
+	values(job.Next)
+	values(job.Parts)
+	values(job.Keeps)
+	return out
+}
+
+func (r RuleCoverage) gap() Gap {
+	switch {
+	case r.Guard:
+		return ""
+	case r.Evaluated == 0:
+		return NeverEvaluated
+	case r.Condition && r.Met == 0:
+		return NeverTrue
+	case r.Condition && r.Met == r.Evaluated:
+		return NeverFalse
+	}
+	return ""
+}
+
+// Both counts the conditions that are not guards, and those of them that were
+// true on one page and false on another.
+func (c JobCoverage) Both() (both, all int) {
+	for _, r := range c.Rules {
+		if !r.Condition || r.Guard {
+			continue
+		}
+		if all++; r.Gap == "" {
+			both++
+		}
+	}
+	return both, all
+}
+
+// Gaps returns the rules that the tests do not show completely.
+func (c JobCoverage) Gaps() []RuleCoverage {
+	var gaps []RuleCoverage
+	for _, r := range c.Rules {
+		if r.Gap != "" {
+			gaps = append(gaps, r)
+		}
+	}
+	return gaps
+}

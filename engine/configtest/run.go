@@ -1,0 +1,178 @@
+package configtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// A Suite holds the tests of a configuration and what they run on.
+type Suite struct {
+	Tests      []rules.Test
+	Jobs       []*compile.Job // in the order in which they run
+	Source     *diag.Source   // of the configuration; nil for one built in Go
+	BaseURL    *url.URL
+	Redact     func(text string) string
+	ExitStatus func(err error) int // of a run that ended with err
+
+	// Loop returns a loop that makes its requests in an environment, without the
+	// credentials of the configuration.
+	Loop func(Environment) runtime.Loop
+}
+
+// An Environment replaces the network and the time.
+type Environment struct {
+	Transport http.RoundTripper
+	Clock     transport.Clock
+	Carryover map[string]map[string]any // by job and name
+}
+
+// A Report says how the tests of a configuration ended.
+type Report struct {
+	Tests    []Result      `json:"tests"`
+	Coverage []JobCoverage `json:"coverage"` // one per job, in their order
+}
+
+// Failed counts the tests that failed.
+func (r *Report) Failed() int {
+	failed := 0
+	for _, t := range r.Tests {
+		if !t.OK {
+			failed++
+		}
+	}
+	return failed
+}
+
+// A Result says how one test ended.
+type Result struct {
+	Name        string         `json:"name"`
+	Job         string         `json:"job"`
+	Place       string         `json:"place,omitempty"` // file:line:column
+	OK          bool           `json:"ok"`
+	Differences []Difference   `json:"differences,omitempty"` // why it failed
+	Because     []string       `json:"because,omitempty"`     // the rules that decided on the last page, with the values they read
+	Result      runtime.Result `json:"result"`
+	Exit        int            `json:"exit"` // the status of `stopwhen run`
+	Requests    []string       `json:"requests"`
+}
+
+// A Difference is one expectation that was not met.
+type Difference struct {
+	Of      string `json:"of,omitempty"` // the key of expect; empty if Message says it all
+	Want    string `json:"want,omitempty"`
+	Got     string `json:"got,omitempty"`
+	Message string `json:"message,omitempty"` // what is wrong, or how to fix it
+}
+
+// Run runs the tests. Each runs its job on the pages that the test gives, on a
+// clock of its own, so that waiting takes no time and nothing reaches the network.
+func (s *Suite) Run(ctx context.Context) *Report {
+	report := &Report{Tests: []Result{}, Coverage: []JobCoverage{}}
+	seen := newCoverage()
+	for _, t := range s.Tests {
+		report.Tests = append(report.Tests, s.run(ctx, t, seen))
+	}
+	for _, job := range s.Jobs {
+		report.Coverage = append(report.Coverage, seen.report(job, s.Redact))
+	}
+	return report
+}
+
+// run runs one test.
+func (s *Suite) run(ctx context.Context, t rules.Test, seen *coverage) Result {
+	out := Result{Name: t.Name, Job: t.Job, Place: s.Source.Location(t.Path), Requests: []string{}}
+	at := slices.IndexFunc(s.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == t.Job })
+	if at < 0 {
+		out.Differences = []Difference{{Message: fmt.Sprintf("job %s does not run: an earlier job is identical", t.Job)}}
+		return out
+	}
+	job := s.Jobs[at]
+	seen.tests[job]++
+	trial := newTrial(s, job, t)
+	trial.run(ctx, seen)
+	out.Result, out.Exit, out.Requests = trial.result, s.ExitStatus(trial.err), append(out.Requests, trial.script.requests...)
+	out.Because, out.Differences = trial.because(), trial.compare()
+	out.OK = len(out.Differences) == 0
+	return out
+}
+
+// A trial is one run of a job on the pages of a test.
+type trial struct {
+	suite  *Suite
+	test   rules.Test
+	job    *compile.Job
+	script *script
+
+	items  []json.RawMessage
+	last   *runtime.Record // of the last page; nil if there is none
+	result runtime.Result
+	err    error
+}
+
+func newTrial(s *Suite, job *compile.Job, t rules.Test) *trial {
+	return &trial{suite: s, test: t, job: job, script: &script{answers: t.Pages, origin: s.BaseURL, redact: s.Redact, now: scriptStart}}
+}
+
+func (t *trial) run(ctx context.Context, seen *coverage) {
+	loop := t.suite.Loop(Environment{Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}})
+	loop.Evaluated = seen.add
+	t.result, t.err = loop.Run(ctx, t.job, func(_ context.Context, page *runtime.Page) error {
+		t.last = &page.Record
+		for item := range page.Items.All() {
+			t.items = append(t.items, bytes.Clone(item))
+		}
+		return nil
+	})
+}
+
+func (t *trial) redact(text string) string { return t.suite.Redact(text) }
+
+// because returns the rules that decided on the last page, one per line, with the
+// values they read.
+func (t *trial) because() []string {
+	page, beyond := t.last, t.script.beyond != ""
+	if page == nil || page.Decision == runtime.Continue && !beyond {
+		return nil
+	}
+	if page.Decision == runtime.Continue {
+		lines := []string{fmt.Sprintf("page %d did not stop it:", page.Page)}
+		for _, v := range page.Verdicts {
+			if !t.guard(v.Rule) {
+				lines = append(lines, "  "+v.Rule+" is not met: "+reason(v))
+			}
+		}
+		return lines
+	}
+	var lines []string
+	for _, v := range page.Met() {
+		lines = append(lines, fmt.Sprintf("stopped on page %d by %s: %s", page.Page, v.Rule, reason(v)))
+	}
+	if lines == nil {
+		lines = []string{fmt.Sprintf("stopped on page %d by %s: %s", page.Page, strings.Join(page.StoppedBy, " and "), t.redact(t.result.Message))}
+	}
+	return lines
+}
+
+// reason is why a rule was met, or was not.
+func reason(v runtime.Verdict) string {
+	if len(v.Missing) == 0 {
+		return v.Because
+	}
+	return v.Because + " (the response does not have " + strings.Join(v.Missing, ", ") + ")"
+}
+
+func (t *trial) guard(id string) bool {
+	return slices.ContainsFunc(t.job.Stops, func(s *compile.Condition) bool { return s.Rule.ID == id && s.Rule.Guard })
+}

@@ -1,0 +1,113 @@
+package configtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A script is the transport and the clock of a test: it answers with the test's
+// pages in order, and reaches no network.
+type script struct {
+	answers []rules.Answer
+	origin  *url.URL
+	redact  func(string) string
+	now     time.Time // the test's clock; see [script.Now]
+
+	requests []string // in order, without credentials
+	beyond   string   // the first request after the last page; "" if there is none
+}
+
+// scriptStart is when every test begins.
+var scriptStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// RoundTrip answers with the next page.
+func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+	request, err := s.describe(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.requests) >= len(s.answers) {
+		s.beyond = request
+		return nil, &failure.Error{Class: failure.Internal, Message: "the test has no more pages"}
+	}
+	answer := s.answers[len(s.requests)]
+	s.requests = append(s.requests, request)
+	s.now = s.now.Add(answer.After)
+	response := &http.Response{
+		StatusCode: answer.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}, "Date": {s.now.Format(http.TimeFormat)}},
+		Body:   io.NopCloser(bytes.NewReader(answer.Body)), ContentLength: int64(len(answer.Body)),
+	}
+	if response.StatusCode == 0 {
+		response.StatusCode = http.StatusOK
+	}
+	for name, values := range answer.Headers {
+		response.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	return response, nil
+}
+
+// describe writes a request as expectations do: GET /v1/users?page=1, with the
+// host only if it is not the configuration's, and followed by the body.
+func (s *script) describe(r *http.Request) (string, error) {
+	target := r.URL.RequestURI()
+	if r.URL.Scheme != s.origin.Scheme || r.URL.Host != s.origin.Host {
+		target = r.URL.String()
+	}
+	text := r.Method + " " + target
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return "", err
+		}
+		if len(body) > 0 {
+			text += " " + string(body)
+		}
+	}
+	return s.redact(text), nil
+}
+
+// Now returns the test's own time. It advances by what a page's `after` says, and
+// by waiting.
+func (s *script) Now() time.Time { return s.now }
+
+// Jitter makes the waits between retries the same in every run of a test.
+func (s *script) Jitter(bound time.Duration) time.Duration { return bound }
+
+// Sleep advances the time and returns at once.
+func (s *script) Sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.now = s.now.Add(max(d, 0))
+	return nil
+}
+
+// problem says what is wrong with the number of pages, if anything is.
+func (s *script) problem() string {
+	given, asked := len(s.answers), len(s.requests)
+	switch {
+	case s.beyond != "":
+		return fmt.Sprintf("requests page %d (%s), but the test has %s", given+1, s.beyond, value.Counted(given, "page"))
+	case asked == given:
+		return ""
+	}
+	left := fmt.Sprintf("page %d was", given)
+	if asked+1 < given {
+		left = fmt.Sprintf("pages %d to %d were", asked+1, given)
+	}
+	if asked == 0 {
+		return fmt.Sprintf("stopped before page 1; %s never requested", left)
+	}
+	return fmt.Sprintf("stopped after page %d; %s never requested", asked, left)
+}

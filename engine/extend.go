@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// What a method of paging and a guard are made of: data in the rule language.
+type (
+	Method   = rules.Method   // a way of paging
+	Setting  = rules.Field    // one of its settings
+	Variable = rules.Variable // one of its variables
+	Part     = rules.Part     // a part of the next request
+	Overlay  = rules.Overlay  // the next request
+	StopRule = rules.Template // one of its stopping rules
+	Guard    = rules.Guard    // a stopping rule against an API that makes no progress
+)
+
+// The kinds of settings.
+const (
+	KindText    = rules.Text    // a string that is not empty
+	KindFlag    = rules.Flag    // true or false
+	KindCount   = rules.Count   // a whole number above 0
+	KindInteger = rules.Integer // a whole number
+	KindPath    = rules.Path    // a path in a response or an item
+)
+
+// WithFunction adds a function that expressions may call: fn takes and returns
+// values of the types bool, string, int, float64, any, []any, map[string]any,
+// time.Time and time.Duration, and may return an error as well. It must be safe
+// for concurrent use. Its calls count against the budget of an expression; an
+// error or a panic fails the rule.
+func WithFunction(name string, fn any) Option {
+	return loadOption(func(s *settings) error {
+		language, err := s.language.WithFunction(compile.Function{Name: name, Func: fn})
+		if err != nil {
+			return refused("WithFunction", err)
+		}
+		s.language = language
+		return nil
+	})
+}
+
+// WithMethod adds a method of paging. It is refused if it is incomplete or names a
+// setting, field or function that does not exist.
+func WithMethod(m Method) Option {
+	return loadOption(func(s *settings) error {
+		catalog, err := s.decode.Catalog.WithMethod(m)
+		if err != nil {
+			return refused("WithMethod", err)
+		}
+		s.decode.Catalog = catalog
+		s.trials = append(s.trials, trial(m))
+		return nil
+	})
+}
+
+// WithGuard adds a guard. It is in force in every job, unless the configuration
+// gives it another policy under its ID in `guards`.
+func WithGuard(g Guard) Option {
+	return loadOption(func(s *settings) error {
+		catalog, err := s.decode.Catalog.WithGuard(g)
+		if err != nil {
+			return refused("WithGuard", err)
+		}
+		s.decode.Catalog = catalog
+		s.trials = append(s.trials, rules.Object{{Name: "method", Value: "expression"}, {Name: "nextRequest", Value: rules.Object{{Name: "url", Value: "nil"}}}})
+		return nil
+	})
+}
+
+// refused is the error for an addition.
+func refused(option string, err error) error {
+	return Diagnostics{{Path: option, Message: err.Error()}}
+}
+
+// trial returns a pagination object that uses a method, with a sample value for
+// every setting that it needs.
+func trial(m Method) rules.Object {
+	settings := rules.Object{{Name: "method", Value: m.Name}}
+	for _, f := range m.Fields {
+		if f.Required || len(m.OneOf) > 0 && f.Name == m.OneOf[0] {
+			settings = append(settings, rules.Member{Name: f.Name, Value: f.Sample()})
+		}
+	}
+	return settings
+}
+
+// try compiles the additions of an engine, whether its configuration uses them or
+// not, and reports what is wrong with their expressions.
+func (s settings) try() error {
+	for _, pagination := range s.trials {
+		root := rules.Object{
+			{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: pagination}}},
+			{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "items"}}}}}},
+		}
+		if _, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog}, language: s.language}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

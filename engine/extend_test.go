@@ -1,0 +1,202 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// numbers serves pages of the numbers from 1 to 5, two per page; beyond the end it
+// serves empty pages.
+func numbers(t *testing.T) *httptest.Server {
+	t.Helper()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := 0
+		_, _ = fmt.Sscan(r.URL.Query().Get("from"), &from)
+		var page []string
+		for n := from + 1; n <= min(from+2, 5); n++ {
+			page = append(page, fmt.Sprintf(`{"n":%d}`, n))
+		}
+		fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(page, ","))
+	}))
+	t.Cleanup(api.Close)
+	return api
+}
+
+// from pages by the number of items read so far.
+func from() engine.Method {
+	return engine.Method{
+		Name:   "from",
+		Doc:    "The API expects the number of items that were read.",
+		Fields: []engine.Setting{{Name: "param", Kind: engine.KindText, Default: "from", Doc: "parameter that carries it"}},
+		State:  []engine.Variable{{Name: "read", Init: `0`, Next: `state.read + count`}},
+		Next:   engine.Overlay{Params: []engine.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: "true"},
+		Stops:  []engine.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
+	}
+}
+
+func numbersConfig(api string, settings map[string]any) engine.Config {
+	return engine.Config{BaseURL: api, Paging: engine.CustomPaging{Method: "from", Settings: settings}, Jobs: []engine.Job{{Endpoint: "numbers", DataField: "data"}}}
+}
+
+func discard(context.Context, *engine.Page) error { return nil }
+
+// TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn shows, end to end, what an
+// addition is: one row of data.
+func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
+	api := numbers(t)
+	guard := engine.Guard{
+		ID: "manyPages", When: `total.pages >= ${guards.manyPages}`, Outcome: "guarded", Policy: "fail", Doc: "pages that are too many",
+		Threshold: &engine.Setting{Kind: engine.KindCount, Default: 100},
+		Clause:    "there are ${guards.manyPages} pages", Message: "{total.pages} pages are too many", Hint: "raise guards.manyPages",
+	}
+	options := []engine.Option{engine.WithMethod(from()), engine.WithGuard(guard), engine.WithFunction("isLast", func(n int, last int) bool { return n == last })}
+	for _, c := range []struct {
+		name     string
+		settings map[string]any
+		by       string
+		outcome  string
+		pages    int
+		err      error
+	}{
+		{"the method's own stop", nil, "from.empty", "complete", 4, nil},
+		{"the function in a rule", map[string]any{"stopRules": []string{"isLast(items[-1].n, 4)"}}, "stopRules[0]", "complete", 2, nil},
+		{"the guard's threshold", map[string]any{"guards": map[string]any{"manyPages": 1}}, "manyPages", "failed", 1, engine.ErrPolicy},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := engine.New(numbersConfig(api.URL, c.settings), options...)
+			require.NoError(t, err)
+			result, err := e.Run(t.Context(), discard)
+			require.ErrorIs(t, err, c.err)
+			job := result.Jobs[0]
+			require.Equal(t, []string{c.by}, job.StoppedBy)
+			require.EqualValues(t, c.outcome, job.Outcome)
+			require.Equal(t, c.pages, job.Pages)
+		})
+	}
+	e, err := engine.New(numbersConfig(api.URL, map[string]any{"stopRules": []string{"isLast(items[-1].n, 4)"}}), options...)
+	require.NoError(t, err)
+	explained := e.Explain().String()
+	for _, part := range []string{"method from", "params.from", "state.read + count", "from.empty", "manyPages", "isLast("} {
+		require.Contains(t, explained, part)
+	}
+}
+
+func TestAnAdditionThatNamesWhatDoesNotExistIsRefused(t *testing.T) {
+	changed := func(change func(*engine.Method)) engine.Option {
+		m := from()
+		change(&m)
+		return engine.WithMethod(m)
+	}
+	for _, c := range []struct {
+		name   string
+		option engine.Option
+		says   string
+	}{
+		{"a taken name", changed(func(m *engine.Method) { m.Name = "offset" }), "offset"},
+		{"an unknown setting", changed(func(m *engine.Method) { m.Next.Params[0].Name = "${parm}" }), "parm"},
+		{"an unknown field of the context", changed(func(m *engine.Method) { m.Stops[0].When = "cuont == 0" }), "unknown name cuont"},
+		{"an unknown variable", changed(func(m *engine.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
+		{"a condition that is none", changed(func(m *engine.Method) { m.Stops[0].When = "count" }), "want true or false"},
+		{"a taken function", engine.WithFunction("at", func(any) any { return nil }), "at: the name is taken"},
+		{"a function of other types", engine.WithFunction("f", func(chan int) {}), "function f"},
+		{"not a function", engine.WithFunction("f", 1), "function f"},
+		{"a guard without an id", engine.WithGuard(engine.Guard{When: "true"}), "ID must not be empty"},
+		{"a guard with an unknown field", engine.WithGuard(engine.Guard{ID: "g", When: "pgae > 3", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d"}), "unknown name pgae"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := engine.New(engine.Config{BaseURL: "https://api.test/", Paging: engine.Offset{Limit: 1}, Jobs: []engine.Job{{Endpoint: "users"}}}, c.option)
+			var found engine.Diagnostics
+			require.ErrorAs(t, err, &found)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+// events remembers events, in a line each.
+type events struct {
+	mu    sync.Mutex
+	lines []string
+	runs  map[string]bool
+}
+
+func (o *events) Observe(_ context.Context, e engine.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	line := fmt.Sprintf("%s %s %d", e.Kind, e.Job, e.Page)
+	switch {
+	case e.Exchange != nil:
+		line += fmt.Sprintf(" %d attempt %d", e.Exchange.Status, e.Exchange.Attempt)
+	case e.Verdict != nil:
+		line += fmt.Sprintf(" %s %t", e.Verdict.Rule, e.Verdict.Met)
+	case e.Finding != nil:
+		line += " " + e.Finding.ID
+	case e.Result != nil:
+		line += " " + e.Result.Reason
+	}
+	o.lines = append(o.lines, line)
+	if o.runs == nil {
+		o.runs = map[string]bool{}
+	}
+	o.runs[e.Run] = true
+}
+
+func TestAnObserverSeesEveryEvent(t *testing.T) {
+	attempts := 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if attempts++; attempts == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, `{"data":[1],"total":9}`)
+	}))
+	defer api.Close()
+	e, err := engine.New(engine.Config{BaseURL: api.URL, Paging: engine.Offset{Limit: 2, Guards: engine.Guards{
+		SamePage: "ignore", RepeatedExchange: "ignore", SameItems: "ignore"}}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}}})
+	require.NoError(t, err)
+	observer := &events{}
+	_, err = e.With(engine.WithObserver(observer), engine.WithClock(instant{})).Run(t.Context(), discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"request users 1 503 attempt 1", "retry users 1 503 attempt 1", "request users 1 200 attempt 2", "finding users 1 audit.capped", "finding users 1 audit.total",
+		"page users 1", "verdict users 1 maxPages false", "verdict users 1 offset.empty false", "verdict users 1 offset.short true", "end users 1 offset.short",
+	}, observer.lines)
+	require.Len(t, observer.runs, 1)
+}
+
+// transportFunc is a transport without a network.
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestATimeoutEndsARunWithWhatWasDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := transportFunc(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Get("page") != "1" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"data":[1]}`)), Request: r}, nil
+		})
+		e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Paging: engine.PageNumber{}, Jobs: []engine.Job{{Endpoint: "users"}}},
+			engine.WithTimeout(30*time.Second), engine.WithTransport(transport))
+		require.NoError(t, err)
+		began := time.Now()
+		result, err := e.Run(t.Context(), discard)
+		require.Equal(t, 30*time.Second, time.Since(began))
+		require.ErrorIs(t, err, engine.ErrPolicy)
+		require.ErrorContains(t, err, "the run takes longer than 30s")
+		require.Equal(t, 1, result.Jobs[0].Items)
+	})
+}

@@ -1,0 +1,21 @@
+// Command configgen writes the Go types of a configuration from the tables by
+// which a configuration file is read.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	source, err := Source()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(strings.Join(os.Args[1:], ""), "config_types.go"), source, 0o644)
+	}
+	if err != nil {
+		log.Fatal(fmt.Errorf("configgen: %w", err))
+	}
+}

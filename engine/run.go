@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// Run runs all jobs in their order and passes every page to the sink. It ends
+// when all jobs have ended, or with the first error: an [*Error] that names its
+// class, job and page, or the sink's own. The result says how far each job came;
+// the pages that the sink received are complete, whatever the error.
+func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
+	if sink == nil {
+		return &Result{}, &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
+	}
+	if d := e.settings.run.timeout; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{Class: failure.Policy, Op: "run", Message: fmt.Sprintf("the run takes longer than %s", d),
+			Hint: "raise the timeout, or limit the list with forceStop"})
+		defer cancel()
+	}
+	loop := e.loop()
+	if e.settings.run.transport == nil {
+		defer loop.Client.Close()
+	}
+	result, err := e.runJobs(ctx, loop, runtime.Sink(sink))
+	return result, interrupted(ctx, err)
+}
+
+// interrupted replaces an error by the reason why the context ended, if that is
+// ours.
+func interrupted(ctx context.Context, err error) error {
+	var run, cause *Error
+	if !errors.As(err, &run) || run.Class != failure.Cancelled || !errors.As(context.Cause(ctx), &cause) {
+		return err
+	}
+	limited := *cause
+	limited.Job, limited.Page, limited.Method, limited.URL, limited.Err = run.Job, run.Page, run.Method, run.URL, run
+	return &limited
+}
+
+func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, sink runtime.Sink) (*Result, error) {
+	if e.settings.run.parallel > 1 && len(e.jobs) > 1 {
+		return e.runParallel(ctx, loop, sink)
+	}
+	result := &Result{}
+	for _, job := range e.jobs {
+		one, err := loop.Run(ctx, job, sink)
+		result.Jobs = append(result.Jobs, one)
+		if err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// runParallel runs several jobs at once. The first error ends all; the result has
+// the jobs that were begun, in their order.
+func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink runtime.Sink) (*Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var turn sync.Mutex // guards the sink and first
+	var first error
+	inTurn := func(ctx context.Context, page *Page) error {
+		turn.Lock()
+		defer turn.Unlock()
+		if first != nil {
+			return first
+		}
+		return sink(ctx, page)
+	}
+	results := make([]*JobResult, len(e.jobs))
+	slots := make(chan struct{}, e.settings.run.parallel)
+	var all sync.WaitGroup
+	for i, job := range e.jobs {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			result, err := loop.Run(ctx, job, inTurn)
+			results[i] = &result
+			if err != nil {
+				turn.Lock()
+				defer turn.Unlock()
+				if first == nil {
+					first = err
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	result := &Result{}
+	for _, r := range results {
+		if r != nil {
+			result.Jobs = append(result.Jobs, *r)
+		}
+	}
+	if first == nil && context.Cause(ctx) != nil { // before any job could notice
+		first = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
+	}
+	return result, first
+}
+
+// Pages runs all jobs in their order and yields every page, once it is complete
+// and judged. Leaving the loop stops the run. An error comes with a nil page and
+// ends the sequence.
+func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		sequential := e.With(WithParallelJobs(1)) // yield belongs to this goroutine
+		_, err := sequential.Run(ctx, func(_ context.Context, page *Page) error {
+			if !yield(page, nil) {
+				return errLeft
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errLeft) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errLeft ends the run of an iteration that was left.
+var errLeft = errors.New("the iteration was left")
+
+// loop assembles what one run is made with.
+func (e *Engine) loop() runtime.Loop {
+	s, cfg := e.settings.run, e.cfg
+	redactor := e.Redactor()
+	observer := inRun(s.observer)
+	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
+	client := transport.New(transport.Options{
+		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
+		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin,
+		Auth: credentials(s.auth, cfg.Auth), SecretHeaders: secretHeaders(cfg),
+		Retry:     transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader},
+		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
+		MaxBody:   int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
+	})
+	return runtime.Loop{
+		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
+		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
+	}
+}
+
+func secretHeaders(cfg *rules.Config) []string {
+	names := append([]string(nil), cfg.HTTP.SecretHeaders...)
+	for _, j := range cfg.Jobs {
+		names = append(names, j.SecretHeaders...)
+	}
+	return names
+}
+
+// runObserver marks the events of one run.
+type runObserver struct {
+	Observer
+	run string
+}
+
+// inRun gives an observer the events of a new run; nil for none.
+func inRun(o Observer) Observer {
+	if o == nil {
+		return nil
+	}
+	return runObserver{o, rand.Text()}
+}
+
+// Observe passes an event on with the id of the run.
+func (o runObserver) Observe(ctx context.Context, e Event) {
+	e.Run = o.run
+	o.Observer.Observe(ctx, e)
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// values turns a configuration in Go into the values of a configuration file, so
+// that both are decoded and checked by the same code.
+func (c Config) values() (any, error) {
+	api, err := object(reflect.ValueOf(c), "api")
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]any, len(c.Jobs))
+	for i, job := range c.Jobs {
+		if jobs[i], err = object(reflect.ValueOf(job), diag.Index("config.jobs", i)); err != nil {
+			return nil, err
+		}
+	}
+	return rules.Object{{Name: "api", Value: api}, {Name: "config", Value: rules.Object{{Name: "jobs", Value: jobs}}}}, nil
+}
+
+// object writes the fields of a struct that have a config tag. Zero values are
+// left out, but for those that are required.
+func object(v reflect.Value, path string) (rules.Object, error) {
+	out := rules.Object{}
+	for i := range v.NumField() {
+		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("config"), ",")
+		if name == "" || v.Field(i).IsZero() && option != "required" {
+			continue
+		}
+		member, err := configValue(v.Field(i), diag.Join(path, name))
+		if err != nil {
+			return nil, err
+		}
+		if had, ok := out.Get(name); ok { // two fields for the elements of one list
+			member = append(had.([]any), member.([]any)...)
+		}
+		out = out.With(name, member)
+	}
+	return out, nil
+}
+
+// configValue writes a value of the Go configuration. Values of other types than
+// its own are written as encoding/json writes them.
+func configValue(v reflect.Value, path string) (any, error) {
+	if v.Kind() == reflect.Interface && !v.IsNil() {
+		v = v.Elem()
+	}
+	switch x := v.Interface().(type) {
+	case CustomPaging:
+		settings, err := anyValue(x.Settings, path)
+		if err != nil {
+			return nil, err
+		}
+		members, _ := settings.(rules.Object)
+		return append(rules.Object{{Name: "method", Value: x.Method}}, members...), nil
+	case Paging:
+		settings, err := object(reflect.Indirect(v), path)
+		return append(rules.Object{{Name: "method", Value: x.pagingMethod()}}, settings...), err
+	case time.Duration:
+		return x.Seconds(), nil
+	}
+	switch {
+	case v.Kind() == reflect.Pointer:
+		return configValue(v.Elem(), path)
+	case v.Kind() == reflect.Struct && v.Type().PkgPath() == reflect.TypeFor[Config]().PkgPath():
+		return object(v, path)
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+		list := make([]any, v.Len())
+		for i := range list {
+			var err error
+			if list[i], err = configValue(v.Index(i), diag.Index(path, i)); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case v.Kind() == reflect.Map && v.Type().Elem().PkgPath() == reflect.TypeFor[Config]().PkgPath():
+		members := rules.Object{}
+		for _, name := range slices.Sorted(maps.Keys(mapKeys(v))) {
+			value, err := configValue(v.MapIndex(reflect.ValueOf(name)), diag.Join(path, name))
+			if err != nil {
+				return nil, err
+			}
+			members = append(members, rules.Member{Name: name, Value: value})
+		}
+		return members, nil
+	}
+	return anyValue(v.Interface(), path)
+}
+
+func mapKeys(v reflect.Value) map[string]bool {
+	keys := map[string]bool{}
+	for _, k := range v.MapKeys() {
+		keys[k.String()] = true
+	}
+	return keys
+}
+
+// anyValue writes a value as encoding/json does, members of maps by name, and
+// reads it as a configuration file is read.
+func anyValue(v any, path string) (any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, Diagnostics{{Path: path, Message: fmt.Sprintf("cannot be written as JSON: %v", err)}}
+	}
+	value, err := rules.ParseJSON(diag.NewSource("", string(text)))
+	if err != nil {
+		return nil, Diagnostics{{Path: path, Message: err.Error()}}
+	}
+	return value, nil
+}

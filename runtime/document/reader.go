@@ -1,0 +1,236 @@
+package document
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// Options say what a [Reader] takes from a response.
+type Options struct {
+	Paths     [][]string       // values of the body to decode, as rules.SplitPath gives them; one without keys is the whole body
+	Items     bool             // decode the items too
+	Ignore    [][]string       // paths that [Reading.Content] leaves out
+	DataField *rules.DataField // where the items are; nil finds the only list
+	Switches  rules.Switches
+	MaxDepth  int                        // of nesting; 0 is [DefaultDepth]
+	MaxItems  int                        // 0 is [DefaultItems]
+	Warn      func(code, message string) // reports what is odd about a response
+}
+
+// A Response is the part of an HTTP response that a page is read from.
+type Response struct {
+	Status int
+	Body   []byte        // the Reader modifies it, and items are slices of it
+	Window *spool.Window // of a body that is in a file; nil for one in memory
+}
+
+// A Reading is what was taken from one response.
+type Reading struct {
+	Items    Items
+	Decoded  []any    // the items, if [Options.Items] is set
+	Body     any      // the values at [Options.Paths]
+	Bytes    int      // volume: the length as minified JSON (specification 2.3)
+	Content  Digest   // of the body without the ignored paths
+	List     Digest   // of the items
+	Spelling Spelling // valid until the response after the next is read
+
+	// Names lists the keys of the object at a path, for a hint. Lookup returns the
+	// values at further paths in the shape of Body. Both are nil when there was no
+	// content, and may be called until the next response is read.
+	Names  func(path []string) []string
+	Lookup func(paths [][]string) (any, error)
+}
+
+// A Reader reads the responses of one job. It takes over their bodies: items are
+// passed on without being copied.
+type Reader struct {
+	options Options
+	field   *rules.DataField
+	doc     Document
+	paths   *pathTree
+}
+
+// NewReader returns a reader.
+func NewReader(o Options) *Reader {
+	r := &Reader{options: o, field: o.DataField, paths: newPathTree(o.Paths)}
+	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
+		r.field = nil
+	}
+	tracked := append(slices.Clone(o.Paths), o.Ignore...)
+	if r.field != nil {
+		tracked = append(tracked, r.field.Keys)
+	}
+	r.doc = Document{
+		limit: Limits{Depth: o.MaxDepth}.depth(),
+		facts: &scanner{most: cmp.Or(o.MaxItems, DefaultItems), compact: true, detect: r.field == nil, keys: make([]foretold, 64)},
+		tree:  newPathTree(tracked),
+	}
+	if r.field != nil {
+		r.doc.tree.at(r.field.Keys).items = true
+	}
+	return r
+}
+
+// Read reads one response. The error is a [*SyntaxError], [*DepthError] or
+// [*ItemsError], or says what is wrong with the location of the items.
+func (r *Reader) Read(response Response) (Reading, error) {
+	if response.Status == http.StatusNoContent {
+		return Reading{}, nil
+	}
+	doc := &r.doc
+	if err := r.parse(response); err != nil {
+		return Reading{}, err
+	}
+	if doc.InvalidUTF8() {
+		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
+	}
+	out := Reading{Bytes: doc.Minified()}
+	out.Names = func(path []string) (names []string) {
+		doc.restored(func() { names = doc.Names(path) })
+		return names
+	}
+	out.Lookup = func(paths [][]string) (body any, err error) {
+		doc.restored(func() { body, err = Project(doc, paths) })
+		return body, err
+	}
+	if r.options.Switches.PHPVolume {
+		out.Bytes = php.EncodedLen(doc.Raw())
+	}
+	var err error
+	if out.Body, err = project(doc, r.paths); err != nil {
+		return Reading{}, err
+	}
+	list, single, err := r.find(response.Status)
+	if err != nil {
+		return Reading{}, err
+	}
+	out.Content, out.List = doc.digests(list, r.ignored())
+	switch {
+	case single != nil:
+		out.Items = One(single)
+		out.List = DigestOf(single, none)
+	case list.present():
+		out.Items = doc.elements(list)
+	}
+	out.Spelling = doc.spelling()
+	if r.options.Items {
+		out.Decoded, err = DecodeItems(out.Items)
+	}
+	return out, err
+}
+
+// parse reads the body. An error response that counts as a page need not be JSON.
+func (r *Reader) parse(response Response) error {
+	if response.Status < http.StatusBadRequest {
+		r.doc.facts.window = response.Window
+		return r.doc.parse(response.Body)
+	}
+	r.doc.facts.window = nil
+	if r.doc.parse(bytes.Clone(response.Body)) == nil {
+		return nil
+	}
+	text, _ := json.Marshal(string(response.Body)) // a string can always be encoded
+	return r.doc.parse([]byte(`{"errorData":` + string(text) + `}`))
+}
+
+// ignored returns the locations of the values at the ignored paths, in order.
+func (r *Reader) ignored() []span {
+	var spans []span
+	for _, path := range r.options.Ignore {
+		if at := r.doc.find(path); at.present() {
+			spans = append(spans, at)
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+	return spans
+}
+
+// find locates the items: a list, a value that is taken as one item, or neither.
+func (r *Reader) find(status int) (list span, single []byte, err error) {
+	field, doc := r.field, &r.doc
+	if field == nil {
+		list, err = r.detect(status)
+		return list, nil, err
+	}
+	at := doc.find(field.Keys)
+	if !at.present() {
+		if root := doc.RootKind(); root != KindObject && root != KindList && !r.options.Switches.EmptyIsAbsent {
+			return span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
+		}
+		r.options.Warn("data_missing", fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, Suggest(doc.Names, field.Keys)))
+		return span{}, nil, nil
+	}
+	raw := at.of(doc.raw)
+	switch kind := KindOf(raw); {
+	case kind == KindNull:
+		r.options.Warn("data_null", fmt.Sprintf("%s (dataField) is null, so the page is empty", field.Text))
+		return span{}, nil, nil
+	case kind == KindList:
+		return at, nil, nil
+	case kind == KindObject:
+		r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
+		return span{}, raw, nil
+	case !r.options.Switches.EmptyIsAbsent:
+		return span{}, nil, fmt.Errorf("%s (dataField) is %s, want a list or an object", field.Text, kind)
+	}
+	v, err := Decode(raw)
+	if err != nil || php.Empty(v) {
+		r.options.Warn("data_empty", fmt.Sprintf("%s (dataField) contains no data, so the page is empty", field.Text))
+		return span{}, nil, err
+	}
+	return span{}, raw, nil
+}
+
+// detect locates the items where no dataField is configured: the root list, or
+// the only list in the root object.
+func (r *Reader) detect(status int) (span, error) {
+	switch r.doc.RootKind() {
+	case KindList:
+		return r.doc.facts.root, nil
+	case KindObject:
+	default:
+		return span{}, fmt.Errorf("the response is %s, want a list or an object", r.doc.RootKind())
+	}
+	lists := r.doc.facts.lists.present()
+	switch len(lists) {
+	case 0:
+		if status < http.StatusBadRequest {
+			r.options.Warn("no_list", "the response has no list in its root, so the page is empty; set dataField to the path of the items")
+		}
+		return span{}, nil
+	case 1:
+		return lists[0].span, nil
+	}
+	var names []string
+	for _, l := range lists {
+		names = append(names, l.name)
+	}
+	return span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", strings.Join(names, ", "))
+}
+
+// Suggest proposes the path nearest to one that is absent, as the end of a
+// sentence: "; did you mean body.meta.next?". It returns "" when none is near.
+func Suggest(names func(path []string) []string, path []string) string {
+	for i := range path {
+		known := names(path[:i])
+		if slices.Contains(known, path[i]) {
+			continue
+		}
+		if name := diag.Nearest(path[i], known); name != "" {
+			keys := append(append(slices.Clone(path[:i]), name), path[i+1:]...)
+			return "; did you mean " + rules.FormatPath("body", keys) + "?"
+		}
+		return ""
+	}
+	return ""
+}

@@ -1,0 +1,226 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestScanRefusesWhatIsNotOneDocument(t *testing.T) {
+	for name, c := range map[string]struct {
+		body, message string
+		offset        int
+	}{
+		"empty body":             {"", "the document is empty", 0},
+		"whitespace only":        {" \r\n\t", "the document is empty", 4},
+		"byte order mark only":   {"\ufeff", "the document is empty", 3},
+		"HTML":                   {"<html>", "invalid character '<' where a value should begin", 0},
+		"UTF-16 big endian":      {"\xfe\xff\x00{\x00}", "the document is UTF-16, not UTF-8", 0},
+		"UTF-16 little endian":   {"\xff\xfe{\x00}\x00", "the document is UTF-16, not UTF-8", 0},
+		"two byte order marks":   {"\ufeff\ufeff{}", `invalid character '\ufeff' where a value should begin`, 3},
+		"NDJSON":                 {"{\"a\":1}\n{\"a\":2}\n", "extra data after the document", 8},
+		"trailing garbage":       {"[1] x", "extra data after the document", 4},
+		"trailing bracket":       {"[1]]", "extra data after the document", 3},
+		"cut list":               {`{"v":[1,2`, "unexpected end of the document", 9},
+		"cut string":             {`["abc`, "unexpected end of the document", 5},
+		"cut escape":             {`["abc\`, "unexpected end of the document", 6},
+		"cut unicode escape":     {`["\u00`, "unexpected end of the document", 6},
+		"cut word":               {`[tru`, "unexpected end of the document", 4},
+		"cut number":             {`-`, "unexpected end of the document", 1},
+		"cut object":             {`{"a"`, "unexpected end of the document", 4},
+		"raw newline in string":  {"[\"a\nb\"]", "control character 0x0a in a string", 3},
+		"raw control late":       {"[\"abcdefghijkl\x01\"]", "control character 0x01 in a string", 14},
+		"NaN":                    {`[NaN]`, "invalid character 'N' where a value should begin", 1},
+		"Infinity":               {`[-Infinity]`, "invalid character 'I' in a number", 2},
+		"comment":                {`[1, // one` + "\n2]", "invalid character '/' where a value should begin", 4},
+		"single quotes":          {`{'a':1}`, `invalid character '\'' where an object key should begin`, 1},
+		"bare key":               {`{a:1}`, "invalid character 'a' where an object key should begin", 1},
+		"trailing comma, list":   {`[1,]`, "invalid character ']' where a value should begin", 3},
+		"trailing comma, object": {`{"a":1,}`, "invalid character '}' where an object key should begin", 7},
+		"leading zero":           {`[01]`, "a number with a leading zero", 1},
+		"negative leading zero":  {`[-01]`, "a number with a leading zero", 2},
+		"plus sign":              {`[+1]`, "invalid character '+' where a value should begin", 1},
+		"no digit after point":   {`[1.]`, "invalid character ']' in a number", 3},
+		"no digit before point":  {`[.5]`, "invalid character '.' where a value should begin", 1},
+		"no digit in exponent":   {`[1e+]`, "invalid character ']' in a number", 4},
+		"wrong closing bracket":  {`[1}`, "invalid character '}' after a list element", 2},
+		"no colon":               {`{"a" 1}`, "invalid character '1' after an object key", 5},
+		"no comma":               {`{"a":1 "b":2}`, `invalid character '"' after an object member`, 7},
+		"unknown escape":         {`["\x"]`, "invalid character 'x' in an escape", 3},
+		"short unicode escape":   {`["\u12g4"]`, `invalid character 'g' in a \u escape`, 6},
+		"misspelt word":          {`[nul]`, "invalid character ']' in the word null", 4},
+		"form feed as space":     {"[1,\f2]", `invalid character '\f' where a value should begin`, 3},
+		"broken UTF-8 outside":   {"[\xff]", "invalid character 0xff where a value should begin", 1},
+		"after a mark":           {"\ufeff[1}", "invalid character '}' after a list element", 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(c.body), nil, Limits{})
+			syntax := (*SyntaxError)(nil)
+			require.ErrorAs(t, err, &syntax)
+			require.Equal(t, c.message, syntax.Message)
+			require.Equal(t, c.offset, syntax.Offset)
+		})
+	}
+}
+
+func TestScanErrorNamesTheOffset(t *testing.T) {
+	_, err := Parse([]byte(`[1}`), nil, Limits{})
+	require.EqualError(t, err, "invalid character '}' after a list element at byte 2")
+}
+
+func TestScanBoundsTheDepth(t *testing.T) {
+	nested := func(open, middle, shut string, n int) []byte {
+		return []byte(strings.Repeat(open, n) + middle + strings.Repeat(shut, n))
+	}
+	for _, body := range [][]byte{nested("[", "", "]", 512), nested(`{"a":`, "1", "}", 512)} {
+		_, err := Parse(body, nil, Limits{})
+		require.NoError(t, err)
+	}
+	for name, body := range map[string][]byte{
+		"lists":         nested("[", "", "]", 513),
+		"objects":       nested(`{"a":`, "1", "}", 513),
+		"cut":           []byte(strings.Repeat("[", 513)),
+		"10M levels":    []byte(strings.Repeat("[", 10_000_000)),
+		"100k, tracked": nested(`{"a":`, "1", "}", 100_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse(body, [][]string{{"a", "a"}}, Limits{})
+			depth := (*DepthError)(nil)
+			require.ErrorAs(t, err, &depth)
+			require.Equal(t, 512, depth.Limit)
+		})
+	}
+	t.Run("the limit can be set", func(t *testing.T) {
+		_, err := Parse([]byte("\ufeff[[[1]]]"), nil, Limits{Depth: 2})
+		require.EqualError(t, err, "nested more than 2 levels deep at byte 5")
+	})
+	t.Run("but not to exhaust the stack", func(t *testing.T) {
+		_, err := Parse(nested("[", "", "]", MaxDepth+1), nil, Limits{Depth: 1 << 30})
+		require.ErrorAs(t, err, new(*DepthError))
+	})
+}
+
+func TestScanFlagsInvalidUTF8(t *testing.T) {
+	for body, invalid := range map[string]bool{
+		`["é and 日本語"]`:            false,
+		"[\"\xff\"]":               true,
+		"[\"cut \xe6\x97\"]":       true,
+		"[\"ok\",\"caf\xe9\"]":     true,
+		"{\"\xff\":1}":             true,
+		"[\"\xed\xa0\x80\"]":       true,
+		`["\ud800"]`:               false,
+		`["plain ascii \u00e9"]`:   false,
+		"[\"a\\n\xff long text\"]": true,
+	} {
+		doc, err := Parse([]byte(body), nil, Limits{})
+		require.NoError(t, err, body)
+		require.Equal(t, invalid, doc.InvalidUTF8(), body)
+	}
+}
+
+func TestScanAllocatesNothingThatGrows(t *testing.T) {
+	count := func(n int) float64 {
+		body := []byte(`{"a":[` + strings.Repeat(`{"k":"v","l":[1,2.5e3,null]},`, n) + `0],"b":1}`)
+		return testing.AllocsPerRun(5, func() {
+			_, err := Parse(body, [][]string{{"a", "0", "k"}, {"b"}}, Limits{})
+			require.NoError(t, err)
+		})
+	}
+	require.Equal(t, count(10), count(10_000))
+}
+
+// FuzzScan compares the reader with encoding/json.
+func FuzzScan(f *testing.F) {
+	for _, seed := range []string{
+		``, ` `, `{}`, `[]`, `[1,2,{"a":[]}]`, `{"a":{"b":1},"a":{"c":2}}`, ` [ 1 , "x\u00e9\/" , { } ] `,
+		`[9007199254740993,-0,1.10,1e400]`, "[\"\xff\",\"\\ud800\"]", `{"a":1}{"b":2}`, `[01]`, `[1.]`, `["\x"]`, "[\"\n\"]", `{"v":[1,2`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		doc, err := Parse(body, [][]string{nil, {"a"}, {"a", "b"}, {"0"}}, Limits{})
+		if errors.As(err, new(*DepthError)) {
+			return
+		}
+		plain := bytes.TrimPrefix(body, byteOrderMark)
+		require.Equal(t, json.Valid(plain), err == nil, "%q: %v", body, err)
+		if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
+			require.LessOrEqual(t, syntax.Offset, len(body))
+			return
+		}
+		var compact bytes.Buffer
+		require.NoError(t, json.Compact(&compact, plain))
+		require.Equal(t, compact.Len(), doc.Minified())
+		one := One(doc.Raw())
+		require.Equal(t, compact.String()+"\n", string(one.Bytes()))
+		require.Equal(t, 1, one.Len())
+
+		var elements []json.RawMessage
+		switch doc.RootKind() {
+		case KindList:
+			require.NoError(t, json.Unmarshal(plain, &elements))
+			requireItems(t, elements, Split(doc.Raw()))
+			if first, present := doc.Lookup([]string{"0"}); len(elements) > 0 {
+				require.True(t, present)
+				require.Equal(t, string(elements[0]), string(first))
+			}
+		case KindObject:
+			requireMembers(t, plain, doc)
+		}
+	})
+}
+
+func requireItems(t *testing.T, elements []json.RawMessage, items Items) {
+	t.Helper()
+	require.Equal(t, len(elements), items.Len())
+	n := 0
+	for item := range items.All() {
+		var compact bytes.Buffer
+		require.NoError(t, json.Compact(&compact, elements[n]))
+		require.Equal(t, compact.String(), string(item))
+		n++
+	}
+	require.Equal(t, len(elements), n)
+}
+
+// requireMembers compares root members, where encoding/json can tell: it
+// replaces invalid UTF-8 in keys.
+func requireMembers(t *testing.T, body []byte, doc *Document) {
+	t.Helper()
+	if doc.InvalidUTF8() {
+		return
+	}
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(body, &members))
+	require.Len(t, doc.Names(nil), len(members))
+	want, present := members["a"]
+	raw, found := doc.Lookup([]string{"a"})
+	require.Equal(t, present, found)
+	require.Equal(t, string(want), string(raw))
+	var below map[string]json.RawMessage
+	if present && KindOf(raw) == KindObject {
+		require.NoError(t, json.Unmarshal(raw, &below))
+	}
+	want, present = below["b"]
+	raw, found = doc.Lookup([]string{"a", "b"})
+	require.Equal(t, present, found)
+	require.Equal(t, string(want), string(raw))
+	lists := map[string]string{}
+	for name, raw := range members {
+		if raw[0] == '[' {
+			lists[name] = string(raw)
+		}
+	}
+	for _, list := range doc.RootArrays() {
+		require.Equal(t, lists[list.Name], string(list.Raw))
+		delete(lists, list.Name)
+		var elements []json.RawMessage
+		require.NoError(t, json.Unmarshal(list.Raw, &elements))
+		requireItems(t, elements, Split(list.Raw))
+	}
+	require.Empty(t, lists)
+}

@@ -1,0 +1,84 @@
+package document
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+)
+
+// A Spelling compares a document with one that may differ from it only in how
+// characters are escaped: "é" and "\u00e9" are the same content. The zero
+// Spelling equals no document.
+type Spelling struct {
+	size    int    // bytes without surplus escapes
+	respelt bool   // the document has escapes that can be spelled otherwise
+	raw     []byte // the document; nil after a resume
+	digest  Digest // of the document in its canonical spelling, when raw is nil
+}
+
+func (d *Document) spelling() Spelling {
+	return Spelling{size: len(d.raw) - d.facts.surplus, respelt: d.facts.respelt, raw: d.raw}
+}
+
+// Same reports whether two documents differ only in the spelling of escapes. It
+// stops at the first difference, which in two pages comes soon. Identical
+// documents without escapes are left to their digests.
+func (s Spelling) Same(other Spelling) bool {
+	if s.size != other.size || !s.respelt && !other.respelt {
+		return false
+	}
+	if other.raw == nil {
+		return s.canonical() == other.digest
+	}
+	a, b := s.raw, other.raw
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] == b[0] && a[0] != '\\' {
+			a, b = a[1:], b[1:]
+			continue
+		}
+		x, n := character(a)
+		y, m := character(b)
+		if x != y {
+			return false
+		}
+		a, b = a[n:], b[m:]
+	}
+	return len(a) == len(b)
+}
+
+// canonical hashes the document in its canonical spelling.
+func (s Spelling) canonical() Digest {
+	if s.raw == nil {
+		return s.digest
+	}
+	var b bytes.Buffer
+	w := bufio.NewWriter(&b)
+	(&canonical{out: w}).text(s.raw) // only strings contain backslashes
+	_ = w.Flush()                    // a bytes.Buffer never fails
+	return DigestOf(b.Bytes(), none)
+}
+
+// savedSpelling is a spelling in a checkpoint.
+type savedSpelling struct {
+	Size   int    `json:"size"`
+	Digest Digest `json:"digest"`
+}
+
+// MarshalJSON writes the size and the digest of the canonical spelling.
+func (s Spelling) MarshalJSON() ([]byte, error) {
+	if s.raw == nil && s.size == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(savedSpelling{s.size, s.canonical()})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Spelling) UnmarshalJSON(text []byte) error {
+	var saved *savedSpelling
+	if err := json.Unmarshal(text, &saved); err != nil || saved == nil {
+		*s = Spelling{}
+		return err
+	}
+	*s = Spelling{size: saved.Size, respelt: true, digest: saved.Digest} // it may have had escapes
+	return nil
+}

@@ -1,0 +1,139 @@
+// Package failure defines why a run failed: [Error] with its [Class], from which
+// the exit status of the command follows.
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Class is a kind of failure. It decides the exit status of the command, and
+// whether the same run can be expected to succeed later.
+type Class string
+
+// The classes.
+const (
+	Internal  Class = "internal"  // a bug
+	Config    Class = "config"    // the configuration is invalid
+	API       Class = "api"       // the API refused for good
+	Transient Class = "transient" // transient errors outlasted the retries; a later run may succeed
+	Response  Class = "response"  // an unacceptable response, or a rule that failed on one
+	Policy    Class = "policy"    // a safety limit or a guard
+	IO        Class = "io"        // output cannot be written
+	State     Class = "state"     // saved state is locked, corrupt or of another configuration
+	Cancelled Class = "cancelled" // interrupted
+)
+
+// exitStatuses is the only table of exit statuses of failed runs.
+var exitStatuses = []struct {
+	class  Class
+	status int
+}{
+	{Internal, 1}, {Config, 2}, {API, 3}, {Transient, 4}, {Response, 5}, {Policy, 6}, {IO, 7}, {State, 8}, {Cancelled, 130},
+}
+
+// Classes returns all classes, in the order of their exit statuses.
+func Classes() []Class {
+	classes := make([]Class, len(exitStatuses))
+	for i, row := range exitStatuses {
+		classes[i] = row.class
+	}
+	return classes
+}
+
+// ExitStatus returns the exit status of the command for a failure of the class;
+// that of Internal for an unknown class.
+func (c Class) ExitStatus() int {
+	for _, row := range exitStatuses {
+		if row.class == c {
+			return row.status
+		}
+	}
+	return exitStatuses[0].status
+}
+
+// ExitStatus returns the exit status for the error that a run ended with: 0 for
+// none, that of its class for an [*Error], that of [Internal] for any other.
+func ExitStatus(err error) int {
+	var failed *Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &failed):
+		return failed.Class.ExitStatus()
+	}
+	return Internal.ExitStatus()
+}
+
+// An Error says why a run failed. errors.Is compares its class with [ErrTransient]
+// and the like.
+type Error struct {
+	Class   Class
+	Job     string // id of the job
+	Page    int    // the page that was being fetched, from 1; 0 if there was none
+	Op      string // the operation: "request", "read", "rule offset.short"
+	Method  string // of the request
+	URL     string // of the request, without credentials
+	Status  int    // HTTP status; 0 if there was no response
+	Message string // what went wrong, without job and place
+	Hint    string // how to fix it, if that is known
+	Err     error  // the cause; may be nil
+}
+
+// Errors to compare with by errors.Is.
+var (
+	ErrInternal  = &Error{Class: Internal}
+	ErrConfig    = &Error{Class: Config}
+	ErrAPI       = &Error{Class: API}
+	ErrTransient = &Error{Class: Transient}
+	ErrResponse  = &Error{Class: Response}
+	ErrPolicy    = &Error{Class: Policy}
+	ErrIO        = &Error{Class: IO}
+	ErrState     = &Error{Class: State}
+	ErrCancelled = &Error{Class: Cancelled}
+)
+
+// Error writes job and page, the request, what went wrong and the fix, on one line.
+func (e *Error) Error() string {
+	var parts []string
+	place := ""
+	if e.Job != "" {
+		place = "job " + e.Job
+		if e.Page > 0 {
+			place += fmt.Sprintf(", page %d", e.Page)
+		}
+	}
+	if strings.HasPrefix(e.Op, "rule ") {
+		place = strings.TrimPrefix(place+", "+e.Op, ", ")
+	}
+	if place != "" {
+		parts = append(parts, place)
+	}
+	if e.URL != "" {
+		parts = append(parts, strings.TrimSpace(e.Method+" "+e.URL))
+	}
+	switch {
+	case e.Message != "":
+		parts = append(parts, e.Message)
+	case e.Err != nil:
+		parts = append(parts, e.Err.Error())
+	default:
+		parts = append(parts, string(e.Class))
+	}
+	text := strings.Join(parts, ": ")
+	if e.Hint != "" {
+		text += " (" + e.Hint + ")"
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is one of [ErrTransient] and the like with the same
+// class.
+func (e *Error) Is(target error) bool {
+	class, ok := target.(*Error)
+	return ok && class.Class == e.Class && class.Message == "" && class.Job == "" && class.Err == nil
+}

@@ -1,0 +1,162 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// fetched is the response to one request.
+type fetched struct {
+	*transport.Response
+	sent   time.Time   // when the request was made
+	action errorAction // of an error response
+}
+
+// errorAction is the decision of an onError rule about an error response.
+type errorAction struct {
+	Do      rules.ErrorAction // "" when no rule matched
+	rule    rules.Rule
+	text    string // the rule's message
+	because string // the rule with the values it read
+}
+
+// transportActions says what an onError decision means for the exchange.
+var transportActions = map[rules.ErrorAction]transport.Action{
+	rules.ErrorRetry: transport.Retry, rules.ErrorFail: transport.Fail,
+	rules.ErrorStop: transport.Accept, rules.ErrorRestart: transport.Accept, rules.ErrorContinue: transport.Accept,
+}
+
+// fetch makes the exchange of one page, with its retries, or takes the one that
+// was prefetched. The onError rules decide about error responses.
+func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error) {
+	out := fetched{sent: r.Clock.Now()}
+	call, err := r.encode(request)
+	if err != nil {
+		return out, r.fault(failure.Config, err)
+	}
+	call.Page = r.Context.Value.Page + 1
+	decide := func(response *transport.Response) transport.Decision {
+		out.action = r.onError(response)
+		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}
+	}
+	if f := r.takePrefetched(call); f != nil {
+		out.sent = f.began
+		call = f.call
+		call.Reserved = false // a retry is a request that nobody has counted
+		out.Response, err = r.Client.Complete(ctx, call, f.response, f.err, decide)
+	} else {
+		call.Into = r.nextBuffer()
+		out.Response, err = r.Client.Do(ctx, call, decide)
+	}
+	if e := (*failure.Error)(nil); errors.As(err, &e) {
+		e.Job, e.Page = call.Job, call.Page
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Status < http.StatusBadRequest { // an earlier attempt failed
+		out.action = errorAction{}
+	}
+	if out.action.Do == rules.ErrorContinue {
+		r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.Result.Job, out.action.text), "event", "warn", "code", "error_page", "job", call.Job, "page", call.Page)
+	}
+	r.Base = out.URL
+	return out, nil
+}
+
+// takePrefetched returns the exchange that was made ahead for a call; nil if
+// there is none.
+func (r *run) takePrefetched(call transport.Call) *inFlight {
+	if r.prefetcher == nil {
+		return nil
+	}
+	f, ok := r.prefetcher.take(call)
+	if !ok {
+		r.stopPrefetching()
+		return nil
+	}
+	r.prefetcher.free = append(r.prefetcher.free, r.buffers[1])
+	r.buffers[0], r.buffers[1] = f.call.Into, r.buffers[0]
+	return f
+}
+
+// stopPrefetching continues with one page at a time.
+func (r *run) stopPrefetching() {
+	if r.prefetcher != nil {
+		r.prefetcher.close()
+		r.prefetcher = nil
+	}
+}
+
+// nextBuffer returns the buffer for the next body: that of the page before last.
+func (r *run) nextBuffer() *spool.Buffer {
+	r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0]
+	return r.buffers[0]
+}
+
+// onError evaluates the onError rules on an error response; the first that
+// matches decides.
+func (r *run) onError(response *transport.Response) errorAction {
+	if len(r.job.OnErrors) == 0 {
+		return errorAction{}
+	}
+	c := r.Context.Value
+	c.Page++
+	c.Prev = r.Last.Value
+	c.Items, c.Count, c.Body = nil, 0, nil
+	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
+	if doc, err := document.Parse(response.Body, r.job.Needs.Body, document.Limits{Depth: r.MaxDepth}); err == nil {
+		c.Body, _ = document.Project(doc, r.job.Needs.Body)
+	}
+	for _, rule := range r.job.OnErrors {
+		met, err := rule.EvalBool(&r.machine, &c)
+		if err != nil {
+			r.warn("onError."+rule.Rule.ID, fmt.Sprintf("rule %s: %v", rule.Rule.ID, err))
+			continue
+		}
+		if met {
+			return errorAction{Do: rule.Rule.Do, rule: rule.Rule, text: r.message(rule, &c), because: r.Redactor.String(rule.Because(&c))}
+		}
+	}
+	return errorAction{}
+}
+
+// message returns the message of a condition that was met on a page.
+func (r *run) message(c *compile.Condition, page *rules.Context) string {
+	if text := c.Message.Text(&r.machine, page); text != "" {
+		return text
+	}
+	return c.Rule.ID + " matched: " + c.Because(page)
+}
+
+// stopOnError ends the job on an error response. The sink receives it as a last
+// page without items, so that the trace shows what ended the list.
+func (r *run) stopOnError(ctx context.Context, request rules.Request, f fetched) error {
+	by := []string{f.action.rule.ID}
+	r.finish(by, f.action.rule.Outcome, f.action.text)
+	record := r.record(request, f)
+	record.Page = r.Context.Value.Page + 1
+	record.Decision, record.StoppedBy, record.Outcome = Stop, by, f.action.rule.Outcome
+	record.Verdicts = []Verdict{{Rule: f.action.rule.ID, Met: true, Because: f.action.because}}
+	record.Findings = r.audit(ctx, r.Result.Items)
+	page := &Page{Record: record}
+	failed := r.carryOver()
+	if failed != nil {
+		page.fail(failed)
+	}
+	if err := r.deliver(ctx, page); err != nil {
+		return err
+	}
+	r.logEnd()
+	return failed
+}

@@ -1,0 +1,78 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// An Observer receives the events of a run. With prefetching or several jobs it
+// is called from several goroutines at once. It should return quickly: the run
+// waits for it.
+type Observer interface {
+	Observe(ctx context.Context, event Event)
+}
+
+// An Event is something that happened during a run. Kind says which of the
+// fields below Time are set.
+type Event struct {
+	Kind EventKind
+	Run  string // differs from run to run
+	Job  string
+	Page int       // from 1; 0 for the end of a job that fetched none
+	Time time.Time // when it happened; of a request, when it was sent
+
+	Exchange *transport.Event // of a request, retry or wait
+	Record   *Record          // of a page
+	Verdict  *Verdict         // one per rule and page
+	Finding  *Finding
+	Result   *Result // of the end of a job
+	Err      error   // what ended the job, if it failed
+}
+
+// EventKind is the kind of an [Event].
+type EventKind string
+
+// The kinds of events.
+const (
+	EventRequest EventKind = transport.EventRequest // one HTTP request and its response or error
+	EventRetry   EventKind = transport.EventRetry   // a wait before a request is repeated
+	EventWait    EventKind = transport.EventWait    // a wait for the API's rate limit
+	EventPage    EventKind = "page"                 // a page was judged and passed to the sink
+	EventVerdict EventKind = "verdict"              // one rule's verdict on that page
+	EventFinding EventKind = "finding"              // evidence that the list may be incomplete
+	EventEnd     EventKind = "end"                  // a job ended
+)
+
+func (r *run) observe(ctx context.Context, e Event) {
+	if r.Observer == nil {
+		return
+	}
+	e.Job = r.Result.Job
+	if e.Page == 0 {
+		e.Page = r.Context.Value.Page
+	}
+	e.Time = r.Clock.Now()
+	r.Observer.Observe(ctx, e)
+}
+
+func (r *run) observePage(ctx context.Context, page *Page) {
+	if r.Observer == nil {
+		return
+	}
+	r.observe(ctx, Event{Kind: EventPage, Page: page.Page, Record: &page.Record})
+	for i := range page.Verdicts {
+		r.observe(ctx, Event{Kind: EventVerdict, Page: page.Page, Verdict: &page.Verdicts[i]})
+	}
+}
+
+// ObserveTransport passes the events of a [transport.Client] on to an observer.
+func ObserveTransport(o Observer) func(context.Context, transport.Event) {
+	if o == nil {
+		return nil
+	}
+	return func(ctx context.Context, e transport.Event) {
+		o.Observe(ctx, Event{Kind: EventKind(e.Kind), Job: e.Job, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err})
+	}
+}

@@ -1,9 +1,0 @@
-package runtime
-
-import (
-	"io"
-	"log"
-)
-
-// quiet drops what a test server has to say of clients that leave.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -1,0 +1,117 @@
+package runtime
+
+import (
+	"encoding/json"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A Page is one page of a job and the decision about it.
+type Page struct {
+	Record
+	Items document.Items // in the order and spelling of the API; empty when the page was dropped
+
+	checkpoint func() (json.RawMessage, error)
+}
+
+// Checkpoint returns the position after this page. A run that is given it
+// continues with the next page, in another process too ([engine.WithResume]);
+// save it together with the page's items. It is JSON with a version, holds no
+// credentials, and is available until the sink returns. It is nil after a page on
+// which the run fails, since that page has to be requested again.
+func (p *Page) Checkpoint() (json.RawMessage, error) {
+	if p.checkpoint == nil {
+		return nil, &failure.Error{Class: failure.Internal, Job: p.Job, Page: p.Page, Op: "checkpoint",
+			Message: "a page's checkpoint is available only until the sink returns"}
+	}
+	return p.checkpoint()
+}
+
+// A Record is what a trace holds of a page: one JSON object per page.
+type Record struct {
+	Job       string        `json:"job"`
+	Page      int           `json:"page"` // from 1
+	Request   Sent          `json:"request"`
+	Status    int           `json:"status"`
+	Count     int           `json:"count"` // items that the API sent
+	Bytes     int           `json:"bytes"` // size as minified JSON
+	Verdicts  []Verdict     `json:"verdicts"`
+	Decision  Decision      `json:"decision"`
+	StoppedBy []string      `json:"stoppedBy"`
+	Outcome   rules.Outcome `json:"outcome,omitempty"` // when the decision is Stop
+	Dropped   bool          `json:"dropped,omitempty"` // the items were not passed on
+	Attempts  int           `json:"attempts,omitempty"`
+	At        int64         `json:"at"`                 // when the request was made, in milliseconds since the job began
+	Millis    int64         `json:"ms"`                 // from the request to the decoded page
+	Findings  []Finding     `json:"findings,omitempty"` // of the audit, on the last page of a job
+}
+
+// A Decision says whether a job continues after a page.
+type Decision string
+
+// The decisions.
+const (
+	Continue Decision = "continue"
+	Stop     Decision = "stop"
+)
+
+// Met returns the verdicts of the rules that were met.
+func (r *Record) Met() []Verdict {
+	var met []Verdict
+	for _, v := range r.Verdicts {
+		if v.Met {
+			met = append(met, v)
+		}
+	}
+	return met
+}
+
+// Sent is a request without its credentials.
+type Sent struct {
+	Method string          `json:"method"`
+	URL    string          `json:"url"`
+	Body   json.RawMessage `json:"body,omitempty"` // that of a form as a JSON string
+}
+
+// A Verdict is the result of one rule on one page.
+type Verdict struct {
+	Rule    string   `json:"rule"`
+	Met     bool     `json:"met"`
+	Because string   `json:"because,omitempty"` // the rule with the values it read
+	Missing []string `json:"missing,omitempty"` // paths it reads that the response does not have
+}
+
+// A Finding is evidence that a list which ended by rule may be incomplete.
+type Finding struct {
+	ID      string `json:"id"`                // "audit.token"
+	Message string `json:"message"`           // one sentence
+	Because string `json:"because,omitempty"` // the audit rule with the values it read
+}
+
+// A Result says how one job ended.
+type Result struct {
+	Job       string        `json:"job"`
+	Outcome   rules.Outcome `json:"outcome"`
+	Reason    string        `json:"reason"`    // id of the first rule that was met, or "end", "nextRequest" or "error"
+	StoppedBy []string      `json:"stoppedBy"` // ids of all rules that were met
+	Message   string        `json:"message"`   // one sentence
+	Pages     int           `json:"pages"`     // pages fetched
+	Items     int           `json:"items"`     // items passed to the sink
+	Bytes     int           `json:"bytes"`     // minified JSON fetched
+	Seconds   float64       `json:"seconds"`
+
+	// Kept holds the values for the next run: those of keep in the configuration
+	// after the last page of a complete list, otherwise those of the run before.
+	Kept map[string]any `json:"kept,omitempty"`
+
+	Findings []Finding `json:"findings,omitempty"` // of the audit
+}
+
+// Reasons of a [Result] that are not ids of rules.
+const (
+	reasonEnd         = "end"         // the job is not paged
+	reasonNextRequest = "nextRequest" // the rules give no address for the next request
+	reasonError       = "error"
+)

@@ -1,0 +1,256 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// A run is one job while it runs: its [state], and what it needs besides.
+type run struct {
+	Loop
+	state
+	job      *compile.Job
+	switches rules.Switches
+	sink     Sink
+
+	machine    compile.Machine
+	reader     *document.Reader
+	prefetcher *prefetcher      // nil: one page at a time
+	buffers    [2]*spool.Buffer // of this page's body and of the last one's, alternating
+	started    time.Time
+	head       []byte                              // first bytes of the last body, for messages
+	lookup     func(paths [][]string) (any, error) // further values of the last response; nil: there is none
+	reported   map[string]bool                     // codes of the warnings that were logged
+}
+
+func newRun(l Loop, job *compile.Job, sink Sink) *run {
+	r := &run{Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{}}
+	r.reader = document.NewReader(document.Options{
+		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
+		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, Warn: r.warn,
+	})
+	r.machine.Observe = l.Evaluated
+	r.started = l.Clock.Now()
+	r.reset()
+	r.Result.Job, r.Result.Kept = job.Set.Job.ID, l.Carryover[job.Set.Job.ID]
+	return r
+}
+
+// reset forgets all pages: the next request is the first one. What counts towards
+// the limits of the run stays.
+func (r *run) reset() {
+	job := r.job.Set.Job
+	r.state = state{Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent}
+	r.Context.Value = rules.Context{
+		Limit: r.job.Set.Limit, Kept: r.Carryover[job.ID], Now: func() time.Time { return r.started },
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.public(job.Params)},
+	}
+}
+
+// close releases what the last pages are held in.
+func (r *run) close() {
+	r.stopPrefetching()
+	for _, b := range r.buffers {
+		b.Release()
+	}
+}
+
+// begin returns the first request of the run, or of its continuation. It reports
+// false for a job that had ended.
+func (r *run) begin() (request rules.Request, more bool, err error) {
+	if token := r.Resume[r.Result.Job]; token != nil {
+		return r.resume(token)
+	}
+	request, err = r.firstRequest()
+	return request, err == nil, err
+}
+
+func (r *run) firstRequest() (request rules.Request, err error) {
+	c := &r.Context.Value
+	if c.State, request, err = r.job.Begin(&r.machine, c); err != nil {
+		return request, r.fault(failure.Config, err)
+	}
+	return request, nil
+}
+
+// nextRequest changes the variables and makes the request for the next page. It
+// reports false where the rules give no address.
+func (r *run) nextRequest() (request rules.Request, more bool, err error) {
+	c := &r.Context.Value
+	variables, parts, more, err := r.job.Advance(&r.machine, c)
+	if err == nil && more {
+		request, err = r.job.Apply(parts, r.Base)
+	}
+	if err != nil {
+		return request, false, r.fault(failure.Response, err)
+	}
+	c.State, r.Parts.Value = variables, parts
+	return request, more, nil
+}
+
+// end completes the result; a run that ended with an error has failed.
+func (r *run) end(ctx context.Context, err error) Result {
+	r.Result.Seconds = r.seconds()
+	if err != nil && r.Result.Outcome != rules.Failed {
+		r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy, r.Result.Message = rules.Failed, reasonError, []string{}, r.Redactor.String(err.Error())
+	}
+	r.observe(ctx, Event{Kind: EventEnd, Result: &r.Result, Err: err})
+	return r.Result
+}
+
+// restart starts again from the first request after an error which says that the
+// position was lost.
+func (r *run) restart(action errorAction) (rules.Request, error) {
+	if r.Restarts++; r.Restarts > compile.MaxRestarts {
+		return rules.Request{}, &failure.Error{Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule.ID,
+			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts)}
+	}
+	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s", r.Result.Job, action.text), "event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
+	total := r.Context.Value.Total
+	r.reset()
+	r.Context.Value.Total = total
+	r.stopPrefetching()
+	return r.firstRequest()
+}
+
+// deliver passes a page to the sink.
+func (r *run) deliver(ctx context.Context, page *Page) error {
+	page.checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
+	defer func() { page.checkpoint = nil }()
+	if err := r.sink(ctx, page); err != nil {
+		if known := (*failure.Error)(nil); errors.As(err, &known) {
+			return err
+		}
+		return fmt.Errorf("job %s, page %d: %w", r.Result.Job, page.Page, err)
+	}
+	r.Result.Items += page.Items.Len()
+	r.observePage(ctx, page)
+	return nil
+}
+
+// logPage logs a page and, if it is the last, why the job ended.
+func (r *run) logPage(page *Page) {
+	r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", page.Job, page.Page, value.Counted(page.Count, "item")), "event", "page_ok", "job", page.Job, "page", page.Page,
+		"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
+	if page.Decision == Stop && page.Outcome != rules.Failed {
+		r.logEnd()
+	}
+}
+
+// logEnd logs why the job ended.
+func (r *run) logEnd() {
+	message := r.Result.Message
+	if !strings.HasPrefix(message, "Job '") {
+		message = fmt.Sprintf("Job '%s' stopped: %s", r.Result.Job, message)
+	}
+	r.Log.Info(message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page, "rule", strings.Join(r.Result.StoppedBy, ","), "outcome", r.Result.Outcome)
+}
+
+// carryOver sets the values for the next run, once the list is complete.
+func (r *run) carryOver() error {
+	if r.Result.Outcome != rules.Complete {
+		return nil
+	}
+	values, err := r.job.Keep(&r.machine, &r.Context.Value)
+	if err != nil {
+		return r.fault(failure.Response, err)
+	}
+	if values != nil {
+		r.Result.Kept = values
+	}
+	return nil
+}
+
+// fail makes a page the last one, because a rule failed on it.
+func (p *Page) fail(err error) {
+	p.Decision, p.Outcome = Stop, rules.Failed
+	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+		p.StoppedBy = []string{failed.Rule.ID}
+	}
+}
+
+// stopFailure is the error of a job that a rule ended as failed.
+func (r *run) stopFailure(page *Page) error {
+	if page.Decision != Stop || page.Outcome != rules.Failed {
+		return nil
+	}
+	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: page.Page, Op: "rule " + r.Result.Reason, Message: r.Result.Message}
+	for _, stop := range r.job.Stops {
+		if stop.Rule.ID == r.Result.Reason && stop.Rule.Guard {
+			e.Class, e.Hint = failure.Policy, stop.Rule.Hint
+		}
+	}
+	return e
+}
+
+// fault adds job and page to an error of a rule or of reading.
+func (r *run) fault(class failure.Class, err error) error {
+	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Err: err}
+	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+		e.Op = "rule " + failed.Rule.ID
+		if errors.Is(err, compile.ErrBudget) {
+			e.Class = failure.Policy
+		}
+		e.Message = fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin)
+	}
+	return e
+}
+
+// encode turns a request into an HTTP call.
+func (r *run) encode(request rules.Request) (transport.Call, error) {
+	dialect := r.job.Set.Dialect
+	address, err := request.URL(dialect)
+	if err != nil {
+		return transport.Call{}, err
+	}
+	body, contentType, err := request.Payload(dialect)
+	if err != nil {
+		return transport.Call{}, err
+	}
+	call := transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}, Job: r.Result.Job}
+	if contentType != "" {
+		call.Header.Set("Content-Type", contentType)
+	}
+	for _, m := range request.Headers {
+		text, _ := value.Text(m.Value)
+		call.Header.Set(m.Name, text)
+	}
+	return call, nil
+}
+
+// warn logs a warning, each code once per run.
+func (r *run) warn(code, message string) {
+	if r.reported[code] {
+		return
+	}
+	r.reported[code] = true
+	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.Result.Job, message), "event", "warn", "code", code, "job", r.Result.Job, "page", r.Context.Value.Page)
+}
+
+// seconds returns the running time, to the millisecond.
+func (r *run) seconds() float64 {
+	return r.Clock.Now().Sub(r.started).Round(time.Millisecond).Seconds()
+}
+
+// elapsed returns the running time in seconds, as the dialect counts them.
+func (r *run) elapsed() float64 {
+	now := r.Clock.Now()
+	if r.switches.WholeSeconds {
+		return float64(now.Unix() - r.started.Unix())
+	}
+	return math.Max(0, now.Sub(r.started).Seconds())
+}

@@ -1,0 +1,229 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A snapshot is a value of the expression language that keeps its meaning as
+// JSON: numbers keep their digits and kind, objects their order, and times stay
+// times. Of a struct it writes the fields by the names that expressions use.
+type snapshot[T any] struct{ Value T }
+
+// MarshalJSON writes the value.
+func (s snapshot[T]) MarshalJSON() ([]byte, error) { return encode(s.Value) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *snapshot[T]) UnmarshalJSON(text []byte) error {
+	v, err := decode(text)
+	if err != nil {
+		return err
+	}
+	return assign(reflect.ValueOf(&s.Value).Elem(), v)
+}
+
+// Objects with one of these keys only are not objects of an API, but values that
+// plain JSON cannot tell from others.
+const (
+	orderedTag  = "$ordered" // an object whose order counts, as a list of names and values
+	timeTag     = "$time"
+	durationTag = "$duration"
+)
+
+// encode writes a value so that decode returns the same.
+func encode(v any) (json.RawMessage, error) {
+	switch v := v.(type) {
+	case nil, bool, string, int, int64, json.Number:
+		return value.Marshal(v)
+	case float64:
+		text := strconv.FormatFloat(v, 'g', -1, 64)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0"
+		}
+		if !json.Valid([]byte(text)) {
+			return nil, &saveError{message: fmt.Sprintf("is %v, which cannot be saved", v)}
+		}
+		return json.RawMessage(text), nil
+	case time.Time:
+		return json.Marshal(map[string]string{timeTag: v.Format(time.RFC3339Nano)})
+	case time.Duration:
+		return json.Marshal(map[string]string{durationTag: v.String()})
+	case []any:
+		return encodeList(v)
+	case compile.Parts:
+		return encodeList(v)
+	case rules.Object:
+		pairs := make([]any, 0, 2*len(v))
+		for _, m := range v {
+			pairs = append(pairs, m.Name, m.Value)
+		}
+		list, err := encodeList(pairs)
+		return json.RawMessage(`{"` + orderedTag + `":` + string(list) + `}`), err
+	case map[string]any:
+		return encodeMembers(v)
+	}
+	return encodeStruct(reflect.ValueOf(v))
+}
+
+func encodeList(list []any) (json.RawMessage, error) {
+	if list == nil {
+		return json.RawMessage("null"), nil
+	}
+	out := make([]json.RawMessage, len(list))
+	for i, v := range list {
+		var err error
+		if out[i], err = encode(v); err != nil {
+			return nil, within(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return json.Marshal(out)
+}
+
+func encodeMembers(members map[string]any) (json.RawMessage, error) {
+	if members == nil {
+		return json.RawMessage("null"), nil
+	}
+	out := make(map[string]json.RawMessage, len(members))
+	for name, v := range members {
+		raw, err := encode(v)
+		if err != nil {
+			return nil, within("."+name, err)
+		}
+		out[name] = raw
+	}
+	return json.Marshal(out)
+}
+
+// encodeStruct writes a struct of the page context.
+func encodeStruct(v reflect.Value) (json.RawMessage, error) {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return json.RawMessage("null"), nil
+	}
+	v = reflect.Indirect(v)
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[rules.Context]().PkgPath() {
+		return nil, &saveError{message: fmt.Sprintf("holds a value that cannot be saved for a later run (%s); turn it into text or a number", v.Type())}
+	}
+	members := map[string]any{}
+	for name, i := range savedFields(v.Type()) {
+		members[name] = v.Field(i).Interface()
+	}
+	return encodeMembers(members)
+}
+
+// savedFields returns the fields of a struct of the page context that survive a
+// resume, by name: those of the context itself that are saved, of others all.
+func savedFields(t reflect.Type) map[string]int {
+	fields := map[string]int{}
+	if t == reflect.TypeFor[rules.Context]() {
+		for _, f := range rules.ContextFields() {
+			if f.Saved {
+				fields[f.Name] = f.Index
+			}
+		}
+		return fields
+	}
+	for i := range t.NumField() {
+		fields[t.Field(i).Tag.Get("expr")] = i
+	}
+	return fields
+}
+
+func decode(raw json.RawMessage) (any, error) {
+	v, err := document.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return untagged(v), nil
+}
+
+// untagged replaces objects that stand for values which JSON does not have.
+func untagged(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = untagged(v[i])
+		}
+	case map[string]any:
+		if len(v) == 1 {
+			if special, ok := untag(v); ok {
+				return special
+			}
+		}
+		for name := range v {
+			v[name] = untagged(v[name])
+		}
+	}
+	return v
+}
+
+func untag(v map[string]any) (any, bool) {
+	if text, ok := v[timeTag].(string); ok {
+		t, err := time.Parse(time.RFC3339Nano, text)
+		return t, err == nil
+	}
+	if text, ok := v[durationTag].(string); ok {
+		d, err := time.ParseDuration(text)
+		return d, err == nil
+	}
+	pairs, ok := v[orderedTag].([]any)
+	if !ok || len(pairs)%2 != 0 {
+		return nil, false
+	}
+	object := make(rules.Object, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		object = append(object, rules.Member{Name: name, Value: untagged(pairs[i+1])})
+	}
+	return object, true
+}
+
+// assign stores a decoded value in a variable of the type that was encoded.
+func assign(to reflect.Value, v any) error {
+	if v == nil {
+		to.SetZero()
+		return nil
+	}
+	if members, ok := v.(map[string]any); ok {
+		switch {
+		case to.Kind() == reflect.Pointer:
+			to.Set(reflect.New(to.Type().Elem()))
+			return assign(to.Elem(), v)
+		case to.Kind() == reflect.Struct:
+			for name, i := range savedFields(to.Type()) {
+				if err := assign(to.Field(i), members[name]); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+			return nil
+		}
+	}
+	if from := reflect.ValueOf(v); from.Type().AssignableTo(to.Type()) {
+		to.Set(from)
+		return nil
+	}
+	return fmt.Errorf("want %s, got %s", to.Type(), value.KindOf(v))
+}
+
+// A saveError names a value that JSON cannot hold.
+type saveError struct{ path, message string }
+
+// Error writes the path of the value and what is wrong with it.
+func (e *saveError) Error() string { return strings.TrimPrefix(e.path, ".") + " " + e.message }
+
+// within adds a key or an index to the path of an error.
+func within(key string, err error) error {
+	if e := (*saveError)(nil); errors.As(err, &e) {
+		return &saveError{key + e.path, e.message}
+	}
+	return err
+}

@@ -1,0 +1,113 @@
+// Package spool holds response bodies. A small body is in memory; a large one is
+// in a temporary file that is mapped into memory one window at a time, so that
+// a page of 100 MB needs hardly more memory than one of 1 MB.
+package spool
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A Buffer holds the body of one response and is reused for the next. The zero
+// Buffer is ready for use.
+type Buffer struct {
+	data  []byte
+	file  *os.File
+	size  int    // of the file
+	view  []byte // the mapped file; nil until Body is called
+	limit int    // bytes held in memory before the file is used
+}
+
+const (
+	spoolBytes = 4 << 20   // bodies larger than this are spooled to a file
+	pieceBytes = 256 << 10 // bytes written to the file at a time
+)
+
+// Reset empties the buffer for a body of size bytes; a negative size is unknown.
+func (b *Buffer) Reset(size int64) {
+	b.Release()
+	b.limit = spoolBytes
+	switch {
+	case size < 0:
+		size = 16 << 10
+	case size > spoolBytes && canMap:
+		size, b.limit = pieceBytes, pieceBytes // it goes to the file from the start
+	}
+	if int64(cap(b.data)) <= size {
+		// The next body may be larger, and the last read needs a byte to find the end.
+		b.data = make([]byte, 0, size+size/8+1)
+	}
+	b.data = b.data[:0]
+}
+
+// ReadPiece reads once from r into the buffer.
+func (b *Buffer) ReadPiece(r io.Reader) (int, error) {
+	if len(b.data) == cap(b.data) {
+		if cap(b.data) >= b.limit && canMap {
+			if err := b.spool(); err != nil {
+				return 0, err
+			}
+		} else {
+			b.data = append(make([]byte, 0, 2*cap(b.data)), b.data...)
+		}
+	}
+	n, err := r.Read(b.data[len(b.data):cap(b.data)])
+	b.data = b.data[:len(b.data)+n]
+	return n, err
+}
+
+// Len returns the number of bytes read so far.
+func (b *Buffer) Len() int64 { return int64(b.size + len(b.data)) }
+
+// spool moves the bytes in memory to the file.
+func (b *Buffer) spool() error {
+	if b.file == nil {
+		file, err := os.CreateTemp("", "stopwhen-response-*")
+		if err != nil {
+			return spoolFault(err)
+		}
+		_ = os.Remove(file.Name()) // the open file outlives its name, whatever happens to the process
+		b.file = file
+	}
+	n, err := b.file.Write(b.data)
+	b.size += n
+	b.data = b.data[:0]
+	if err != nil {
+		return spoolFault(err)
+	}
+	return nil
+}
+
+func spoolFault(err error) error {
+	return &failure.Error{Class: failure.IO, Op: "read", Message: "a large response cannot be written to a temporary file: " + err.Error(),
+		Hint: "free space in " + os.TempDir() + ", or set TMPDIR to another directory", Err: err}
+}
+
+// Body returns everything that was read, and the window of a body that is in a
+// file (nil for one in memory). Both are valid until the next Reset or Release.
+func (b *Buffer) Body() ([]byte, *Window, error) {
+	if b.file == nil {
+		return b.data, nil, nil
+	}
+	if err := b.spool(); err != nil {
+		return nil, nil, err
+	}
+	view, err := mapFile(b.file, b.size)
+	if err != nil {
+		return nil, nil, spoolFault(err)
+	}
+	b.view = view
+	return view, &Window{data: view}, nil
+}
+
+// Release closes the file, if there is one. The body is no longer valid.
+func (b *Buffer) Release() {
+	if b.file == nil {
+		return
+	}
+	_ = errors.Join(unmap(b.view), b.file.Close()) // the file is deleted; nothing can be lost
+	b.file, b.view, b.size = nil, nil, 0
+}

@@ -1,0 +1,61 @@
+package spool
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+func TestWithoutRoomForALargeBodyTheErrorNamesTheFix(t *testing.T) {
+	if !canMap {
+		t.Skip("every body is held in memory on this system")
+	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	b := &Buffer{}
+	b.Reset(spoolBytes + 1)
+	body := bytes.NewReader(make([]byte, spoolBytes+1))
+	var err error
+	for err == nil {
+		_, err = b.ReadPiece(body)
+	}
+	var fault *failure.Error
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, failure.IO, fault.Class)
+	require.Contains(t, fault.Hint, "set TMPDIR to another directory")
+	require.NotErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestABufferHoldsEveryByteWhateverItsSize(t *testing.T) {
+	b := &Buffer{}
+	defer b.Release()
+	for _, c := range []struct {
+		name          string
+		size, claimed int
+	}{
+		{"empty", 0, 0}, {"small", 10, 10}, {"unknown length", 100_000, -1}, {"just below the limit", spoolBytes, spoolBytes},
+		{"large, unknown length", 3 * spoolBytes, -1}, {"large", 3 * spoolBytes, 3 * spoolBytes}, {"small again", 3, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := bytes.Repeat([]byte("0123456789abcdef"), c.size/16+1)[:c.size]
+			b.Reset(int64(c.claimed))
+			reader := bytes.NewReader(want)
+			var err error
+			for err == nil {
+				_, err = b.ReadPiece(reader)
+			}
+			require.ErrorIs(t, err, io.EOF)
+			require.EqualValues(t, c.size, b.Len())
+			body, window, err := b.Body()
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, body))
+			require.Equal(t, canMap && c.size > 2*spoolBytes, window != nil)
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// checkpointVersion is the version of a [state] as JSON.
+const checkpointVersion = 1
+
+// A state is everything that a job remembers from page to page. It is the
+// running state of a job and, as JSON, its checkpoint: there is no second copy.
+// It holds no credentials, since the next request is saved as the values of its
+// parts.
+type state struct {
+	Version int           `json:"version"`
+	Done    bool          `json:"done,omitempty"` // the page was the last
+	Result  Result        `json:"result"`
+	Elapsed time.Duration `json:"elapsed"` // running time up to the checkpoint, in nanoseconds
+
+	// Context is what rules see. A checkpoint has the fields that survive a
+	// resume, see [rules.Context].
+	Context snapshot[rules.Context] `json:"context,omitzero"`
+	Last    snapshot[*rules.Past]   `json:"last,omitzero"`  // the last page; prev of the next one
+	Parts   snapshot[compile.Parts] `json:"parts,omitzero"` // of the next request
+	Base    string                  `json:"base,omitempty"` // URL of the last response, after redirects
+	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, where an error response may end the list
+
+	Restarts    int `json:"restarts,omitempty"`
+	LargestPage int `json:"largestPage,omitempty"` // items of the largest page
+
+	Content      document.Digest   `json:"content"`      // of the last response
+	List         document.Digest   `json:"list"`         // of its items
+	Spelling     document.Spelling `json:"spelling"`     // of its escapes
+	FirstContent document.Digest   `json:"firstContent"` // of the first response
+	Exchanges    exchanges         `json:"exchanges"`
+}
+
+// checkpoint returns the position after the page that is being delivered. There
+// is none after a page on which the run fails: it has to be requested again.
+func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
+	if page.Outcome == rules.Failed {
+		return nil, nil
+	}
+	s := r.state
+	s.Version, s.Done = checkpointVersion, page.Decision == Stop
+	s.Elapsed = r.Clock.Now().Sub(r.started)
+	s.Result.Items += page.Items.Len()
+	s.Result.Seconds = r.seconds()
+	s.Base = withoutQuery(s.Base)
+	if s.Done {
+		s.Context, s.Last, s.Parts, s.Exchanges = snapshot[rules.Context]{}, snapshot[*rules.Past]{}, snapshot[compile.Parts]{}, exchanges{}
+	} else if len(r.job.OnErrors) > 0 {
+		context := s.Context.Value
+		s.Hints.Value = r.hints(&context)
+	}
+	token, err := json.Marshal(s)
+	if err != nil {
+		if e := (*saveError)(nil); errors.As(err, &e) {
+			err = e
+		}
+		return nil, r.fault(failure.Config, err)
+	}
+	return token, nil
+}
+
+// resume continues a job after the page of a checkpoint. It reports false for a
+// job that has ended.
+func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, err error) {
+	saved := state{}
+	dec := json.NewDecoder(bytes.NewReader(token))
+	dec.UseNumber() // carryover values keep their digits
+	if err := dec.Decode(&saved); err != nil {
+		return request, false, r.unusable(err)
+	}
+	if saved.Version != checkpointVersion {
+		return request, false, r.unusable(fmt.Errorf("it has version %d, this program reads version %d", saved.Version, checkpointVersion))
+	}
+	fresh := r.Context.Value // what comes from the configuration
+	r.state = saved
+	if saved.Done {
+		return request, false, nil
+	}
+	context := &r.Context.Value
+	context.Limit, context.Job, context.Kept, context.Now = fresh.Limit, fresh.Job, fresh.Kept, fresh.Now
+	context.Header = func(string) any { return nil }
+	context.Link = func(string, ...string) any { return nil }
+	r.started = r.Clock.Now().Add(-saved.Elapsed)
+	if request, err = r.job.Apply(saved.Parts.Value, saved.Base); err != nil {
+		return request, false, r.unusable(err)
+	}
+	return request, true, nil
+}
+
+func (r *run) unusable(err error) error {
+	return &failure.Error{Class: failure.State, Job: r.job.Set.Job.ID, Op: "resume", Err: err,
+		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
+}
+
+// Ended reports whether a checkpoint is that of the last page of a job.
+func Ended(token json.RawMessage) bool {
+	var s struct{ Done bool }
+	return json.Unmarshal(token, &s) == nil && s.Done
+}
+
+// withoutQuery drops the query and the user from an address: it is only needed
+// to resolve relative addresses, and either may hold a credential.
+func withoutQuery(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// past returns the page in the context as the rules of later pages see it, under
+// the name prev or first. What no rule reads is left out, so that the page's body
+// is not kept in memory.
+func (r *run) past(name string) *rules.Past {
+	c := &r.Context.Value
+	p := &rules.Past{Page: c.Page, Count: c.Count, Bytes: c.Bytes, Status: c.Status, Total: c.Total}
+	if r.job.Reads(name) {
+		p.Body, p.Items, p.Sent = c.Body, c.Items, c.Sent
+	}
+	return p
+}
+
+// exchanges are the requests that were made, each hashed with its response.
+type exchanges struct {
+	seen  map[document.Digest]bool
+	order []document.Digest // the latest of them
+}
+
+// maxExchanges bounds what a checkpoint holds of them. A loop that is longer is
+// found one round later.
+const maxExchanges = 4096
+
+func (e *exchanges) add(d document.Digest) {
+	if e.seen[d] {
+		return
+	}
+	if e.seen == nil {
+		e.seen = map[document.Digest]bool{}
+	}
+	e.seen[d] = true
+	if len(e.order) >= 2*maxExchanges {
+		e.order = slices.Clone(e.order[maxExchanges:])
+	}
+	e.order = append(e.order, d)
+}
+
+// MarshalJSON writes the latest exchanges in order.
+func (e exchanges) MarshalJSON() ([]byte, error) { return json.Marshal(e.order) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *exchanges) UnmarshalJSON(text []byte) error {
+	var order []document.Digest
+	if err := json.Unmarshal(text, &order); err != nil {
+		return err
+	}
+	*e = exchanges{}
+	for _, d := range order {
+		e.add(d)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package transport
+
+import (
+	"context"
+	"time"
+)
+
+// An Event reports on an exchange: a request that was made, or a wait before one.
+type Event struct {
+	Kind     string // [EventRequest], [EventRetry] or [EventWait]
+	Job      string // of the call
+	Page     int    // of the call
+	Time     time.Time
+	Duration time.Duration // of the exchange, or of the wait that follows
+
+	Method  string
+	URL     string // without secrets
+	Attempt int    // from 1
+	Status  int    // 0: no response
+	Bytes   int64  // of the decompressed body
+	Source  string // of a wait: the header that asks for it, or "backoff"
+	Err     error  // why there is no response, or why it is retried
+}
+
+// The kinds of events.
+const (
+	EventRequest = "request"
+	EventRetry   = "retry"
+	EventWait    = "wait"
+)
+
+// observe reports an event of a call.
+func (c *Client) observe(ctx context.Context, call Call, e Event) {
+	if c.options.Observe == nil {
+		return
+	}
+	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
+	c.options.Observe(ctx, e)
+}
