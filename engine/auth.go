@@ -8,7 +8,7 @@ import (
 )
 
 // Auth is the credentials of a configuration. They are sent to the origin of its
-// base address only, and never printed.
+// base address only, and never printed. The zero Auth is none.
 type Auth struct {
 	credentials transport.Auth
 	hidden      []string
@@ -46,9 +46,6 @@ func HeaderKey(name, key string) *Auth { return &Auth{transport.HeaderAuth(name,
 
 // QueryKey sends a key as a parameter of the query.
 func QueryKey(name, key string) *Auth { return &Auth{transport.QueryAuth(name, key), []string{key}} }
-
-// NoAuth sends no credentials; see [WithAuth].
-func NoAuth() *Auth { return &Auth{} }
 
 func (a *Auth) secrets() []string {
 	if a == nil {

@@ -8,16 +8,22 @@ import "time"
 type HTTP struct {
 	// Headers of every request; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
-	// What every request carries, merged under its own.
-	DefaultOptions DefaultOptions `config:"defaultOptions"`
+	// Parameters of every request.
+	DefaultOptionsParams map[string]any `config:"defaultOptions.params"`
+	// Headers of every request.
+	DefaultOptionsHeaders map[string]string `config:"defaultOptions.headers"`
 	// How often a request is repeated after a passing fault; default 4.
 	MaxRetries *int `config:"maxRetries"`
 	// The statuses that are repeated; default [408 425 429 500 502 503 504 520 521 522 523 524 529].
 	Codes []int `config:"codes"`
 	// The header that says when to come back; default "Retry-After".
 	RetryHeader string `config:"retryHeader"`
-	// Headers by which the API says how many requests are left: where none is, the next one waits.
-	RateLimit RateLimit `config:"rateLimit"`
+	// Header with the number of requests that are left: `X-RateLimit-Remaining`; without it every
+	// response with `reset` counts.
+	RateLimitRemaining string `config:"rateLimit.remaining"`
+	// Header that says when there are more: `X-RateLimit-Reset`, in seconds from now or as a time in
+	// seconds or milliseconds since 1970.
+	RateLimitReset string `config:"rateLimit.reset"`
 	// Statuses whose response counts as a page.
 	IgnoreErrors []int `config:"ignoreErrors"`
 	// The longest response, decompressed, in bytes; default 1073741824.
@@ -64,12 +70,22 @@ type Offset struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -83,12 +99,35 @@ type Offset struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -109,12 +148,22 @@ type PageNumber struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -128,12 +177,35 @@ type PageNumber struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -156,12 +228,22 @@ type Cursor struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -175,12 +257,35 @@ type Cursor struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -203,12 +308,22 @@ type ResponseURL struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -222,12 +337,35 @@ type ResponseURL struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -243,19 +381,33 @@ type ResponseParam struct {
 	QueryParam string `config:"queryParam"`
 	// Send the job's parameters with every request, not the first alone; default false.
 	IncludeParams bool `config:"includeParams"`
-	// The request used for scrolling after the initial one.
-	ScrollRequest ScrollRequest `config:"scrollRequest"`
+	// In place of the job's.
+	ScrollRequestEndpoint string `config:"scrollRequest.endpoint"`
+	// In place of the job's; default "GET".
+	ScrollRequestMethod string `config:"scrollRequest.method"`
+	// In place of the job's.
+	ScrollRequestParams map[string]any `config:"scrollRequest.params"`
 	// Page size; what rules see as `limit`.
 	Limit int `config:"limit"`
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -269,12 +421,35 @@ type ResponseParam struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -295,12 +470,22 @@ type ResponseParams struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -314,12 +499,35 @@ type ResponseParams struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -340,12 +548,22 @@ type HeaderLink struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -359,12 +577,35 @@ type HeaderLink struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -385,12 +626,22 @@ type HeaderParam struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -404,12 +655,35 @@ type HeaderParam struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -434,12 +708,22 @@ type PageCount struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -453,12 +737,35 @@ type PageCount struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -479,12 +786,22 @@ type Keyset struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -498,12 +815,35 @@ type Keyset struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -522,12 +862,22 @@ type GraphQLRelay struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -541,12 +891,35 @@ type GraphQLRelay struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -561,12 +934,22 @@ type Expression struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -580,12 +963,35 @@ type Expression struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
@@ -604,12 +1010,22 @@ type Multiple struct {
 	// Parameter that carries the page size; the job's own value for it takes the place of limit;
 	// default "limit".
 	LimitParam string `config:"limitParam"`
-	// A field of the response that tells whether there is a next page (specification 2.2).
-	NextPageFlag NextPageFlag `config:"nextPageFlag"`
-	// Limits; the first that is reached stops the scrolling (specification 2.3).
-	ForceStop ForceStop `config:"forceStop"`
-	// The total number of items; the last page is completed (specification 2.4).
-	LimitStop LimitStop `config:"limitStop"`
+	// Key in the root of the response, taken literally.
+	NextPageFlagField string `config:"nextPageFlag.field"`
+	// Scrolling stops when the field, as a boolean, equals this.
+	NextPageFlagStopOn bool `config:"nextPageFlag.stopOn,required"`
+	// Value assumed when the field is absent; default: that of stopOn.
+	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
+	// Pages to extract at the most.
+	ForceStopPages int `config:"forceStop.pages"`
+	// Running time at the most, in seconds.
+	ForceStopTime time.Duration `config:"forceStop.time"`
+	// Bytes to extract at the most, counted in minified JSON.
+	ForceStopVolume int `config:"forceStop.volume"`
+	// The number itself.
+	LimitStopCount int `config:"limitStop.count"`
+	// Path in the response to the number.
+	LimitStopField string `config:"limitStop.field"`
 	// Path of a flag in the response that is true while there is more; absent, or false as a boolean
 	// (specification 2.2), it ends the scrolling.
 	HasMore string `config:"hasMore"`
@@ -623,65 +1039,40 @@ type Multiple struct {
 	// of a list that is complete; the next run sees it as `kept`. A value that is nil leaves the one
 	// before.
 	Keep map[string]string `config:"keep"`
-	// The next request as expressions, laid over the method's.
-	NextRequest NextRequest `config:"nextRequest"`
-	// What to do when an API does not get on: `stop`, `fail` or `ignore`.
-	Guards Guards `config:"guards"`
-	// The audit at the end of a complete list.
-	Audit Audit `config:"audit"`
+	// The whole address; nil or empty ends the scrolling.
+	NextRequestURL string `config:"nextRequest.url"`
+	// In place of the job's; nil or empty ends the scrolling.
+	NextRequestEndpoint string `config:"nextRequest.endpoint"`
+	// GET, POST or FORM as an expression, or the word itself.
+	NextRequestMethod string `config:"nextRequest.method"`
+	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
+	NextRequestParams map[string]string `config:"nextRequest.params"`
+	// Name to expression, or one expression that gives an object; nil leaves a header out.
+	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
+	// Path in the JSON body to expression, or one expression that gives an object.
+	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// Send the job's parameters along; default: false with url, else true.
+	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
+	// Lay it over the first request too; default false.
+	NextRequestApplyToFirst bool `config:"nextRequest.applyToFirst"`
+	// A page equals the one before it; default "stop".
+	GuardsSamePage string `config:"guards.samePage"`
+	// A request that was made before brings the response that it brought before; default "fail".
+	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
+	// Three pages in a row have the same items in a different wrapper; default "fail".
+	GuardsSameItems string `config:"guards.sameItems"`
+	// Pages beyond which a scroll has failed; default 100000.
+	GuardsMaxPages int `config:"guards.maxPages"`
+	// Paths in the response that the same-page check passes over.
+	GuardsIgnore []string `config:"guards.ignore"`
+	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
+	// page has a token too.
+	AuditIgnore []string `config:"audit.ignore"`
 	// What to do with responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (Multiple) pagingMethod() string { return "multiple" }
-
-// DefaultOptions: what every request carries, merged under its own.
-type DefaultOptions struct {
-	// Parameters of every request.
-	Params map[string]any `config:"params"`
-	// Headers of every request.
-	Headers map[string]string `config:"headers"`
-}
-
-// RateLimit: headers by which the API says how many requests are left: where none is, the next one
-// waits.
-type RateLimit struct {
-	// Header with the number of requests that are left: `X-RateLimit-Remaining`; without it every
-	// response with `reset` counts.
-	Remaining string `config:"remaining"`
-	// Header that says when there are more: `X-RateLimit-Reset`, in seconds from now or as a time in
-	// seconds or milliseconds since 1970.
-	Reset string `config:"reset"`
-}
-
-// NextPageFlag: a field of the response that tells whether there is a next page (specification
-// 2.2).
-type NextPageFlag struct {
-	// Key in the root of the response, taken literally.
-	Field string `config:"field"`
-	// Scrolling stops when the field, as a boolean, equals this.
-	StopOn bool `config:"stopOn,required"`
-	// Value assumed when the field is absent; default: that of stopOn.
-	IfNotSet *bool `config:"ifNotSet"`
-}
-
-// ForceStop: limits; the first that is reached stops the scrolling (specification 2.3).
-type ForceStop struct {
-	// Pages to extract at the most.
-	Pages int `config:"pages"`
-	// Running time at the most, in seconds.
-	Time time.Duration `config:"time"`
-	// Bytes to extract at the most, counted in minified JSON.
-	Volume int `config:"volume"`
-}
-
-// LimitStop: the total number of items; the last page is completed (specification 2.4).
-type LimitStop struct {
-	// The number itself.
-	Count int `config:"count"`
-	// Path in the response to the number.
-	Field string `config:"field"`
-}
 
 // NamedRule: a stopping rule with a name, an outcome or a message.
 type NamedRule struct {
@@ -704,47 +1095,6 @@ type StateVariable struct {
 	Next string `config:"next"`
 }
 
-// NextRequest: the next request as expressions, laid over the method's.
-type NextRequest struct {
-	// The whole address; nil or empty ends the scrolling.
-	URL string `config:"url"`
-	// In place of the job's; nil or empty ends the scrolling.
-	Endpoint string `config:"endpoint"`
-	// GET, POST or FORM as an expression, or the word itself.
-	Method string `config:"method"`
-	// Name to expression, or one expression that gives an object; nil leaves a parameter out.
-	Params map[string]string `config:"params"`
-	// Name to expression, or one expression that gives an object; nil leaves a header out.
-	Headers map[string]string `config:"headers"`
-	// Path in the JSON body to expression, or one expression that gives an object.
-	Body map[string]string `config:"body"`
-	// Send the job's parameters along; default: false with url, else true.
-	IncludeParams *bool `config:"includeParams"`
-	// Lay it over the first request too; default false.
-	ApplyToFirst bool `config:"applyToFirst"`
-}
-
-// Guards: what to do when an API does not get on: `stop`, `fail` or `ignore`.
-type Guards struct {
-	// A page equals the one before it; default "stop".
-	SamePage string `config:"samePage"`
-	// A request that was made before brings the response that it brought before; default "fail".
-	RepeatedExchange string `config:"repeatedExchange"`
-	// Three pages in a row have the same items in a different wrapper; default "fail".
-	SameItems string `config:"sameItems"`
-	// Pages beyond which a scroll has failed; default 100000.
-	MaxPages int `config:"maxPages"`
-	// Paths in the response that the same-page check passes over.
-	Ignore []string `config:"ignore"`
-}
-
-// Audit: the audit at the end of a complete list.
-type Audit struct {
-	// Ids of findings that are no sign of loss with this API: `audit.token`, say, for one whose last
-	// page has a token too.
-	Ignore []string `config:"ignore"`
-}
-
 // ErrorRule: what to do with responses of status 400 and above: objects of when, do and message.
 type ErrorRule struct {
 	// Expression over status, header() and body of the error.
@@ -753,14 +1103,4 @@ type ErrorRule struct {
 	Do string `config:"do"`
 	// For the log; {expressions} in it are evaluated.
 	Message string `config:"message"`
-}
-
-// ScrollRequest: the request used for scrolling after the initial one.
-type ScrollRequest struct {
-	// In place of the job's.
-	Endpoint string `config:"endpoint"`
-	// In place of the job's; default "GET".
-	Method string `config:"method"`
-	// In place of the job's.
-	Params map[string]any `config:"params"`
 }

@@ -157,7 +157,7 @@ func (e *Engine) Ended() bool {
 func (e *Engine) Debug() bool { return e.cfg.Debug }
 
 // Redactor returns a redactor that hides the configuration's secrets.
-func (e *Engine) Redactor() *Redactor {
+func (e *Engine) Redactor() *redact.Redactor {
 	return redact.New(append(e.settings.run.auth.secrets(), e.cfg.Secrets...))
 }
 
@@ -177,7 +177,7 @@ func (e *Engine) Tests() []string {
 
 // Test runs the tests that the configuration holds. They make no request, have no
 // credentials, and ignore the engine's transport, clock, logger and observer.
-func (e *Engine) Test(ctx context.Context) *TestReport { return e.suite().Run(ctx) }
+func (e *Engine) Test(ctx context.Context) *configtest.Report { return e.suite().Run(ctx) }
 
 // SampleTest writes a test of the first job, as the key `tests` of a
 // configuration, to start from.
@@ -189,7 +189,7 @@ func (e *Engine) suite() *configtest.Suite {
 		Tests: e.cfg.Tests, Jobs: e.jobs, Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
 		Loop: func(env configtest.Environment) runtime.Loop {
 			offline := e.With(WithTransport(env.Transport), WithClock(env.Clock), WithLogger(nil), WithObserver(nil),
-				WithVerdicts(), WithKept(env.Carryover), WithResume(nil), WithPrefetch(0), WithAuth(NoAuth()))
+				WithVerdicts(), WithKept(env.Carryover), WithResume(nil), WithPrefetch(0), WithAuth(&Auth{}))
 			return offline.loop()
 		},
 	}

@@ -162,8 +162,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		fmt.Fprint(w, `{"data":[1],"total":9}`)
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{BaseURL: api.URL, Paging: engine.Offset{Limit: 2, Guards: engine.Guards{
-		SamePage: "ignore", RepeatedExchange: "ignore", SameItems: "ignore"}}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}}})
+	e, err := engine.New(engine.Config{BaseURL: api.URL, Paging: engine.Offset{Limit: 2, GuardsSamePage: "ignore", GuardsRepeatedExchange: "ignore", GuardsSameItems: "ignore"}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}}})
 	require.NoError(t, err)
 	observer := &events{}
 	_, err = e.With(engine.WithObserver(observer), engine.WithClock(instant{})).Run(t.Context(), discard)

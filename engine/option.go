@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // An Option changes how [New] and [Load] read a configuration, or how it runs.
@@ -33,7 +34,7 @@ func (o runOption) applyRun(s *runSettings) { o(s) }
 // settings is what the options of an engine set.
 type settings struct {
 	decode   rules.Options
-	formats  map[string]Format
+	formats  map[string]format
 	language *compile.Language
 	trials   []rules.Object // pagination objects that use what was added
 	run      runSettings
@@ -42,7 +43,7 @@ type settings struct {
 // runSettings is what the options of a run set.
 type runSettings struct {
 	transport http.RoundTripper
-	clock     Clock
+	clock     transport.Clock
 	log       *slog.Logger
 	observer  Observer
 	auth      *Auth
@@ -55,8 +56,11 @@ type runSettings struct {
 	parallel  int
 }
 
+// format reads the text of a source and marks the positions of its values.
+type format = func(*diag.Source) (any, error)
+
 func newSettings(options []Option) (settings, error) {
-	s := settings{formats: map[string]Format{}, language: compile.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
+	s := settings{formats: map[string]format{}, language: compile.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
 	for _, o := range options {
 		if o == nil {
 			continue
@@ -68,13 +72,10 @@ func newSettings(options []Option) (settings, error) {
 	return s, s.try()
 }
 
-// A Format reads the text of a source and marks the positions of its values.
-type Format = func(*diag.Source) (any, error)
-
 // WithFormat reads configurations whose names have an ending, such as ".yaml", in
 // another format than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
 // that programs without YAML do not link it.
-func WithFormat(ending string, format Format) Option {
+func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
 	return loadOption(func(s *settings) error { s.formats[ending] = format; return nil })
 }
 
@@ -103,7 +104,9 @@ func WithTransport(t http.RoundTripper) RunOption {
 }
 
 // WithClock takes the time from another clock than the system's.
-func WithClock(clock Clock) RunOption { return runOption(func(s *runSettings) { s.clock = clock }) }
+func WithClock(clock transport.Clock) RunOption {
+	return runOption(func(s *runSettings) { s.clock = clock })
+}
 
 // WithLogger logs to a logger. By default a run logs nothing.
 func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettings) { s.log = log }) }
@@ -111,7 +114,7 @@ func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettin
 // WithObserver passes the events of a run to an observer.
 func WithObserver(o Observer) RunOption { return runOption(func(s *runSettings) { s.observer = o }) }
 
-// WithAuth overrides the configuration's credentials. [NoAuth] removes them.
+// WithAuth overrides the configuration's credentials. The zero Auth is none.
 func WithAuth(a *Auth) RunOption { return runOption(func(s *runSettings) { s.auth = a }) }
 
 // WithUserAgent overrides the User-Agent header, which is "stopwhen".

@@ -3,14 +3,10 @@ package engine
 import (
 	"context"
 
-	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/engine/configtest"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/redact"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // What a run delivers.
@@ -34,9 +30,7 @@ type Sink func(ctx context.Context, page *Page) error
 // What goes wrong.
 type (
 	Error       = failure.Error    // why a run failed
-	Class       = failure.Class    // the kind of failure, from which the exit status follows
 	Diagnostics = diag.Diagnostics // what is wrong with a configuration, and where
-	Redactor    = redact.Redactor  // hides secrets
 )
 
 // Errors to compare with by errors.Is: every [*Error] of the class is one.
@@ -54,11 +48,8 @@ var (
 
 // What observes a run.
 type (
-	Observer  = runtime.Observer  // receives the events of a run
-	Event     = runtime.Event     // a request, retry, wait, page, verdict, finding or end
-	EventKind = runtime.EventKind // the kind of an event
-	Exchange  = transport.Event   // the request of an event
-	Clock     = transport.Clock   // tells the time and waits
+	Observer = runtime.Observer // receives the events of a run
+	Event    = runtime.Event    // a request, retry, wait, page, verdict, finding or end
 )
 
 // The kinds of events.
@@ -76,10 +67,4 @@ const (
 const (
 	Continue = runtime.Continue
 	Stop     = runtime.Stop
-)
-
-// What describes a configuration.
-type (
-	Explanation = compile.Explanation // the compiled rules
-	TestReport  = configtest.Report   // how the configuration's tests ended
 )

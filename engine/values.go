@@ -30,24 +30,37 @@ func (c Config) values() (any, error) {
 }
 
 // object writes the fields of a struct that have a config tag. Zero values are
-// left out, but for those that are required.
+// left out, but for those that an inner object requires if it has others.
 func object(v reflect.Value, path string) (rules.Object, error) {
 	out := rules.Object{}
 	for i := range v.NumField() {
-		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("config"), ",")
-		if name == "" || v.Field(i).IsZero() && option != "required" {
+		key, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("config"), ",")
+		if key == "" || v.Field(i).IsZero() && (option != "required" || !hasInner(v, key)) {
 			continue
 		}
-		member, err := configValue(v.Field(i), diag.Join(path, name))
+		value, err := configValue(v.Field(i), diag.Join(path, key))
 		if err != nil {
 			return nil, err
 		}
-		if had, ok := out.Get(name); ok { // two fields for the elements of one list
-			member = append(had.([]any), member.([]any)...)
+		if had, ok := out.Get(key); ok { // two fields for the elements of one list
+			value = append(had.([]any), value.([]any)...)
 		}
-		out = out.With(name, member)
+		out = rules.SetPath(out, strings.Split(key, "."), value)
 	}
 	return out, nil
+}
+
+// hasInner reports whether a struct has a value for the inner object of a key:
+// for nextPageFlag.stopOn whether it has one of nextPageFlag.
+func hasInner(v reflect.Value, key string) bool {
+	object, _, _ := strings.Cut(key, ".")
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag.Get("config")
+		if strings.HasPrefix(tag, object+".") && !v.Field(i).IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // configValue writes a value of the Go configuration. Values of other types than

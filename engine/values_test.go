@@ -24,22 +24,20 @@ func TestAConfigurationInGoIsThatOfAFile(t *testing.T) {
 		{"everything that is shared by methods", engine.Config{
 			BaseURL: "https://api.test/v1/", AllowedOrigins: []string{"https://cdn.test"},
 			HTTP: engine.HTTP{
-				Headers: map[string]string{"X-Version": "2"}, MaxRetries: new(0), Codes: []int{500}, RateLimit: engine.RateLimit{Reset: "X-Reset"},
-				DefaultOptions: engine.DefaultOptions{Params: map[string]any{"lang": "en"}},
+				Headers: map[string]string{"X-Version": "2"}, MaxRetries: new(0), Codes: []int{500}, RateLimitReset: "X-Reset",
+				DefaultOptionsParams: map[string]any{"lang": "en"},
 			},
 			Paging: engine.PageNumber{
 				Limit: 10, FirstPage: new(0), FirstPageParams: new(false),
-				NextPageFlag: engine.NextPageFlag{Field: "more", StopOn: false, IfNotSet: new(true)},
-				ForceStop:    engine.ForceStop{Pages: 5, Time: 90 * time.Second, Volume: 1000},
-				LimitStop:    engine.LimitStop{Field: "meta.total"},
-				StopRules:    []string{"state.seen > 3"},
-				NamedRules:   []engine.NamedRule{{Name: "late", When: "page > 4", Outcome: "limited", Message: "page {page}"}},
-				State:        map[string]engine.StateVariable{"seen": {Init: "0", Next: "state.seen + count"}},
-				Keep:         map[string]string{"last": "items[-1].id"},
-				NextRequest:  engine.NextRequest{Params: map[string]string{"seen": "state.seen"}, IncludeParams: new(true)},
-				Guards:       engine.Guards{SameItems: "ignore", MaxPages: 50, Ignore: []string{"took"}},
-				Audit:        engine.Audit{Ignore: []string{"audit.token"}},
-				OnError:      []engine.ErrorRule{{When: "status == 404", Do: "stop"}},
+				NextPageFlagField: "more", NextPageFlagStopOn: false, NextPageFlagIfNotSet: new(true),
+				ForceStopPages: 5, ForceStopTime: 90 * time.Second, ForceStopVolume: 1000, LimitStopField: "meta.total",
+				StopRules:         []string{"state.seen > 3"},
+				NamedRules:        []engine.NamedRule{{Name: "late", When: "page > 4", Outcome: "limited", Message: "page {page}"}},
+				State:             map[string]engine.StateVariable{"seen": {Init: "0", Next: "state.seen + count"}},
+				Keep:              map[string]string{"last": "items[-1].id"},
+				NextRequestParams: map[string]string{"seen": "state.seen"}, NextRequestIncludeParams: new(true),
+				GuardsSameItems: "ignore", GuardsMaxPages: 50, GuardsIgnore: []string{"took"}, AuditIgnore: []string{"audit.token"},
+				OnError: []engine.ErrorRule{{When: "status == 404", Do: "stop"}},
 			},
 			Jobs: []engine.Job{{
 				ID: "all", Endpoint: "users", Method: "POST", DataField: "data.items", DataType: "people", Headers: map[string]string{"X-Job": "1"},
@@ -124,7 +122,7 @@ func TestAMistakeInGoNamesTheKey(t *testing.T) {
 		{"no base address", engine.Config{Jobs: job}, "api: baseUrl is missing"},
 		{"no job", engine.Config{BaseURL: "https://api.test/"}, "config.jobs: there is no job"},
 		{"a parameter that is no JSON", engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}}}, "config.jobs[0].params: cannot be written as JSON"},
-		{"the policy of a guard", engine.Config{BaseURL: "https://api.test/", Paging: engine.Keyset{IDKey: "id", Param: "after", Guards: engine.Guards{SamePage: "stopp"}}, Jobs: job}, `did you mean "stop"?`},
+		{"the policy of a guard", engine.Config{BaseURL: "https://api.test/", Paging: engine.Keyset{IDKey: "id", Param: "after", GuardsSamePage: "stopp"}, Jobs: job}, `did you mean "stop"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := engine.New(c.config)

@@ -1,6 +1,8 @@
 module github.com/stopwhen/stopwhen/engine/otelstopwhen
 
-go 1.26.8
+go 1.26.0
+
+toolchain go1.26.8
 
 replace github.com/stopwhen/stopwhen => ../..
 

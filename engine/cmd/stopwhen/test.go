@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/configtest"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -63,7 +62,7 @@ func (a *app) testConfig(args []string) error {
 	return a.judgeTests(report)
 }
 
-func (a *app) writeTests(l *loaded, report *engine.TestReport) error {
+func (a *app) writeTests(l *loaded, report *configtest.Report) error {
 	if a.flags.format == formatJSON {
 		return a.writeJSON(report)
 	}
@@ -123,7 +122,7 @@ func writeDifference(b *strings.Builder, d configtest.Difference) {
 }
 
 // writeCoverage lists, for each job, the rules that the tests do not cover.
-func writeCoverage(b *strings.Builder, report *engine.TestReport, onlyGaps bool) {
+func writeCoverage(b *strings.Builder, report *configtest.Report, onlyGaps bool) {
 	var untested []string
 	for _, c := range report.Coverage {
 		switch {
@@ -183,7 +182,7 @@ type testTotals struct {
 	untested         int // jobs
 }
 
-func totalsOf(report *engine.TestReport) testTotals {
+func totalsOf(report *configtest.Report) testTotals {
 	var t testTotals
 	for _, c := range report.Coverage {
 		if c.Tests == 0 {
@@ -197,7 +196,7 @@ func totalsOf(report *engine.TestReport) testTotals {
 }
 
 // testSummary returns the last line of the output.
-func testSummary(report *engine.TestReport) string {
+func testSummary(report *configtest.Report) string {
 	text := value.Counted(len(report.Tests), "test")
 	if n := report.Failed(); n > 0 {
 		text += fmt.Sprintf(", %d failed", n)
@@ -216,7 +215,7 @@ func testSummary(report *engine.TestReport) string {
 
 // judgeTests returns an error if tests failed or, with --fail-uncovered, do not
 // cover every rule.
-func (a *app) judgeTests(report *engine.TestReport) error {
+func (a *app) judgeTests(report *configtest.Report) error {
 	var parts []string
 	if n := report.Failed(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s failed", n, value.Counted(len(report.Tests), "test")))

@@ -70,26 +70,35 @@ func (g *generator) structure(name, doc string, fields []rules.Field) {
 	g.comment("", doc)
 	g.print("type %s struct {\n", name)
 	for _, f := range fields {
-		if f.Unsupported != rules.None {
-			continue
-		}
-		g.field(name, f)
+		g.field("", f)
 	}
 	g.print("}\n")
 }
 
-func (g *generator) field(of string, f rules.Field) {
+// field writes the field of a key. The keys of an inner object become fields of
+// their own: forceStop.pages is ForceStopPages.
+func (g *generator) field(prefix string, f rules.Field) {
+	if f.Unsupported != rules.None {
+		return
+	}
+	key := prefix + f.Name
+	if f.Kind == rules.Block {
+		for _, inner := range f.Fields {
+			g.field(key+".", inner)
+		}
+		return
+	}
 	doc := f.Doc
 	if f.Default != nil {
 		doc += fmt.Sprintf("; default %s", literal(f.Default))
 	}
 	g.comment("\t", strings.ToUpper(doc[:1])+doc[1:]+".")
-	tag := f.Name
+	tag := key
 	if f.Required && f.Kind == rules.Flag {
 		tag += ",required"
 	}
-	g.print("\t%s %s `config:%q`\n", exported(f.Name), g.typeOf(of, f), tag)
-	if f.Name == "stopRules" {
+	g.print("\t%s %s `config:%q`\n", exported(key), g.typeOf(key, f), tag)
+	if key == "stopRules" {
 		g.comment("\t", "Stopping rules with a name, an outcome or a message. They follow those of StopRules.")
 		g.print("\tNamedRules []%s `config:%q`\n", g.need("NamedRule", "a stopping rule with a name, an outcome or a message", f.Each.Fields), tag)
 	}
@@ -116,7 +125,7 @@ func (g *generator) comment(indent, text string) {
 }
 
 // typeOf is the Go type of a field.
-func (g *generator) typeOf(of string, f rules.Field) string {
+func (g *generator) typeOf(key string, f rules.Field) string {
 	switch f.Kind {
 	case rules.Flag:
 		if f.Default == true || f.DefaultOf != "" || f.Name == "includeParams" && f.Default == nil {
@@ -136,8 +145,6 @@ func (g *generator) typeOf(of string, f rules.Field) string {
 		return "map[string]string"
 	case rules.Nested:
 		return "Paging"
-	case rules.Block:
-		return g.need(exported(f.Name), f.Doc, f.Fields)
 	case rules.Map:
 		switch {
 		case strings.HasSuffix(strings.ToLower(f.Name), "headers"):
@@ -149,7 +156,7 @@ func (g *generator) typeOf(of string, f rules.Field) string {
 	case rules.List:
 		return "[]" + g.element(f)
 	case rules.Any:
-		if of == "NextRequest" { // expressions by name
+		if strings.HasPrefix(key, "nextRequest.") { // expressions by name
 			return "map[string]string"
 		}
 	}
