@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,25 +12,25 @@ import (
 )
 
 // lowered returns a configuration of one job with a pagination object, its
-// rulesets, and what is odd about both.
+// rulesets, and the warnings about both.
 func lowered(t *testing.T, pagination string) (*rules.Config, *rules.Lowered, diag.Diagnostics) {
 	t.Helper()
 	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
 		"config": {"jobs": [{"endpoint": "users", "params": {"sort": "id"}}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
-	cfg, decoded := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, decoded.Err())
-	sets, found := cfg.Lower()
+	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(t, found.Err())
-	return cfg, sets, append(decoded, found...)
+	low, more := cfg.Lower()
+	require.NoError(t, more.Err())
+	return cfg, low, slices.Concat(found, more)
 }
 
 // job compiles a configuration of one job with a pagination object.
 func job(t *testing.T, pagination string, language *Language) *Job {
 	t.Helper()
-	cfg, sets, _ := lowered(t, pagination)
-	jobs, found := Rulesets(cfg, sets, language)
+	cfg, low, _ := lowered(t, pagination)
+	jobs, found := Rulesets(cfg, low, language)
 	require.NoError(t, found.Err())
 	return jobs[0]
 }
@@ -37,11 +38,11 @@ func job(t *testing.T, pagination string, language *Language) *Job {
 // warnings compiles a pagination object and returns the warnings about it.
 func warnings(t *testing.T, pagination string) []string {
 	t.Helper()
-	cfg, sets, odd := lowered(t, pagination)
-	_, found := Rulesets(cfg, sets, nil)
+	cfg, low, before := lowered(t, pagination)
+	_, found := Rulesets(cfg, low, nil)
 	require.NoError(t, found.Err())
 	var out []string
-	for _, w := range append(odd, found...) {
+	for _, w := range slices.Concat(before, found) {
 		out = append(out, w.Path+": "+w.Message)
 	}
 	return out
@@ -66,14 +67,16 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 		{"no such error status", `{"method": "pagenum", "onError": [{"when": "status > 600", "do": "stop"}]}`,
 			"onError[0].when: status > 600 is never true"},
 		{"a limit of one page is meant", `{"method": "pagenum", "forceStop": {"pages": 1}}`, ""},
-		{"limits of every kind", `{"method": "offset", "limit": 10, "forceStop": {"pages": 5, "time": 60, "volume": 9}, "limitStop": {"count": 100}}`,
+		{"limits of every kind",
+			`{"method": "offset", "limit": 10, "forceStop": {"pages": 5, "time": 60, "volume": 9}, "limitStop": {"count": 100}}`,
 			""},
 
 		{"met later than a limit", `{"method": "pagenum", "forceStop": {"pages": 5}, "stopRules": ["page > 9"]}`,
 			"stopRules[0] is never met: forceStop.pages stops at 5 pages, before 10 pages"},
 		{"met later than a limit of one page", `{"method": "pagenum", "forceStop": {"pages": 1}, "stopRules": ["page > 1"]}`,
 			"stopRules[0] is never met: forceStop.pages stops at 1 page, before 2 pages"},
-		{"met later than a limit, or for another reason", `{"method": "pagenum", "forceStop": {"pages": 5}, "stopRules": ["page > 9 or count < 3"]}`,
+		{"met later than a limit, or for another reason", `{"method": "pagenum", "forceStop": {"pages": 5},
+			"stopRules": ["page > 9 or count < 3"]}`,
 			""},
 		{"met later than a guard", `{"method": "pagenum", "forceStop": {"pages": 500}, "guards": {"maxPages": 100}}`,
 			"forceStop.pages is never met: maxPages stops at 100 pages, before 500 pages"},
@@ -95,9 +98,11 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 		{"a missing address ends the list", expression + `{"url": "body.next"}}`, ""},
 		{"a constant request", expression + `{"params": {"page": "2"}}, "stopRules": ["count == 0"]}`,
 			"nextRequest.params.page: the next request never changes"},
-		{"a variable that stays the same", expression + `{"params": {"page": "state.p"}}, "state": {"p": {"init": "1", "next": "state.p"}}, "stopRules": ["count == 0"]}`,
+		{"a variable that stays the same", expression + `{"params": {"page": "state.p"}},
+			"state": {"p": {"init": "1", "next": "state.p"}}, "stopRules": ["count == 0"]}`,
 			"the next request never changes"},
-		{"a variable that grows", expression + `{"params": {"page": "state.p"}}, "state": {"p": {"init": "1", "next": "state.p + 1"}}, "stopRules": ["count == 0"]}`,
+		{"a variable that grows", expression + `{"params": {"page": "state.p"}},
+			"state": {"p": {"init": "1", "next": "state.p + 1"}}, "stopRules": ["count == 0"]}`,
 			""},
 		{"a variable that takes another's value", expression + `{"params": {"page": "state.p"}},
 			"state": {"p": {"init": "1", "next": "state.q"}, "q": {"init": "1", "next": "body.q"}}, "stopRules": ["count == 0"]}`, ""},
@@ -127,7 +132,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 }
 
 func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
-	cfg, sets, _ := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
-	_, found := Rulesets(cfg, sets, nil)
+	cfg, low, _ := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
+	_, found := Rulesets(cfg, low, nil)
 	require.ErrorContains(t, found.Err(), "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }

@@ -1,10 +1,28 @@
-// Package compile turns rules into programs. It is the only package that
-// imports the expression language.
+// Package compile turns rules into programs. It is the only package that imports
+// the expression language.
 //
-// A [rules.Rule] is a source with an origin. [Rulesets] parses it, checks it
-// against the page context ([rules.Context]), derives what it reads ([Read]),
-// makes it safe on missing values (safe.go: a comparison with nil is false,
-// arithmetic with nil is nil, integers keep all digits) and compiles it to an
-// [Expression]. A [Job] is all expressions of one job; it never changes and may
-// be shared between goroutines. [Explain] prints it, for people and programs.
+// [Rulesets] compiles the rules of a configuration to jobs. A source is parsed,
+// its names are checked against the page context ([rules.Context]) and the
+// functions of the [Language], and its types against both; what it reads is
+// derived ([Read]); it is rewritten so that missing values cannot fail it and
+// what it spends is metered, and compiled. Rules with the same source share the
+// result. A [Job] holds the expressions of one job; it never changes and may be
+// shared by goroutines.
+//
+// A run evaluates the state and the parts of the next request in one step, and
+// makes the request from the parts in another:
+//
+//	state, request, err := job.Begin(machine, page)
+//	for {
+//		page = …                                            // the response to request
+//		page.State = state
+//		…                                                   // job.Stops: does the list end here?
+//		state, parts, more, err = job.Advance(machine, page) // more is false: the rules give no address
+//		request, err = job.Apply(parts, addressOfTheResponse)
+//	}
+//
+// [Parts] are plain values. A run that is resumed applies the parts that it saved
+// and needs no response for it.
+//
+// [Explain] describes compiled jobs, for people and for programs.
 package compile

@@ -2,9 +2,11 @@ package compile
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -280,4 +282,19 @@ func FuzzExpression(f *testing.F) {
 		_ = e.Because(page)
 		_ = e.Missing(page)
 	})
+}
+
+func TestALanguageMayBeSharedByGoroutines(t *testing.T) {
+	l := with(t, "f", func(n int) int { return n })
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				e, faults := oneIn(t, l, rules.Stop, `f(total.pages) > 3 and header("X") == nil and sent.url != prev.sent.url`)
+				assert.Empty(t, faults)
+				assert.NotEmpty(t, e.Because(&rules.Context{}))
+			}
+		})
+	}
+	all.Wait()
 }

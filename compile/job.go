@@ -41,8 +41,8 @@ type Needs struct {
 	Items bool       // the items, decoded
 }
 
-// Rulesets compiles the rulesets of a configuration, and those of the scrollers
-// that no job uses, in a language; nil is [Builtin]. The diagnostics are the
+// Rulesets compiles a lowered configuration, and the scrollers that no job uses,
+// in a language; nil is [Builtin]. The diagnostics are the
 // errors in all expressions, and warnings about rules that are probably not what
 // was meant. If there are errors, the jobs cannot be run.
 func Rulesets(cfg *rules.Config, lowered *rules.Lowered, language *Language) ([]*Job, diag.Diagnostics) {

@@ -127,21 +127,29 @@ func (l *Language) WithFunction(f Function) (*Language, error) {
 
 // free reports why a function cannot have a name.
 func (l *Language) free(name string) error {
-	tree, err := l.parse(name + "()")
-	if err != nil || !rules.IsIdentifier(name) {
-		return fmt.Errorf("function %q: the name must be an identifier of the expression language", name)
-	}
-	taken := ""
-	call, ok := tree.Node.(*ast.CallNode)
+	owner := ""
 	switch {
+	case !rules.IsIdentifier(name):
+		return fmt.Errorf("function %q: the name must consist of letters, digits and underscores", name)
 	case pageFields.find(name) != nil:
-		taken = "a field of the page context"
+		owner = "a field of the page context"
 	case l.function(name) != nil:
-		taken = "another function"
-	case !ok || !isIdentifier(call.Callee, name):
-		taken = "the expression language"
+		owner = "another function"
+	case isBuiltin(name) || !l.callable(name):
+		owner = "the expression language"
 	default:
 		return nil
 	}
-	return fmt.Errorf("function %s: the name is taken by %s", name, taken)
+	return fmt.Errorf("function %s: the name is taken by %s", name, owner)
+}
+
+// callable reports whether a name followed by parentheses is a call, which it is
+// not for an operator or another word of the expression language.
+func (l *Language) callable(name string) bool {
+	tree, err := l.parse(name + "()")
+	if err != nil {
+		return false
+	}
+	call, ok := tree.Node.(*ast.CallNode)
+	return ok && calleeName(call) == name
 }

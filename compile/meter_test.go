@@ -19,6 +19,11 @@ var bombs = []struct{ name, source string }{
 	{"a text repeated", `len(repeat(body.big, 1000000)) > 0`},
 	{"a text repeated with no end", `len(repeat(body.big, 9223372036854775807)) > 0`},
 	{"replacements in replacements", `len(replace(replace(body.big, "a", repeat("b", 1000)), "b", repeat("c", 1000))) > 0`},
+	{"a text repeated a fraction of times", `repeat(body.big, number("900000.5")) == ""`},
+	{"strings joined with a long text", `join(split(repeat("a", 100000), ""), repeat("x", 1000000)) == ""`},
+	{"strings as JSON", `toJSON(split(body.big + body.big, "")) == ""`},
+	{"groups as a string", `len(map(1..900, string(groupBy([body.big], # == "")))) > 0`},
+	{"an object of the context as JSON", `len(map(1..900, toJSON(sent))) > 0`},
 	{"joined with a long text", `join(map(1..900, "x"), body.big) == ""`},
 	{"JSON of JSON", `reduce(1..40, toJSON([#acc, #acc]), "x") == ""`},
 	{"base64 of base64", `reduce(1..60, toBase64(#acc), body.big) == ""`},
@@ -35,7 +40,8 @@ func TestHostileExpressionsEndInABudgetWithinASecond(t *testing.T) {
 	for i := range items {
 		items[i] = map[string]any{"id": i}
 	}
-	page := &rules.Context{Page: 1, Items: items, Count: len(items), Body: map[string]any{"big": strings.Repeat("a", 1<<20)}}
+	big := strings.Repeat("a", 1<<20)
+	page := &rules.Context{Page: 1, Items: items, Count: len(items), Body: map[string]any{"big": big}, Sent: rules.Sent{URL: big}}
 	for _, c := range bombs {
 		t.Run(c.name, func(t *testing.T) {
 			e, faults := one(t, rules.Stop, c.source)
@@ -57,7 +63,7 @@ func TestHostileExpressionsEndInABudgetWithinASecond(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeLimitedIsRefusedBeforeAnyRequest(t *testing.T) {
+func TestWhatCannotBeBoundedIsRefusedBeforeAnyRequest(t *testing.T) {
 	deep := strings.Repeat("(", 8000) + "true" + strings.Repeat(")", 8000) + " and " + strings.Repeat("!", 8000) + "true"
 	for _, c := range []struct{ name, source, want string }{
 		{"nested predicates", `all(items, all(items, all(items, all(items, true))))`, "predicates are nested more than 3 deep"},

@@ -27,7 +27,7 @@ func (j *Job) Sequential() string {
 	return ""
 }
 
-// MaxPages returns how many pages there can be at most, by the rules that count
+// MaxPages returns the number of pages that there can be at most, by the rules that count
 // pages, or items with a fixed page size; 0: no such rule limits them.
 func (j *Job) MaxPages() int {
 	most := 0

@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -41,21 +42,26 @@ var sizes = map[string]func(args []any) int{
 
 func weightOfFirst(args []any) int { return weight(args[0]) }
 
+// product is a*b, limited to half of the integers, so that a sum of two fits.
 func product(a, b int) int {
 	if a <= 0 || b <= 0 {
 		return 0
 	}
-	if a > math.MaxInt/b {
-		return math.MaxInt
+	if a > math.MaxInt/2/b {
+		return math.MaxInt / 2
 	}
 	return a * b
 }
 
+// count returns a number of repetitions as the expression language rounds it.
 func count(v any) int {
 	if n, ok := v.(int); ok {
 		return n
 	}
-	return 0
+	if f := float(v); f < math.MaxInt32 { // false for what is no number
+		return int(f)
+	}
+	return math.MaxInt32
 }
 
 // weight is roughly the size of a value as text, in bytes.
@@ -69,15 +75,43 @@ func weight(v any) int {
 			sum += weight(e) + 1
 		}
 		return sum
-	}
-	if object, ok := value.Members(v); ok {
+	case map[string]any:
 		sum := 2
-		for _, m := range object {
-			sum += len(m.Name) + weight(m.Value) + 4
+		for name, e := range v {
+			sum += len(name) + weight(e) + 4
 		}
 		return sum
+	case nil, bool, int, float64, time.Time:
+		return 24
 	}
-	return 24
+	return weightOf(reflect.ValueOf(v))
+}
+
+// weightOf is weight for values of other Go types: those that functions of the
+// expression language return, and objects of the context.
+func weightOf(v reflect.Value) int {
+	sum := 24
+	switch v.Kind() {
+	case reflect.String:
+		sum += v.Len()
+	case reflect.Interface, reflect.Pointer:
+		if !v.IsNil() {
+			sum += weightOf(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			sum += weightOf(v.Index(i))
+		}
+	case reflect.Map:
+		for key, e := range v.Seq2() {
+			sum += weightOf(key) + weightOf(e)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			sum += weightOf(v.Field(i))
+		}
+	}
+	return sum
 }
 
 // elements is the size of a list of all elements of the arguments.
@@ -118,8 +152,8 @@ func replaced(args []any) int {
 func joined(args []any) int {
 	between := len(textAt(args, 1)) + 1
 	sum := weight(args[0])
-	if list, ok := args[0].([]any); ok {
-		sum += product(len(list), between)
+	if list := reflect.ValueOf(args[0]); list.Kind() == reflect.Slice {
+		sum += product(list.Len(), between)
 	}
 	return sum
 }

@@ -254,8 +254,9 @@ func (u userFunction) result(m *meter, v any) (any, error) {
 	return v, m.grow(size)
 }
 
-// sizeOf is weight for a value that may be of any Go type. It ends when the size
-// exceeds every budget.
+// sizeOf returns roughly how many bytes the strings and lists of a value have. The
+// value may be of any Go type, so it fails on types that expressions cannot use,
+// and ends once the size exceeds the budget.
 func sizeOf(v any, depth int) (int, error) {
 	if depth == 0 {
 		return 0, errors.New("a value that is nested too deeply")
@@ -263,7 +264,7 @@ func sizeOf(v any, depth int) (int, error) {
 	size := 0
 	add := func(name string, v any) error {
 		n, err := sizeOf(v, depth-1)
-		size += len(name) + n + 4
+		size += len(name) + n + 16
 		if err == nil && size > maxBytes {
 			err = overBudget("more than %d MiB of strings and lists", maxBytes>>20)
 		}
@@ -276,9 +277,11 @@ func sizeOf(v any, depth int) (int, error) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return 0, fmt.Errorf("%v, which is not a number", v)
 		}
-		return 24, nil
-	case nil, bool, int, int64, json.Number, time.Time, time.Duration:
-		return 24, nil
+		return 0, nil
+	case json.Number:
+		return len(v), nil
+	case nil, bool, int, int64, time.Time, time.Duration:
+		return 0, nil
 	case []any:
 		for _, e := range v {
 			if err := add("", e); err != nil {

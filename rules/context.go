@@ -51,7 +51,7 @@ type Context struct {
 
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
-	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"number of pages in a row, up to this one, with the same items; 0 if it is empty"`
+	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
 	Hints *Hints `expr:"hints" for:"audit" doc:"what the last response says about its list"`
 

@@ -3,9 +3,9 @@ package rules
 // Method is one way of paging, written as data in the rule language: where the
 // next request comes from, and what ends the list. The loop knows no method.
 //
-// A source sees the fields of [Context] and the functions, like the expressions
-// that users write in nextRequest, state and stopRules. Lowering replaces ${name}
-// by the configured value of a setting.
+// A source sees the fields of [Context] and the functions of package compile, like
+// the expressions that users write in nextRequest, state and stopRules. Lowering
+// replaces ${name} by the configured value of a setting.
 type Method struct {
 	Name   string
 	Doc    string // when to choose it

@@ -1,0 +1,103 @@
+package compile_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// compiled compiles a configuration that is built in Go.
+func compiled(pagination rules.Object, language *compile.Language) *compile.Job {
+	cfg := &rules.Config{BaseURL: "https://api.example.com/", Pagination: pagination, Jobs: []rules.Job{{Endpoint: "users"}}}
+	if err := cfg.Check().Err(); err != nil {
+		panic(err)
+	}
+	lowered, found := cfg.Lower()
+	if err := found.Err(); err != nil {
+		panic(err)
+	}
+	jobs, found := compile.Rulesets(cfg, lowered, language)
+	if err := found.Err(); err != nil {
+		panic(err)
+	}
+	return jobs[0]
+}
+
+// A program adds a function to the language, and rules call it.
+func ExampleLanguage_WithFunction() {
+	language, err := compile.Builtin().WithFunction(compile.Function{
+		Name:      "isStale",
+		Signature: "isStale(updated, age)",
+		Doc:       "whether a time is more than age ago",
+		Func: func(updated time.Time, age time.Duration) bool {
+			return updated.Add(age).Before(time.Date(2026, time.May, 1, 0, 0, 0, 0, time.UTC))
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	job := compiled(rules.Object{
+		{Name: "method", Value: "pagenum"},
+		{Name: "stopRules", Value: []any{`isStale(date(items[-1].updated), duration("24h"))`}},
+	}, language)
+
+	rule := job.Stops[len(job.Stops)-1]
+	for _, updated := range []any{"2026-04-30", "2026-03-01", nil} {
+		page := &rules.Context{Page: 1, Items: []any{map[string]any{"updated": updated}}}
+		met, err := rule.EvalBool(&compile.Machine{}, page)
+		fmt.Println(updated, met, err)
+	}
+	// Output:
+	// 2026-04-30 false <nil>
+	// 2026-03-01 true <nil>
+	// <nil> false <nil>
+}
+
+// A run makes the first request, and the next one from the state and the parts
+// that are evaluated after each page.
+func ExampleJob_Advance() {
+	job := compiled(rules.Object{{Name: "method", Value: "offset"}, {Name: "limit", Value: 100}}, nil)
+	machine, page := &compile.Machine{}, &rules.Context{Limit: 100}
+	state, request, err := job.Begin(machine, page)
+	if err != nil {
+		panic(err)
+	}
+	for page.Page < 3 {
+		address, _ := request.URL(rules.Spec)
+		fmt.Println(address)
+
+		page.Page++ // and all that the response says
+		page.State = state
+		var parts compile.Parts
+		if state, parts, _, err = job.Advance(machine, page); err != nil {
+			panic(err)
+		}
+		if request, err = job.Apply(parts, address); err != nil {
+			panic(err)
+		}
+	}
+	// Output:
+	// https://api.example.com/users?limit=100&offset=0
+	// https://api.example.com/users?limit=100&offset=100
+	// https://api.example.com/users?limit=100&offset=200
+}
+
+// The reads of an expression say what must be decoded of a response.
+func ExampleExpression() {
+	job := compiled(rules.Object{
+		{Name: "method", Value: "pagenum"},
+		{Name: "stopRules", Value: []any{`body.meta.page >= body.meta.pages`}},
+	}, nil)
+	rule := job.Stops[len(job.Stops)-1]
+	fmt.Println(rule.Reads)
+
+	page := &rules.Context{Page: 1, Body: map[string]any{"meta": map[string]any{"page": 3}}}
+	fmt.Println(rule.Because(page))
+	fmt.Println(rule.Missing(page))
+	// Output:
+	// [body.meta.page body.meta.pages]
+	// body.meta.page(3) >= body.meta.pages(absent)
+	// [body.meta.pages]
+}

@@ -1,0 +1,93 @@
+package rules
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEveryFieldOfTheContextIsACompleteRow checks the tags, which a compiler
+// does not.
+func TestEveryFieldOfTheContextIsACompleteRow(t *testing.T) {
+	var check func(t *testing.T, of reflect.Type, fields []ContextField)
+	check = func(t *testing.T, of reflect.Type, fields []ContextField) {
+		require.Len(t, fields, of.NumField())
+		names := map[string]bool{}
+		for _, f := range fields {
+			t.Run(f.Name, func(t *testing.T) {
+				require.Regexp(t, `^[a-z][A-Za-z]*$`, f.Name)
+				require.False(t, names[f.Name], "the name is taken")
+				names[f.Name] = true
+				require.NotEmpty(t, f.Doc)
+				require.Equal(t, of.Field(f.Index).Type, f.Type)
+				require.Contains(t, []Known{KnownJob, KnownPlan, KnownFirst, KnownResponse}, f.Known)
+				require.Contains(t, []string{"", "pages", "items", "bytes", "seconds"}, f.Counts)
+				require.Contains(t, []string{"", "state", "keep"}, f.Declared)
+				if f.Range != nil {
+					require.Contains(t, []reflect.Kind{reflect.Int, reflect.Float64}, f.Type.Kind(), "only numbers have a range")
+					require.Less(t, f.Range.Low, f.Range.High)
+				}
+				if f.Counts != "" {
+					require.NotNil(t, f.Range, "what counts is never nil")
+				}
+				if f.Declared != "" {
+					require.Equal(t, reflect.Map, f.Type.Kind(), "only maps have names that the configuration declares")
+				}
+				object := f.Type
+				if object.Kind() == reflect.Pointer {
+					object = object.Elem()
+				}
+				if object.Kind() == reflect.Struct {
+					check(t, object, f.Fields)
+				}
+			})
+		}
+	}
+	check(t, reflect.TypeFor[Context](), ContextFields())
+}
+
+func TestContextFields(t *testing.T) {
+	find := func(names ...string) ContextField {
+		fields, found := ContextFields(), ContextField{}
+		for _, name := range names {
+			found = ContextField{}
+			for _, f := range fields {
+				if f.Name == name {
+					found = f
+				}
+			}
+			fields = found.Fields
+		}
+		return found
+	}
+	for _, c := range []struct {
+		name   string
+		path   []string
+		known  Known
+		counts string
+		ranged bool
+	}{
+		{"a value of the response", []string{"body"}, KnownResponse, "", false},
+		{"a number of the response", []string{"count"}, KnownResponse, "", true},
+		{"a value that is planned", []string{"page"}, KnownPlan, "pages", true},
+		{"a field of an object with its own tags", []string{"total", "pages"}, KnownPlan, "pages", true},
+		{"a field of an object without", []string{"sent", "url"}, KnownResponse, "", false},
+		{"a value of the job", []string{"limit"}, KnownJob, "", false},
+		{"a field of an object of the job", []string{"job", "params"}, KnownJob, "", false},
+		{"a field of the previous page, which may not exist", []string{"prev", "total", "pages"}, KnownResponse, "", false},
+		{"a field of the first page, which stays the same", []string{"first", "total", "pages"}, KnownFirst, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := find(c.path...)
+			require.Equal(t, c.path[len(c.path)-1], f.Name)
+			require.Equal(t, c.known, f.Known)
+			require.Equal(t, c.counts, f.Counts)
+			require.Equal(t, c.ranged, f.Range != nil)
+		})
+	}
+	require.Equal(t, &Range{Low: 200, High: 599}, find("status").Range)
+	require.True(t, find("hints").Audit)
+	require.False(t, find("body").Audit)
+	require.Equal(t, "keep", find("kept").Declared)
+}
