@@ -21,7 +21,7 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 		{"a variable", `{"method": "keyset", "idKey": "id", "param": "after"}`, `then sends after = text(at(items[-1], "id")); stops when`},
 		{"an address", expression + `{"url": "body.next"}}`, "then goes to body.next, without the job's own params; stops when"},
 		{"nothing that changes", expression + `{"params": {"limit": "limit"}}}`, "then sends the same again; stops when"},
-		{"a limit", `{"method": "pagenum", "forceStop": {"pages": 1}}`, "or 1 page"},
+		{"a limit", `{"method": "pagenum", "forceStop": {"pages": 1}}`, "or the limit of 1 page is reached"},
 		{"only a guard", `{"method": "pagenum", "guards": {"maxPages": 50}}`, "; fails at 50 pages."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
