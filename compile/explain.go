@@ -67,21 +67,21 @@ type FunctionExplanation struct {
 }
 
 // Explain describes compiled jobs. It redacts all text.
-func Explain(cfg *rules.Config, jobs []*Job, redact func(string) string) *Explanation {
+func Explain(cfg *rules.Config, jobs []*Job, inputs map[string]any, redact func(string) string) *Explanation {
 	e := &Explanation{Dialect: cfg.Dialect}
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
 	}
 	for _, job := range jobs {
-		e.Jobs = append(e.Jobs, job.explain(redact))
+		e.Jobs = append(e.Jobs, job.explain(inputs, redact))
 	}
 	return e
 }
 
-func (j *Job) explain(redact func(string) string) JobExplanation {
+func (j *Job) explain(inputs map[string]any, redact func(string) string) JobExplanation {
 	set := j.Set
 	x := JobExplanation{
-		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, First: j.firstRequest(redact), Limit: set.Limit,
+		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, First: j.firstRequest(inputs, redact), Limit: set.Limit,
 		IncludeParams: set.IncludeParams, Sequential: redact(j.Sequential()),
 	}
 	if set.Limit != nil {
@@ -127,9 +127,9 @@ func (e *Expression) explain(redact func(string) string) RuleExplanation {
 
 // firstRequest evaluates the initial state and makes the request, without sending
 // it.
-func (j *Job) firstRequest(redact func(string) string) FirstRequest {
+func (j *Job) firstRequest(inputs map[string]any, redact func(string) string) FirstRequest {
 	job := j.Set.Job
-	page := &rules.Context{Limit: j.Set.Limit, Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Params}}
+	page := &rules.Context{Limit: j.Set.Limit, Input: inputs, Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Params}}
 	_, request, err := j.Begin(&Machine{}, page)
 	if err != nil {
 		return FirstRequest{Method: j.first.Verb(), URL: "unknown: " + redact(err.Error())}

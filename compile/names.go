@@ -252,7 +252,7 @@ func isNumeric(k reflect.Kind) bool {
 // does not declare, and what only the audit sees.
 func (n names) checkFor(set *rules.Ruleset, audit bool) error {
 	for _, d := range n.declared {
-		known := map[string][]string{"state": set.Variables, "keep": set.Kept}[d.field.Declared]
+		known := map[string][]string{"state": set.Variables, "keep": set.Kept, "inputs": set.Inputs}[d.field.Declared]
 		if slices.Contains(known, d.name) {
 			continue
 		}

@@ -12,6 +12,7 @@ type Config struct {
 	AllowedOrigins []string `config:"allowedOrigins"` // other origins that links and redirects may point to, without credentials
 	Auth           *Auth    // nil is none
 	Jobs           []Job
+	Inputs         map[string]Input // values that each run sets, by name; see [WithInputs]
 }
 
 // Paging is a way of paging: [Offset], [Cursor] and so on, each with its settings

@@ -56,6 +56,18 @@ type Job struct {
 	Scroller string `config:"scroller"`
 }
 
+// Input is a value that each run sets.
+type Input struct {
+	// What the input is for.
+	Doc string `config:"doc"`
+	// The value if the run does not set one; without it the run must.
+	Default any `config:"default"`
+	// Whether the value is never printed; default false.
+	Secret bool `config:"secret"`
+	// A regular expression that the whole value matches.
+	Pattern string `config:"pattern"`
+}
+
 // Offset is the method `offset`. The response has no hint; the API expects the index of the first
 // item of a page.
 type Offset struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/configtest"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -158,12 +159,26 @@ func (e *Engine) Debug() bool { return e.cfg.Debug }
 
 // Redactor returns a redactor that hides the configuration's secrets.
 func (e *Engine) Redactor() *redact.Redactor {
-	return redact.New(append(e.settings.run.auth.secrets(), e.cfg.Secrets...))
+	secrets := append(e.settings.run.auth.secrets(), e.cfg.Secrets...)
+	for _, in := range e.cfg.Inputs {
+		if text, ok := value.Text(e.settings.run.inputs[in.Name]); ok && in.Secret {
+			secrets = append(secrets, text)
+		}
+	}
+	return redact.New(secrets)
+}
+
+// CheckInputs reports inputs that are missing, unknown or invalid, as [Diagnostics].
+// A run does so too, before its first request.
+func (e *Engine) CheckInputs() error {
+	_, found := e.cfg.BindInputs(e.settings.run.inputs)
+	return found.Err()
 }
 
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *compile.Explanation {
-	return compile.Explain(e.cfg, e.jobs, e.Redactor().String)
+	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs) // what is missing is nil
+	return compile.Explain(e.cfg, e.jobs, inputs, e.Redactor().String)
 }
 
 // Tests returns the names of the configuration's tests, in their order.
@@ -187,9 +202,13 @@ func (e *Engine) suite() *configtest.Suite {
 	base, _ := url.Parse(e.cfg.BaseURL) // checked when it was loaded
 	return &configtest.Suite{
 		Tests: e.cfg.Tests, Jobs: e.jobs, Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
+		CheckInputs: func(values map[string]any) error {
+			_, found := e.cfg.BindInputs(values)
+			return found.Err()
+		},
 		Loop: func(env configtest.Environment) runtime.Loop {
 			offline := e.With(WithTransport(env.Transport), WithClock(env.Clock), WithLogger(nil), WithObserver(nil),
-				WithVerdicts(), WithKept(env.Carryover), WithResume(nil), WithPrefetch(0), WithAuth(&Auth{}))
+				WithVerdicts(), WithKept(env.Carryover), WithInputs(env.Inputs), WithResume(nil), WithPrefetch(0), WithAuth(&Auth{}))
 			return offline.loop()
 		},
 	}

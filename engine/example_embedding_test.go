@@ -15,15 +15,15 @@ import (
 // the entry `before`.
 func feed() *httptest.Server {
 	entries := map[string][]string{
-		"Bearer acme-token": {
+		"/acme/feed": {
 			`{"id": "e3", "at": "2026-11-20T10:00:00Z"}`, `{"id": "e2", "at": "2026-11-19T10:00:00Z"}`, `{"id": "e1", "at": "2026-01-02T10:00:00Z"}`,
 		},
-		"Bearer umbrella-token": {`{"id": "u1", "at": "2026-11-20T09:00:00Z"}`},
+		"/umbrella/feed": {`{"id": "u1", "at": "2026-11-20T09:00:00Z"}`},
 	}
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		list, ok := entries[r.Header.Get("Authorization")]
-		if !ok {
-			w.WriteHeader(http.StatusUnauthorized)
+		list, ok := entries[r.URL.Path]
+		if !ok || r.Header.Get("Authorization") != "Bearer t0ken" {
+			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		from := 0
@@ -60,9 +60,9 @@ func isStale(entry map[string]any) (bool, error) {
 }
 
 // tokens is a source of tokens; it could renew them.
-type tokens string
+type tokens struct{}
 
-func (t tokens) Token(context.Context) (string, error) { return string(t) + "-token", nil }
+func (tokens) Token(context.Context) (string, error) { return "t0ken", nil }
 
 // requests prints the requests and the end of a run.
 type requests struct{}
@@ -76,22 +76,26 @@ func (requests) Observe(_ context.Context, e engine.Event) {
 	}
 }
 
-// One engine serves several tenants, each with its own token. It has a method, a
-// function and an observer of the program's own.
+// One engine serves several tenants. It has a method, a function and an observer of
+// the program's own.
 func Example_embedding() {
 	api := feed()
 	defer api.Close()
 	e, err := engine.New(engine.Config{
-		BaseURL: api.URL, Auth: engine.Bearer(tokens("nobody")),
-		Paging: engine.CustomPaging{Method: "before", Settings: map[string]any{"stopRules": []string{"isStale(items[-1])"}}},
-		Jobs:   []engine.Job{{Endpoint: "feed", DataField: "items"}},
+		BaseURL: api.URL, Auth: engine.Bearer(tokens{}),
+		Inputs: map[string]engine.Input{"tenant": {Doc: "whose feed it is", Pattern: "[a-z]+"}},
+		Paging: engine.CustomPaging{Method: "before", Settings: map[string]any{
+			"stopRules":   []string{"isStale(items[-1])"},
+			"nextRequest": map[string]any{"endpoint": "input.tenant + '/feed'", "applyToFirst": true},
+		}},
+		Jobs: []engine.Job{{Endpoint: "feed", DataField: "items"}},
 	}, engine.WithMethod(before), engine.WithFunction("isStale", isStale), engine.WithTimeout(3*time.Minute))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, tenant := range []string{"acme", "umbrella", "nobody"} {
-		run := e.With(engine.WithAuth(engine.Bearer(tokens(tenant))), engine.WithObserver(requests{}))
+	for _, tenant := range []string{"acme", "umbrella", "initech"} {
+		run := e.With(engine.WithInputs(map[string]any{"tenant": tenant}), engine.WithObserver(requests{}))
 		_, err := run.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
 			for item := range page.Items.All() {
 				fmt.Println(tenant, string(item))
@@ -114,7 +118,7 @@ func Example_embedding() {
 	// umbrella {"id":"u1","at":"2026-11-20T09:00:00Z"}
 	// page 2 status 200
 	// feed ended: complete [before.end]
-	// page 1 status 401
+	// page 1 status 403
 	// feed ended: failed []
-	// refused: nobody
+	// refused: initech
 }

@@ -26,6 +26,8 @@ func (e *Engine) Fingerprint() map[string]string {
 	}
 	cfg := e.cfg
 	note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
+	inputs, _ := cfg.BindInputs(e.settings.run.inputs)
+	note("requests", inputs)
 	for _, job := range e.jobs {
 		j := job.Set.Job
 		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)

@@ -50,6 +50,7 @@ type runSettings struct {
 	userAgent string
 	timeout   time.Duration
 	verdicts  bool
+	inputs    map[string]any
 	kept      map[string]map[string]any
 	resume    map[string]json.RawMessage
 	prefetch  int
@@ -125,6 +126,13 @@ func WithUserAgent(agent string) RunOption {
 // WithTimeout ends a run that takes longer, with an error of class "policy". The
 // pages until then are complete. Zero is no limit.
 func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettings) { s.timeout = d }) }
+
+// WithInputs sets the inputs that the configuration declares, by name: text, numbers
+// and booleans. One compiled engine serves any number of tenants, each with its own
+// inputs, at the same time.
+func WithInputs(values map[string]any) RunOption {
+	return runOption(func(s *runSettings) { s.inputs = values })
+}
 
 // WithKept passes the values that the run before kept, by job and name: Kept of
 // its [JobResult]s, which may have gone through JSON with json.Number.

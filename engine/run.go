@@ -30,6 +30,9 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 			Hint: "raise the timeout, or limit the list with forceStop"})
 		defer cancel()
 	}
+	if err := e.CheckInputs(); err != nil {
+		return &Result{}, err
+	}
 	loop := e.loop()
 	if e.settings.run.transport == nil {
 		defer loop.Client.Close()
@@ -150,7 +153,9 @@ func (e *Engine) loop() runtime.Loop {
 		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
 		MaxBody:   int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
 	})
+	inputs, _ := cfg.BindInputs(s.inputs) // checked by Run
 	return runtime.Loop{
+		Inputs: inputs,
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
 	}

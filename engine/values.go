@@ -26,7 +26,15 @@ func (c Config) values() (any, error) {
 			return nil, err
 		}
 	}
-	return rules.Object{{Name: "api", Value: api}, {Name: "config", Value: rules.Object{{Name: "jobs", Value: jobs}}}}, nil
+	root := rules.Object{{Name: "api", Value: api}, {Name: "config", Value: rules.Object{{Name: "jobs", Value: jobs}}}}
+	if c.Inputs != nil {
+		inputs, err := configValue(reflect.ValueOf(c.Inputs), "inputs")
+		if err != nil {
+			return nil, err
+		}
+		root = append(root, rules.Member{Name: "inputs", Value: inputs})
+	}
+	return root, nil
 }
 
 // object writes the fields of a struct that have a config tag. Zero values are

@@ -17,6 +17,7 @@ type Config struct {
 	AllowedOrigins []string // other origins that links and redirects may point to, without credentials
 	Jobs           []Job
 	Debug          bool
+	Inputs         []Input
 	Tests          []Test
 
 	Catalog *Catalog     // the methods and guards; nil: [Builtin]
@@ -37,6 +38,8 @@ var rootFields = []Field{
 	{Name: "$schema", Kind: Text, Doc: "the JSON Schema with which an editor checks this file"},
 	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "the address of the API and how it pages"},
 	{Name: "config", Kind: Block, Fields: configFields, Required: true, Doc: "what to extract"},
+	{Name: "inputs", Kind: Map, Each: &Field{Kind: Block, Fields: inputFields},
+		Doc: "values that each run sets (`--set NAME=VALUE`), by name; expressions read them as `input.NAME`"},
 	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
 		"Only `stopwhen test` reads them"},
 }

@@ -47,6 +47,7 @@ type Context struct {
 	First *Past          `expr:"first" resume:"saved" from:"first" doc:"the first page; on the first page itself that page"`
 	State map[string]any `expr:"state" resume:"saved" from:"plan" declared:"state" doc:"the scroller's variables"`
 	Kept  map[string]any `expr:"kept" from:"job" declared:"keep" doc:"values that the previous run saved, by their names in keep"`
+	Input map[string]any `expr:"input" from:"job" declared:"inputs" doc:"values that the run sets, by their names in inputs"`
 	Job   JobFacts       `expr:"job" from:"job" doc:"the job"`
 
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`

@@ -71,6 +71,9 @@ func (d *decoder) root(root any) {
 	}
 	c.HTTP = d.http(s)
 	c.Auth = d.authentication(s)
+	for _, one := range s["inputs"].list() {
+		c.Inputs = append(c.Inputs, d.input(one))
+	}
 	for _, one := range s["tests"].list() {
 		c.Tests = append(c.Tests, d.test(one.Path, one.Value.(settings)))
 	}

@@ -96,7 +96,11 @@ func (l *lowerer) job(job Job) *Ruleset {
 }
 
 func (l *lowerer) ruleset() *Ruleset {
-	return &Ruleset{Dialect: l.cfg.Dialect, Source: l.cfg.Source, IncludeParams: true}
+	set := &Ruleset{Dialect: l.cfg.Dialect, Source: l.cfg.Source, IncludeParams: true}
+	for _, in := range l.cfg.Inputs {
+		set.Inputs = append(set.Inputs, in.Name)
+	}
+	return set
 }
 
 // configured returns the configuration's pagination, or nil if there is none.

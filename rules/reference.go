@@ -33,6 +33,7 @@ func (c *Catalog) Reference() []Section {
 		}
 	}
 	add("", "The outer `parameters` object may be left out.", rootFields)
+	add("inputs.NAME", "A value that each run sets.", inputFields)
 	add("tests[].pages[]", "A complete response: an object with `body` or `status`, and no other keys than these. "+
 		"Any other object or list is the body of a response with status 200.", answerFields)
 	add("api.pagination", "The keys of all methods. [methods.md](methods.md) has the keys of each method.", c.fields)

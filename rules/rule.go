@@ -152,6 +152,7 @@ type Ruleset struct {
 	Ignore          [][]string // paths that the same-page check ignores
 	Variables       []string   // names of the state's variables
 	Kept            []string   // names of the values that are saved for the next run
+	Inputs          []string   // names of the values that the run sets
 	IgnoredFindings []string   // ids of the audit rules that are left out
 
 	Source *diag.Source

@@ -19,6 +19,7 @@ type Test struct {
 	Name   string
 	Job    string         // id of the job; empty: the only one
 	Kept   map[string]any // the values that an earlier run saved, by name
+	Inputs map[string]any // the values that the run sets, by name
 	Pages  []Answer       // in order; each answers one request
 	Expect Expect
 	Path   string // config path of the test
@@ -53,6 +54,7 @@ var testFields = []Field{
 	{Name: "name", Kind: Text, Required: true, Doc: "what the test shows; names must differ"},
 	{Name: "job", Kind: Text, Doc: "id of the job; optional if there is only one"},
 	{Name: "kept", Kind: Map, Doc: "the values that an earlier run saved, by name"},
+	{Name: "inputs", Kind: Map, Doc: "the values that the run sets, by name"},
 	{Name: "pages", Kind: List, Required: true,
 		Doc: "the responses of the API, in order: an object or a list is the body of a response, or a complete response"},
 	{Name: "expect", Kind: Block, Fields: expectFields, Required: true,
@@ -84,7 +86,7 @@ var expectFields = []Field{
 
 // test reads one test.
 func (d *decoder) test(path string, s settings) Test {
-	t := Test{Name: s["name"].text(), Job: s["job"].text(), Kept: membersOf(s["kept"].object()), Expect: d.expect(s.under("expect")), Path: path}
+	t := Test{Name: s["name"].text(), Job: s["job"].text(), Kept: membersOf(s["kept"].object()), Inputs: membersOf(s["inputs"].object()), Expect: d.expect(s.under("expect")), Path: path}
 	pages, _ := s["pages"].Value.([]any)
 	for i, v := range pages {
 		t.Pages = append(t.Pages, d.answer(diag.Index(s["pages"].Path, i), v))

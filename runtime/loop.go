@@ -33,6 +33,9 @@ type Loop struct {
 	// Carryover holds the values that earlier runs kept, by job and name.
 	Carryover map[string]map[string]any
 
+	// Inputs holds the values that this run sets, by name.
+	Inputs map[string]any
+
 	Observer  Observer                           // nil observes nothing
 	Evaluated func(e *compile.Expression, v any) // is called with the value of every expression; may be nil
 }
@@ -48,11 +51,14 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 	r := newRun(l.withDefaults(), job, sink)
 	defer r.close()
 	request, more, err := r.begin()
-	if err == nil && more {
+	if err == nil && !more { // it had ended before
+		return r.Result, nil
+	}
+	if err == nil {
 		r.prefetcher = newPrefetcher(ctx, r, request)
-		for more && err == nil {
-			request, more, err = r.step(ctx, request)
-		}
+	}
+	for more && err == nil {
+		request, more, err = r.step(ctx, request)
 	}
 	return r.end(ctx, err), err
 }

@@ -56,7 +56,7 @@ func (r *run) reset() {
 	job := r.job.Set.Job
 	r.state = state{Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent}
 	r.Context.Value = rules.Context{
-		Limit: r.job.Set.Limit, Kept: r.Carryover[job.ID], Now: func() time.Time { return r.started },
+		Limit: r.job.Set.Limit, Kept: r.Carryover[job.ID], Input: r.Inputs, Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.public(job.Params)},
 	}
 }

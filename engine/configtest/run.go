@@ -26,6 +26,9 @@ type Suite struct {
 	Redact     func(text string) string
 	ExitStatus func(err error) int // of a run that ended with err
 
+	// CheckInputs reports what is wrong with the inputs of a test.
+	CheckInputs func(values map[string]any) error
+
 	// Loop returns a loop that makes its requests in an environment, without the
 	// credentials of the configuration.
 	Loop func(Environment) runtime.Loop
@@ -36,6 +39,7 @@ type Environment struct {
 	Transport http.RoundTripper
 	Clock     transport.Clock
 	Carryover map[string]map[string]any // by job and name
+	Inputs    map[string]any            // by name
 }
 
 // A Report says how the tests of a configuration ended.
@@ -98,6 +102,10 @@ func (s *Suite) run(ctx context.Context, t rules.Test, seen *coverage) Result {
 		out.Differences = []Difference{{Message: fmt.Sprintf("job %s does not run: an earlier job is identical", t.Job)}}
 		return out
 	}
+	if err := s.CheckInputs(t.Inputs); err != nil {
+		out.Differences = []Difference{{Message: err.Error()}}
+		return out
+	}
 	job := s.Jobs[at]
 	seen.tests[job]++
 	trial := newTrial(s, job, t)
@@ -126,7 +134,7 @@ func newTrial(s *Suite, job *compile.Job, t rules.Test) *trial {
 }
 
 func (t *trial) run(ctx context.Context, seen *coverage) {
-	loop := t.suite.Loop(Environment{Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}})
+	loop := t.suite.Loop(Environment{Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}, Inputs: t.test.Inputs})
 	loop.Evaluated = seen.add
 	t.result, t.err = loop.Run(ctx, t.job, func(_ context.Context, page *runtime.Page) error {
 		t.last = &page.Record

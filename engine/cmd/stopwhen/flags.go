@@ -16,7 +16,8 @@ import (
 // flags are the flags of all commands. Each command registers those that it has.
 type flags struct {
 	baseURL, dialect, fixture string // how the configuration is read
-	env                       []string
+	env, set                  []string
+	setFile                   string
 
 	out, trace, result, record string // where a run writes
 	state, kept                string
@@ -67,6 +68,8 @@ func (a *app) fileFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
 	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+orList(rules.Dialects()))
 	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
+	f.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` of an input that the configuration declares; may be repeated")
+	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; --set overrides it")
 	complete(cmd, "dialect", func() []string { return rules.Dialects() })
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt

@@ -134,6 +134,11 @@ func (a *app) compile(l *loaded) (err error) {
 	if l.name == stdinName && !looksLikeJSON(l.text) {
 		options = append(options, engine.WithFormat("", yaml.Parse)) // standard input has no file extension
 	}
+	inputs, err := a.inputs()
+	if err != nil {
+		return err
+	}
+	options = append(options, engine.WithInputs(inputs))
 	if l.Engine, err = engine.Load(l.name, l.text, options...); err != nil {
 		hideSecrets(err, l.name, l.text, env.read)
 		return err

@@ -65,6 +65,9 @@ func (a *app) runConfig(args []string) error {
 // recording that the flags request. Everything on standard error passes through
 // the redactor.
 func (a *app) runLoaded(l *loaded) error {
+	if err := l.CheckInputs(); err != nil {
+		return err
+	}
 	bar := a.newProgress(l.Debug())
 	var w io.Writer = a.stderr
 	if bar != nil {

@@ -20,6 +20,7 @@ func Source() ([]byte, error) {
 	}
 	g.structure("HTTP", "HTTP is what all requests have in common.", sections["api.http"].Fields)
 	g.structure("Job", "Job is one list to extract. Parameters are sent in the order of their names.", sections["config.jobs[]"].Fields)
+	g.structure("Input", "Input is a value that each run sets.", sections["inputs.NAME"].Fields)
 	common := sections["api.pagination"].Fields
 	for _, m := range rules.Builtin().Methods() {
 		if m.KeboolaOnly {
@@ -156,6 +157,9 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 	case rules.List:
 		return "[]" + g.element(f)
 	case rules.Any:
+		if key == "default" { // of an input
+			return "any"
+		}
 		if strings.HasPrefix(key, "nextRequest.") { // expressions by name
 			return "map[string]string"
 		}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// inputs returns the values of --set-file and --set, by name. Those of --set
+// override those of the file.
+func (a *app) inputs() (map[string]any, error) {
+	if a.flags.setFile == "" && len(a.flags.set) == 0 {
+		return nil, nil
+	}
+	values := map[string]any{}
+	if a.flags.setFile != "" {
+		text, err := os.ReadFile(a.flags.setFile)
+		if err != nil {
+			return nil, &usageError{fmt.Sprintf("--set-file: %v", err)}
+		}
+		root, err := yaml.Parse(diag.NewSource(a.flags.setFile, string(text)))
+		if err != nil {
+			return nil, err
+		}
+		members, ok := value.Members(root)
+		if !ok {
+			return nil, &usageError{fmt.Sprintf("--set-file: %s holds %s, want an object of names and values", a.flags.setFile, value.KindOf(root))}
+		}
+		for _, m := range members {
+			values[m.Name] = m.Value
+		}
+	}
+	for _, pair := range a.flags.set {
+		name, text, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, &usageError{fmt.Sprintf("--set: want NAME=VALUE, got %q", pair)}
+		}
+		values[name] = text
+	}
+	return values, nil
+}

@@ -1,0 +1,107 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Input is a value that a configuration takes from each run, so that one compiled
+// configuration serves many tenants. Expressions read it as input.<Name>.
+type Input struct {
+	Name    string
+	Doc     string
+	Default any    // a scalar; nil: the run must set it
+	Secret  bool   // it is never printed
+	Pattern string // a regular expression that the whole value matches; empty: any value
+}
+
+var inputFields = []Field{
+	{Name: "doc", Kind: Text, Doc: "what the input is for"},
+	{Name: "default", Kind: Any, Doc: "the value if the run does not set one; without it the run must"},
+	{Name: "secret", Kind: Flag, Default: false, Doc: "whether the value is never printed"},
+	{Name: "pattern", Kind: Text, Doc: "a regular expression that the whole value matches"},
+}
+
+// input reads one input.
+func (d *decoder) input(s setting) Input {
+	read := s.Value.(settings)
+	in := Input{Name: s.Name, Doc: read["doc"].text(), Default: read["default"].Value, Secret: read["secret"].flag(), Pattern: read["pattern"].text()}
+	if !IsIdentifier(in.Name) {
+		d.faults.Errorf(diag.Key(s.Path), "an input needs a name that expressions can use, such as tenant_id")
+	}
+	if _, err := regexp.Compile(in.Pattern); err != nil {
+		d.faults.Errorf(diag.Value(read["pattern"].Path), "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		in.Pattern = ""
+	}
+	if in.Default != nil {
+		if err := in.check(in.Default); err != nil {
+			d.faults.Errorf(diag.Value(read["default"].Path), "%v", err)
+		}
+	}
+	if text, ok := value.Text(in.Default); ok && in.Secret && text != "" {
+		d.cfg.Secrets = append(d.cfg.Secrets, text)
+	}
+	return in
+}
+
+// check reports what is wrong with a value of the input.
+func (in Input) check(v any) error {
+	text, ok := value.Text(v)
+	if !ok {
+		return fmt.Errorf("want text, a number or a boolean, got %s", found(v))
+	}
+	if !regexp.MustCompile(`^(?:`+in.Pattern+`)$`).MatchString(text) && in.Pattern != "" {
+		if in.Secret {
+			return fmt.Errorf("the value does not match the pattern %s", in.Pattern)
+		}
+		return fmt.Errorf("%s does not match the pattern %s", value.Preview(v), in.Pattern)
+	}
+	return nil
+}
+
+// BindInputs returns the inputs of a run: the values that are given, and the
+// defaults of the others. The error names all inputs that are unknown, invalid
+// or missing; the values are those that are usable.
+func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnostics) {
+	faults := diag.NewCollector(nil)
+	var names []string
+	bound := map[string]any{}
+	for _, in := range c.Inputs {
+		names = append(names, in.Name)
+		v, ok := given[in.Name]
+		at := diag.Outside("input " + in.Name)
+		switch {
+		case !ok && in.Default == nil:
+			faults.Errorf(at, "not set").WithHint(in.usage())
+		case !ok:
+			bound[in.Name] = in.Default
+		default:
+			if err := in.check(v); err != nil {
+				faults.Errorf(at, "%v", err)
+			}
+			bound[in.Name] = v
+		}
+	}
+	for _, m := range membersByName(given) {
+		if !slices.Contains(names, m.Name) {
+			faults.Errorf(diag.Outside("input "+m.Name), "the configuration does not declare it").WithHint(diag.DidYouMean(m.Name, names))
+		}
+	}
+	return bound, faults.Diagnostics()
+}
+
+// usage says how to set the input.
+func (in Input) usage() string {
+	usage := fmt.Sprintf("set it with --set %s=VALUE", in.Name)
+	if in.Doc != "" {
+		usage += ": " + in.Doc
+	}
+	return usage
+}
+
+func membersByName(m map[string]any) Object { members, _ := value.Members(m); return members }
