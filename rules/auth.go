@@ -91,7 +91,7 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 				continue
 			}
 			if _, isText := one.Value.(string); isText && hidden && name == plain {
-				d.faults.Warnf(diag.Key(one.Path), "a secret under a key without #").
+				d.diags.Warnf(diag.Key(one.Path), "a secret under a key without #").
 					WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", key))
 			}
 			if !one.Invalid {
@@ -100,5 +100,5 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 			return
 		}
 	}
-	d.faults.Errorf(diag.Value(s["api.authentication"].Path), "authentication of type %s needs %s", auth.Type, key)
+	d.diags.Errorf(diag.Value(s["api.authentication"].Path), "authentication of type %s needs %s", auth.Type, key)
 }

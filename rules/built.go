@@ -9,8 +9,8 @@ import (
 // Check completes and checks a Config that was built in Go instead of read by
 // [Decode]. The diagnostics have no positions.
 func (c *Config) Check() diag.Diagnostics {
-	faults := diag.NewCollector(c.Source)
-	r := reader{faults: faults}
+	diags := diag.NewCollector(c.Source)
+	r := reader{diags: diags}
 	c.Dialect = cmp.Or(c.Dialect, Spec)
 	c.HTTP.complete(r)
 	method, _ := find(jobFields, "method")
@@ -23,12 +23,12 @@ func (c *Config) Check() diag.Diagnostics {
 		j.Method = verb.text()
 	}
 	if at := diag.Value(diag.Join(c.Path, "api.baseUrl")); c.BaseURL == "" {
-		faults.Errorf(at, "baseUrl is missing")
+		diags.Errorf(at, "baseUrl is missing")
 	} else {
-		checkBaseURL(faults, at, c.BaseURL)
+		checkBaseURL(diags, at, c.BaseURL)
 	}
-	c.check(faults)
-	return faults.Diagnostics()
+	c.check(diags)
+	return diags.Diagnostics()
 }
 
 // complete fills in the defaults of what is zero. Negative retries are none.

@@ -151,18 +151,25 @@ func TestAnInconsistentMethodIsRefused(t *testing.T) {
 		{"taken name", func(m *rules.Method) { m.Name = "offset" }, "the name is taken"},
 		{"no doc", func(m *rules.Method) { m.Doc = "" }, "Doc is missing"},
 		{"setting declared twice", func(m *rules.Method) { m.Fields = append(m.Fields, m.Fields[0]) }, "setting stampKey: declared twice"},
-		{"unknown setting in a source", func(m *rules.Method) { m.State[0].Next = `at(items[-1], ${stmpKey})` }, `variable stamp: no setting "stmpKey"`},
-		{"unknown inner setting", func(m *rules.Method) { m.State[0].Next = `${forceStop.page}` }, `no setting "forceStop.page"; there are pages, time, volume`},
+		{"unknown setting in a source", func(m *rules.Method) { m.State[0].Next = `at(items[-1], ${stmpKey})` },
+			`variable stamp: no setting "stmpKey"`},
+		{"unknown inner setting", func(m *rules.Method) { m.State[0].Next = `${forceStop.page}` },
+			`no setting "forceStop.page"; there are pages, time, volume`},
 		{"unclosed brace", func(m *rules.Method) { m.State[0].Init = `${stampKey` }, "${ without }"},
 		{"unknown setting in a name", func(m *rules.Method) { m.Next.Params[0].Name = "${since}" }, `no setting "since"`},
-		{"unknown setting in a condition", func(m *rules.Method) { m.Stops[0].Only = "!stampkey" }, `stop stamp.empty: no setting "stampkey"`},
-		{"unknown setting of a condition of the overlay", func(m *rules.Method) { m.Next.ApplyToFirst = "first" }, `ApplyToFirst: no setting "first"`},
+		{"unknown setting in a condition", func(m *rules.Method) { m.Stops[0].Only = "!stampkey" },
+			`stop stamp.empty: no setting "stampkey"`},
+		{"unknown setting of a condition of the overlay", func(m *rules.Method) { m.Next.ApplyToFirst = "first" },
+			`ApplyToFirst: no setting "first"`},
 		{"one of an unknown setting", func(m *rules.Method) { m.OneOf = []string{"stampKey", "x"} }, `OneOf: no setting "x"`},
 		{"each of an unknown setting", func(m *rules.Method) { m.Stops[0].Each = "x" }, `no setting "x"`},
-		{"each of a text", func(m *rules.Method) { m.Stops[0].Each = "sinceParam" }, "Each needs an object or an object of paths, and setting sinceParam is a non-empty string"},
+		{"each of a text", func(m *rules.Method) { m.Stops[0].Each = "sinceParam" },
+			"Each needs an object or an object of paths, and setting sinceParam is a non-empty string"},
 		{"default of an unknown setting", func(m *rules.Method) { m.Fields[1].DefaultOf = "x" }, "there is no setting x beside it"},
-		{"unfit default", func(m *rules.Method) { m.Fields[1].Default = 5 }, "setting sinceParam: the default: want a non-empty string, got 5"},
-		{"default that is not allowed", func(m *rules.Method) { m.Fields[1].Values = []string{"after"} }, `the default: want after, got "since"`},
+		{"unfit default", func(m *rules.Method) { m.Fields[1].Default = 5 },
+			"setting sinceParam: the default: want a non-empty string, got 5"},
+		{"default that is not allowed", func(m *rules.Method) { m.Fields[1].Values = []string{"after"} },
+			`the default: want after, got "since"`},
 		{"no next value", func(m *rules.Method) { m.State[0].Next = "" }, "Init and Next must be expressions"},
 		{"part without a value", func(m *rules.Method) { m.Next.Params[0].Value = "" }, "Value must be an expression"},
 		{"id of another method", func(m *rules.Method) { m.Stops[0].ID = "offset.empty" }, `the id must begin with "stamp."`},
@@ -193,7 +200,8 @@ func TestAnInconsistentGuardIsRefused(t *testing.T) {
 		{"no doc", func(g *rules.Guard) { g.Doc = "" }, "Doc is missing"},
 		{"no policy", func(g *rules.Guard) { g.Policy = "" }, "policy: want stop, fail or ignore"},
 		{"unknown policy", func(g *rules.Guard) { g.KeboolaPolicy = "warn" }, `policy: want stop, fail or ignore, got "warn"`},
-		{"unfit default", func(g *rules.Guard) { g.Threshold = &rules.Field{Kind: rules.Count, Default: 0} }, "setting guards.quota: the default: want a whole number above 0, got 0"},
+		{"unfit default", func(g *rules.Guard) { g.Threshold = &rules.Field{Kind: rules.Count, Default: 0} },
+			"setting guards.quota: the default: want a whole number above 0, got 0"},
 		{"unknown setting", func(g *rules.Guard) { g.When = "${guards.quta} > 1" }, `no setting "guards.quta"`},
 		{"no message", func(g *rules.Guard) { g.Message = "" }, "When, Clause and Message must not be empty"},
 	} {
@@ -229,7 +237,8 @@ func TestOptionsAreCheckedLikeTheConfiguration(t *testing.T) {
 		want    string
 	}{
 		{"dialect", rules.Options{Dialect: "kebola"}, "option dialect: want spec or keboola, got \"kebola\"\n   did you mean \"keboola\"?"},
-		{"base URL", rules.Options{BaseURL: "api.test"}, "option baseUrl: not an http or https address\n   write it like https://api.example.com/v1/"},
+		{"base URL", rules.Options{BaseURL: "api.test"},
+			"option baseUrl: not an http or https address\n   write it like https://api.example.com/v1/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, found := load(t, paged(`{"method": "pagenum"}`), c.options)
@@ -244,12 +253,14 @@ func TestDecodingFillsInTheDefaults(t *testing.T) {
 		name, api string
 		want      rules.HTTP
 	}{
-		{"nothing", ``, rules.HTTP{MaxRetries: 4, RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
+		{"nothing", ``,
+			rules.HTTP{MaxRetries: 4, RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
 		{"http", `, "http": {"maxRetries": 0, "codes": [500], "retryHeader": "X-Again", "maxBodyBytes": 5, "maxDepth": 6, "maxItemsPerPage": 7}`,
 			rules.HTTP{MaxRetries: 0, RetryCodes: []int{500}, RetryHeader: "X-Again", MaxBodyBytes: 5, MaxDepth: 6, MaxItems: 7}},
 		{"retryConfig overrides http", `, "http": {"maxRetries": 1, "codes": [500], "retryHeader": "X-Again"}, "retryConfig": {"maxRetries": 2, "codes": [501], "http": {"codes": [502], "retryHeader": "X-Later"}}`,
 			rules.HTTP{MaxRetries: 2, RetryCodes: []int{502}, RetryHeader: "X-Later", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
-		{"no retries below 0", `, "http": {"maxRetries": -3}`, rules.HTTP{RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
+		{"no retries below 0", `, "http": {"maxRetries": -3}`,
+			rules.HTTP{RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, _, found := load(t, `{"api": {"baseUrl": "https://a.test"`+c.api+`}, "config": {"jobs": [{"endpoint": "x"}]}}`, rules.Options{})
@@ -261,8 +272,10 @@ func TestDecodingFillsInTheDefaults(t *testing.T) {
 
 func TestDecodeWithoutASourceChecksTheSame(t *testing.T) {
 	_, found := rules.Decode(nil, rules.Object{
-		{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://a.test"}, {Name: "authentication", Value: rules.Object{{Name: "type", Value: "Bearer"}, {Name: "#token", Value: "t"}}}}},
-		{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "x"}, {Name: "method", Value: "put"}}}}}},
+		{Name: "api",
+			Value: rules.Object{{Name: "baseUrl", Value: "https://a.test"}, {Name: "authentication", Value: rules.Object{{Name: "type", Value: "Bearer"}, {Name: "#token", Value: "t"}}}}},
+		{Name: "config",
+			Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "x"}, {Name: "method", Value: "put"}}}}}},
 	}, rules.Options{})
 	require.EqualError(t, found.Err(), `api.authentication.type: want basic, bearer, header or query, got "Bearer"
    did you mean "bearer"?

@@ -82,17 +82,17 @@ var configFields = []Field{
 
 // check reports mistakes that involve several values, and fills in the ids of jobs
 // and the jobs of tests.
-func (c *Config) check(faults *diag.Collector) {
+func (c *Config) check(diags *diag.Collector) {
 	if len(c.Jobs) == 0 {
-		faults.Errorf(diag.Value(diag.Join(c.Path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
+		diags.Errorf(diag.Value(diag.Join(c.Path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
-	c.nameJobs(faults)
-	c.checkTests(faults)
+	c.nameJobs(diags)
+	c.checkTests(diags)
 }
 
-func checkBaseURL(faults *diag.Collector, at diag.Place, address string) {
+func checkBaseURL(diags *diag.Collector, at diag.Place, address string) {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		faults.Errorf(at, "not an http or https address").WithHint("write it like https://api.example.com/v1/")
+		diags.Errorf(at, "not an http or https address").WithHint("write it like https://api.example.com/v1/")
 	}
 }

@@ -101,9 +101,9 @@ func asText(kind Kind) func(v any) (any, string) {
 }
 
 func key(v any) (any, string) {
-	name, fault := asText(Text)(v)
-	if fault != "" {
-		return nil, fault
+	name, problem := asText(Text)(v)
+	if problem != "" {
+		return nil, problem
 	}
 	return PathOf(name.(string)), ""
 }
@@ -176,16 +176,16 @@ func integer(v any) (any, string) {
 }
 
 func count(v any) (any, string) {
-	n, fault := integer(v)
-	if fault != "" || n.(int) < 1 {
+	n, problem := integer(v)
+	if problem != "" || n.(int) < 1 {
 		return nil, want(Count, v)
 	}
 	return n, ""
 }
 
 func status(v any) (any, string) {
-	n, fault := integer(v)
-	if fault != "" || n.(int) < 100 || n.(int) > 599 {
+	n, problem := integer(v)
+	if problem != "" || n.(int) < 100 || n.(int) > 599 {
 		return nil, want(Status, v)
 	}
 	return n, ""

@@ -10,14 +10,14 @@ import (
 // which [Config.Lower] reads, in order of position. The Config is usable if there
 // are no errors.
 func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagnostics) {
-	faults := diag.NewCollector(source)
-	d := &decoder{reader: reader{faults: faults}, env: options.Env, cfg: &Config{Source: source, Catalog: options.Catalog}}
+	diags := diag.NewCollector(source)
+	d := &decoder{reader: reader{diags: diags}, env: options.Env, cfg: &Config{Source: source, Catalog: options.Catalog}}
 	d.root(d.parameters(root))
 	d.override(options)
-	if len(faults.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
-		d.cfg.check(faults)
+	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
+		d.cfg.check(diags)
 	}
-	return d.cfg, faults.Diagnostics()
+	return d.cfg, diags.Diagnostics()
 }
 
 // decoder fills a Config from settings.
@@ -31,9 +31,9 @@ type decoder struct {
 func (d *decoder) override(options Options) {
 	if options.Dialect != "" {
 		field, _ := find(apiFields, "dialect")
-		dialect, fault := field.oneOf(options.Dialect)
-		if fault != "" {
-			d.faults.Errorf(diag.Outside("option dialect"), "%s", fault).WithHint(diag.DidYouMean(options.Dialect, dialects))
+		dialect, problem := field.oneOf(options.Dialect)
+		if problem != "" {
+			d.diags.Errorf(diag.Outside("option dialect"), "%s", problem).WithHint(diag.DidYouMean(options.Dialect, dialects))
 		}
 		d.cfg.Dialect = dialect
 	}
@@ -42,7 +42,7 @@ func (d *decoder) override(options Options) {
 		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("option baseUrl")
 	}
 	if d.cfg.BaseURL != "" {
-		checkBaseURL(d.faults, at, d.cfg.BaseURL)
+		checkBaseURL(d.diags, at, d.cfg.BaseURL)
 	}
 }
 
@@ -55,7 +55,7 @@ func (d *decoder) parameters(root any) any {
 	}
 	d.cfg.Path = "parameters"
 	for _, name := range object.Without("parameters").Without("$schema").Names() {
-		d.faults.Warnf(diag.Key(name), "%s beside parameters has no effect", name)
+		d.diags.Warnf(diag.Key(name), "%s beside parameters has no effect", name)
 	}
 	return inner
 }

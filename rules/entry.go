@@ -121,12 +121,12 @@ func (e *entry) fallback(name, dialect string, f Field) {
 	if fallback == nil {
 		return
 	}
-	converted, fault := convert(kind, fallback)
-	if text, ok := converted.(string); ok && fault == "" {
-		_, fault = f.oneOf(text)
+	converted, problem := convert(kind, fallback)
+	if text, ok := converted.(string); ok && problem == "" {
+		_, problem = f.oneOf(text)
 	}
-	if fault != "" {
-		e.wrong("setting %s: the default: %s", name, fault)
+	if problem != "" {
+		e.wrong("setting %s: the default: %s", name, problem)
 	}
 }
 

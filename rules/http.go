@@ -67,9 +67,9 @@ var retryFields = []Field{
 // http reads api.http, api.retryConfig, which overrides it, and config.http.
 func (d *decoder) http(s settings) HTTP {
 	h := HTTP{
-		MaxRetries:   max(s.given("api.retryConfig.maxRetries", "api.http.maxRetries").number(), 0),
-		RetryCodes:   s.given("api.retryConfig.http.codes", "api.retryConfig.codes", "api.http.codes").numbers(),
-		RetryHeader:  s.given("api.retryConfig.http.retryHeader", "api.http.retryHeader").text(),
+		MaxRetries:   max(s.firstGiven("api.retryConfig.maxRetries", "api.http.maxRetries").number(), 0),
+		RetryCodes:   s.firstGiven("api.retryConfig.http.codes", "api.retryConfig.codes", "api.http.codes").numbers(),
+		RetryHeader:  s.firstGiven("api.retryConfig.http.retryHeader", "api.http.retryHeader").text(),
 		IgnoreErrors: s["api.http.ignoreErrors"].numbers(),
 		MaxBodyBytes: s["api.http.maxBodyBytes"].number(),
 		MaxDepth:     s["api.http.maxDepth"].number(),
@@ -127,7 +127,7 @@ func (d *decoder) param(path string, m Member) Member {
 	}
 	if object, ok := value.Members(m.Value); ok {
 		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
-			d.faults.Errorf(diag.Value(path), "functions as parameters are not supported yet").WithHint("write the value itself")
+			d.diags.Errorf(diag.Value(path), "functions as parameters are not supported yet").WithHint("write the value itself")
 		}
 		return Member{Name: m.Name, Value: d.paramsOf(path, object)}
 	}
@@ -143,21 +143,21 @@ func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
 		name, _ := object.Get("env")
 		variable, isText := name.(string)
 		if !isText || len(object) != 1 {
-			d.faults.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
+			d.diags.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
 			return "", false
 		}
 		if d.env != nil {
 			text, ok = d.env(variable)
 		}
 		if !ok {
-			d.faults.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", variable).
+			d.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", variable).
 				WithHint(fmt.Sprintf("set it and pass it with --env %s", variable))
 			return "", false
 		}
 		hidden = true
 	}
 	if !ok {
-		d.faults.Errorf(diag.Value(path), "%s", want(Secret, v))
+		d.diags.Errorf(diag.Value(path), "%s", want(Secret, v))
 		return "", false
 	}
 	if hidden && text != "" {

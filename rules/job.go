@@ -77,7 +77,7 @@ func (d *decoder) dataField(s setting) *DataField {
 	}
 	text, ok := value.Text(path)
 	if _, isFlag := path.(bool); path != nil && (!ok || isFlag) {
-		d.faults.Errorf(diag.Value(s.Path), "want a path, got %s", found(path)).
+		d.diags.Errorf(diag.Value(s.Path), "want a path, got %s", found(path)).
 			WithHint("write a path like data.items, or . for the whole response")
 		return nil
 	}
@@ -89,7 +89,7 @@ func (d *decoder) dataField(s setting) *DataField {
 
 // nameJobs gives every job an id: its endpoint, with its position if two jobs
 // would share it. Ids in the configuration must differ.
-func (c *Config) nameJobs(faults *diag.Collector) {
+func (c *Config) nameJobs(diags *diag.Collector) {
 	count := map[string]int{}
 	for _, j := range c.Jobs {
 		if j.ID == "" {
@@ -106,7 +106,7 @@ func (c *Config) nameJobs(faults *diag.Collector) {
 			}
 		}
 		if seen[j.ID] {
-			faults.Errorf(diag.Value(diag.Join(j.Path, "id")), "duplicate job id %q", j.ID).
+			diags.Errorf(diag.Value(diag.Join(j.Path, "id")), "duplicate job id %q", j.ID).
 				WithHint("ids name jobs in logs and results, so they must differ")
 		}
 		seen[j.ID] = true

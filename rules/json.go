@@ -20,19 +20,19 @@ const (
 // int, float64, and json.Number for integers too long for int) and marks the
 // position of each in the source. Errors are [diag.Diagnostics] with one error.
 func ParseJSON(source *diag.Source) (any, error) {
-	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), faults: diag.NewCollector(source)}
+	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), diags: diag.NewCollector(source)}
 	p.dec.UseNumber()
 	if len(source.Text) > MaxConfigBytes {
-		p.faults.Errorf(diag.Offset("", 0), "the configuration has %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
-		return nil, p.faults.Diagnostics().Errors()
+		p.diags.Errorf(diag.Offset("", 0), "the configuration has %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
+		return nil, p.diags.Diagnostics().Errors()
 	}
 	p.syntax()
-	if faults := p.faults.Diagnostics().Errors(); len(faults) > 0 {
-		return nil, faults
+	if diags := p.diags.Diagnostics().Errors(); len(diags) > 0 {
+		return nil, diags
 	}
 	v, err := p.value("", -1, 0)
 	if err != nil {
-		return nil, p.faults.Diagnostics().Errors()
+		return nil, p.diags.Diagnostics().Errors()
 	}
 	return v, nil
 }
@@ -48,13 +48,13 @@ func (p *jsonParser) syntax() {
 	if strings.HasPrefix(message, "unexpected end") {
 		at, message = len(p.source.Text), "unexpected end of the text"
 	}
-	p.faults.Errorf(diag.Offset("", at), "not valid JSON: %s", message)
+	p.diags.Errorf(diag.Offset("", at), "not valid JSON: %s", message)
 }
 
 type jsonParser struct {
 	source *diag.Source
 	dec    *json.Decoder
-	faults *diag.Collector
+	diags  *diag.Collector
 }
 
 // errReported ends the parse. The collector has the mistake.
@@ -73,7 +73,7 @@ func (p *jsonParser) token(path string) (json.Token, int, error) {
 	start := p.next()
 	token, err := p.dec.Token()
 	if err != nil {
-		p.faults.Errorf(diag.Offset(path, start), "not valid JSON: %v", err)
+		p.diags.Errorf(diag.Offset(path, start), "not valid JSON: %v", err)
 		return nil, 0, errReported
 	}
 	return token, start, nil
@@ -86,7 +86,7 @@ func (p *jsonParser) value(path string, key, depth int) (any, error) {
 	}
 	p.source.Mark(path, start, key)
 	if depth > MaxConfigDepth {
-		p.faults.Errorf(diag.Offset(path, start), "nested more than %d levels deep", MaxConfigDepth)
+		p.diags.Errorf(diag.Offset(path, start), "nested more than %d levels deep", MaxConfigDepth)
 		return nil, errReported
 	}
 	switch token := token.(type) {
@@ -113,7 +113,7 @@ func (p *jsonParser) object(path string, depth int) (any, error) {
 		name := token.(string)
 		inner := diag.Join(path, name)
 		if seen[name] {
-			p.faults.Errorf(diag.Offset(inner, at), "duplicate key %q", name).WithHint("remove one of them")
+			p.diags.Errorf(diag.Offset(inner, at), "duplicate key %q", name).WithHint("remove one of them")
 			return nil, errReported
 		}
 		seen[name] = true

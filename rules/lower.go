@@ -30,7 +30,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 		out.Jobs = append(out.Jobs, l.job(job))
 	}
 	out.Unused = l.unused(l.configured())
-	return out, l.faults.Diagnostics().Unique()
+	return out, l.diags.Diagnostics().Unique()
 }
 
 // alike reports whether two jobs request the same and would have the same id in
@@ -58,7 +58,7 @@ type lowerer struct {
 func newLowerer(c *Config) *lowerer {
 	switches := SwitchesOf(c.Dialect)
 	l := &lowerer{
-		reader: reader{faults: diag.NewCollector(c.Source), dialect: c.Dialect},
+		reader: reader{diags: diag.NewCollector(c.Source), dialect: c.Dialect},
 		cfg:    c, catalog: c.Catalog, switches: switches,
 		paginations: map[string]*pagination{}, positions: map[string]diag.Position{}, used: map[string]bool{},
 	}
@@ -145,7 +145,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 		}
 		known = append(known, s.Name)
 	}
-	l.faults.Errorf(diag.Value(at), "unknown scroller %q", name).WithHint(nearest(name, known))
+	l.diags.Errorf(diag.Value(at), "unknown scroller %q", name).WithHint(nearest(name, known))
 	return setting{}, false
 }
 
@@ -187,9 +187,9 @@ func (l *lowerer) findMethod(path string, object Object) (Method, bool) {
 		known = append(known, m.Name)
 	}
 	if written == nil {
-		l.faults.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
+		l.diags.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
 	} else {
-		l.faults.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", found(written)).WithHint(nearest(name, known))
+		l.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", found(written)).WithHint(nearest(name, known))
 	}
 	return Method{}, false
 }
@@ -209,7 +209,7 @@ func (l *lowerer) readOnce(path string, v any) *pagination {
 	object, ok := value.Members(v)
 	if !ok {
 		if !l.switches.OptionalMethod {
-			l.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
+			l.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		}
 		return nil
 	}
@@ -218,7 +218,7 @@ func (l *lowerer) readOnce(path string, v any) *pagination {
 		return nil
 	}
 	p := &pagination{path: path, method: method, settings: l.object(path, object, l.catalog.fieldsOf(method))}
-	p.check(l.faults, l.switches)
+	p.check(l.diags, l.switches)
 	return p
 }
 

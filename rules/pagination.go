@@ -72,19 +72,19 @@ type pagination struct {
 }
 
 // check reports settings that are mutually exclusive or probably mistaken.
-func (p *pagination) check(faults *diag.Collector, switches Switches) {
-	p.oneTotal(faults)
-	p.dottedFlag(faults)
+func (p *pagination) check(diags *diag.Collector, switches Switches) {
+	p.oneTotal(diags)
+	p.dottedFlag(diags)
 	if p.method.Name == Multiple {
-		p.perScroller(faults, switches)
+		p.perScroller(diags, switches)
 		return
 	}
-	p.oneOf(faults)
-	p.flagPolarity(faults)
+	p.oneOf(diags)
+	p.flagPolarity(diags)
 }
 
 // oneTotal checks that limitStop has exactly one of its two forms (2.4).
-func (p *pagination) oneTotal(faults *diag.Collector) {
+func (p *pagination) oneTotal(diags *diag.Collector) {
 	if p.settings["limitStop"].Value == nil {
 		return
 	}
@@ -92,14 +92,14 @@ func (p *pagination) oneTotal(faults *diag.Collector) {
 	const hint = "count is a number of your own, field the path of the API's number"
 	switch at := diag.Value(p.settings["limitStop"].Path); {
 	case count.Value != nil && field.Value != nil:
-		faults.Errorf(at, "count and field are mutually exclusive").WithHint(hint)
+		diags.Errorf(at, "count and field are mutually exclusive").WithHint(hint)
 	case !count.given() && !field.given():
-		faults.Errorf(at, "count or field is missing").WithHint(hint)
+		diags.Errorf(at, "count or field is missing").WithHint(hint)
 	}
 }
 
 // oneOf checks that exactly one of the method's alternatives is configured.
-func (p *pagination) oneOf(faults *diag.Collector) {
+func (p *pagination) oneOf(diags *diag.Collector) {
 	var given []string
 	for _, name := range p.method.OneOf {
 		if p.settings[name].given() {
@@ -108,27 +108,27 @@ func (p *pagination) oneOf(faults *diag.Collector) {
 	}
 	switch at := diag.Value(p.path); {
 	case len(given) > 1:
-		faults.Errorf(at, "%s are mutually exclusive", strings.Join(given, " and "))
+		diags.Errorf(at, "%s are mutually exclusive", strings.Join(given, " and "))
 	case len(given) == 0 && len(p.method.OneOf) > 0:
-		faults.Errorf(at, "%s is missing", strings.Join(p.method.OneOf, " or "))
+		diags.Errorf(at, "%s is missing", strings.Join(p.method.OneOf, " or "))
 	}
 }
 
 // perScroller checks that keys which belong in a scroller are not beside it.
-func (p *pagination) perScroller(faults *diag.Collector, switches Switches) {
+func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
 		if s := p.settings[f.Name]; f.PerScroller && s.given() && !switches.IgnoreUnknown {
-			faults.Errorf(diag.Key(s.Path), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
+			diags.Errorf(diag.Key(s.Path), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
 		}
 	}
 	if s := p.settings["scrollers"]; s.given() && !s.Invalid && len(s.list()) == 0 {
-		faults.Errorf(diag.Value(s.Path), "want at least one scroller")
+		diags.Errorf(diag.Value(s.Path), "want at least one scroller")
 	}
 }
 
 // dottedFlag points to stopRules for a flag that is not in the root: the field of
 // nextPageFlag is one key, dots included (2.2).
-func (p *pagination) dottedFlag(faults *diag.Collector) {
+func (p *pagination) dottedFlag(diags *diag.Collector) {
 	s := p.settings["nextPageFlag.field"]
 	if !strings.Contains(s.text(), `\.`) {
 		return
@@ -138,5 +138,5 @@ func (p *pagination) dottedFlag(faults *diag.Collector) {
 	if stopOn := p.settings["nextPageFlag.stopOn"]; stopOn.Value == false {
 		hint = fmt.Sprintf("for a nested flag write \"hasMore\": %q", name)
 	}
-	faults.Warnf(diag.Value(s.Path), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
+	diags.Warnf(diag.Value(s.Path), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
 }

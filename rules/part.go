@@ -20,7 +20,7 @@ func (s *scrollerBuilder) nextRequest() {
 		parts.put(r)
 	}
 	if len(parts) == 0 && s.method.Next.empty() {
-		s.faults.Errorf(diag.Value(s.path), "method %s needs nextRequest, which makes the next request", s.method.Name).
+		s.diags.Errorf(diag.Value(s.path), "method %s needs nextRequest, which makes the next request", s.method.Name).
 			WithHint(`for instance "nextRequest": {"params": {"page": "page + 1"}}`)
 	}
 	s.set.Rules = append(s.set.Rules, parts...)
@@ -96,7 +96,7 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 	}
 	source := s.source(p.Value, p.Keboola)
 	if p.Each == "" {
-		return []Rule{part(role, s.settings.say(p.Name), s.settings.bind(source), s.fromMethod())}
+		return []Rule{part(role, s.settings.say(p.Name, nil), s.settings.bind(source), s.fromMethod())}
 	}
 	var out []Rule
 	for _, m := range s.settings[p.Each].object() {
@@ -134,7 +134,7 @@ func (s *scrollerBuilder) userParts() requestParts {
 		}
 	}
 	if parts.has(URL) && parts.has(Endpoint) {
-		s.faults.Errorf(diag.Value(s.settings["nextRequest"].Path), "url and endpoint are mutually exclusive").
+		s.diags.Errorf(diag.Value(s.settings["nextRequest"].Path), "url and endpoint are mutually exclusive").
 			WithHint("url is an absolute address; endpoint is resolved against baseUrl")
 	}
 	for _, role := range []Role{Param, Header, Body} {
@@ -170,7 +170,7 @@ func (s *scrollerBuilder) named(role Role) []Rule {
 	}
 	object, ok := value.Members(one.Value)
 	if one.Value != nil && !ok {
-		s.faults.Errorf(diag.Value(one.Path), "want an expression, or an object of expressions, got %s", found(one.Value))
+		s.diags.Errorf(diag.Value(one.Path), "want an expression, or an object of expressions, got %s", found(one.Value))
 	}
 	var out []Rule
 	for _, m := range object {
@@ -179,7 +179,7 @@ func (s *scrollerBuilder) named(role Role) []Rule {
 		case string, bool, int, int64, float64, nil:
 			out = append(out, part(role, m.Name, sourceOf(m.Value), s.origin(Author{}, path)))
 		default:
-			s.faults.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value)).
+			s.diags.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value)).
 				WithHint(`write an object as an expression, too: "{a: 1}"`)
 		}
 	}

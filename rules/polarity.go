@@ -28,12 +28,12 @@ func bareName(name string) string {
 }
 
 // flagPolarity reports flags whose name says the opposite of what is configured.
-func (p *pagination) flagPolarity(faults *diag.Collector) {
+func (p *pagination) flagPolarity(diags *diag.Collector) {
 	field := p.settings["nextPageFlag.field"]
 	stopOn, ifNotSet := p.settings["nextPageFlag.stopOn"], p.settings["nextPageFlag.ifNotSet"]
 	name := bareName(field.Written)
 	suggestsMore := func(at setting, name string) *diag.Diagnostic {
-		return faults.Warnf(diag.Value(at.Path), "paging stops when %s, although its name suggests that there is more then", name)
+		return diags.Warnf(diag.Value(at.Path), "paging stops when %s, although its name suggests that there is more then", name)
 	}
 	switch {
 	case field.Written == "" || stopOn.Value == nil:
@@ -42,7 +42,7 @@ func (p *pagination) flagPolarity(faults *diag.Collector) {
 	case stopOn.Value == false && slices.Contains(lastFlags, name):
 		suggestsMore(stopOn, field.Written+" is false").WithHint("if it is true on the last page, set stopOn to true")
 	case stopOn.Value == true && ifNotSet.Value == true && !ifNotSet.Default && slices.Contains(lastFlags, name):
-		faults.Warnf(diag.Value(ifNotSet.Path), "a page without %s stops paging, too, so the flag has no effect", field.Written).
+		diags.Warnf(diag.Value(ifNotSet.Path), "a page without %s stops paging, too, so the flag has no effect", field.Written).
 			WithHint("if only the last page has it, set ifNotSet to false")
 	}
 	hasMore := p.settings["hasMore"]

@@ -12,7 +12,7 @@ import (
 // A reader reads objects of the configuration by their tables of fields. It
 // reports every mistake and continues, so that one pass finds all of them.
 type reader struct {
-	faults  *diag.Collector
+	diags   *diag.Collector
 	dialect string        // its kinds and defaults apply
 	unknown diag.Severity // of keys that the table does not have
 }
@@ -23,7 +23,7 @@ func (r reader) object(path string, v any, fields []Field) settings {
 	if object, ok := value.Members(v); ok {
 		r.members(into, "", path, object, fields)
 	} else {
-		r.faults.Errorf(diag.Value(path), "want an object, got %s", found(v))
+		r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
 	}
 	return into
 }
@@ -72,7 +72,7 @@ func (r reader) unknownKeys(path string, object Object, fields []Field) {
 		if _, known := find(fields, name); known {
 			continue
 		}
-		r.faults.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(nearest(name, names(fields)))
+		r.diags.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(nearest(name, names(fields)))
 	}
 }
 
@@ -80,12 +80,12 @@ func (r reader) unknownKeys(path string, object Object, fields []Field) {
 func (r reader) convert(into *setting, v any, f Field) {
 	switch f.Unsupported {
 	case OnRequest:
-		r.faults.Errorf(diag.Key(into.Path), "%s is not supported yet and would change the requests", f.Name).
+		r.diags.Errorf(diag.Key(into.Path), "%s is not supported yet and would change the requests", f.Name).
 			WithHint("remove it, or extract this part with another tool for now")
 		into.Invalid = true
 		return
 	case OnOutput:
-		r.faults.Warnf(diag.Key(into.Path), "%s is not supported and has no effect", f.Name)
+		r.diags.Warnf(diag.Key(into.Path), "%s is not supported and has no effect", f.Name)
 		return
 	}
 	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {
@@ -96,13 +96,13 @@ func (r reader) convert(into *setting, v any, f Field) {
 	if _, isObject := value.Members(v); f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject) {
 		return
 	}
-	converted, fault := convert(kind, v)
+	converted, problem := convert(kind, v)
 	if text, ok := converted.(string); ok {
-		converted, fault = f.oneOf(text)
+		converted, problem = f.oneOf(text)
 	}
-	if fault != "" {
+	if problem != "" {
 		text, _ := v.(string)
-		r.faults.Errorf(diag.Value(into.Path), "%s", fault).WithHint(diag.DidYouMean(text, f.Values))
+		r.diags.Errorf(diag.Value(into.Path), "%s", problem).WithHint(diag.DidYouMean(text, f.Values))
 		into.Invalid = true
 		return
 	}
@@ -156,7 +156,7 @@ func (r reader) missing(into *setting, path string, f Field) {
 	_, fallback := f.in(r.dialect)
 	switch {
 	case f.Required:
-		r.faults.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
+		r.diags.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
 		into.Invalid = true
 	case fallback != nil:
 		into.Value, into.Default = fallback, true

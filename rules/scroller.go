@@ -85,11 +85,11 @@ func (s *scrollerBuilder) limit() {
 		path := diag.Join(diag.Join(s.set.Job.Path, "params"), name)
 		field, _ := find(paginationFields, "limit")
 		kind, _ := field.in(s.dialect)
-		converted, fault := convert(kind, own)
-		if fault == "" {
+		converted, problem := convert(kind, own)
+		if problem == "" {
 			limit = setting{Value: converted, Path: path}
 		} else if _, needed := find(s.method.Fields, "limit"); needed {
-			s.faults.Errorf(diag.Value(path), "%s", fault).WithHint("this parameter overrides the limit of the pagination")
+			s.diags.Errorf(diag.Value(path), "%s", problem).WithHint("this parameter overrides the limit of the pagination")
 		}
 	}
 	s.set.Limit = limit.Value
@@ -184,7 +184,7 @@ func (s *scrollerBuilder) ignoredPaths() {
 	for _, p := range s.settings["guards.ignore"].list() {
 		keys := SplitPath(p.text())
 		if len(keys) == 0 {
-			s.faults.Errorf(diag.Value(p.Path), "want a path in the response, got %s", found(p.Value))
+			s.diags.Errorf(diag.Value(p.Path), "want a path in the response, got %s", found(p.Value))
 			continue
 		}
 		s.set.Ignore = append(s.set.Ignore, keys)
@@ -204,52 +204,45 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 	if source == Off || !settings.hold(t.Only) {
 		return Rule{}, false
 	}
+	bound := settings.bind(source)
 	if t.Each != "" {
 		var all []string
 		for _, m := range settings[t.Each].object() {
 			all = append(all, settings.with("each", setting{Value: m.Value}).bind(source))
 		}
-		source = strings.Join(all, " and ")
+		bound = strings.Join(all, " and ")
 	}
 	outcome := t.Outcome
 	if outcome == "" {
 		outcome = Complete
 	}
 	return Rule{
-		ID: s.id(t.ID), Role: Stop, Source: settings.bind(source), Outcome: outcome, Drop: t.Drop,
-		Message: settings.say(t.Message), Clause: settings.say(s.phrases(t.Clause)), Origin: origin,
+		ID: s.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
+		Message: settings.say(t.Message, nil), Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
 	}, true
 }
 
 // phraseNames are what clauses may name besides settings.
 var phraseNames = []string{"ignoring", "ofLimit", "orMissing"}
 
-// phrases replaces the names of phrases in a clause. A phrase depends on more than
-// one setting; it is empty if it does not apply.
-func (s *scrollerBuilder) phrases(clause string) string {
-	return expand(clause, func(name string) string {
-		switch name {
-		case "ignoring":
-			var paths []string
-			for _, keys := range s.set.Ignore {
-				paths = append(paths, PathOf(keys...))
-			}
-			if paths != nil {
-				return ", ignoring " + strings.Join(paths, ", ")
-			}
-		case "ofLimit":
-			if s.set.Limit != nil {
-				return " of " + textOf(s.set.Limit)
-			}
-		case "orMissing":
-			if s.settings["nextPageFlag.ifNotSet"].Value == s.settings["nextPageFlag.stopOn"].Value {
-				return " or missing"
-			}
-		default:
-			return "${" + name + "}"
-		}
-		return ""
-	})
+// phrases returns the phrases by name. A phrase depends on more than one setting; it is
+// empty if it does not apply.
+func (s *scrollerBuilder) phrases() map[string]string {
+	out := map[string]string{"ignoring": "", "ofLimit": "", "orMissing": ""}
+	var paths []string
+	for _, keys := range s.set.Ignore {
+		paths = append(paths, PathOf(keys...))
+	}
+	if paths != nil {
+		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
+	}
+	if s.set.Limit != nil {
+		out["ofLimit"] = " of " + textOf(s.set.Limit)
+	}
+	if s.settings["nextPageFlag.ifNotSet"].Value == s.settings["nextPageFlag.stopOn"].Value {
+		out["orMissing"] = " or missing"
+	}
+	return out
 }
 
 // with returns a copy that also has a setting.
@@ -296,7 +289,7 @@ func (s *scrollerBuilder) stopRules() {
 			}
 		}
 		if s.taken(r.ID) {
-			s.faults.Errorf(diag.Value(one.Path), "duplicate rule id %q", r.ID).WithHint("give it another name")
+			s.diags.Errorf(diag.Value(one.Path), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
 		if r.Message == "" {

@@ -68,9 +68,9 @@ func (s settings) under(name string) settings {
 	return out
 }
 
-// given returns the first of the settings that the configuration has, or the
+// firstGiven returns the first of the settings that the configuration has, or the
 // last one.
-func (s settings) given(names ...string) setting {
+func (s settings) firstGiven(names ...string) setting {
 	for _, name := range names {
 		if s[name].given() {
 			return s[name]
@@ -104,10 +104,13 @@ func (s settings) bind(source string) string {
 	return expand(source, func(name string) string { return literal(s[name].Value) })
 }
 
-// say replaces every ${name} of a text by the value of the setting, and every
-// ${name nouns} by the value with its noun, which is singular after 1.
-func (s settings) say(text string) string {
+// say replaces every ${name} of a text by the phrase or the value of the setting, and
+// every ${name nouns} by the value with its noun, which is singular after 1.
+func (s settings) say(text string, phrases map[string]string) string {
 	return expand(text, func(name string) string {
+		if phrase, ok := phrases[name]; ok {
+			return phrase
+		}
 		name, nouns, counted := strings.Cut(name, " ")
 		shown := s[name].Written
 		if shown == "" {

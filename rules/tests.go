@@ -98,7 +98,7 @@ func (d *decoder) test(path string, s settings) Test {
 func (d *decoder) answer(path string, v any) Answer {
 	object, isObject := value.Members(v)
 	if _, isList := v.([]any); !isList && !isObject {
-		d.faults.Errorf(diag.Value(path), "want an object or a list, got %s", found(v)).
+		d.diags.Errorf(diag.Value(path), "want an object or a list, got %s", found(v)).
 			WithHint(`a response is the body itself, {"data": []}, or {"status": 503, "body": …}`)
 		return Answer{}
 	}
@@ -139,10 +139,10 @@ func (d *decoder) completeResponse(path string, object Object) bool {
 		misspelt = append(misspelt, name)
 	}
 	for _, name := range misspelt {
-		d.faults.Errorf(diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(diag.DidYouMean(name, known) + " " + asBody)
+		d.diags.Errorf(diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(diag.DidYouMean(name, known) + " " + asBody)
 	}
-	if _, fault := convert(Status, status); hasStatus && status != nil && fault != "" {
-		d.faults.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", found(status)).WithHint(asBody)
+	if _, problem := convert(Status, status); hasStatus && status != nil && problem != "" {
+		d.diags.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", found(status)).WithHint(asBody)
 		return false
 	}
 	return len(misspelt) == 0
@@ -158,7 +158,7 @@ func (d *decoder) answerHeaders(s setting) http.Header {
 		for _, v := range values {
 			text, ok := value.Text(v)
 			if !ok || strings.ContainsAny(text, "\r\n") {
-				d.faults.Errorf(diag.Value(diag.Join(s.Path, m.Name)), "want the text of a header, got %s", found(v))
+				d.diags.Errorf(diag.Value(diag.Join(s.Path, m.Name)), "want the text of a header, got %s", found(v))
 				continue
 			}
 			headers.Add(m.Name, text)
@@ -180,9 +180,9 @@ func (d *decoder) expect(s settings) Expect {
 			e.List[i] = d.raw(diag.Index(items.Path, i), item)
 		}
 	} else if items.Value != nil {
-		n, fault := convert(Integer, items.Value)
-		if fault != "" {
-			d.faults.Errorf(diag.Value(items.Path), "want a whole number, or a list of items, got %s", found(items.Value))
+		n, problem := convert(Integer, items.Value)
+		if problem != "" {
+			d.diags.Errorf(diag.Value(items.Path), "want a whole number, or a list of items, got %s", found(items.Value))
 		}
 		items.Value = n
 		e.Items = optional(items)
@@ -201,7 +201,7 @@ func (d *decoder) stoppedBy(s setting) []string {
 		d.inner(&s, Field{Each: &Field{Kind: Text}})
 		return all(s)
 	default:
-		d.faults.Errorf(diag.Value(s.Path), "want the id of a rule, or a list of ids, got %s", found(v))
+		d.diags.Errorf(diag.Value(s.Path), "want the id of a rule, or a list of ids, got %s", found(v))
 		return nil
 	}
 }
@@ -225,10 +225,10 @@ func all(s setting) []string {
 // raw returns a value as JSON without insignificant whitespace. It uses the text of
 // the configuration if that is JSON, so that no digit of a number changes.
 func (d *decoder) raw(path string, v any) json.RawMessage {
-	text := d.faults.Source().Raw(path)
+	text := d.diags.Source().Raw(path)
 	if same, err := ParseJSON(diag.NewSource("", string(text))); err != nil || !reflect.DeepEqual(same, v) {
 		if text, err = value.Marshal(v); err != nil {
-			d.faults.Errorf(diag.Value(path), "cannot be written as JSON: %v", err)
+			d.diags.Errorf(diag.Value(path), "cannot be written as JSON: %v", err)
 			return nil
 		}
 	}
@@ -251,7 +251,7 @@ func membersOf(o Object) map[string]any {
 
 // checkTests reports mistakes that involve several values, and fills in the job of
 // tests if there is only one.
-func (c *Config) checkTests(faults *diag.Collector) {
+func (c *Config) checkTests(diags *diag.Collector) {
 	var ids []string
 	for _, j := range c.Jobs {
 		ids = append(ids, j.ID)
@@ -263,7 +263,7 @@ func (c *Config) checkTests(faults *diag.Collector) {
 			t.Path = diag.Index(diag.Join(c.Path, "tests"), i)
 		}
 		if seen[t.Name] {
-			faults.Errorf(diag.Value(diag.Join(t.Path, "name")), "duplicate test name %q", t.Name).
+			diags.Errorf(diag.Value(diag.Join(t.Path, "name")), "duplicate test name %q", t.Name).
 				WithHint("names tell tests apart, so they must differ")
 		}
 		seen[t.Name] = true
@@ -271,26 +271,26 @@ func (c *Config) checkTests(faults *diag.Collector) {
 		case t.Job == "" && len(ids) == 1:
 			t.Job = ids[0]
 		case t.Job == "":
-			faults.Errorf(diag.Value(t.Path), "job is missing: there are several jobs").
+			diags.Errorf(diag.Value(t.Path), "job is missing: there are several jobs").
 				WithHint("known here: " + strings.Join(ids, ", "))
 		case !slices.Contains(ids, t.Job):
-			faults.Errorf(diag.Value(diag.Join(t.Path, "job")), "unknown job %q", t.Job).WithHint(nearest(t.Job, ids))
+			diags.Errorf(diag.Value(diag.Join(t.Path, "job")), "unknown job %q", t.Job).WithHint(nearest(t.Job, ids))
 		}
 		if len(t.Pages) == 0 {
-			faults.Errorf(diag.Value(diag.Join(t.Path, "pages")), "want at least one page").WithHint(`a page is at least {} or []`)
+			diags.Errorf(diag.Value(diag.Join(t.Path, "pages")), "want at least one page").WithHint(`a page is at least {} or []`)
 		}
-		t.Expect.check(faults, diag.Join(t.Path, "expect"))
+		t.Expect.check(diags, diag.Join(t.Path, "expect"))
 	}
 }
 
-func (e Expect) check(faults *diag.Collector, path string) {
+func (e Expect) check(diags *diag.Collector, path string) {
 	if reflect.ValueOf(e).IsZero() {
-		faults.Errorf(diag.Value(path), "want at least one expectation").
+		diags.Errorf(diag.Value(path), "want at least one expectation").
 			WithHint(`for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`)
 	}
 	for i, request := range e.Requests {
 		if verb, target, _ := strings.Cut(request, " "); verb != strings.ToUpper(verb) || target == "" {
-			faults.Errorf(diag.Value(diag.Index(diag.Join(path, "requests"), i)), "not a request: %s", found(request)).
+			diags.Errorf(diag.Value(diag.Index(diag.Join(path, "requests"), i)), "not a request: %s", found(request)).
 				WithHint("write it like GET /v1/users?page=1")
 		}
 	}

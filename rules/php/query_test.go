@@ -47,15 +47,21 @@ func TestBuildQueryTakesAResponsesValue(t *testing.T) {
 }
 
 func TestScrollValuesInAQuery(t *testing.T) {
-	for query, v := range map[string]any{
-		"p=1":                      true,
-		"p=1.5":                    1.5,
-		"p%5B0%5D=a":               []any{"a"},
-		"p%5Bk%5D=v":               map[string]any{"k": "v"},
-		"p=a%2Bb%26c%3D%7E%2F+%3D": "a+b&c=~/ =",
-		"":                         map[string]any{},
+	for _, tt := range []struct {
+		name  string
+		v     any
+		query string
+	}{
+		{"a boolean", true, "p=1"},
+		{"a float", 1.5, "p=1.5"},
+		{"a list", []any{"a"}, "p%5B0%5D=a"},
+		{"an object", map[string]any{"k": "v"}, "p%5Bk%5D=v"},
+		{"reserved characters", "a+b&c=~/ =", "p=a%2Bb%26c%3D%7E%2F+%3D"},
+		{"an empty object", map[string]any{}, ""},
 	} {
-		require.Equal(t, query, php.BuildQuery(value.Object{{Name: "p", Value: v}}))
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.query, php.BuildQuery(value.Object{{Name: "p", Value: tt.v}}))
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ package value_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,19 +36,32 @@ func TestTruthyAndEmptyDiffer(t *testing.T) {
 		{value.Object{}, true, false},
 		{json.Number("12345678901234567890"), true, false},
 	} {
-		require.Equal(t, c.truthy, value.Truthy(c.v), "truthy %#v", c.v)
-		require.Equal(t, c.empty, value.Empty(c.v), "empty %#v", c.v)
+		t.Run(fmt.Sprintf("%#v", c.v), func(t *testing.T) {
+			require.Equal(t, c.truthy, value.Truthy(c.v), "truthy")
+			require.Equal(t, c.empty, value.Empty(c.v), "empty")
+		})
 	}
 }
 
 func TestTextKeepsEveryDigit(t *testing.T) {
-	for want, v := range map[string]any{
-		"9007199254740993": 9007199254740993, "123456789012345678901": json.Number("123456789012345678901"),
-		"1.5": 1.5, "100000": 1e5, "1e+21": 1e21, "1e-07": 1e-7, "true": true, "x": "x",
+	for _, c := range []struct {
+		v    any
+		want string
+	}{
+		{9007199254740993, "9007199254740993"},
+		{json.Number("123456789012345678901"), "123456789012345678901"},
+		{1.5, "1.5"},
+		{1e5, "100000"},
+		{1e21, "1e+21"},
+		{1e-7, "1e-07"},
+		{true, "true"},
+		{"x", "x"},
 	} {
-		got, ok := value.Text(v)
-		require.True(t, ok)
-		require.Equal(t, want, got)
+		t.Run(c.want, func(t *testing.T) {
+			got, ok := value.Text(c.v)
+			require.True(t, ok)
+			require.Equal(t, c.want, got)
+		})
 	}
 	for _, v := range []any{nil, []any{}, value.Object{}} {
 		_, ok := value.Text(v)
@@ -63,4 +78,49 @@ func TestAnObjectKeepsItsOrder(t *testing.T) {
 	text, err = o.MarshalJSON()
 	require.NoError(t, err)
 	require.Equal(t, `{"b":1,"a":"<&>"}`, string(text), "the original is as it was, and HTML is not escaped")
+}
+
+func TestMergeReplacesInPlaceAndAppends(t *testing.T) {
+	o := value.Object{{Name: "a", Value: 1}, {Name: "b", Value: 2}}
+	merged := o.Merge(value.Object{{Name: "b", Value: 3}, {Name: "c", Value: 4}, {Name: "c", Value: 5}})
+	require.Equal(t, value.Object{{Name: "a", Value: 1}, {Name: "b", Value: 3}, {Name: "c", Value: 5}}, merged)
+	require.Equal(t, value.Object{{Name: "a", Value: 1}, {Name: "b", Value: 2}}, o, "the original does not change")
+	require.Equal(t, o, o.Merge(nil))
+}
+
+func TestNumberLosesNoDigitOfAnInteger(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want any
+	}{
+		{"0", 0},
+		{"-7", -7},
+		{"9223372036854775807", math.MaxInt64},
+		{"9223372036854775808", json.Number("9223372036854775808")},
+		{"-123456789012345678901234567890", json.Number("-123456789012345678901234567890")},
+		{"1.5", 1.5},
+		{"1e3", 1000.0},
+		{"-0.0", 0.0},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			got, err := value.Number(json.Number(c.text))
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+	_, err := value.Number("1e999")
+	require.EqualError(t, err, "the number 1e999 is too large to compute with")
+}
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{value.Counted(1, "page"), "1 page"},
+		{value.Counted(0, "page"), "0 pages"},
+		{value.Counted(2, "page"), "2 pages"},
+		{value.Size(999), "999 B"},
+		{value.Size(1500), "1.5 kB"},
+		{value.Size(2_000_000), "2.0 MB"},
+	} {
+		t.Run(c.want, func(t *testing.T) { require.Equal(t, c.want, c.got) })
+	}
 }
