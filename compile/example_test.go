@@ -8,10 +8,13 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// compiled compiles a configuration that is built in Go.
+// compiled compiles a configuration of one job with a pagination object.
 func compiled(pagination rules.Object, language *compile.Language) *compile.Job {
-	cfg := &rules.Config{BaseURL: "https://api.example.com/", Pagination: pagination, Jobs: []rules.Job{{Endpoint: "users"}}}
-	if err := cfg.Check().Err(); err != nil {
+	cfg, found := rules.Decode(nil, rules.Object{
+		{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: pagination}}},
+		{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "users"}}}}}},
+	}, rules.Options{})
+	if err := found.Err(); err != nil {
 		panic(err)
 	}
 	lowered, found := cfg.Lower()

@@ -8,7 +8,7 @@ import (
 
 func explained(t *testing.T, pagination string) JobExplanation {
 	t.Helper()
-	return job(t, pagination, nil).explain(func(s string) string { return s })
+	return job(t, pagination, nil).explain(nil, func(s string) string { return s })
 }
 
 func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {

@@ -23,7 +23,7 @@ func TestEveryFieldOfTheContextIsACompleteRow(t *testing.T) {
 				require.Equal(t, of.Field(f.Index).Type, f.Type)
 				require.Contains(t, []Known{KnownJob, KnownPlan, KnownFirst, KnownResponse}, f.Known)
 				require.Contains(t, []string{"", "pages", "items", "bytes", "seconds"}, f.Counts)
-				require.Contains(t, []string{"", "state", "keep"}, f.Declared)
+				require.Contains(t, []string{"", "state", "keep", "inputs"}, f.Declared)
 				if f.Range != nil {
 					require.Contains(t, []reflect.Kind{reflect.Int, reflect.Float64}, f.Type.Kind(), "only numbers have a range")
 					require.Less(t, f.Range.Low, f.Range.High)

@@ -32,15 +32,15 @@ func (d *decoder) input(s setting) Input {
 	read := s.Value.(settings)
 	in := Input{Name: s.Name, Doc: read["doc"].text(), Default: read["default"].Value, Secret: read["secret"].flag(), Pattern: read["pattern"].text()}
 	if !IsIdentifier(in.Name) {
-		d.faults.Errorf(diag.Key(s.Path), "an input needs a name that expressions can use, such as tenant_id")
+		d.diags.Errorf(diag.Key(s.Path), "an input needs a name that expressions can use, such as tenant_id")
 	}
 	if _, err := regexp.Compile(in.Pattern); err != nil {
-		d.faults.Errorf(diag.Value(read["pattern"].Path), "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		d.diags.Errorf(diag.Value(read["pattern"].Path), "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		in.Pattern = ""
 	}
 	if in.Default != nil {
 		if err := in.check(in.Default); err != nil {
-			d.faults.Errorf(diag.Value(read["default"].Path), "%v", err)
+			d.diags.Errorf(diag.Value(read["default"].Path), "%v", err)
 		}
 	}
 	if text, ok := value.Text(in.Default); ok && in.Secret && text != "" {
@@ -68,7 +68,7 @@ func (in Input) check(v any) error {
 // defaults of the others. The error names all inputs that are unknown, invalid
 // or missing; the values are those that are usable.
 func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnostics) {
-	faults := diag.NewCollector(nil)
+	found := diag.NewCollector(nil)
 	var names []string
 	bound := map[string]any{}
 	for _, in := range c.Inputs {
@@ -77,22 +77,22 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 		at := diag.Outside("input " + in.Name)
 		switch {
 		case !ok && in.Default == nil:
-			faults.Errorf(at, "not set").WithHint(in.usage())
+			found.Errorf(at, "not set").WithHint(in.usage())
 		case !ok:
 			bound[in.Name] = in.Default
 		default:
 			if err := in.check(v); err != nil {
-				faults.Errorf(at, "%v", err)
+				found.Errorf(at, "%v", err)
 			}
 			bound[in.Name] = v
 		}
 	}
 	for _, m := range membersByName(given) {
 		if !slices.Contains(names, m.Name) {
-			faults.Errorf(diag.Outside("input "+m.Name), "the configuration does not declare it").WithHint(diag.DidYouMean(m.Name, names))
+			found.Errorf(diag.Outside("input "+m.Name), "the configuration does not declare it").WithHint(diag.DidYouMean(m.Name, names))
 		}
 	}
-	return bound, faults.Diagnostics()
+	return bound, found.Diagnostics()
 }
 
 // usage says how to set the input.

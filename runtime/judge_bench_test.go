@@ -8,25 +8,29 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // judged is a job with ten rules that no page meets, on a page of so many items.
 func judged(tb testing.TB, items int) *run {
-	cfg := &rules.Config{BaseURL: "https://api.test/", Jobs: []rules.Job{{Endpoint: "users"}}, Pagination: map[string]any{
+	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {
 		"method": "offset", "limit": 1000,
-		"nextPageFlag": map[string]any{"field": "isLast", "stopOn": true, "ifNotSet": false},
-		"forceStop":    map[string]any{"pages": 100000, "time": 3600, "volume": 1 << 40},
-		"limitStop":    map[string]any{"count": 1 << 40},
-		"guards":       map[string]any{"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"},
-	}}
-	require.NoError(tb, cfg.Check().Err())
+		"nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": false},
+		"forceStop": {"pages": 100000, "time": 3600, "volume": 1099511627776},
+		"limitStop": {"count": 1099511627776},
+		"guards": {"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"}}},
+		"config": {"jobs": [{"endpoint": "users"}]}}`)
+	root, err := rules.ParseJSON(source)
+	require.NoError(tb, err)
+	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
+	require.NoError(tb, diagnostics.Err())
 	lowered, diagnostics := cfg.Lower()
 	require.NoError(tb, diagnostics.Err())
 	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(tb, diagnostics.Err())
 	require.Len(tb, jobs[0].Stops, 10)
 	r := newRun(Loop{}.withDefaults(), jobs[0], nil)
-	_, err := r.firstRequest()
+	_, err = r.firstRequest()
 	require.NoError(tb, err)
 	c := &r.Context.Value
 	c.Page, c.Count, c.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
