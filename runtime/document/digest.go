@@ -7,16 +7,17 @@ import (
 	"math/bits"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A Digest is a 128-bit hash that is the same in every process. It tells
-// contents apart; it does not resist somebody who constructs collisions.
+// A Digest is a 128-bit hash. It is the same in every process, so it can be
+// saved. It is not cryptographic: collisions can be constructed.
 type Digest struct{ a, b uint64 }
 
-// none is the seed of the first hash.
+// none is the seed of a digest that continues no other.
 var none Digest
 
-// MarshalText writes the digest as 32 hexadecimal digits.
+// MarshalText returns the digest as 32 hexadecimal digits.
 func (d Digest) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x%016x", d.a, d.b), nil }
 
 // UnmarshalText reads what MarshalText wrote.
@@ -29,7 +30,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// The keys are digits of pi, as good as any.
+// The keys are the digits of pi: any other constants would do.
 const (
 	key0 = 0x243f6a8885a308d3
 	key1 = 0x13198a2e03707344
@@ -38,15 +39,16 @@ const (
 	key4 = 0x452821e638d01377
 )
 
-// mix folds the product of two words, to which every bit of both contributes.
+// mix returns both halves of the product of two words, combined, so that every
+// bit of the words counts.
 func mix(x, y uint64) uint64 {
 	hi, lo := bits.Mul64(x, y)
 	return hi ^ lo
 }
 
-// DigestOf hashes data behind what seed is the digest of. Four lanes take 64
-// bytes at a time; a lane keeps its old value beside the product, so that a
-// factor of 0 loses nothing.
+// DigestOf returns the digest of data that follows the data whose digest is seed;
+// the zero Digest starts anew. Four lanes consume 64 bytes at a time. Each adds
+// its old value to the product, so that a factor of 0 loses nothing.
 func DigestOf(data []byte, seed Digest) Digest {
 	length := uint64(len(data))
 	a, b, c, d := seed.a^key4, seed.b^key2, seed.b^key1, seed.a^key0
@@ -65,4 +67,37 @@ func DigestOf(data []byte, seed Digest) Digest {
 	}
 	a, b = mix(a^key3, b^length), mix(c^key4, d^length)
 	return Digest{mix(a^key1, b^key2) + a, mix(b^key3, a^key0) + b}
+}
+
+// digests returns the digest of the document without the ignored spans, which
+// are in order, and that of the list at a span.
+func (d *Document) digests(list span, ignored []span) (content, items Digest) {
+	if list.present() {
+		items = d.digest(list, none)
+	}
+	if len(ignored) == 0 && list.present() {
+		content = d.digest(span{0, list.start}, items)
+		return d.digest(span{list.end, len(d.raw)}, content), items
+	}
+	at := 0
+	for _, gap := range ignored {
+		if gap.start < at {
+			continue // inside the one before
+		}
+		content = d.digest(span{at, gap.start}, content)
+		at = gap.end
+	}
+	return d.digest(span{at, len(d.raw)}, content), items
+}
+
+// digest returns the digest of a span, read one window at a time.
+func (d *Document) digest(at span, seed Digest) Digest {
+	w := d.facts.window
+	w.Rewind()
+	for at.end-at.start > spool.WindowBytes {
+		seed = DigestOf(d.raw[at.start:at.start+spool.WindowBytes], seed)
+		at.start += spool.WindowBytes
+		w.Pass(at.start, at.start)
+	}
+	return DigestOf(d.raw[at.start:at.end], seed)
 }

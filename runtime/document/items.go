@@ -9,86 +9,31 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// Items are the items of a page as NDJSON: each without insignificant
-// whitespace and otherwise byte for byte as it was sent, followed by a newline.
-// JSON has newlines nowhere else, so an item is always one line. The zero Items
-// are none.
+// Items are the items of a page as NDJSON: each item without insignificant
+// whitespace, otherwise byte for byte as it was sent, followed by a newline.
+// JSON has newlines only in insignificant whitespace, so an item is always one
+// line. The zero Items are empty.
 //
-// The items of a page are in memory that the next page takes over: they are
-// valid until the sink returns, or the iteration goes on. [Items.Clone] keeps
-// them.
+// The items of a page are in a buffer that is reused for the next page: they are
+// valid until the sink returns, or the iteration continues. Use [Items.Clone] to
+// keep them.
 type Items struct {
 	block  []byte
 	count  int
-	window *spool.Window // of a page too large for memory; nil: it is in memory
-	at     int           // where the block begins in it
+	window *spool.Window // of a page that is in a file; nil for one in memory
+	at     int           // offset of block in the window's file
 }
 
-// Clone is a copy that stays valid.
+// Clone returns a copy that stays valid.
 func (items Items) Clone() Items { return Items{block: bytes.Clone(items.block), count: items.count} }
 
-// Split makes items of the elements of a list, a valid raw value without space
-// around it. Any other value is one item. The items do not refer to raw.
-func Split(raw []byte) Items {
-	if KindOf(raw) != KindList {
-		return One(raw)
-	}
-	return lines(bytes.Clone(raw[1:]))
-}
-
-// One makes an item of a valid raw value.
-func One(raw []byte) Items {
-	block := make([]byte, len(raw)+1)
-	copy(block, raw)
-	block[len(raw)] = ']'
-	return lines(block)
-}
-
-// lines makes items, in place, of the inside of a list and its closing bracket:
-// such a block has a byte for every newline already, the comma or the bracket
-// behind the item.
-func lines(block []byte) Items {
-	var kept, run, depth, count int // block[run:i] has yet to move down to kept
-	for i := 0; i < len(block); {
-		switch structure[block[i]] {
-		case isQuote:
-			i = textEnd(block, i)
-			continue
-		case isOpen:
-			depth++
-		case isClose:
-			depth--
-			if depth < 0 {
-				block[i] = '\n'
-				count++
-			}
-		case isComma:
-			if depth == 0 {
-				block[i] = '\n'
-				count++
-			}
-		case isBlank:
-			kept += copy(block[kept:], block[run:i])
-			i = skipSpace(block, i)
-			run = i
-			continue
-		}
-		i++
-	}
-	kept += copy(block[kept:], block[run:])
-	if kept == 1 { // the closing bracket alone
-		return Items{}
-	}
-	return Items{block: block[:kept], count: count}
-}
-
-// Len counts the items.
+// Len returns the number of items.
 func (items Items) Len() int { return items.count }
 
-// Bytes is the NDJSON block; it is not a copy.
+// Bytes returns the NDJSON block. It is not a copy.
 func (items Items) Bytes() []byte { return items.block }
 
-// All yields the items in order, as parts of the block.
+// All returns an iterator over the items, in order. They are slices of the block.
 func (items Items) All() iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		items.window.Rewind()
@@ -101,12 +46,6 @@ func (items Items) All() iter.Seq[json.RawMessage] {
 			rest = rest[end+1:]
 		}
 	}
-}
-
-// pass lets go of what stands before the rest of the block.
-func (items Items) pass(rest []byte) {
-	i := items.at + len(items.block) - len(rest)
-	items.window.Pass(i, i)
 }
 
 // WriteTo writes the NDJSON block.
@@ -126,4 +65,100 @@ func (items Items) WriteTo(w io.Writer) (int64, error) {
 		items.pass(rest)
 	}
 	return written, nil
+}
+
+// pass releases what comes before the rest of the block.
+func (items Items) pass(rest []byte) {
+	i := items.at + len(items.block) - len(rest)
+	items.window.Pass(i, i)
+}
+
+// Split returns the elements of a list as items, and any other value as one item.
+// raw is a valid JSON value without whitespace around it. It is copied.
+func Split(raw []byte) Items {
+	if KindOf(raw) != KindList {
+		return One(raw)
+	}
+	return lines(bytes.Clone(raw[1:]))
+}
+
+// One returns a valid JSON value as one item. It is copied.
+func One(raw []byte) Items {
+	block := make([]byte, len(raw)+1)
+	copy(block, raw)
+	block[len(raw)] = ']'
+	return lines(block)
+}
+
+// lines makes items of the elements of a list and its closing bracket, in place:
+// newlines replace the commas and the bracket.
+func lines(block []byte) Items {
+	var writePos, readPos, depth, count int // block[readPos:i] is still to be moved to writePos
+	for i := 0; i < len(block); {
+		switch structure[block[i]] {
+		case isQuote:
+			i = textEnd(block, i)
+			continue
+		case isOpen:
+			depth++
+		case isClose:
+			depth--
+			if depth < 0 {
+				block[i] = '\n'
+				count++
+			}
+		case isComma:
+			if depth == 0 {
+				block[i] = '\n'
+				count++
+			}
+		case isBlank:
+			writePos += copy(block[writePos:], block[readPos:i])
+			i = skipSpace(block, i)
+			readPos = i
+			continue
+		}
+		i++
+	}
+	writePos += copy(block[writePos:], block[readPos:])
+	if writePos == 1 { // only the closing bracket
+		return Items{}
+	}
+	return Items{block: block[:writePos], count: count}
+}
+
+// elements returns the elements of the list at a span as items, without copying
+// them if they are those that the scan separated: newlines then replace the
+// separators in the document. Use restored to read it after that.
+func (d *Document) elements(list span) Items {
+	if list.start != d.facts.begins {
+		return Split(list.of(d.raw))
+	}
+	d.separators = d.facts.breaks
+	d.separate('\n', '\n')
+	if len(d.separators) == 0 {
+		return Items{}
+	}
+	return Items{d.raw[list.start+1 : list.end : list.end], len(d.separators), d.facts.window, list.start + 1}
+}
+
+// restored calls f while the document has its separators.
+func (d *Document) restored(f func()) {
+	d.separate(',', ']')
+	f()
+	d.separate('\n', '\n')
+}
+
+// separate writes the separators between items and after the last one.
+func (d *Document) separate(between, last byte) {
+	if len(d.separators) == 0 {
+		return
+	}
+	w := d.facts.window
+	w.Rewind()
+	for _, at := range d.separators[:len(d.separators)-1] {
+		d.raw[at] = between
+		w.Pass(at, at)
+	}
+	d.raw[d.separators[len(d.separators)-1]] = last
 }

@@ -2,14 +2,14 @@ package document
 
 import "strconv"
 
-// pathTree holds tracked paths, merged by their common beginnings, and where
-// the last scan found each of them.
+// A pathTree holds paths, merged by their common prefixes, and where the last
+// scan found their values. Most methods accept a nil tree, which holds none.
 type pathTree struct {
 	key      string
-	index    int  // the key as a list index, -1 if it is none
+	index    int  // the key as a list index; -1 if it is not an index
 	tracked  bool // a path ends here
 	items    bool // the list here is that of the items
-	span     span
+	span     span // where the value is; absent if there is none
 	children []*pathTree
 }
 
@@ -30,7 +30,8 @@ func newPathTree(paths [][]string) *pathTree {
 	return root
 }
 
-// listIndex reads a key as a list index: digits without a leading zero.
+// listIndex returns a key as a list index: digits without a leading zero. It
+// returns -1 for any other key.
 func listIndex(key string) int {
 	if key == "" || !isDigit(key[0]) || len(key) > 1 && key[0] == '0' {
 		return -1
@@ -42,7 +43,13 @@ func listIndex(key string) int {
 	return int(index)
 }
 
-// The methods below accept a nil tree: nothing is tracked there.
+// at returns the tree at a path; nil if the path is not in the tree.
+func (t *pathTree) at(path []string) *pathTree {
+	for _, key := range path {
+		t = t.child(key)
+	}
+	return t
+}
 
 func (t *pathTree) child(key string) *pathTree {
 	if t == nil {
@@ -56,8 +63,8 @@ func (t *pathTree) child(key string) *pathTree {
 	return nil
 }
 
-// member is the child for an object key as it stands in the document, quotes
-// and escapes included.
+// member returns the child for an object key as the document has it, with quotes
+// and escapes.
 func (t *pathTree) member(quoted []byte) *pathTree {
 	if t == nil || len(t.children) == 0 {
 		return nil
@@ -71,6 +78,7 @@ func (t *pathTree) member(quoted []byte) *pathTree {
 	return nil
 }
 
+// element returns the child for an index of a list.
 func (t *pathTree) element(index int) *pathTree {
 	if t == nil {
 		return nil
@@ -83,18 +91,11 @@ func (t *pathTree) element(index int) *pathTree {
 	return nil
 }
 
-func (t *pathTree) at(path []string) *pathTree {
-	for _, key := range path {
-		t = t.child(key)
-	}
-	return t
-}
-
-// forget drops what was found here and below: of a duplicate key the last
-// value wins whole, so nothing of an earlier one may shine through.
-func (t *pathTree) forget() {
+// reset forgets the values found here and below. The last of duplicate keys
+// counts, so nothing of an earlier value may remain.
+func (t *pathTree) reset() {
 	t.span = span{}
 	for _, child := range t.children {
-		child.forget()
+		child.reset()
 	}
 }

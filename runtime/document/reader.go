@@ -17,19 +17,19 @@ import (
 
 // Options say what a [Reader] takes from a response.
 type Options struct {
-	Paths     [][]string       // values of the body to decode, as rules.SplitPath gives them; one without keys is the whole body
+	Paths     [][]string       // values of the body to decode (see rules.SplitPath); a path without keys is the whole body
 	Items     bool             // decode the items too
 	Ignore    [][]string       // paths that [Reading.Content] leaves out
 	DataField *rules.DataField // where the items are; nil finds the only list
 	Switches  rules.Switches
-	MaxDepth  int                        // of nesting; 0 is [DefaultDepth]
-	MaxItems  int                        // 0 is [DefaultItems]
-	Warn      func(code, message string) // reports what is odd about a response
+	MaxDepth  int                        // levels of nesting, at most [MaxDepth]; 0 is [DefaultDepth]
+	MaxItems  int                        // of a page; 0 is [DefaultItems]
+	Warn      func(code, message string) // reports what is odd about a response; nil ignores it
 }
 
 // A Response is the part of an HTTP response that a page is read from.
 type Response struct {
-	Status int
+	Status int           // of HTTP; from 400 on, the body need not be JSON
 	Body   []byte        // the Reader modifies it, and items are slices of it
 	Window *spool.Window // of a body that is in a file; nil for one in memory
 }
@@ -44,8 +44,8 @@ type Reading struct {
 	List     Digest   // of the items
 	Spelling Spelling // valid until the response after the next is read
 
-	// Names lists the keys of the object at a path, for a hint. Lookup returns the
-	// values at further paths in the shape of Body. Both are nil when there was no
+	// Names returns the keys of the object at a path, for a hint. Lookup returns the
+	// values at further paths in the shape of Body. Both are nil if there was no
 	// content, and may be called until the next response is read.
 	Names  func(path []string) []string
 	Lookup func(paths [][]string) (any, error)
@@ -62,6 +62,9 @@ type Reader struct {
 
 // NewReader returns a reader.
 func NewReader(o Options) *Reader {
+	if o.Warn == nil {
+		o.Warn = func(string, string) {}
+	}
 	r := &Reader{options: o, field: o.DataField, paths: newPathTree(o.Paths)}
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
@@ -72,7 +75,7 @@ func NewReader(o Options) *Reader {
 	}
 	r.doc = Document{
 		limit: Limits{Depth: o.MaxDepth}.depth(),
-		facts: &scanner{most: cmp.Or(o.MaxItems, DefaultItems), compact: true, detect: r.field == nil, keys: make([]foretold, 64)},
+		facts: &scanner{maxItems: cmp.Or(o.MaxItems, DefaultItems), compact: true, detect: r.field == nil, keys: make([]foretold, 64)},
 		tree:  newPathTree(tracked),
 	}
 	if r.field != nil {
@@ -81,8 +84,9 @@ func NewReader(o Options) *Reader {
 	return r
 }
 
-// Read reads one response. The error is a [*SyntaxError], [*DepthError] or
-// [*ItemsError], or says what is wrong with the location of the items.
+// Read reads one response. Status 204 has no content and gives the zero Reading.
+// The error is a [*SyntaxError], [*DepthError] or [*ItemsError], or says what is
+// wrong with the location of the items.
 func (r *Reader) Read(response Response) (Reading, error) {
 	if response.Status == http.StatusNoContent {
 		return Reading{}, nil
@@ -94,21 +98,13 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if doc.InvalidUTF8() {
 		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
 	}
-	out := Reading{Bytes: doc.Minified()}
-	out.Names = func(path []string) (names []string) {
-		doc.restored(func() { names = doc.Names(path) })
-		return names
+	body, err := project(doc, r.paths)
+	if err != nil {
+		return Reading{}, err
 	}
-	out.Lookup = func(paths [][]string) (body any, err error) {
-		doc.restored(func() { body, err = Project(doc, paths) })
-		return body, err
-	}
+	out := Reading{Body: body, Bytes: doc.Minified(), Names: r.names, Lookup: r.lookup}
 	if r.options.Switches.PHPVolume {
 		out.Bytes = php.EncodedLen(doc.Raw())
-	}
-	var err error
-	if out.Body, err = project(doc, r.paths); err != nil {
-		return Reading{}, err
 	}
 	list, single, err := r.find(response.Status)
 	if err != nil {
@@ -127,6 +123,18 @@ func (r *Reader) Read(response Response) (Reading, error) {
 		out.Decoded, err = DecodeItems(out.Items)
 	}
 	return out, err
+}
+
+// names is [Reading.Names].
+func (r *Reader) names(path []string) (names []string) {
+	r.doc.restored(func() { names = r.doc.Names(path) })
+	return names
+}
+
+// lookup is [Reading.Lookup].
+func (r *Reader) lookup(paths [][]string) (body any, err error) {
+	r.doc.restored(func() { body, err = Project(&r.doc, paths) })
+	return body, err
 }
 
 // parse reads the body. An error response that counts as a page need not be JSON.
@@ -167,7 +175,8 @@ func (r *Reader) find(status int) (list span, single []byte, err error) {
 		if root := doc.RootKind(); root != KindObject && root != KindList && !r.options.Switches.EmptyIsAbsent {
 			return span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
 		}
-		r.options.Warn("data_missing", fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, Suggest(doc.Names, field.Keys)))
+		r.options.Warn("data_missing",
+			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, Suggest(doc.Names, field.Keys)))
 		return span{}, nil, nil
 	}
 	raw := at.of(doc.raw)
@@ -215,11 +224,13 @@ func (r *Reader) detect(status int) (span, error) {
 	for _, l := range lists {
 		names = append(names, l.name)
 	}
-	return span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", strings.Join(names, ", "))
+	return span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items",
+		strings.Join(names, ", "))
 }
 
-// Suggest proposes the path nearest to one that is absent, as the end of a
-// sentence: "; did you mean body.meta.next?". It returns "" when none is near.
+// Suggest proposes the path nearest to one that is missing, as the end of a
+// sentence: "; did you mean body.meta.next?". It returns "" if none is near. names
+// returns the keys of the object at a path, as [Document.Names] does.
 func Suggest(names func(path []string) []string, path []string) string {
 	for i := range path {
 		known := names(path[:i])

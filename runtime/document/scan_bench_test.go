@@ -26,18 +26,29 @@ func benchPage(tb testing.TB) []byte {
 	return raw
 }
 
+// A namedPage is a page of a benchmark.
+type namedPage struct {
+	name string
+	body []byte
+}
+
+// benchPages returns the same page without and with insignificant whitespace.
+func benchPages(tb testing.TB) []namedPage {
+	page := benchPage(tb)
+	var indented bytes.Buffer
+	require.NoError(tb, json.Indent(&indented, page, "", "  "))
+	return []namedPage{{"minified", page}, {"indented", indented.Bytes()}}
+}
+
 var benchPaths = [][]string{{"data"}, {"meta", "total"}, {"meta", "next"}}
 
 func BenchmarkScan(b *testing.B) {
-	page := benchPage(b)
-	var indented bytes.Buffer
-	require.NoError(b, json.Indent(&indented, page, "", "  "))
-	for name, body := range map[string][]byte{"minified": page, "indented": indented.Bytes()} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
+	for _, page := range benchPages(b) {
+		b.Run(page.name, func(b *testing.B) {
+			b.SetBytes(int64(len(page.body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Parse(body, benchPaths, Limits{}); err != nil {
+				if _, err := Parse(page.body, benchPaths, Limits{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -46,14 +57,11 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func BenchmarkSplit(b *testing.B) {
-	page := benchPage(b)
-	var indented bytes.Buffer
-	require.NoError(b, json.Indent(&indented, page, "", "  "))
-	for name, body := range map[string][]byte{"minified": page, "indented": indented.Bytes()} {
-		doc, err := Parse(body, benchPaths, Limits{})
+	for _, page := range benchPages(b) {
+		doc, err := Parse(page.body, benchPaths, Limits{})
 		require.NoError(b, err)
 		raw, _ := doc.Lookup([]string{"data"})
-		b.Run(name, func(b *testing.B) {
+		b.Run(page.name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -65,21 +73,18 @@ func BenchmarkSplit(b *testing.B) {
 	}
 }
 
-// BenchmarkRead is all that happens to a page between its arrival and its rules:
-// validation, compaction, digests, items.
+// BenchmarkRead measures what happens to a page before it is judged: validation,
+// compaction, digests and items.
 func BenchmarkRead(b *testing.B) {
-	page := benchPage(b)
-	var indented bytes.Buffer
-	require.NoError(b, json.Indent(&indented, page, "", "  "))
-	for name, body := range map[string][]byte{"minified": page, "indented": indented.Bytes()} {
+	for _, page := range benchPages(b) {
 		d := &Document{limit: DefaultDepth, facts: &scanner{compact: true, keys: make([]foretold, 64)}, tree: newPathTree(benchPaths)}
 		d.tree.at([]string{"data"}).items = true
-		buffer := bytes.Clone(body)
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
+		buffer := bytes.Clone(page.body)
+		b.Run(page.name, func(b *testing.B) {
+			b.SetBytes(int64(len(page.body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				copy(buffer, body)
+				copy(buffer, page.body)
 				if err := d.parse(buffer); err != nil {
 					b.Fatal(err)
 				}
@@ -99,4 +104,36 @@ func BenchmarkDigest(b *testing.B) {
 	for b.Loop() {
 		DigestOf(page, none)
 	}
+}
+
+// BenchmarkDecode measures the decoding of the values that rules read.
+func BenchmarkDecode(b *testing.B) {
+	doc, err := Parse(benchPage(b), benchPaths, Limits{})
+	require.NoError(b, err)
+	items, _ := doc.Lookup([]string{"data"})
+	for _, c := range []struct {
+		name string
+		path []string
+	}{{"small object", []string{"meta"}}, {"one item", []string{"data", "0"}}} {
+		raw, _ := doc.Lookup(c.path)
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Decode(raw); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("1000 items", func(b *testing.B) {
+		split := Split(items)
+		b.SetBytes(int64(len(items)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := DecodeItems(split); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -1,17 +1,19 @@
 package document
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // A Spelling compares a document with one that may differ from it only in how
 // characters are escaped: "é" and "\u00e9" are the same content. The zero
 // Spelling equals no document.
 type Spelling struct {
-	size    int    // bytes without surplus escapes
-	respelt bool   // the document has escapes that can be spelled otherwise
+	size    int    // length of the canonical spelling, in bytes
+	respelt bool   // the document has escapes that can be spelled in another way
 	raw     []byte // the document; nil after a resume
 	digest  Digest // of the document in its canonical spelling, when raw is nil
 }
@@ -21,8 +23,8 @@ func (d *Document) spelling() Spelling {
 }
 
 // Same reports whether two documents differ only in the spelling of escapes. It
-// stops at the first difference, which in two pages comes soon. Identical
-// documents without escapes are left to their digests.
+// stops at the first difference, which two pages usually have near the start.
+// Where neither document has such escapes it reports false: compare their digests.
 func (s Spelling) Same(other Spelling) bool {
 	if s.size != other.size || !s.respelt && !other.respelt {
 		return false
@@ -46,25 +48,44 @@ func (s Spelling) Same(other Spelling) bool {
 	return len(a) == len(b)
 }
 
-// canonical hashes the document in its canonical spelling.
+// canonical returns the digest of the document in its canonical spelling.
 func (s Spelling) canonical() Digest {
 	if s.raw == nil {
 		return s.digest
 	}
-	var b bytes.Buffer
-	w := bufio.NewWriter(&b)
-	(&canonical{out: w}).text(s.raw) // only strings contain backslashes
-	_ = w.Flush()                    // a bytes.Buffer never fails
-	return DigestOf(b.Bytes(), none)
+	return DigestOf(respell(s.raw), none)
 }
 
-// savedSpelling is a spelling in a checkpoint.
+// respell returns a document in its canonical spelling, which escapes no more
+// characters than JSON requires. Only strings contain backslashes.
+func respell(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for {
+		plain := bytes.IndexByte(raw, '\\')
+		if plain < 0 {
+			return append(out, raw...)
+		}
+		out = append(out, raw[:plain]...)
+		r, size := unescape(raw[plain:])
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r < ' ' || utf16.IsSurrogate(r):
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+		raw = raw[plain+size:]
+	}
+}
+
+// A savedSpelling is a [Spelling] in a checkpoint.
 type savedSpelling struct {
 	Size   int    `json:"size"`
 	Digest Digest `json:"digest"`
 }
 
-// MarshalJSON writes the size and the digest of the canonical spelling.
+// MarshalJSON returns the size and the digest of the canonical spelling.
 func (s Spelling) MarshalJSON() ([]byte, error) {
 	if s.raw == nil && s.size == 0 {
 		return []byte("null"), nil

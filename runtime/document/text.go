@@ -2,12 +2,99 @@ package document
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// unescape reads the escape at the beginning of a valid string's rest, and the
-// second half of a surrogate pair with it. A lone surrogate is returned as it is.
+// text reads a string: eight bytes at a time, as long as they are plain.
+func (s *scanner) text(i int) int {
+	data := s.data
+	start := i
+	i++
+	var high uint64
+	for {
+		for i+8 <= len(data) {
+			word := binary.LittleEndian.Uint64(data[i:])
+			high |= word & highBits
+			if found := special(word) | controls(word); found != 0 {
+				i += bits.TrailingZeros64(found) / 8
+				break
+			}
+			i += 8
+		}
+		for i < len(data) && !stops[data[i]] {
+			high |= uint64(data[i]) & highBits
+			i++
+		}
+		if i >= len(data) {
+			return s.end()
+		}
+		switch data[i] {
+		case '"':
+			i++
+			// high may include bytes after the string: then the check is
+			// unnecessary, but not wrong.
+			if high != 0 && !s.invalid && !utf8.Valid(data[start:i]) {
+				s.invalid = true
+			}
+			return i
+		case '\\':
+			if i = s.escape(i); i < 0 {
+				return i
+			}
+		default:
+			return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", data[i]))
+		}
+	}
+}
+
+// escape reads an escape of a string.
+func (s *scanner) escape(i int) int {
+	if i+1 >= len(s.data) {
+		return s.end()
+	}
+	switch s.data[i+1] {
+	case '"', '\\', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case '/':
+		s.respelt = true
+		s.surplus++
+		return i + 2
+	case 'u':
+		for k := i + 2; k < i+6; k++ {
+			if k >= len(s.data) {
+				return s.end()
+			}
+			if hexDigit(s.data[k]) < 0 {
+				return s.unexpected(k, `in a \u escape`)
+			}
+		}
+		s.respelt = true
+		s.surplus += surplus(s.data[i:])
+		return i + 6
+	}
+	return s.unexpected(i+1, "in an escape")
+}
+
+// surplus returns by how many bytes the \u escape at the beginning of text, with
+// the second half of a surrogate pair, is longer than its canonical spelling.
+func surplus(text []byte) int {
+	r, size := unescape(text)
+	switch r {
+	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
+		return size - 2
+	}
+	if r < ' ' || utf16.IsSurrogate(r) {
+		return 0
+	}
+	return size - utf8.RuneLen(r)
+}
+
+// unescape reads the escape at the beginning of s, with the second half of a
+// surrogate pair. It returns a lone surrogate as it is. s is part of a valid string.
 func unescape(s []byte) (r rune, size int) {
 	switch s[1] {
 	case 'b':
@@ -32,8 +119,9 @@ func unescape(s []byte) (r rune, size int) {
 	return rune(s[1]), 2
 }
 
-// character reads one character of a valid document, escaped or not. A quote that
-// is escaped is none that ends a string, and bytes that are not UTF-8 are none.
+// character reads one character of a valid document, escaped or not. An escaped
+// quote differs from one that ends a string, and every byte that is not UTF-8
+// differs from all characters.
 func character(s []byte) (r rune, size int) {
 	if s[0] == '\\' {
 		if r, size = unescape(s); r == '"' {
@@ -54,8 +142,8 @@ func hexRune(digits []byte) (r rune) {
 	return r
 }
 
-// unquote is the content of a valid string; a lone surrogate becomes U+FFFD.
-// Without escapes it is a part of the argument.
+// unquote returns the content of a valid string. A lone surrogate becomes U+FFFD.
+// If there are no escapes, the result is a slice of quoted.
 func unquote(quoted []byte) []byte {
 	rest := quoted[1 : len(quoted)-1]
 	plain := bytes.IndexByte(rest, '\\')
@@ -70,49 +158,3 @@ func unquote(quoted []byte) []byte {
 	}
 	return append(out, rest...)
 }
-
-// valueEnd is the offset behind the value that begins at i, in a valid document.
-func valueEnd(raw []byte, i int) int {
-	for depth := 0; i < len(raw); {
-		switch structure[raw[i]] {
-		case isQuote:
-			i = textEnd(raw, i)
-			if depth == 0 {
-				return i
-			}
-			continue
-		case isOpen:
-			depth++
-		case isClose:
-			if depth == 0 {
-				return i
-			}
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case isComma, isBlank:
-			if depth == 0 {
-				return i
-			}
-		}
-		i++
-	}
-	return i
-}
-
-// structure sorts the bytes of a valid document, outside strings.
-var structure = [256]byte{
-	'"': isQuote,
-	'{': isOpen, '[': isOpen,
-	'}': isClose, ']': isClose,
-	',': isComma,
-	' ': isBlank, '\n': isBlank, '\r': isBlank, '\t': isBlank,
-}
-
-const (
-	isQuote = iota + 1
-	isOpen
-	isClose
-	isComma
-	isBlank
-)

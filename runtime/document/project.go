@@ -1,0 +1,73 @@
+package document
+
+import (
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Project returns the body as rules see it: nested objects that have only the
+// values at the paths, as far as the document has them. A list on a path is
+// decoded completely, and so is the value at the end of a path. The result is nil
+// if the root is not an object and the paths select nothing from it.
+func Project(doc *Document, paths [][]string) (any, error) {
+	return project(doc, newPathTree(paths))
+}
+
+func project(doc *Document, tree *pathTree) (any, error) {
+	if !tree.adopt(doc.tree) {
+		doc.fill(tree)
+	}
+	if !tree.tracked && len(tree.children) == 0 && doc.RootKind() != KindObject {
+		return nil, nil
+	}
+	tree.span = doc.facts.root
+	body, _, err := tree.project(doc.raw, nil)
+	return body, err
+}
+
+// adopt copies the spans of another tree. It reports whether that tree has all
+// paths of this one.
+func (t *pathTree) adopt(from *pathTree) bool {
+	if from == nil {
+		return false
+	}
+	t.span = from.span
+	for _, child := range t.children {
+		if !child.adopt(from.child(child.key)) {
+			return false
+		}
+	}
+	return true
+}
+
+// project decodes the tracked values here and below. It reports false if there
+// is nothing here. path is the path of the tree, for errors.
+func (t *pathTree) project(data []byte, path []string) (any, bool, error) {
+	if !t.span.present() {
+		return nil, false, nil
+	}
+	raw := t.span.of(data)
+	kind := KindOf(raw)
+	if t.tracked || kind == KindList {
+		v, err := decode(raw)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", rules.PathOf(path...), err)
+		}
+		return v, true, err
+	}
+	if kind != KindObject {
+		return nil, false, nil
+	}
+	object := make(map[string]any, len(t.children))
+	for _, child := range t.children {
+		v, present, err := child.project(data, append(path, child.key))
+		if err != nil {
+			return nil, false, err
+		}
+		if present {
+			object[child.key] = v
+		}
+	}
+	return object, true, nil
+}
