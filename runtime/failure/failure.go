@@ -1,5 +1,9 @@
-// Package failure defines why a run failed: [Error] with its [Class], from which
-// the exit status of the command follows.
+// Package failure defines the error that a run ends with: an [Error], whose [Class]
+// decides the exit status of the command.
+//
+// It is one file, which every layer above imports, so that an error keeps its
+// class and its place on the way up. The classes and their exit statuses are part
+// of the contract with users and do not change.
 package failure
 
 import (
@@ -42,8 +46,8 @@ func Classes() []Class {
 	return classes
 }
 
-// ExitStatus returns the exit status of the command for a failure of the class;
-// that of Internal for an unknown class.
+// ExitStatus returns the exit status of the command for a failure of the class.
+// An unknown class has that of [Internal].
 func (c Class) ExitStatus() int {
 	for _, row := range exitStatuses {
 		if row.class == c {
@@ -54,7 +58,7 @@ func (c Class) ExitStatus() int {
 }
 
 // ExitStatus returns the exit status for the error that a run ended with: 0 for
-// none, that of its class for an [*Error], that of [Internal] for any other.
+// nil, that of its class for an [*Error], and that of [Internal] for any other.
 func ExitStatus(err error) int {
 	var failed *Error
 	switch {
@@ -81,7 +85,7 @@ type Error struct {
 	Err     error  // the cause; may be nil
 }
 
-// Errors to compare with by errors.Is.
+// Errors for errors.Is: each is any error of its class.
 var (
 	ErrInternal  = &Error{Class: Internal}
 	ErrConfig    = &Error{Class: Config}
@@ -94,7 +98,8 @@ var (
 	ErrCancelled = &Error{Class: Cancelled}
 )
 
-// Error writes job and page, the request, what went wrong and the fix, on one line.
+// Error returns job and page, the request, what went wrong and how to fix it, on
+// one line.
 func (e *Error) Error() string {
 	var parts []string
 	place := ""
@@ -131,8 +136,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is one of [ErrTransient] and the like with the same
-// class.
+// Is reports whether target is the error for errors.Is of the same class.
 func (e *Error) Is(target error) bool {
 	class, ok := target.(*Error)
 	return ok && class.Class == e.Class && class.Message == "" && class.Job == "" && class.Err == nil

@@ -1,4 +1,8 @@
 // Package redact hides secrets in logs, traces, messages and recordings.
+//
+// It is one file. A [Redactor] knows the secrets of a run; its methods return what
+// may be printed of a text, an address, a header or a body. A secret is hidden in
+// every form in which it is usually written: plain, in URLs, in JSON and in base64.
 package redact
 
 import (
@@ -20,28 +24,28 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Redactor hides secrets in whatever is printed. It may be used by several
-// goroutines.
+// A Redactor hides secrets. It may be used by several goroutines. Use [New] to make
+// one.
 type Redactor struct {
 	replacer atomic.Pointer[strings.Replacer]
 
 	mu    sync.Mutex
-	forms map[string]bool // of all secrets
+	forms map[string]bool // all forms of all secrets
 }
 
-// shortestSecret is the length from which a secret is hidden by its text: hiding
-// a shorter one would hide half of what is printed.
+// shortestSecret is the length of the shortest secret that is hidden, in bytes.
+// Shorter ones occur in too many other words.
 const shortestSecret = 4
 
-// New returns a redactor that hides the secrets, also as they are written in
-// URLs, in JSON and in base64.
+// New returns a redactor that hides the secrets.
 func New(secrets []string) *Redactor {
 	r := &Redactor{forms: map[string]bool{}}
 	r.Hide(secrets...)
 	return r
 }
 
-// Hide adds secrets, such as a token that was fetched during the run.
+// Hide adds secrets, such as a token that was fetched during the run. Secrets of
+// fewer than four bytes are not hidden.
 func (r *Redactor) Hide(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,11 +54,7 @@ func (r *Redactor) Hide(secrets ...string) {
 		if len(s) < shortestSecret || r.forms[s] {
 			continue
 		}
-		for _, form := range []string{
-			s, url.QueryEscape(s), url.PathEscape(s), strings.ReplaceAll(url.QueryEscape(s), "+", "%20"), inJSON(s, true), inJSON(s, false),
-			base64.StdEncoding.EncodeToString([]byte(s)), base64.URLEncoding.EncodeToString([]byte(s)),
-			base64.RawStdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
-		} {
+		for _, form := range formsOf(s) {
 			r.forms[form] = true
 		}
 	}
@@ -71,7 +71,19 @@ func (r *Redactor) Hide(secrets ...string) {
 	r.replacer.Store(strings.NewReplacer(pairs...))
 }
 
-// inJSON writes a text as in a JSON string; encoders differ in <, > and &.
+// formsOf returns the ways in which a secret is usually written.
+func formsOf(secret string) []string {
+	raw := []byte(secret)
+	return []string{
+		secret, inJSON(secret, true), inJSON(secret, false),
+		url.PathEscape(secret), url.QueryEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20"),
+		base64.StdEncoding.EncodeToString(raw), base64.URLEncoding.EncodeToString(raw),
+		base64.RawStdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
+	}
+}
+
+// inJSON returns a text as a JSON string has it. Encoders differ in whether they
+// escape <, > and &.
 func inJSON(text string, escapeHTML bool) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -81,28 +93,32 @@ func inJSON(text string, escapeHTML bool) string {
 	return quoted[1 : len(quoted)-1]
 }
 
+// hidden replaces a secret.
 const hidden = "***"
 
-// String returns a text with the secrets hidden.
+// String returns a text with the secrets replaced by "***".
 func (r *Redactor) String(text string) string { return r.replacer.Load().Replace(text) }
 
 // secretParam matches parameters that usually hold credentials.
-var secretParam = regexp.MustCompile(`(?i)([?&](?:api_?key|key|(?:access_)?token|client_secret|secret|password|pwd|signature|sig|auth)=)[^&#]+`)
+var secretParam = regexp.MustCompile(
+	`(?i)([?&](?:api_?key|key|(?:access_)?token|client_secret|secret|password|pwd|signature|sig|auth)=)[^&#]+`)
 
+// userinfo matches the user name and the password of an address.
 var userinfo = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#@]*@`)
 
-// URL returns an address with the secrets hidden, and what is usually one: user
-// names, passwords, and parameters with names such as token.
+// URL returns an address with the secrets hidden. It also hides what usually is a
+// secret: user name, password, and the values of parameters such as token.
 func (r *Redactor) URL(address string) string {
 	address = secretParam.ReplaceAllString(address, "${1}"+hidden)
 	return r.String(userinfo.ReplaceAllString(address, "${1}"+hidden+"@"))
 }
 
 // secretHeader matches headers that usually hold credentials.
-var secretHeader = regexp.MustCompile(`(?i)^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?(?:api-?key|auth|auth-?token|access-?token|csrf-?token|amz-security-token|vault-token))$`)
+var secretHeader = regexp.MustCompile(`(?i)^(?:(?:proxy-)?authorization|(?:set-)?cookie|` +
+	`(?:x-)?(?:api-?key|auth|auth-?token|access-?token|csrf-?token|amz-security-token|vault-token))$`)
 
-// Header returns the value of a header with the secrets hidden. The whole value is
-// hidden if a header of that name usually holds a credential.
+// Header returns the value of a header with the secrets hidden. It hides the
+// complete value if a header of that name usually holds a credential.
 func (r *Redactor) Header(name, value string) string {
 	if secretHeader.MatchString(name) {
 		return hidden
@@ -111,14 +127,14 @@ func (r *Redactor) Header(name, value string) string {
 }
 
 // Writer returns a writer that hides the secrets in what it writes to w. It writes
-// complete lines, so that no secret passes in two pieces; Close writes the rest.
+// only complete lines, so that no secret is cut in two; Close writes the rest.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &redactingWriter{r: r, w: w} }
 
 type redactingWriter struct {
 	mu   sync.Mutex
 	r    *Redactor
 	w    io.Writer
-	rest []byte
+	rest []byte // a line that is not complete yet
 }
 
 func (w *redactingWriter) Write(p []byte) (int, error) {
@@ -134,7 +150,7 @@ func (w *redactingWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Close writes a last line that has no end.
+// Close writes the last line, if it has no newline.
 func (w *redactingWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,12 +159,12 @@ func (w *redactingWriter) Close() error {
 	return err
 }
 
-// ExcerptBytes is how much of a body [Redactor.Excerpt] needs to see: enough
-// that a secret in the part it shows is complete.
+// ExcerptBytes is how many bytes of a body [Redactor.Excerpt] needs: enough for
+// every secret in the excerpt to be complete.
 const ExcerptBytes = 1024
 
-// Excerpt quotes the first 80 characters of a body of size bytes, whose first
-// bytes are head, with the secrets hidden.
+// Excerpt returns the first 80 characters of a body, quoted, with the secrets
+// hidden. head is the beginning of the body, and size its length in bytes.
 func (r *Redactor) Excerpt(head []byte, size int) string {
 	if size == 0 {
 		return "nothing: it is empty"

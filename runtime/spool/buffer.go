@@ -1,6 +1,10 @@
-// Package spool holds response bodies. A small body is in memory; a large one is
+// Package spool holds response bodies. A small body is in memory. A large one is
 // in a temporary file that is mapped into memory one window at a time, so that
 // a page of 100 MB needs hardly more memory than one of 1 MB.
+//
+// Read buffer.go first, then window.go; map_linux.go maps the file. On other
+// systems every body is in memory. The file has no name once it is open, so that
+// nothing remains of it, even after a crash.
 package spool
 
 import (
@@ -43,7 +47,9 @@ func (b *Buffer) Reset(size int64) {
 	b.data = b.data[:0]
 }
 
-// ReadPiece reads once from r into the buffer.
+// ReadPiece reads once from r and appends to the buffer. It returns the number of
+// bytes and the error of r, which is io.EOF at the end. If a temporary file is
+// needed and cannot be written, the error is a [*failure.Error].
 func (b *Buffer) ReadPiece(r io.Reader) (int, error) {
 	if len(b.data) == cap(b.data) {
 		if cap(b.data) >= b.limit && canMap {
@@ -67,7 +73,7 @@ func (b *Buffer) spool() error {
 	if b.file == nil {
 		file, err := os.CreateTemp("", "stopwhen-response-*")
 		if err != nil {
-			return spoolFault(err)
+			return spoolError(err)
 		}
 		_ = os.Remove(file.Name()) // the open file outlives its name, whatever happens to the process
 		b.file = file
@@ -76,14 +82,17 @@ func (b *Buffer) spool() error {
 	b.size += n
 	b.data = b.data[:0]
 	if err != nil {
-		return spoolFault(err)
+		return spoolError(err)
 	}
 	return nil
 }
 
-func spoolFault(err error) error {
-	return &failure.Error{Class: failure.IO, Op: "read", Message: "a large response cannot be written to a temporary file: " + err.Error(),
-		Hint: "free space in " + os.TempDir() + ", or set TMPDIR to another directory", Err: err}
+// spoolError returns the error for a temporary file that cannot be used.
+func spoolError(err error) error {
+	return &failure.Error{
+		Class: failure.IO, Op: "read", Message: "a large response cannot be written to a temporary file: " + err.Error(), Err: err,
+		Hint: "free space in " + os.TempDir() + ", or set TMPDIR to another directory",
+	}
 }
 
 // Body returns everything that was read, and the window of a body that is in a
@@ -97,7 +106,7 @@ func (b *Buffer) Body() ([]byte, *Window, error) {
 	}
 	view, err := mapFile(b.file, b.size)
 	if err != nil {
-		return nil, nil, spoolFault(err)
+		return nil, nil, spoolError(err)
 	}
 	b.view = view
 	return view, &Window{data: view}, nil
@@ -108,6 +117,6 @@ func (b *Buffer) Release() {
 	if b.file == nil {
 		return
 	}
-	_ = errors.Join(unmap(b.view), b.file.Close()) // the file is deleted; nothing can be lost
+	_ = errors.Join(unmap(b.view), b.file.Close()) // the file is deleted, so nothing can be lost
 	b.file, b.view, b.size = nil, nil, 0
 }

@@ -5,9 +5,10 @@ import (
 	"syscall"
 )
 
-// canMap reports whether files can be mapped and parts of a mapping released.
+// canMap is whether files can be mapped and parts of a mapping released.
 const canMap = true
 
+// mapFile maps the first size bytes of a file.
 func mapFile(file *os.File, size int) ([]byte, error) {
 	return syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
