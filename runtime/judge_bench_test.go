@@ -11,7 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// judged is a job with ten rules that no page meets, on a page of so many items.
+// judged returns the run of a job with ten rules, on a page of so many items that
+// meets none of them.
 func judged(tb testing.TB, items int) *run {
 	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {
 		"method": "offset", "limit": 1000,
@@ -38,7 +39,7 @@ func judged(tb testing.TB, items int) *run {
 	return r
 }
 
-// BenchmarkJudge is a full verdict of ten rules on a page.
+// BenchmarkJudge measures the verdicts of ten rules on a page.
 func BenchmarkJudge(b *testing.B) {
 	for _, items := range []int{10, 100_000} {
 		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {

@@ -18,8 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// largePage returns a page of more than size bytes, and its items as they must
-// be passed on.
+// largePage returns a page of more than size bytes, and its items as NDJSON.
 func largePage(size int, indented bool) (page, items []byte) {
 	var b, lines bytes.Buffer
 	b.WriteString(`{"data":[`)
@@ -38,13 +37,14 @@ func largePage(size int, indented bool) (page, items []byte) {
 	return b.Bytes(), lines.Bytes()
 }
 
-// TestALargePageIsReadFromAFileAsFromMemory: content, digests and items are the
-// same, however the response was sent, and when the buffer is reused.
 func TestALargePageIsReadFromAFileAsFromMemory(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
 		indented, withLength bool
-	}{{"minified, chunked", false, false}, {"minified, with its length", false, true}, {"indented, chunked", true, false}, {"indented, with its length", true, true}} {
+	}{
+		{"minified, chunked", false, false}, {"minified, with its length", false, true},
+		{"indented, chunked", true, false}, {"indented, with its length", true, true},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			page, items := largePage(5<<20, c.indented)
 			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -63,7 +63,7 @@ func TestALargePageIsReadFromAFileAsFromMemory(t *testing.T) {
 			require.NoError(t, err)
 			reader, buffer := document.NewReader(options), &spool.Buffer{}
 			defer buffer.Release()
-			for range 2 {
+			for range 2 { // the second time with buffers that were used before
 				r, err := client.Do(t.Context(), transport.Call{Method: "GET", URL: api.URL, Into: buffer}, nil)
 				require.NoError(t, err)
 				require.Equal(t, goruntime.GOOS == "linux", r.Window != nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// drawValue is a value as expressions give them.
+// drawValue draws a value that an expression may have.
 func drawValue(t *rapid.T, depth int) any {
 	kind := rapid.IntRange(0, 10).Draw(t, "kind")
 	if depth == 0 {
@@ -57,9 +57,8 @@ func drawValue(t *rapid.T, depth int) any {
 	return object
 }
 
-// TestASnapshotIsReadBackTheSame draws values of every kind: numbers keep every
-// digit and their kind, objects their order, times their type.
-func TestASnapshotIsReadBackTheSame(t *testing.T) {
+// Numbers keep their digits and kind, objects their order, times their type.
+func TestASnapshotRestoresEveryValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		saved := snapshot[any]{drawValue(t, 3)}
 		raw, err := json.Marshal(saved)
@@ -87,9 +86,9 @@ func TestASnapshotRefusesWhatJSONCannotHold(t *testing.T) {
 	}
 }
 
-// TestAStateIsItsOwnCheckpoint: what a run remembers is in the checkpoint, but for
-// what the configuration and the next response bring back.
-func TestAStateIsItsOwnCheckpoint(t *testing.T) {
+// A checkpoint has all of the state but what comes from the configuration or the
+// next response.
+func TestACheckpointRestoresTheState(t *testing.T) {
 	r := judged(t, 1)
 	r.Result.Kept = map[string]any{"since": 9007199254740993}
 	c := &r.Context.Value
@@ -134,7 +133,7 @@ func TestAStateIsItsOwnCheckpoint(t *testing.T) {
 }
 
 func TestAnUnusableCheckpointIsRefused(t *testing.T) {
-	for _, c := range []struct{ name, token, says string }{
+	for _, c := range []struct{ name, token, want string }{
 		{"empty", ``, "EOF"},
 		{"null", `null`, "version 0"},
 		{"list", `[]`, "cannot unmarshal array"},
@@ -149,7 +148,7 @@ func TestAnUnusableCheckpointIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := judged(t, 1).resume(json.RawMessage(c.token))
 			require.ErrorIs(t, err, failure.ErrState)
-			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, c.want)
 		})
 	}
 }
