@@ -87,7 +87,8 @@ const hidden = "***"
 func (r *Redactor) String(text string) string { return r.replacer.Load().Replace(text) }
 
 // secretParam matches parameters that usually hold credentials.
-var secretParam = regexp.MustCompile(`(?i)([?&](?:api_?key|key|(?:access_)?token|client_secret|secret|password|pwd|signature|sig|auth)=)[^&#]+`)
+var secretParam = regexp.MustCompile(
+	`(?i)([?&](?:api_?key|key|(?:access_)?token|client_secret|secret|password|pwd|signature|sig|auth)=)[^&#]+`)
 
 var userinfo = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#@]*@`)
 
@@ -99,7 +100,8 @@ func (r *Redactor) URL(address string) string {
 }
 
 // secretHeader matches headers that usually hold credentials.
-var secretHeader = regexp.MustCompile(`(?i)^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?(?:api-?key|auth|auth-?token|access-?token|csrf-?token|amz-security-token|vault-token))$`)
+var secretHeader = regexp.MustCompile(`(?i)^(?:(?:proxy-)?authorization|(?:set-)?cookie|` +
+	`(?:x-)?(?:api-?key|auth|auth-?token|access-?token|csrf-?token|amz-security-token|vault-token))$`)
 
 // Header returns the value of a header with the secrets hidden. The whole value is
 // hidden if a header of that name usually holds a credential.
