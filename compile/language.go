@@ -127,7 +127,7 @@ func (l *Language) WithFunction(f Function) (*Language, error) {
 
 // free reports why a function cannot have a name.
 func (l *Language) free(name string) error {
-	owner := ""
+	var owner string
 	switch {
 	case !rules.IsIdentifier(name):
 		return fmt.Errorf("function %q: the name must consist of letters, digits and underscores", name)

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -157,7 +158,7 @@ func (r *reader) member(n *ast.MemberNode) (Read, bool) {
 	if len(inner.Path) == 0 && inner.Of == "" && isPast(inner.Root) {
 		return Read{Of: inner.Root, Root: key}, true
 	}
-	inner.Path = append(inner.Path[:len(inner.Path):len(inner.Path)], key)
+	inner.Path = append(slices.Clip(inner.Path), key)
 	return inner, true
 }
 

@@ -107,8 +107,8 @@ func weightOf(v reflect.Value) int {
 			sum += weightOf(key) + weightOf(e)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			sum += weightOf(v.Field(i))
+		for _, field := range v.Fields() {
+			sum += weightOf(field)
 		}
 	}
 	return sum

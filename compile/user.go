@@ -119,7 +119,7 @@ func (u userFunction) run(in []reflect.Value) (v any, err error) {
 	}()
 	out := u.goFunc.Call(in)
 	if len(out) == 2 {
-		err, _ = out[1].Interface().(error)
+		err, _ = reflect.TypeAssert[error](out[1])
 	}
 	return out[0].Interface(), err
 }

@@ -5,15 +5,28 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// What a method of paging and a guard are made of: data in the rule language.
+// Methods of paging and guards are data in the rule language.
 type (
-	Method   = rules.Method   // a way of paging
-	Setting  = rules.Field    // one of its settings
-	Variable = rules.Variable // one of its variables
-	Part     = rules.Part     // a part of the next request
-	Overlay  = rules.Overlay  // the next request
-	StopRule = rules.Template // one of its stopping rules
-	Guard    = rules.Guard    // a stopping rule against an API that makes no progress
+	// Method is a method of paging.
+	Method = rules.Method
+
+	// Setting is a setting of a [Method].
+	Setting = rules.Field
+
+	// Variable is a variable of a [Method], which changes from page to page.
+	Variable = rules.Variable
+
+	// Overlay is the next request of a [Method].
+	Overlay = rules.Overlay
+
+	// Part is a part of an [Overlay], such as a parameter.
+	Part = rules.Part
+
+	// StopRule is a stopping rule of a [Method].
+	StopRule = rules.Template
+
+	// Guard is a stopping rule against an API that makes no progress.
+	Guard = rules.Guard
 )
 
 // The kinds of settings.
@@ -64,7 +77,7 @@ func WithGuard(g Guard) Option {
 			return refused("WithGuard", err)
 		}
 		s.decode.Catalog = catalog
-		s.trials = append(s.trials, rules.Object{{Name: "method", Value: "expression"}, {Name: "nextRequest", Value: rules.Object{{Name: "url", Value: "nil"}}}})
+		s.trials = append(s.trials, rules.Object{}.With("method", "expression").With("nextRequest", rules.Object{}.With("url", "nil")))
 		return nil
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -111,17 +110,16 @@ func (s *scripted) model() (pages, items int, by []string) {
 // page is which page a request asks for, from 0.
 func (s *scripted) page(r *http.Request) int {
 	q := r.URL.Query()
-	n := 0
 	switch s.method {
 	case "offset":
-		n, _ = strconv.Atoi(q.Get("offset"))
-		return n / s.limit
+		offset, _ := strconv.Atoi(q.Get("offset"))
+		return offset / s.limit
 	case "pagenum":
-		n, _ = strconv.Atoi(q.Get("page"))
-		return n - 1
+		page, _ := strconv.Atoi(q.Get("page"))
+		return page - 1
 	}
-	n, _ = strconv.Atoi(q.Get("t"))
-	return n
+	token, _ := strconv.Atoi(q.Get("t"))
+	return token
 }
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -340,14 +338,15 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		require.NoError(t, err)
 		_, err = e.Run(context.Background(), func(context.Context, *engine.Page) error { return errors.New("enough") })
 		require.Error(t, err)
-		for page := range e.Pages(context.Background()) {
+		for page, err := range e.Pages(context.Background()) {
+			require.NoError(t, err)
 			if page.Page == 3 {
 				break
 			}
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-		_, _ = e.Run(ctx, func(context.Context, *engine.Page) error { time.Sleep(2 * time.Millisecond); return nil })
-		cancel()
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err = e.Run(ctx, func(context.Context, *engine.Page) error { cancel(); return nil })
+		require.ErrorIs(t, err, engine.ErrCancelled)
 	}
 	api.CloseClientConnections()
 	api.Close()

@@ -26,8 +26,10 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	}
 	if d := e.settings.run.timeout; d > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{Class: failure.Policy, Op: "run", Message: fmt.Sprintf("the run takes longer than %s", d),
-			Hint: "raise the timeout, or limit the list with forceStop"})
+		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{
+			Class: failure.Policy, Op: "run", Message: fmt.Sprintf("the run takes longer than %s", d),
+			Hint: "raise the timeout, or limit the list with forceStop",
+		})
 		defer cancel()
 	}
 	if err := e.CheckInputs(); err != nil {

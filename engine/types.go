@@ -9,14 +9,36 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// What a run delivers.
 type (
-	Page      = runtime.Page    // one page and the decision about it
-	Record    = runtime.Record  // what a trace holds of a page
-	Verdict   = runtime.Verdict // the result of one rule on one page
-	Finding   = runtime.Finding // evidence that a list may be incomplete
-	Items     = document.Items  // the items of a page, as raw JSON
-	JobResult = runtime.Result  // how one job ended
+	// Page is one page of a job and the decision about it.
+	Page = runtime.Page
+
+	// Record is what a trace holds of a page.
+	Record = runtime.Record
+
+	// Verdict is the result of one rule on one page.
+	Verdict = runtime.Verdict
+
+	// Finding is evidence that a list may be incomplete.
+	Finding = runtime.Finding
+
+	// Items are the items of a page, as raw JSON.
+	Items = document.Items
+
+	// JobResult says how one job ended.
+	JobResult = runtime.Result
+
+	// Error says why a run failed.
+	Error = failure.Error
+
+	// Diagnostics say what is wrong with a configuration, and where.
+	Diagnostics = diag.Diagnostics
+
+	// Observer receives the events of a run.
+	Observer = runtime.Observer
+
+	// Event is a request, retry, wait, page, verdict, finding or end of a run.
+	Event = runtime.Event
 )
 
 // Result says how a run ended, job by job, in the order in which they ran.
@@ -26,12 +48,6 @@ type Result struct {
 
 // A Sink receives pages in order, one at a time. Its error ends the run.
 type Sink func(ctx context.Context, page *Page) error
-
-// What goes wrong.
-type (
-	Error       = failure.Error    // why a run failed
-	Diagnostics = diag.Diagnostics // what is wrong with a configuration, and where
-)
 
 // Errors to compare with by errors.Is: every [*Error] of the class is one.
 var (
@@ -44,12 +60,6 @@ var (
 	ErrIO        error = failure.ErrIO        // output cannot be written
 	ErrState     error = failure.ErrState     // a checkpoint is corrupt or of another configuration
 	ErrCancelled error = failure.ErrCancelled // interrupted
-)
-
-// What observes a run.
-type (
-	Observer = runtime.Observer // receives the events of a run
-	Event    = runtime.Event    // a request, retry, wait, page, verdict, finding or end
 )
 
 // The kinds of events.

@@ -23,7 +23,7 @@ func newCatalog(methods []Method, guards []Guard) *Catalog {
 		for _, g := range guards {
 			keys = append(keys, g.field())
 		}
-		c.fields[i].Fields = append(keys, f.Fields...)
+		c.fields[i].Fields = slices.Concat(keys, f.Fields)
 	}
 	return c
 }

@@ -275,7 +275,8 @@ func ParseQuery(text string) Object {
 		if !isList {
 			list = []any{out[i].Value}
 		}
-		out[i].Value = append(list, v)
+		list = append(list, v)
+		out[i].Value = list
 	}
 	return out
 }

@@ -86,7 +86,10 @@ var expectFields = []Field{
 
 // test reads one test.
 func (d *decoder) test(path string, s settings) Test {
-	t := Test{Name: s["name"].text(), Job: s["job"].text(), Kept: membersOf(s["kept"].object()), Inputs: membersOf(s["inputs"].object()), Expect: d.expect(s.under("expect")), Path: path}
+	t := Test{
+		Name: s["name"].text(), Job: s["job"].text(), Kept: membersOf(s["kept"].object()), Inputs: membersOf(s["inputs"].object()),
+		Expect: d.expect(s.under("expect")), Path: path,
+	}
 	pages, _ := s["pages"].Value.([]any)
 	for i, v := range pages {
 		t.Pages = append(t.Pages, d.answer(diag.Index(s["pages"].Path, i), v))

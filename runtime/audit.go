@@ -28,9 +28,14 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 		if err != nil || !met {
 			continue // an API may use the names that hints look for in any way
 		}
-		f := Finding{ID: rule.Rule.ID, Message: r.Redactor.String(rule.Message.Text(&r.machine, &c)), Because: r.Redactor.String(rule.Because(&c))}
+		f := Finding{
+			ID:      rule.Rule.ID,
+			Message: r.Redactor.String(rule.Message.Text(&r.machine, &c)),
+			Because: r.Redactor.String(rule.Because(&c)),
+		}
 		findings = append(findings, f)
-		r.Log.Warn(fmt.Sprintf("job '%s': the list may be incomplete: %s", r.Result.Job, f.Message), "event", "suspect", "job", r.Result.Job, "finding", f.ID)
+		r.Log.Warn(fmt.Sprintf("job '%s': the list may be incomplete: %s", r.Result.Job, f.Message),
+			"event", "suspect", "job", r.Result.Job, "finding", f.ID)
 		r.observe(ctx, Event{Kind: EventFinding, Page: c.Page, Finding: &f})
 	}
 	r.Result.Findings = findings

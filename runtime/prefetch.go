@@ -65,7 +65,8 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 	}
 	if reason := r.job.Sequential(); reason != "" {
 		if r.Prefetch > 1 && r.job.Paged() {
-			r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.Result.Job, r.Redactor.String(reason)), "event", "sequential", "job", r.Result.Job)
+			r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.Result.Job, r.Redactor.String(reason)),
+				"event", "sequential", "job", r.Result.Job)
 		}
 		return nil
 	}
@@ -106,7 +107,8 @@ func (p *prefetcher) fill() {
 // mayRequest reports whether another page may be requested while others are in
 // flight. Pages that may be beyond the end of the list wait for their turn.
 func (p *prefetcher) mayRequest() bool {
-	return p.started && len(p.flights) < p.window && !p.failed.Load() && p.client.MayReserve() && (p.lastPage == 0 || p.context.Page < p.lastPage)
+	beyond := p.lastPage > 0 && p.context.Page >= p.lastPage
+	return p.started && !beyond && len(p.flights) < p.window && !p.failed.Load() && p.client.MayReserve()
 }
 
 // learn takes from the first page how long the list is.

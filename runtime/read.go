@@ -59,7 +59,10 @@ func (r *run) record(request rules.Request, f fetched) Record {
 
 // unacceptable is the error for a response that is not a page.
 func (r *run) unacceptable(f fetched, err error) error {
-	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: r.Context.Value.Page + 1, Op: "read", URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err}
+	e := &failure.Error{
+		Class: failure.Response, Job: r.Result.Job, Page: r.Context.Value.Page + 1, Op: "read",
+		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
+	}
 	if errors.As(err, new(*document.DepthError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
 	}
@@ -154,7 +157,8 @@ func (r *run) reportOddities(names func(path []string) []string) {
 		r.reportTextFlags(stop)
 	}
 	if limit, ok := c.Limit.(int); ok && limit > 0 && c.Count > limit {
-		r.warn("limit_ignored", fmt.Sprintf("page %d has %d items, more than the limit of %d; the API seems to ignore the limit", c.Page, c.Count, limit))
+		r.warn("limit_ignored",
+			fmt.Sprintf("page %d has %d items, more than the limit of %d; the API seems to ignore the limit", c.Page, c.Count, limit))
 	}
 }
 
@@ -166,8 +170,10 @@ func (r *run) reportTextFlags(stop *compile.Condition) {
 			continue
 		}
 		if v, _ := flag.Lookup(&r.Context.Value); v == "false" || v == "False" {
-			r.warn("flag_text_false."+stop.Rule.ID, fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
-				stop.Rule.ID, flag, v, fmt.Sprintf("%s == %q", flag, v)))
+			rule := fmt.Sprintf("%s == %q", flag, v)
+			r.warn("flag_text_false."+stop.Rule.ID,
+				fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
+					stop.Rule.ID, flag, v, rule))
 		}
 	}
 }
@@ -212,7 +218,9 @@ func (r *run) reportOverridden(next rules.Request) {
 			continue
 		}
 		if text, ok := value.Text(own); ok && text != m.Value {
-			r.warn("overridden "+m.Name, fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it (includeParams)", m.Name, m.Value, m.Name, text))
+			r.warn("overridden "+m.Name,
+				fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it (includeParams)",
+					m.Name, m.Value, m.Name, text))
 		}
 	}
 }

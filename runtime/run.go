@@ -38,7 +38,10 @@ type run struct {
 }
 
 func newRun(l Loop, job *compile.Job, sink Sink) *run {
-	r := &run{Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{}}
+	r := &run{
+		Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
+		buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
+	}
 	r.reader = document.NewReader(document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, Warn: r.warn,
@@ -106,7 +109,8 @@ func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 func (r *run) end(ctx context.Context, err error) Result {
 	r.Result.Seconds = r.seconds()
 	if err != nil && r.Result.Outcome != rules.Failed {
-		r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy, r.Result.Message = rules.Failed, reasonError, []string{}, r.Redactor.String(err.Error())
+		r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Failed, reasonError, []string{}
+		r.Result.Message = r.Redactor.String(err.Error())
 	}
 	r.observe(ctx, Event{Kind: EventEnd, Result: &r.Result, Err: err})
 	return r.Result
@@ -116,10 +120,13 @@ func (r *run) end(ctx context.Context, err error) Result {
 // position was lost.
 func (r *run) restart(action errorAction) (rules.Request, error) {
 	if r.Restarts++; r.Restarts > compile.MaxRestarts {
-		return rules.Request{}, &failure.Error{Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule.ID,
-			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts)}
+		return rules.Request{}, &failure.Error{
+			Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule.ID,
+			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
+		}
 	}
-	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s", r.Result.Job, action.text), "event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
+	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s", r.Result.Job, action.text),
+		"event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
 	total := r.Context.Value.Total
 	r.reset()
 	r.Context.Value.Total = total
@@ -144,7 +151,8 @@ func (r *run) deliver(ctx context.Context, page *Page) error {
 
 // logPage logs a page and, if it is the last, why the job ended.
 func (r *run) logPage(page *Page) {
-	r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", page.Job, page.Page, value.Counted(page.Count, "item")), "event", "page_ok", "job", page.Job, "page", page.Page,
+	r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", page.Job, page.Page, value.Counted(page.Count, "item")),
+		"event", "page_ok", "job", page.Job, "page", page.Page,
 		"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
 	if page.Decision == Stop && page.Outcome != rules.Failed {
 		r.logEnd()
@@ -157,7 +165,8 @@ func (r *run) logEnd() {
 	if !strings.HasPrefix(message, "Job '") {
 		message = fmt.Sprintf("Job '%s' stopped: %s", r.Result.Job, message)
 	}
-	r.Log.Info(message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page, "rule", strings.Join(r.Result.StoppedBy, ","), "outcome", r.Result.Outcome)
+	r.Log.Info(message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page,
+		"rule", strings.Join(r.Result.StoppedBy, ","), "outcome", r.Result.Outcome)
 }
 
 // carryOver sets the values for the next run, once the list is complete.
@@ -238,7 +247,8 @@ func (r *run) warn(code, message string) {
 		return
 	}
 	r.reported[code] = true
-	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.Result.Job, message), "event", "warn", "code", code, "job", r.Result.Job, "page", r.Context.Value.Page)
+	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.Result.Job, message),
+		"event", "warn", "code", code, "job", r.Result.Job, "page", r.Context.Value.Page)
 }
 
 // seconds returns the running time, to the millisecond.

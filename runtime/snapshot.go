@@ -111,7 +111,9 @@ func encodeStruct(v reflect.Value) (json.RawMessage, error) {
 	}
 	v = reflect.Indirect(v)
 	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[rules.Context]().PkgPath() {
-		return nil, &saveError{message: fmt.Sprintf("holds a value that cannot be saved for a later run (%s); turn it into text or a number", v.Type())}
+		return nil, &saveError{
+			message: fmt.Sprintf("holds a value that cannot be saved for a later run (%s); turn it into text or a number", v.Type()),
+		}
 	}
 	members := map[string]any{}
 	for name, i := range savedFields(v.Type()) {

@@ -57,7 +57,10 @@ func (c *coverage) add(e *compile.Expression, v any) {
 func (c *coverage) report(job *compile.Job, redact func(string) string) JobCoverage {
 	out := JobCoverage{Job: job.Set.Job.ID, Tests: c.tests[job], Rules: []RuleCoverage{}}
 	report := func(e *compile.Expression, condition bool) {
-		r := RuleCoverage{Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Guard, Evaluated: c.evaluated[e]}
+		r := RuleCoverage{
+			Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Guard,
+			Evaluated: c.evaluated[e],
+		}
 		if condition {
 			r.Met = c.met[e]
 		}

@@ -164,11 +164,14 @@ func (t *trial) because() []string {
 		return lines
 	}
 	var lines []string
+	stopped := func(by, why string) {
+		lines = append(lines, fmt.Sprintf("stopped on page %d by %s: %s", page.Page, by, why))
+	}
 	for _, v := range page.Met() {
-		lines = append(lines, fmt.Sprintf("stopped on page %d by %s: %s", page.Page, v.Rule, reason(v)))
+		stopped(v.Rule, reason(v))
 	}
 	if lines == nil {
-		lines = []string{fmt.Sprintf("stopped on page %d by %s: %s", page.Page, strings.Join(page.StoppedBy, " and "), t.redact(t.result.Message))}
+		stopped(strings.Join(page.StoppedBy, " and "), t.redact(t.result.Message))
 	}
 	return lines
 }

@@ -3,6 +3,7 @@ package configtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -38,29 +39,32 @@ func pageOf(items []any, at *rules.DataField) any {
 	if at == nil {
 		return page
 	}
-	for i := len(at.Keys) - 1; i >= 0; i-- {
-		page = rules.Object{{Name: at.Keys[i], Value: page}}
+	for _, key := range slices.Backward(at.Keys) {
+		page = rules.Object{{Name: key, Value: page}}
 	}
 	return page
 }
 
-// sample writes a test that expects what was seen.
+// sample writes a test that expects the result of a run.
 func (s *Suite) sample(pages []any, tried Result) string {
-	expect := rules.Object{{Name: "outcome", Value: string(tried.Result.Outcome)}}
+	expect := rules.Object{}.With("outcome", string(tried.Result.Outcome))
 	if tried.OK {
-		expect = rules.Object{{Name: "stoppedBy", Value: tried.Result.StoppedBy}, {Name: "pages", Value: tried.Result.Pages}, {Name: "items", Value: tried.Result.Items}}
+		var by any = tried.Result.StoppedBy
 		if len(tried.Result.StoppedBy) == 1 {
-			expect[0].Value = tried.Result.StoppedBy[0]
+			by = tried.Result.StoppedBy[0]
 		}
+		expect = rules.Object{}.With("stoppedBy", by).With("pages", tried.Result.Pages).With("items", tried.Result.Items)
 	}
-	head := rules.Object{{Name: "name", Value: "stops after " + value.Counted(len(pages), "page")}}
+	head := rules.Object{}.With("name", "stops after "+value.Counted(len(pages), "page"))
 	if len(s.Jobs) > 1 {
 		head = head.With("job", tried.Job)
 	}
-	write := func(v any) string {
-		text, _ := value.Marshal(v)
-		return strings.NewReplacer(`":`, `": `, `,"`, `, "`, `},{`, `}, {`, `],[`, `], [`).Replace(string(text))
-	}
-	inner := write(head)
-	return fmt.Sprintf("  \"tests\": [\n    %s,\n     \"pages\": %s,\n     \"expect\": %s}\n  ]", inner[:len(inner)-1], write(pages), write(expect))
+	unclosed := strings.TrimSuffix(spaced(head), "}")
+	return fmt.Sprintf("  \"tests\": [\n    %s,\n     \"pages\": %s,\n     \"expect\": %s}\n  ]", unclosed, spaced(pages), spaced(expect))
+}
+
+// spaced writes a value as JSON on one line, with spaces where people write them.
+func spaced(v any) string {
+	text, _ := value.Marshal(v)
+	return strings.NewReplacer(`":`, `": `, `,"`, `, "`, `},{`, `}, {`, `],[`, `], [`).Replace(string(text))
 }

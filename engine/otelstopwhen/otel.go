@@ -102,13 +102,19 @@ func newInstruments(m metric.Meter) (instruments, error) {
 	var out instruments
 	var errs [6]error
 	// The boundaries are those of the semantic conventions.
-	out.duration, errs[0] = m.Float64Histogram("http.client.request.duration", metric.WithUnit("s"), metric.WithDescription("Duration of HTTP client requests."),
+	out.duration, errs[0] = m.Float64Histogram("http.client.request.duration",
+		metric.WithUnit("s"), metric.WithDescription("Duration of HTTP client requests."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
-	out.pages, errs[1] = m.Int64Counter("stopwhen.pages", metric.WithUnit("{page}"), metric.WithDescription("Pages that were delivered."))
-	out.items, errs[2] = m.Int64Counter("stopwhen.items", metric.WithUnit("{item}"), metric.WithDescription("Items that the API sent."))
-	out.findings, errs[3] = m.Int64Counter("stopwhen.findings", metric.WithUnit("{finding}"), metric.WithDescription("Evidence that a list may be incomplete."))
-	out.retries, errs[4] = m.Int64Counter("stopwhen.retries", metric.WithUnit("{retry}"), metric.WithDescription("Requests that were repeated."))
-	out.waits, errs[5] = m.Float64Counter("stopwhen.wait.duration", metric.WithUnit("s"), metric.WithDescription("Time spent waiting before requests."))
+	out.pages, errs[1] = m.Int64Counter("stopwhen.pages",
+		metric.WithUnit("{page}"), metric.WithDescription("Pages that were delivered."))
+	out.items, errs[2] = m.Int64Counter("stopwhen.items",
+		metric.WithUnit("{item}"), metric.WithDescription("Items that the API sent."))
+	out.findings, errs[3] = m.Int64Counter("stopwhen.findings",
+		metric.WithUnit("{finding}"), metric.WithDescription("Evidence that a list may be incomplete."))
+	out.retries, errs[4] = m.Int64Counter("stopwhen.retries",
+		metric.WithUnit("{retry}"), metric.WithDescription("Requests that were repeated."))
+	out.waits, errs[5] = m.Float64Counter("stopwhen.wait.duration",
+		metric.WithUnit("s"), metric.WithDescription("Time spent waiting before requests."))
 	return out, errors.Join(errs[:]...)
 }
 
@@ -120,22 +126,26 @@ func (o *Observer) Observe(ctx context.Context, e engine.Event) {
 	case engine.EventRequest:
 		o.request(job.ctx, e)
 	case engine.EventRetry, engine.EventWait:
-		job.span.AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(pageKey.Int(e.Page),
-			waitKey.Float64(e.Exchange.Duration.Seconds()), sourceKey.String(e.Exchange.Source)))
-		o.metrics.waits.Add(ctx, e.Exchange.Duration.Seconds(), attributes)
+		seconds := e.Exchange.Duration.Seconds()
+		addEvent(job.span, e, pageKey.Int(e.Page), waitKey.Float64(seconds), sourceKey.String(e.Exchange.Source))
+		o.metrics.waits.Add(ctx, seconds, attributes)
 		if e.Kind == engine.EventRetry {
 			o.metrics.retries.Add(ctx, 1, attributes)
 		}
 	case engine.EventPage:
-		job.span.AddEvent("page", trace.WithTimestamp(e.Time), trace.WithAttributes(pageKey.Int(e.Page), itemsKey.Int(e.Record.Count), bytesKey.Int(e.Record.Bytes)))
+		addEvent(job.span, e, pageKey.Int(e.Page), itemsKey.Int(e.Record.Count), bytesKey.Int(e.Record.Bytes))
 		o.metrics.pages.Add(ctx, 1, attributes)
 		o.metrics.items.Add(ctx, int64(e.Record.Count), attributes)
 	case engine.EventFinding:
-		job.span.AddEvent("finding", trace.WithTimestamp(e.Time), trace.WithAttributes(findingKey.String(e.Finding.ID), messageKey.String(e.Finding.Message)))
+		addEvent(job.span, e, findingKey.String(e.Finding.ID), messageKey.String(e.Finding.Message))
 		o.metrics.findings.Add(ctx, 1, attributes, metric.WithAttributes(findingKey.String(e.Finding.ID)))
 	case engine.EventEnd:
 		o.end(e, job.span)
 	}
+}
+
+func addEvent(span trace.Span, e engine.Event, attributes ...attribute.KeyValue) {
+	span.AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(attributes...))
 }
 
 // open returns the job of an event, and begins its span with its first event.
@@ -177,7 +187,8 @@ func (o *Observer) request(ctx context.Context, e engine.Event) {
 	if x.Attempt > 1 {
 		attributes = append(attributes, semconv.HTTPRequestResendCount(x.Attempt-1))
 	}
-	_, span := o.tracer.Start(ctx, x.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(x.Time), trace.WithAttributes(attributes...))
+	_, span := o.tracer.Start(ctx, x.Method,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(x.Time), trace.WithAttributes(attributes...))
 	if failed != "" {
 		description := ""
 		if x.Err != nil {
@@ -191,7 +202,10 @@ func (o *Observer) request(ctx context.Context, e engine.Event) {
 // end ends the span of a job.
 func (o *Observer) end(e engine.Event, span trace.Span) {
 	r := e.Result
-	span.SetAttributes(outcomeKey.String(string(r.Outcome)), reasonKey.String(r.Reason), messageKey.String(r.Message), pagesKey.Int(r.Pages), itemsKey.Int(r.Items))
+	span.SetAttributes(
+		outcomeKey.String(string(r.Outcome)), reasonKey.String(r.Reason), messageKey.String(r.Message),
+		pagesKey.Int(r.Pages), itemsKey.Int(r.Items),
+	)
 	if e.Err != nil {
 		span.SetAttributes(semconv.ErrorTypeKey.String(errorType(e.Err)))
 		span.SetStatus(codes.Error, r.Message)
@@ -204,8 +218,7 @@ func (o *Observer) end(e engine.Event, span trace.Span) {
 
 // errorType is the class of an error of a run.
 func errorType(err error) string {
-	var failed *engine.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*engine.Error](err); ok {
 		return string(failed.Class)
 	}
 	return semconv.ErrorTypeOther.Value.AsString()

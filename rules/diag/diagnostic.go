@@ -25,6 +25,7 @@ type Diagnostic struct {
 // Severity says what a diagnostic means for the configuration.
 type Severity int
 
+// The severities.
 const (
 	SeverityError   Severity = iota // the configuration cannot be used
 	SeverityWarning                 // the configuration is used, but probably not as intended

@@ -72,7 +72,8 @@ func ParseQuery(text string) value.Object {
 		if !ok {
 			list = []any{out[i].Value}
 		}
-		out[i].Value = append(list, v)
+		list = append(list, v)
+		out[i].Value = list
 	}
 	return out
 }

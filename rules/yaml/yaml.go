@@ -62,12 +62,12 @@ func (r *reader) load(text string) (*yaml.Node, error) {
 		return nil, r.syntax(err)
 	}
 	var document, second yaml.Node
-	if err := loader.Load(&document); err == io.EOF {
+	if err := loader.Load(&document); errors.Is(err, io.EOF) {
 		return &yaml.Node{Kind: yaml.ScalarNode}, nil
 	} else if err != nil {
 		return nil, r.syntax(err)
 	}
-	if err := loader.Load(&second); err == io.EOF {
+	if err := loader.Load(&second); errors.Is(err, io.EOF) {
 		return document.Content[0], nil
 	} else if err != nil {
 		return nil, r.syntax(err)

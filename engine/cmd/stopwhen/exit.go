@@ -103,8 +103,7 @@ func (a *app) report(err error) {
 		reportEvents(slog.New(slog.NewJSONHandler(w, nil)), err)
 		return
 	}
-	var mistakes diag.Diagnostics
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
 		fmt.Fprintln(w, mistakes)
 		err = configError(mistakes)
 	}
@@ -112,8 +111,7 @@ func (a *app) report(err error) {
 }
 
 func reportEvents(log *slog.Logger, err error) {
-	var mistakes diag.Diagnostics
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
 		for _, m := range mistakes {
 			log.Error(m.Message, "event", "config_fault", "path", m.Path, "place", m.Location(), "hint", m.Hint)
 		}

@@ -70,7 +70,7 @@ func (a *app) fileFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
 	f.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` of an input that the configuration declares; may be repeated")
 	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; --set overrides it")
-	complete(cmd, "dialect", func() []string { return rules.Dialects() })
+	complete(cmd, "dialect", rules.Dialects)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}

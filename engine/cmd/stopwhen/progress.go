@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -111,9 +112,9 @@ func (p *progress) page(page *engine.Page) {
 // lastRule returns the last rule of the job that has values: the rule by which the
 // method ends normally, or a rule of the user.
 func lastRule(page *engine.Page) string {
-	for i := len(page.Verdicts) - 1; i >= 0; i-- {
-		if because := page.Verdicts[i].Because; strings.Contains(because, "(") && len(because) < 60 {
-			return "; stops when " + because
+	for _, v := range slices.Backward(page.Verdicts) {
+		if strings.Contains(v.Because, "(") && len(v.Because) < 60 {
+			return "; stops when " + v.Because
 		}
 	}
 	return ""

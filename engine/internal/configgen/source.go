@@ -101,7 +101,8 @@ func (g *generator) field(prefix string, f rules.Field) {
 	g.print("\t%s %s `config:%q`\n", exported(key), g.typeOf(key, f), tag)
 	if key == "stopRules" {
 		g.comment("\t", "Stopping rules with a name, an outcome or a message. They follow those of StopRules.")
-		g.print("\tNamedRules []%s `config:%q`\n", g.need("NamedRule", "a stopping rule with a name, an outcome or a message", f.Each.Fields), tag)
+		named := g.need("NamedRule", "a stopping rule with a name, an outcome or a message", f.Each.Fields)
+		g.print("\tNamedRules []%s `config:%q`\n", named, tag)
 	}
 }
 
@@ -188,7 +189,9 @@ func (g *generator) need(name, doc string, fields []rules.Field) string {
 }
 
 // initialisms are words that Go writes in another way than with a capital.
-var initialisms = map[string]string{"id": "ID", "url": "URL", "http": "HTTP", "graphql": "GraphQL", "pagenum": "PageNumber", "pagecount": "PageCount"}
+var initialisms = map[string]string{
+	"id": "ID", "url": "URL", "http": "HTTP", "graphql": "GraphQL", "pagenum": "PageNumber", "pagecount": "PageCount",
+}
 
 // exported writes a key as a Go name: response.url is ResponseURL.
 func exported(key string) string {
