@@ -18,8 +18,8 @@ type Loop struct {
 	Clock    transport.Clock  // nil is the system's
 	Log      *slog.Logger     // nil logs nothing
 	Redactor *redact.Redactor // nil hides nothing
-	MaxDepth int              // of a response's nesting; 0 is document.DefaultDepth
-	MaxItems int              // of a response; 0 is document.DefaultItems
+	MaxDepth int              // of a response's nesting; 0 is document.MaxDepth
+	MaxItems int              // of a response; 0 is any number
 	Explain  bool             // give all verdicts their values, not only those that were met
 
 	// Prefetch is the number of pages in flight, where no request reads a response;

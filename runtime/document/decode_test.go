@@ -163,7 +163,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		facts, err := scan(raw, nil, DefaultDepth)
+		facts, err := scan(raw, nil, 512)
 		if err != nil || facts.invalid {
 			return
 		}

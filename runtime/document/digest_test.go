@@ -11,7 +11,7 @@ import (
 // compacted returns a document as the Reader has it.
 func compacted(t *testing.T, body string, paths ...[]string) *Document {
 	t.Helper()
-	d := &Document{limit: DefaultDepth, facts: &scanner{compact: true}, tree: newPathTree(paths)}
+	d := &Document{limit: 512, facts: &scanner{compact: true}, tree: newPathTree(paths)}
 	require.NoError(t, d.parse([]byte(body)))
 	return d
 }

@@ -2,23 +2,18 @@ package document
 
 import "bytes"
 
-// Levels of nesting: the lists and objects around a value.
-const (
-	DefaultDepth = 512    // the limit for a response by default
-	MaxDepth     = 10_000 // the highest limit, because reading is recursive
-)
-
-// DefaultItems is the limit for the items of a page by default.
-const DefaultItems = 1_000_000
+// MaxDepth is the highest limit for levels of nesting, that is lists and objects
+// around a value, because reading is recursive.
+const MaxDepth = 10_000
 
 // Limits restrict a document.
 type Limits struct {
-	Depth int // levels of nesting, at most [MaxDepth]; 0 is [DefaultDepth]
+	Depth int // levels of nesting, at most [MaxDepth]; 0 is MaxDepth
 }
 
 func (l Limits) depth() int {
 	if l.Depth <= 0 {
-		return DefaultDepth
+		return MaxDepth
 	}
 	return min(l.Depth, MaxDepth)
 }

@@ -2,7 +2,6 @@ package document
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -22,8 +21,8 @@ type Options struct {
 	Ignore    [][]string       // paths that [Reading.Content] leaves out
 	DataField *rules.DataField // where the items are; nil finds the only list
 	Switches  rules.Switches
-	MaxDepth  int                        // levels of nesting, at most [MaxDepth]; 0 is [DefaultDepth]
-	MaxItems  int                        // of a page; 0 is [DefaultItems]
+	MaxDepth  int                        // levels of nesting, at most [MaxDepth]; 0 is MaxDepth
+	MaxItems  int                        // of a page; 0 is any number
 	Warn      func(code, message string) // reports what is odd about a response; nil ignores it
 }
 
@@ -75,7 +74,7 @@ func NewReader(o Options) *Reader {
 	}
 	r.doc = Document{
 		limit: Limits{Depth: o.MaxDepth}.depth(),
-		facts: &scanner{maxItems: cmp.Or(o.MaxItems, DefaultItems), compact: true, detect: r.field == nil, keys: make([]foretold, 64)},
+		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil, keys: make([]foretold, 64)},
 		tree:  newPathTree(tracked),
 	}
 	if r.field != nil {

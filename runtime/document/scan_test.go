@@ -77,7 +77,7 @@ func TestScanBoundsTheDepth(t *testing.T) {
 		return []byte(strings.Repeat(open, n) + middle + strings.Repeat(shut, n))
 	}
 	for _, body := range [][]byte{nested("[", "", "]", 512), nested(`{"a":`, "1", "}", 512)} {
-		_, err := Parse(body, nil, Limits{})
+		_, err := Parse(body, nil, Limits{Depth: 512})
 		require.NoError(t, err)
 	}
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestScanBoundsTheDepth(t *testing.T) {
 		{"tracked", nested(`{"a":`, "1", "}", 100_000)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Parse(c.body, [][]string{{"a", "a"}}, Limits{})
+			_, err := Parse(c.body, [][]string{{"a", "a"}}, Limits{Depth: 512})
 			depth := (*DepthError)(nil)
 			require.ErrorAs(t, err, &depth)
 			require.Equal(t, 512, depth.Limit)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,7 +31,7 @@ type Options struct {
 	Retry     RetryPolicy
 	RateLimit RateLimit
 
-	MaxBody       int64         // decompressed bytes; 0 is 1 GiB
+	MaxBody       int64         // decompressed bytes; 0 is no limit
 	HeaderTimeout time.Duration // until the response headers arrive; 0 is 60 s
 	IdleTimeout   time.Duration // between two pieces of a body; 0 is 60 s
 	PageTimeout   time.Duration // for one response; 0 is 10 min
@@ -61,7 +62,7 @@ func New(options Options) *Client {
 	if options.Redactor == nil {
 		options.Redactor = redact.New(nil)
 	}
-	options.MaxBody = cmp.Or(options.MaxBody, 1<<30)
+	options.MaxBody = cmp.Or(options.MaxBody, math.MaxInt64-1)
 	options.HeaderTimeout = cmp.Or(options.HeaderTimeout, time.Minute)
 	options.IdleTimeout = cmp.Or(options.IdleTimeout, time.Minute)
 	options.PageTimeout = cmp.Or(options.PageTimeout, 10*time.Minute)

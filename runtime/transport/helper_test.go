@@ -48,7 +48,9 @@ func clientFor(t *testing.T, address string, change ...func(*Options)) (*Client,
 	clock := &testClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	origin, err := url.Parse(address)
 	require.NoError(t, err)
-	options := Options{Clock: clock, Origin: origin, UserAgent: "test"}
+	options := Options{Clock: clock, Origin: origin, UserAgent: "test", Retry: RetryPolicy{
+		MaxAttempts: 5, Header: "Retry-After", Statuses: []int{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
+	}}
 	for _, f := range change {
 		f(&options)
 	}

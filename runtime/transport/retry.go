@@ -17,28 +17,20 @@ import (
 
 // A RetryPolicy says which statuses are retried, how often, and after what wait.
 type RetryPolicy struct {
-	MaxAttempts int           // per call; 0 is 5
-	Statuses    []int         // nil is the usual transient ones
-	Header      string        // response header that says when to retry; "" is Retry-After
+	MaxAttempts int           // per call; 0 is 1, which retries nothing
+	Statuses    []int         // that are retried
+	Header      string        // response header that says when to retry; "" is none
 	MaxWait     time.Duration // a longer wait ends the call instead; 0 is 15 min
 	Base, Cap   time.Duration // of the exponential backoff; 0 is 1 s and 60 s
 
 	Jitter func(bound time.Duration) time.Duration // returns the wait, up to a bound; nil is a random one
 }
 
-// retryStatuses are the statuses that are retried by default.
-var retryStatuses = []int{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
-
 func (o RetryPolicy) withDefaults() RetryPolicy {
-	o.MaxAttempts = cmp.Or(o.MaxAttempts, 5)
-	o.Header = cmp.Or(o.Header, "Retry-After")
 	o.MaxWait = cmp.Or(o.MaxWait, 15*time.Minute)
 	o.Base, o.Cap = cmp.Or(o.Base, time.Second), cmp.Or(o.Cap, time.Minute)
 	if o.Jitter == nil {
 		o.Jitter = func(bound time.Duration) time.Duration { return rand.N(bound) + 1 }
-	}
-	if o.Statuses == nil {
-		o.Statuses = retryStatuses
 	}
 	return o
 }

@@ -113,7 +113,7 @@ func TestADeadHostCostsItsAttemptsAndNoMore(t *testing.T) {
 		name            string
 		attempts, waits int
 		want            string
-	}{{"by default", 0, 4, "after 5 attempts"}, {"without retries", 1, 0, "after 1 attempt"}} {
+	}{{"with retries", 5, 4, "after 5 attempts"}, {"without retries", 1, 0, "after 1 attempt"}, {"zero", 0, 0, "after 1 attempt"}} {
 		t.Run(c.name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
@@ -131,7 +131,8 @@ func TestADeadHostCostsItsAttemptsAndNoMore(t *testing.T) {
 func TestCancellingReturnsAtOnceEvenDuringALongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		origin, _ := url.Parse("http://api.test/")
-		client := New(Options{Origin: origin, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		retry := RetryPolicy{MaxAttempts: 5, Statuses: []int{429}, Header: "Retry-After"}
+		client := New(Options{Origin: origin, Retry: retry, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"600"}}, Body: http.NoBody, Request: r}, nil
 		})})
 		ctx, cancel := context.WithCancel(t.Context())
