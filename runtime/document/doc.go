@@ -1,13 +1,10 @@
-// Package document reads JSON response bodies. In one pass it validates a body,
-// finds the items and the values that rules read, and removes insignificant
-// whitespace, so that items are passed on without being copied.
+// Package document reads JSON response bodies. One pass validates a body, removes
+// insignificant whitespace and finds the items and the values that rules read. The
+// result is one valid document within the limits, or an error with its offset;
+// items keep all other bytes.
 //
-// Read reader.go first, which the loop calls for every response, then
-// document.go and the pass itself: scan.go with text.go, number.go and
-// rootlists.go. pathtree.go holds the paths to look for; project.go and decode.go
-// make values of what was found; items.go, digest.go and spelling.go pass items
-// on and compare pages.
-//
-// A body is one valid document within the limits, or an error with its offset.
-// Items keep every byte that is not insignificant whitespace.
+// Read reader.go first, which the loop calls, and document.go; then the pass:
+// scan.go, text.go, number.go, rootlists.go and pathtree.go. project.go and
+// decode.go make values, items.go passes items on, digest.go and spelling.go
+// compare pages.
 package document
