@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"runtime/redact":      {module + "rules/value"},
 	"runtime/spool":       {module + "runtime/failure"},
 	"runtime/transport":   {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/spool"},
-	"runtime/document":    {module + "rules", module + "runtime/spool", "github.com/ohler55/ojg"},
+	"runtime/document":    {module + "rules", module + "runtime/spool"},
 	"runtime":             {module + "rules", module + "compile", module + "runtime"},
 	"engine/configtest":   {module + "rules", module + "compile", module + "runtime"},
 	"engine":              {module + "rules", module + "compile", module + "runtime", module + "engine/configtest"},

@@ -166,9 +166,6 @@ const ExcerptBytes = 1024
 // Excerpt returns the first 80 characters of a body, quoted, with the secrets
 // hidden. head is the beginning of the body, and size its length in bytes.
 func (r *Redactor) Excerpt(head []byte, size int) string {
-	if size == 0 {
-		return "nothing: it is empty"
-	}
 	for n := range min(utf8.UTFMax, len(head)) { // the last character may be cut
 		if size > len(head) && utf8.Valid(head[:len(head)-n]) {
 			head = head[:len(head)-n]
