@@ -52,7 +52,7 @@ func (r Request) Verb() string {
 // its place, the others follow in their order.
 func (r Request) URL(dialect string) (string, error) {
 	endpoint := r.Endpoint
-	encode := encoders[SwitchesOf(dialect).PHPEncoding]
+	encode := encoders[SwitchesOf(dialect).phpEncoding]
 	if r.Verb() == "GET" && len(r.Params) > 0 {
 		endpoint = encode.merge(endpoint, r.Params)
 	}
@@ -109,7 +109,7 @@ func isHex(c byte) bool {
 // without a body. A POST sends its params, with Body merged into them, as a JSON
 // object. A FORM sends them urlencoded.
 func (r Request) Payload(dialect string) ([]byte, string, error) {
-	encode := encoders[SwitchesOf(dialect).PHPEncoding]
+	encode := encoders[SwitchesOf(dialect).phpEncoding]
 	body, _ := value.Members(r.Body)
 	switch {
 	case r.Method == "FORM":
