@@ -257,28 +257,15 @@ func ParseQuery(text string) Object {
 		return nil
 	}
 	text, _, _ = strings.Cut(text, "#")
-	var out Object
-	index := map[string]int{}
+	var params Object
 	for part := range strings.SplitSeq(text, "&") {
 		if part == "" {
 			continue
 		}
 		name, v, _ := strings.Cut(part, "=")
-		name, v = unescape(name), unescape(v)
-		i, again := index[name]
-		if !again {
-			index[name] = len(out)
-			out = append(out, Member{Name: name, Value: v})
-			continue
-		}
-		list, isList := out[i].Value.([]any)
-		if !isList {
-			list = []any{out[i].Value}
-		}
-		list = append(list, v)
-		out[i].Value = list
+		params = append(params, Member{Name: unescape(name), Value: unescape(v)})
 	}
-	return out
+	return params.Gather()
 }
 
 func unescape(s string) string {
