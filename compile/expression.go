@@ -29,9 +29,9 @@ type Machine struct {
 	meter meter
 }
 
-// Eval evaluates the expression on a page. The error says what went wrong, not
+// eval evaluates the expression on a page. The error says what went wrong, not
 // where: the caller knows the job and the page.
-func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
+func (e *Expression) eval(m *Machine, page *rules.Context) (any, error) {
 	m.meter.reset()
 	m.env = environment{page, &m.meter}
 	v, err := m.vm.Run(e.code.program, &m.env)
@@ -66,7 +66,7 @@ func causeOf(err error) error {
 // EvalBool evaluates a condition: nil is false, anything but a boolean is an
 // error.
 func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
-	v, err := e.Eval(m, page)
+	v, err := e.eval(m, page)
 	if err != nil {
 		return false, err
 	}

@@ -42,7 +42,7 @@ func eval(t *testing.T, body, source string) (any, error) {
 	require.Empty(t, faults)
 	page := &rules.Context{Page: 2, Body: decoded(t, body), Count: 7, Limit: 10, State: map[string]any{"offset": 20}}
 	page.Total.Pages = 2
-	return e.Eval(&Machine{}, page)
+	return e.eval(&Machine{}, page)
 }
 
 // decoded turns JSON into values as the page reader does.
@@ -229,7 +229,7 @@ func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
 		t.Run(c.source, func(t *testing.T) {
 			e, faults := one(t, rules.Param, c.source)
 			require.Empty(t, faults)
-			got, err := e.Eval(&Machine{}, page)
+			got, err := e.eval(&Machine{}, page)
 			require.NoError(t, err)
 			require.EqualValues(t, c.want, got)
 		})
@@ -245,7 +245,7 @@ func TestAProgramMayBeSharedByGoroutines(t *testing.T) {
 			m := &Machine{}
 			var v any
 			for range 200 {
-				v, _ = e.Eval(m, &rules.Context{Body: body, Count: n})
+				v, _ = e.eval(m, &rules.Context{Body: body, Count: n})
 			}
 			done <- v
 		}()

@@ -176,7 +176,7 @@ func (n *Needs) add(r Read) {
 		}
 	case r.Root == "items":
 		n.Items = true
-	case r.Of == "" && isPast(r.Root): // all of an earlier page
+	case r.of == "" && isPast(r.Root): // all of an earlier page
 		n.Body, n.Items = append(n.Body, nil), true
 	}
 }
@@ -186,7 +186,7 @@ func (n *Needs) add(r Read) {
 func (j *Job) Reads(root string) bool {
 	for _, list := range [][]*Expression{j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors)} {
 		for _, e := range list {
-			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.Of == "" && r.Root == root || r.Of == root }) {
+			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == root || r.of == root }) {
 				return true
 			}
 		}

@@ -27,10 +27,10 @@ func (r Read) Lookup(page *rules.Context) (any, bool) {
 // may not exist.
 func (r Read) page(page *rules.Context) (reflect.Value, bool) {
 	v := reflect.ValueOf(page).Elem()
-	if r.Of == "" {
+	if r.of == "" {
 		return v, true
 	}
-	past, ok := fieldValue(v, r.Of)
+	past, ok := fieldValue(v, r.of)
 	if !ok || past.IsNil() {
 		return v, false
 	}
@@ -63,11 +63,11 @@ func fieldValue(v reflect.Value, name string) (reflect.Value, bool) {
 
 // callField calls a function of the context with the read's arguments.
 func (r Read) callField(f reflect.Value) (any, bool) {
-	if f.IsNil() || !takes(f.Type(), len(r.Args)) {
+	if f.IsNil() || !takes(f.Type(), len(r.args)) {
 		return nil, false
 	}
-	args := make([]reflect.Value, len(r.Args))
-	for i, a := range r.Args {
+	args := make([]reflect.Value, len(r.args))
+	for i, a := range r.args {
 		args[i] = reflect.ValueOf(a)
 	}
 	v := f.Call(args)[0].Interface()

@@ -62,7 +62,7 @@ func (m *Message) Text(machine *Machine, page *rules.Context) string {
 }
 
 func (e *Expression) display(machine *Machine, page *rules.Context) string {
-	v, err := e.Eval(machine, page)
+	v, err := e.eval(machine, page)
 	if err != nil {
 		return "{" + err.Error() + "}"
 	}

@@ -82,7 +82,7 @@ func TestWhatCannotBeBoundedIsRefusedBeforeAnyRequest(t *testing.T) {
 		})
 	}
 	for _, nested := range []string{"(", "[", "!", "-"} { // as deep as a source can nest: the stack holds
-		_, _ = one(t, rules.Stop, strings.Repeat(nested, MaxSource-10))
+		_, _ = one(t, rules.Stop, strings.Repeat(nested, maxSource-10))
 	}
 }
 
@@ -95,7 +95,7 @@ func TestNestedCallsAreEvaluatedOnce(t *testing.T) {
 		want any
 	}{{"a value", "a", "A"}, {"nothing", nil, nil}} {
 		t.Run(c.name, func(t *testing.T) {
-			v, err := e.Eval(&Machine{}, &rules.Context{Body: map[string]any{"x": c.x}})
+			v, err := e.eval(&Machine{}, &rules.Context{Body: map[string]any{"x": c.x}})
 			require.NoError(t, err)
 			require.Equal(t, c.want, v)
 		})
@@ -117,7 +117,7 @@ func TestNumbersNeverWrapSilently(t *testing.T) {
 		t.Run(c.source, func(t *testing.T) {
 			e, faults := one(t, rules.Param, c.source)
 			require.Empty(t, faults)
-			v, err := e.Eval(&Machine{}, page)
+			v, err := e.eval(&Machine{}, page)
 			require.NoError(t, err)
 			require.Equal(t, c.want, preview(v))
 		})
@@ -131,7 +131,7 @@ func TestNumbersNeverWrapSilently(t *testing.T) {
 		t.Run(c.source, func(t *testing.T) {
 			e, faults := one(t, rules.Param, c.source)
 			require.Empty(t, faults)
-			_, err := e.Eval(&Machine{}, page)
+			_, err := e.eval(&Machine{}, page)
 			require.ErrorContains(t, err, c.want)
 			require.NotErrorIs(t, err, ErrBudget)
 		})

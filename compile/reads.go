@@ -12,14 +12,14 @@ import (
 // Read is one value that an expression reads: a field of the context and a path
 // in it. The page reader decodes only what is read.
 type Read struct {
-	Of   string   // "prev" or "first": a field of that page; empty: of this one
 	Root string   // field of the context: "count", "body", "state", "header"
-	Args []string // of a field that is called, such as header, if they are constant
 	Path []string // keys below the field; none: all of it
 	Has  bool     // only whether it exists
 
-	call string // the source of the call, of a field that is called
-	open bool   // what is read depends on other values
+	of   string   // "prev" or "first": a field of that page; empty: of this one
+	call string   // the source of the call, of a field that is called, such as header
+	args []string // of the call, if they are constant
+	open bool     // what is read depends on other values
 }
 
 // String returns the read as an expression: body.meta.next, total.pages.
@@ -28,8 +28,8 @@ func (r Read) String() string {
 	if r.call != "" {
 		root = r.call
 	}
-	if r.Of != "" {
-		root = r.Of + "." + root
+	if r.of != "" {
+		root = r.of + "." + root
 	}
 	text := rules.FormatPath(root, r.Path)
 	if r.Has {
@@ -39,12 +39,12 @@ func (r Read) String() string {
 }
 
 // OfBody reports whether the value is in the body of this page.
-func (r Read) OfBody() bool { return r.Of == "" && r.Root == "body" }
+func (r Read) OfBody() bool { return r.of == "" && r.Root == "body" }
 
 // known returns when the value is known.
 func (r Read) known() rules.Known {
-	if r.Of != "" {
-		return pageFields.find(r.Of).Known
+	if r.of != "" {
+		return pageFields.find(r.of).Known
 	}
 	field := pageFields.find(r.Root)
 	for _, key := range r.Path {
@@ -155,8 +155,8 @@ func (r *reader) member(n *ast.MemberNode) (Read, bool) {
 	if !constant || !ok || inner.Has || n.Method || !r.extends(n.Node) {
 		return Read{}, false
 	}
-	if len(inner.Path) == 0 && inner.Of == "" && isPast(inner.Root) {
-		return Read{Of: inner.Root, Root: key}, true
+	if len(inner.Path) == 0 && inner.of == "" && isPast(inner.Root) {
+		return Read{of: inner.Root, Root: key}, true
 	}
 	inner.Path = append(slices.Clip(inner.Path), key)
 	return inner, true
@@ -193,7 +193,7 @@ func (r *reader) readCall(n *ast.CallNode) (Read, bool) {
 	name := calleeName(n)
 	if contextFunction(name) != nil && r.locals[name] == 0 {
 		args, constant := constantArguments(n)
-		return Read{Root: name, Args: args, call: n.String(), open: !constant}, true
+		return Read{Root: name, args: args, call: n.String(), open: !constant}, true
 	}
 	f := r.language.function(name)
 	if f == nil || f.body == noAccess || len(n.Arguments) == 2 { // of another value, whose own reads count

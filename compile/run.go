@@ -95,7 +95,7 @@ func (j *Job) Keep(m *Machine, page *rules.Context) (map[string]any, error) {
 func evaluate(expressions []*Expression, m *Machine, page *rules.Context) (map[string]any, error) {
 	values := make(map[string]any, len(expressions))
 	for _, e := range expressions {
-		v, err := e.Eval(m, page)
+		v, err := e.eval(m, page)
 		if err != nil {
 			return nil, &RuleError{e.Rule, err}
 		}
@@ -109,7 +109,7 @@ func evaluate(expressions []*Expression, m *Machine, page *rules.Context) (map[s
 func evaluateParts(parts []*Expression, m *Machine, page *rules.Context) (values Parts, more bool, err error) {
 	values = make(Parts, 0, len(parts))
 	for _, e := range parts {
-		v, err := e.Eval(m, page)
+		v, err := e.eval(m, page)
 		if err != nil {
 			return nil, false, &RuleError{e.Rule, err}
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// MaxSource is the longest expression, in bytes. The parser recurses as deep as
+// maxSource is the longest expression, in bytes. The parser recurses as deep as
 // a source nests, so the length limits the stack.
-const MaxSource = 16 << 10
+const maxSource = 16 << 10
 
 var (
 	anyType      = reflect.TypeFor[any]()
@@ -67,8 +67,8 @@ func (s *sources) compile(source string) (*code, error) {
 
 // translate takes a source from text to a program.
 func (s *sources) translate(source string) (*code, error) {
-	if len(source) > MaxSource {
-		return nil, &fault{message: fmt.Sprintf("an expression of %d bytes; the limit is %d", len(source), MaxSource)}
+	if len(source) > maxSource {
+		return nil, &fault{message: fmt.Sprintf("an expression of %d bytes; the limit is %d", len(source), maxSource)}
 	}
 	tree, err := s.language.parse(source)
 	if err != nil {

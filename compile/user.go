@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -261,47 +263,58 @@ func sizeOf(v any, depth int) (int, error) {
 	if depth == 0 {
 		return 0, errors.New("a value that is nested too deeply")
 	}
-	size := 0
-	add := func(name string, v any) error {
-		n, err := sizeOf(v, depth-1)
-		size += len(name) + n + 16
-		if err == nil && size > maxBytes {
-			err = overBudget("more than %d MiB of strings and lists", maxBytes>>20)
-		}
-		return err
-	}
 	switch v := v.(type) {
 	case string:
+		return len(v), nil
+	case json.Number:
 		return len(v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return 0, fmt.Errorf("%v, which is not a number", v)
 		}
 		return 0, nil
-	case json.Number:
-		return len(v), nil
 	case nil, bool, int, int64, time.Time, time.Duration:
 		return 0, nil
-	case []any:
-		for _, e := range v {
-			if err := add("", e); err != nil {
-				return size, err
-			}
-		}
-	case map[string]any:
-		for name, e := range v {
-			if err := add(name, e); err != nil {
-				return size, err
-			}
-		}
-	case rules.Object:
-		for _, e := range v {
-			if err := add(e.Name, e.Value); err != nil {
-				return size, err
-			}
-		}
-	default:
+	}
+	inner, ok := entries(v)
+	if !ok {
 		return 0, fmt.Errorf("a Go value of the type %T, which expressions cannot use", v)
 	}
-	return size, nil
+	var total meter
+	for name, e := range inner {
+		size, err := sizeOf(e, depth-1)
+		if err == nil {
+			err = total.grow(len(name) + size + 16)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return total.bytes, nil
+}
+
+// entries returns the elements of a list, without names, or the members of an
+// object. It reports false for any other value.
+func entries(v any) (iter.Seq2[string, any], bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return maps.All(v), true
+	case []any:
+		return func(yield func(string, any) bool) {
+			for _, e := range v {
+				if !yield("", e) {
+					return
+				}
+			}
+		}, true
+	case rules.Object:
+		return func(yield func(string, any) bool) {
+			for _, m := range v {
+				if !yield(m.Name, m.Value) {
+					return
+				}
+			}
+		}, true
+	}
+	return nil, false
 }

@@ -27,7 +27,7 @@ func call(t *testing.T, l *Language, source string) (any, error) {
 	require.Empty(t, faults)
 	page := &rules.Context{Page: 2, Count: 7, Body: map[string]any{"n": 5, "s": "x", "list": []any{1, "a"}, "object": map[string]any{"a": 1}}}
 	page.Job.Params = rules.Object{{Name: "b", Value: []any{rules.Object{{Name: "c", Value: 1}}}}}
-	return e.Eval(&Machine{}, page)
+	return e.eval(&Machine{}, page)
 }
 
 func TestAFunctionOfAProgramIsCalledWithGoValues(t *testing.T) {

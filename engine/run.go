@@ -75,16 +75,7 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, sink runtime.Si
 func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink runtime.Sink) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var turn sync.Mutex // guards the sink and first
-	var first error
-	inTurn := func(ctx context.Context, page *Page) error {
-		turn.Lock()
-		defer turn.Unlock()
-		if first != nil {
-			return first
-		}
-		return sink(ctx, page)
-	}
+	shared := &sharedSink{sink: sink, cancel: cancel}
 	results := make([]*JobResult, len(e.jobs))
 	slots := make(chan struct{}, e.settings.run.parallel)
 	var all sync.WaitGroup
@@ -95,16 +86,9 @@ func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink runtim
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			result, err := loop.Run(ctx, job, inTurn)
+			result, err := loop.Run(ctx, job, shared.deliver)
 			results[i] = &result
-			if err != nil {
-				turn.Lock()
-				defer turn.Unlock()
-				if first == nil {
-					first = err
-					cancel(err)
-				}
-			}
+			shared.fail(err)
 		})
 	}
 	all.Wait()
@@ -114,10 +98,39 @@ func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink runtim
 			result.Jobs = append(result.Jobs, *r)
 		}
 	}
-	if first == nil && context.Cause(ctx) != nil { // before any job could notice
-		first = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
+	if shared.err == nil && context.Cause(ctx) != nil { // before any job could notice
+		shared.err = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
 	}
-	return result, first
+	return result, shared.err
+}
+
+// A sharedSink passes the pages of concurrent jobs to a sink, one at a time, until
+// the first error.
+type sharedSink struct {
+	sink   runtime.Sink
+	cancel context.CancelCauseFunc // ends the other jobs
+
+	mu  sync.Mutex
+	err error // the first one
+}
+
+func (s *sharedSink) deliver(ctx context.Context, page *Page) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	return s.sink(ctx, page)
+}
+
+// fail records the error of a job, if it failed.
+func (s *sharedSink) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && s.err == nil {
+		s.err = err
+		s.cancel(err)
+	}
 }
 
 // Pages runs all jobs in their order and yields every page, once it is complete

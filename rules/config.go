@@ -11,7 +11,6 @@ import (
 type Config struct {
 	BaseURL        string
 	Dialect        string // [Spec] or [Keboola]
-	Pagination     any    // the pagination object: an [Object] or a map; nil: one request per job
 	HTTP           HTTP
 	Auth           *Auth    // nil: none
 	AllowedOrigins []string // other origins that links and redirects may point to, without credentials
@@ -20,10 +19,12 @@ type Config struct {
 	Inputs         []Input
 	Tests          []Test
 
-	Catalog *Catalog     // the methods and guards; nil: [Builtin]
 	Source  *diag.Source // the text; nil when built in Go
-	Path    string       // config path of the object that holds api and config
 	Secrets []string     // values that must never be printed
+
+	pagination any      // the pagination object: an [Object] or a map; nil: one request per job
+	catalog    *Catalog // the methods and guards
+	path       string   // config path of the object that holds api and config
 }
 
 // Options override or complete a configuration.
@@ -84,7 +85,7 @@ var configFields = []Field{
 // and the jobs of tests.
 func (c *Config) check(diags *diag.Collector) {
 	if len(c.Jobs) == 0 {
-		diags.Errorf(diag.Value(diag.Join(c.Path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
+		diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
 	c.nameJobs(diags)
 	c.checkTests(diags)

@@ -11,13 +11,17 @@ import (
 // are no errors.
 func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagnostics) {
 	diags := diag.NewCollector(source)
-	d := &decoder{reader: reader{diags: diags}, env: options.Env, cfg: &Config{Source: source, Catalog: options.Catalog}}
+	cfg := &Config{Source: source, catalog: options.Catalog}
+	if cfg.catalog == nil {
+		cfg.catalog = Builtin()
+	}
+	d := &decoder{reader: reader{diags: diags}, env: options.Env, cfg: cfg}
 	d.root(d.parameters(root))
 	d.override(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
-		d.cfg.check(diags)
+		cfg.check(diags)
 	}
-	return d.cfg, diags.Diagnostics()
+	return cfg, diags.Diagnostics()
 }
 
 // decoder fills a Config from settings.
@@ -37,7 +41,7 @@ func (d *decoder) override(options Options) {
 		}
 		d.cfg.Dialect = dialect
 	}
-	at := diag.Value(diag.Join(d.cfg.Path, "api.baseUrl"))
+	at := diag.Value(diag.Join(d.cfg.path, "api.baseUrl"))
 	if options.BaseURL != "" {
 		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("option baseUrl")
 	}
@@ -53,7 +57,7 @@ func (d *decoder) parameters(root any) any {
 	if !wrapped {
 		return root
 	}
-	d.cfg.Path = "parameters"
+	d.cfg.path = "parameters"
 	for _, name := range object.Without("parameters").Without("$schema").Names() {
 		d.diags.Warnf(diag.Key(name), "%s beside parameters has no effect", name)
 	}
@@ -61,9 +65,9 @@ func (d *decoder) parameters(root any) any {
 }
 
 func (d *decoder) root(root any) {
-	s := d.object(d.cfg.Path, root, rootFields)
+	s := d.object(d.cfg.path, root, rootFields)
 	c := d.cfg
-	c.BaseURL, c.Dialect, c.Pagination = s["api.baseUrl"].text(), s["api.dialect"].text(), s["api.pagination"].Value
+	c.BaseURL, c.Dialect, c.pagination = s["api.baseUrl"].text(), s["api.dialect"].text(), s["api.pagination"].Value
 	c.AllowedOrigins = s["api.allowedOrigins"].texts()
 	c.Debug = s["config.debug"].flag()
 	for _, one := range s["config.jobs"].list() {

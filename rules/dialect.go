@@ -19,17 +19,18 @@ func Dialects() []string { return slices.Clone(dialects) }
 
 // Switches are the differences between dialects outside the rules.
 type Switches struct {
-	OptionalMethod  bool // pagination without a method is no pagination, instead of an error
-	IgnoreUnknown   bool // unknown keys of pagination are warnings, instead of errors
 	RelativeToBase  bool // a relative next URL is resolved against baseUrl, instead of the URL of the response
-	PHPEncoding     bool // queries and bodies are encoded as PHP does: true is 1, ~ is %7E, / is \/
-	PHPVolume       bool // the volume of a response is the length of PHP's encoding of it
-	MergeScroll     bool // scrollRequest is merged into the job's request, instead of replacing it
 	FollowAnyOrigin bool // next URLs may point to other origins (without credentials), instead of being refused
-	JobsOnce        bool // equal jobs without ids run once
+	PHPVolume       bool // the volume of a response is the length of PHP's encoding of it
 	WholeSeconds    bool // forceStop.time counts whole seconds
 	EmptyIsAbsent   bool // a dataField that holds 0, "" or false holds no items, instead of being an error
 	QuietSameItems  bool // pages with the same items as the page before are not warned of
+
+	optionalMethod bool // pagination without a method is no pagination, instead of an error
+	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
+	mergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
+	jobsOnce       bool // equal jobs without ids run once
+	phpEncoding    bool // queries and bodies are encoded as PHP does: true is 1, ~ is %7E, / is \/
 }
 
 // SwitchesOf returns the switches of a dialect.
@@ -38,7 +39,7 @@ func SwitchesOf(dialect string) Switches {
 		return Switches{}
 	}
 	return Switches{
-		OptionalMethod: true, IgnoreUnknown: true, RelativeToBase: true, PHPEncoding: true, PHPVolume: true,
-		MergeScroll: true, FollowAnyOrigin: true, JobsOnce: true, WholeSeconds: true, EmptyIsAbsent: true, QuietSameItems: true,
+		optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, phpEncoding: true, PHPVolume: true,
+		mergeScroll: true, FollowAnyOrigin: true, jobsOnce: true, WholeSeconds: true, EmptyIsAbsent: true, QuietSameItems: true,
 	}
 }

@@ -17,8 +17,9 @@ type Job struct {
 	SecretHeaders []string
 	DataField     *DataField // nil: found automatically
 	DataType      string
-	Scroller      string // with method multiple
-	Path          string // config path of the job
+
+	scroller string // with method multiple
+	path     string // config path of the job
 }
 
 // DataField is the path of the items in a response.
@@ -61,8 +62,8 @@ var dataFieldFields = []Field{
 
 func (d *decoder) job(path string, s settings) Job {
 	j := Job{
-		Path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
-		DataType: s["dataType"].text(), Scroller: s["scroller"].text(),
+		path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
+		DataType: s["dataType"].text(), scroller: s["scroller"].text(),
 		Params: d.params(s["params"]), DataField: d.dataField(s["dataField"]),
 	}
 	d.headers(s["headers"], &j.Headers, &j.SecretHeaders)
@@ -106,7 +107,7 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 			}
 		}
 		if seen[j.ID] {
-			diags.Errorf(diag.Value(diag.Join(j.Path, "id")), "duplicate job id %q", j.ID).
+			diags.Errorf(diag.Value(diag.Join(j.path, "id")), "duplicate job id %q", j.ID).
 				WithHint("ids name jobs in logs and results, so they must differ")
 		}
 		seen[j.ID] = true

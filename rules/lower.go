@@ -24,7 +24,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	l := newLowerer(c)
 	out := &Lowered{}
 	for i, job := range c.Jobs {
-		if l.switches.JobsOnce && slices.ContainsFunc(c.Jobs[:i], job.alike) {
+		if l.switches.jobsOnce && slices.ContainsFunc(c.Jobs[:i], job.alike) {
 			continue
 		}
 		out.Jobs = append(out.Jobs, l.job(job))
@@ -36,7 +36,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 // alike reports whether two jobs request the same and would have the same id in
 // the reference, which keeps jobs in a map by id.
 func (j Job) alike(other Job) bool {
-	j.Path, other.Path = "", ""
+	j.path, other.path = "", ""
 	if strings.HasPrefix(j.ID, j.Endpoint+"#") && strings.HasPrefix(other.ID, j.Endpoint+"#") {
 		j.ID, other.ID = "", ""
 	}
@@ -59,14 +59,11 @@ func newLowerer(c *Config) *lowerer {
 	switches := SwitchesOf(c.Dialect)
 	l := &lowerer{
 		reader: reader{diags: diag.NewCollector(c.Source), dialect: c.Dialect},
-		cfg:    c, catalog: c.Catalog, switches: switches,
+		cfg:    c, catalog: c.catalog, switches: switches,
 		paginations: map[string]*pagination{}, positions: map[string]diag.Position{}, used: map[string]bool{},
 	}
-	if switches.IgnoreUnknown {
+	if switches.ignoreUnknown {
 		l.unknown = diag.SeverityWarning
-	}
-	if l.catalog == nil {
-		l.catalog = Builtin()
 	}
 	return l
 }
@@ -89,14 +86,14 @@ func (l *lowerer) job(job Job) *Ruleset {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
 			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
-			Origin: l.origin(Author{}, diag.Join(l.cfg.Path, "api.http.ignoreErrors")),
+			Origin: l.origin(Author{}, diag.Join(l.cfg.path, "api.http.ignoreErrors")),
 		})
 	}
 	return set
 }
 
 func (l *lowerer) ruleset() *Ruleset {
-	set := &Ruleset{Dialect: l.cfg.Dialect, Source: l.cfg.Source, IncludeParams: true}
+	set := &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true}
 	for _, in := range l.cfg.Inputs {
 		set.Inputs = append(set.Inputs, in.Name)
 	}
@@ -105,10 +102,10 @@ func (l *lowerer) ruleset() *Ruleset {
 
 // configured returns the configuration's pagination, or nil if there is none.
 func (l *lowerer) configured() *pagination {
-	if l.cfg.Pagination == nil {
+	if l.cfg.pagination == nil {
 		return nil
 	}
-	return l.read(diag.Join(l.cfg.Path, "api.pagination"), l.cfg.Pagination)
+	return l.read(diag.Join(l.cfg.path, "api.pagination"), l.cfg.pagination)
 }
 
 // paged adds the rules of a pagination. Those beside method multiple apply to
@@ -130,7 +127,7 @@ func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
 
 // pick chooses the scroller of a job. It reports false if there is none.
 func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
-	name, at := job.Scroller, diag.Join(job.Path, "scroller")
+	name, at := job.scroller, diag.Join(job.path, "scroller")
 	if name == "" {
 		name, at = p.settings["default"].text(), p.settings["default"].Path
 	}
@@ -172,7 +169,7 @@ func (l *lowerer) unused(p *pagination) []*Ruleset {
 // findMethod finds the method of a pagination object.
 func (l *lowerer) findMethod(path string, object Object) (Method, bool) {
 	written, _ := object.Get("method")
-	if l.switches.OptionalMethod && php.EmptyConfig(written) {
+	if l.switches.optionalMethod && php.EmptyConfig(written) {
 		return Method{}, false
 	}
 	name, _ := written.(string)
@@ -208,7 +205,7 @@ func (l *lowerer) read(path string, v any) *pagination {
 func (l *lowerer) readOnce(path string, v any) *pagination {
 	object, ok := value.Members(v)
 	if !ok {
-		if !l.switches.OptionalMethod {
+		if !l.switches.optionalMethod {
 			l.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		}
 		return nil

@@ -117,7 +117,7 @@ func (p *pagination) oneOf(diags *diag.Collector) {
 // perScroller checks that keys which belong in a scroller are not beside it.
 func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
-		if s := p.settings[f.Name]; f.PerScroller && s.given() && !switches.IgnoreUnknown {
+		if s := p.settings[f.Name]; f.PerScroller && s.given() && !switches.ignoreUnknown {
 			diags.Errorf(diag.Key(s.Path), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
 		}
 	}

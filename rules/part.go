@@ -101,7 +101,7 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 	var out []Rule
 	for _, m := range s.settings[p.Each].object() {
 		v := m.Value
-		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.MergeScroll && s.set.IncludeParams {
+		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.mergeScroll && s.set.IncludeParams {
 			v = merged(had, v)
 		}
 		bound := s.settings.with("each", setting{Value: v}).bind(source)

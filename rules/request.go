@@ -52,7 +52,7 @@ func (r Request) Verb() string {
 // its place, the others follow in their order.
 func (r Request) URL(dialect string) (string, error) {
 	endpoint := r.Endpoint
-	encode := encoders[SwitchesOf(dialect).PHPEncoding]
+	encode := encoders[SwitchesOf(dialect).phpEncoding]
 	if r.Verb() == "GET" && len(r.Params) > 0 {
 		endpoint = encode.merge(endpoint, r.Params)
 	}
@@ -109,7 +109,7 @@ func isHex(c byte) bool {
 // without a body. A POST sends its params, with Body merged into them, as a JSON
 // object. A FORM sends them urlencoded.
 func (r Request) Payload(dialect string) ([]byte, string, error) {
-	encode := encoders[SwitchesOf(dialect).PHPEncoding]
+	encode := encoders[SwitchesOf(dialect).phpEncoding]
 	body, _ := value.Members(r.Body)
 	switch {
 	case r.Method == "FORM":
@@ -257,28 +257,15 @@ func ParseQuery(text string) Object {
 		return nil
 	}
 	text, _, _ = strings.Cut(text, "#")
-	var out Object
-	index := map[string]int{}
+	var params Object
 	for part := range strings.SplitSeq(text, "&") {
 		if part == "" {
 			continue
 		}
 		name, v, _ := strings.Cut(part, "=")
-		name, v = unescape(name), unescape(v)
-		i, again := index[name]
-		if !again {
-			index[name] = len(out)
-			out = append(out, Member{Name: name, Value: v})
-			continue
-		}
-		list, isList := out[i].Value.([]any)
-		if !isList {
-			list = []any{out[i].Value}
-		}
-		list = append(list, v)
-		out[i].Value = list
+		params = append(params, Member{Name: unescape(name), Value: unescape(v)})
 	}
-	return out
+	return params.Gather()
 }
 
 func unescape(s string) string {

@@ -154,6 +154,4 @@ type Ruleset struct {
 	Kept            []string   // names of the values that are saved for the next run
 	Inputs          []string   // names of the values that the run sets
 	IgnoredFindings []string   // ids of the audit rules that are left out
-
-	Source *diag.Source
 }

@@ -67,7 +67,7 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		out = append(out, Member{Name: name, Value: body.With("description", m.Doc)})
 	}
 	pagination := typed("object").With("properties", Object{{Name: "method", Value: methodSchema(words, dialect)}})
-	if SwitchesOf(dialect).OptionalMethod {
+	if SwitchesOf(dialect).optionalMethod {
 		pagination = pagination.With("type", []any{"object", "array", "null"})
 	} else {
 		pagination = pagination.With("required", []any{"method"})
@@ -92,7 +92,7 @@ func objectMember(name string, of Object) Member {
 
 // methodSchema returns the schema of the method: each name with its description.
 func methodSchema(words []any, dialect string) Object {
-	if SwitchesOf(dialect).OptionalMethod {
+	if SwitchesOf(dialect).optionalMethod {
 		return anyOf(append(words, Object{})...)
 	}
 	return Object{{Name: "oneOf", Value: words}}
@@ -113,7 +113,7 @@ func objectSchema(fields []Field, dialect string) Object {
 			continue
 		}
 		properties = append(properties, Member{Name: f.Name, Value: f.schema(dialect)})
-		open = open || f.Name == "method" && SwitchesOf(dialect).IgnoreUnknown
+		open = open || f.Name == "method" && SwitchesOf(dialect).ignoreUnknown
 	}
 	out := typed("object").With("properties", properties)
 	if len(required) > 0 {

@@ -82,7 +82,7 @@ func (s *scrollerBuilder) limit() {
 	limit := s.settings["limit"]
 	name := s.settings["limitParam"].text()
 	if own, ok := s.set.Job.Params.Get(name); ok && !value.Empty(own) && !(s.dialect == Keboola && php.Empty(own)) {
-		path := diag.Join(diag.Join(s.set.Job.Path, "params"), name)
+		path := diag.Join(diag.Join(s.set.Job.path, "params"), name)
 		field, _ := find(paginationFields, "limit")
 		kind, _ := field.in(s.dialect)
 		converted, problem := convert(kind, own)

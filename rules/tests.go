@@ -263,7 +263,7 @@ func (c *Config) checkTests(diags *diag.Collector) {
 	for i := range c.Tests {
 		t := &c.Tests[i]
 		if t.Path == "" {
-			t.Path = diag.Index(diag.Join(c.Path, "tests"), i)
+			t.Path = diag.Index(diag.Join(c.path, "tests"), i)
 		}
 		if seen[t.Name] {
 			diags.Errorf(diag.Value(diag.Join(t.Path, "name")), "duplicate test name %q", t.Name).

@@ -52,7 +52,7 @@ func (s *Source) ValueAt(path string) int {
 		if path == "" {
 			return -1
 		}
-		path = Parent(path)
+		path = parent(path)
 	}
 }
 
@@ -104,8 +104,8 @@ func (s *Source) Location(path string) string {
 	return s.Position(offset).In(s.Name)
 }
 
-// Line returns the text of a line, numbered from 1.
-func (s *Source) Line(n int) string {
+// line returns the text of a line, numbered from 1.
+func (s *Source) line(n int) string {
 	if n < 1 || n > len(s.lines) {
 		return ""
 	}
@@ -116,7 +116,7 @@ func (s *Source) Line(n int) string {
 // Snippet returns the line of a position with a caret below the column. It
 // shows only a part of a long line.
 func (s *Source) Snippet(p Position) string {
-	line := []rune(strings.ReplaceAll(s.Line(p.Line), "\t", " "))
+	line := []rune(strings.ReplaceAll(s.line(p.Line), "\t", " "))
 	if len(line) == 0 {
 		return ""
 	}

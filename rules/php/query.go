@@ -49,33 +49,20 @@ func appendPairs(pairs []string, name string, v any) []string {
 // name become a list. The value of a name without = is nil, which [BuildQuery] leaves
 // out.
 func ParseQuery(text string) value.Object {
-	out := value.Object{}
 	text = strings.TrimLeft(text, "?")
 	if text == "" {
-		return out
+		return value.Object{}
 	}
-	place := map[string]int{}
+	var params value.Object
 	for pair := range strings.SplitSeq(text, "&") {
 		name, raw, assigned := strings.Cut(pair, "=")
-		name = unescape(name)
-		var v any
+		param := value.Member{Name: unescape(name)}
 		if assigned {
-			v = unescape(raw)
+			param.Value = unescape(raw)
 		}
-		i, repeated := place[name]
-		if !repeated {
-			place[name] = len(out)
-			out = append(out, value.Member{Name: name, Value: v})
-			continue
-		}
-		list, ok := out[i].Value.([]any)
-		if !ok {
-			list = []any{out[i].Value}
-		}
-		list = append(list, v)
-		out[i].Value = list
+		params = append(params, param)
 	}
-	return out
+	return params.Gather()
 }
 
 // escape is PHP's urlencode.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -79,6 +78,27 @@ func (o Object) Without(name string) Object {
 	return out
 }
 
+// Gather returns a copy without repeated names: the values of a repeated name become
+// a list, in the place of the first of them.
+func (o Object) Gather() Object {
+	var out Object
+	index, lists := map[string]int{}, map[string][]any{}
+	for _, m := range o {
+		i, repeated := index[m.Name]
+		if !repeated {
+			index[m.Name] = len(out)
+			out = append(out, m)
+			continue
+		}
+		if lists[m.Name] == nil {
+			lists[m.Name] = []any{out[i].Value}
+		}
+		lists[m.Name] = append(lists[m.Name], m.Value)
+		out[i].Value = lists[m.Name]
+	}
+	return out
+}
+
 // Names returns the names in order.
 func (o Object) Names() []string {
 	names := make([]string, len(o))
@@ -134,7 +154,7 @@ func Members(v any) (Object, bool) {
 		for name, value := range v {
 			out = append(out, Member{name, value})
 		}
-		sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+		slices.SortFunc(out, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 		return out, true
 	}
 	return nil, false

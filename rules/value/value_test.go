@@ -80,6 +80,13 @@ func TestAnObjectKeepsItsOrder(t *testing.T) {
 	require.Equal(t, `{"b":1,"a":"<&>"}`, string(text), "the original is as it was, and HTML is not escaped")
 }
 
+func TestGatherListsTheValuesOfARepeatedName(t *testing.T) {
+	o := value.Object{{Name: "a", Value: "1"}, {Name: "b", Value: nil}, {Name: "a", Value: []any{"2"}}, {Name: "a", Value: "3"}}
+	require.Equal(t, value.Object{{Name: "a", Value: []any{"1", []any{"2"}, "3"}}, {Name: "b", Value: nil}}, o.Gather())
+	require.Len(t, o, 4)
+	require.Nil(t, value.Object(nil).Gather())
+}
+
 func TestMergeReplacesInPlaceAndAppends(t *testing.T) {
 	o := value.Object{{Name: "a", Value: 1}, {Name: "b", Value: 2}}
 	merged := o.Merge(value.Object{{Name: "b", Value: 3}, {Name: "c", Value: 4}, {Name: "c", Value: 5}})
