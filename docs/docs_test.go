@@ -1,23 +1,14 @@
 package docs
 
 import (
-	"bytes"
 	"flag"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stopwhen/stopwhen/runtime/failure"
-
 	"github.com/stretchr/testify/require"
-
-	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
 var update = flag.Bool("update", false, "rewrite the marked passages")
@@ -95,6 +86,9 @@ func readPage(t *testing.T, path string) string {
 	return string(text)
 }
 
+// name returns the file name of a page without its ending.
+func (p page) name() string { return strings.TrimSuffix(filepath.Base(p.path), ".md") }
+
 var (
 	link    = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
@@ -144,188 +138,5 @@ func TestReadmeLinksToEveryPage(t *testing.T) {
 		if page.path != readmePath {
 			require.Contains(t, linked, filepath.Join("../docs", page.path))
 		}
-	}
-}
-
-// codeBlock is a fenced block: its language, and its text.
-var codeBlock = regexp.MustCompile("(?s)```(\\w+)\n(.*?)```")
-
-// TestConfigurationsInPagesCompile loads the JSON and YAML blocks and runs the
-// tests in them. A complete configuration is loaded as it is; a part of one is put
-// into a configuration first.
-func TestConfigurationsInPagesCompile(t *testing.T) {
-	loaded := 0
-	for _, page := range readPages(t) {
-		t.Run(page.path, func(t *testing.T) {
-			for _, m := range codeBlock.FindAllStringSubmatch(page.text, -1) {
-				if m[1] != "json" && m[1] != "yaml" {
-					continue
-				}
-				e, err := engine.Load("block."+m[1], []byte(completeConfig(m[2])), engine.WithFormat(".yaml", yaml.Parse),
-					engine.WithEnv(func(string) (string, bool) { return "value", true }))
-				require.NoError(t, err, m[2])
-				for _, test := range e.Test(t.Context()).Tests {
-					require.Empty(t, test.Differences, test.Name)
-				}
-				loaded++
-			}
-		})
-	}
-	require.Greater(t, loaded, 100)
-}
-
-// completeConfig completes a member of `api`, or a pagination object.
-func completeConfig(block string) string {
-	const head, tail = `{"api": {"baseUrl": "https://api.example.com/", `, `}, "config": {"jobs": [{"endpoint": "users"}]}}`
-	switch {
-	case strings.Contains(block, "baseUrl"):
-		return block
-	case strings.Contains(block, `"authentication"`), strings.Contains(block, `"http"`):
-		return head + strings.TrimSpace(block) + tail
-	}
-	return head + `"pagination": ` + block + tail
-}
-
-// TestGoProgramOfReadmeCompiles requires every line of the README's program to be
-// part of an Example function.
-func TestGoProgramOfReadmeCompiles(t *testing.T) {
-	examples := readPage(t, "../engine/example_test.go")
-	found := false
-	for _, m := range codeBlock.FindAllStringSubmatch(readPage(t, readmePath), -1) {
-		if m[1] != "go" {
-			continue
-		}
-		found = true
-		for line := range strings.Lines(m[2]) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
-				require.Contains(t, examples, line)
-			}
-		}
-	}
-	require.True(t, found)
-}
-
-// varying is the end of a line that differs from run to run.
-var varying = regexp.MustCompile(`127\.0\.0\.1:\d+.*$| in \d+ms$`)
-
-// TestCommandsOfReadmePrintWhatItShows runs the commands that the README shows with
-// their output. The shown lines must be printed in the same order; "…" is a gap.
-func TestCommandsOfReadmePrintWhatItShows(t *testing.T) {
-	ran := 0
-	for _, m := range codeBlock.FindAllStringSubmatch(readPage(t, readmePath), -1) {
-		if m[1] != "console" {
-			continue
-		}
-		ran++
-		command, shown, _ := strings.Cut(m[2], "\n")
-		t.Run(command, func(t *testing.T) {
-			words := strings.Fields(strings.TrimPrefix(command, "$ "))
-			require.Equal(t, []string{"go", "run", "./engine/cmd/stopwhen"}, words[:3])
-			cmd := exec.Command("go", words[1:]...)
-			cmd.Dir = ".."
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, string(out))
-			rest := string(out)
-			for line := range strings.Lines(shown) {
-				line = varying.ReplaceAllString(strings.TrimSpace(line), "")
-				if line == "…" {
-					continue
-				}
-				_, after, printed := strings.Cut(rest, line)
-				require.True(t, printed, "no line %q, in this order, in\n%s", line, out)
-				rest = after
-			}
-		})
-	}
-	require.GreaterOrEqual(t, ran, 2)
-}
-
-// goFiles returns the contents of the module's Go files whose names satisfy keep.
-func goFiles(t *testing.T, keep func(name string) bool) []byte {
-	t.Helper()
-	var all bytes.Buffer
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || !keep(path) {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		all.Write(text)
-		return err
-	})
-	require.NoError(t, err)
-	return all.Bytes()
-}
-
-func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
-
-func isNoTest(name string) bool { return !isTest(name) }
-
-var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`")
-
-func TestReliabilityNamesExistingTests(t *testing.T) {
-	tests := string(goFiles(t, isTest))
-	named := testName.FindAllStringSubmatch(readPage(t, "RELIABILITY.md"), -1)
-	require.Greater(t, len(named), 50)
-	for _, m := range named {
-		require.Contains(t, tests, "func "+m[1]+"(")
-	}
-}
-
-func TestReliabilityStatesTheKillsOfTheKillLoop(t *testing.T) {
-	kills := regexp.MustCompile(`flag\.Int\("kills", (\d+),`).FindSubmatch(goFiles(t, isTest))
-	require.NotNil(t, kills)
-	require.Contains(t, readPage(t, "RELIABILITY.md"), string(kills[1])+" kills in CI")
-}
-
-var (
-	loggedEvent     = regexp.MustCompile(`(?:[^{]|any\{)"event", "(\w+)"`) // not in a list of attribute names
-	documentedEvent = regexp.MustCompile("`(\\w+)`")
-)
-
-func TestEventsOfTheLogAreDocumented(t *testing.T) {
-	_, section, found := strings.Cut(readPage(t, "guide/traces.md"), "\n## The log\n")
-	require.True(t, found)
-	var documented, logged []string
-	for line := range strings.Lines(section) {
-		cells := strings.Split(line, "|")
-		if len(cells) < 3 {
-			continue
-		}
-		for _, m := range documentedEvent.FindAllStringSubmatch(cells[1], -1) {
-			documented = append(documented, m[1])
-		}
-	}
-	for _, m := range loggedEvent.FindAllSubmatch(goFiles(t, isNoTest), -1) {
-		logged = append(logged, string(m[1]))
-	}
-	require.Greater(t, len(documented), 10)
-	require.Subset(t, documented, logged, "guide/traces.md lacks an event")
-	require.Subset(t, logged, documented, "guide/traces.md has an event that nothing logs")
-}
-
-var statusRow = regexp.MustCompile("(?m)^\\| (\\d+) \\| `(\\w+)` \\|")
-
-func TestExitStatusesOfErrorClassesAreDocumented(t *testing.T) {
-	documented := map[string]int{}
-	for _, m := range statusRow.FindAllStringSubmatch(readPage(t, "guide/exit-status.md"), -1) {
-		status, err := strconv.Atoi(m[1])
-		require.NoError(t, err)
-		documented[m[2]] = status
-	}
-	want := map[string]int{}
-	for _, class := range failure.Classes() {
-		want[string(class)] = class.ExitStatus()
-	}
-	require.Equal(t, want, documented)
-}
-
-var option = regexp.MustCompile(`(?m)^func (With\w+)\([^)]*(?:\([^)]*\)[^)]*)*\) (?:Run)?Option`)
-
-func TestOptionsOfTheEngineAreDocumented(t *testing.T) {
-	page := readPage(t, "guide/embedding.md")
-	options := option.FindAllStringSubmatch(readPage(t, "../engine/option.go")+readPage(t, "../engine/extend.go"), -1)
-	require.Greater(t, len(options), 17)
-	for _, m := range options {
-		require.Contains(t, page, "`"+m[1]+"(", "guide/embedding.md lacks an option")
 	}
 }

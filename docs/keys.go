@@ -1,12 +1,16 @@
 package docs
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 )
+
+// textType is implemented by types that are a string in JSON.
+var textType = reflect.TypeFor[encoding.TextMarshaler]()
 
 // explanationType is the type that `explain --format json` prints.
 var explanationType = reflect.TypeOf((*engine.Engine).Explain).Out(0).Elem()
@@ -46,7 +50,7 @@ func (o *object) read(objects []*object) []*object {
 		if f.Type.Kind() == reflect.Slice {
 			holder = "`" + key + "[]`"
 		}
-		if inner := elem(f.Type); inner.Kind() == reflect.Struct {
+		if inner := elem(f.Type); inner.Kind() == reflect.Struct && !inner.Implements(textType) {
 			objects = hold(objects, inner, holder)
 		}
 	}

@@ -1,0 +1,116 @@
+package docs
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// goFiles returns the contents of the repository's Go files whose names satisfy
+// keep.
+func goFiles(t *testing.T, keep func(name string) bool) []byte {
+	t.Helper()
+	var all bytes.Buffer
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || !keep(path) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	})
+	require.NoError(t, err)
+	return all.Bytes()
+}
+
+func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
+
+func isNoTest(name string) bool { return !isTest(name) }
+
+var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`")
+
+func TestReliabilityNamesExistingTests(t *testing.T) {
+	tests := goFiles(t, isTest)
+	named := testName.FindAllStringSubmatch(readPage(t, "RELIABILITY.md"), -1)
+	require.Greater(t, len(named), 50)
+	var missing []string
+	for _, m := range named {
+		if !bytes.Contains(tests, []byte("func "+m[1]+"(")) {
+			missing = append(missing, m[1])
+		}
+	}
+	require.Empty(t, missing, "RELIABILITY.md names tests that do not exist")
+}
+
+func TestReliabilityStatesTheKillsOfTheKillLoop(t *testing.T) {
+	kills := regexp.MustCompile(`flag\.Int\("kills", (\d+),`).FindSubmatch(goFiles(t, isTest))
+	require.NotNil(t, kills)
+	require.Contains(t, readPage(t, "RELIABILITY.md"), string(kills[1])+" kills in CI")
+}
+
+var (
+	stringList      = regexp.MustCompile(`\[\]string\{[^}]*\}`) // may hold the names of attributes, "event" among them
+	loggedEvent     = regexp.MustCompile(`"event", "(\w+)"`)
+	documentedEvent = regexp.MustCompile("`(\\w+)`")
+)
+
+func TestEventsOfTheLogAreDocumented(t *testing.T) {
+	_, section, found := strings.Cut(readPage(t, "guide/traces.md"), "\n## The log\n")
+	require.True(t, found)
+	var documented, logged []string
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for _, m := range documentedEvent.FindAllStringSubmatch(cells[1], -1) {
+			documented = append(documented, m[1])
+		}
+	}
+	for _, m := range loggedEvent.FindAllSubmatch(stringList.ReplaceAll(goFiles(t, isNoTest), nil), -1) {
+		logged = append(logged, string(m[1]))
+	}
+	require.Greater(t, len(documented), 10)
+	require.Subset(t, documented, logged, "guide/traces.md lacks an event")
+	require.Subset(t, logged, documented, "guide/traces.md has an event that nothing logs")
+}
+
+var statusRow = regexp.MustCompile("(?m)^\\| (\\d+) \\| `(\\w+)` \\|")
+
+func TestExitStatusesOfErrorClassesAreDocumented(t *testing.T) {
+	documented := map[string]int{}
+	for _, m := range statusRow.FindAllStringSubmatch(readPage(t, "guide/exit-status.md"), -1) {
+		status, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		documented[m[2]] = status
+	}
+	want := map[string]int{}
+	for _, class := range failure.Classes() {
+		want[string(class)] = class.ExitStatus()
+	}
+	require.Equal(t, want, documented)
+}
+
+var option = regexp.MustCompile(`(?m)^func (With\w+)\([^)]*(?:\([^)]*\)[^)]*)*\) (?:Run)?Option`)
+
+func TestOptionsOfTheEngineAreDocumented(t *testing.T) {
+	page := readPage(t, "guide/embedding.md")
+	options := option.FindAllStringSubmatch(readPage(t, "../engine/option.go")+readPage(t, "../engine/extend.go"), -1)
+	require.Greater(t, len(options), 17)
+	var missing []string
+	for _, m := range options {
+		if !strings.Contains(page, "`"+m[1]+"(") {
+			missing = append(missing, m[1])
+		}
+	}
+	require.Empty(t, missing, "guide/embedding.md lacks options")
+}
