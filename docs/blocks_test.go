@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -76,7 +75,9 @@ func TestGoBlocksArePartsOfExamples(t *testing.T) {
 				}
 				found++
 				for paragraph := range strings.SplitSeq(m[2], "\n\n") {
-					require.True(t, strings.Contains(examples, codeLines(paragraph)), "no Example function contains\n%s", paragraph)
+					if !strings.Contains(examples, codeLines(paragraph)) {
+						t.Errorf("no Example function contains\n%s", paragraph)
+					}
 				}
 			}
 		})
@@ -115,7 +116,8 @@ func buildCommand(t *testing.T) string {
 // complete configuration that the page shows before them. Their requests to
 // http://api.example.com reach [serveUsers].
 func TestConsoleBlocksShowWhatIsPrinted(t *testing.T) {
-	binary, proxy := buildCommand(t), serveUsers(t)
+	path := "PATH=" + filepath.Dir(buildCommand(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
+	env := append(os.Environ(), path, "HTTP_PROXY="+serveUsers(t), "NO_PROXY=")
 	commands := 0
 	for _, page := range readPages(t) {
 		if !strings.Contains(page.text, "```console\n") {
@@ -133,9 +135,10 @@ func TestConsoleBlocksShowWhatIsPrinted(t *testing.T) {
 				case m[1] == "console":
 					for _, c := range shownCommands(m[2]) {
 						commands++
-						output := run(t, c.line, dir, binary, proxy)
-						assert.True(t, outputPattern(c.output).MatchString(varying.ReplaceAllString(output, "$1")),
-							"%s\nprints\n%s\nbut the page shows\n%s", c.line, output, c.output)
+						output := run(t, c.line, dir, env)
+						if !outputPattern(c.output).MatchString(varying.ReplaceAllString(output, "$1$2")) {
+							t.Errorf("%s\nprints\n%s\nbut the page shows\n%s", c.line, output, c.output)
+						}
 					}
 				}
 			}
@@ -188,29 +191,29 @@ func shownCommands(block string) []shownCommand {
 
 // run runs a command in a shell and returns what it prints. Its exit status may be
 // any.
-func run(t *testing.T, line, dir, binary, proxy string) string {
+func run(t *testing.T, line, dir string, env []string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"), "http_proxy="+proxy)
-	cmd.Dir = dir
 	if strings.HasPrefix(line, "go ") {
 		cmd.Dir = ".."
+	} else {
+		cmd.Dir, cmd.Env = dir, env
 	}
 	output, err := cmd.CombinedOutput()
 	if err != nil {
-		require.IsType(t, &exec.ExitError{}, err)
+		require.ErrorAs(t, err, new(*exec.ExitError))
 	}
 	return string(output)
 }
 
 // varying matches what differs from run to run: the port of a built-in API, how
-// long something took, and the time of day before a log line. The first is replaced
-// by its group.
+// long something took, and the time of day before a log line. Only its groups are
+// compared.
 var varying = regexp.MustCompile(`(127\.0\.0\.1):\d+|( in )[\d.]+m?s\b|(?m:^\d\d:\d\d:\d\d )`)
 
 // outputPattern matches output that is shown with gaps.
 func outputPattern(shown string) *regexp.Regexp {
-	pattern := regexp.QuoteMeta(varying.ReplaceAllString(shown, "$1"))
+	pattern := regexp.QuoteMeta(varying.ReplaceAllString(shown, "$1$2"))
 	pattern = regexp.MustCompile(`(?m)^…\n`).ReplaceAllString(pattern, `(?:.*\n)*?`)
 	return regexp.MustCompile(`^` + strings.ReplaceAll(pattern, "…", ".*") + `$`)
 }

@@ -97,7 +97,7 @@ var (
 // links returns the links of a page to files of the repository.
 func (p page) links() []struct{ target, fragment string } {
 	var out []struct{ target, fragment string }
-	for _, m := range link.FindAllStringSubmatch(p.text, -1) {
+	for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(p.text, ""), -1) {
 		if strings.Contains(m[1], "://") {
 			continue
 		}

@@ -119,8 +119,7 @@ func Example_diagnostics() {
 }`)
 	_, err := engine.Load("users.json", text)
 
-	var mistakes engine.Diagnostics
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[engine.Diagnostics](err); ok {
 		for _, m := range mistakes {
 			fmt.Printf("%s: %s: %s (%s)\n", m.Location(), m.Path, m.Message, m.Hint)
 		}

@@ -218,7 +218,9 @@ func compiled(method, dialect string, settings rules.Object) (string, error) {
 	for _, m := range settings {
 		paging.Settings[m.Name] = m.Value
 	}
-	e, err := engine.New(engine.Config{BaseURL: "https://api.example.com/", Dialect: dialect, Paging: paging, Jobs: []engine.Job{{Endpoint: "users"}}})
+	e, err := engine.New(engine.Config{
+		BaseURL: "https://api.example.com/", Dialect: dialect, Paging: paging, Jobs: []engine.Job{{Endpoint: "users"}},
+	})
 	if err != nil {
 		return "", err
 	}
