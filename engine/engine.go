@@ -168,11 +168,21 @@ func (e *Engine) Redactor() *redact.Redactor {
 	return redact.New(secrets)
 }
 
-// CheckInputs reports inputs that are missing, unknown or invalid, as [Diagnostics].
-// A run does so too, before its first request.
-func (e *Engine) CheckInputs() error {
-	_, found := e.cfg.BindInputs(e.settings.run.inputs)
-	return found.Err()
+// Check reports what ends a run before its first request: inputs that are missing,
+// unknown or invalid, as [Diagnostics], and checkpoints of another version, as an
+// [*Error] of class "state". [Engine.Run] calls it.
+func (e *Engine) Check() error {
+	if _, found := e.cfg.BindInputs(e.settings.run.inputs); found.Err() != nil {
+		return found.Errors()
+	}
+	for _, job := range e.Jobs() {
+		if token := e.settings.run.resume[job]; token != nil {
+			if err := runtime.CheckVersion(job, token); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Explain describes the compiled rules of every job. It makes no request.

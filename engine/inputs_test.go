@@ -1,10 +1,10 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 
@@ -76,7 +76,7 @@ func TestInputsAreCheckedBeforeTheFirstRequest(t *testing.T) {
 			})))
 			require.NoError(t, err)
 			run := e.With(engine.WithInputs(c.inputs))
-			require.ErrorContains(t, run.CheckInputs(), c.says)
+			require.ErrorContains(t, run.Check(), c.says)
 			_, err = run.Run(t.Context(), discard)
 			require.ErrorContains(t, err, c.says)
 		})
@@ -103,5 +103,17 @@ func TestSecretInputsAreNeverShown(t *testing.T) {
 	require.Contains(t, explained, "https://api.test/acme/users?page=1&size=2")
 	require.NotContains(t, explained, "SECRET-7f3a")
 	require.NotEqual(t, run.Fingerprint(), e.With(engine.WithInputs(map[string]any{"tenant": "umbrella"})).Fingerprint(), "a state belongs to a tenant")
-	require.False(t, strings.Contains(fmt.Sprint(run.Fingerprint()), "SECRET"))
+	require.NotContains(t, fmt.Sprint(run.Fingerprint()), "SECRET")
+}
+
+func TestACheckpointOfAnotherVersionIsRefusedBeforeTheFirstRequest(t *testing.T) {
+	e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "users"}}})
+	require.NoError(t, err)
+	for _, token := range []string{`{"done": true}`, `{"version": 2}`, `x`} {
+		run := e.With(engine.WithResume(map[string]json.RawMessage{"users": json.RawMessage(token)}))
+		require.False(t, run.Ended(), token)
+		require.ErrorIs(t, run.Check(), engine.ErrState, token)
+		_, err := run.Run(t.Context(), discard)
+		require.ErrorIs(t, err, engine.ErrState, token)
+	}
 }

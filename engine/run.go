@@ -32,7 +32,7 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 		})
 		defer cancel()
 	}
-	if err := e.CheckInputs(); err != nil {
+	if err := e.Check(); err != nil {
 		return &Result{}, err
 	}
 	loop := e.loop()

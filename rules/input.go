@@ -30,7 +30,10 @@ var inputFields = []Field{
 // input reads one input.
 func (d *decoder) input(s setting) Input {
 	read := s.Value.(settings)
-	in := Input{Name: s.Name, Doc: read["doc"].text(), Default: read["default"].Value, Secret: read["secret"].flag(), Pattern: read["pattern"].text()}
+	in := Input{
+		Name: s.Name, Doc: read["doc"].text(), Default: read["default"].Value,
+		Secret: read["secret"].flag(), Pattern: read["pattern"].text(),
+	}
 	if !IsIdentifier(in.Name) {
 		d.diags.Errorf(diag.Key(s.Path), "an input needs a name that expressions can use, such as tenant_id")
 	}

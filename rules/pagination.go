@@ -26,7 +26,7 @@ var paginationFields = []Field{
 			{Name: "time", Kind: Seconds, Keboola: phpSeconds, Doc: "maximum running time, in seconds"},
 			{Name: "volume", Kind: Count, Keboola: phpBytes, Doc: "maximum number of bytes, counted in minified JSON"},
 		}},
-	{Name: "limitStop", Kind: Block, Doc: "the total number of items; the page that reaches it is kept whole (specification 2.4)",
+	{Name: "limitStop", Kind: Block, Doc: "the total number of items; the page that reaches it is kept completely (specification 2.4)",
 		Fields: []Field{
 			{Name: "count", Kind: Count, Keboola: phpBytes, Doc: "the number itself"},
 			{Name: "field", Kind: Path, Keboola: phpStrict, Doc: "path of the number in the response"},

@@ -78,13 +78,13 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 // job that has ended.
 func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, err error) {
 	saved := state{}
+	if err := CheckVersion(r.Result.Job, token); err != nil {
+		return request, false, err
+	}
 	dec := json.NewDecoder(bytes.NewReader(token))
 	dec.UseNumber() // carryover values keep their digits
 	if err := dec.Decode(&saved); err != nil {
 		return request, false, r.unusable(err)
-	}
-	if saved.Version != checkpointVersion {
-		return request, false, r.unusable(fmt.Errorf("it has version %d, this program reads version %d", saved.Version, checkpointVersion))
 	}
 	fresh := r.Context.Value // what comes from the configuration
 	r.state = saved
@@ -102,15 +102,34 @@ func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, e
 	return request, true, nil
 }
 
-func (r *run) unusable(err error) error {
-	return &failure.Error{Class: failure.State, Job: r.job.Set.Job.ID, Op: "resume", Err: err,
+func (r *run) unusable(err error) error { return unusable(r.job.Set.Job.ID, err) }
+
+func unusable(job string, err error) error {
+	return &failure.Error{Class: failure.State, Job: job, Op: "resume", Err: err,
 		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }
 
 // Ended reports whether a checkpoint is that of the last page of a job.
 func Ended(token json.RawMessage) bool {
-	var s struct{ Done bool }
-	return json.Unmarshal(token, &s) == nil && s.Done
+	var s struct {
+		Version int
+		Done    bool
+	}
+	return json.Unmarshal(token, &s) == nil && s.Version == checkpointVersion && s.Done
+}
+
+// CheckVersion reports a checkpoint of a job that another version of the program
+// wrote, or that is damaged.
+func CheckVersion(job string, token json.RawMessage) error {
+	var s struct{ Version int }
+	err := json.Unmarshal(token, &s)
+	if err == nil && s.Version != checkpointVersion {
+		err = fmt.Errorf("it has version %d, this program reads version %d", s.Version, checkpointVersion)
+	}
+	if err != nil {
+		return unusable(job, err)
+	}
+	return nil
 }
 
 // withoutQuery drops the query and the user from an address: it is only needed

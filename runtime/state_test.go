@@ -134,10 +134,11 @@ func TestACheckpointRestoresTheState(t *testing.T) {
 
 func TestAnUnusableCheckpointIsRefused(t *testing.T) {
 	for _, c := range []struct{ name, token, want string }{
-		{"empty", ``, "EOF"},
+		{"empty", ``, "unexpected end of JSON input"},
 		{"null", `null`, "version 0"},
 		{"list", `[]`, "cannot unmarshal array"},
-		{"no version", `{"content": "x"}`, "not a digest"},
+		{"no version", `{"content": "x"}`, "it has version 0"},
+		{"digest", `{"version": 1, "content": "x"}`, "not a digest"},
 		{"version before this one", `{"done": true}`, "it has version 0, this program reads version 1"},
 		{"version after this one", `{"version": 2, "done": true}`, "it has version 2, this program reads version 1"},
 		{"number of parts", `{"version": 1, "parts": [1, 2, 3, 4, 5]}`, "the next request has 2 parts, but 5 are given"},

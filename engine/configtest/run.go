@@ -134,7 +134,9 @@ func newTrial(s *Suite, job *compile.Job, t rules.Test) *trial {
 }
 
 func (t *trial) run(ctx context.Context, seen *coverage) {
-	loop := t.suite.Loop(Environment{Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}, Inputs: t.test.Inputs})
+	loop := t.suite.Loop(Environment{
+		Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}, Inputs: t.test.Inputs,
+	})
 	loop.Evaluated = seen.add
 	t.result, t.err = loop.Run(ctx, t.job, func(_ context.Context, page *runtime.Page) error {
 		t.last = &page.Record

@@ -1,7 +1,6 @@
 package diag_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -65,7 +64,7 @@ func TestWarningsAreNotAnError(t *testing.T) {
 
 	c.Errorf(diag.Value("a"), "wrong")
 	var found diag.Diagnostics
-	require.True(t, errors.As(c.Diagnostics().Err(), &found))
+	require.ErrorAs(t, c.Diagnostics().Err(), &found)
 	require.Len(t, found, 1)
 	require.Equal(t, "wrong", found[0].Message)
 }

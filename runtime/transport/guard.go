@@ -78,7 +78,10 @@ func isPublic(a netip.Addr) bool {
 // checked here.
 func (c *Client) guard(ctx context.Context, address string) (context.Context, error) {
 	u, err := url.Parse(address)
-	if err != nil || c.options.Origin != nil && hostname(u) == hostname(c.options.Origin) {
+	if err != nil {
+		return ctx, err
+	}
+	if c.options.Origin != nil && hostname(u) == hostname(c.options.Origin) {
 		return ctx, nil
 	}
 	_, notAddress := netip.ParseAddr(hostname(u))
@@ -86,7 +89,10 @@ func (c *Client) guard(ctx context.Context, address string) (context.Context, er
 		return ctx, nil
 	}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
-	if err != nil || proxy == nil {
+	if err != nil {
+		return ctx, err
+	}
+	if proxy == nil {
 		return guarded(ctx), nil
 	}
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())

@@ -29,7 +29,7 @@ func TestPrivateAndSpecialAddressesAreNotPublic(t *testing.T) {
 		{true, `8.8.8.8 1.1.1.1 172.15.0.1 172.32.0.1 192.167.1.1 100.63.255.255 100.128.0.1 198.17.255.255 198.20.0.1
 			2606:4700::1111 2a00:1450::1 193.0.0.1`},
 	} {
-		for _, address := range strings.Fields(c.addresses) {
+		for address := range strings.FieldsSeq(c.addresses) {
 			t.Run(address, func(t *testing.T) { require.Equal(t, c.public, isPublic(netip.MustParseAddr(address))) })
 		}
 	}

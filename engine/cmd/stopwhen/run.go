@@ -65,7 +65,7 @@ func (a *app) runConfig(args []string) error {
 // recording that the flags request. Everything on standard error passes through
 // the redactor.
 func (a *app) runLoaded(l *loaded) error {
-	if err := l.CheckInputs(); err != nil {
+	if err := l.Check(); err != nil {
 		return err
 	}
 	bar := a.newProgress(l.Debug())

@@ -73,7 +73,18 @@ func (a *app) openStore(l *loaded) (*checkpoint.Store, error) {
 			return nil, outputError(err)
 		}
 	}
-	return checkpoint.Open(a.flags.state, version(), l.Fingerprint())
+	store, err := checkpoint.Open(a.flags.state, version(), l.Fingerprint())
+	if err != nil {
+		return nil, err
+	}
+	err = l.With(engine.WithResume(store.Jobs())).Check() // before any output is truncated
+	if failed := (*engine.Error)(nil); errors.As(err, &failed) {
+		failed.Hint = "--restart starts over and replaces the output"
+	}
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
 }
 
 // resume returns the engine with the saved checkpoints, and logs how the run
