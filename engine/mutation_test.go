@@ -28,7 +28,7 @@ func loadValue(v any) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.Load("c.json", text, engine.WithEnv(func(string) (string, bool) { return "secret-value", true }), engine.WithTransport(roundTrip(nil)))
+	return engine.Load("c.json", text, engine.WithEnv(func(string) (string, bool) { return "secret-value", true }), engine.WithTransport(transportFunc(nil)))
 }
 
 // visit calls f with every member of every object, and the path to it; f may
