@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/stopwhen/stopwhen/runtime/failure"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,7 +26,7 @@ func TestAnEngineIsRunByManyGoroutinesAtOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			items := 0
-			for page, err := range e.Pages(context.Background()) {
+			for page, err := range e.Pages(t.Context()) {
 				if err != nil {
 					t.Error(err)
 					return
@@ -51,7 +50,7 @@ func TestLeavingTheIterationMakesNoFurtherRequest(t *testing.T) {
 	defer api.Close()
 	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
-	for page, err := range e.Pages(context.Background()) {
+	for page, err := range e.Pages(t.Context()) {
 		require.NoError(t, err)
 		if page.Page == 2 {
 			break
@@ -60,13 +59,13 @@ func TestLeavingTheIterationMakesNoFurtherRequest(t *testing.T) {
 	require.Equal(t, 2, requests)
 }
 
-func TestTheErrorOfASinkEndsTheRunAndIsHandedOn(t *testing.T) {
+func TestTheErrorOfASinkEndsTheRunAndIsReturned(t *testing.T) {
 	api := users()
 	defer api.Close()
 	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
 	full := errors.New("disk full")
-	result, err := e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+	result, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
 		if page.Page == 2 {
 			return full
 		}
@@ -74,7 +73,7 @@ func TestTheErrorOfASinkEndsTheRunAndIsHandedOn(t *testing.T) {
 	})
 	require.ErrorIs(t, err, full)
 	require.EqualError(t, err, "job users, page 2: disk full")
-	require.Equal(t, 2, result.Jobs[0].Items, "the items of the page that was not taken do not count")
+	require.Equal(t, 2, result.Jobs[0].Items, "the items of the page that the sink refused do not count")
 	require.Equal(t, rules.Failed, result.Jobs[0].Outcome)
 }
 
@@ -89,12 +88,12 @@ func TestAnErrorNamesItsClassJobAndPage(t *testing.T) {
 	defer api.Close()
 	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
-	result, err := e.Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
-	var fault *engine.Error
-	require.ErrorAs(t, err, &fault)
-	require.Equal(t, failure.API, fault.Class)
-	require.ErrorIs(t, err, failure.ErrAPI)
-	require.Equal(t, []any{"users", 2, 403}, []any{fault.Job, fault.Page, fault.Status})
+	result, err := e.Run(t.Context(), discard)
+	var failed *engine.Error
+	require.ErrorAs(t, err, &failed)
+	require.EqualValues(t, "api", failed.Class)
+	require.ErrorIs(t, err, engine.ErrAPI)
+	require.Equal(t, []any{"users", 2, 403}, []any{failed.Job, failed.Page, failed.Status})
 	require.Equal(t, 2, result.Jobs[0].Items)
 	require.Equal(t, "error", result.Jobs[0].Reason)
 }
@@ -104,9 +103,9 @@ func TestACancelledContextEndsTheRun(t *testing.T) {
 	defer api.Close()
 	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	_, err = e.Run(ctx, func(context.Context, *engine.Page) error { cancel(); return nil })
-	require.ErrorIs(t, err, failure.ErrCancelled)
+	require.ErrorIs(t, err, engine.ErrCancelled)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -121,13 +120,14 @@ func TestAConfigurationInGoIsCheckedLikeAFile(t *testing.T) {
 	require.ErrorContains(t, err, `config.jobs[0].method: want GET, POST or FORM, got "PUT"`)
 }
 
-func TestTheFaultOfAConfigurationDoesNotShowItsSecrets(t *testing.T) {
-	_, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://a.test/", "authentication": {"type": "bearer", "#token": "SECRET-7f3a"}, "nme": 1}, "config": {"jobs": [{"endpoint": "x"}]}}`))
+func TestDiagnosticsDoNotShowSecrets(t *testing.T) {
+	_, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://a.test/",
+		"authentication": {"type": "bearer", "#token": "SECRET-7f3a"}, "nme": 1}, "config": {"jobs": [{"endpoint": "x"}]}}`))
 	require.ErrorContains(t, err, "***")
 	require.NotContains(t, err.Error(), "SECRET-7f3a")
 }
 
-func TestSecretsNeverLeaveInLogsErrorsTraceOrExplain(t *testing.T) {
+func TestSecretsDoNotAppearInLogsErrorsTraceOrExplain(t *testing.T) {
 	const marker = "SECRET-7f3a+x/y"
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("page") == "2" {
@@ -138,20 +138,23 @@ func TestSecretsNeverLeaveInLogsErrorsTraceOrExplain(t *testing.T) {
 		fmt.Fprint(w, `{"data": [1]}`)
 	}))
 	defer api.Close()
-	e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": %q, "authentication": {"type": "query", "name": "key", "#value": %q}, "http": {"headers": {"#X-Key": %q}},
+	var printed strings.Builder
+	log := slog.New(slog.NewTextHandler(&printed, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": %q, "authentication": {"type": "query", "name": "key", "#value": %q},
+		"http": {"headers": {"#X-Key": %q}},
 		"pagination": {"method": "pagenum", "stopRules": ["sent.params.p == \"x\" or sent.headers[\"X-Key\"] == \"y\""]}},
-		"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"#p": %q}}]}}`, api.URL, marker, marker, marker), engine.WithVerdicts())
-	require.NoError(t, err)
-	var said strings.Builder
-	said.WriteString(e.Explain().String())
-	_, err = e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
-		fmt.Fprintf(&said, "%+v", page.Record)
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"#p": %q}}]}}`, api.URL, marker, marker, marker),
+		engine.WithVerdicts(), engine.WithLogger(log))
+	printed.WriteString(e.Explain().String())
+	_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+		fmt.Fprintf(&printed, "%+v", page.Record)
 		return nil
 	})
-	require.ErrorIs(t, err, failure.ErrAPI)
-	said.WriteString(err.Error())
-	require.Contains(t, said.String(), "***")
+	require.ErrorIs(t, err, engine.ErrAPI)
+	printed.WriteString(err.Error())
+	require.Contains(t, printed.String(), "event=page_ok")
+	require.Contains(t, printed.String(), "***")
 	for _, form := range []string{marker, "SECRET-7f3a"} {
-		require.NotContains(t, said.String(), form)
+		require.NotContains(t, printed.String(), form)
 	}
 }

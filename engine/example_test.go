@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 )
 
-// users serves 5 users, two a page.
+// users serves 5 users, two per page.
 func users() *httptest.Server {
 	pages := map[string]string{
 		"0": `{"data": [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Alan"}], "total": 5}`,
@@ -59,7 +59,7 @@ func ExampleEngine_Pages() {
 	// {"id":5,"name":"Barbara"}
 }
 
-// Run hands every page to a function and tells how each job ended.
+// Run passes every page to a function and reports how each job ended.
 func ExampleEngine_Run() {
 	api := users()
 	defer api.Close()
@@ -121,8 +121,8 @@ func ExampleEngine_Explain() {
 	// offset.short | count < limit
 }
 
-// A fault in a configuration is found before any request, with its place.
-func ExampleLoad_fault() {
+// A mistake in a configuration is found before any request, with its position.
+func ExampleLoad_mistake() {
 	_, err := engine.Load("users.json", []byte(`{"api": {"baseUrl": "https://api.example.com/",
   "pagination": {"method": "offset", "limit": 2, "stopRules": ["cuont == 0"]}},
   "config": {"jobs": [{"endpoint": "users"}]}}`))

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,10 +46,11 @@ func from() engine.Method {
 }
 
 func numbersConfig(api string, settings map[string]any) engine.Config {
-	return engine.Config{BaseURL: api, Paging: engine.CustomPaging{Method: "from", Settings: settings}, Jobs: []engine.Job{{Endpoint: "numbers", DataField: "data"}}}
+	return engine.Config{
+		BaseURL: api, Paging: engine.CustomPaging{Method: "from", Settings: settings},
+		Jobs: []engine.Job{{Endpoint: "numbers", DataField: "data"}},
+	}
 }
-
-func discard(context.Context, *engine.Page) error { return nil }
 
 // TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn shows, end to end, what an
 // addition is: one row of data.
@@ -61,7 +61,9 @@ func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 		Threshold: &engine.Setting{Kind: engine.KindCount, Default: 100},
 		Clause:    "there are ${guards.manyPages} pages", Message: "{total.pages} pages are too many", Hint: "raise guards.manyPages",
 	}
-	options := []engine.Option{engine.WithMethod(from()), engine.WithGuard(guard), engine.WithFunction("isLast", func(n int, last int) bool { return n == last })}
+	options := []engine.Option{
+		engine.WithMethod(from()), engine.WithGuard(guard), engine.WithFunction("isLast", func(n, last int) bool { return n == last }),
+	}
 	for _, c := range []struct {
 		name     string
 		settings map[string]any
@@ -93,7 +95,7 @@ func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 	}
 }
 
-func TestAnAdditionThatNamesWhatDoesNotExistIsRefused(t *testing.T) {
+func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 	changed := func(change func(*engine.Method)) engine.Option {
 		m := from()
 		change(&m)
@@ -108,15 +110,19 @@ func TestAnAdditionThatNamesWhatDoesNotExistIsRefused(t *testing.T) {
 		{"an unknown setting", changed(func(m *engine.Method) { m.Next.Params[0].Name = "${parm}" }), "parm"},
 		{"an unknown field of the context", changed(func(m *engine.Method) { m.Stops[0].When = "cuont == 0" }), "unknown name cuont"},
 		{"an unknown variable", changed(func(m *engine.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
-		{"a condition that is none", changed(func(m *engine.Method) { m.Stops[0].When = "count" }), "want true or false"},
+		{"a condition that is not boolean", changed(func(m *engine.Method) { m.Stops[0].When = "count" }), "want true or false"},
 		{"a taken function", engine.WithFunction("at", func(any) any { return nil }), "at: the name is taken"},
 		{"a function of other types", engine.WithFunction("f", func(chan int) {}), "function f"},
 		{"not a function", engine.WithFunction("f", 1), "function f"},
 		{"a guard without an id", engine.WithGuard(engine.Guard{When: "true"}), "ID must not be empty"},
-		{"a guard with an unknown field", engine.WithGuard(engine.Guard{ID: "g", When: "pgae > 3", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d"}), "unknown name pgae"},
+		{"a guard with an unknown field", engine.WithGuard(engine.Guard{
+			ID: "g", When: "pgae > 3", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
+		}), "unknown name pgae"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := engine.New(engine.Config{BaseURL: "https://api.test/", Paging: engine.Offset{Limit: 1}, Jobs: []engine.Job{{Endpoint: "users"}}}, c.option)
+			_, err := engine.New(engine.Config{
+				BaseURL: "https://api.test/", Paging: engine.Offset{Limit: 1}, Jobs: []engine.Job{{Endpoint: "users"}},
+			}, c.option)
 			var found engine.Diagnostics
 			require.ErrorAs(t, err, &found)
 			require.ErrorContains(t, err, c.says)
@@ -124,7 +130,7 @@ func TestAnAdditionThatNamesWhatDoesNotExistIsRefused(t *testing.T) {
 	}
 }
 
-// events remembers events, in a line each.
+// events records events, one line each.
 type events struct {
 	mu    sync.Mutex
 	lines []string
@@ -162,34 +168,36 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		fmt.Fprint(w, `{"data":[1],"total":9}`)
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{BaseURL: api.URL, Paging: engine.Offset{Limit: 2, GuardsSamePage: "ignore", GuardsRepeatedExchange: "ignore", GuardsSameItems: "ignore"}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}}})
+	e, err := engine.New(engine.Config{
+		BaseURL: api.URL,
+		Paging:  engine.Offset{Limit: 2, GuardsSamePage: "ignore", GuardsRepeatedExchange: "ignore", GuardsSameItems: "ignore"},
+		Jobs:    []engine.Job{{Endpoint: "users", DataField: "data"}},
+	})
 	require.NoError(t, err)
 	observer := &events{}
 	_, err = e.With(engine.WithObserver(observer), engine.WithClock(instant{})).Run(t.Context(), discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"request users 1 503 attempt 1", "retry users 1 503 attempt 1", "request users 1 200 attempt 2", "finding users 1 audit.capped", "finding users 1 audit.total",
-		"page users 1", "verdict users 1 maxPages false", "verdict users 1 offset.empty false", "verdict users 1 offset.short true", "end users 1 offset.short",
+		"request users 1 503 attempt 1", "retry users 1 503 attempt 1", "request users 1 200 attempt 2",
+		"finding users 1 audit.capped", "finding users 1 audit.total", "page users 1",
+		"verdict users 1 maxPages false", "verdict users 1 offset.empty false", "verdict users 1 offset.short true",
+		"end users 1 offset.short",
 	}, observer.lines)
 	require.Len(t, observer.runs, 1)
 }
 
-// transportFunc is a transport without a network.
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestATimeoutEndsARunWithWhatWasDelivered(t *testing.T) {
+func TestATimeoutEndsARunAfterCompletePages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := transportFunc(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Query().Get("page") != "1" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			}
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"data":[1]}`)), Request: r}, nil
+			return respond(r, `{"data":[1]}`)
 		})
-		e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Paging: engine.PageNumber{}, Jobs: []engine.Job{{Endpoint: "users"}}},
-			engine.WithTimeout(30*time.Second), engine.WithTransport(transport))
+		e, err := engine.New(engine.Config{
+			BaseURL: "https://api.test/", Paging: engine.PageNumber{}, Jobs: []engine.Job{{Endpoint: "users"}},
+		}, engine.WithTimeout(30*time.Second), engine.WithTransport(transport))
 		require.NoError(t, err)
 		began := time.Now()
 		result, err := e.Run(t.Context(), discard)

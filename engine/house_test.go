@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ var mayImport = map[string][]string{
 	"engine/internal/configgen": {module + "rules"},
 }
 
-// goFiles parses the files of the module that are no tests.
+// goFiles parses the Go files of the repository, except tests.
 func goFiles(t *testing.T, visit func(folder, name string, file *ast.File, set *token.FileSet)) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -69,7 +70,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		require.True(t, known, "%s: add the folder to the picture in docs/ARCHITECTURE.md and here", name)
 		for _, spec := range file.Imports {
 			path, _ := strconv.Unquote(spec.Path.Value)
-			require.NotEqual(t, "runtime", path, "%s imports the standard library's runtime, whose name is ours", name)
+			require.NotEqual(t, "runtime", path, "%s imports the standard library's runtime, which shares its name with a package of this module", name)
 			if !strings.Contains(path, ".") {
 				continue // the standard library
 			}
@@ -82,16 +83,17 @@ func TestImportsRunOneWay(t *testing.T) {
 	})
 }
 
-// TestOnlyRulesNameAMethod keeps the names of methods in the table, but for the Go
-// types that are generated from it.
+// TestOnlyRulesNameAMethod requires the names of methods to be in the tables of
+// package rules only, and in what is generated from them.
 func TestOnlyRulesNameAMethod(t *testing.T) {
 	methods := map[string]bool{}
 	for _, m := range rules.Builtin().Methods() {
-		methods[m.Name] = m.Name != "cursor" && m.Name != "expression" // also words of their own
+		methods[m.Name] = m.Name != "cursor" && m.Name != "expression" // these are ordinary words, too
 	}
 	require.True(t, methods["offset"])
-	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
-		if strings.HasPrefix(folder, "rules") || folder == "docs" || folder == "fixtures/bench" || folder == "engine/internal/configgen" || ast.IsGenerated(file) {
+	exempt := []string{"docs", "fixtures/bench", "engine/internal/configgen"}
+	goFiles(t, func(folder, _ string, file *ast.File, set *token.FileSet) {
+		if strings.HasPrefix(folder, "rules") || slices.Contains(exempt, folder) || ast.IsGenerated(file) {
 			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -105,7 +107,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 }
 
 func TestEveryExportedNameIsDocumented(t *testing.T) {
-	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
+	goFiles(t, func(_, _ string, file *ast.File, set *token.FileSet) {
 		for _, decl := range file.Decls {
 			switch d := decl.(type) {
 			case *ast.FuncDecl:

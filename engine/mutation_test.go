@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -28,21 +29,15 @@ func loadValue(v any) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.Load("c.json", text, engine.WithEnv(func(string) (string, bool) { return "secret-value", true }), engine.WithTransport(roundTrip(nil)))
+	return engine.Load("c.json", text, engine.WithEnv(func(string) (string, bool) { return "secret-value", true }))
 }
 
-// visit calls f with every member of every object, and the path to it; f may
-// change the object, which is put back.
+// visit calls f with every member of every object, and the path to it. f may change
+// the object; visit restores it.
 func visit(v any, path []string, f func(object map[string]any, key string, path []string)) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(func(yield func(string) bool) {
-			for key := range v {
-				if !yield(key) {
-					return
-				}
-			}
-		}) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			was := v[key]
 			visit(was, append(path, key), f)
 			f(v, key, append(path, key))
@@ -55,10 +50,10 @@ func visit(v any, path []string, f func(object map[string]any, key string, path 
 	}
 }
 
-// free are the objects whose keys are the user's.
+// free are the objects whose keys the user chooses.
 var free = []string{"params", "headers", "body", "state", "keep", "scrollers", "defaultOptions"}
 
-func TestEveryMisspeltKeyIsFound(t *testing.T) {
+func TestEveryMisspeltKeyIsReported(t *testing.T) {
 	config := everything(t)
 	_, err := loadValue(config)
 	require.NoError(t, err)
@@ -74,25 +69,29 @@ func TestEveryMisspeltKeyIsFound(t *testing.T) {
 		tried++
 		e, err := loadValue(config)
 		where := strings.Join(path, ".")
-		var faults diag.Diagnostics
+		var found engine.Diagnostics
 		if err == nil {
-			faults = e.Warnings() // beside "parameters" unknown keys have no effect
+			found = e.Warnings() // beside "parameters" unknown keys have no effect
 		} else {
-			require.ErrorAs(t, err, &faults, where)
+			require.ErrorAs(t, err, &found, where)
 			if key == "method" {
-				return // that it is missing is said instead
+				return // the diagnostic is that it is missing
 			}
 		}
-		require.True(t, slices.ContainsFunc(faults, func(f *diag.Diagnostic) bool { return strings.Contains(f.Error(), misspelt) }), "%s: %v", where, faults)
+		names := func(d *diag.Diagnostic) bool { return strings.Contains(d.Message, misspelt) }
+		require.True(t, slices.ContainsFunc(found, names), "%s: %v", where, found)
 	})
 	require.Greater(t, tried, 80)
 }
 
-// TestTheFingerprintTellsEveryChange changes each value: where the configuration
-// still loads, the fingerprint must be another, unless the change is one that
-// extracts the same.
-func TestTheFingerprintTellsEveryChange(t *testing.T) {
-	same := []string{"maxRetries", "codes", "retryHeader", "maxBodyBytes", "maxDepth", "reset", "remaining", "name", "message", "debug", "username", "#token", "#password", "#value", "$schema", "type", "env", "expect", "tests", "outputBucket"}
+// TestEveryChangeOfTheExtractionChangesTheFingerprint changes one value at a time.
+// If the configuration still loads, the fingerprint must differ, except for the
+// values that have no influence on what is extracted.
+func TestEveryChangeOfTheExtractionChangesTheFingerprint(t *testing.T) {
+	without := []string{
+		"maxRetries", "codes", "retryHeader", "maxBodyBytes", "maxDepth", "reset", "remaining", "name", "message", "debug", "username",
+		"#token", "#password", "#value", "$schema", "type", "env", "expect", "tests", "outputBucket",
+	}
 	config := everything(t)
 	one, err := loadValue(config)
 	require.NoError(t, err)
@@ -100,7 +99,7 @@ func TestTheFingerprintTellsEveryChange(t *testing.T) {
 	changed := 0
 	visit(config, nil, func(object map[string]any, key string, path []string) {
 		where := strings.Join(path, ".")
-		if slices.ContainsFunc(path, func(key string) bool { return slices.Contains(same, key) || strings.HasPrefix(key, "#") }) {
+		if slices.ContainsFunc(path, func(key string) bool { return slices.Contains(without, key) || strings.HasPrefix(key, "#") }) {
 			return
 		}
 		switch v := object[key].(type) {

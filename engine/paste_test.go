@@ -15,31 +15,22 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// TestPrintedRulesPastedIntoAConfigurationBehaveTheSame takes what --explain
-// prints of every case with one paged job, writes it as a configuration of
-// method expression, and plays the case with that: the requests, the items and
-// the end must be the same. So what is printed is all there is.
+// TestPrintedRulesPastedIntoAConfigurationBehaveTheSame plays every case with one
+// paged job twice: as it is, and with the rules that explain prints, written as a
+// configuration of method expression. Requests, items and the end must be the same.
+// So explain prints everything that the engine does.
 func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
-	cases, err := fixtures.All()
-	require.NoError(t, err)
 	played := map[string]int{}
-	for _, c := range cases {
-		if c.ConfigName != "config.json" || c.Exit != 0 || len(c.Args) > 0 || strings.HasPrefix(c.Name, "keboola/") {
+	for _, c := range allCases(t) {
+		job, ok := printed(c)
+		if !ok {
 			continue
-		}
-		e, err := engine.Load(c.ConfigName, []byte(strings.ReplaceAll(string(c.Config), "{base}", "http://127.0.0.1")))
-		if err != nil || len(e.Explain().Jobs) != 1 || e.Explain().Jobs[0].Method == "" {
-			continue
-		}
-		job := e.Explain().Jobs[0]
-		if slices.ContainsFunc(job.Next, func(r compile.RuleExplanation) bool { return r.First != job.Next[0].First }) {
-			continue // a method with the user's parts laid over it: one of them is for the first request too
 		}
 		played[job.Method]++
 		t.Run(c.Name, func(t *testing.T) {
 			pasted := *c
 			pasted.Config = paste(t, c.Config, job)
-			pasted.Trace, pasted.Log = nil, nil // rules get other origins, so messages differ
+			pasted.Trace, pasted.Log = nil, nil // rules have other origins, so messages differ
 			play(t, &pasted, false)
 		})
 	}
@@ -50,50 +41,36 @@ func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
 	}
 }
 
-// paste puts the printed sources in the place of a configuration's pagination.
+// printed explains the job of a case. It reports false if the case has no single
+// paged job, or one that nextRequest cannot express: parts of which only some are in
+// the first request.
+func printed(c *fixtures.Case) (compile.JobExplanation, bool) {
+	if c.ConfigName != "config.json" || c.Exit != 0 || len(c.Args) > 0 || strings.HasPrefix(c.Name, "keboola/") {
+		return compile.JobExplanation{}, false
+	}
+	e, err := engine.Load(c.ConfigName, []byte(strings.ReplaceAll(string(c.Config), "{base}", "http://127.0.0.1")))
+	if err != nil || len(e.Jobs()) != 1 {
+		return compile.JobExplanation{}, false
+	}
+	job := e.Explain().Jobs[0]
+	mixed := slices.ContainsFunc(job.Next, func(r compile.RuleExplanation) bool { return r.First != job.Next[0].First })
+	return job, job.Method != "" && !mixed
+}
+
+// paste replaces the pagination of a configuration by the printed rules.
 func paste(t *testing.T, config []byte, job compile.JobExplanation) []byte {
 	t.Helper()
 	parsed, err := rules.ParseJSON(diag.NewSource("config.json", string(config)))
 	require.NoError(t, err)
 	root := parsed.(rules.Object)
-	inner := root
-	if p, ok := root.Get("parameters"); ok {
-		inner = p.(rules.Object)
+	if inner := member(root, "parameters"); inner != nil {
+		root = inner
 	}
-	old := member(member(inner, "api"), "pagination")
-
-	state := map[string]map[string]string{}
-	for _, r := range job.State {
-		name, role, _ := strings.Cut(strings.TrimPrefix(r.ID, "state."), ".")
-		if state[name] == nil {
-			state[name] = map[string]string{}
-		}
-		state[name][role] = r.Source
-	}
-	next := map[string]any{"includeParams": job.IncludeParams}
-	for _, r := range job.Next {
-		part, target, nested := strings.Cut(strings.TrimPrefix(r.ID, "nextRequest."), ".")
-		if !nested {
-			next[part] = r.Source
-			continue
-		}
-		parts, _ := next[part].(rules.Object)
-		next[part] = parts.With(target, r.Source)
-	}
-	if len(job.Next) > 0 {
-		next["applyToFirst"] = job.Next[0].First
-	}
-	var stops []map[string]string
-	for _, r := range job.Stops {
-		if r.Guard {
-			continue
-		}
-		stops = append(stops, map[string]string{"name": r.ID, "when": r.Source, "outcome": string(r.Outcome)})
-	}
-	pagination := map[string]any{"method": "expression", "state": state, "nextRequest": next}
-	if stops != nil {
+	pagination := map[string]any{"method": "expression", "state": pastedState(job), "nextRequest": pastedRequest(job)}
+	if stops := pastedStops(job); stops != nil {
 		pagination["stopRules"] = stops
 	}
+	old := member(member(root, "api"), "pagination")
 	for _, key := range []string{"limitParam", "guards", "onError", "keep"} {
 		if v, ok := old.Get(key); ok {
 			pagination[key] = v
@@ -102,10 +79,47 @@ func paste(t *testing.T, config []byte, job compile.JobExplanation) []byte {
 	if job.Limit != nil {
 		pagination["limit"] = job.Limit
 	}
-	inner = inner.With("api", member(inner, "api").With("pagination", pagination))
-	text, err := json.Marshal(rules.Object{{Name: "parameters", Value: inner}})
+	root = root.With("api", member(root, "api").With("pagination", pagination))
+	text, err := json.Marshal(rules.Object{{Name: "parameters", Value: root}})
 	require.NoError(t, err)
 	return text
+}
+
+func pastedState(job compile.JobExplanation) map[string]map[string]string {
+	state := map[string]map[string]string{}
+	for _, r := range job.State {
+		name, role, _ := strings.Cut(strings.TrimPrefix(r.ID, "state."), ".")
+		if state[name] == nil {
+			state[name] = map[string]string{}
+		}
+		state[name][role] = r.Source
+	}
+	return state
+}
+
+func pastedRequest(job compile.JobExplanation) map[string]any {
+	next := map[string]any{"includeParams": job.IncludeParams}
+	for _, r := range job.Next {
+		next["applyToFirst"] = r.First
+		part, target, nested := strings.Cut(strings.TrimPrefix(r.ID, "nextRequest."), ".")
+		if !nested {
+			next[part] = r.Source
+			continue
+		}
+		parts, _ := next[part].(rules.Object)
+		next[part] = parts.With(target, r.Source)
+	}
+	return next
+}
+
+func pastedStops(job compile.JobExplanation) []map[string]string {
+	var stops []map[string]string
+	for _, r := range job.Stops {
+		if !r.Guard { // the configuration has the guards
+			stops = append(stops, map[string]string{"name": r.ID, "when": r.Source, "outcome": string(r.Outcome)})
+		}
+	}
+	return stops
 }
 
 func member(o rules.Object, name string) rules.Object {

@@ -21,19 +21,19 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 )
 
-// scripted is an API as a property draws it: pages with their items, flags and
-// tokens, and what goes wrong before each is served.
+// scripted is a generated API: pages with their items, flags and tokens, and the
+// errors before each is served.
 type scripted struct {
-	method string
-	limit  int
-	pages  []scriptedPage
-	flag   *scriptedFlag
-	most   int // forceStop.pages; 0: none
-	count  int // limitStop.count; 0: none
+	method   string
+	limit    int
+	pages    []scriptedPage
+	flag     *scriptedFlag
+	maxPages int // forceStop.pages; 0: none
+	maxItems int // limitStop.count; 0: none
 
-	mu    sync.Mutex
-	tries map[int]int
-	asked int
+	mu       sync.Mutex
+	attempts map[int]int // by page
+	requests int
 }
 
 type scriptedPage struct {
@@ -47,8 +47,11 @@ type scriptedFlag struct{ stopOn, ifNotSet bool }
 
 func drawScript(t *rapid.T) *scripted {
 	s := &scripted{
-		method: rapid.SampledFrom([]string{"offset", "pagenum", "response.param", "response.url"}).Draw(t, "method"),
-		limit:  rapid.IntRange(1, 4).Draw(t, "limit"), most: rapid.IntRange(0, 8).Draw(t, "most"), count: rapid.IntRange(0, 20).Draw(t, "count"), tries: map[int]int{},
+		method:   rapid.SampledFrom([]string{"offset", "pagenum", "response.param", "response.url"}).Draw(t, "method"),
+		limit:    rapid.IntRange(1, 4).Draw(t, "limit"),
+		maxPages: rapid.IntRange(0, 8).Draw(t, "maxPages"),
+		maxItems: rapid.IntRange(0, 20).Draw(t, "maxItems"),
+		attempts: map[int]int{},
 	}
 	if rapid.Bool().Draw(t, "flagged") {
 		s.flag = &scriptedFlag{rapid.Bool().Draw(t, "stopOn"), rapid.Bool().Draw(t, "ifNotSet")}
@@ -63,51 +66,47 @@ func drawScript(t *rapid.T) *scripted {
 	return s
 }
 
-// model is a straight transcription of the specification's rules (2.2 to 2.4 and
-// 3.1): where the scrolling stops, and by which rules.
+// model transcribes the specification's rules (2.2 to 2.4 and 3.1): where paging
+// stops, and by which rules.
 func (s *scripted) model() (pages, items int, by []string) {
-	for {
-		p := scriptedPage{} // beyond the script pages are empty
-		if pages < len(s.pages) {
-			p = s.pages[pages]
-		}
+	for by == nil {
+		p := s.at(pages)
 		pages, items = pages+1, items+p.items
-		if s.count > 0 && items >= s.count {
-			by = append(by, "limitStop.count")
-		}
-		if s.most > 0 && pages >= s.most {
-			by = append(by, "forceStop.pages")
-		}
-		if s.flag != nil {
-			value := map[string]bool{"": s.flag.ifNotSet, "true": true, "false": false, "1": true, "0": false, `"x"`: true, "[1]": true}[p.flag]
-			if value == s.flag.stopOn {
-				by = append(by, "nextPageFlag")
+		met := func(rule string, met bool) {
+			if met {
+				by = append(by, rule)
 			}
 		}
+		met("limitStop.count", s.maxItems > 0 && items >= s.maxItems)
+		met("forceStop.pages", s.maxPages > 0 && pages >= s.maxPages)
+		met("nextPageFlag", s.flag != nil && s.flag.value(p.flag) == s.flag.stopOn)
 		switch s.method {
 		case "offset":
-			if p.items == 0 {
-				by = append(by, "offset.empty")
-			}
-			if p.items < s.limit {
-				by = append(by, "offset.short")
-			}
+			met("offset.empty", p.items == 0)
+			met("offset.short", p.items < s.limit)
 		case "pagenum":
-			if p.items == 0 {
-				by = append(by, "pagenum.empty")
-			}
+			met("pagenum.empty", p.items == 0)
 		default:
-			if !p.token {
-				by = append(by, s.method+".end")
-			}
-		}
-		if by != nil {
-			return pages, items, by
+			met(s.method+".end", !p.token)
 		}
 	}
+	return pages, items, by
 }
 
-// page is which page a request asks for, from 0.
+// value converts a flag to a boolean (specification 2.2).
+func (f scriptedFlag) value(text string) bool {
+	return map[string]bool{"": f.ifNotSet, "true": true, "false": false, "1": true, "0": false, `"x"`: true, "[1]": true}[text]
+}
+
+// at returns the n-th page, from 0. Pages beyond the script are empty.
+func (s *scripted) at(n int) scriptedPage {
+	if n < len(s.pages) {
+		return s.pages[n]
+	}
+	return scriptedPage{}
+}
+
+// page returns the number of the page that is requested, from 0.
 func (s *scripted) page(r *http.Request) int {
 	q := r.URL.Query()
 	switch s.method {
@@ -122,25 +121,27 @@ func (s *scripted) page(r *http.Request) int {
 	return token
 }
 
-func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+// count counts a request and returns the number of earlier ones for the page.
+func (s *scripted) count(page int) int {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	s.attempts[page]++
+	return s.attempts[page] - 1
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := s.page(r)
-	s.asked++
-	try := s.tries[n]
-	s.tries[n]++
-	s.mu.Unlock()
-	p := scriptedPage{}
-	if n < len(s.pages) {
-		p = s.pages[n]
-	}
+	p := s.at(n)
 	body := s.body(n, p)
 	respond := func(status int, kind string, body io.Reader) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(body), ContentLength: -1, Request: r}, nil
+		header := http.Header{"Content-Type": {kind}}
+		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(body), ContentLength: -1, Request: r}, nil
 	}
-	if try < len(p.faults) {
-		switch p.faults[try] {
+	if earlier := s.count(n); earlier < len(p.faults) {
+		switch fault := p.faults[earlier]; fault {
 		case "503", "429":
-			status, _ := strconv.Atoi(p.faults[try])
+			status, _ := strconv.Atoi(fault)
 			return respond(status, "text/plain", strings.NewReader("busy"))
 		case "html":
 			return respond(200, "text/html", strings.NewReader("<html>wait</html>"))
@@ -182,7 +183,7 @@ func (s *scripted) item(n, i int) string {
 	return fmt.Sprintf(`{"id":%d,"big":9007199254740993%d,"text":"a \"b\" é\u00e9","x":1.10}`, 100*n+i, n)
 }
 
-// items are what the first pages hold, as they must come out.
+// items returns the items of the first pages as they must be written.
 func (s *scripted) items(pages int) string {
 	var b strings.Builder
 	for n := range min(pages, len(s.pages)) {
@@ -193,158 +194,138 @@ func (s *scripted) items(pages int) string {
 	return b.String()
 }
 
-func (s *scripted) config() string {
+func (s *scripted) config() []byte {
 	settings := map[string]string{
-		"offset":  fmt.Sprintf(`"method": "offset", "limit": %d`, s.limit),
-		"pagenum": `"method": "pagenum"`, "response.param": `"method": "response.param", "responseParam": "next.t", "queryParam": "t"`,
-		"response.url": `"method": "response.url", "urlKey": "next.url"`,
+		"offset":         fmt.Sprintf(`"method": "offset", "limit": %d`, s.limit),
+		"pagenum":        `"method": "pagenum"`,
+		"response.param": `"method": "response.param", "responseParam": "next.t", "queryParam": "t"`,
+		"response.url":   `"method": "response.url", "urlKey": "next.url"`,
 	}[s.method]
 	if s.flag != nil {
 		settings += fmt.Sprintf(`, "nextPageFlag": {"field": "more", "stopOn": %t, "ifNotSet": %t}`, s.flag.stopOn, s.flag.ifNotSet)
 	}
-	if s.most > 0 {
-		settings += fmt.Sprintf(`, "forceStop": {"pages": %d}`, s.most)
+	if s.maxPages > 0 {
+		settings += fmt.Sprintf(`, "forceStop": {"pages": %d}`, s.maxPages)
 	}
-	if s.count > 0 {
-		settings += fmt.Sprintf(`, "limitStop": {"count": %d}`, s.count)
+	if s.maxItems > 0 {
+		settings += fmt.Sprintf(`, "limitStop": {"count": %d}`, s.maxItems)
 	}
-	return `{"api": {"baseUrl": "https://api.test/", "pagination": {` + settings + `}}, "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`
+	return usersConfig("https://api.test", settings)
 }
 
-// TestARunIsWhatTheSpecificationSays draws APIs with faults, pages ahead, and
-// places where the run is stopped and goes on. Whatever is drawn: the items are
-// those of the pages up to the one where the model stops, each once and byte for
-// byte; the rules are the model's; the requests are bounded; and the run ends.
-func TestARunIsWhatTheSpecificationSays(t *testing.T) {
+// mostRequests returns the number of requests that a run of some pages may make
+// with up to prefetch pages in flight, interrupted once.
+func (s *scripted) mostRequests(pages, prefetch int) int {
+	most := pages + 2*max(prefetch, 1) // beyond the end, of two runs
+	for n := range pages + 2*prefetch {
+		most += len(s.at(n).faults)
+	}
+	return most
+}
+
+// TestARunFollowsTheSpecification generates APIs with errors, and runs them with and
+// without prefetching, some interrupted and resumed. The items are those of the pages
+// up to the one where the model stops, each once and byte for byte; the rules are the
+// model's; the number of requests is bounded; and the run ends.
+func TestARunFollowsTheSpecification(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScript(t)
-		ahead := rapid.SampledFrom([]int{0, 0, 2, 5}).Draw(t, "ahead")
-		split := rapid.IntRange(0, 6).Draw(t, "split")
-		e, err := engine.Load("c.json", []byte(s.config()), engine.WithTransport(s), engine.WithClock(instant{}), engine.WithPrefetch(ahead))
-		if err != nil {
-			t.Fatal(err)
-		}
+		prefetch := rapid.SampledFrom([]int{0, 0, 2, 5}).Draw(t, "prefetch")
+		interruptAt := rapid.IntRange(0, 6).Draw(t, "interruptAt")
+		e := load(t, s.config(), engine.WithTransport(s), engine.WithClock(instant{}), engine.WithPrefetch(prefetch))
 		var out bytes.Buffer
-		positions := map[string]json.RawMessage{}
-		stopped := errors.New("stopped")
+		checkpoints := map[string]json.RawMessage{}
+		interrupted := errors.New("interrupted")
 		sink := func(_ context.Context, page *engine.Page) error {
 			_, _ = page.Items.WriteTo(&out)
-			if page.Page != split || page.Decision == "stop" {
+			if page.Page != interruptAt || page.Decision == engine.Stop {
 				return nil
 			}
 			token, err := page.Checkpoint()
-			positions[page.Job] = bytes.Clone(token)
-			return errors.Join(err, stopped)
+			checkpoints[page.Job] = bytes.Clone(token)
+			return errors.Join(err, interrupted)
 		}
 		result, err := e.Run(context.Background(), sink)
-		if errors.Is(err, stopped) {
-			split = 0
-			result, err = e.With(engine.WithResume(positions)).Run(context.Background(), sink)
+		if errors.Is(err, interrupted) {
+			interruptAt = 0
+			result, err = e.With(engine.WithResume(checkpoints)).Run(context.Background(), sink)
 		}
-		if err != nil {
-			t.Fatalf("%v\n%s", err, s.config())
-		}
+		require.NoError(t, err, "%s", s.config())
 		pages, items, by := s.model()
 		job := result.Jobs[0]
-		if job.Pages != pages || job.Items != items || strings.Join(job.StoppedBy, " ") != strings.Join(by, " ") {
-			t.Fatalf("%d pages, %d items, stopped by %v; the model says %d, %d, %v\n%s", job.Pages, job.Items, job.StoppedBy, pages, items, by, s.config())
-		}
-		if out.String() != s.items(pages) {
-			t.Fatalf("items are\n%swant\n%s", out.String(), s.items(pages))
-		}
-		most := 2 * max(ahead, 1) // beyond the end, of two runs
-		for n := range pages {
-			most++
-			if n < len(s.pages) {
-				most += len(s.pages[n].faults)
-			}
-		}
-		for n := pages; n < min(pages+2*ahead, len(s.pages)); n++ {
-			most += len(s.pages[n].faults)
-		}
-		if s.asked > most {
-			t.Fatalf("%d requests, at most %d are needed", s.asked, most)
-		}
+		require.Equal(t, by, job.StoppedBy, "%s", s.config())
+		require.Equal(t, []int{pages, items}, []int{job.Pages, job.Items}, "pages and items; %s", s.config())
+		require.Equal(t, s.items(pages), out.String())
+		require.LessOrEqual(t, s.requests, s.mostRequests(pages, prefetch))
 	})
 }
 
-// TestEveryCycleIsFound draws APIs that go in circles of any length: the run ends,
-// by a guard, before the second round is over.
-func TestEveryCycleIsFound(t *testing.T) {
+// tokenPaging pages by a token in the response.
+const tokenPaging = `"method": "response.param", "responseParam": "next", "queryParam": "t"`
+
+// TestEveryLoopIsDetected generates APIs that repeat pages in loops of any length:
+// a guard ends the run before the second round is over.
+func TestEveryLoopIsDetected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lead, period := rapid.IntRange(0, 5).Draw(t, "lead"), rapid.IntRange(1, 20).Draw(t, "period")
-		asked := 0
-		e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "t"}}, "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`),
-			engine.WithTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
-				asked++
-				n, _ := strconv.Atoi(r.URL.Query().Get("t"))
-				next := n + 1
-				if next >= lead+period {
-					next = lead
-				}
-				body := fmt.Sprintf(`{"data": [{"id": %d}], "next": "%d"}`, n, next)
-				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
-			})))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = e.Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
-		if asked > lead+period+3 {
-			t.Fatalf("%d requests for %d different pages", asked, lead+period)
-		}
+		requests := 0
+		loop := transportFunc(func(r *http.Request) (*http.Response, error) {
+			requests++
+			n, _ := strconv.Atoi(r.URL.Query().Get("t"))
+			next := n + 1
+			if next >= lead+period {
+				next = lead
+			}
+			return respond(r, fmt.Sprintf(`{"data": [{"id": %d}], "next": "%d"}`, n, next))
+		})
+		_, _ = load(t, usersConfig("https://api.test", tokenPaging), engine.WithTransport(loop)).Run(context.Background(), discard)
+		require.LessOrEqual(t, requests, lead+period+3)
 	})
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestAConstantScrollTokenIsNoLoop: the same request brings other items each time.
-func TestAConstantScrollTokenIsNoLoop(t *testing.T) {
-	asked := 0
-	e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "t"}}, "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`),
-		engine.WithTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
-			asked++
-			body := fmt.Sprintf(`{"data": [{"id": %d}], "next": "scroll"}`, asked)
-			if asked == 1000 {
-				body = `{"data": []}`
-			}
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
-		})))
-	require.NoError(t, err)
-	result, err := e.Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
+// TestAConstantScrollTokenIsNotALoop repeats a request whose response has other
+// items each time.
+func TestAConstantScrollTokenIsNotALoop(t *testing.T) {
+	requests := 0
+	e := load(t, usersConfig("https://api.test", tokenPaging), engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+		if requests++; requests == 1000 {
+			return respond(r, `{"data": []}`)
+		}
+		return respond(r, fmt.Sprintf(`{"data": [{"id": %d}], "next": "scroll"}`, requests))
+	})))
+	result, err := e.Run(t.Context(), discard)
 	require.NoError(t, err)
 	require.Equal(t, 999, result.Jobs[0].Items)
 	require.Equal(t, "response.param.end", result.Jobs[0].Reason)
 }
 
-// TestNothingIsLeftBehind runs over real HTTP to the end, leaves early, fails, and
-// iterates, with pages ahead: no goroutine and no connection stays.
-func TestNothingIsLeftBehind(t *testing.T) {
+// TestNoGoroutineOrConnectionLeaks runs over real HTTP to the end, fails, leaves an
+// iteration and is cancelled, with and without prefetching.
+func TestNoGoroutineOrConnectionLeaks(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		if page > 60 {
-			_, _ = io.WriteString(w, `[]`)
+			_, _ = io.WriteString(w, `{"data": []}`)
 			return
 		}
-		fmt.Fprintf(w, `[{"id": %d}]`, page)
+		fmt.Fprintf(w, `{"data": [{"id": %d}]}`, page)
 	}))
-	for _, ahead := range []int{0, 8} {
-		e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "`+api.URL+`/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "users"}]}}`), engine.WithPrefetch(ahead))
+	for _, prefetch := range []int{0, 8} {
+		e := load(t, usersConfig(api.URL, `"method": "pagenum"`), engine.WithPrefetch(prefetch))
+		_, err := e.Run(t.Context(), discard)
 		require.NoError(t, err)
-		_, err = e.Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
-		require.NoError(t, err)
-		_, err = e.Run(context.Background(), func(context.Context, *engine.Page) error { return errors.New("enough") })
-		require.Error(t, err)
-		for page, err := range e.Pages(context.Background()) {
+		full := errors.New("full")
+		_, err = e.Run(t.Context(), func(context.Context, *engine.Page) error { return full })
+		require.ErrorIs(t, err, full)
+		for page, err := range e.Pages(t.Context()) {
 			require.NoError(t, err)
 			if page.Page == 3 {
 				break
 			}
 		}
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		_, err = e.Run(ctx, func(context.Context, *engine.Page) error { cancel(); return nil })
 		require.ErrorIs(t, err, engine.ErrCancelled)
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 )
 
-// TestAConfigurationInGoIsThatOfAFile compiles the same configuration from Go and
-// from a file, and compares what is explained of both.
-func TestAConfigurationInGoIsThatOfAFile(t *testing.T) {
+// TestAConfigurationInGoEqualsOneInAFile compiles the same configuration from Go and
+// from a file, and compares their explanations.
+func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		inGo engine.Config
 		file string
 	}{
-		{"everything that is shared by methods", engine.Config{
+		{"everything that methods have in common", engine.Config{
 			BaseURL: "https://api.test/v1/", AllowedOrigins: []string{"https://cdn.test"},
 			HTTP: engine.HTTP{
 				Headers: map[string]string{"X-Version": "2"}, MaxRetries: new(0), Codes: []int{500}, RateLimitReset: "X-Reset",
@@ -79,34 +79,35 @@ func TestAConfigurationInGoIsThatOfAFile(t *testing.T) {
 				require.NoError(t, err)
 				return string(text)
 			}
-			require.Equal(t, withoutPlaces(t, explained(file)), withoutPlaces(t, explained(inGo)))
+			require.Equal(t, withoutPositions(t, explained(file)), withoutPositions(t, explained(inGo)))
 			require.Equal(t, file.Fingerprint(), inGo.Fingerprint())
 		})
 	}
 }
 
-// withoutPlaces drops the positions in a file, which a configuration in Go has not.
-func withoutPlaces(t *testing.T, text string) any {
+// withoutPositions drops the positions in a file, which a configuration in Go does
+// not have.
+func withoutPositions(t *testing.T, text string) any {
 	t.Helper()
 	var v any
 	require.NoError(t, json.Unmarshal([]byte(text), &v))
-	var drop func(any)
-	drop = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			delete(v, "at")
-			delete(v, "file")
-			for _, inner := range v {
-				drop(inner)
-			}
-		case []any:
-			for _, inner := range v {
-				drop(inner)
-			}
+	dropPositions(v)
+	return v
+}
+
+func dropPositions(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "at")
+		delete(v, "file")
+		for _, inner := range v {
+			dropPositions(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			dropPositions(inner)
 		}
 	}
-	drop(v)
-	return v
 }
 
 func TestAMistakeInGoNamesTheKey(t *testing.T) {
@@ -121,7 +122,7 @@ func TestAMistakeInGoNamesTheKey(t *testing.T) {
 		{"an expression", engine.Config{BaseURL: "https://api.test/", Paging: engine.Offset{Limit: 1, StopRules: []string{"cuont == 0"}}, Jobs: job}, "api.pagination.stopRules[0]: unknown name cuont"},
 		{"no base address", engine.Config{Jobs: job}, "api: baseUrl is missing"},
 		{"no job", engine.Config{BaseURL: "https://api.test/"}, "config.jobs: want at least one job"},
-		{"a parameter that is no JSON", engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}}}, "config.jobs[0].params: cannot be written as JSON"},
+		{"a parameter that JSON cannot hold", engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}}}, "config.jobs[0].params: cannot be written as JSON"},
 		{"the policy of a guard", engine.Config{BaseURL: "https://api.test/", Paging: engine.Keyset{IDKey: "id", Param: "after", GuardsSamePage: "stopp"}, Jobs: job}, `did you mean "stop"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,77 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// fourJobs is an engine with four jobs that extract the same list of ten pages.
+func fourJobs(t *testing.T, api *listAPI) *engine.Engine {
+	t.Helper()
+	return load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [
+		{"endpoint": "a", "dataField": "data"}, {"endpoint": "b", "dataField": "data"},
+		{"endpoint": "c", "dataField": "data"}, {"endpoint": "d", "dataField": "data"}]}}`, api.URL))
+}
+
+func TestParallelJobsDeliverOnePageAtATime(t *testing.T) {
+	api := newListAPI(t, 10, "", nil)
+	e := fourJobs(t, api).With(engine.WithParallelJobs(3), engine.WithPrefetch(4))
+	items := map[string]*bytes.Buffer{}
+	active := false
+	result, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+		require.False(t, active, "one page at a time")
+		active = true
+		defer func() { active = false }()
+		if items[page.Job] == nil {
+			items[page.Job] = &bytes.Buffer{}
+		}
+		_, err := page.Items.WriteTo(items[page.Job])
+		return err
+	})
+	require.NoError(t, err)
+	require.Greater(t, api.concurrent(), 1)
+	require.Len(t, result.Jobs, 4)
+	for i, job := range []string{"a", "b", "c", "d"} {
+		require.Equal(t, job, result.Jobs[i].Job)
+		require.Equal(t, 11, result.Jobs[i].Pages)
+		require.Equal(t, 20, bytes.Count(items[job].Bytes(), []byte("\n")))
+		require.Equal(t, items["a"].String(), items[job].String())
+	}
+}
+
+func TestTheFirstErrorEndsAllParallelJobs(t *testing.T) {
+	full := errors.New("full")
+	failures := 0
+	e := fourJobs(t, newListAPI(t, 10, "", nil)).With(engine.WithParallelJobs(4))
+	result, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+		if page.Page == 3 {
+			failures++
+			return full
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, full)
+	require.NotEmpty(t, result.Jobs)
+	require.Equal(t, 1, failures, "the sink receives no page after its error")
+}
+
+func TestPagesYieldsParallelJobsOneAfterAnother(t *testing.T) {
+	e := fourJobs(t, newListAPI(t, 10, "", nil)).With(engine.WithParallelJobs(4))
+	last := ""
+	var order []string
+	for page, err := range e.Pages(t.Context()) {
+		require.NoError(t, err)
+		if page.Job != last {
+			last = page.Job
+			order = append(order, last)
+		}
+	}
+	require.Equal(t, []string{"a", "b", "c", "d"}, order)
+}
