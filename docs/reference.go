@@ -135,25 +135,6 @@ func typeName(t reflect.Type) string {
 	return "any"
 }
 
-// exampleSettings are the required settings of each method, with example values. A
-// method without an entry has nothing to print.
-var exampleSettings = map[string]rules.Object{
-	"offset":               {{Name: "limit", Value: 10}},
-	"pagenum":              {{Name: "limit", Value: 10}},
-	"cursor":               {{Name: "idKey", Value: "id"}, {Name: "param", Value: "since_id"}},
-	"response.url":         {{Name: "urlKey", Value: "links.next"}},
-	"zendesk.response.url": {},
-	"header.link":          {{Name: "moreParam", Value: "results"}},
-	"header.param":         {{Name: "responseHeader", Value: "X-Next-Token"}, {Name: "queryParam", Value: "token"}},
-	"pagecount":            {{Name: "pagesField", Value: "meta.total_pages"}},
-	"keyset":               {{Name: "idKey", Value: "id"}, {Name: "param", Value: "starting_after"}},
-	"graphql.relay":        {{Name: "connection", Value: "data.repository.issues"}},
-	"response.params": {{Name: "responseParams", Value: rules.Object{
-		{Name: "key-marker", Value: "NextKeyMarker"}, {Name: "id-marker", Value: "NextIdMarker"},
-	}}},
-	"response.param": {{Name: "responseParam", Value: "meta.next"}, {Name: "queryParam", Value: "cursor"}},
-}
-
 // methodSections prints every method as the expressions it consists of.
 func methodSections() (string, error) {
 	b := &strings.Builder{}
@@ -173,8 +154,7 @@ func methodSections() (string, error) {
 // writeExpressions prints a method as it is compiled in each dialect, once if the
 // dialects agree.
 func writeExpressions(b *strings.Builder, m rules.Method) error {
-	example, ok := exampleSettings[m.Name]
-	if !ok {
+	if m.Example == nil {
 		return nil
 	}
 	texts := map[string]string{}
@@ -182,19 +162,19 @@ func writeExpressions(b *strings.Builder, m rules.Method) error {
 		if m.KeboolaOnly && dialect != rules.Keboola {
 			continue
 		}
-		text, err := compiled(m.Name, dialect, example)
+		text, err := compiled(m.Name, dialect, m.Example)
 		if err != nil {
 			return err
 		}
 		texts[dialect] = text
 	}
 	if texts[rules.Spec] == texts[rules.Keboola] {
-		fmt.Fprintf(b, "\nWith %s:\n\n```\n%s```\n", settingsText(example), texts[rules.Spec])
+		fmt.Fprintf(b, "\nWith %s:\n\n```\n%s```\n", settingsText(m.Example), texts[rules.Spec])
 		return nil
 	}
 	for _, dialect := range rules.Dialects() {
 		if text, ok := texts[dialect]; ok {
-			fmt.Fprintf(b, "\nDialect `%s`, with %s:\n\n```\n%s```\n", dialect, settingsText(example), text)
+			fmt.Fprintf(b, "\nDialect `%s`, with %s:\n\n```\n%s```\n", dialect, settingsText(m.Example), text)
 		}
 	}
 	return nil

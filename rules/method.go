@@ -15,6 +15,8 @@ type Method struct {
 	Stops  []Template
 	OneOf  []string // settings of which exactly one must be configured
 
+	Example Object // settings that the reference prints the method with; nil: it prints none
+
 	KeboolaOnly bool // a method of the reference that the specification does not have
 }
 
@@ -66,8 +68,9 @@ type Template struct {
 // builtinMethods is the table of methods.
 var builtinMethods = []Method{
 	{
-		Name: "offset",
-		Doc:  "The response has no hint; the API expects the index of the first item of a page.",
+		Name:    "offset",
+		Doc:     "The response has no hint; the API expects the index of the first item of a page.",
+		Example: Object{{Name: "limit", Value: 10}},
 		Fields: []Field{
 			limitField(true),
 			{Name: "offsetParam", Kind: Text, Keboola: phpText, Default: "offset",
@@ -96,11 +99,12 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name:   "pagenum",
-		Doc:    "The response has no hint; the API expects the number of a page, whatever its size.",
-		Fields: pageNumberFields(),
-		State:  pageNumberState,
-		Next:   pageNumberNext,
+		Name:    "pagenum",
+		Doc:     "The response has no hint; the API expects the number of a page, whatever its size.",
+		Example: Object{{Name: "limit", Value: 10}},
+		Fields:  pageNumberFields(),
+		State:   pageNumberState,
+		Next:    pageNumberNext,
 		Stops: []Template{
 			{ID: "pagenum.empty", When: `count == 0`, Keboola: `limit == nil and count == 0`,
 				Clause: emptyClause, Message: emptyMessage},
@@ -109,8 +113,9 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "cursor",
-		Doc:  "The response has no hint; the API expects the identifier of an item.",
+		Name:    "cursor",
+		Doc:     "The response has no hint; the API expects the identifier of an item.",
+		Example: Object{{Name: "idKey", Value: "id"}, {Name: "param", Value: "since_id"}},
 		Fields: []Field{
 			{Name: "idKey", Kind: Path, Keboola: phpStrict, Required: true, Doc: "path of the identifier in an item"},
 			{Name: "param", Kind: Text, Keboola: phpText, Required: true, Doc: "parameter that carries the identifier"},
@@ -137,8 +142,9 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "response.url",
-		Doc:  "Responses contain a direct link to the next page, usually in a links section.",
+		Name:    "response.url",
+		Doc:     "Responses contain a direct link to the next page, usually in a links section.",
+		Example: Object{{Name: "urlKey", Value: "links.next"}},
 		Fields: append(responseURLFields("delimiter"),
 			Field{Name: "delimiter", Kind: Text, Keboola: phpStrict, Default: ".", Doc: "separator of the keys in urlKey"}),
 		Next: responseURLNext,
@@ -148,10 +154,11 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name:   "zendesk.response.url",
-		Doc:    "Zendesk's incremental exports: like response.url, but there is always a link, and its start time says when to stop.",
-		Fields: responseURLFields(""),
-		Next:   responseURLNext,
+		Name:    "zendesk.response.url",
+		Doc:     "Zendesk's incremental exports: like response.url, but there is always a link, and its start time says when to stop.",
+		Example: Object{},
+		Fields:  responseURLFields(""),
+		Next:    responseURLNext,
 		Stops: []Template{
 			{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
 				Clause: "the response has no next link", Message: "the response to page {page} has no next link"},
@@ -164,8 +171,9 @@ var builtinMethods = []Method{
 		KeboolaOnly: true,
 	},
 	{
-		Name: "response.param",
-		Doc:  "Responses contain a value that is sent to get the next page: a token or a page number.",
+		Name:    "response.param",
+		Doc:     "Responses contain a value that is sent to get the next page: a token or a page number.",
+		Example: Object{{Name: "responseParam", Value: "meta.next"}, {Name: "queryParam", Value: "cursor"}},
 		Fields: []Field{
 			{Name: "responseParam", Kind: Path, Keboola: phpText, Required: true, Doc: "path of the value in the response"},
 			{Name: "queryParam", Kind: Text, Keboola: phpText, Required: true,
@@ -194,8 +202,11 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "response.params",
-		Doc:  "Responses contain several values that are sent together to get the next page.",
+		Name:    "response.params",
+		Doc:     "Responses contain several values that are sent together to get the next page.",
+		Example: Object{{Name: "responseParams", Value: Object{
+			{Name: "key-marker", Value: "NextKeyMarker"}, {Name: "id-marker", Value: "NextIdMarker"},
+		}}},
 		Fields: []Field{
 			{Name: "responseParams", Kind: Paths,
 				Doc: "parameters, each with the path of its value in the response; an empty value is not sent"},
@@ -221,8 +232,9 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "header.link",
-		Doc:  "The Link header (RFC 8288) has a direct link to the next page.",
+		Name:    "header.link",
+		Doc:     "The Link header (RFC 8288) has a direct link to the next page.",
+		Example: Object{{Name: "moreParam", Value: "results"}},
 		Fields: []Field{
 			{Name: "rel", Kind: Text, Default: "next", Doc: "relation of the link"},
 			{Name: "moreParam", Kind: Text,
@@ -243,8 +255,9 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "header.param",
-		Doc:  "A header of the response contains a value that is sent to get the next page.",
+		Name:    "header.param",
+		Doc:     "A header of the response contains a value that is sent to get the next page.",
+		Example: Object{{Name: "responseHeader", Value: "X-Next-Token"}, {Name: "queryParam", Value: "token"}},
 		Fields: []Field{
 			{Name: "responseHeader", Kind: Text, Required: true, Doc: "header with the value"},
 			{Name: "queryParam", Kind: Text, Required: true, Doc: "parameter that carries the value"},
@@ -262,8 +275,9 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "pagecount",
-		Doc:  "The API expects the number of a page, and its responses say how many pages there are.",
+		Name:    "pagecount",
+		Doc:     "The API expects the number of a page, and its responses say how many pages there are.",
+		Example: Object{{Name: "pagesField", Value: "meta.total_pages"}},
 		Fields: append([]Field{
 			{Name: "pagesField", Kind: Path, Doc: "path of the number of pages in the response"},
 			{Name: "pagesHeader", Kind: Text, Doc: "header with the number of pages"},
@@ -282,8 +296,9 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "keyset",
-		Doc:  "The API expects the key of the last item unchanged: text, a UUID, a long number.",
+		Name:    "keyset",
+		Doc:     "The API expects the key of the last item unchanged: text, a UUID, a long number.",
+		Example: Object{{Name: "idKey", Value: "id"}, {Name: "param", Value: "starting_after"}},
 		Fields: []Field{
 			{Name: "idKey", Kind: Path, Required: true, Doc: "path of the key in an item"},
 			{Name: "param", Kind: Text, Required: true, Doc: "parameter that carries the key"},
@@ -305,8 +320,9 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: "graphql.relay",
-		Doc:  "A GraphQL connection (Relay specification): pageInfo has the cursor of the next page, and a variable of the query carries it.",
+		Name:    "graphql.relay",
+		Doc:     "A GraphQL connection (Relay specification): pageInfo has the cursor of the next page, and a variable of the query carries it.",
+		Example: Object{{Name: "connection", Value: "data.repository.issues"}},
 		Fields: []Field{
 			{Name: "connection", Kind: Path, Required: true, Doc: "path of the connection in the response: data.repository.issues"},
 			{Name: "variable", Kind: Text, Default: "after", Doc: "variable of the query that carries the cursor"},
