@@ -14,7 +14,7 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 		{"a field of the context is misspelt", `cuont == 0`, "unknown name cuont", `did you mean "count"?`, " | cuont == 0\n | ^"},
 		{"a function is misspelt", `truty(body.x)`, "unknown name truty", `did you mean "truthy"?`, " | truty(body.x)\n | ^"},
 		{"a function of the expression language is misspelt", `filtr(items, true) == []`, "unknown name filtr", `did you mean "filter"?`, ""},
-		{"a key of the response is no field", `isLast`, "unknown name isLast", "a key of the response is body.isLast", ""},
+		{"a key of the response is not a field", `isLast`, "unknown name isLast", "a key of the response is body.isLast", ""},
 		{"an object has no such field", `total.page > 1`,
 			"unknown name page; there are pages, items, bytes, seconds", `did you mean "pages"?`, " | total.page > 1\n |       ^"},
 		{"an earlier page has no such field", `prev.cout > 1`, "unknown name cout", `did you mean "count"?`, " | prev.cout > 1\n |      ^"},

@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-func TestReadsAreWhatTheExpressionLooksAt(t *testing.T) {
+func TestReadsListWhatAnExpressionReads(t *testing.T) {
 	for _, c := range []struct {
 		source string
 		want   []string

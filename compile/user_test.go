@@ -217,8 +217,8 @@ func TestAFunctionOfAProgramMustFitTheLanguage(t *testing.T) {
 		{"a function of the language", Function{Name: "upper", Func: f}, "function upper: the name is taken by the expression language"},
 		{"a field of the context", Function{Name: "count", Func: f}, "function count: the name is taken by a field of the page context"},
 		{"a field of the audit", Function{Name: "hints", Func: f}, "function hints: the name is taken by a field of the page context"},
-		{"a function of ours", Function{Name: "truthy", Func: f}, "function truthy: the name is taken by another function"},
-		{"no function", Function{Name: "f"}, "function f: want a Go function, got <nil>"},
+		{"a built-in function", Function{Name: "truthy", Func: f}, "function truthy: the name is taken by another function"},
+		{"no Go function", Function{Name: "f"}, "function f: want a Go function, got <nil>"},
 		{"a value", Function{Name: "f", Func: 3}, "function f: want a Go function, got int"},
 		{"a parameter that no expression has", Function{Name: "f", Func: func(string, chan int) int { return 1 }},
 			"function f: parameter 2 has the type chan int; supported are []any, any, bool, float64, int, map[string]any, string, " +

@@ -213,9 +213,9 @@ func checkOutputs(d *disk, pages int) error {
 		fmt.Fprintf(&items, "%d-0\n%d-1\n", page, page)
 		fmt.Fprintf(&trace, "page %d\n", page)
 	}
-	for name, want := range map[string]string{"out/items.ndjson": items.String(), "out/trace.json": trace.String()} {
-		if got := string(d.live[name].live); got != want {
-			return fmt.Errorf("%s is %q, want %q", name, got, want)
+	for _, output := range []struct{ name, want string }{{"out/items.ndjson", items.String()}, {"out/trace.json", trace.String()}} {
+		if got := string(d.live[output.name].live); got != output.want {
+			return fmt.Errorf("%s is %q, want %q", output.name, got, output.want)
 		}
 	}
 	return nil

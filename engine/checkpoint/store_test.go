@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stopwhen/stopwhen/runtime/failure"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // newCommitted commits one page to a state and an output in a new directory, and
@@ -68,9 +68,9 @@ func requireOwnerOnly(t *testing.T, path string) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), path)
 }
 
-// TestEveryBitOfAStateCounts flips each bit in turn; every damaged file must be
+// TestEveryDamagedBitOfAStateIsDetected flips each bit in turn; every damaged file must be
 // refused.
-func TestEveryBitOfAStateCounts(t *testing.T) {
+func TestEveryDamagedBitOfAStateIsDetected(t *testing.T) {
 	dir := newCommitted(t)
 	path := filepath.Join(dir, "state.json")
 	text, err := os.ReadFile(path)

@@ -9,10 +9,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-
-	"github.com/stopwhen/stopwhen/rules"
 )
 
 // A script is the transport and the clock of a test: it answers with the test's

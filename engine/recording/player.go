@@ -17,10 +17,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
-
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Player is the transport and the clock of a replayed run. It answers requests

@@ -29,8 +29,8 @@ const trace = `{"job":"users","page":1,"request":{"method":"GET","url":"https://
 	`"status":200,"count":5,"bytes":700,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},` +
 	`{"rule":"last","met":true,"because":"body.last(true) == true"}],` +
 	`"decision":"stop","stoppedBy":["last"],"outcome":"complete","attempts":1,"at":2500,"ms":500,` +
-	`"findings":[{"id":"audit.total","message":"meta.total says that there are 30 items, 25 were obtained",` +
-	`"because":"signs.total(30) > total.items(25)"}]}` + "\n"
+	`"findings":[{"id":"audit.total","message":"meta.total is 30, but the number of items read is 25",` +
+	`"because":"hints.total(30) > total.items(25)"}]}` + "\n"
 
 func read(t *testing.T, text string) *report.Run {
 	t.Helper()
@@ -56,7 +56,7 @@ func html(t *testing.T, run *report.Run) string {
 func TestTextShowsTheRunAsTables(t *testing.T) {
 	require.Equal(t, `job users: stopped on page 3 by last
     last: body.last(true) == true
-    may be incomplete: meta.total says that there are 30 items, 25 were obtained (audit.total)
+    may be incomplete: meta.total is 30, but the number of items read is 25 (audit.total)
     3 pages, 25 items, 3.6 kB in 3.0 s; complete
 
   page      at    took  status  items    size request

@@ -9,13 +9,12 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/runtime/redact"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // app is one invocation of the command.

@@ -20,13 +20,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/stopwhen/stopwhen/runtime/failure"
-
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 func TestMain(m *testing.M) {

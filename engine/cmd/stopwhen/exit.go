@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/runtime/failure"
-
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // The exit statuses that the code names. Errors with exitFailOn and exitTest have

@@ -13,9 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/stopwhen/stopwhen/runtime/failure"
-
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // output writes the pages of a run: items to standard output or files, and the

@@ -9,14 +9,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/stopwhen/stopwhen/runtime/failure"
-
 	"github.com/gofrs/flock"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // commitInterval bounds what a kill costs: pages since the last commit are

@@ -255,7 +255,7 @@ func signalAfterACheckpoint(t *testing.T, cmd *exec.Cmd, signal syscall.Signal, 
 	_, err = io.Copy(&stderr, lines)
 	require.NoError(t, err)
 	_ = cmd.Wait()
-	require.Less(t, time.Since(start), 5*time.Second, "a second is meant; the machine may be busy")
+	require.Less(t, time.Since(start), 5*time.Second, "a second is promised; the machine may be busy")
 	require.Equal(t, status, cmd.ProcessState.ExitCode(), stderr.String())
 	return stderr.String()
 }
