@@ -36,6 +36,10 @@ type Loop struct {
 	// Inputs holds the values that this run sets, by name.
 	Inputs map[string]any
 
+	// Secrets holds the secrets by names that stay the same from run to run. A
+	// checkpoint has the names instead of the secrets.
+	Secrets map[string]string
+
 	Observer  Observer                           // nil observes nothing
 	Evaluated func(e *compile.Expression, v any) // is called with the value of every expression; may be nil
 }
@@ -60,6 +64,7 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 	for more && err == nil {
 		request, more, err = r.step(ctx, request)
 	}
+	r.stopPrefetching() // its events come before the end
 	return r.end(ctx, err), err
 }
 

@@ -36,6 +36,7 @@ func (s *snapshot[T]) UnmarshalJSON(text []byte) error {
 // plain JSON cannot tell from others.
 const (
 	orderedTag  = "$ordered" // an object whose order counts, as a list of names and values
+	objectTag   = "$object"  // an object of an API that looks like one of these
 	timeTag     = "$time"
 	durationTag = "$duration"
 )
@@ -70,7 +71,11 @@ func encode(v any) (json.RawMessage, error) {
 		list, err := encodeList(pairs)
 		return json.RawMessage(`{"` + orderedTag + `":` + string(list) + `}`), err
 	case map[string]any:
-		return encodeMembers(v)
+		members, err := encodeMembers(v)
+		if err == nil && len(v) == 1 && isTag(v) {
+			return json.RawMessage(`{"` + objectTag + `":` + string(members) + `}`), nil
+		}
+		return members, err
 	}
 	return encodeStruct(reflect.ValueOf(v))
 }
@@ -168,7 +173,23 @@ func untagged(v any) any {
 	return v
 }
 
+// isTag reports whether an object has one of the keys that stand for other values.
+func isTag(v map[string]any) bool {
+	for _, tag := range []string{orderedTag, timeTag, durationTag, objectTag} {
+		if _, ok := v[tag]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 func untag(v map[string]any) (any, bool) {
+	if inner, ok := v[objectTag].(map[string]any); ok {
+		for name := range inner {
+			inner[name] = untagged(inner[name])
+		}
+		return inner, true
+	}
 	if text, ok := v[timeTag].(string); ok {
 		t, err := time.Parse(time.RFC3339Nano, text)
 		return t, err == nil

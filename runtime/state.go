@@ -71,7 +71,7 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 		}
 		return nil, r.fault(failure.Config, err)
 	}
-	return token, nil
+	return conceal(token, r.Secrets), nil
 }
 
 // resume continues a job after the page of a checkpoint. It reports false for a
@@ -81,10 +81,17 @@ func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, e
 	if err := CheckVersion(r.Result.Job, token); err != nil {
 		return request, false, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(token))
+	revealed, err := reveal(token, r.Secrets)
+	if err != nil {
+		return request, false, r.unusable(err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(revealed))
 	dec.UseNumber() // carryover values keep their digits
 	if err := dec.Decode(&saved); err != nil {
 		return request, false, r.unusable(err)
+	}
+	if saved.Result.Job != r.Result.Job {
+		return request, false, r.unusable(fmt.Errorf("it is of job %q", saved.Result.Job))
 	}
 	fresh := r.Context.Value // what comes from the configuration
 	r.state = saved
@@ -161,9 +168,9 @@ type exchanges struct {
 	order []document.Digest // the latest of them
 }
 
-// maxExchanges bounds what a checkpoint holds of them. A loop that is longer is
-// found one round later.
-const maxExchanges = 4096
+// maxExchanges bounds what a checkpoint holds of them. A longer loop is found one
+// round after the resume.
+const maxExchanges = 1024
 
 func (e *exchanges) add(d document.Digest) {
 	if e.seen[d] {
@@ -179,18 +186,27 @@ func (e *exchanges) add(d document.Digest) {
 	e.order = append(e.order, d)
 }
 
-// MarshalJSON writes the latest exchanges in order.
-func (e exchanges) MarshalJSON() ([]byte, error) { return json.Marshal(e.order) }
+// MarshalJSON writes the latest exchanges in order, as one string.
+func (e exchanges) MarshalJSON() ([]byte, error) {
+	packed := make([]byte, 0, len(e.order)*document.DigestBytes)
+	for _, d := range e.order {
+		packed = d.AppendBinary(packed)
+	}
+	return json.Marshal(packed)
+}
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (e *exchanges) UnmarshalJSON(text []byte) error {
-	var order []document.Digest
-	if err := json.Unmarshal(text, &order); err != nil {
+	var packed []byte
+	if err := json.Unmarshal(text, &packed); err != nil {
 		return err
 	}
+	if len(packed)%document.DigestBytes != 0 {
+		return errors.New("the exchanges are not a list of digests")
+	}
 	*e = exchanges{}
-	for _, d := range order {
-		e.add(d)
+	for one := range slices.Chunk(packed, document.DigestBytes) {
+		e.add(document.DigestFromBytes([document.DigestBytes]byte(one)))
 	}
 	return nil
 }

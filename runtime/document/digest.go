@@ -17,16 +17,29 @@ type Digest struct{ a, b uint64 }
 // none is the seed of a digest that continues no other.
 var none Digest
 
+// DigestBytes is the length of a Digest in bytes.
+const DigestBytes = 16
+
+// AppendBinary appends the digest to b as DigestBytes bytes, big-endian.
+func (d Digest) AppendBinary(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, d.a), d.b)
+}
+
+// DigestFromBytes returns the digest that AppendBinary appended.
+func DigestFromBytes(b [DigestBytes]byte) Digest {
+	return Digest{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
+}
+
 // MarshalText returns the digest as 32 hexadecimal digits.
 func (d Digest) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x%016x", d.a, d.b), nil }
 
 // UnmarshalText reads what MarshalText wrote.
 func (d *Digest) UnmarshalText(text []byte) error {
 	raw, err := hex.DecodeString(string(text))
-	if err != nil || len(raw) != 16 {
+	if err != nil || len(raw) != DigestBytes {
 		return fmt.Errorf("not a digest: %s", value.Clip(string(text), 40))
 	}
-	*d = Digest{binary.BigEndian.Uint64(raw), binary.BigEndian.Uint64(raw[8:])}
+	*d = DigestFromBytes([DigestBytes]byte(raw))
 	return nil
 }
 

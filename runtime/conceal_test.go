@@ -1,0 +1,54 @@
+package runtime
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
+	const secret = `S3cr&t "7f3a"/`
+	values := map[string]any{
+		"plain": secret, "in a link": "https://api.test/?key=S3cr%26t+%227f3a%22%2F&page=2", "in a path": "/v1/S3cr&t%20%227f3a%22%2F/users",
+		"twice": secret + secret, "none": "S3cr", "mark": "a" + mark + "b",
+	}
+	token, err := json.Marshal(values)
+	require.NoError(t, err)
+	concealed := conceal(token, map[string]string{"input.key": secret, "other": "unused-secret", "short": "abc"})
+	require.True(t, json.Valid(concealed))
+	require.NotContains(t, string(concealed), "7f3a")
+
+	var got map[string]any
+	same, err := reveal(concealed, map[string]string{"input.key": secret})
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(same, &got))
+	require.Equal(t, values, got)
+
+	rotated, err := reveal(concealed, map[string]string{"input.key": "new & better"})
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(rotated, &got))
+	require.Equal(t, "new & better", got["plain"])
+	require.Equal(t, "https://api.test/?key=new+%26+better&page=2", got["in a link"])
+
+	_, err = reveal(concealed, nil)
+	require.ErrorContains(t, err, `it needs the secret "input.key`)
+}
+
+func TestWhatIsConcealedIsRevealedTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		token, err := json.Marshal(rapid.SliceOf(rapid.String()).Draw(t, "values"))
+		require.NoError(t, err)
+		secrets := map[string]string{}
+		for _, name := range []string{"a", "b", "c?", "d/"} {
+			secrets[name] = rapid.StringN(0, 6, -1).Draw(t, name)
+		}
+		same, err := reveal(conceal(token, secrets), secrets)
+		require.NoError(t, err)
+		var want, got any
+		require.NoError(t, json.Unmarshal(token, &want))
+		require.NoError(t, json.Unmarshal(same, &got))
+		require.Equal(t, want, got)
+	})
+}
