@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -33,7 +34,12 @@ func Bearer(source TokenSource) *Auth {
 	if t, ok := source.(Token); ok {
 		return &Auth{transport.BearerAuth(string(t)), []string{string(t)}}
 	}
-	return &Auth{credentials: transport.Auth{Token: source.Token}}
+	return &Auth{credentials: transport.Auth{Token: func(ctx context.Context) (string, error) {
+		if source == nil {
+			return "", errors.New("there is no token source")
+		}
+		return source.Token(ctx)
+	}}}
 }
 
 // Basic sends a user name and a password (RFC 7617).

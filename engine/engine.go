@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ type Engine struct {
 	jobs     []*compile.Job
 	warnings diag.Diagnostics
 	settings settings
+	redactor *redact.Redactor
 }
 
 // New compiles a configuration that is written in Go. The error is [Diagnostics],
@@ -40,8 +42,8 @@ func New(c Config, options ...Option) (*Engine, error) {
 		return nil, err
 	}
 	e, err := build(nil, root, s)
-	if err == nil && s.run.auth == nil {
-		e.settings.run.auth = c.Auth
+	if err == nil && s.run.auth == nil && c.Auth != nil {
+		e = e.With(WithAuth(c.Auth))
 	}
 	return e, err
 }
@@ -93,7 +95,9 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	return &Engine{cfg: cfg, jobs: jobs, warnings: found.Warnings(), settings: s}, nil
+	e := &Engine{cfg: cfg, jobs: jobs, warnings: found.Warnings(), settings: s}
+	e.redactor = e.newRedactor()
+	return e, nil
 }
 
 // hideSecrets replaces the secrets in what diagnostics show, character by
@@ -116,6 +120,9 @@ func (e *Engine) With(options ...RunOption) *Engine {
 		if o != nil {
 			o.applyRun(&changed.settings.run)
 		}
+	}
+	if changed.settings.run.secrets != e.settings.run.secrets {
+		changed.redactor = changed.newRedactor()
 	}
 	return &changed
 }
@@ -157,8 +164,11 @@ func (e *Engine) Ended() bool {
 // Debug reports whether the configuration asks for detailed logs.
 func (e *Engine) Debug() bool { return e.cfg.Debug }
 
-// Redactor returns a redactor that hides the configuration's secrets.
-func (e *Engine) Redactor() *redact.Redactor {
+// Redactor returns the redactor of the engine's runs. It hides the secrets of the
+// configuration and of the options, and the tokens that runs fetch.
+func (e *Engine) Redactor() *redact.Redactor { return e.redactor }
+
+func (e *Engine) newRedactor() *redact.Redactor {
 	secrets := append(e.settings.run.auth.secrets(), e.cfg.Secrets...)
 	for _, in := range e.cfg.Inputs {
 		if text, ok := value.Text(e.settings.run.inputs[in.Name]); ok && in.Secret {
@@ -166,6 +176,23 @@ func (e *Engine) Redactor() *redact.Redactor {
 		}
 	}
 	return redact.New(secrets)
+}
+
+// namedSecrets returns the secrets by names that stay the same from run to run.
+func (e *Engine) namedSecrets() map[string]string {
+	named := map[string]string{}
+	for i, secret := range e.cfg.Secrets {
+		named[fmt.Sprintf("config %d", i)] = secret
+	}
+	for i, secret := range e.settings.run.auth.secrets() {
+		named[fmt.Sprintf("auth %d", i)] = secret
+	}
+	for _, in := range e.cfg.Inputs {
+		if text, ok := value.Text(e.settings.run.inputs[in.Name]); ok && in.Secret {
+			named["input."+in.Name] = text
+		}
+	}
+	return named
 }
 
 // Check reports what ends a run before its first request: inputs that are missing,

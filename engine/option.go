@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -47,6 +48,7 @@ type runSettings struct {
 	log       *slog.Logger
 	observer  Observer
 	auth      *Auth
+	secrets   int // counts the options that bring secrets
 	userAgent string
 	timeout   time.Duration
 	verdicts  bool
@@ -77,7 +79,7 @@ func newSettings(options []Option) (settings, error) {
 // another format than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
 // that programs without YAML do not link it.
 func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
-	return loadOption(func(s *settings) error { s.formats[ending] = format; return nil })
+	return loadOption(func(s *settings) error { s.formats[strings.ToLower(ending)] = format; return nil })
 }
 
 // WithDialect overrides the configuration's dialect: "spec" or "keboola".
@@ -116,7 +118,9 @@ func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettin
 func WithObserver(o Observer) RunOption { return runOption(func(s *runSettings) { s.observer = o }) }
 
 // WithAuth overrides the configuration's credentials. The zero Auth is none.
-func WithAuth(a *Auth) RunOption { return runOption(func(s *runSettings) { s.auth = a }) }
+func WithAuth(a *Auth) RunOption {
+	return runOption(func(s *runSettings) { s.auth = a; s.secrets++ })
+}
 
 // WithUserAgent overrides the User-Agent header, which is "stopwhen".
 func WithUserAgent(agent string) RunOption {
@@ -131,7 +135,7 @@ func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettin
 // and booleans. One compiled engine serves any number of tenants, each with its own
 // inputs, at the same time.
 func WithInputs(values map[string]any) RunOption {
-	return runOption(func(s *runSettings) { s.inputs = values })
+	return runOption(func(s *runSettings) { s.inputs = values; s.secrets++ })
 }
 
 // WithKept passes the values that the run before kept, by job and name: Kept of

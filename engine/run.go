@@ -40,18 +40,32 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 		defer loop.Client.Close()
 	}
 	result, err := e.runJobs(ctx, loop, runtime.Sink(sink))
-	return result, interrupted(ctx, err)
+	if limited := interrupted(ctx, err); limited != err { //nolint:errorlint // another error, not one like it
+		for i := range result.Jobs {
+			if job := &result.Jobs[i]; job.Message == err.Error() {
+				job.Message = limited.Error()
+			}
+		}
+		err = limited
+	}
+	return result, err
 }
 
 // interrupted replaces an error by the reason why the context ended, if that is
 // ours.
 func interrupted(ctx context.Context, err error) error {
 	var run, cause *Error
-	if !errors.As(err, &run) || run.Class != failure.Cancelled || !errors.As(context.Cause(ctx), &cause) {
+	if err == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
 		return err
 	}
 	limited := *cause
-	limited.Job, limited.Page, limited.Method, limited.URL, limited.Err = run.Job, run.Page, run.Method, run.URL, run
+	limited.Err = err
+	switch {
+	case errors.As(err, &run) && run.Class == failure.Cancelled:
+		limited.Job, limited.Page, limited.Method, limited.URL = run.Job, run.Page, run.Method, run.URL
+	case !errors.Is(err, ctx.Err()): // the run failed for another reason
+		return err
+	}
 	return &limited
 }
 
@@ -170,7 +184,7 @@ func (e *Engine) loop() runtime.Loop {
 	})
 	inputs, _ := cfg.BindInputs(s.inputs) // checked by Run
 	return runtime.Loop{
-		Inputs: inputs,
+		Inputs: inputs, Secrets: e.namedSecrets(),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
 	}

@@ -46,7 +46,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	}
 	call.Page = r.Context.Value.Page + 1
 	decide := func(response *transport.Response) transport.Decision {
-		out.action = r.onError(response)
+		out.action = r.onError(request, out.sent, response)
 		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
 	if f := r.takePrefetched(call); f != nil {
@@ -107,7 +107,7 @@ func (r *run) nextBuffer() *spool.Buffer {
 
 // onError evaluates the onError rules on an error response; the first that
 // matches decides.
-func (r *run) onError(response *transport.Response) errorAction {
+func (r *run) onError(request rules.Request, sent time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
 	}
@@ -115,7 +115,10 @@ func (r *run) onError(response *transport.Response) errorAction {
 	c.Page++
 	c.Prev = r.Last.Value
 	c.Items, c.Count, c.Body = nil, 0, nil
+	c.Bytes, c.SamePage, c.RepeatedExchange, c.SameItems = 0, false, false, 0
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
+	c.Sent = r.sentFacts(request, r.shown(request))
+	c.Now = func() time.Time { return sent }
 	if doc, err := document.Parse(response.Body, r.job.Needs.Body, document.Limits{Depth: r.MaxDepth}); err == nil {
 		c.Body, _ = document.Project(doc, r.job.Needs.Body)
 	}

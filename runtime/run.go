@@ -208,13 +208,13 @@ func (r *run) stopFailure(page *Page) error {
 
 // fault adds job and page to an error of a rule or of reading.
 func (r *run) fault(class failure.Class, err error) error {
-	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Err: err}
+	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Message: r.Redactor.String(err.Error()), Err: err}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
 		if errors.Is(err, compile.ErrBudget) {
 			e.Class = failure.Policy
 		}
-		e.Message = fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin)
+		e.Message = r.Redactor.String(fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin))
 	}
 	return e
 }

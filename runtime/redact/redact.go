@@ -29,39 +29,52 @@ import (
 type Redactor struct {
 	replacer atomic.Pointer[strings.Replacer]
 
-	mu    sync.Mutex
-	forms map[string]bool // all forms of all secrets
+	mu     sync.Mutex
+	fixed  []string // secrets that are always hidden
+	recent []string // secrets that [Redactor.Hide] added, the latest last
 }
+
+// maxRecent is how many secrets of [Redactor.Hide] are remembered: a token that
+// changes with every request must not cost more with every request.
+const maxRecent = 32
 
 // shortestSecret is the length of the shortest secret that is hidden, in bytes.
 // Shorter ones occur in too many other words.
 const shortestSecret = 4
 
-// New returns a redactor that hides the secrets.
+// New returns a redactor that hides the secrets. Secrets of fewer than four bytes
+// are not hidden.
 func New(secrets []string) *Redactor {
-	r := &Redactor{forms: map[string]bool{}}
-	r.Hide(secrets...)
+	r := &Redactor{fixed: secrets}
+	r.update()
 	return r
 }
 
-// Hide adds secrets, such as a token that was fetched during the run. Secrets of
-// fewer than four bytes are not hidden.
-func (r *Redactor) Hide(secrets ...string) {
+// Hide adds a secret, such as a token that was fetched during the run. Only the
+// latest of these are hidden.
+func (r *Redactor) Hide(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := len(r.forms)
-	for _, s := range secrets {
-		if len(s) < shortestSecret || r.forms[s] {
-			continue
-		}
-		for _, form := range formsOf(s) {
-			r.forms[form] = true
-		}
-	}
-	if len(r.forms) == before && r.replacer.Load() != nil {
+	if slices.Contains(r.recent, secret) || slices.Contains(r.fixed, secret) {
 		return
 	}
-	words := slices.SortedFunc(maps.Keys(r.forms), func(a, b string) int { // the longest first
+	r.recent = append(r.recent, secret)
+	r.recent = r.recent[max(0, len(r.recent)-maxRecent):]
+	r.update()
+}
+
+// update replaces the replacer by one for the present secrets.
+func (r *Redactor) update() {
+	forms := map[string]bool{}
+	for _, secret := range slices.Concat(r.fixed, r.recent) {
+		if len(secret) < shortestSecret {
+			continue
+		}
+		for _, form := range formsOf(secret) {
+			forms[form] = true
+		}
+	}
+	words := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { // the longest first
 		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
 	})
 	var pairs []string

@@ -47,7 +47,7 @@ func (c *Client) authorize(ctx context.Context, request *http.Request) error {
 	if auth.Token == nil {
 		return nil
 	}
-	token, err := auth.Token(ctx)
+	token, err := fetchToken(ctx, auth.Token)
 	if err != nil {
 		if known := (*failure.Error)(nil); errors.As(err, &known) {
 			return err
@@ -75,4 +75,27 @@ func (a Auth) address(address string) string {
 		address = path + "?" + strings.Join(parts, "&")
 	}
 	return address
+}
+
+// fetchToken calls a source of tokens. It returns when the context is done, even if
+// the source does not.
+func fetchToken(ctx context.Context, source func(context.Context) (string, error)) (string, error) {
+	type result struct {
+		token string
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		token, err := source(ctx)
+		if err == nil && token == "" {
+			err = errors.New("the token is empty")
+		}
+		done <- result{token, err}
+	}()
+	select {
+	case r := <-done:
+		return r.token, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -127,12 +128,20 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	}
 	event := Event{Kind: EventRequest, Time: c.options.Clock.Now()}
 	response, status, err := c.send(ctx, call, trusted)
-	event.Duration, event.Status, event.Err = c.options.Clock.Now().Sub(event.Time), status, err
+	event.Duration, event.Status, event.Err = c.options.Clock.Now().Sub(event.Time), status, c.shownError(err)
 	if response != nil {
 		event.Bytes = int64(len(response.Body))
 	}
 	c.observe(ctx, call, event)
 	return response, err
+}
+
+// shownError returns an error without secrets, for an observer.
+func (c *Client) shownError(err error) error {
+	if err == nil || errors.As(err, new(*failure.Error)) {
+		return err
+	}
+	return errors.New(c.options.Redactor.String(withoutURL(err).Error()))
 }
 
 // send sends one request and reads the response. The status is 0 if no response
