@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -107,7 +110,16 @@ func (s settings) try() error {
 			{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: pagination}}},
 			{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "items"}}}}}},
 		}
-		if _, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog}, language: s.language}); err != nil {
+		_, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog}, language: s.language})
+		var found Diagnostics
+		if errors.As(err, &found) {
+			method, _ := pagination.Get("method")
+			for _, d := range found {
+				d.Path = fmt.Sprintf("method %v: %s", method, d.Path)
+			}
+			return found
+		}
+		if err != nil {
 			return err
 		}
 	}

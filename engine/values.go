@@ -42,8 +42,15 @@ func (c Config) values() (any, error) {
 func object(v reflect.Value, path string) (rules.Object, error) {
 	out := rules.Object{}
 	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Anonymous && f.Type.Kind() == reflect.Struct { // a method that is embedded in a user's own type
+			inner, err := object(v.Field(i), path)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, inner...)
+		}
 		key, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("config"), ",")
-		if key == "" || v.Field(i).IsZero() && (option != "required" || !hasInner(v, key)) {
+		if key == "" || isNil(v.Field(i)) || v.Field(i).IsZero() && (option != "required" || !hasInner(v, key)) {
 			continue
 		}
 		value, err := configValue(v.Field(i), diag.Join(path, key))
@@ -56,6 +63,11 @@ func object(v reflect.Value, path string) (rules.Object, error) {
 		out = rules.SetPath(out, strings.Split(key, "."), value)
 	}
 	return out, nil
+}
+
+// isNil reports whether an interface holds a nil pointer.
+func isNil(v reflect.Value) bool {
+	return v.Kind() == reflect.Interface && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()
 }
 
 // hasInner reports whether a struct has a value for the inner object of a key:

@@ -18,6 +18,11 @@ func (c *Catalog) checkMethod(m Method) error {
 		e.wrong("Doc is missing: when to choose the method")
 	}
 	e.table("", m.Fields)
+	for _, f := range m.Fields {
+		if _, common := find(paginationFields, f.Name); common && f.Name != "limit" && f.Name != "limitParam" {
+			e.wrong("setting %s: every method has a key of that name", f.Name)
+		}
+	}
 	for _, name := range m.OneOf {
 		e.setting("OneOf", name)
 	}

@@ -199,6 +199,14 @@ func (f Field) Sample() any {
 		return []any{}
 	case Expression:
 		return "nil"
+	case Block:
+		required := Object{}
+		for _, inner := range f.Fields {
+			if inner.Required {
+				required = append(required, Member{Name: inner.Name, Value: inner.Sample()})
+			}
+		}
+		return required
 	}
 	return "name"
 }

@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -37,7 +39,7 @@ func (d *decoder) input(s setting) Input {
 	if !IsIdentifier(in.Name) {
 		d.diags.Errorf(diag.Key(s.Path), "an input needs a name that expressions can use, such as tenant_id")
 	}
-	if _, err := regexp.Compile(in.Pattern); err != nil {
+	if _, err := in.regexp(); err != nil {
 		d.diags.Errorf(diag.Value(read["pattern"].Path), "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		in.Pattern = ""
 	}
@@ -52,13 +54,24 @@ func (d *decoder) input(s setting) Input {
 	return in
 }
 
+// regexp returns the pattern of the whole value.
+func (in Input) regexp() (*regexp.Regexp, error) {
+	if in.Pattern == "" {
+		return regexp.Compile("")
+	}
+	if _, err := regexp.Compile(in.Pattern); err != nil { // names the pattern as it is written
+		return nil, err
+	}
+	return regexp.Compile(`^(?:` + in.Pattern + `)$`)
+}
+
 // check reports what is wrong with a value of the input.
 func (in Input) check(v any) error {
 	text, ok := value.Text(v)
 	if !ok {
 		return fmt.Errorf("want text, a number or a boolean, got %s", found(v))
 	}
-	if !regexp.MustCompile(`^(?:`+in.Pattern+`)$`).MatchString(text) && in.Pattern != "" {
+	if pattern, err := in.regexp(); err != nil || !pattern.MatchString(text) {
 		if in.Secret {
 			return fmt.Errorf("the value does not match the pattern %s", in.Pattern)
 		}
@@ -87,7 +100,7 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 			if err := in.check(v); err != nil {
 				found.Errorf(at, "%v", err)
 			}
-			bound[in.Name] = v
+			bound[in.Name] = in.likeDefault(v)
 		}
 	}
 	for _, m := range membersByName(given) {
@@ -96,6 +109,26 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 		}
 	}
 	return bound, found.Diagnostics()
+}
+
+// likeDefault reads text as a number or a boolean where the default is one: the
+// command line has only text.
+func (in Input) likeDefault(v any) any {
+	text, ok := v.(string)
+	if !ok {
+		return v
+	}
+	switch in.Default.(type) {
+	case bool:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+	case int, int64, float64, json.Number:
+		if n, err := value.Number(json.Number(text)); err == nil && json.Valid([]byte(text)) {
+			return n
+		}
+	}
+	return v
 }
 
 // usage says how to set the input.

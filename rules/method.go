@@ -202,8 +202,8 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name:    "response.params",
-		Doc:     "Responses contain several values that are sent together to get the next page.",
+		Name: "response.params",
+		Doc:  "Responses contain several values that are sent together to get the next page.",
 		Example: Object{{Name: "responseParams", Value: Object{
 			{Name: "key-marker", Value: "NextKeyMarker"}, {Name: "id-marker", Value: "NextIdMarker"},
 		}}},

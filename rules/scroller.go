@@ -198,6 +198,14 @@ func (s *scrollerBuilder) stop(t Template, origin Origin) {
 	}
 }
 
+// inParentheses puts a source in parentheses, unless it is one call.
+func inParentheses(source string) string {
+	if name, rest, call := strings.Cut(source, "("); call && IsIdentifier(name) && strings.IndexByte(rest, ')') >= len(rest)-2 {
+		return source
+	}
+	return "(" + source + ")"
+}
+
 // rule makes a rule of a table's. It reports false if the rule is not in force.
 func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Rule, bool) {
 	source := s.source(t.When, t.Keboola)
@@ -208,7 +216,10 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 	if t.Each != "" {
 		var all []string
 		for _, m := range settings[t.Each].object() {
-			all = append(all, settings.with("each", setting{Value: m.Value}).bind(source))
+			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).bind(source)))
+		}
+		if all == nil {
+			return Rule{}, false
 		}
 		bound = strings.Join(all, " and ")
 	}
