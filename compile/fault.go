@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// fault is what is wrong with a source.
+// A fault is a mistake in a source.
 type fault struct {
 	message string
 	hint    string // how to fix it; may be empty
