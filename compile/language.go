@@ -103,7 +103,7 @@ func (l *Language) words(called bool) []string {
 //
 // Func takes any number of parameters of the types bool, string, int, float64,
 // any, []any, map[string]any, [time.Time] and [time.Duration], of which the last
-// may be variadic, and returns one value of such a type, or a value and an
+// may be variadic, and returns one value of these types, or a value and an
 // error. It must be safe for concurrent use, and must not change its arguments.
 //
 // An argument of any holds nil, a bool, a string, an int, a float64, a

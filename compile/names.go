@@ -17,7 +17,7 @@ import (
 // configuration declares, and those that only some rules may use.
 type names struct {
 	declared  []declaredName // state.offset, kept.since
-	audit     *fault         // the first field that only the audit may read; nil: there is none
+	audit     *fault         // the first field that only the audit may read; nil: none
 	functions []*function    // of an embedder, each once
 }
 

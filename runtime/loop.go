@@ -22,8 +22,8 @@ type Loop struct {
 	MaxItems int              // of a response; 0 is any number
 	Explain  bool             // give all verdicts their values, not only those that were met
 
-	// Prefetch is the number of pages in flight, where no request reads a response;
-	// 0 is one, [AutoPrefetch] as many as help.
+	// Prefetch is the number of pages in flight for jobs whose requests do not read
+	// responses. 0 is one; [AutoPrefetch] lets the loop choose.
 	Prefetch int
 
 	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint

@@ -21,8 +21,8 @@ const AutoPrefetch = -1
 // maxAutoWindow bounds [AutoPrefetch]; more is for users who know their API.
 const maxAutoWindow = 16
 
-// A prefetcher requests pages before earlier responses arrive, where no request
-// reads a response. Pages are taken in their order; those beyond the last are
+// A prefetcher requests pages before earlier responses arrive, for jobs whose
+// requests do not read responses. Pages are taken in their order; those beyond the last are
 // discarded and counted nowhere.
 type prefetcher struct {
 	client *transport.Client

@@ -34,7 +34,7 @@ type state struct {
 	Last    snapshot[*rules.Past]   `json:"last,omitzero"`  // the last page; prev of the next one
 	Parts   snapshot[compile.Parts] `json:"parts,omitzero"` // of the next request
 	Base    string                  `json:"base,omitempty"` // URL of the last response, after redirects
-	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, where an error response may end the list
+	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, if an error response may end the list
 
 	Restarts    int `json:"restarts,omitempty"`
 	LargestPage int `json:"largestPage,omitempty"` // items of the largest page
