@@ -46,7 +46,7 @@ func member(v any, key string) (any, bool) {
 	return field.Interface(), true
 }
 
-// get is member with a key of any kind.
+// get returns v[key] for a key of any kind, or nil.
 func get(v, key any) any {
 	text, ok := value.Text(key)
 	if !ok {
@@ -73,7 +73,7 @@ func walk(v, path any) (any, bool) {
 	return v, true
 }
 
-// slice is v[from:to], limited to the elements that v has.
+// slice returns v[from:to], limited to the elements that v has.
 func slice(v, from, to any) (any, error) {
 	length := 0
 	switch v := v.(type) {
@@ -84,7 +84,7 @@ func slice(v, from, to any) (any, error) {
 	case string:
 		length = len(v)
 	default:
-		return nil, fmt.Errorf("want a list or a string to take a part of, got %s", value.KindOf(v))
+		return nil, fmt.Errorf("want a list or a string to slice, got %s", value.KindOf(v))
 	}
 	bound := func(at any, otherwise int) int {
 		i, ok := at.(int)
@@ -104,8 +104,8 @@ func slice(v, from, to any) (any, error) {
 	return v.([]any)[a:b], nil
 }
 
-// listOf is the list that a predicate is applied to: an empty one, if it is
-// absent.
+// listOf returns the list that a predicate is applied to; if it is absent, an empty
+// list.
 func listOf(v any) (any, error) {
 	switch v.(type) {
 	case nil:
@@ -116,7 +116,7 @@ func listOf(v any) (any, error) {
 	return v, nil
 }
 
-// jsonPath is a path that is parsed when the rule is compiled.
+// A jsonPath is parsed when its rule is compiled.
 type jsonPath struct{ expr jp.Expr }
 
 func (p *jsonPath) find(body any) []any {

@@ -151,12 +151,12 @@ func types(functions ...any) []reflect.Type {
 	return list
 }
 
-// unary makes a body of a function of one value that cannot fail.
+// unary returns the body of a function of one value that cannot fail.
 func unary[T any](f func(any) T) func(...any) (any, error) {
 	return func(args ...any) (any, error) { return f(args[0]), nil }
 }
 
-// unaryOrError makes a body of a function of one value.
+// unaryOrError returns the body of a function of one value.
 func unaryOrError(f func(any) (any, error)) func(...any) (any, error) {
 	return func(args ...any) (any, error) { return f(args[0]) }
 }
@@ -195,8 +195,8 @@ func phpQuery(v any) (any, error) {
 	return php.ParseQuery(address), nil
 }
 
-// extreme makes the body of greatest (sign 1) or least (sign -1). It compares
-// the values at a path of the items, and an earlier value.
+// extreme returns the body of greatest (sign 1) or least (sign -1). It compares the
+// values at a path of the items, and an earlier value.
 func extreme(read func(id any, place string) (any, error), sign int) func(args ...any) (any, error) {
 	return func(args ...any) (any, error) {
 		items, _ := args[0].([]any)

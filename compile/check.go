@@ -11,8 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// checkJob warns about rules that are probably not what was meant. It needs no
-// page.
+// checkJob warns about rules that are probably mistakes. It needs no page.
 func (c *compilation) checkJob(j *Job) {
 	if len(j.Stops) == 0 {
 		return
@@ -184,7 +183,8 @@ func (c *compilation) sameRequest(j *Job) {
 // varies reports whether an expression can differ from page to page.
 func (j *Job) varies(e *Expression) bool { return j.variesExcept(e, nil) }
 
-// variesExcept does not look again at variables that it has seen.
+// variesExcept is varies for an expression inside the next values of the variables
+// that were seen.
 func (j *Job) variesExcept(e *Expression, seen []string) bool {
 	for _, r := range e.Reads {
 		known := r.known()
@@ -215,7 +215,7 @@ func (j *Job) variableVaries(name string, seen []string) bool {
 	return false
 }
 
-// isVariable reports whether a node is a variable of the state: state.name.
+// isVariable reports whether a node is the variable state.name.
 func isVariable(node ast.Node, name string) bool {
 	member, ok := node.(*ast.MemberNode)
 	if !ok || !isIdentifier(member.Node, "state") {

@@ -8,8 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// pageFields is the table of the page context. It is the same for all
-// configurations and never changes, so it is read once.
+// pageFields is the table of the page context. It never changes, so it is read once.
 var pageFields = fieldTable(rules.ContextFields())
 
 type fieldTable []rules.ContextField

@@ -1,13 +1,12 @@
 // Package compile turns rules into programs. It is the only package that imports
 // the expression language.
 //
-// [Rulesets] compiles the rules of a configuration to jobs. A source is parsed,
-// its names are checked against the page context ([rules.Context]) and the
-// functions of the [Language], and its types against both; what it reads is
-// derived ([Read]); it is rewritten so that missing values cannot fail it and
-// what it spends is metered, and compiled. Rules with the same source share the
-// result. A [Job] holds the expressions of one job; it never changes and may be
-// shared by goroutines.
+// [Rulesets] compiles the rules of a configuration to jobs. It parses each source,
+// checks its names and types against the page context ([rules.Context]) and the
+// functions of the [Language], derives the values that it reads ([Read]), rewrites
+// it so that absent values do not fail it and its cost is metered, and compiles it.
+// Rules with the same source share the result. A [Job] holds the expressions of one
+// job; it never changes and may be shared by goroutines.
 //
 // A run evaluates the state and the parts of the next request in one step, and
 // makes the request from the parts in another:

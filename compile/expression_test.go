@@ -19,7 +19,7 @@ func one(t *testing.T, role rules.Role, source string) (*Expression, diag.Diagno
 	return oneIn(t, Builtin(), role, source)
 }
 
-// oneIn is one in a language of its own.
+// oneIn compiles a single source in a role and a language.
 func oneIn(t *testing.T, language *Language, role rules.Role, source string) (*Expression, diag.Diagnostics) {
 	t.Helper()
 	c := newCompilation(language)

@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// fault is what is wrong with a source.
+// A fault is a mistake in a source.
 type fault struct {
 	message string
 	hint    string // how to fix it; may be empty
@@ -30,14 +30,14 @@ func (f *fault) withHint(hint string) *fault {
 	return f
 }
 
-// asFault returns an error as a fault: one of ours, or an error of the expression
-// language, whose message is passed on.
+// asFault converts an error to a fault: a fault, or an error of the expression
+// language, whose message and position it takes.
 func asFault(err error) *fault {
-	if ours := (*fault)(nil); errors.As(err, &ours) {
-		return ours
+	if f := (*fault)(nil); errors.As(err, &f) {
+		return f
 	}
-	if theirs := (*file.Error)(nil); errors.As(err, &theirs) {
-		return &fault{message: strings.TrimSpace(theirs.Message), at: theirs.From}
+	if e := (*file.Error)(nil); errors.As(err, &e) {
+		return &fault{message: strings.TrimSpace(e.Message), at: e.From}
 	}
 	return &fault{message: err.Error()}
 }

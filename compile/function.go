@@ -30,8 +30,8 @@ type function struct {
 	metered func(m *meter, args []any) (any, error) // replaces call, for a function of an embedder
 }
 
-// bodyAccess says how a function reads the page's body. These functions are
-// replaced by ones that take the body, and a path that is parsed beforehand.
+// bodyAccess says how a function reads the page's body. makeSafe replaces these
+// functions by ones that take the body and a parsed path.
 type bodyAccess int
 
 const (
@@ -41,9 +41,8 @@ const (
 	searchByPath
 )
 
-// define adds the function to the table of the expression language. Its
-// arguments are checked by ours, with better messages, so the table knows only
-// the result.
+// define adds the function to the table of the expression language. checkArguments
+// checks its arguments, with better messages, so the table has only its result.
 func (f *function) define(table conf.FunctionsTable) {
 	shape := reflect.FuncOf([]reflect.Type{listType}, []reflect.Type{f.types[0].Out(0)}, true)
 	if f.metered != nil {
@@ -55,7 +54,8 @@ func (f *function) define(table conf.FunctionsTable) {
 	table[f.Name] = &builtin.Function{Name: f.Name, Types: []reflect.Type{shape}, Func: f.invoke}
 }
 
-// invoke calls the function, unless an argument is absent that it needs.
+// invoke calls the function. If an argument that it needs is absent, the result is
+// nil.
 func (f *function) invoke(args ...any) (any, error) {
 	t := f.overload(len(args))
 	for i, a := range args {
@@ -71,7 +71,7 @@ func (f *function) invoke(args ...any) (any, error) {
 	return f.call(args...)
 }
 
-// overload returns the type that takes so many arguments, or nil.
+// overload returns the type that takes this number of arguments, or nil.
 func (f *function) overload(arguments int) reflect.Type {
 	for _, t := range f.types {
 		fixed := t.NumIn()
@@ -99,7 +99,7 @@ func (f *function) usage() string {
 	return strings.TrimSuffix("usage: "+f.Signature+": "+f.Doc, ": ")
 }
 
-// kindName is a Go type in the words of the expression language.
+// kindName returns the name of a Go type in the expression language.
 func kindName(t reflect.Type) string {
 	switch t {
 	case timeType:

@@ -33,8 +33,8 @@ var (
 	givesBool = []reflect.Type{reflect.TypeFor[func(...any) bool]()}
 )
 
-// internalFunctions returns what the functions of makeSafe do. The number and the
-// kinds of their arguments are right by construction.
+// internalFunctions returns the functions that makeSafe puts into a tree. The number
+// and the kinds of their arguments are right by construction.
 func internalFunctions() []*builtin.Function {
 	list := []*builtin.Function{
 		{Name: safeGet, Types: givesAny, Func: func(a ...any) (any, error) { return get(a[0], a[1]), nil }},
@@ -66,8 +66,8 @@ func internalFunctions() []*builtin.Function {
 	return list
 }
 
-// safeForm makes the safe form of a function of the expression language. It takes
-// the meter first.
+// safeForm returns the safe form of a function of the expression language, whose
+// first argument is the meter.
 func safeForm(f *builtin.Function) func(args ...any) (any, error) {
 	size, grows := sizes[f.Name]
 	return func(args ...any) (any, error) {

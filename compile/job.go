@@ -41,10 +41,10 @@ type Needs struct {
 	Items bool       // the items, decoded
 }
 
-// Rulesets compiles a lowered configuration, and the scrollers that no job uses,
-// in a language; nil is [Builtin]. The diagnostics are the
-// errors in all expressions, and warnings about rules that are probably not what
-// was meant. If there are errors, the jobs cannot be run.
+// Rulesets compiles a lowered configuration, and the scrollers that no job uses, in
+// a language; nil is [Builtin]. The diagnostics are the errors in all expressions,
+// and warnings about rules that are probably mistakes. If there are errors, the jobs
+// cannot be run.
 func Rulesets(cfg *rules.Config, lowered *rules.Lowered, language *Language) ([]*Job, diag.Diagnostics) {
 	if language == nil {
 		language = Builtin()
@@ -156,7 +156,8 @@ func (c *compilation) condition(job *Job, e *Expression) *Condition {
 	return &Condition{Expression: e, Message: m}
 }
 
-// add notes what an expression needs of the responses, and what it calls.
+// add records the values that an expression needs of the responses, and the
+// functions that it calls.
 func (j *Job) add(e *Expression) {
 	for _, r := range e.Reads {
 		j.Needs.add(r)

@@ -59,9 +59,8 @@ func (l *Language) checker() *conf.Config {
 	return &c
 }
 
-// parse reads a source without the names of the context, so that count and first
-// are fields where they stand alone, and functions of the language where they
-// are called.
+// parse reads a source without the names of the context, so that count and first are
+// functions of the language if they are called, and fields otherwise.
 func (l *Language) parse(source string) (*parser.Tree, error) {
 	return parser.ParseWithConfig(source, l.parsing)
 }
@@ -86,8 +85,8 @@ func (l *Language) function(name string) *function {
 	return nil
 }
 
-// words lists what a misspelt name may mean: the fields of the context and the
-// functions; of what is called also the functions of the expression language.
+// words lists the candidates for a misspelt name: the fields of the context and the
+// functions and, if the name is called, the functions of the expression language.
 func (l *Language) words(called bool) []string {
 	words := pageFields.names()
 	for _, f := range l.functions {
@@ -104,16 +103,16 @@ func (l *Language) words(called bool) []string {
 //
 // Func takes any number of parameters of the types bool, string, int, float64,
 // any, []any, map[string]any, [time.Time] and [time.Duration], of which the last
-// may be variadic, and returns one value of such a type, or a value and an
+// may be variadic, and returns one value of these types, or a value and an
 // error. It must be safe for concurrent use, and must not change its arguments.
 //
 // An argument of any holds nil, a bool, a string, an int, a float64, a
 // [encoding/json.Number] for an integer that an int cannot hold, a []any, a
 // map[string]any, a time or a duration. If an argument is nil and its parameter
-// is not any, the function is not called and the result is nil: what is
-// absent never ends a run. A call costs one step and the size of its result; a
-// function that runs longer than an expression may fails the rule once it has
-// returned. An error, and a panic, fails the rule.
+// is not any, the function is not called and the result is nil: an absent value
+// never ends a run. A call costs one step and the size of its result. A function
+// that exceeds the time of an expression fails the rule once it has returned, as
+// does an error or a panic.
 func (l *Language) WithFunction(f Function) (*Language, error) {
 	if err := l.free(f.Name); err != nil {
 		return nil, err
@@ -125,7 +124,7 @@ func (l *Language) WithFunction(f Function) (*Language, error) {
 	return newLanguage(append(slices.Clip(l.functions), added)), nil
 }
 
-// free reports why a function cannot have a name.
+// free returns an error if a function cannot have the name.
 func (l *Language) free(name string) error {
 	var owner string
 	switch {

@@ -23,7 +23,7 @@ func (r Read) Lookup(page *rules.Context) (any, bool) {
 	return v, ok
 }
 
-// page returns the page that the read is of: this one, or an earlier one, which
+// page returns the page that the read is about: this one, or an earlier one, which
 // may not exist.
 func (r Read) page(page *rules.Context) (reflect.Value, bool) {
 	v := reflect.ValueOf(page).Elem()
@@ -74,7 +74,7 @@ func (r Read) callField(f reflect.Value) (any, bool) {
 	return v, v != nil
 }
 
-// takes reports whether a function may be called with so many arguments.
+// takes reports whether a function may be called with this number of arguments.
 func takes(f reflect.Type, arguments int) bool {
 	if f.IsVariadic() {
 		return arguments >= f.NumIn()-1
@@ -82,8 +82,8 @@ func takes(f reflect.Type, arguments int) bool {
 	return arguments == f.NumIn()
 }
 
-// template is the source of an expression, in which the reads can be given their
-// values: `count(7) < limit(10)`.
+// A template is the source of an expression in which the values of the reads can be
+// inserted: `count(7) < limit(10)`.
 type template struct {
 	text  []string // one more than reads
 	reads []Read
@@ -91,8 +91,7 @@ type template struct {
 
 const placeholder = "\x00"
 
-// templateOf prints a tree with a mark in place of every read. The tree is
-// changed.
+// templateOf prints a tree with a placeholder for every read. It changes the tree.
 func (l *Language) templateOf(node ast.Node) template {
 	var t template
 	l.replaceReads(&node, func(r Read, _ bool) ast.Node {
@@ -141,7 +140,7 @@ func preview(v any) string {
 	return value.Preview(v)
 }
 
-// Missing lists what the expression read of the response that it does not have.
+// Missing lists the paths that the expression reads and the response does not have.
 func (e *Expression) Missing(page *rules.Context) []string {
 	var missing []string
 	for _, r := range e.Reads {

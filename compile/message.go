@@ -36,7 +36,7 @@ func (c *compilation) message(rule rules.Rule) *Message {
 }
 
 // hole compiles the expression that a text begins with, up to the closing brace,
-// and returns it with the rest of the text; nil, if there is none.
+// and returns it with the rest of the text. It returns nil if there is none.
 func (c *compilation) hole(rule rules.Rule, text string) (*Expression, string) {
 	source, tail, closed := strings.Cut(text, "}")
 	if !closed {

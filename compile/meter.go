@@ -26,8 +26,8 @@ func overBudget(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBudget, fmt.Sprintf(format, args...))
 }
 
-// environment is what a program runs in: the page's context, and a meter that no
-// source can name.
+// environment is the environment of a program: the page's context, and a meter that
+// no source can name.
 type environment struct {
 	*rules.Context
 	Meter *meter `expr:"·meter"`
@@ -35,7 +35,7 @@ type environment struct {
 
 const meterName = "·meter"
 
-// meter counts what an evaluation spends.
+// A meter counts what an evaluation spends.
 type meter struct {
 	steps, bytes int
 	until        time.Time
@@ -67,7 +67,7 @@ func (m *meter) tick() error {
 	return nil
 }
 
-// grow counts a string or a list of so many bytes that is about to be made.
+// grow counts the bytes of a string or a list before it is made.
 func (m *meter) grow(bytes int) error {
 	if bytes < 0 || bytes > maxBytes-m.bytes {
 		return overBudget("more than %d MiB of strings and lists", maxBytes>>20)
@@ -76,8 +76,8 @@ func (m *meter) grow(bytes int) error {
 	return nil
 }
 
-// checkBounds finds what cannot be limited while it runs: predicates nested too
-// deeply, and patterns that only a page gives.
+// checkBounds finds code that cannot be limited while it runs: predicates nested too
+// deeply, and patterns that are not constant.
 func checkBounds(node ast.Node, depth int) error {
 	switch n := node.(type) {
 	case nil:

@@ -13,12 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// names is what a source mentions by name. Most names are the same for every
-// rule; those that the configuration declares, and those that only some rules
-// may use, are checked for each rule.
+// names are the names in a source that are checked for each rule: those that the
+// configuration declares, and those that only some rules may use.
 type names struct {
 	declared  []declaredName // state.offset, kept.since
-	audit     *fault         // the first field that only the audit may read; nil: there is none
+	audit     *fault         // the first field that only the audit may read; nil: none
 	functions []*function    // of an embedder, each once
 }
 
@@ -54,7 +53,7 @@ func (c *nameCheck) fail(f *fault) {
 	}
 }
 
-// walk checks a tree and returns the field of the context that it gives, or nil.
+// walk checks a tree and returns the field of the context that is its value, or nil.
 func (c *nameCheck) walk(node ast.Node) *rules.ContextField {
 	switch n := node.(type) {
 	case nil:
@@ -159,7 +158,7 @@ func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
 	return field
 }
 
-// call checks what is called by name: a function of ours, or of the context.
+// call checks the name that is called: a function of this package or of the context.
 func (c *nameCheck) call(n *ast.CallNode) {
 	callee, named := n.Callee.(*ast.IdentifierNode)
 	_, local := c.locals[calleeName(n)]
@@ -206,8 +205,8 @@ func (f *function) tooManyOrFew(arguments int) string {
 	return "too many arguments"
 }
 
-// checkArguments finds arguments of the wrong kind, in a tree whose types are
-// known. What comes from a response is known only when it runs.
+// checkArguments finds arguments of the wrong kind in a typed tree. The kind of a
+// value of the response is known only when the expression runs.
 func (l *Language) checkArguments(node ast.Node) error {
 	if call, ok := node.(*ast.CallNode); ok {
 		if f := l.function(calleeName(call)); f != nil {
@@ -248,8 +247,8 @@ func isNumeric(k reflect.Kind) bool {
 	return k == reflect.Int || k == reflect.Int64 || k == reflect.Float64
 }
 
-// checkFor finds names that this rule may not use: those that the configuration
-// does not declare, and what only the audit sees.
+// checkFor finds names that this rule may not use: those that the configuration does
+// not declare, and those that only the audit may read.
 func (n names) checkFor(set *rules.Ruleset, audit bool) error {
 	for _, d := range n.declared {
 		known := map[string][]string{"state": set.Variables, "keep": set.Kept, "inputs": set.Inputs}[d.field.Declared]

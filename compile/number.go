@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// maxDigits limits what arithmetic may make of long integers.
+// maxDigits limits the results of arithmetic with long integers.
 const maxDigits = 1000
 
 func isNumber(v any) bool {
@@ -100,7 +100,7 @@ func number(v any) (any, error) {
 	return nil, fmt.Errorf("want a number, got %s (%s)", value.KindOf(v), value.Preview(v))
 }
 
-// integer is int(v), without the values that an int cannot hold.
+// integer returns int(v), or an error if an int cannot hold the value.
 func integer(v any) (any, error) {
 	n, err := number(v)
 	if err != nil || n == nil {
@@ -115,7 +115,7 @@ func integer(v any) (any, error) {
 	return n, nil
 }
 
-// arithmetic makes an operator from its forms for integers and for floats.
+// arithmetic returns an operator from its forms for integers and for floats.
 func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats func(a, b float64) float64) binaryOperator {
 	return func(a, b any) (any, error) {
 		if a == nil || b == nil {
@@ -153,7 +153,7 @@ func remainder(a, b *big.Int) (any, error) {
 	return shortest(new(big.Int).Rem(a, b)), nil
 }
 
-// negative is -v.
+// negative returns -v.
 func negative(v any) (any, error) {
 	if v == nil {
 		return nil, nil

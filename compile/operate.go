@@ -13,9 +13,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// The operators on values whose kind only a page decides. What is absent gives
-// nil or false, integers keep all their digits, and kinds that do not go
-// together are an error instead of a guess.
+// The operators for values whose kind is known only when the expression runs. An
+// absent value gives nil or false, integers keep all their digits, and kinds that do
+// not fit together are an error.
 
 type binaryOperator func(a, b any) (any, error)
 
@@ -38,7 +38,7 @@ var operators = map[string]binaryOperator{
 	"endsWith":   onText("endsWith", strings.HasSuffix),
 }
 
-// isPredicate reports whether an operator gives true or false.
+// isPredicate reports whether the result of an operator is boolean.
 func isPredicate(operator string) bool {
 	switch operator {
 	case "==", "!=", "<", "<=", ">", ">=", "in", "contains", "startsWith", "endsWith":
@@ -51,7 +51,7 @@ var plus = arithmetic("+", integers((*big.Int).Add), func(a, b float64) float64 
 
 var minus = arithmetic("-", integers((*big.Int).Sub), func(a, b float64) float64 { return a - b })
 
-// add is also the concatenation of strings, and a time after another.
+// add adds numbers, concatenates strings, and adds a duration to a time.
 func add(m *meter, a, b any) (any, error) {
 	if x, ok := a.(time.Time); ok {
 		if y, also := b.(time.Duration); also {
@@ -65,7 +65,7 @@ func add(m *meter, a, b any) (any, error) {
 	return plus(a, b)
 }
 
-// subtract is also the duration between two times, and a time before another.
+// subtract subtracts numbers, a time from a time, and a duration from a time.
 func subtract(a, b any) (any, error) {
 	if x, ok := a.(time.Time); ok {
 		switch y := b.(type) {
@@ -121,7 +121,7 @@ func equalObjects(a, b rules.Object) bool {
 	return true
 }
 
-// compare makes a comparison from its result for an order.
+// compare returns a comparison from its result for an order.
 func compare(operator string, result func(order int) bool) binaryOperator {
 	return func(a, b any) (any, error) {
 		if a == nil || b == nil {
@@ -192,7 +192,7 @@ func onText(operator string, f func(a, b string) bool) binaryOperator {
 	}
 }
 
-// boolean is an operand of and, or, not and ?: in which nil is false.
+// boolean converts an operand of and, or, not and ?: to a boolean; nil is false.
 func boolean(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:

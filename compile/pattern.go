@@ -16,7 +16,7 @@ const (
 	maxMatch   = 10_000_000 // instructions of a pattern times bytes of the string
 )
 
-// pattern is a regular expression, compiled with the rule.
+// A pattern is a regular expression that is compiled with its rule.
 type pattern struct {
 	*regexp.Regexp
 	instructions int
@@ -45,7 +45,7 @@ func patternOf(node ast.Node) (*pattern, error) {
 	return &pattern{compiled, len(program.Inst)}, nil
 }
 
-// matches reports whether a string matches; nil does not.
+// matches reports whether a string matches a pattern; nil does not.
 func matches(v any, p *pattern) (any, error) {
 	if v == nil {
 		return false, nil

@@ -27,8 +27,8 @@ func (j *Job) Sequential() string {
 	return ""
 }
 
-// MaxPages returns the number of pages that there can be at most, by the rules that count
-// pages, or items with a fixed page size; 0: no such rule limits them.
+// MaxPages returns the greatest number of pages that the rules allow which count
+// pages, or items with a fixed page size; 0: no such rule limits the list.
 func (j *Job) MaxPages() int {
 	most := 0
 	for _, s := range j.Stops {

@@ -10,11 +10,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// What can be proven about an expression without a page: which numbers it can
-// be, whether it can be true and whether it can be false. What is not known may
-// be anything.
+// A proof finds, without a page, the numbers that an expression can have, and whether
+// a condition can be true or false. An unknown value may be anything.
 
-// truth is what is known of a condition.
+// truth is the result of a proof about a condition.
 type truth int
 
 const (
@@ -40,10 +39,10 @@ func truthOf(b bool) truth {
 	return never
 }
 
-// prover knows what a ruleset fixes: the limit.
+// A prover proves facts about the expressions of a ruleset, which fixes the limit.
 type prover struct{ set *rules.Ruleset }
 
-// condition returns what is known of a condition, whatever the page.
+// condition reports whether a condition is true on every page, or on none.
 func (p prover) condition(node ast.Node) truth {
 	switch n := node.(type) {
 	case *ast.BoolNode:
@@ -166,8 +165,8 @@ func combine(operator string, a, b rules.Range) (rules.Range, bool) {
 	return rules.Range{}, false
 }
 
-// Bound limits a list: its rule is met at the latest after so many pages, items,
-// bytes or seconds.
+// Bound limits a list: its rule is met at the latest after At pages, items, bytes or
+// seconds.
 type Bound struct {
 	Of string  `json:"of"` // "pages", "items", "bytes" or "seconds"
 	At float64 `json:"at"`
@@ -182,8 +181,8 @@ func (b Bound) String() string {
 	return strconv.FormatFloat(b.At, 'f', -1, 64) + " " + unit
 }
 
-// bound returns the bound of a condition that is met at the latest when a counter
-// of the context has come so far.
+// bound returns the bound of a condition that is met when a counter of the context
+// reaches a number.
 func (p prover) bound(node ast.Node) (Bound, bool) {
 	n, ok := node.(*ast.BinaryNode)
 	if !ok {

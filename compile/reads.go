@@ -41,7 +41,7 @@ func (r Read) String() string {
 // OfBody reports whether the value is in the body of this page.
 func (r Read) OfBody() bool { return r.of == "" && r.Root == "body" }
 
-// known returns when the value is known.
+// known returns the time at which the value is known.
 func (r Read) known() rules.Known {
 	if r.of != "" {
 		return pageFields.find(r.of).Known

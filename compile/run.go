@@ -10,8 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// MaxRestarts is how often a list is read again from its first request, by onError
-// rules that restart it.
+// MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
 // Parts are the values of the parts of a request after the first, in the order
@@ -121,7 +120,7 @@ func evaluateParts(parts []*Expression, m *Machine, page *rules.Context) (values
 	return values, true, nil
 }
 
-// apply applies parts to a request, and the parameters of every request under it.
+// apply applies parts to a request, whose parameters override those of every request.
 func (j *Job) apply(parts []*Expression, values Parts, request rules.Request) (rules.Request, error) {
 	for i, e := range parts {
 		if err := j.applyPart(e.Rule, values[i], &request); err != nil {
@@ -172,8 +171,8 @@ func verbOf(v any) (string, error) {
 	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))
 }
 
-// merge sets one name to a value, or the names of an object to theirs if the name
-// is empty. A value that is nil removes the name.
+// merge sets one name to a value or, if the name is empty, every name of an object to
+// its value. A value that is nil removes the name.
 func merge(to rules.Object, name string, v any) (rules.Object, error) {
 	if name != "" {
 		if v == nil {

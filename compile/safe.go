@@ -11,10 +11,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// makeSafe rewrites a checked tree so that a value that is absent, or of a kind
-// that only the response decides, cannot fail a rule by itself, and so that what
-// the expression spends is metered. What is known to be a number, a string or a
-// boolean keeps the comparisons of the expression language.
+// makeSafe rewrites a checked tree so that an absent value, or one of an unexpected
+// kind, does not fail a rule by itself, and so that the expression is metered. Values
+// that are known to be numbers, strings or booleans keep the comparisons of the
+// expression language.
 func (l *Language) makeSafe(node *ast.Node) error {
 	s := &safety{language: l}
 	ast.Walk(node, s)
@@ -52,7 +52,7 @@ func (s *safety) Visit(node *ast.Node) {
 	}
 }
 
-// replace replaces a node by a call of one of our functions.
+// replace replaces a node by a call of an internal function.
 func replace(node *ast.Node, name string, arguments ...ast.Node) {
 	callee := &ast.IdentifierNode{Value: name}
 	callee.SetLocation((*node).Location())
@@ -72,7 +72,7 @@ func orNil(n ast.Node) ast.Node {
 	return n
 }
 
-// unknown reports whether only a page decides the kind of a node's value.
+// unknown reports whether the kind of a node's value is known only when it runs.
 func unknown(n ast.Node) bool {
 	switch n.Type().Kind() {
 	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Float64, reflect.Struct:
@@ -128,8 +128,8 @@ var withPredicate = map[string]bool{
 	"map": false, "groupBy": false, "sortBy": false, "sum": false, "reduce": false,
 }
 
-// takesNil holds the functions to which nil is a value like any other. The result
-// of the others is nil if one of their arguments is.
+// takesNil holds the functions that accept nil. The result of the others is nil if
+// one of their arguments is.
 var takesNil = map[string]bool{"type": true, "toJSON": true, "get": true}
 
 // builtin makes a function of the expression language safe.
@@ -168,8 +168,7 @@ func predicate(n *ast.BuiltinNode, condition bool) {
 	}
 }
 
-// call gives the functions that read the body what they read, and meters those of
-// an embedder.
+// call replaces the functions that read the body, and meters those of an embedder.
 func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 	f := s.language.function(calleeName(n))
 	switch {

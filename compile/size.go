@@ -13,8 +13,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// sizes holds, for the functions of the expression language that make strings
-// and lists, how many bytes they make at most. They are computed before the
+// sizes holds, for the functions of the expression language that make strings and
+// lists, the greatest number of bytes that they can make. It is computed before the
 // function is called.
 var sizes = map[string]func(args []any) int{
 	"repeat":     func(a []any) int { return product(weight(a[0]), count(a[1])) },
@@ -42,7 +42,7 @@ var sizes = map[string]func(args []any) int{
 
 func weightOfFirst(args []any) int { return weight(args[0]) }
 
-// product is a*b, limited to half of the integers, so that a sum of two fits.
+// product returns a*b, limited to half of the integers, so that a sum of two fits.
 func product(a, b int) int {
 	if a <= 0 || b <= 0 {
 		return 0
@@ -58,13 +58,13 @@ func count(v any) int {
 	if n, ok := v.(int); ok {
 		return n
 	}
-	if f := float(v); f < math.MaxInt32 { // false for what is no number
+	if f := float(v); f < math.MaxInt32 { // false for NaN, which is not a number
 		return int(f)
 	}
 	return math.MaxInt32
 }
 
-// weight is roughly the size of a value as text, in bytes.
+// weight returns roughly the size of a value as text, in bytes.
 func weight(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -114,7 +114,7 @@ func weightOf(v reflect.Value) int {
 	return sum
 }
 
-// elements is the size of a list of all elements of the arguments.
+// elements returns the size of a list of all elements of the arguments.
 func elements(args []any) int {
 	sum := 0
 	for _, a := range args {
@@ -130,7 +130,7 @@ func elements(args []any) int {
 	return sum
 }
 
-// compared is the cost of uniq, which compares lists and objects with one
+// compared returns the cost of uniq, which compares lists and objects with one
 // another.
 func compared(args []any) int {
 	list, _ := args[0].([]any)
@@ -190,7 +190,7 @@ func fromJSON(m *meter, v any) (any, error) {
 	return normal(out), nil
 }
 
-// normal gives numbers the types that they have in a body.
+// normal converts numbers to the types that they have in a body.
 func normal(v any) any {
 	switch v := v.(type) {
 	case json.Number:

@@ -103,8 +103,8 @@ func (s *sources) translate(source string) (*code, error) {
 	return c, err
 }
 
-// wantKind checks the static type of a rule's value. What comes from a response
-// is known only when it runs.
+// wantKind checks the static type of a rule's value. The kind of a value of the
+// response is known only when the rule runs.
 func wantKind(role rules.Role, result reflect.Type) error {
 	conditional := role == rules.Stop || role == rules.OnError
 	if conditional && result != nil && result.Kind() != reflect.Bool && result.Kind() != reflect.Interface {

@@ -68,8 +68,8 @@ func partName(p RuleExplanation) string {
 	return string(p.rule.Role)
 }
 
-// increment returns what is added, from page to page, to the variable that a node
-// is; empty: it is no variable that grows by a constant.
+// increment returns the constant that is added from page to page if a node is a
+// variable; empty: it is not, or does not grow by a constant.
 func (j *Job) increment(node ast.Node) string {
 	for _, e := range j.Next {
 		sum, ok := e.code.syntax.(*ast.BinaryNode)

@@ -6,8 +6,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// children returns the places of a node's direct children, in the order of the
-// source. Some of them may be empty.
+// children returns pointers to a node's direct children, in the order of the source.
+// Some of them may be nil.
 func children(node ast.Node) []*ast.Node {
 	switch n := node.(type) {
 	case *ast.UnaryNode:

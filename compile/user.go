@@ -45,7 +45,7 @@ func newUserFunction(f Function) (*function, error) {
 	return &function{Function: f, types: []reflect.Type{t}, metered: u.call}, nil
 }
 
-// checkGoFunction reports why a Go type is no function of the language.
+// checkGoFunction returns an error if a Go type cannot be a function of the language.
 func checkGoFunction(t reflect.Type) error {
 	if t == nil || t.Kind() != reflect.Func {
 		return fmt.Errorf("want a Go function, got %v", t)
@@ -126,8 +126,8 @@ func (u userFunction) run(in []reflect.Value) (v any, err error) {
 	return out[0].Interface(), err
 }
 
-// arguments converts arguments to what the Go function takes. It reports whether
-// one is absent that the function needs.
+// arguments converts arguments to the types of the Go function. It reports whether an
+// argument that the function needs is absent.
 func (u userFunction) arguments(args []any) (in []reflect.Value, absent bool, err error) {
 	t := u.goFunc.Type()
 	in = make([]reflect.Value, len(args))
@@ -146,7 +146,7 @@ func (u userFunction) arguments(args []any) (in []reflect.Value, absent bool, er
 	return in, false, nil
 }
 
-// convert returns a value of an expression as a Go type. It reports false if the
+// convert converts a value of an expression to a Go type. It reports false if the
 // type cannot hold it.
 func convert(v any, to reflect.Type) (reflect.Value, bool) {
 	switch to {
@@ -185,8 +185,8 @@ func toInt(v any) (int, bool) {
 	return 0, false
 }
 
-// plain gives the objects and lists that only expressions make the types that Go
-// functions take. Those of a response have them already.
+// plain converts the objects and lists that only expressions make to the types that
+// Go functions take. Those of a response have these types already.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, []any, map[string]any:

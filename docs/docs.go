@@ -53,7 +53,7 @@ func Fill(page string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if strings.Contains(text, "\n") { // a block of its own
+		if strings.Contains(text, "\n") { // a separate block
 			text = "\n\n" + strings.TrimSpace(text) + "\n\n"
 		}
 		b.WriteString(page[end:marks[0][1]] + text)

@@ -8,8 +8,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// Auth is the credentials of a configuration. They are sent to the origin of its
-// base address only, and never printed. The zero Auth is none.
+// Auth holds the credentials of a configuration. They are sent only to the origin of
+// its base address, and never printed. The zero Auth has none.
 type Auth struct {
 	credentials transport.Auth
 	hidden      []string
@@ -60,7 +60,8 @@ func (a *Auth) secrets() []string {
 	return a.hidden
 }
 
-// credentials returns those of an option, or else those of the configuration.
+// credentials returns the credentials of an option or, without it, those of the
+// configuration.
 func credentials(override *Auth, configured *rules.Auth) transport.Auth {
 	switch {
 	case override != nil:

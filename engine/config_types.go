@@ -138,8 +138,8 @@ type Offset struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -217,8 +217,8 @@ type PageNumber struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -298,8 +298,8 @@ type Cursor struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -379,8 +379,8 @@ type ResponseURL struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -464,8 +464,8 @@ type ResponseParam struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -543,8 +543,8 @@ type ResponseParams struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -622,8 +622,8 @@ type HeaderLink struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -701,8 +701,8 @@ type HeaderParam struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -784,8 +784,8 @@ type PageCount struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -863,8 +863,8 @@ type Keyset struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -940,8 +940,8 @@ type GraphQLRelay struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -1013,8 +1013,8 @@ type Expression struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`
@@ -1090,8 +1090,8 @@ type Multiple struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are no sign of a loss with this API, such as `audit.token` for an API whose
-	// last page has a token.
+	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
+	// whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
 	// What to do about responses of status 400 and above: objects of when, do and message.
 	OnError []ErrorRule `config:"onError"`

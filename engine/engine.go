@@ -50,9 +50,8 @@ func New(c Config, options ...Option) (*Engine, error) {
 
 // Load compiles a configuration that is read from a file: the specification's
 // JSON, with or without the outer `parameters` object. The name appears in
-// messages, and its ending selects the format (see [WithFormat]). All mistakes
-// are found before any request; the error is then [Diagnostics], with the
-// position of each.
+// messages, and its ending selects the format (see [WithFormat]). Load finds all
+// mistakes; the error is then [Diagnostics], with the position of each.
 func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	s, err := newSettings(options)
 	if err != nil {
@@ -127,7 +126,7 @@ func (e *Engine) With(options ...RunOption) *Engine {
 	return &changed
 }
 
-// Warnings returns what is odd about the configuration, although it can be used.
+// Warnings returns the oddities of the configuration, which can be used nevertheless.
 func (e *Engine) Warnings() Diagnostics { return e.warnings }
 
 // Jobs returns the ids of the jobs, in the order in which they run.
@@ -161,7 +160,7 @@ func (e *Engine) Ended() bool {
 	return true
 }
 
-// Debug reports whether the configuration asks for detailed logs.
+// Debug reports whether the configuration requests detailed logs.
 func (e *Engine) Debug() bool { return e.cfg.Debug }
 
 // Redactor returns the redactor of the engine's runs. It hides the secrets of the

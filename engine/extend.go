@@ -91,7 +91,7 @@ func refused(option string, err error) error {
 }
 
 // trial returns a pagination object that uses a method, with a sample value for
-// every setting that it needs.
+// every setting that the method needs.
 func trial(m Method) rules.Object {
 	settings := rules.Object{{Name: "method", Value: m.Name}}
 	for _, f := range m.Fields {
@@ -103,7 +103,7 @@ func trial(m Method) rules.Object {
 }
 
 // try compiles the additions of an engine, whether its configuration uses them or
-// not, and reports what is wrong with their expressions.
+// not, and reports the mistakes in their expressions.
 func (s settings) try() error {
 	for _, pagination := range s.trials {
 		root := rules.Object{

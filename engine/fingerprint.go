@@ -10,11 +10,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Fingerprint tells configurations apart that would extract something else, part
-// by part: "transport" (addresses, headers), "requests" (endpoints, parameters,
-// how the next page is asked for), "rules" (what stops, and what is kept), and
-// "items" (where the items are and where they go). Secrets are in it by their
-// names alone, so another token changes nothing, and neither do retries and logs.
+// Fingerprint returns hashes of the settings that decide what is extracted, by part:
+// "transport" (addresses, headers), "requests" (endpoints, parameters, inputs, the
+// next request), "rules" (the stopping rules and the saved values) and "items" (the
+// paths and types of the items). Of secrets it includes only the names, so another
+// token changes nothing, and neither do retries and logs.
 func (e *Engine) Fingerprint() map[string]string {
 	parts := map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}
 	note := func(part string, values ...any) {

@@ -59,7 +59,7 @@ type runSettings struct {
 	parallel  int
 }
 
-// format reads the text of a source and marks the positions of its values.
+// A format parses the text of a source and marks the positions of its values.
 type format = func(*diag.Source) (any, error)
 
 func newSettings(options []Option) (settings, error) {
@@ -75,7 +75,7 @@ func newSettings(options []Option) (settings, error) {
 	return s, s.try()
 }
 
-// WithFormat reads configurations whose names have an ending, such as ".yaml", in
+// WithFormat parses configurations whose names have an ending, such as ".yaml", in
 // another format than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
 // that programs without YAML do not link it.
 func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
@@ -93,20 +93,20 @@ func WithBaseURL(address string) Option {
 }
 
 // WithEnv passes environment variables to configurations that name them with
-// {"env": "NAME"}. By default none is passed, since a configuration may come from
-// somebody who must not read the environment.
+// {"env": "NAME"}. By default none is passed, since the author of a configuration
+// may not be allowed to read the environment.
 func WithEnv(lookup func(name string) (string, bool)) Option {
 	return loadOption(func(s *settings) error { s.decode.Env = lookup; return nil })
 }
 
-// WithTransport makes the requests with another transport than one with
+// WithTransport makes the requests with another transport. The default has
 // keep-alive, HTTP/2, gzip and the proxy of the environment. Timeouts, retries,
 // redirects and the rules about other origins remain the engine's.
 func WithTransport(t http.RoundTripper) RunOption {
 	return runOption(func(s *runSettings) { s.transport = t })
 }
 
-// WithClock takes the time from another clock than the system's.
+// WithClock replaces the system's clock.
 func WithClock(clock transport.Clock) RunOption {
 	return runOption(func(s *runSettings) { s.clock = clock })
 }
@@ -117,7 +117,7 @@ func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettin
 // WithObserver passes the events of a run to an observer.
 func WithObserver(o Observer) RunOption { return runOption(func(s *runSettings) { s.observer = o }) }
 
-// WithAuth overrides the configuration's credentials. The zero Auth is none.
+// WithAuth overrides the configuration's credentials. The zero Auth has none.
 func WithAuth(a *Auth) RunOption {
 	return runOption(func(s *runSettings) { s.auth = a; s.secrets++ })
 }
@@ -128,7 +128,7 @@ func WithUserAgent(agent string) RunOption {
 }
 
 // WithTimeout ends a run that takes longer, with an error of class "policy". The
-// pages until then are complete. Zero is no limit.
+// pages before it are complete. Zero means no limit.
 func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettings) { s.timeout = d }) }
 
 // WithInputs sets the inputs that the configuration declares, by name: text, numbers
@@ -138,8 +138,8 @@ func WithInputs(values map[string]any) RunOption {
 	return runOption(func(s *runSettings) { s.inputs = values; s.secrets++ })
 }
 
-// WithKept passes the values that the run before kept, by job and name: Kept of
-// its [JobResult]s, which may have gone through JSON with json.Number.
+// WithKept passes the values that the previous run saved, by job and name: Kept of
+// its [JobResult]s. They may have been through JSON, decoded with json.Number.
 func WithKept(kept map[string]map[string]any) RunOption {
 	return runOption(func(s *runSettings) { s.kept = kept })
 }
@@ -157,14 +157,14 @@ const AutoPrefetch = runtime.AutoPrefetch
 
 // WithPrefetch keeps up to n requests in flight, or [AutoPrefetch], for jobs whose
 // requests do not depend on responses; [Engine.Explain] says which do. Pages are
-// delivered in order all the same. Up to n-1 pages beyond the end of a list may be
-// requested; they are discarded and counted nowhere.
+// still delivered in order. Up to n-1 pages beyond the end of a list may be
+// requested; they are discarded and not counted.
 func WithPrefetch(n int) RunOption { return runOption(func(s *runSettings) { s.prefetch = n }) }
 
 // WithParallelJobs runs up to n jobs at once. The pages of each job are delivered
 // in order, one page of all jobs at a time.
 func WithParallelJobs(n int) RunOption { return runOption(func(s *runSettings) { s.parallel = n }) }
 
-// WithVerdicts gives every verdict the values that decided it, not only those of
-// the rules that were met. It costs some microseconds per page; a trace wants it.
+// WithVerdicts adds to every verdict the values that decided it, not only to those of
+// the rules that were met. A trace needs it. It costs some microseconds per page.
 func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.verdicts = true }) }

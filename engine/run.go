@@ -51,8 +51,7 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	return result, err
 }
 
-// interrupted replaces an error by the reason why the context ended, if that is
-// ours.
+// interrupted replaces an error by the timeout of the run, if that caused it.
 func interrupted(ctx context.Context, err error) error {
 	var run, cause *Error
 	if err == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
@@ -165,10 +164,10 @@ func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	}
 }
 
-// errLeft ends the run of an iteration that was left.
+// errLeft ends the run of an iteration that its caller has left.
 var errLeft = errors.New("the iteration was left")
 
-// loop assembles what one run is made with.
+// loop returns the loop of one run.
 func (e *Engine) loop() runtime.Loop {
 	s, cfg := e.settings.run, e.cfg
 	redactor := e.Redactor()
@@ -204,7 +203,7 @@ type runObserver struct {
 	run string
 }
 
-// inRun gives an observer the events of a new run; nil for none.
+// inRun returns an observer of a new run that passes its events to o, or nil.
 func inRun(o Observer) Observer {
 	if o == nil {
 		return nil

@@ -37,8 +37,8 @@ func (c Config) values() (any, error) {
 	return root, nil
 }
 
-// object writes the fields of a struct that have a config tag. Zero values are
-// left out, but for those that an inner object requires if it has others.
+// object writes the fields of a struct that have a config tag. Zero values are left
+// out, except those that an inner object requires if it has others.
 func object(v reflect.Value, path string) (rules.Object, error) {
 	out := rules.Object{}
 	for i := range v.NumField() {

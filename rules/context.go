@@ -13,7 +13,7 @@ import (
 // page. Expressions are checked against it, so a misspelt name is a compile
 // error.
 //
-// Inside body, items, state and job.params nothing is checked beforehand: what
+// Inside body, items, state and job.params nothing is checked before a run: what
 // is absent there is nil, a comparison with nil is false, and arithmetic with
 // nil is nil. Integers keep all their digits.
 //
@@ -102,7 +102,7 @@ type ContextField struct {
 	Type     reflect.Type
 	Index    int    // position in its struct
 	Known    Known  // when its value is known
-	Range    *Range // nil: it may be nil, or is no number
+	Range    *Range // nil: it may be nil, or is not a number
 	Counts   string // "pages", "items", "bytes" or "seconds"; empty: it counts nothing
 	Declared string // configuration key that declares its names; empty: none does
 	Saved    bool   // a checkpoint holds it

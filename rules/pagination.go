@@ -57,7 +57,7 @@ var paginationFields = []Field{
 		}},
 	{Name: "audit", Kind: Block, Doc: "the audit at the end of a complete list",
 		Fields: []Field{
-			{Name: "ignore", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "ids of findings that are no sign of a loss " +
+			{Name: "ignore", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "ids of findings that are not a sign of a loss " +
 				"with this API, such as `audit.token` for an API whose last page has a token"},
 		}},
 	{Name: "onError", Kind: List, Each: &Field{Kind: Block, Fields: onErrorFields},

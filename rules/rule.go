@@ -88,7 +88,7 @@ type AuthorKind int
 const (
 	AuthorConfig  AuthorKind = iota // the configuration has the rule
 	AuthorDefault                   // the rule is in force unless the configuration says otherwise
-	AuthorMethod                    // the method brings the rule
+	AuthorMethod                    // the rule is part of the method
 )
 
 // String returns "config", "default" or, for example, "method offset".

@@ -12,9 +12,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// audit evaluates the audit rules after the last page of a complete list, of
-// which so many items were passed on. What they find is evidence that the list
-// may be incomplete.
+// audit evaluates the audit rules after the last page of a complete list, of which
+// items were delivered. A finding is evidence that the list may be incomplete.
 func (r *run) audit(ctx context.Context, items int) []Finding {
 	if r.Result.Outcome != rules.Complete || r.Context.Value.Page == 0 {
 		return nil
@@ -42,9 +41,9 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	return findings
 }
 
-// hints collects what the last response says of its list, under names that many
-// APIs use. A token that was read by a rule which ended the job is no hint: the
-// configuration knows what it means.
+// hints collects the values of the last response that many APIs use to describe a
+// list. A token that was read by a rule which ended the job is not a hint: the
+// configuration knows its meaning.
 func (r *run) hints(c *rules.Context) *rules.Hints {
 	if r.lookup == nil && r.Hints.Value != nil { // the last page came before the resume
 		hints := *r.Hints.Value
@@ -80,7 +79,7 @@ func hintPaths() [][]string {
 	return paths
 }
 
-// endedByReading reports whether a rule that ended the job reads a path.
+// endedByReading reports whether a rule that ended the job reads the path.
 func (r *run) endedByReading(keys []string) bool {
 	return r.endedBy(func(read compile.Read) bool {
 		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
@@ -101,7 +100,7 @@ func (r *run) endedBy(reads func(compile.Read) bool) bool {
 	return false
 }
 
-// note records a value as a hint, if it is one; the first of a kind counts.
+// note records a value if it is a hint and the first of its kind.
 func note(hints *rules.Hints, c *rules.Context, kind rules.HintKind, at string, v any) {
 	switch kind {
 	case rules.HintTotal:

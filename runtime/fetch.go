@@ -36,8 +36,8 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 	rules.ErrorStop: transport.Accept, rules.ErrorRestart: transport.Accept, rules.ErrorContinue: transport.Accept,
 }
 
-// fetch makes the exchange of one page, with its retries, or takes the one that
-// was prefetched. The onError rules decide about error responses.
+// fetch makes the exchange of one page, with its retries, or takes the prefetched
+// one. The onError rules decide about error responses.
 func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error) {
 	out := fetched{sent: r.Clock.Now()}
 	call, err := r.encode(request)
@@ -52,7 +52,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	if f := r.takePrefetched(call); f != nil {
 		out.sent = f.began
 		call = f.call
-		call.Reserved = false // a retry is a request that nobody has counted
+		call.Reserved = false // a retry is another request
 		out.Response, err = r.Client.Complete(ctx, call, f.response, f.err, decide)
 	} else {
 		call.Into = r.nextBuffer()
@@ -75,8 +75,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	return out, nil
 }
 
-// takePrefetched returns the exchange that was made ahead for a call; nil if
-// there is none.
+// takePrefetched returns the prefetched exchange of a call, or nil.
 func (r *run) takePrefetched(call transport.Call) *inFlight {
 	if r.prefetcher == nil {
 		return nil

@@ -6,9 +6,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// judge evaluates every rule on the page; none is skipped. The first that is met
-// is the reason, and all that are met are listed. The error names a rule that
-// failed; the page's items are passed on all the same.
+// judge evaluates every rule on the page. The first that is met is the reason to
+// stop, and all that are met are listed. The error names a rule that failed.
 func (r *run) judge(page *Page) error {
 	var first *compile.Condition
 	page.Verdicts = make([]Verdict, 0, len(r.job.Stops))

@@ -11,8 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// judged returns the run of a job with ten rules, on a page of so many items that
-// meets none of them.
+// judged returns the run of a job with ten rules, on a page that meets none of them.
 func judged(tb testing.TB, items int) *run {
 	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {
 		"method": "offset", "limit": 1000,

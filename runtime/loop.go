@@ -22,8 +22,8 @@ type Loop struct {
 	MaxItems int              // of a response; 0 is any number
 	Explain  bool             // give all verdicts their values, not only those that were met
 
-	// Prefetch is the number of pages in flight, where no request reads a response;
-	// 0 is one, [AutoPrefetch] as many as help.
+	// Prefetch is the number of pages in flight for jobs whose requests do not read
+	// responses. 0 is one; [AutoPrefetch] lets the loop choose.
 	Prefetch int
 
 	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint
@@ -47,10 +47,10 @@ type Loop struct {
 // A Sink receives the pages of a job in order. Its error ends the run.
 type Sink func(context.Context, *Page) error
 
-// Run runs a job to its end and passes every page to the sink. The result says
-// how far it came, with an error too, which is a [*failure.Error] unless it is
-// the sink's own. No item of a page is passed on before the page was read to its
-// end and judged; a page on which a rule fails is passed on all the same.
+// Run runs a job to its end. It passes every page to the sink after the page was read
+// to its end and judged, also a page on which a rule failed. The error is a
+// [*failure.Error] unless it is the sink's own. The result says how far the job came,
+// even if the error is not nil.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
 	r := newRun(l.withDefaults(), job, sink)
 	defer r.close()
@@ -68,7 +68,7 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 	return r.end(ctx, err), err
 }
 
-// step fetches one page, judges it, passes it on and makes the next request. It
+// step fetches one page, judges it, delivers it and makes the next request. It
 // reports whether there is one.
 func (r *run) step(ctx context.Context, request rules.Request) (next rules.Request, more bool, err error) {
 	fetched, err := r.fetch(ctx, request)
@@ -123,8 +123,8 @@ func (l Loop) withDefaults() Loop {
 	return l
 }
 
-// advance changes the variables and makes the next request. Where there is none
-// to make, the page is the last.
+// advance changes the variables and makes the next request. If there is none, the
+// page is the last.
 func (r *run) advance(page *Page) (rules.Request, error) {
 	if !r.job.Paged() {
 		r.stop(page, []string{reasonEnd}, rules.Complete, "one request made: no pagination is configured")
@@ -152,7 +152,7 @@ func (r *run) finish(by []string, outcome rules.Outcome, message string) {
 	r.Result.Outcome, r.Result.StoppedBy, r.Result.Reason, r.Result.Message = outcome, by, by[0], r.Redactor.String(message)
 }
 
-// learn tells the prefetcher what the first page says of the list's length.
+// learn passes the length of the list, if the first page has it, to the prefetcher.
 func (r *run) learn() {
 	if r.prefetcher == nil || r.prefetcher.started {
 		return

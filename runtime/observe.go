@@ -7,9 +7,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// An Observer receives the events of a run. With prefetching or several jobs it
-// is called from several goroutines at once. It should return quickly: the run
-// waits for it.
+// An Observer receives the events of a run. It should return quickly, since the run
+// waits for it, and be safe for concurrent use: with prefetching or parallel jobs it
+// is called from several goroutines.
 type Observer interface {
 	Observe(ctx context.Context, event Event)
 }

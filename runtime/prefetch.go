@@ -21,8 +21,8 @@ const AutoPrefetch = -1
 // maxAutoWindow bounds [AutoPrefetch]; more is for users who know their API.
 const maxAutoWindow = 16
 
-// A prefetcher requests pages before earlier responses arrive, where no request
-// reads a response. Pages are taken in their order; those beyond the last are
+// A prefetcher requests pages before earlier responses arrive, for jobs whose
+// requests do not read responses. Pages are taken in their order; those beyond the last are
 // discarded and counted nowhere.
 type prefetcher struct {
 	client *transport.Client
@@ -30,10 +30,10 @@ type prefetcher struct {
 	job    *compile.Job
 	encode func(rules.Request) (transport.Call, error)
 
-	window   int  // pages in flight, the one that is waited for included
+	window   int  // pages in flight, including the one that the loop waits for
 	auto     bool // the window grows while the loop waits
-	lastPage int  // no page after it; 0: unknown
-	started  bool // the first page has arrived, and says how long the list is
+	lastPage int  // the last page of the list; 0: unknown
+	started  bool // the first page has arrived
 
 	machine compile.Machine
 	context rules.Context // as it will be after the last page that was requested
@@ -41,14 +41,14 @@ type prefetcher struct {
 	planned bool // next is to be requested
 	flights []*inFlight
 	free    []*spool.Buffer
-	failed  atomic.Bool // an exchange failed: no more requests until it is consumed
+	failed  atomic.Bool // an exchange failed; stops requests until it is consumed
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	active sync.WaitGroup
 }
 
-// inFlight is one exchange that was begun ahead of its turn.
+// inFlight is one prefetched exchange.
 type inFlight struct {
 	call     transport.Call
 	began    time.Time
@@ -57,8 +57,8 @@ type inFlight struct {
 	err      error
 }
 
-// newPrefetcher plans from a request on. It returns nil for a job whose requests
-// depend on responses.
+// newPrefetcher returns a prefetcher that begins with a request, or nil for a job
+// whose requests depend on responses.
 func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher {
 	if r.Prefetch == 0 || r.Prefetch == 1 {
 		return nil
@@ -111,7 +111,7 @@ func (p *prefetcher) mayRequest() bool {
 	return p.started && !beyond && len(p.flights) < p.window && !p.failed.Load() && p.client.MayReserve()
 }
 
-// learn takes from the first page how long the list is.
+// learn sets the last page from the total and the page size of the first page.
 func (p *prefetcher) learn(total, limit any) {
 	p.started = true
 	items, known := total.(int)
@@ -124,7 +124,7 @@ func (p *prefetcher) learn(total, limit any) {
 	}
 }
 
-// plan makes the request after the one that was just begun, as the loop will when
+// plan makes the request after the one that was just sent, as the loop will once
 // that page has arrived.
 func (p *prefetcher) plan() {
 	p.context.Page++
@@ -137,8 +137,8 @@ func (p *prefetcher) plan() {
 	p.planned = more && err == nil
 }
 
-// take waits for the exchange of a call, whose turn it is. It reports false if
-// the call differs from the planned one: prefetching has to stop then.
+// take waits for the exchange of the next call. It reports false if the call differs
+// from the planned one; prefetching has to stop then.
 func (p *prefetcher) take(call transport.Call) (*inFlight, bool) {
 	p.fill()
 	if len(p.flights) == 0 {
@@ -158,7 +158,7 @@ func (p *prefetcher) take(call transport.Call) (*inFlight, bool) {
 		<-f.done
 	}
 	p.flights = p.flights[1:]
-	if f.bad() { // the loop deals with it now
+	if f.bad() { // the loop handles it now
 		p.failed.Store(slices.ContainsFunc(p.flights, (*inFlight).bad))
 	}
 	return f, true

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// read turns a response into a page and into the context that rules see. The
-// state does not change when the response is unacceptable.
+// read turns a response into a page and into the context that rules see. It does not
+// change the state if the response is unacceptable.
 func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	r.head = append(r.head[:0], f.Body[:min(len(f.Body), redact.ExcerptBytes)]...) // the reader modifies the body
 	reading, err := r.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window})
@@ -49,7 +49,7 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	return &Page{Items: reading.Items, Record: record}, nil
 }
 
-// record begins the trace of a page.
+// record returns the beginning of a page's trace.
 func (r *run) record(request rules.Request, f fetched) Record {
 	return Record{
 		Job: r.Result.Job, Request: r.shown(request), Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
@@ -57,7 +57,7 @@ func (r *run) record(request rules.Request, f fetched) Record {
 	}
 }
 
-// unacceptable is the error for a response that is not a page.
+// unacceptable returns the error for a response that is not a page.
 func (r *run) unacceptable(f fetched, err error) error {
 	e := &failure.Error{
 		Class: failure.Response, Job: r.Result.Job, Page: r.Context.Value.Page + 1, Op: "read",
@@ -93,8 +93,8 @@ func (r *run) shown(request rules.Request) Sent {
 	return out
 }
 
-// sentFacts is the request as expressions see it: without the secrets of the
-// configuration, but with the tokens that the API itself gave.
+// sentFacts returns the request as expressions see it: without the secrets of the
+// configuration, but with the tokens of the API.
 func (r *run) sentFacts(request rules.Request, shown Sent) rules.Sent {
 	facts := rules.Sent{Method: shown.Method, URL: shown.URL, Params: r.public(request.Params), Headers: r.public(request.Headers)}
 	if shown.Body != nil && request.Method != "FORM" {
@@ -124,7 +124,7 @@ func (r *run) public(v any) any {
 	return v
 }
 
-// compare finds out whether this response, or its items, came before.
+// compare compares this response and its items with earlier ones.
 func (r *run) compare(reading document.Reading, sent Sent) {
 	c := &r.Context.Value
 	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
@@ -150,7 +150,7 @@ func (r *run) compare(reading document.Reading, sent Sent) {
 	r.Content, r.List, r.Spelling = reading.Content, reading.List, reading.Spelling
 }
 
-// reportOddities logs what is odd about a page, as far as rules are concerned.
+// reportOddities logs oddities of a page that concern its rules.
 func (r *run) reportOddities(names func(path []string) []string) {
 	c := &r.Context.Value
 	if c.Page == 1 && names != nil {
@@ -181,8 +181,8 @@ func (r *run) reportTextFlags(stop *compile.Condition) {
 	}
 }
 
-// reportMissing names what rules read of the first response that it does not
-// have: otherwise nobody would notice a misspelled path.
+// reportMissing logs the paths that rules read and the first response does not have:
+// they may be misspelt.
 func (r *run) reportMissing(names func(path []string) []string) {
 	var expressions []*compile.Expression
 	for _, stop := range r.job.Stops {
@@ -198,14 +198,14 @@ func (r *run) reportMissing(names func(path []string) []string) {
 			}
 			hint := document.Suggest(names, read.Path)
 			if hint == "" && (e.Rule.Outcome == rules.Failed || checksPresence(e, read)) {
-				continue // the rule is about an absent value, or about an error that is not there
+				continue // the rule is about an absent value, or about an error
 			}
 			r.warn("missing "+read.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", e.Rule.ID, read, hint))
 		}
 	}
 }
 
-// checksPresence reports whether an expression asks whether what it reads exists.
+// checksPresence reports whether an expression also checks that a read exists.
 func checksPresence(e *compile.Expression, read compile.Read) bool {
 	return slices.ContainsFunc(e.Reads, func(other compile.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
 }

@@ -16,11 +16,11 @@ type Page struct {
 	checkpoint func() (json.RawMessage, error)
 }
 
-// Checkpoint returns the position after this page. A run that is given it
-// continues with the next page, in another process too ([engine.WithResume]);
-// save it together with the page's items. It is JSON with a version, holds no
-// credentials, and is available until the sink returns. It is nil after a page on
-// which the run fails, since that page has to be requested again.
+// Checkpoint returns the position after this page, from which another run continues
+// with the next page, in another process too ([engine.WithResume]). Save it together
+// with the page's items. It is JSON with a version, holds no credentials, and is
+// available until the sink returns. It is nil after a page on which the run fails,
+// since that page has to be requested again.
 func (p *Page) Checkpoint() (json.RawMessage, error) {
 	if p.checkpoint == nil {
 		return nil, &failure.Error{Class: failure.Internal, Job: p.Job, Page: p.Page, Op: "checkpoint",
@@ -41,7 +41,7 @@ type Record struct {
 	Decision  Decision      `json:"decision"`
 	StoppedBy []string      `json:"stoppedBy"`
 	Outcome   rules.Outcome `json:"outcome,omitempty"` // when the decision is Stop
-	Dropped   bool          `json:"dropped,omitempty"` // the items were not passed on
+	Dropped   bool          `json:"dropped,omitempty"` // the items were not delivered
 	Attempts  int           `json:"attempts,omitempty"`
 	At        int64         `json:"at"`                 // when the request was made, in milliseconds since the job began
 	Millis    int64         `json:"ms"`                 // from the request to the decoded page

@@ -19,7 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A run is one job while it runs: its [state], and what it needs besides.
+// A run is one job while it runs: its [state], and the tools to change it.
 type run struct {
 	Loop
 	state
@@ -33,7 +33,7 @@ type run struct {
 	buffers    [2]*spool.Buffer // of this page's body and of the last one's, alternating
 	started    time.Time
 	head       []byte                              // first bytes of the last body, for messages
-	lookup     func(paths [][]string) (any, error) // further values of the last response; nil: there is none
+	lookup     func(paths [][]string) (any, error) // decodes further values of the last response; nil before it
 	reported   map[string]bool                     // codes of the warnings that were logged
 }
 
@@ -53,8 +53,8 @@ func newRun(l Loop, job *compile.Job, sink Sink) *run {
 	return r
 }
 
-// reset forgets all pages: the next request is the first one. What counts towards
-// the limits of the run stays.
+// reset forgets all pages: the next request is the first one. The numbers that count
+// towards the limits of the run remain.
 func (r *run) reset() {
 	job := r.job.Set.Job
 	r.state = state{Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent}
@@ -64,7 +64,7 @@ func (r *run) reset() {
 	}
 }
 
-// close releases what the last pages are held in.
+// close stops prefetching and releases the buffers of the last pages.
 func (r *run) close() {
 	r.stopPrefetching()
 	for _, b := range r.buffers {
@@ -91,7 +91,7 @@ func (r *run) firstRequest() (request rules.Request, err error) {
 }
 
 // nextRequest changes the variables and makes the request for the next page. It
-// reports false where the rules give no address.
+// reports false if the rules give no address.
 func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 	c := &r.Context.Value
 	variables, parts, more, err := r.job.Advance(&r.machine, c)
@@ -105,7 +105,7 @@ func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 	return request, more, nil
 }
 
-// end completes the result; a run that ended with an error has failed.
+// end completes the result. A run that ended with an error has failed.
 func (r *run) end(ctx context.Context, err error) Result {
 	r.Result.Seconds = r.seconds()
 	if err != nil && r.Result.Outcome != rules.Failed {
@@ -116,8 +116,8 @@ func (r *run) end(ctx context.Context, err error) Result {
 	return r.Result
 }
 
-// restart starts again from the first request after an error which says that the
-// position was lost.
+// restart starts again from the first request, after an error response which says
+// that the position was lost.
 func (r *run) restart(action errorAction) (rules.Request, error) {
 	if r.Restarts++; r.Restarts > compile.MaxRestarts {
 		return rules.Request{}, &failure.Error{
@@ -184,7 +184,7 @@ func (r *run) carryOver() error {
 	return nil
 }
 
-// fail makes a page the last one, because a rule failed on it.
+// fail makes a page the last one because a rule failed on it.
 func (p *Page) fail(err error) {
 	p.Decision, p.Outcome = Stop, rules.Failed
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
@@ -206,7 +206,7 @@ func (r *run) stopFailure(page *Page) error {
 	return e
 }
 
-// fault adds job and page to an error of a rule or of reading.
+// fault adds job and page to an error of a rule or of a response.
 func (r *run) fault(class failure.Class, err error) error {
 	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Message: r.Redactor.String(err.Error()), Err: err}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {

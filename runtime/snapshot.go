@@ -32,8 +32,8 @@ func (s *snapshot[T]) UnmarshalJSON(text []byte) error {
 	return assign(reflect.ValueOf(&s.Value).Elem(), v)
 }
 
-// Objects with one of these keys only are not objects of an API, but values that
-// plain JSON cannot tell from others.
+// An object with one of these keys, and no other, is a value that plain JSON cannot
+// express.
 const (
 	orderedTag  = "$ordered" // an object whose order counts, as a list of names and values
 	objectTag   = "$object"  // an object of an API that looks like one of these
@@ -153,7 +153,7 @@ func decode(raw json.RawMessage) (any, error) {
 	return untagged(v), nil
 }
 
-// untagged replaces objects that stand for values which JSON does not have.
+// untagged replaces objects that hold tagged values.
 func untagged(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -210,7 +210,7 @@ func untag(v map[string]any) (any, bool) {
 	return object, true
 }
 
-// assign stores a decoded value in a variable of the type that was encoded.
+// assign sets a variable to a decoded value of the type that was encoded.
 func assign(to reflect.Value, v any) error {
 	if v == nil {
 		to.SetZero()

@@ -34,7 +34,7 @@ type state struct {
 	Last    snapshot[*rules.Past]   `json:"last,omitzero"`  // the last page; prev of the next one
 	Parts   snapshot[compile.Parts] `json:"parts,omitzero"` // of the next request
 	Base    string                  `json:"base,omitempty"` // URL of the last response, after redirects
-	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, where an error response may end the list
+	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, if an error response may end the list
 
 	Restarts    int `json:"restarts,omitempty"`
 	LargestPage int `json:"largestPage,omitempty"` // items of the largest page
@@ -46,8 +46,8 @@ type state struct {
 	Exchanges    exchanges         `json:"exchanges"`
 }
 
-// checkpoint returns the position after the page that is being delivered. There
-// is none after a page on which the run fails: it has to be requested again.
+// checkpoint returns the position after the page that is being delivered, or nil for
+// a page on which the run fails, since that page has to be requested again.
 func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	if page.Outcome == rules.Failed {
 		return nil, nil
@@ -74,8 +74,8 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	return conceal(token, r.Secrets), nil
 }
 
-// resume continues a job after the page of a checkpoint. It reports false for a
-// job that has ended.
+// resume continues a job after the page of a checkpoint. It reports false if the job
+// had ended.
 func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, err error) {
 	saved := state{}
 	if err := CheckVersion(r.Result.Job, token); err != nil {
@@ -150,9 +150,8 @@ func withoutQuery(address string) string {
 	return u.String()
 }
 
-// past returns the page in the context as the rules of later pages see it, under
-// the name prev or first. What no rule reads is left out, so that the page's body
-// is not kept in memory.
+// past returns the page in the context as the rules of later pages see it, under the
+// name prev or first. It holds the body and the items only if a rule reads them.
 func (r *run) past(name string) *rules.Past {
 	c := &r.Context.Value
 	p := &rules.Past{Page: c.Page, Count: c.Count, Bytes: c.Bytes, Status: c.Status, Total: c.Total}
@@ -168,8 +167,8 @@ type exchanges struct {
 	order []document.Digest // the latest of them
 }
 
-// maxExchanges bounds what a checkpoint holds of them. A longer loop is found one
-// round after the resume.
+// maxExchanges limits the exchanges in a checkpoint. A loop that is longer is found
+// one round after the resume.
 const maxExchanges = 1024
 
 func (e *exchanges) add(d document.Digest) {

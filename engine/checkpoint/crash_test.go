@@ -162,7 +162,7 @@ func (d *disk) afterPowerLoss(content func(durable, live []byte) []byte, dirs []
 }
 
 // extract is a run that writes every page to two outputs. It resumes from the
-// state on the disk and commits after every so many pages.
+// state on the disk and commits after every few pages.
 func extract(d *disk, pages, every int) error {
 	s, err := open(d, "state.json", "test", map[string]string{"rules": "1"})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // power the file holds either its old content or data, never a part of either.
 // Only its owner can read it.
 func WriteFile(path string, data []byte) error {
-	// Nothing locks the path, so every process writes a temporary file of its own.
+	// Nothing locks the path, so every process writes its own temporary file.
 	temporary := fmt.Sprintf("%s.%d.new", path, os.Getpid())
 	defer os.Remove(temporary) // fails after the rename
 	return replaceFile(system{}, temporary, path, data)

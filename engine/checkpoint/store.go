@@ -213,7 +213,7 @@ func (s *Store) Output(path string) (*Output, error) {
 	return o, nil
 }
 
-// verify compares an output with what was committed of it.
+// verify compares an output with its committed part.
 func (s *Store) verify(o *Output, path string) error {
 	size, err := o.file.Size()
 	if err != nil {

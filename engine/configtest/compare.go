@@ -168,7 +168,7 @@ func quoted(text string) string { return fmt.Sprintf("%q", text) }
 // nothing is how a difference shows an absent value.
 const nothing = "nothing"
 
-// differences collects them.
+// differences collects the differences of a test.
 type differences struct{ list []Difference }
 
 func (d *differences) add(of, want, got, message string) {
@@ -202,7 +202,7 @@ func (d *differences) each(of string, want, got []string, same func(want, got st
 	}
 }
 
-// rewritten reports that two items differ only in how they are written.
+// rewritten returns a message if two items differ only in their spelling.
 func rewritten(want, got string) string {
 	a, errA := canonical(want)
 	b, errB := canonical(got)

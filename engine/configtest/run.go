@@ -17,7 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A Suite holds the tests of a configuration and what they run on.
+// A Suite holds the tests of a configuration and the jobs that they run.
 type Suite struct {
 	Tests      []rules.Test
 	Jobs       []*compile.Job // in the order in which they run
@@ -26,7 +26,7 @@ type Suite struct {
 	Redact     func(text string) string
 	ExitStatus func(err error) int // of a run that ended with err
 
-	// CheckInputs reports what is wrong with the inputs of a test.
+	// CheckInputs returns an error if the inputs of a test are invalid.
 	CheckInputs func(values map[string]any) error
 
 	// Loop returns a loop that makes its requests in an environment, without the
@@ -80,8 +80,8 @@ type Difference struct {
 	Message string `json:"message,omitempty"` // what is wrong, or how to fix it
 }
 
-// Run runs the tests. Each runs its job on the pages that the test gives, on a
-// clock of its own, so that waiting takes no time and nothing reaches the network.
+// Run runs the tests. Each runs its job on the pages of the test and on its own
+// clock, so that waiting takes no time and nothing reaches the network.
 func (s *Suite) Run(ctx context.Context) *Report {
 	report := &Report{Tests: []Result{}, Coverage: []JobCoverage{}}
 	seen := newCoverage()
@@ -178,7 +178,7 @@ func (t *trial) because() []string {
 	return lines
 }
 
-// reason is why a rule was met, or was not.
+// reason says why a rule was met, or was not.
 func reason(v runtime.Verdict) string {
 	if len(v.Missing) == 0 {
 		return v.Because

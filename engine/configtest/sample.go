@@ -10,9 +10,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Sample writes a test of the first job, as the key `tests` of a configuration, to
-// start from. It is found by trying: it passes where one to three pages of one
-// item or none can pass.
+// Sample writes a test of the first job to start from, as the key `tests` of a
+// configuration. It tries one to three pages with one item or none, and returns the
+// first test that passes, or else the last one.
 func (s *Suite) Sample() string {
 	job := s.Jobs[0].Set.Job
 	full, empty := []any{rules.Object{{Name: "id", Value: 1}}}, []any{}

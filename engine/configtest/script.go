@@ -26,7 +26,7 @@ type script struct {
 	beyond   string   // the first request after the last page; "" if there is none
 }
 
-// scriptStart is when every test begins.
+// scriptStart is the time at which every test begins.
 var scriptStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // RoundTrip answers with the next page.
@@ -76,11 +76,11 @@ func (s *script) describe(r *http.Request) (string, error) {
 	return s.redact(text), nil
 }
 
-// Now returns the test's own time. It advances by what a page's `after` says, and
-// by waiting.
+// Now returns the test's own time. The delays of pages and waiting advance it.
 func (s *script) Now() time.Time { return s.now }
 
-// Jitter makes the waits between retries the same in every run of a test.
+// Jitter returns the bound, so that the waits between retries are the same in every
+// run of a test.
 func (s *script) Jitter(bound time.Duration) time.Duration { return bound }
 
 // Sleep advances the time and returns at once.
@@ -92,21 +92,21 @@ func (s *script) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// problem says what is wrong with the number of pages, if anything is.
+// problem describes a wrong number of requests, or returns "".
 func (s *script) problem() string {
-	given, asked := len(s.answers), len(s.requests)
+	pages, requested := len(s.answers), len(s.requests)
 	switch {
 	case s.beyond != "":
-		return fmt.Sprintf("requests page %d (%s), but the test has %s", given+1, s.beyond, value.Counted(given, "page"))
-	case asked == given:
+		return fmt.Sprintf("requests page %d (%s), but the test has %s", pages+1, s.beyond, value.Counted(pages, "page"))
+	case requested == pages:
 		return ""
 	}
-	left := fmt.Sprintf("page %d was", given)
-	if asked+1 < given {
-		left = fmt.Sprintf("pages %d to %d were", asked+1, given)
+	left := fmt.Sprintf("page %d was", pages)
+	if requested+1 < pages {
+		left = fmt.Sprintf("pages %d to %d were", requested+1, pages)
 	}
-	if asked == 0 {
+	if requested == 0 {
 		return fmt.Sprintf("stopped before page 1; %s never requested", left)
 	}
-	return fmt.Sprintf("stopped after page %d; %s never requested", asked, left)
+	return fmt.Sprintf("stopped after page %d; %s never requested", requested, left)
 }

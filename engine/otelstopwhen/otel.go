@@ -5,8 +5,7 @@
 // clients. Pages, findings, retries and waits are events of the job's span, and
 // counters.
 //
-// It is a module of its own, so that programs without OpenTelemetry do not link
-// it.
+// It is a separate module, so that programs without OpenTelemetry do not link it.
 package otelstopwhen
 
 import (

@@ -290,7 +290,7 @@ func TestARequestThatWasNotRecordedNamesTheNearest(t *testing.T) {
 	}
 }
 
-// TestConcurrentExchangesAreEachRecordedOnce is meant for the race detector, too.
+// TestConcurrentExchangesAreEachRecordedOnce is also a test for the race detector.
 func TestConcurrentExchangesAreEachRecordedOnce(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
 	defer s.Close()

@@ -37,7 +37,7 @@ type Rule struct {
 	ID         string
 	BecameTrue []int    // the pages on which it was true after a page on which it was not
 	Because    string   // its expression with the values of the last page that has them
-	Missing    []string // what it reads and that page does not have
+	Missing    []string // paths that it reads and that page does not have
 }
 
 // Read reads a trace of `stopwhen run --trace`: one JSON object per page.
@@ -175,7 +175,7 @@ func origin(address string) string {
 	return scheme + "://" + host
 }
 
-// remarks lists what is unusual about a page.
+// remarks lists the unusual facts about a page.
 func remarks(p engine.Record) []string {
 	var out []string
 	if p.Attempts > 1 {

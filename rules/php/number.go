@@ -95,7 +95,7 @@ func IsNumeric(v any) bool {
 
 // Number returns the number with which PHP compares a count: nil, false and a text
 // that does not begin with a number are 0, true and an object are 1, and a list is
-// greater than every number, hence +Inf. (PHP 8 compares a count and a text that is not
+// greater than every number: +Inf. (PHP 8 compares a count and a text that is not
 // numeric as texts.)
 func Number(v any) float64 {
 	switch v := v.(type) {

@@ -20,7 +20,7 @@ func TestMergeURL(t *testing.T) {
 		{"empty query", "/users?#f", `{"a":1}`, "/users?a=1#f"},
 		{"fragment", "http://h/p?x=1#top", `{"a":1}`, "http://h/p?x=1&a=1#top"},
 		{"user, password and port", "https://u:p@h:8080/p", `{"a":1}`, "https://u:p@h:8080/p?a=1"},
-		{"user alone", "https://u@h", `{"a":1}`, "https://u@h?a=1"},
+		{"user only", "https://u@h", `{"a":1}`, "https://u@h?a=1"},
 		{"address of the sixth version", "http://[::1]:80/x?a=1", `{"b":1}`, "http://[::1]:80/x?a=1&b=1"},
 		{"values are decoded and encoded", "/u?q=a%20b+c~", `{"z":1}`, "/u?q=a+b+c%7E&z=1"},
 		{"names are not decoded", "/u?a%5B0%5D=1", `{"z":1}`, "/u?a%255B0%255D=1&z=1"},

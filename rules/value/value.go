@@ -78,8 +78,8 @@ func (o Object) Without(name string) Object {
 	return out
 }
 
-// Gather returns a copy without repeated names: the values of a repeated name become
-// a list, in the place of the first of them.
+// Gather returns a copy without repeated names: the first member of a repeated name
+// has a list of all its values.
 func (o Object) Gather() Object {
 	var out Object
 	index, lists := map[string]int{}, map[string][]any{}

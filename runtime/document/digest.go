@@ -60,7 +60,7 @@ func mix(x, y uint64) uint64 {
 }
 
 // DigestOf returns the digest of data that follows the data whose digest is seed;
-// the zero Digest starts anew. Four lanes consume 64 bytes at a time. Each adds
+// the zero Digest starts a new one. Four lanes consume 64 bytes at a time. Each adds
 // its old value to the product, so that a factor of 0 loses nothing.
 func DigestOf(data []byte, seed Digest) Digest {
 	length := uint64(len(data))

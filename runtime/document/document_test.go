@@ -117,7 +117,7 @@ func TestRootListsAreTheListsOfTheRootObject(t *testing.T) {
 		{"not lists below", `{"data":[1,2],"meta":{"list":[3]}}`, []member{{"data", `[1,2]`}}},
 		{"several", `{"a":[],"b":1,"c":[ 1 ]}`, []member{{"a", `[]`}, {"c", `[ 1 ]`}}},
 		{"duplicate list", `{"a":[1],"a":[2]}`, []member{{"a", `[2]`}}},
-		{"duplicate that is no list", `{"a":[1],"b":[2],"a":3}`, []member{{"b", `[2]`}}},
+		{"duplicate that is not a list", `{"a":[1],"b":[2],"a":3}`, []member{{"b", `[2]`}}},
 		{"escaped duplicate", `{"a":[1],"a":3,"\u0061":[4]}`, []member{{"a", `[4]`}}},
 		{"duplicate that becomes a list", `{"a":3,"a":[1]}`, []member{{"a", `[1]`}}},
 		{"root list", `[[1],[2]]`, nil},

@@ -174,7 +174,7 @@ func (o *output) writeTrace(page *engine.Page) error {
 	return buffered.Flush()
 }
 
-// end writes what is left of the run: queued items and the result.
+// end writes the rest of the run: queued items and the result.
 func (o *output) end(result *engine.Result) error {
 	for _, q := range o.queues {
 		if err := q.end(); err != nil {

@@ -81,7 +81,7 @@ func (q *queue) next() error {
 	return err
 }
 
-// end writes the items that still wait, because a job before theirs failed.
+// end writes the items of the jobs that still wait because an earlier job failed.
 func (q *queue) end() error {
 	for len(q.jobs) > 0 {
 		if err := q.next(); err != nil {

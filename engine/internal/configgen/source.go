@@ -32,7 +32,7 @@ func Source() ([]byte, error) {
 	return format.Source(g.out.Bytes())
 }
 
-// generator writes structs, and remembers the structs that their fields need.
+// A generator writes structs, and collects the structs that their fields need.
 type generator struct {
 	out     bytes.Buffer
 	pending []rules.Section // Path is the name of the struct
@@ -126,7 +126,7 @@ func (g *generator) comment(indent, text string) {
 	g.print("%s\n", line)
 }
 
-// typeOf is the Go type of a field.
+// typeOf returns the Go type of a field.
 func (g *generator) typeOf(key string, f rules.Field) string {
 	switch f.Kind {
 	case rules.Flag:
@@ -168,7 +168,7 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 	return "string"
 }
 
-// element is the type of the elements of a list or a map.
+// element returns the type of the elements of a list or a map.
 func (g *generator) element(f rules.Field) string {
 	if f.Each == nil {
 		return "any"
@@ -188,7 +188,7 @@ func (g *generator) need(name, doc string, fields []rules.Field) string {
 	return name
 }
 
-// initialisms are words that Go writes in another way than with a capital.
+// initialisms are words for which a capital letter is not enough in Go names.
 var initialisms = map[string]string{
 	"id": "ID", "url": "URL", "http": "HTTP", "graphql": "GraphQL", "pagenum": "PageNumber", "pagecount": "PageCount",
 }
