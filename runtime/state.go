@@ -71,7 +71,10 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 		}
 		return nil, r.fault(failure.Config, err)
 	}
-	return conceal(token, r.Secrets), nil
+	if token, err = conceal(token, r.Secrets); err != nil {
+		return nil, r.fault(failure.Config, err)
+	}
+	return token, nil
 }
 
 // resume continues a job after the page of a checkpoint. It reports false if the job
