@@ -1,8 +1,11 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -85,12 +88,13 @@ func TestInputsAreCheckedBeforeTheFirstRequest(t *testing.T) {
 
 func TestAnInputThatIsNotDeclaredIsAMistake(t *testing.T) {
 	config := tenants("https://api.test/")
-	config.Inputs = map[string]engine.Input{"tenants": {}, "size": {Default: []int{1}}, "key": {Pattern: "("}}
+	config.Inputs = map[string]engine.Input{"tenants": {}, "size": {Default: []int{1}}, "key": {Pattern: "("}, "open": {Pattern: `\Qa.b`}}
 	_, err := engine.New(config)
 	require.ErrorContains(t, err, "unknown name input.tenant")
 	require.ErrorContains(t, err, `did you mean "tenants"?`)
 	require.ErrorContains(t, err, "inputs.size.default: want text, a number or a boolean, got a list")
 	require.ErrorContains(t, err, "inputs.key.pattern: missing closing )")
+	require.ErrorContains(t, err, "inputs.open.pattern: missing closing )")
 }
 
 func TestSecretInputsAreNeverShown(t *testing.T) {
@@ -116,4 +120,83 @@ func TestACheckpointOfAnotherVersionIsRefusedBeforeTheFirstRequest(t *testing.T)
 		_, err := run.Run(t.Context(), discard)
 		require.ErrorIs(t, err, engine.ErrState, token)
 	}
+}
+
+func TestAnInputHasTheTypeOfItsDefault(t *testing.T) {
+	config := tenants("https://api.test/")
+	config.Inputs["full"] = engine.Input{Default: true}
+	config.Paging = engine.Expression{
+		NextRequestParams: map[string]string{
+			"wide": "input.full ? 'yes' : 'no'", "next": "input.size + 1", "tenant": "input.tenant", "key": "input.key",
+		},
+		NextRequestApplyToFirst: true, StopRules: []string{"true"},
+	}
+	for _, c := range []struct {
+		name   string
+		inputs map[string]any
+		want   string
+	}{
+		{"the defaults", nil, "key=no-key-7f3a&next=3&tenant=acme&wide=yes"},
+		{"text of the command line", map[string]any{"full": "false", "size": "5", "key": "12"}, "key=12&next=6&tenant=acme&wide=no"},
+		{"values of a program", map[string]any{"full": false, "size": 5}, "key=no-key-7f3a&next=6&tenant=acme&wide=no"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			query := ""
+			e, err := engine.New(config, engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+				query = r.URL.RawQuery
+				return respond(r, `[1]`)
+			})))
+			require.NoError(t, err)
+			inputs := map[string]any{"tenant": "acme"}
+			maps.Copy(inputs, c.inputs)
+			_, err = e.With(engine.WithInputs(inputs)).Run(t.Context(), discard)
+			require.NoError(t, err)
+			require.Equal(t, c.want, query)
+		})
+	}
+}
+
+func TestASecretIsNotInACheckpoint(t *testing.T) {
+	config := tenants("https://api.test/")
+	config.Jobs[0].DataField = "data"
+	var keys []string
+	e, err := engine.New(config, engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+		keys = append(keys, r.Header.Get("X-Key"))
+		return respond(r, `{"data": [1, 2], "page": "`+r.URL.Query().Get("page")+`"}`)
+	})))
+	require.NoError(t, err)
+	var token json.RawMessage
+	stop := errors.New("enough")
+	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "SECRET-7f3a"})).
+		Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
+			if token, err = page.Checkpoint(); err != nil {
+				return err
+			}
+			return stop
+		})
+	require.ErrorIs(t, err, stop)
+	require.NotContains(t, string(token), "SECRET-7f3a")
+
+	resume := map[string]json.RawMessage{"users": token}
+	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "ROTATED-0b1c"}), engine.WithResume(resume)).
+		Run(t.Context(), func(context.Context, *engine.Page) error { return stop })
+	require.ErrorIs(t, err, stop)
+	require.Equal(t, []string{"SECRET-7f3a", "ROTATED-0b1c"}, keys)
+}
+
+func TestACheckpointOfAnotherJobIsRefused(t *testing.T) {
+	e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "users"}, {Endpoint: "groups"}}},
+		engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) { return respond(r, `[]`) })))
+	require.NoError(t, err)
+	tokens := map[string]json.RawMessage{}
+	_, err = e.Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
+		tokens[page.Job], err = page.Checkpoint()
+		return err
+	})
+	require.NoError(t, err)
+	require.Len(t, tokens, 2)
+	swapped := map[string]json.RawMessage{"users": tokens["groups"], "groups": tokens["users"]}
+	_, err = e.With(engine.WithResume(swapped)).Run(t.Context(), discard)
+	require.ErrorIs(t, err, engine.ErrState)
+	require.ErrorContains(t, err, `it is of job "groups"`)
 }
