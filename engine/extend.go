@@ -39,6 +39,7 @@ const (
 	KindCount   = rules.Count   // a whole number above 0
 	KindInteger = rules.Integer // a whole number
 	KindPath    = rules.Path    // a path in a response or an item
+	KindPaths   = rules.Paths   // an object of names and paths, for Each
 )
 
 // WithFunction adds a function that expressions may call: fn takes and returns

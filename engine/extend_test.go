@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -185,6 +186,120 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	}, observer.lines)
 	require.Len(t, observer.runs, 1)
 }
+
+// The conditions of the members are joined, and one may contain "or".
+func TestAnAddedStopForEveryMemberOfASetting(t *testing.T) {
+	api := numbers(t)
+	method := from()
+	method.Fields = append(method.Fields, engine.Setting{Name: "done", Kind: engine.KindPaths, Doc: "paths that are empty at the end"})
+	method.Stops = []engine.StopRule{{
+		ID: "from.done", Each: "done", When: `empty(at(${each})) or page > 3`, Clause: "all are empty", Message: "all are empty", Only: "done",
+	}}
+	for _, c := range []struct {
+		name  string
+		done  map[string]string
+		pages int
+	}{
+		{"both are missing", map[string]string{"a": "next", "b": "more"}, 1},
+		{"one is on every page", map[string]string{"a": "next", "b": "data"}, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := engine.New(numbersConfig(api.URL, map[string]any{"done": c.done}), engine.WithMethod(method))
+			require.NoError(t, err)
+			result, err := e.Run(t.Context(), discard)
+			require.NoError(t, err)
+			require.Equal(t, "from.done", result.Jobs[0].Reason)
+			require.Equal(t, c.pages, result.Jobs[0].Pages)
+		})
+	}
+}
+
+func TestNoEventFollowsTheEnd(t *testing.T) {
+	api := newListAPI(t, 3, "", nil)
+	e, err := engine.New(engine.Config{
+		BaseURL: api.URL, Paging: engine.PageNumber{}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}},
+	}, engine.WithPrefetch(4))
+	require.NoError(t, err)
+	for range 20 {
+		observer := &events{}
+		_, err = e.With(engine.WithObserver(observer)).Run(t.Context(), discard)
+		require.NoError(t, err)
+		observer.mu.Lock()
+		require.Equal(t, "end users 4 pagenum.empty", observer.lines[len(observer.lines)-1])
+		observer.mu.Unlock()
+	}
+}
+
+func TestTokenSourcesThatHaveNoToken(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		source engine.TokenSource
+		says   string
+	}{
+		{"none", nil, "there is no token source"},
+		{"an empty token", tokenFunc(func(context.Context) (string, error) { return "", nil }), "the token is empty"},
+		{"an error", tokenFunc(func(context.Context) (string, error) { return "", errors.New("out of tokens") }), "out of tokens"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := engine.New(engine.Config{
+				BaseURL: "https://api.test/", Auth: engine.Bearer(c.source), Jobs: []engine.Job{{Endpoint: "users"}},
+			}, engine.WithClock(instant{}), engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+				t.Errorf("a request was made: %s", r.URL)
+				return nil, http.ErrNotSupported
+			})))
+			require.NoError(t, err)
+			_, err = e.Run(t.Context(), discard)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+// tokenFunc is a source of tokens.
+type tokenFunc func(context.Context) (string, error)
+
+func (f tokenFunc) Token(ctx context.Context) (string, error) { return f(ctx) }
+
+func TestATokenSourceThatHangsDoesNotKeepTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		source := tokenFunc(func(context.Context) (string, error) { <-release; return "", nil })
+		e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Auth: engine.Bearer(source), Jobs: []engine.Job{{Endpoint: "users"}}},
+			engine.WithTimeout(30*time.Second))
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = e.Run(t.Context(), discard)
+		require.ErrorIs(t, err, engine.ErrPolicy)
+		require.ErrorContains(t, err, "the run takes longer than 30s")
+		require.Equal(t, 30*time.Second, time.Since(began))
+	})
+}
+
+func TestAnObserverSeesNoSecret(t *testing.T) {
+	e, err := engine.New(engine.Config{
+		BaseURL: "https://api.test/", Auth: engine.QueryKey("key", "SECRET-7f3a"), Jobs: []engine.Job{{Endpoint: "users"}},
+	}, engine.WithClock(instant{}), engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+		return nil, fmt.Errorf("dial %s: refused", r.URL)
+	})))
+	require.NoError(t, err)
+	var seen []string
+	_, err = e.With(engine.WithObserver(observerFunc(func(event engine.Event) {
+		if event.Exchange != nil && event.Exchange.Err != nil {
+			seen = append(seen, event.Exchange.Err.Error())
+		}
+	}))).Run(t.Context(), discard)
+	require.Error(t, err)
+	require.NotEmpty(t, seen)
+	for _, text := range append(seen, err.Error()) {
+		require.Contains(t, text, "refused")
+		require.NotContains(t, text, "SECRET-7f3a")
+	}
+}
+
+// observerFunc receives the events of a run.
+type observerFunc func(engine.Event)
+
+func (f observerFunc) Observe(_ context.Context, e engine.Event) { f(e) }
 
 func TestATimeoutEndsARunAfterCompletePages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -85,6 +85,33 @@ func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 	}
 }
 
+// usersPaging is a method of a program's own, built on a method of the engine.
+type usersPaging struct{ engine.Offset }
+
+func TestPagingThatIsEmbeddedOrNil(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		paging engine.Paging
+		want   string
+	}{
+		{"embedded", usersPaging{engine.Offset{Limit: 7, OffsetParam: "skip"}}, "offset"},
+		{"a pointer", &engine.Offset{Limit: 7, OffsetParam: "skip"}, "offset"},
+		{"nil", nil, ""},
+		{"a nil pointer", (*engine.Offset)(nil), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Paging: c.paging, Jobs: []engine.Job{{Endpoint: "users"}}})
+			require.NoError(t, err)
+			explained := e.Explain().String()
+			if c.want == "" {
+				require.NotContains(t, explained, "offset")
+				return
+			}
+			require.Contains(t, explained, "limit=7&skip=0")
+		})
+	}
+}
+
 // withoutPositions drops the positions in a file, which a configuration in Go does
 // not have.
 func withoutPositions(t *testing.T, text string) any {
