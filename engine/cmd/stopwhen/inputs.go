@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -24,7 +26,7 @@ func (a *app) inputs() (map[string]any, error) {
 		}
 		root, err := yaml.Parse(diag.NewSource(a.flags.setFile, string(text)))
 		if err != nil {
-			return nil, err
+			return nil, withoutText(err)
 		}
 		members, ok := value.Members(root)
 		if !ok {
@@ -42,4 +44,29 @@ func (a *app) inputs() (map[string]any, error) {
 		values[name] = text
 	}
 	return values, nil
+}
+
+// withoutText drops the lines of the file that an error shows: they may hold secrets.
+func withoutText(err error) error {
+	var found diag.Diagnostics
+	if errors.As(err, &found) {
+		for _, d := range found {
+			d.Snippet = ""
+		}
+	}
+	return err
+}
+
+// checkGiven reports what is wrong with the inputs that were given. Those that are
+// missing are reported when the engine runs.
+func checkGiven(e *engine.Engine, inputs map[string]any) error {
+	var all, given engine.Diagnostics
+	if errors.As(e.Check(), &all) {
+		for _, d := range all {
+			if _, ok := inputs[strings.TrimPrefix(d.Path, "input ")]; ok {
+				given = append(given, d)
+			}
+		}
+	}
+	return given.Err()
 }

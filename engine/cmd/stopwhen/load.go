@@ -144,7 +144,7 @@ func (a *app) compile(l *loaded) (err error) {
 		return err
 	}
 	hideSecrets(l.Warnings().Err(), l.name, l.text, env.read)
-	return nil
+	return checkGiven(l.Engine, inputs)
 }
 
 func looksLikeJSON(text []byte) bool {
