@@ -79,16 +79,7 @@ func (f Field) oneOf(text string) (string, string) {
 	if f.Values == nil || slices.Contains(f.Values, canonical) {
 		return canonical, ""
 	}
-	return "", fmt.Sprintf("want %s, got %s", orList(f.Values), found(text))
-}
-
-// orList joins words: "stop, fail or ignore".
-func orList(words []string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return "", fmt.Sprintf("want %s, got %s", value.OrList(f.Values), found(text))
 }
 
 func asText(kind Kind) func(v any) (any, string) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // checkMethod reports what is wrong with a method for this catalog.
@@ -63,7 +65,7 @@ func (c *Catalog) checkGuard(g Guard) error {
 	}
 	for _, p := range []Policy{g.Policy, g.KeboolaPolicy} {
 		if !slices.Contains(policies, string(p)) && (p != "" || g.Policy == "") {
-			e.wrong("policy: want %s, got %q", orList(policies), p)
+			e.wrong("policy: want %s, got %q", value.OrList(policies), p)
 		}
 	}
 	if g.Threshold != nil {
@@ -220,6 +222,6 @@ func (e *entry) template(at string, t Template) {
 		e.wrong("%s: When, Clause and Message must not be empty", at)
 	}
 	if t.Outcome != "" && !slices.Contains(outcomeNames(), string(t.Outcome)) {
-		e.wrong("%s: outcome: want %s, got %q", at, orList(outcomeNames()), t.Outcome)
+		e.wrong("%s: outcome: want %s, got %q", at, value.OrList(outcomeNames()), t.Outcome)
 	}
 }

@@ -52,7 +52,7 @@ func (f Field) ValueText() string {
 	for i, v := range f.Values {
 		words[i] = "`" + v + "`"
 	}
-	return orList(words)
+	return value.OrList(words)
 }
 
 // DefaultText describes the default of the field as Markdown. It is "" if there is

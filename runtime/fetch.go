@@ -113,14 +113,12 @@ func (r *run) onError(request rules.Request, sent time.Time, response *transport
 	c := r.Context.Value
 	c.Page++
 	c.Prev = r.Last.Value
-	c.Items, c.Count, c.Body = nil, 0, nil
+	c.Items, c.Count = nil, 0
 	c.Bytes, c.SamePage, c.RepeatedExchange, c.SameItems = 0, false, false, 0
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sentFacts(request, r.shown(request))
 	c.Now = func() time.Time { return sent }
-	if doc, err := document.Parse(response.Body, r.job.Needs.Body, document.Limits{Depth: r.MaxDepth}); err == nil {
-		c.Body, _ = document.Project(doc, r.job.Needs.Body)
-	}
+	c.Body, _ = document.DecodePaths(response.Body, r.job.Needs.Body, r.MaxDepth) // nil unless it is JSON
 	for _, rule := range r.job.OnErrors {
 		met, err := rule.EvalBool(&r.machine, &c)
 		if err != nil {

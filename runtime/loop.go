@@ -18,7 +18,7 @@ type Loop struct {
 	Clock    transport.Clock  // nil is the system's
 	Log      *slog.Logger     // nil logs nothing
 	Redactor *redact.Redactor // nil hides nothing
-	MaxDepth int              // of a response's nesting; 0 is document.MaxDepth
+	MaxDepth int              // of a response's nesting; 0 is 10,000
 	MaxItems int              // of a response; 0 is any number
 	Explain  bool             // give all verdicts their values, not only those that were met
 

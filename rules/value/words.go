@@ -1,6 +1,9 @@
 package value
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Counted returns a number with its noun, which is plural unless the number is 1:
 // "3 pages".
@@ -23,4 +26,13 @@ func Size(n int) string {
 		}
 	}
 	return fmt.Sprintf("%.1f %s", f, unit)
+}
+
+// OrList joins words for people: "text, json or mermaid".
+func OrList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -16,15 +16,15 @@ import (
 // string; a lone surrogate becomes U+FFFD. A number too large for a float64, such
 // as 1e400, is an error.
 func Decode(raw []byte) (any, error) {
-	facts, err := scan(raw, nil, MaxDepth)
+	facts, err := scan(raw, nil, maxDepth)
 	if err != nil {
 		return nil, err
 	}
 	return decode(facts.root.of(raw))
 }
 
-// DecodeItems decodes every item, as [Decode] does.
-func DecodeItems(items Items) ([]any, error) {
+// decodeItems decodes every item, as [Decode] does.
+func decodeItems(items Items) ([]any, error) {
 	out := make([]any, 0, items.Len())
 	for raw := range items.All() {
 		item, err := decode(raw)

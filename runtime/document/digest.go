@@ -84,7 +84,7 @@ func DigestOf(data []byte, seed Digest) Digest {
 
 // digests returns the digest of the document without the ignored spans, which
 // are in order, and that of the list at a span.
-func (d *Document) digests(list span, ignored []span) (content, items Digest) {
+func (d *document) digests(list span, ignored []span) (content, items Digest) {
 	if list.present() {
 		items = d.digest(list, none)
 	}
@@ -104,7 +104,7 @@ func (d *Document) digests(list span, ignored []span) (content, items Digest) {
 }
 
 // digest returns the digest of a span, read one window at a time.
-func (d *Document) digest(at span, seed Digest) Digest {
+func (d *document) digest(at span, seed Digest) Digest {
 	w := d.facts.window
 	w.Rewind()
 	for at.end-at.start > spool.WindowBytes {

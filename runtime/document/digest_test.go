@@ -9,9 +9,9 @@ import (
 )
 
 // compacted returns a document as the Reader has it.
-func compacted(t *testing.T, body string, paths ...[]string) *Document {
+func compacted(t *testing.T, body string, paths ...[]string) *document {
 	t.Helper()
-	d := &Document{limit: 512, facts: &scanner{compact: true}, tree: newPathTree(paths)}
+	d := &document{limit: 512, facts: &scanner{compact: true}, tree: newPathTree(paths)}
 	require.NoError(t, d.parse([]byte(body)))
 	return d
 }

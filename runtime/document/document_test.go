@@ -10,9 +10,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-func parse(t *testing.T, body string, paths ...string) *Document {
+func parse(t *testing.T, body string, paths ...string) *document {
 	t.Helper()
-	doc, err := Parse([]byte(body), split(paths...), Limits{})
+	doc, err := newDocument([]byte(body), split(paths...), 0)
 	require.NoError(t, err)
 	return doc
 }
@@ -27,8 +27,8 @@ func split(paths ...string) [][]string {
 
 const absent = "absent"
 
-func lookup(doc *Document, path string) string {
-	raw, present := doc.Lookup(rules.SplitPath(path))
+func lookup(doc *document, path string) string {
+	raw, present := doc.lookup(rules.SplitPath(path))
 	if !present {
 		return absent
 	}
@@ -78,9 +78,9 @@ func TestLookup(t *testing.T) {
 }
 
 func TestLookupOfTheEmptyKey(t *testing.T) {
-	doc, err := Parse([]byte(`{"":{"":7}}`), [][]string{{"", ""}}, Limits{})
+	doc, err := newDocument([]byte(`{"":{"":7}}`), [][]string{{"", ""}}, 0)
 	require.NoError(t, err)
-	raw, present := doc.Lookup([]string{"", ""})
+	raw, present := doc.lookup([]string{"", ""})
 	require.True(t, present)
 	require.Equal(t, "7", string(raw))
 }
@@ -88,12 +88,12 @@ func TestLookupOfTheEmptyKey(t *testing.T) {
 func TestRootKind(t *testing.T) {
 	for _, c := range []struct {
 		body string
-		want Kind
+		want kind
 	}{
-		{`{}`, KindObject}, {` []`, KindList}, {`"x"`, KindString}, {`-1`, KindNumber}, {`0`, KindNumber},
-		{`true`, KindBoolean}, {`false `, KindBoolean}, {"\ufeffnull", KindNull},
+		{`{}`, kindObject}, {` []`, kindList}, {`"x"`, kindString}, {`-1`, kindNumber}, {`0`, kindNumber},
+		{`true`, kindBoolean}, {`false `, kindBoolean}, {"\ufeffnull", kindNull},
 	} {
-		t.Run(c.body, func(t *testing.T) { require.Equal(t, c.want, parse(t, c.body).RootKind()) })
+		t.Run(c.body, func(t *testing.T) { require.Equal(t, c.want, parse(t, c.body).rootKind()) })
 	}
 }
 
@@ -101,7 +101,7 @@ func TestRootKind(t *testing.T) {
 type member struct{ name, raw string }
 
 // rootListsOf returns the members of the root object that are lists, in order.
-func rootListsOf(d *Document) []member {
+func rootListsOf(d *document) []member {
 	var out []member
 	for _, list := range d.facts.lists.present() {
 		out = append(out, member{list.name, string(list.span.of(d.raw))})
@@ -146,11 +146,11 @@ func TestManyRootListsAreFoundInLinearTime(t *testing.T) {
 
 func TestNamesAreTheKeysOfAnObject(t *testing.T) {
 	doc := parse(t, ` { "a" : {"x":1 , "y":{"z":"}"}, "\u0078":[2,"]"]}, "b":"\"}" , "c\/d":null } `)
-	require.Equal(t, []string{"a", "b", "c/d"}, doc.Names(nil))
-	require.Equal(t, []string{"x", "y"}, doc.Names([]string{"a"}))
-	require.Empty(t, doc.Names([]string{"b"}))
-	require.Empty(t, doc.Names([]string{"nowhere"}))
-	require.Empty(t, parse(t, `{ }`).Names(nil))
+	require.Equal(t, []string{"a", "b", "c/d"}, doc.names(nil))
+	require.Equal(t, []string{"x", "y"}, doc.names([]string{"a"}))
+	require.Empty(t, doc.names([]string{"b"}))
+	require.Empty(t, doc.names([]string{"nowhere"}))
+	require.Empty(t, parse(t, `{ }`).names(nil))
 }
 
 func TestMinifiedCountsNothingButInsignificantSpace(t *testing.T) {
@@ -160,6 +160,6 @@ func TestMinifiedCountsNothingButInsignificantSpace(t *testing.T) {
 		{"space in strings", "{\n          \"a b\":\t\" c\\u0020 \"}", `{"a b":" c\u0020 "}`},
 		{"number", ` 1 `, `1`},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, len(c.want), parse(t, c.body).Minified()) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, len(c.want), parse(t, c.body).minified()) })
 	}
 }

@@ -29,12 +29,3 @@ func ExampleReader() {
 	// {"id":1}
 	// {"id":2,"price":1.50}
 }
-
-func ExampleSplit() {
-	items := document.Split([]byte(`[9007199254740993, {"b": 1, "a": [ ]}]`))
-	fmt.Printf("%d items\n%s", items.Len(), items.Bytes())
-	// Output:
-	// 2 items
-	// 9007199254740993
-	// {"b":1,"a":[]}
-}

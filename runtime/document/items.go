@@ -73,17 +73,17 @@ func (items Items) pass(rest []byte) {
 	items.window.Pass(i, i)
 }
 
-// Split returns the elements of a list as items, and any other value as one item.
+// splitItems returns the elements of a list as items, and any other value as one item.
 // raw is a valid JSON value without whitespace around it. It is copied.
-func Split(raw []byte) Items {
-	if KindOf(raw) != KindList {
-		return One(raw)
+func splitItems(raw []byte) Items {
+	if kindOf(raw) != kindList {
+		return oneItem(raw)
 	}
 	return lines(bytes.Clone(raw[1:]))
 }
 
-// One returns a valid JSON value as one item. It is copied.
-func One(raw []byte) Items {
+// oneItem returns a valid JSON value as one item. It is copied.
+func oneItem(raw []byte) Items {
 	block := make([]byte, len(raw)+1)
 	copy(block, raw)
 	block[len(raw)] = ']'
@@ -130,9 +130,9 @@ func lines(block []byte) Items {
 // elements returns the elements of the list at a span as items, without copying
 // them if they are those that the scan separated: newlines then replace the
 // separators in the document. Use restored to read it after that.
-func (d *Document) elements(list span) Items {
+func (d *document) elements(list span) Items {
 	if list.start != d.facts.begins {
-		return Split(list.of(d.raw))
+		return splitItems(list.of(d.raw))
 	}
 	d.separators = d.facts.breaks
 	d.separate('\n', '\n')
@@ -143,14 +143,14 @@ func (d *Document) elements(list span) Items {
 }
 
 // restored calls f while the document has its separators.
-func (d *Document) restored(f func()) {
+func (d *document) restored(f func()) {
 	d.separate(',', ']')
 	f()
 	d.separate('\n', '\n')
 }
 
 // separate writes the separators between items and after the last one.
-func (d *Document) separate(between, last byte) {
+func (d *document) separate(between, last byte) {
 	if len(d.separators) == 0 {
 		return
 	}

@@ -29,7 +29,7 @@ func TestSplitKeepsEveryByteOfAnItem(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body := []byte(c.raw)
-			items := Split(body)
+			items := splitItems(body)
 			got := []string{}
 			for item := range items.All() {
 				got = append(got, string(item))
@@ -57,7 +57,7 @@ func TestOneIsOneLine(t *testing.T) {
 		{"null", `null`, `null`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			items := One([]byte(c.raw))
+			items := oneItem([]byte(c.raw))
 			require.Equal(t, c.want+"\n", string(items.Bytes()))
 			require.Equal(t, 1, items.Len())
 		})
@@ -65,7 +65,7 @@ func TestOneIsOneLine(t *testing.T) {
 }
 
 func TestAnIterationOverItemsMayEndEarly(t *testing.T) {
-	for item := range Split([]byte(`[1,2,3]`)).All() {
+	for item := range splitItems([]byte(`[1,2,3]`)).All() {
 		require.Equal(t, "1", string(item))
 		break
 	}

@@ -6,19 +6,25 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Project returns the body as rules see it: nested objects that have only the
-// values at the paths, as far as the document has them. A list on a path is
-// decoded completely, and so is the value at the end of a path. The result is nil
-// if the root is not an object and the paths select nothing from it.
-func Project(doc *Document, paths [][]string) (any, error) {
-	return project(doc, newPathTree(paths))
+// DecodePaths decodes the values of a body at paths, in the shape of [Reading.Body].
+// The body must not be nested more than depth levels deep; 0 is 10,000.
+func DecodePaths(body []byte, paths [][]string, depth int) (any, error) {
+	doc, err := newDocument(body, paths, depth)
+	if err != nil {
+		return nil, err
+	}
+	return project(doc, doc.tree)
 }
 
-func project(doc *Document, tree *pathTree) (any, error) {
+// project returns the body as rules see it: nested objects that have only the
+// values at the paths of a tree, as far as the document has them. A list on a path is
+// decoded completely, and so is the value at the end of a path. The result is nil
+// if the root is not an object and the paths select nothing from it.
+func project(doc *document, tree *pathTree) (any, error) {
 	if !tree.adopt(doc.tree) {
 		doc.fill(tree)
 	}
-	if !tree.tracked && len(tree.children) == 0 && doc.RootKind() != KindObject {
+	if !tree.tracked && len(tree.children) == 0 && doc.rootKind() != kindObject {
 		return nil, nil
 	}
 	tree.span = doc.facts.root
@@ -48,15 +54,15 @@ func (t *pathTree) project(data []byte, path []string) (any, bool, error) {
 		return nil, false, nil
 	}
 	raw := t.span.of(data)
-	kind := KindOf(raw)
-	if t.tracked || kind == KindList {
+	kind := kindOf(raw)
+	if t.tracked || kind == kindList {
 		v, err := decode(raw)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", rules.PathOf(path...), err)
 		}
 		return v, true, err
 	}
-	if kind != KindObject {
+	if kind != kindObject {
 		return nil, false, nil
 	}
 	object := make(map[string]any, len(t.children))

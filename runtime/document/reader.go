@@ -21,7 +21,7 @@ type Options struct {
 	Ignore    [][]string       // paths that [Reading.Content] leaves out
 	DataField *rules.DataField // where the items are; nil finds the only list
 	Switches  rules.Switches
-	MaxDepth  int                        // levels of nesting, at most [MaxDepth]; 0 is MaxDepth
+	MaxDepth  int                        // levels of nesting, at most 10,000; 0 is 10,000
 	MaxItems  int                        // of a page; 0 is any number
 	Warn      func(code, message string) // reports what is odd about a response; nil ignores it
 }
@@ -55,7 +55,7 @@ type Reading struct {
 type Reader struct {
 	options Options
 	field   *rules.DataField
-	doc     Document
+	doc     document
 	paths   *pathTree
 }
 
@@ -72,8 +72,8 @@ func NewReader(o Options) *Reader {
 	if r.field != nil {
 		tracked = append(tracked, r.field.Keys)
 	}
-	r.doc = Document{
-		limit: Limits{Depth: o.MaxDepth}.depth(),
+	r.doc = document{
+		limit: depthLimit(o.MaxDepth),
 		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil, keys: make([]foretold, 64)},
 		tree:  newPathTree(tracked),
 	}
@@ -84,8 +84,8 @@ func NewReader(o Options) *Reader {
 }
 
 // Read reads one response. Status 204 has no content and gives the zero Reading.
-// The error is a [*SyntaxError], [*DepthError] or [*ItemsError], or says what is
-// wrong with the location of the items.
+// The error is a [*DepthError], an [*ItemsError], or says why the body is not JSON
+// or where its items are not as configured.
 func (r *Reader) Read(response Response) (Reading, error) {
 	if response.Status == http.StatusNoContent {
 		return Reading{}, nil
@@ -94,16 +94,16 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if err := r.parse(response); err != nil {
 		return Reading{}, err
 	}
-	if doc.InvalidUTF8() {
+	if doc.invalidUTF8() {
 		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
 	}
 	body, err := project(doc, r.paths)
 	if err != nil {
 		return Reading{}, err
 	}
-	out := Reading{Body: body, Bytes: doc.Minified(), Names: r.names, Lookup: r.lookup}
+	out := Reading{Body: body, Bytes: doc.minified(), Names: r.names, Lookup: r.lookup}
 	if r.options.Switches.PHPVolume {
-		out.Bytes = php.EncodedLen(doc.Raw())
+		out.Bytes = php.EncodedLen(doc.rootValue())
 	}
 	list, single, err := r.find(response.Status)
 	if err != nil {
@@ -112,27 +112,27 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	out.Content, out.List = doc.digests(list, r.ignored())
 	switch {
 	case single != nil:
-		out.Items = One(single)
+		out.Items = oneItem(single)
 		out.List = DigestOf(single, none)
 	case list.present():
 		out.Items = doc.elements(list)
 	}
 	out.Spelling = doc.spelling()
 	if r.options.Items {
-		out.Decoded, err = DecodeItems(out.Items)
+		out.Decoded, err = decodeItems(out.Items)
 	}
 	return out, err
 }
 
 // names is [Reading.Names].
 func (r *Reader) names(path []string) (names []string) {
-	r.doc.restored(func() { names = r.doc.Names(path) })
+	r.doc.restored(func() { names = r.doc.names(path) })
 	return names
 }
 
 // lookup is [Reading.Lookup].
 func (r *Reader) lookup(paths [][]string) (body any, err error) {
-	r.doc.restored(func() { body, err = Project(&r.doc, paths) })
+	r.doc.restored(func() { body, err = project(&r.doc, newPathTree(paths)) })
 	return body, err
 }
 
@@ -171,21 +171,21 @@ func (r *Reader) find(status int) (list span, single []byte, err error) {
 	}
 	at := doc.find(field.Keys)
 	if !at.present() {
-		if root := doc.RootKind(); root != KindObject && root != KindList && !r.options.Switches.EmptyIsAbsent {
+		if root := doc.rootKind(); root != kindObject && root != kindList && !r.options.Switches.EmptyIsAbsent {
 			return span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
 		}
 		r.options.Warn("data_missing",
-			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, Suggest(doc.Names, field.Keys)))
+			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, Suggest(doc.names, field.Keys)))
 		return span{}, nil, nil
 	}
 	raw := at.of(doc.raw)
-	switch kind := KindOf(raw); {
-	case kind == KindNull:
+	switch kind := kindOf(raw); {
+	case kind == kindNull:
 		r.options.Warn("data_null", fmt.Sprintf("%s (dataField) is null, so the page is empty", field.Text))
 		return span{}, nil, nil
-	case kind == KindList:
+	case kind == kindList:
 		return at, nil, nil
-	case kind == KindObject:
+	case kind == kindObject:
 		r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
 		return span{}, raw, nil
 	case !r.options.Switches.EmptyIsAbsent:
@@ -202,12 +202,12 @@ func (r *Reader) find(status int) (list span, single []byte, err error) {
 // detect locates the items where no dataField is configured: the root list, or
 // the only list in the root object.
 func (r *Reader) detect(status int) (span, error) {
-	switch r.doc.RootKind() {
-	case KindList:
+	switch r.doc.rootKind() {
+	case kindList:
 		return r.doc.facts.root, nil
-	case KindObject:
+	case kindObject:
 	default:
-		return span{}, fmt.Errorf("the response is %s, want a list or an object", r.doc.RootKind())
+		return span{}, fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
 	}
 	lists := r.doc.facts.lists.present()
 	switch len(lists) {
@@ -229,7 +229,7 @@ func (r *Reader) detect(status int) (span, error) {
 
 // Suggest proposes the path nearest to one that is missing, as the end of a
 // sentence: "; did you mean body.meta.next?". It returns "" if none is near. names
-// returns the keys of the object at a path, as [Document.Names] does.
+// returns the keys of the object at a path, as [document.Names] does.
 func Suggest(names func(path []string) []string, path []string) string {
 	for i := range path {
 		known := names(path[:i])

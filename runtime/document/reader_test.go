@@ -25,7 +25,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, detect bool) {
 		paths := [][]string{{"a", "b"}}
-		d := &Document{
+		d := &document{
 			limit: 512, facts: &scanner{compact: true, detect: detect, keys: make([]foretold, 4)},
 			tree: newPathTree(append(paths, []string{"data"})),
 		}
@@ -42,20 +42,20 @@ func FuzzRead(f *testing.F) {
 		var compact bytes.Buffer
 		require.NoError(t, json.Compact(&compact, plain))
 		require.Equal(t, compact.String(), string(d.raw))
-		require.Equal(t, compact.Len(), d.Minified())
+		require.Equal(t, compact.Len(), d.minified())
 		require.Equal(t, content(t, compact.String()), content(t, string(plain)))
 
 		list := d.find([]string{"data"})
 		if detect {
 			list = d.facts.root
-			if d.RootKind() == KindObject {
+			if d.rootKind() == kindObject {
 				list = span{}
 				for _, l := range d.facts.lists.present() {
 					list = l.span
 				}
 			}
 		}
-		if !list.present() || KindOf(list.of(d.raw)) != KindList {
+		if !list.present() || kindOf(list.of(d.raw)) != kindList {
 			return
 		}
 		var elements []json.RawMessage

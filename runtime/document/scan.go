@@ -63,7 +63,7 @@ func (s *scanner) scan(data []byte, tree *pathTree, limit int) error {
 	s.window.Rewind()
 	start := s.space(0)
 	if start == len(data) {
-		return &SyntaxError{Offset: start, Message: "the document is empty"}
+		return &syntaxError{offset: start, message: "the document is empty"}
 	}
 	s.root.start, s.rootIsObject = start-s.shift, data[start] == '{'
 	end := s.value(start, 0, tree)
@@ -72,7 +72,7 @@ func (s *scanner) scan(data []byte, tree *pathTree, limit int) error {
 	}
 	s.root.end = end - s.shift
 	if rest := s.space(end); rest < len(data) {
-		return &SyntaxError{Offset: rest, Message: "extra data after the document"}
+		return &syntaxError{offset: rest, message: "extra data after the document"}
 	}
 	if s.compact {
 		s.move(len(data))
@@ -266,7 +266,7 @@ func (s *scanner) space(i int) int {
 }
 
 func (s *scanner) fail(i int, message string) int {
-	s.err = &SyntaxError{Offset: i, Message: message}
+	s.err = &syntaxError{offset: i, message: message}
 	return -1
 }
 
@@ -285,6 +285,6 @@ func (s *scanner) unexpected(i int, where string) int {
 }
 
 func (s *scanner) tooDeep(i int) int {
-	s.err = &DepthError{Offset: i, Limit: s.limit}
+	s.err = &DepthError{offset: i, limit: s.limit}
 	return -1
 }

@@ -48,7 +48,7 @@ func BenchmarkScan(b *testing.B) {
 			b.SetBytes(int64(len(page.body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Parse(page.body, benchPaths, Limits{}); err != nil {
+				if _, err := newDocument(page.body, benchPaths, 0); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -58,14 +58,14 @@ func BenchmarkScan(b *testing.B) {
 
 func BenchmarkSplit(b *testing.B) {
 	for _, page := range benchPages(b) {
-		doc, err := Parse(page.body, benchPaths, Limits{})
+		doc, err := newDocument(page.body, benchPaths, 0)
 		require.NoError(b, err)
-		raw, _ := doc.Lookup([]string{"data"})
+		raw, _ := doc.lookup([]string{"data"})
 		b.Run(page.name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if Split(raw).Len() != 1000 {
+				if splitItems(raw).Len() != 1000 {
 					b.Fatal("items lost")
 				}
 			}
@@ -77,7 +77,7 @@ func BenchmarkSplit(b *testing.B) {
 // compaction, digests and items.
 func BenchmarkRead(b *testing.B) {
 	for _, page := range benchPages(b) {
-		d := &Document{limit: 512, facts: &scanner{compact: true, keys: make([]foretold, 64)}, tree: newPathTree(benchPaths)}
+		d := &document{limit: 512, facts: &scanner{compact: true, keys: make([]foretold, 64)}, tree: newPathTree(benchPaths)}
 		d.tree.at([]string{"data"}).items = true
 		buffer := bytes.Clone(page.body)
 		b.Run(page.name, func(b *testing.B) {
@@ -108,14 +108,14 @@ func BenchmarkDigest(b *testing.B) {
 
 // BenchmarkDecode measures the decoding of the values that rules read.
 func BenchmarkDecode(b *testing.B) {
-	doc, err := Parse(benchPage(b), benchPaths, Limits{})
+	doc, err := newDocument(benchPage(b), benchPaths, 0)
 	require.NoError(b, err)
-	items, _ := doc.Lookup([]string{"data"})
+	items, _ := doc.lookup([]string{"data"})
 	for _, c := range []struct {
 		name string
 		path []string
 	}{{"small object", []string{"meta"}}, {"one item", []string{"data", "0"}}} {
-		raw, _ := doc.Lookup(c.path)
+		raw, _ := doc.lookup(c.path)
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
@@ -127,11 +127,11 @@ func BenchmarkDecode(b *testing.B) {
 		})
 	}
 	b.Run("1000 items", func(b *testing.B) {
-		split := Split(items)
+		split := splitItems(items)
 		b.SetBytes(int64(len(items)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := DecodeItems(split); err != nil {
+			if _, err := decodeItems(split); err != nil {
 				b.Fatal(err)
 			}
 		}

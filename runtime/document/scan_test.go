@@ -58,17 +58,17 @@ func TestScanRefusesInvalidDocuments(t *testing.T) {
 		{"after a mark", "\ufeff[1}", "invalid character '}' after a list element", 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Parse([]byte(c.body), nil, Limits{})
-			syntax := (*SyntaxError)(nil)
+			_, err := newDocument([]byte(c.body), nil, 0)
+			syntax := (*syntaxError)(nil)
 			require.ErrorAs(t, err, &syntax)
-			require.Equal(t, c.message, syntax.Message)
-			require.Equal(t, c.offset, syntax.Offset)
+			require.Equal(t, c.message, syntax.message)
+			require.Equal(t, c.offset, syntax.offset)
 		})
 	}
 }
 
 func TestScanErrorNamesTheOffset(t *testing.T) {
-	_, err := Parse([]byte(`[1}`), nil, Limits{})
+	_, err := newDocument([]byte(`[1}`), nil, 0)
 	require.EqualError(t, err, "invalid character '}' after a list element at byte 2")
 }
 
@@ -77,7 +77,7 @@ func TestScanBoundsTheDepth(t *testing.T) {
 		return []byte(strings.Repeat(open, n) + middle + strings.Repeat(shut, n))
 	}
 	for _, body := range [][]byte{nested("[", "", "]", 512), nested(`{"a":`, "1", "}", 512)} {
-		_, err := Parse(body, nil, Limits{Depth: 512})
+		_, err := newDocument(body, nil, 512)
 		require.NoError(t, err)
 	}
 	for _, c := range []struct {
@@ -91,18 +91,18 @@ func TestScanBoundsTheDepth(t *testing.T) {
 		{"tracked", nested(`{"a":`, "1", "}", 100_000)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Parse(c.body, [][]string{{"a", "a"}}, Limits{Depth: 512})
+			_, err := newDocument(c.body, [][]string{{"a", "a"}}, 512)
 			depth := (*DepthError)(nil)
 			require.ErrorAs(t, err, &depth)
-			require.Equal(t, 512, depth.Limit)
+			require.Equal(t, 512, depth.limit)
 		})
 	}
 	t.Run("the limit can be set", func(t *testing.T) {
-		_, err := Parse([]byte("\ufeff[[[1]]]"), nil, Limits{Depth: 2})
+		_, err := newDocument([]byte("\ufeff[[[1]]]"), nil, 2)
 		require.EqualError(t, err, "nested more than 2 levels deep at byte 5")
 	})
 	t.Run("but not to exhaust the stack", func(t *testing.T) {
-		_, err := Parse(nested("[", "", "]", MaxDepth+1), nil, Limits{Depth: 1 << 30})
+		_, err := newDocument(nested("[", "", "]", maxDepth+1), nil, 1<<30)
 		require.ErrorAs(t, err, new(*DepthError))
 	})
 }
@@ -122,7 +122,7 @@ func TestScanFlagsInvalidUTF8(t *testing.T) {
 		{"escape", `["plain ascii \u00e9"]`, false},
 		{"after an escape", "[\"a\\n\xff long text\"]", true},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.invalid, parse(t, c.body).InvalidUTF8()) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.invalid, parse(t, c.body).invalidUTF8()) })
 	}
 }
 
@@ -130,7 +130,7 @@ func TestScanAllocatesNothingThatGrows(t *testing.T) {
 	count := func(n int) float64 {
 		body := []byte(`{"a":[` + strings.Repeat(`{"k":"v","l":[1,2.5e3,null]},`, n) + `0],"b":1}`)
 		return testing.AllocsPerRun(5, func() {
-			_, err := Parse(body, [][]string{{"a", "0", "k"}, {"b"}}, Limits{})
+			_, err := newDocument(body, [][]string{{"a", "0", "k"}, {"b"}}, 0)
 			require.NoError(t, err)
 		})
 	}
@@ -146,33 +146,33 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		doc, err := Parse(body, [][]string{nil, {"a"}, {"a", "b"}, {"0"}}, Limits{})
+		doc, err := newDocument(body, [][]string{nil, {"a"}, {"a", "b"}, {"0"}}, 0)
 		if errors.As(err, new(*DepthError)) {
 			return
 		}
 		plain := bytes.TrimPrefix(body, byteOrderMark)
 		require.Equal(t, json.Valid(plain), err == nil, "%q: %v", body, err)
-		if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
-			require.LessOrEqual(t, syntax.Offset, len(body))
+		if syntax := (*syntaxError)(nil); errors.As(err, &syntax) {
+			require.LessOrEqual(t, syntax.offset, len(body))
 			return
 		}
 		var compact bytes.Buffer
 		require.NoError(t, json.Compact(&compact, plain))
-		require.Equal(t, compact.Len(), doc.Minified())
-		one := One(doc.Raw())
+		require.Equal(t, compact.Len(), doc.minified())
+		one := oneItem(doc.rootValue())
 		require.Equal(t, compact.String()+"\n", string(one.Bytes()))
 		require.Equal(t, 1, one.Len())
 
 		var elements []json.RawMessage
-		switch doc.RootKind() {
-		case KindList:
+		switch doc.rootKind() {
+		case kindList:
 			require.NoError(t, json.Unmarshal(plain, &elements))
-			requireItems(t, elements, Split(doc.Raw()))
-			if first, present := doc.Lookup([]string{"0"}); len(elements) > 0 {
+			requireItems(t, elements, splitItems(doc.rootValue()))
+			if first, present := doc.lookup([]string{"0"}); len(elements) > 0 {
 				require.True(t, present)
 				require.Equal(t, string(elements[0]), string(first))
 			}
-		case KindObject:
+		case kindObject:
 			requireMembers(t, plain, doc)
 		}
 	})
@@ -193,24 +193,24 @@ func requireItems(t *testing.T, elements []json.RawMessage, items Items) {
 
 // requireMembers compares the root members with those of encoding/json, which
 // replaces invalid UTF-8 in keys.
-func requireMembers(t *testing.T, body []byte, doc *Document) {
+func requireMembers(t *testing.T, body []byte, doc *document) {
 	t.Helper()
-	if doc.InvalidUTF8() {
+	if doc.invalidUTF8() {
 		return
 	}
 	var members map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(body, &members))
-	require.Len(t, doc.Names(nil), len(members))
+	require.Len(t, doc.names(nil), len(members))
 	want, present := members["a"]
-	raw, found := doc.Lookup([]string{"a"})
+	raw, found := doc.lookup([]string{"a"})
 	require.Equal(t, present, found)
 	require.Equal(t, string(want), string(raw))
 	var below map[string]json.RawMessage
-	if present && KindOf(raw) == KindObject {
+	if present && kindOf(raw) == kindObject {
 		require.NoError(t, json.Unmarshal(raw, &below))
 	}
 	want, present = below["b"]
-	raw, found = doc.Lookup([]string{"a", "b"})
+	raw, found = doc.lookup([]string{"a", "b"})
 	require.Equal(t, present, found)
 	require.Equal(t, string(want), string(raw))
 	lists := map[string]string{}
@@ -224,7 +224,7 @@ func requireMembers(t *testing.T, body []byte, doc *Document) {
 		delete(lists, list.name)
 		var elements []json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(list.raw), &elements))
-		requireItems(t, elements, Split([]byte(list.raw)))
+		requireItems(t, elements, splitItems([]byte(list.raw)))
 	}
 	require.Empty(t, lists)
 }

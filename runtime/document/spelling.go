@@ -18,7 +18,7 @@ type Spelling struct {
 	digest  Digest // of the document in its canonical spelling, when raw is nil
 }
 
-func (d *Document) spelling() Spelling {
+func (d *document) spelling() Spelling {
 	return Spelling{size: len(d.raw) - d.facts.surplus, respelt: d.facts.respelt, raw: d.raw}
 }
 

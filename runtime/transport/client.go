@@ -30,11 +30,7 @@ type Options struct {
 
 	Retry     RetryPolicy
 	RateLimit RateLimit
-
-	MaxBody       int64         // decompressed bytes; 0 is no limit
-	HeaderTimeout time.Duration // until the response headers arrive; 0 is 60 s
-	IdleTimeout   time.Duration // between two pieces of a body; 0 is 60 s
-	PageTimeout   time.Duration // for one response; 0 is 10 min
+	MaxBody   int64 // decompressed bytes; 0 is no limit
 
 	Observe func(context.Context, Event) // is called from several goroutines; nil observes nothing
 }
@@ -43,6 +39,7 @@ type Options struct {
 type Client struct {
 	options Options
 	http    http.Client
+	jitter  func(bound time.Duration) time.Duration // returns a wait, up to a bound
 	budget  budget
 	quota   quota
 	served  atomic.Bool // a response has arrived, so the host exists
@@ -63,14 +60,10 @@ func New(options Options) *Client {
 		options.Redactor = redact.New(nil)
 	}
 	options.MaxBody = cmp.Or(options.MaxBody, math.MaxInt64-1)
-	options.HeaderTimeout = cmp.Or(options.HeaderTimeout, time.Minute)
-	options.IdleTimeout = cmp.Or(options.IdleTimeout, time.Minute)
-	options.PageTimeout = cmp.Or(options.PageTimeout, 10*time.Minute)
-	if j, ok := options.Clock.(jitterer); ok && options.Retry.Jitter == nil {
-		options.Retry.Jitter = j.Jitter
+	c := &Client{options: options, jitter: randomJitter, budget: newBudget()}
+	if j, ok := options.Clock.(jitterer); ok {
+		c.jitter = j.Jitter
 	}
-	options.Retry = options.Retry.withDefaults()
-	c := &Client{options: options, budget: newBudget()}
 	c.http = http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // Exchange follows redirects, to trusted origins only
 	}}
@@ -102,8 +95,8 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // [*failure.Error].
 //
 // Statuses below 400 are returned if they can be a page. decide judges all
-// others; if it is nil or returns [Default], transient errors are retried and
-// the rest are errors.
+// others; if it is nil or decides nothing, transient errors are retried and the
+// rest are errors.
 func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) Decision) (*Response, error) {
 	response, err := c.Exchange(ctx, call)
 	return c.Complete(ctx, call, response, err, decide)

@@ -147,7 +147,7 @@ func (c *Client) shownError(err error) error {
 // send sends one request and reads the response. The status is 0 if no response
 // arrived.
 func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, int, error) {
-	ctx, watch := newWatchdog(ctx, c.options)
+	ctx, watch := newWatchdog(ctx)
 	defer watch.stop()
 	request, err := c.newRequest(ctx, call, trusted)
 	if err != nil {

@@ -105,7 +105,7 @@ func (c *Client) waitForQuota(ctx context.Context, call Call) error {
 	if wait <= 0 {
 		return nil
 	}
-	if wait > c.options.Retry.MaxWait {
+	if wait > maxWait {
 		return c.fault(failure.Transient, call, 0, fmt.Sprintf("rate limit exhausted; according to %s it resets in %s, at %s",
 			source, wait.Round(time.Second), until.UTC().Format(time.RFC3339)))
 	}

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -17,23 +16,20 @@ import (
 
 // A RetryPolicy says which statuses are retried, how often, and after what wait.
 type RetryPolicy struct {
-	MaxAttempts int           // per call; 0 is 1, which retries nothing
-	Statuses    []int         // that are retried
-	Header      string        // response header that says when to retry; "" is none
-	MaxWait     time.Duration // a longer wait ends the call instead; 0 is 15 min
-	Base, Cap   time.Duration // of the exponential backoff; 0 is 1 s and 60 s
-
-	Jitter func(bound time.Duration) time.Duration // returns the wait, up to a bound; nil is a random one
+	MaxAttempts int    // per call; 0 is 1, which retries nothing
+	Statuses    []int  // that are retried
+	Header      string // response header that says when to retry; "" is none
 }
 
-func (o RetryPolicy) withDefaults() RetryPolicy {
-	o.MaxWait = cmp.Or(o.MaxWait, 15*time.Minute)
-	o.Base, o.Cap = cmp.Or(o.Base, time.Second), cmp.Or(o.Cap, time.Minute)
-	if o.Jitter == nil {
-		o.Jitter = func(bound time.Duration) time.Duration { return rand.N(bound) + 1 }
-	}
-	return o
-}
+// The waits before a retry.
+const (
+	maxWait     = 15 * time.Minute // a longer wait ends the call instead
+	backoffBase = time.Second
+	backoffCap  = time.Minute
+)
+
+// randomJitter returns a random wait, up to a bound.
+func randomJitter(bound time.Duration) time.Duration { return rand.N(bound) + 1 }
 
 // A budget limits the retries of a whole run, so that a dying API costs minutes
 // and not hours. Every retry takes tokens from it, and every success puts one
@@ -81,7 +77,7 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 		return exhausted(cause, "; too many retries in this run")
 	}
 	wait, source := c.retryWait(call.attempt, r)
-	if wait > o.MaxWait {
+	if wait > maxWait {
 		return exhausted(cause, fmt.Sprintf("; the API says to retry in %s, at %s", wait, clock.Now().Add(wait).UTC().Format(time.RFC3339)))
 	}
 	c.options.Log.Warn(fmt.Sprintf("retrying in %s: %s", wait.Round(time.Millisecond), cause.Message), "event", "request_retry",
@@ -108,7 +104,7 @@ func exhausted(cause *failure.Error, reason string) error {
 func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string) {
 	o := c.options.Retry
 	if r == nil {
-		return o.backoff(attempt), "backoff"
+		return c.backoff(attempt), "backoff"
 	}
 	header, now := r.Header.Get(o.Header), c.options.Clock.Now()
 	if !strings.EqualFold(o.Header, "Retry-After") { // custom headers often hold a point in time
@@ -119,17 +115,17 @@ func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source
 	if wait, ok := retryAfter(header, r.Header.Get("Date"), now); ok {
 		return wait, o.Header
 	}
-	return o.backoff(attempt), "backoff"
+	return c.backoff(attempt), "backoff"
 }
 
 // backoff returns a wait with full jitter: up to a bound that doubles with every
 // attempt.
-func (o RetryPolicy) backoff(attempt int) time.Duration {
-	bound := o.Base
-	for n := 1; n < attempt && bound < o.Cap; n++ {
+func (c *Client) backoff(attempt int) time.Duration {
+	bound := backoffBase
+	for n := 1; n < attempt && bound < backoffCap; n++ {
 		bound *= 2
 	}
-	return o.Jitter(min(bound, o.Cap))
+	return c.jitter(min(bound, backoffCap))
 }
 
 // retryAfter reads a Retry-After header: seconds, or a date, which is compared

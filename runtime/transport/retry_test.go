@@ -75,7 +75,7 @@ func TestACustomRetryHeaderMayHoldATime(t *testing.T) {
 }
 
 func TestTheBackoffDoublesUpToItsCap(t *testing.T) {
-	longest := RetryPolicy{Jitter: func(bound time.Duration) time.Duration { return bound }}.withDefaults()
+	longest := &Client{jitter: func(bound time.Duration) time.Duration { return bound }}
 	for attempt, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		require.Equal(t, want*time.Second, longest.backoff(attempt+1))
 	}

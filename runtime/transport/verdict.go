@@ -23,15 +23,15 @@ type Decision struct {
 	Message string // the hint of the error, for [Fail]
 }
 
-// An Action is what to do with an error response.
+// An Action is what to do with an error response. The zero Action retries
+// transient errors and fails with all others.
 type Action int
 
 // The actions.
 const (
-	Default Action = iota // retry transient errors and fail with all others
-	Accept                // return the response
-	Retry                 // send the request again
-	Fail                  // return an error
+	Accept Action = iota + 1 // return the response
+	Retry                    // send the request again
+	Fail                     // return an error
 )
 
 // A verdict is the outcome of an attempt: success if err is nil, otherwise an
@@ -56,7 +56,7 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 	switch action := decision.Action; {
 	case action == Accept:
 		return verdict{}
-	case action == Retry, action == Default && slices.Contains(c.options.Retry.Statuses, r.Status):
+	case action == Retry, action == 0 && slices.Contains(c.options.Retry.Statuses, r.Status):
 		return verdict{err: c.statusError(failure.Transient, call, r), retry: true}
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)

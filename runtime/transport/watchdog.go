@@ -8,22 +8,28 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
+// The time limits of an exchange.
+const (
+	headerTimeout = time.Minute      // until the response headers arrive
+	idleTimeout   = time.Minute      // between two pieces of the body
+	pageTimeout   = 10 * time.Minute // for the whole response
+)
+
 // A watchdog cancels an exchange that makes no progress: the headers do not
 // arrive, the body stops, or the response takes too long.
 type watchdog struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	limit  time.Duration // between two pieces of the body
 	idle   *time.Timer
 	page   *time.Timer
 }
 
 // newWatchdog returns a watchdog and the context that it cancels.
-func newWatchdog(parent context.Context, o Options) (context.Context, *watchdog) {
+func newWatchdog(parent context.Context) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(parent)
-	w := &watchdog{ctx: ctx, cancel: cancel, limit: o.IdleTimeout}
-	w.idle = time.AfterFunc(o.HeaderTimeout, func() { cancel(stalled("no response within " + o.HeaderTimeout.String())) })
-	w.page = time.AfterFunc(o.PageTimeout, func() { cancel(stalled("the response is not complete after " + o.PageTimeout.String())) })
+	w := &watchdog{ctx: ctx, cancel: cancel}
+	w.idle = time.AfterFunc(headerTimeout, func() { cancel(stalled("no response within " + headerTimeout.String())) })
+	w.page = time.AfterFunc(pageTimeout, func() { cancel(stalled("the response is not complete after " + pageTimeout.String())) })
 	return ctx, w
 }
 
@@ -34,11 +40,11 @@ func stalled(message string) error {
 // reading reports that the headers have arrived.
 func (w *watchdog) reading() {
 	w.idle.Stop()
-	w.idle = time.AfterFunc(w.limit, func() { w.cancel(stalled("no more of the body within " + w.limit.String())) })
+	w.idle = time.AfterFunc(idleTimeout, func() { w.cancel(stalled("no more of the body within " + idleTimeout.String())) })
 }
 
 // progress reports that a piece of the body has arrived.
-func (w *watchdog) progress() { w.idle.Reset(w.limit) }
+func (w *watchdog) progress() { w.idle.Reset(idleTimeout) }
 
 // stop ends the watch.
 func (w *watchdog) stop() {

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // flags are the flags of all commands. Each command registers those that it has.
@@ -66,7 +67,7 @@ func (a *app) configFlags(cmd *cobra.Command) {
 func (a *app) fileFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.flags.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
-	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+orList(rules.Dialects()))
+	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+value.OrList(rules.Dialects()))
 	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
 	f.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` of an input that the configuration declares; may be repeated")
 	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; --set overrides it")
@@ -105,7 +106,7 @@ func (a *app) outFlag(cmd *cobra.Command, byDefault string) {
 
 // formatFlag adds the flag --format; the first format is the default.
 func (a *app) formatFlag(cmd *cobra.Command, formats ...string) {
-	cmd.Flags().StringVar(&a.flags.format, "format", formats[0], "output `FORMAT`: "+orList(formats))
+	cmd.Flags().StringVar(&a.flags.format, "format", formats[0], "output `FORMAT`: "+value.OrList(formats))
 	complete(cmd, "format", func() []string { return formats })
 }
 
@@ -113,14 +114,14 @@ func (a *app) checkFormat(formats ...string) error {
 	if slices.Contains(formats, a.flags.format) {
 		return nil
 	}
-	return &usageError{fmt.Sprintf("--format: want %s, got %q", orList(formats), a.flags.format)}
+	return &usageError{fmt.Sprintf("--format: want %s, got %q", value.OrList(formats), a.flags.format)}
 }
 
 func (a *app) checkDialect() error {
 	if a.flags.dialect == "" || slices.Contains(rules.Dialects(), a.flags.dialect) {
 		return nil
 	}
-	return &usageError{fmt.Sprintf("--dialect: want %s, got %q", orList(rules.Dialects()), a.flags.dialect)}
+	return &usageError{fmt.Sprintf("--dialect: want %s, got %q", value.OrList(rules.Dialects()), a.flags.dialect)}
 }
 
 func (a *app) checkRunFlags() error {
@@ -138,7 +139,7 @@ func (a *app) checkRunFlags() error {
 	}
 	for _, outcome := range a.flags.failOn {
 		if !slices.Contains(failOnOutcomes, outcome) {
-			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", orList(failOnOutcomes), outcome)}
+			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnOutcomes), outcome)}
 		}
 	}
 	return nil
@@ -156,12 +157,6 @@ func (a *app) prefetch() (pages int, ok bool) {
 
 // toStdout reports whether --out names standard output.
 func (f flags) toStdout() bool { return f.out == "" || f.out == "-" }
-
-// orList joins words for people: "text, json or mermaid".
-func orList(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
 
 func complete(cmd *cobra.Command, flag string, words func() []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
