@@ -112,8 +112,7 @@ func (s settings) try() error {
 			{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "items"}}}}}},
 		}
 		_, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog}, language: s.language})
-		var found Diagnostics
-		if errors.As(err, &found) {
+		if found, ok := errors.AsType[Diagnostics](err); ok {
 			method, _ := pagination.Get("method")
 			for _, d := range found {
 				d.Path = fmt.Sprintf("method %v: %s", method, d.Path)

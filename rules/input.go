@@ -57,7 +57,7 @@ func (d *decoder) input(s setting) Input {
 // regexp returns the pattern of the whole value.
 func (in Input) regexp() (*regexp.Regexp, error) {
 	if in.Pattern == "" {
-		return regexp.Compile("")
+		return regexp.MustCompile(""), nil
 	}
 	if _, err := regexp.Compile(in.Pattern); err != nil { // names the pattern as it is written
 		return nil, err

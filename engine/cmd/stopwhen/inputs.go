@@ -48,8 +48,7 @@ func (a *app) inputs() (map[string]any, error) {
 
 // withoutText drops the lines of the file that an error shows: they may hold secrets.
 func withoutText(err error) error {
-	var found diag.Diagnostics
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[diag.Diagnostics](err); ok {
 		for _, d := range found {
 			d.Snippet = ""
 		}
@@ -60,8 +59,8 @@ func withoutText(err error) error {
 // checkGiven reports what is wrong with the inputs that were given. Those that are
 // missing are reported when the engine runs.
 func checkGiven(e *engine.Engine, inputs map[string]any) error {
-	var all, given engine.Diagnostics
-	if errors.As(e.Check(), &all) {
+	var given engine.Diagnostics
+	if all, ok := errors.AsType[engine.Diagnostics](e.Check()); ok {
 		for _, d := range all {
 			if _, ok := inputs[strings.TrimPrefix(d.Path, "input ")]; ok {
 				given = append(given, d)
