@@ -1,0 +1,28 @@
+package spool_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// A body is read piece by piece, so that the caller can limit its size.
+func ExampleBuffer() {
+	var buffer spool.Buffer
+	defer buffer.Release()
+	response := strings.NewReader(`{"data": []}`)
+	buffer.Reset(int64(response.Len()))
+	for {
+		if _, err := buffer.ReadPiece(response); err == io.EOF {
+			break
+		} else if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	body, window, err := buffer.Body()
+	fmt.Println(string(body), window == nil, err)
+	// Output: {"data": []} true <nil>
+}
