@@ -230,6 +230,38 @@ func TestNoEventFollowsTheEnd(t *testing.T) {
 	}
 }
 
+func TestCredentialsAreSent(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		auth        *engine.Auth
+		header, url string
+	}{
+		{"bearer token", engine.Bearer(engine.Token("SECRET")), "Authorization: Bearer SECRET", "https://api.test/users"},
+		{"source of tokens", engine.Bearer(tokenFunc(func(context.Context) (string, error) { return "SECRET", nil })),
+			"Authorization: Bearer SECRET", "https://api.test/users"},
+		{"password", engine.Basic("ann", "SECRET"), "Authorization: Basic YW5uOlNFQ1JFVA==", "https://api.test/users"},
+		{"key in a header", engine.HeaderKey("X-Key", "SECRET"), "X-Key: SECRET", "https://api.test/users"},
+		{"key in the query", engine.QueryKey("key", "SECRET"), "", "https://api.test/users?key=SECRET"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var requests []*http.Request
+			e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Auth: c.auth, Jobs: []engine.Job{{Endpoint: "users"}}},
+				engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+					requests = append(requests, r)
+					return respond(r, "[]")
+				})))
+			require.NoError(t, err)
+			_, err = e.Run(t.Context(), discard)
+			require.NoError(t, err)
+			require.Len(t, requests, 1)
+			require.Equal(t, c.url, requests[0].URL.String())
+			var sent strings.Builder
+			require.NoError(t, requests[0].Header.Write(&sent))
+			require.Contains(t, sent.String(), c.header)
+		})
+	}
+}
+
 func TestTokenSourcesThatHaveNoToken(t *testing.T) {
 	for _, c := range []struct {
 		name   string
