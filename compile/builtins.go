@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// builtins is the table of functions beside those of the expression language.
+// builtins is the table of functions in addition to those of the expression language.
 // The examples see the body {"meta": {"next": "p2", "total": 25}, "done": "no",
 // "flags": []}.
 var builtins = []function{

@@ -67,7 +67,7 @@ func (c *compilation) shadowedRules(j *Job) {
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
 			if i == k || !written(late.Rule) || !strings.HasPrefix(late.Rule.Origin.Path, c.set.Path+".") {
-				continue // a rule beside method multiple is for other scrollers too
+				continue // a rule next to method multiple is for other scrollers too
 			}
 			a, bounded := p.bound(early.code.syntax)
 			b, also := p.bound(late.code.syntax)

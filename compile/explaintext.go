@@ -10,7 +10,7 @@ import (
 
 const (
 	wide   = 96 // characters of a line of text
-	narrow = 70 // of a line beside a column
+	narrow = 70 // of a line next to a column
 	column = 26 // where sources begin
 )
 

@@ -65,8 +65,8 @@ func (l *Language) parse(source string) (*parser.Tree, error) {
 	return parser.ParseWithConfig(source, l.parsing)
 }
 
-// Functions returns the functions that expressions may call beside those of the
-// expression language, in the order of the reference.
+// Functions returns the functions that expressions may call in addition to those of
+// the expression language, in the order of the reference.
 func (l *Language) Functions() []Function {
 	list := make([]Function, len(l.functions))
 	for i, f := range l.functions {

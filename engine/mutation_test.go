@@ -71,7 +71,7 @@ func TestEveryMisspeltKeyIsReported(t *testing.T) {
 		where := strings.Join(path, ".")
 		var found engine.Diagnostics
 		if err == nil {
-			found = e.Warnings() // beside "parameters" unknown keys have no effect
+			found = e.Warnings() // next to "parameters" unknown keys have no effect
 		} else {
 			require.ErrorAs(t, err, &found, where)
 			if key == "method" {

@@ -165,7 +165,7 @@ func TestAnInconsistentMethodIsRefused(t *testing.T) {
 		{"each of an unknown setting", func(m *rules.Method) { m.Stops[0].Each = "x" }, `no setting "x"`},
 		{"each of a text", func(m *rules.Method) { m.Stops[0].Each = "sinceParam" },
 			"Each needs an object or an object of paths, and setting sinceParam is a non-empty string"},
-		{"default of an unknown setting", func(m *rules.Method) { m.Fields[1].DefaultOf = "x" }, "there is no setting x beside it"},
+		{"default of an unknown setting", func(m *rules.Method) { m.Fields[1].DefaultOf = "x" }, "there is no setting x next to it"},
 		{"unfit default", func(m *rules.Method) { m.Fields[1].Default = 5 },
 			"setting sinceParam: the default: want a non-empty string, got 5"},
 		{"default that is not allowed", func(m *rules.Method) { m.Fields[1].Values = []string{"after"} },

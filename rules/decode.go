@@ -59,7 +59,7 @@ func (d *decoder) parameters(root any) any {
 	}
 	d.cfg.path = "parameters"
 	for _, name := range object.Without("parameters").Without("$schema").Names() {
-		d.diags.Warnf(diag.Key(name), "%s beside parameters has no effect", name)
+		d.diags.Warnf(diag.Key(name), "%s next to parameters has no effect", name)
 	}
 	return inner
 }

@@ -110,7 +110,7 @@ func (e *entry) table(prefix string, fields []Field) {
 		}
 		for _, other := range []string{f.DefaultOf, f.Delimiter} {
 			if _, ok := find(fields, other); other != "" && !ok {
-				e.wrong("setting %s: there is no setting %s beside it", name, other)
+				e.wrong("setting %s: there is no setting %s next to it", name, other)
 			}
 		}
 		for _, dialect := range dialects {

@@ -35,7 +35,7 @@ type Field struct {
 	// Path.
 	Delimiter string
 
-	// PerScroller marks a key that belongs in a scroller, and not beside method
+	// PerScroller marks a key that belongs in a scroller, and not next to method
 	// multiple.
 	PerScroller bool
 

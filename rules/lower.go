@@ -108,7 +108,7 @@ func (l *lowerer) configured() *pagination {
 	return l.read(diag.Join(l.cfg.path, "api.pagination"), l.cfg.pagination)
 }
 
-// paged adds the rules of a pagination. Those beside method multiple apply to
+// paged adds the rules of a pagination. Those next to method multiple apply to
 // every scroller in it.
 func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
 	b := &scrollerBuilder{lowerer: l, pagination: p, set: set, outer: outer}

@@ -30,10 +30,10 @@ func TestAGuardInAScrollerOverridesTheOneBesideIt(t *testing.T) {
 	const multiple = `{"method": "multiple", "default": "a", "guards": %s, "scrollers": {"a": {"method": "pagenum", "guards": %s}}}`
 	for _, c := range []struct{ name, outer, inner, want string }{
 		{"default", `{}`, `{}`, "samePage complete"},
-		{"beside the scroller", `{"samePage": "fail"}`, `{}`, "samePage failed"},
+		{"next to the scroller", `{"samePage": "fail"}`, `{}`, "samePage failed"},
 		{"in the scroller", `{}`, `{"samePage": "fail"}`, "samePage failed"},
 		{"in the scroller, too", `{"samePage": "fail"}`, `{"samePage": "stop"}`, "samePage complete"},
-		{"ignored beside the scroller", `{"samePage": "ignore"}`, `{}`, ""},
+		{"ignored next to the scroller", `{"samePage": "ignore"}`, `{}`, ""},
 		{"ignored in the scroller", `{"samePage": "fail"}`, `{"samePage": "ignore"}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestRulesAreOrdered(t *testing.T) {
 		"a.forceStop.pages limited", "pagenum.empty complete", "a.stopRules[0] complete", "own guarded",
 	}, stops(t, `{"method": "multiple", "default": "a", "forceStop": {"pages": 9}, "limitStop": {"count": 5}, "stopRules": ["count == 1"],
 		"scrollers": {"a": {"method": "pagenum", "forceStop": {"pages": 8}, "stopRules": ["count == 2", {"name": "own", "when": "count == 3", "outcome": "guarded"}]}}}`),
-		"guards, then what is beside the scroller, then the scroller's: shared rules, the method's, the user's")
+		"guards, then what is next to the scroller, then the scroller's: shared rules, the method's, the user's")
 }
 
 func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {

@@ -114,7 +114,7 @@ func (p *pagination) oneOf(diags *diag.Collector) {
 	}
 }
 
-// perScroller checks that keys which belong in a scroller are not beside it.
+// perScroller checks that keys which belong in a scroller are not next to it.
 func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
 		if s := p.settings[f.Name]; f.PerScroller && s.given() && !switches.ignoreUnknown {

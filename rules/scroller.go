@@ -16,7 +16,7 @@ type scrollerBuilder struct {
 	*lowerer
 	*pagination
 	set   *Ruleset
-	outer *scrollerBuilder // of the pagination beside this scroller (method multiple), or nil
+	outer *scrollerBuilder // of the pagination next to this scroller (method multiple), or nil
 }
 
 // build adds all rules. Those of each role are in the order of evaluation.
@@ -32,7 +32,7 @@ func (s *scrollerBuilder) build() {
 }
 
 // conditions adds the rules that end the list or handle error responses: first
-// those beside the scroller.
+// those next to the scroller.
 func (s *scrollerBuilder) conditions() {
 	if s.outer != nil {
 		s.outer.conditions()
@@ -55,7 +55,7 @@ func (s *scrollerBuilder) taken(id string) bool {
 	return slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == id })
 }
 
-// id returns an id, with the name of the scroller before it if a rule beside the
+// id returns an id, with the name of the scroller before it if a rule next to the
 // scroller has the same.
 func (s *scrollerBuilder) id(id string) string {
 	if s.taken(id) {
@@ -144,7 +144,7 @@ func sourceOf(v any) string {
 }
 
 // guards adds the guards under their policies. A guard that is configured in a
-// scroller overrides the one that is configured beside it.
+// scroller overrides the one that is configured next to it.
 func (s *scrollerBuilder) guards() {
 	for b := s; b != nil; b = b.outer {
 		b.ignoredPaths()
@@ -164,7 +164,7 @@ func (s *scrollerBuilder) guards() {
 			origin = s.origin(Author{}, own.Path)
 		}
 		settings := s.settings
-		if settings[name].Path != own.Path { // it is configured beside the scroller
+		if settings[name].Path != own.Path { // it is configured next to the scroller
 			settings = settings.with(name, own)
 		}
 		rule, ok := s.rule(g.template(), settings, origin)

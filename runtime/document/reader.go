@@ -74,7 +74,7 @@ func NewReader(o Options) *Reader {
 	}
 	r.doc = document{
 		limit: depthLimit(o.MaxDepth),
-		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil, keys: make([]foretold, 64)},
+		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil, keys: make([]expectedKey, 64)},
 		tree:  newPathTree(tracked),
 	}
 	if r.field != nil {

@@ -45,8 +45,8 @@ type scanner struct {
 	breaks       []int // offsets at which the elements end
 	maxItems     int   // elements of the list; 0 is any number
 
-	keys []foretold // keys of the element before, in order; empty to remember none
-	key  int        // number of keys met in this element
+	keys []expectedKey // keys of the element before, in order; empty to remember none
+	key  int           // number of keys met in this element
 }
 
 // scan scans data and sets the spans of the tree, which may be nil. The offsets

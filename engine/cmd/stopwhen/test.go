@@ -48,7 +48,7 @@ func (a *app) testConfig(args []string) error {
 	}
 	defer l.Close()
 	if len(l.Tests()) == 0 {
-		return &usageError{fmt.Sprintf("%s has no tests; add some beside api and config, for example\n\n%s", l.name, l.SampleTest())}
+		return &usageError{fmt.Sprintf("%s has no tests; add some next to api and config, for example\n\n%s", l.name, l.SampleTest())}
 	}
 	ctx, stop := catchSignals()
 	defer stop()

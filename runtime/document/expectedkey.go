@@ -2,15 +2,16 @@ package document
 
 import "encoding/binary"
 
-// A foretold is an expected key, with its quotes and the colon, of at most 16
-// bytes. A longer key, or one with whitespace before the colon, has size 0.
-type foretold struct {
+// An expectedKey is a key of the previous element, which probably repeats in this
+// one: its quotes and the colon included, at most 16 bytes. A longer key, or one
+// with whitespace before the colon, has size 0.
+type expectedKey struct {
 	low, lowMask, high, highMask uint64
 	size                         int
 }
 
 // matches reports whether data, of at least 16 bytes, begins with the key.
-func (k *foretold) matches(data []byte) bool {
+func (k *expectedKey) matches(data []byte) bool {
 	low, high := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
 	return (low^k.low)&k.lowMask|(high^k.high)&k.highMask == 0 && k.size > 0
 }
@@ -24,7 +25,7 @@ func (s *scanner) inner(i, depth int) int {
 		return i + 1
 	}
 	for {
-		var key *foretold
+		var key *expectedKey
 		if s.key < len(s.keys) {
 			key = &s.keys[s.key]
 			s.key++
@@ -56,7 +57,7 @@ func (s *scanner) inner(i, depth int) int {
 }
 
 // name reads a key and its colon, and stores it in key, which may be nil.
-func (s *scanner) name(i int, key *foretold) int {
+func (s *scanner) name(i int, key *expectedKey) int {
 	data := s.data
 	if i >= len(data) || data[i] != '"' {
 		return s.unexpected(i, "where an object key should begin")
@@ -76,13 +77,13 @@ func (s *scanner) name(i int, key *foretold) int {
 	if key == nil {
 		return i
 	}
-	*key = foretold{}
+	*key = expectedKey{}
 	if direct && i-start <= 16 {
 		var text, mask [16]byte
 		for n := range copy(text[:], data[start:i]) {
 			mask[n] = 0xff
 		}
-		*key = foretold{
+		*key = expectedKey{
 			binary.LittleEndian.Uint64(text[:]), binary.LittleEndian.Uint64(mask[:]),
 			binary.LittleEndian.Uint64(text[8:]), binary.LittleEndian.Uint64(mask[8:]), i - start,
 		}
