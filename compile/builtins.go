@@ -45,7 +45,7 @@ var builtins = []function{
 	{
 		Function: Function{
 			Name: "number", Signature: `number(v)`, Example: `number("25") + 1`, Result: `26`,
-			Doc: "v as a number: a number unchanged, a string that holds one converted, nil as nil; any other value fails the rule",
+			Doc: "v as a number: a numeric string is converted, a number or nil is returned unchanged, and any other value fails the rule",
 		},
 		types: types(func(any) any { return nil }), call: unaryOrError(number),
 	},
@@ -67,14 +67,14 @@ var builtins = []function{
 		Function: Function{
 			Name: "greatest", Signature: `greatest(items, "id"[, v])`, Example: `greatest([{"id": 3}, {"id": 7}], "id", 5)`, Result: `7`,
 			Doc: "the greatest of v and the values at a path in the items: numbers compared as numbers, " +
-				"strings as strings if none holds a number; an item without the path fails the rule",
+				"strings as strings if none is numeric; an item without the path fails the rule",
 		},
 		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1),
 	},
 	{
 		Function: Function{
 			Name: "least", Signature: `least(items, "id"[, v])`, Example: `least([{"id": 3}, {"id": 7}], "id", 5)`, Result: `3`,
-			Doc: "the least, likewise",
+			Doc: "like greatest, but returns the least value",
 		},
 		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1),
 	},
@@ -137,7 +137,7 @@ var builtins = []function{
 	{
 		Function: Function{
 			Name: "phpLeast", Signature: `phpLeast(items, "id"[, v])`, Example: `phpLeast([{"id": "3"}, {"id": 7.9}], "id")`, Result: `3`,
-			Doc: "dialect keboola: the least, likewise",
+			Doc: "dialect keboola: like phpGreatest, but returns the least identifier",
 		},
 		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, -1),
 	},

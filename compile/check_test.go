@@ -108,7 +108,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 			"state": {"p": {"init": "1", "next": "state.q"}, "q": {"init": "1", "next": "body.q"}}, "stopRules": ["count == 0"]}`, ""},
 
 		{"a flag whose name says the opposite", `{"method": "pagenum", "nextPageFlag": {"field": "has_more", "stopOn": true}}`,
-			"nextPageFlag.stopOn: paging stops when has_more is true, although its name suggests that there is more then"},
+			"nextPageFlag.stopOn: paging stops when has_more is true, although its name suggests that more pages follow"},
 		{"a last flag whose name says the opposite", `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": false}}`,
 			"paging stops when isLast is false"},
 		{"a flag that only the last page may have", `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": true}}`,

@@ -20,7 +20,7 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 			"then sends limit = 20; stops when"},
 		{"a variable", `{"method": "keyset", "idKey": "id", "param": "after"}`, `then sends after = text(at(items[-1], "id")); stops when`},
 		{"an address", expression + `{"url": "body.next"}}`, "then goes to body.next, without the job's own params; stops when"},
-		{"nothing that changes", expression + `{"params": {"limit": "limit"}}}`, "then sends the same again; stops when"},
+		{"nothing that changes", expression + `{"params": {"limit": "limit"}}}`, "then sends the same request again; stops when"},
 		{"a limit", `{"method": "pagenum", "forceStop": {"pages": 1}}`, "or the limit of 1 page is reached"},
 		{"only a guard", `{"method": "pagenum", "guards": {"maxPages": 50}}`, "; fails at 50 pages."},
 	} {

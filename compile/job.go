@@ -14,7 +14,7 @@ type Job struct {
 	Init     []*Expression // initial values of the state's variables
 	Stops    []*Condition  // in the order in which they give the reason
 	Next     []*Expression // values of the state's variables after a page
-	Parts    []*Expression // of the requests; their rules say of which; address parts come first
+	Parts    []*Expression // parts of the requests, as the roles of their rules say; address parts come first
 	OnErrors []*Condition  // for error responses; the first that is met decides
 	Keeps    []*Expression // values for the next run
 	Audit    []*Condition  // evaluated on the last page of a complete list

@@ -68,12 +68,12 @@ func TestExpressionsWithoutABoundAreRefusedBeforeAnyRequest(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"nested predicates", `all(items, all(items, all(items, all(items, true))))`, "predicates are nested more than 3 deep"},
 		{"a pattern from the page", `body.a matches body.b`, "matches takes its pattern as a string literal"},
-		{"a long pattern", `body.a matches "` + strings.Repeat("a", 257) + `"`, "a pattern of 257 bytes; the limit is 256"},
+		{"a long pattern", `body.a matches "` + strings.Repeat("a", 257) + `"`, "the pattern has 257 bytes; the limit is 256"},
 		{"a pattern that is expensive to compile", `body.a matches "(a{1000}){1000}"`, "invalid repeat count"},
 		{"a JSONPath that is quadratic", `len(jsonpath("$..a..b")) > 0`, "a JSONPath has at most one .."},
 		{"the environment as a value", `len(toJSON($env)) > 0`, "unknown name $env"},
 		{"a field of the environment", `len(string($env.page)) > 0`, "unknown name $env"},
-		{"a source that is nested deeply", deep, "an expression of"},
+		{"a source that is nested deeply", deep, "the expression has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, faults := one(t, rules.Stop, c.source)

@@ -129,7 +129,7 @@ func isBuiltin(name string) bool {
 func (c *nameCheck) unknown(n ast.Node, name string, called bool) *fault {
 	hint := diag.DidYouMean(name, c.language.words(called))
 	if hint == "" && !called && rules.IsIdentifier(name) {
-		hint = "known are " + strings.Join(pageFields.names(), ", ") + "; a key of the response is body." + name
+		hint = "known names: " + strings.Join(pageFields.names(), ", ") + "; a key of the response is body." + name
 	}
 	return at(n, "unknown name %s", name).withHint(hint)
 }
@@ -153,7 +153,7 @@ func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
 	field := fieldTable(object.Fields).find(key.Value)
 	if field == nil {
 		known := fieldTable(object.Fields).names()
-		c.fail(at(n, "unknown name %s; there are %s", key.Value, strings.Join(known, ", ")).withHint(diag.DidYouMean(key.Value, known)))
+		c.fail(at(n, "unknown name %s; known names: %s", key.Value, strings.Join(known, ", ")).withHint(diag.DidYouMean(key.Value, known)))
 	}
 	return field
 }
@@ -182,7 +182,7 @@ func (c *nameCheck) function(n *ast.CallNode, callee *ast.IdentifierNode) {
 	case f == nil:
 		c.fail(c.unknown(callee, callee.Value, true))
 	case f.overload(len(n.Arguments)) == nil:
-		c.fail(at(n, "%s to call %s", f.tooManyOrFew(len(n.Arguments)), f.Name).withHint(f.usage()))
+		c.fail(at(n, "%s in call to %s", f.tooManyOrFew(len(n.Arguments)), f.Name).withHint(f.usage()))
 	case f.metered != nil && !slices.Contains(c.found.functions, f):
 		c.found.functions = append(c.found.functions, f)
 	}

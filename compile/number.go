@@ -140,7 +140,7 @@ func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats f
 func integers(f func(z, a, b *big.Int) *big.Int) func(a, b *big.Int) (any, error) {
 	return func(a, b *big.Int) (any, error) {
 		if a.BitLen()+b.BitLen() > 4*maxDigits {
-			return nil, errors.New("a number of more than a thousand digits")
+			return nil, errors.New("the result has more than a thousand digits")
 		}
 		return shortest(f(new(big.Int), a, b)), nil
 	}

@@ -28,7 +28,7 @@ func patternOf(node ast.Node) (*pattern, error) {
 		return nil, at(node, "matches takes its pattern as a string literal")
 	}
 	if len(text.Value) > maxPattern {
-		return nil, at(node, "a pattern of %d bytes; the limit is %d", len(text.Value), maxPattern)
+		return nil, at(node, "the pattern has %d bytes; the limit is %d", len(text.Value), maxPattern)
 	}
 	compiled, err := regexp.Compile(text.Value)
 	if err != nil {

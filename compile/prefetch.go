@@ -27,7 +27,7 @@ func (j *Job) Sequential() string {
 	return ""
 }
 
-// MaxPages returns the greatest number of pages that the rules allow which count
+// MaxPages returns the greatest number of pages allowed by the rules that count
 // pages, or items with a fixed page size; 0: no such rule limits the list.
 func (j *Job) MaxPages() int {
 	most := 0

@@ -203,7 +203,7 @@ func mergeHeaders(to rules.Object, name string, v any) (rules.Object, error) {
 	for i, m := range merged {
 		text, ok := value.Text(m.Value)
 		if !ok || strings.ContainsAny(text, "\r\n") {
-			return to, fmt.Errorf("want the text of a header for %s, got %s", m.Name, value.Preview(m.Value))
+			return to, fmt.Errorf("want a header value for %s, got %s", m.Name, value.Preview(m.Value))
 		}
 		merged[i].Value = text
 	}

@@ -84,8 +84,8 @@ func TestAPartOfTheWrongKindFailsTheRequest(t *testing.T) {
 		{"an address", `{"url": "body.x"}`, `{"x": 3}`, "rule nextRequest.url: want an address, got a number (3)"},
 		{"a method", `{"method": "body.x"}`, `{"x": "PATCH"}`, `rule nextRequest.method: want GET, POST or FORM, got "PATCH"`},
 		{"params", `{"params": "body.x"}`, `{"x": 3}`, "rule nextRequest.params: want an object, got a number (3)"},
-		{"a header", `{"headers": {"X": "body.x"}}`, `{"x": [1]}`, "rule nextRequest.headers.X: want the text of a header for X, got list of 1"},
-		{"a header of two lines", `{"headers": {"X": "body.x"}}`, `{"x": "a\nb"}`, "want the text of a header for X"},
+		{"a header", `{"headers": {"X": "body.x"}}`, `{"x": [1]}`, "rule nextRequest.headers.X: want a header value for X, got list of 1"},
+		{"a header of two lines", `{"headers": {"X": "body.x"}}`, `{"x": "a\nb"}`, "want a header value for X"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := job(t, `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": `+c.next+`}`, nil)

@@ -68,7 +68,7 @@ func (s *sources) compile(source string) (*code, error) {
 // translate takes a source from text to a program.
 func (s *sources) translate(source string) (*code, error) {
 	if len(source) > maxSource {
-		return nil, &fault{message: fmt.Sprintf("an expression of %d bytes; the limit is %d", len(source), maxSource)}
+		return nil, &fault{message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
 	}
 	tree, err := s.language.parse(source)
 	if err != nil {

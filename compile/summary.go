@@ -55,7 +55,7 @@ func (j *Job) laterRequests(x *JobExplanation) string {
 		steps = append(steps, "sends "+strings.Join(sent, ", "))
 	}
 	if steps == nil {
-		return "sends the same again"
+		return "sends the same request again"
 	}
 	return strings.Join(steps, " and ")
 }

@@ -70,7 +70,7 @@ func supported() string {
 		names = append(names, strings.ReplaceAll(t.String(), "interface {}", "any"))
 	}
 	slices.Sort(names)
-	return "supported are " + strings.Join(names, ", ")
+	return "the supported types are " + strings.Join(names, ", ")
 }
 
 // signatureOf describes a Go function: isStale(any, duration) boolean.

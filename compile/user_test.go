@@ -182,7 +182,7 @@ func TestMistakesInCallsOfAProgramsFunctionsAreFoundBeforeTheyRun(t *testing.T) 
 	require.NoError(t, err)
 	for _, c := range []struct{ name, source, message, hint string }{
 		{"the name is misspelt", `isStael(items[-1])`, "unknown name isStael", `did you mean "isStale"?`},
-		{"an argument is missing", `isStale()`, "not enough arguments to call isStale",
+		{"an argument is missing", `isStale()`, "not enough arguments in call to isStale",
 			"usage: isStale(item[, hours]): whether an item is old"},
 		{"an argument is of another kind", `isStale("x")`, "argument 1 of isStale must be an object, got a string", "usage: isStale"},
 		{"a variadic argument is of another kind", `isStale(items[-1], 1, "x")`, "argument 3 of isStale must be an integer, got a string",
@@ -221,7 +221,7 @@ func TestAFunctionOfAProgramMustFitTheLanguage(t *testing.T) {
 		{"no Go function", Function{Name: "f"}, "function f: want a Go function, got <nil>"},
 		{"a value", Function{Name: "f", Func: 3}, "function f: want a Go function, got int"},
 		{"a parameter that no expression has", Function{Name: "f", Func: func(string, chan int) int { return 1 }},
-			"function f: parameter 2 has the type chan int; supported are []any, any, bool, float64, int, map[string]any, string, " +
+			"function f: parameter 2 has the type chan int; the supported types are []any, any, bool, float64, int, map[string]any, string, " +
 				"time.Duration, time.Time"},
 		{"a variadic parameter that no expression has", Function{Name: "f", Func: func(...int64) int { return 1 }},
 			"parameter 1 has the type int64"},

@@ -227,7 +227,7 @@ func Example_checkpoints() {
 
 	save := func(_ context.Context, page *engine.Page) error {
 		token, err := page.Checkpoint()
-		if err != nil || token == nil { // nil: the run fails on this page, which comes again
+		if err != nil || token == nil { // nil: the run fails on this page, which the next run requests again
 			return err
 		}
 		tx := db.begin()

@@ -2,10 +2,10 @@ package engine
 
 // Config is a configuration in Go. It has the keys, the meaning and the defaults
 // of a configuration file (docs/reference/config.md); zero values are left out.
-// [HTTP], [Job] and the methods of paging are generated from the tables by which
+// [HTTP], [Job] and the methods of paging are generated from the tables with which
 // a file is read; forceStop.pages of a file is ForceStopPages.
 type Config struct {
-	BaseURL        string   `config:"baseUrl"`    // endpoints are resolved against it, so let it end in a slash
+	BaseURL        string   `config:"baseUrl"`    // endpoints are resolved against it, so it should end in a slash
 	Dialect        string   `config:"dialect"`    // "spec" (default) or "keboola"
 	Paging         Paging   `config:"pagination"` // nil is one request per job
 	HTTP           HTTP     `config:"http"`

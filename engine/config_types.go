@@ -12,7 +12,7 @@ type HTTP struct {
 	DefaultOptionsParams map[string]any `config:"defaultOptions.params"`
 	// Headers of all requests.
 	DefaultOptionsHeaders map[string]string `config:"defaultOptions.headers"`
-	// How often a request is retried after a transient error; default 4.
+	// How many times a request is retried after a transient error; default 4.
 	MaxRetries *int `config:"maxRetries"`
 	// The statuses that are retried; default [408 425 429 500 502 503 504 520 521 522 523 524 529].
 	Codes []int `config:"codes"`
@@ -60,22 +60,22 @@ type Job struct {
 type Input struct {
 	// What the input is for.
 	Doc string `config:"doc"`
-	// The value if the run does not set one; without it the run must.
+	// The value if a run does not set one; without a default, every run must set a value.
 	Default any `config:"default"`
-	// Whether the value is never printed; default false.
+	// If true, the value is never printed; default false.
 	Secret bool `config:"secret"`
-	// A regular expression that the whole value matches.
+	// A regular expression that must match the complete value.
 	Pattern string `config:"pattern"`
 }
 
-// Offset is the method `offset`. The response has no hint; the API expects the index of the first
-// item of a page.
+// Offset is the method `offset`. The response says nothing about the next page; the API expects the
+// index of the first item of a page.
 type Offset struct {
 	// Page size; a job parameter named like limitParam overrides it.
 	Limit int `config:"limit"`
 	// Parameter that carries the index of the first item; default "offset".
 	OffsetParam string `config:"offsetParam"`
-	// Send both with the first request, too; default true.
+	// Send both parameters with the first request, too; default true.
 	FirstPageParams *bool `config:"firstPageParams"`
 	// Start at the job's parameter named like offsetParam; default false.
 	OffsetFromJob bool `config:"offsetFromJob"`
@@ -101,12 +101,12 @@ type Offset struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -138,17 +138,17 @@ type Offset struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (Offset) pagingMethod() string { return "offset" }
 
-// PageNumber is the method `pagenum`. The response has no hint; the API expects the number of a
-// page, whatever its size.
+// PageNumber is the method `pagenum`. The response says nothing about the next page; the API
+// expects the number of a page, whatever its size.
 type PageNumber struct {
 	// Page size; a job parameter named like limitParam overrides it.
 	Limit int `config:"limit"`
@@ -156,7 +156,7 @@ type PageNumber struct {
 	PageParam string `config:"pageParam"`
 	// Number of the first page; default 1.
 	FirstPage *int `config:"firstPage"`
-	// Send both with the first request, too; default true.
+	// Send both parameters with the first request, too; default true.
 	FirstPageParams *bool `config:"firstPageParams"`
 	// Parameter that carries the page size; the job's own value for it overrides limit; default
 	// "limit".
@@ -180,12 +180,12 @@ type PageNumber struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -217,17 +217,17 @@ type PageNumber struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
 func (PageNumber) pagingMethod() string { return "pagenum" }
 
-// Cursor is the method `cursor`. The response has no hint; the API expects the identifier of an
-// item.
+// Cursor is the method `cursor`. The response says nothing about the next page; the API expects the
+// identifier of an item.
 type Cursor struct {
 	// Path of the identifier in an item.
 	IDKey string `config:"idKey"`
@@ -261,12 +261,12 @@ type Cursor struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -298,10 +298,10 @@ type Cursor struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -342,12 +342,12 @@ type ResponseURL struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -379,10 +379,10 @@ type ResponseURL struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -427,12 +427,12 @@ type ResponseParam struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -464,10 +464,10 @@ type ResponseParam struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -506,12 +506,12 @@ type ResponseParams struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -543,10 +543,10 @@ type ResponseParams struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -585,12 +585,12 @@ type HeaderLink struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -622,10 +622,10 @@ type HeaderLink struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -664,12 +664,12 @@ type HeaderParam struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -701,10 +701,10 @@ type HeaderParam struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -723,7 +723,7 @@ type PageCount struct {
 	PageParam string `config:"pageParam"`
 	// Number of the first page; default 1.
 	FirstPage *int `config:"firstPage"`
-	// Send both with the first request, too; default true.
+	// Send both parameters with the first request, too; default true.
 	FirstPageParams *bool `config:"firstPageParams"`
 	// Parameter that carries the page size; the job's own value for it overrides limit; default
 	// "limit".
@@ -747,12 +747,12 @@ type PageCount struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -784,10 +784,10 @@ type PageCount struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -826,12 +826,12 @@ type Keyset struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -863,10 +863,10 @@ type Keyset struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -903,12 +903,12 @@ type GraphQLRelay struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -940,10 +940,10 @@ type GraphQLRelay struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -976,12 +976,12 @@ type Expression struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -1013,10 +1013,10 @@ type Expression struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -1053,12 +1053,12 @@ type Multiple struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects of name, when, outcome and message.
+	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
-	// Variables: names, each with an object of init (before the first request) and next (after each
-	// page).
+	// Variables: names, each with an object that has init (before the first request) and next (after
+	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
 	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
@@ -1090,10 +1090,10 @@ type Multiple struct {
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
 	GuardsIgnore []string `config:"guards.ignore"`
-	// Ids of findings that are not a sign of a loss with this API, such as `audit.token` for an API
-	// whose last page has a token.
+	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
+	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects of when, do and message.
+	// What to do about responses of status 400 and above: objects with when, do and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -1111,8 +1111,8 @@ type NamedRule struct {
 	Message string `config:"message"`
 }
 
-// StateVariable: variables: names, each with an object of init (before the first request) and next
-// (after each page).
+// StateVariable: variables: names, each with an object that has init (before the first request) and
+// next (after each page).
 type StateVariable struct {
 	// Value before the first request.
 	Init string `config:"init"`
@@ -1120,7 +1120,7 @@ type StateVariable struct {
 	Next string `config:"next"`
 }
 
-// ErrorRule: what to do about responses of status 400 and above: objects of when, do and message.
+// ErrorRule: what to do about responses of status 400 and above: objects with when, do and message.
 type ErrorRule struct {
 	// Expression over status, header() and body of the error response.
 	When string `config:"when"`

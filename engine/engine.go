@@ -126,7 +126,7 @@ func (e *Engine) With(options ...RunOption) *Engine {
 	return &changed
 }
 
-// Warnings returns the oddities of the configuration, which can be used nevertheless.
+// Warnings returns the warnings about the configuration, which can still be used.
 func (e *Engine) Warnings() Diagnostics { return e.warnings }
 
 // Jobs returns the ids of the jobs, in the order in which they run.
@@ -149,8 +149,8 @@ func (e *Engine) DataType(job string) string {
 	return ""
 }
 
-// Ended reports whether every job had ended at the checkpoints of [WithResume]. A
-// run then makes no request and returns the result of the run before.
+// Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
+// run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {
 	for _, job := range e.jobs {
 		if !runtime.Ended(e.settings.run.resume[job.Set.Job.ID]) {
@@ -226,7 +226,7 @@ func (e *Engine) Tests() []string {
 	return names
 }
 
-// Test runs the tests that the configuration holds. They make no request, have no
+// Test runs the tests in the configuration. They make no request, have no
 // credentials, and ignore the engine's transport, clock, logger and observer.
 func (e *Engine) Test(ctx context.Context) *configtest.Report { return e.suite().Run(ctx) }
 

@@ -72,7 +72,7 @@ func WithMethod(m Method) Option {
 	})
 }
 
-// WithGuard adds a guard. It is in force in every job, unless the configuration
+// WithGuard adds a guard. It applies to every job, unless the configuration
 // gives it another policy under its ID in `guards`.
 func WithGuard(g Guard) Option {
 	return loadOption(func(s *settings) error {

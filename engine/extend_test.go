@@ -302,7 +302,7 @@ func TestATokenSourceThatHangsDoesNotKeepTheRun(t *testing.T) {
 		began := time.Now()
 		_, err = e.Run(t.Context(), discard)
 		require.ErrorIs(t, err, engine.ErrPolicy)
-		require.ErrorContains(t, err, "the run takes longer than 30s")
+		require.ErrorContains(t, err, "the run took longer than 30s")
 		require.Equal(t, 30*time.Second, time.Since(began))
 	})
 }
@@ -350,7 +350,7 @@ func TestATimeoutEndsARunAfterCompletePages(t *testing.T) {
 		result, err := e.Run(t.Context(), discard)
 		require.Equal(t, 30*time.Second, time.Since(began))
 		require.ErrorIs(t, err, engine.ErrPolicy)
-		require.ErrorContains(t, err, "the run takes longer than 30s")
+		require.ErrorContains(t, err, "the run took longer than 30s")
 		require.Equal(t, 1, result.Jobs[0].Items)
 	})
 }

@@ -198,5 +198,5 @@ func TestACheckpointOfAnotherJobIsRefused(t *testing.T) {
 	swapped := map[string]json.RawMessage{"users": tokens["groups"], "groups": tokens["users"]}
 	_, err = e.With(engine.WithResume(swapped)).Run(t.Context(), discard)
 	require.ErrorIs(t, err, engine.ErrState)
-	require.ErrorContains(t, err, `it is of job "groups"`)
+	require.ErrorContains(t, err, `it belongs to job "groups"`)
 }

@@ -76,7 +76,7 @@ func newSettings(options []Option) (settings, error) {
 }
 
 // WithFormat parses configurations whose names have an ending, such as ".yaml", in
-// another format than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
+// a format other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
 // that programs without YAML do not link it.
 func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
 	return loadOption(func(s *settings) error { s.formats[strings.ToLower(ending)] = format; return nil })
@@ -100,7 +100,7 @@ func WithEnv(lookup func(name string) (string, bool)) Option {
 }
 
 // WithTransport makes the requests with another transport. The default has
-// keep-alive, HTTP/2, gzip and the proxy of the environment. Timeouts, retries,
+// keep-alive, HTTP/2, gzip and the proxy from the environment. Timeouts, retries,
 // redirects and the rules about other origins remain the engine's.
 func WithTransport(t http.RoundTripper) RunOption {
 	return runOption(func(s *runSettings) { s.transport = t })
@@ -139,14 +139,14 @@ func WithInputs(values map[string]any) RunOption {
 }
 
 // WithKept passes the values that the previous run saved, by job and name: Kept of
-// its [JobResult]s. They may have been through JSON, decoded with json.Number.
+// its [JobResult]s. They may have been encoded as JSON and decoded with json.Number.
 func WithKept(kept map[string]map[string]any) RunOption {
 	return runOption(func(s *runSettings) { s.kept = kept })
 }
 
 // WithResume continues an earlier run of the same configuration: it holds, by
 // job, what [Page.Checkpoint] returned for the last page that was saved. A job
-// that had ended does not run again; a job that is not named starts at the
+// that has already ended is not run again; a job that is not named starts at the
 // beginning.
 func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 	return runOption(func(s *runSettings) { s.resume = checkpoints })

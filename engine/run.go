@@ -27,7 +27,7 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if d := e.settings.run.timeout; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{
-			Class: failure.Policy, Op: "run", Message: fmt.Sprintf("the run takes longer than %s", d),
+			Class: failure.Policy, Op: "run", Message: fmt.Sprintf("the run took longer than %s", d),
 			Hint: "raise the timeout, or limit the list with forceStop",
 		})
 		defer cancel()
@@ -147,7 +147,7 @@ func (s *sharedSink) fail(err error) {
 }
 
 // Pages runs all jobs in their order and yields every page, once it is complete
-// and judged. Leaving the loop stops the run. An error comes with a nil page and
+// and judged. Breaking out of the loop stops the run. An error comes with a nil page and
 // ends the sequence.
 func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
@@ -165,7 +165,7 @@ func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 }
 
 // errLeft ends the run of an iteration that its caller has left.
-var errLeft = errors.New("the iteration was left")
+var errLeft = errors.New("the caller stopped the iteration")
 
 // loop returns the loop of one run.
 func (e *Engine) loop() runtime.Loop {

@@ -13,7 +13,7 @@ type (
 	// Page is one page of a job and the decision about it.
 	Page = runtime.Page
 
-	// Record is what a trace holds of a page.
+	// Record is what a trace records about a page.
 	Record = runtime.Record
 
 	// Verdict is the result of one rule on one page.
@@ -49,16 +49,16 @@ type Result struct {
 // A Sink receives pages in order, one at a time. Its error ends the run.
 type Sink func(ctx context.Context, page *Page) error
 
-// Errors to compare with by errors.Is: every [*Error] of the class is one.
+// Errors for use with errors.Is: each matches every [*Error] of its class.
 var (
 	ErrInternal  error = failure.ErrInternal  // a bug
 	ErrConfig    error = failure.ErrConfig    // the configuration is invalid
-	ErrAPI       error = failure.ErrAPI       // the API refused for good
+	ErrAPI       error = failure.ErrAPI       // the API refused the request permanently
 	ErrTransient error = failure.ErrTransient // transient errors outlasted the retries
 	ErrResponse  error = failure.ErrResponse  // an unacceptable response, or a rule that failed on one
 	ErrPolicy    error = failure.ErrPolicy    // a safety limit or a guard
 	ErrIO        error = failure.ErrIO        // output cannot be written
-	ErrState     error = failure.ErrState     // a checkpoint is corrupt or of another configuration
+	ErrState     error = failure.ErrState     // a checkpoint is corrupt or belongs to another configuration
 	ErrCancelled error = failure.ErrCancelled // interrupted
 )
 

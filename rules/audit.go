@@ -51,7 +51,7 @@ var auditTable = []Template{
 	{ID: "audit.ceiling",
 		When:   `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",
-		Message: "{total.items} items is a number at which APIs cut lists off; " +
+		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
 }
 

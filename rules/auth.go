@@ -46,12 +46,12 @@ var authenticationFields = []Field{
 	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},
 	{Name: "username", Kind: Secret, Doc: "for `basic`"},
 	{Name: "#password", Kind: Secret, Doc: "for `basic`"},
-	{Name: "password", Kind: Secret, Doc: "for `basic`; better written `#password`"},
+	{Name: "password", Kind: Secret, Doc: "for `basic`; prefer `#password`"},
 	{Name: "#token", Kind: Secret, Doc: "for `bearer`"},
-	{Name: "token", Kind: Secret, Doc: "for `bearer`; better written `#token`"},
+	{Name: "token", Kind: Secret, Doc: "for `bearer`; prefer `#token`"},
 	{Name: "name", Kind: Text, Doc: "for `header` and `query`: the name that carries the key"},
 	{Name: "#value", Kind: Secret, Doc: "for `header` and `query`: the key"},
-	{Name: "value", Kind: Secret, Doc: "for `header` and `query`; better written `#value`"},
+	{Name: "value", Kind: Secret, Doc: "for `header` and `query`; prefer `#value`"},
 }
 
 // authentication reads api.authentication. The reference has the credentials of

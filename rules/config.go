@@ -36,7 +36,7 @@ type Options struct {
 }
 
 var rootFields = []Field{
-	{Name: "$schema", Kind: Text, Doc: "the JSON Schema with which an editor checks this file"},
+	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that editors use to check this file"},
 	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "the address of the API and how it pages"},
 	{Name: "config", Kind: Block, Fields: configFields, Required: true, Doc: "what to extract"},
 	{Name: "inputs", Kind: Map, Each: &Field{Kind: Block, Fields: inputFields},
@@ -56,7 +56,7 @@ var apiFields = []Field{
 	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
-	{Name: "retryConfig", Kind: Block, Fields: retryFields, Doc: "retries, in the form of the reference"},
+	{Name: "retryConfig", Kind: Block, Fields: retryFields, Doc: "retries, as the reference implementation configures them"},
 	{Name: "caCertificate", Kind: Text, Unsupported: OnRequest},
 	{Name: "clientCertificate", Kind: Text, Unsupported: OnRequest},
 	{Name: "#clientCertificate", Kind: Text, Unsupported: OnRequest},
@@ -70,9 +70,9 @@ var configFields = []Field{
 	{Name: "http", Kind: Block, Doc: "more headers", Fields: []Field{
 		{Name: "headers", Kind: Map, Doc: "headers of all requests; they override those of `api.http.headers`"},
 	}},
-	{Name: "username", Kind: Secret, Doc: "for `api.authentication` of type `basic`, where the reference has it"},
-	{Name: "#password", Kind: Secret, Doc: "for `api.authentication` of type `basic`, where the reference has it"},
-	{Name: "password", Kind: Secret, Doc: "for `api.authentication` of type `basic`; better written `#password`"},
+	{Name: "username", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
+	{Name: "#password", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
+	{Name: "password", Kind: Secret, Doc: "for `api.authentication` of type `basic`; prefer `#password`"},
 	{Name: "id", Kind: Any, Unsupported: OnOutput},
 	{Name: "mappings", Kind: Any, Unsupported: OnOutput},
 	{Name: "incrementalOutput", Kind: Any, Unsupported: OnOutput},

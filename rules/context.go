@@ -41,10 +41,10 @@ type Context struct {
 	Link   func(string, ...string) any `expr:"link" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
 	Total Total          `expr:"total" resume:"saved" doc:"totals of this scroller, this page included"`
-	Limit any            `expr:"limit" from:"job" doc:"page size in force; nil when there is none"`
+	Limit any            `expr:"limit" from:"job" doc:"page size in effect; nil if there is none"`
 	Sent  Sent           `expr:"sent" doc:"the request that returned this page"`
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
-	First *Past          `expr:"first" resume:"saved" from:"first" doc:"the first page; on the first page itself that page"`
+	First *Past          `expr:"first" resume:"saved" from:"first" doc:"the first page, which may be this page"`
 	State map[string]any `expr:"state" resume:"saved" from:"plan" declared:"state" doc:"the scroller's variables"`
 	Kept  map[string]any `expr:"kept" from:"job" declared:"keep" doc:"values that the previous run saved, by their names in keep"`
 	Input map[string]any `expr:"input" from:"job" declared:"inputs" doc:"values that the run sets, by their names in inputs"`

@@ -4,7 +4,7 @@
 //
 // To see how an API is paged, read the table of methods (method.go), then those of
 // the guards (guard.go) and of the stopping rules that all methods share (stop.go).
-// [Context] and the functions of package compile are the words of their expressions.
+// [Context] and the functions of package compile are what their expressions can name.
 // [ParseJSON] and [Decode] read a configuration, and [Config.Lower] turns it into one
 // list of [Rule] per job. Package compile compiles these lists.
 package rules

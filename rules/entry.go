@@ -96,7 +96,7 @@ func (e *entry) err() error { return errors.Join(e.all...) }
 // identifier checks a name, which must not hold any of some characters.
 func (e *entry) identifier(what, name, forbidden string) {
 	if name == "" || strings.ContainsAny(name, " \t\n${}"+forbidden) {
-		e.wrong("%s must not be empty or hold spaces, braces or any of %q: %q", what, forbidden, name)
+		e.wrong("%s must not be empty or contain spaces, braces or any of %q: %q", what, forbidden, name)
 	}
 }
 
@@ -110,7 +110,7 @@ func (e *entry) table(prefix string, fields []Field) {
 		}
 		for _, other := range []string{f.DefaultOf, f.Delimiter} {
 			if _, ok := find(fields, other); other != "" && !ok {
-				e.wrong("setting %s: there is no setting %s next to it", name, other)
+				e.wrong("setting %s: it refers to setting %s, which does not exist", name, other)
 			}
 		}
 		for _, dialect := range dialects {
@@ -142,7 +142,7 @@ func (e *entry) setting(at, name string) Field {
 	fields, f, ok := e.fields, Field{}, false
 	for part := range strings.SplitSeq(name, ".") {
 		if f, ok = find(fields, part); !ok {
-			e.wrong("%s: no setting %q; there are %s", at, name, strings.Join(names(fields), ", "))
+			e.wrong("%s: unknown setting %q; known settings: %s", at, name, strings.Join(names(fields), ", "))
 			return Field{}
 		}
 		fields = f.Fields

@@ -26,7 +26,7 @@ type HTTP struct {
 }
 
 var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,
-	Doc: "how often a request is retried after a transient error"}
+	Doc: "how many times a request is retried after a transient error"}
 
 var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status},
 	Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
@@ -60,7 +60,7 @@ var httpFields = []Field{
 var retryFields = []Field{
 	maxRetriesField,
 	retryCodesField,
-	{Name: "http", Kind: Block, Doc: "the same, one level deeper", Fields: []Field{retryHeaderField, retryCodesField}},
+	{Name: "http", Kind: Block, Doc: "retryHeader and codes, where the reference implementation has them", Fields: []Field{retryHeaderField, retryCodesField}},
 	{Name: "curl", Kind: Any, Unsupported: OnRequest},
 }
 

@@ -24,9 +24,9 @@ type Input struct {
 
 var inputFields = []Field{
 	{Name: "doc", Kind: Text, Doc: "what the input is for"},
-	{Name: "default", Kind: Any, Doc: "the value if the run does not set one; without it the run must"},
-	{Name: "secret", Kind: Flag, Default: false, Doc: "whether the value is never printed"},
-	{Name: "pattern", Kind: Text, Doc: "a regular expression that the whole value matches"},
+	{Name: "default", Kind: Any, Doc: "the value if a run does not set one; without a default, every run must set a value"},
+	{Name: "secret", Kind: Flag, Default: false, Doc: "if true, the value is never printed"},
+	{Name: "pattern", Kind: Text, Doc: "a regular expression that must match the complete value"},
 }
 
 // input reads one input.

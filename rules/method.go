@@ -69,13 +69,13 @@ type Template struct {
 var builtinMethods = []Method{
 	{
 		Name:    "offset",
-		Doc:     "The response has no hint; the API expects the index of the first item of a page.",
+		Doc:     "The response says nothing about the next page; the API expects the index of the first item of a page.",
 		Example: Object{{Name: "limit", Value: 10}},
 		Fields: []Field{
 			limitField(true),
 			{Name: "offsetParam", Kind: Text, Keboola: phpText, Default: "offset",
 				Doc: "parameter that carries the index of the first item"},
-			{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request, too"},
+			{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both parameters with the first request, too"},
 			{Name: "offsetFromJob", Kind: Flag, Keboola: phpFlag, Default: false,
 				Doc: "start at the job's parameter named like offsetParam"},
 		},
@@ -100,7 +100,7 @@ var builtinMethods = []Method{
 	},
 	{
 		Name:    "pagenum",
-		Doc:     "The response has no hint; the API expects the number of a page, whatever its size.",
+		Doc:     "The response says nothing about the next page; the API expects the number of a page, whatever its size.",
 		Example: Object{{Name: "limit", Value: 10}},
 		Fields:  pageNumberFields(),
 		State:   pageNumberState,
@@ -114,7 +114,7 @@ var builtinMethods = []Method{
 	},
 	{
 		Name:    "cursor",
-		Doc:     "The response has no hint; the API expects the identifier of an item.",
+		Doc:     "The response says nothing about the next page; the API expects the identifier of an item.",
 		Example: Object{{Name: "idKey", Value: "id"}, {Name: "param", Value: "since_id"}},
 		Fields: []Field{
 			{Name: "idKey", Kind: Path, Keboola: phpStrict, Required: true, Doc: "path of the identifier in an item"},
@@ -165,8 +165,8 @@ var builtinMethods = []Method{
 			{ID: "zendesk.response.url.recent",
 				When: `phpNumeric(query(at(${urlKey}), "start_time"))` +
 					` and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
-				Clause:  "the next page begins less than six minutes ago",
-				Message: "the next page begins less than six minutes ago"},
+				Clause:  "the next page starts less than six minutes in the past",
+				Message: "the next page starts less than six minutes in the past"},
 		},
 		KeboolaOnly: true,
 	},
@@ -380,7 +380,7 @@ func pageNumberFields() []Field {
 		limitField(false),
 		{Name: "pageParam", Kind: Text, Keboola: phpText, Default: "page", Doc: "parameter that carries the number of the page"},
 		{Name: "firstPage", Kind: Integer, Keboola: phpInt, Default: 1, Doc: "number of the first page"},
-		{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both with the first request, too"},
+		{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both parameters with the first request, too"},
 	}
 }
 

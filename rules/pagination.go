@@ -26,7 +26,7 @@ var paginationFields = []Field{
 			{Name: "time", Kind: Seconds, Keboola: phpSeconds, Doc: "maximum running time, in seconds"},
 			{Name: "volume", Kind: Count, Keboola: phpBytes, Doc: "maximum number of bytes, counted in minified JSON"},
 		}},
-	{Name: "limitStop", Kind: Block, Doc: "the total number of items; the page that reaches it is kept completely (specification 2.4)",
+	{Name: "limitStop", Kind: Block, Doc: "the total number of items; the page that reaches it is kept in full (specification 2.4)",
 		Fields: []Field{
 			{Name: "count", Kind: Count, Keboola: phpBytes, Doc: "the number itself"},
 			{Name: "field", Kind: Path, Keboola: phpStrict, Doc: "path of the number in the response"},
@@ -34,9 +34,9 @@ var paginationFields = []Field{
 	{Name: "hasMore", Kind: Path, Doc: "path of a flag in the response that is true while there is more; " +
 		"paging stops when it is missing, or false as a boolean (specification 2.2)"},
 	{Name: "stopRules", Kind: List, Each: &Field{Kind: Expression, Fields: stopRuleFields},
-		Doc: "rules that stop paging: expressions, or objects of name, when, outcome and message"},
+		Doc: "rules that stop paging: expressions, or objects with name, when, outcome and message"},
 	{Name: "state", Kind: Map, PerScroller: true, Each: &Field{Kind: Block, Fields: variableFields},
-		Doc: "variables: names, each with an object of init (before the first request) and next (after each page)"},
+		Doc: "variables: names, each with an object that has init (before the first request) and next (after each page)"},
 	{Name: "keep", Kind: Map, PerScroller: true, Each: &Field{Kind: Expression}, Doc: "values for the next run (`--kept FILE`): names, " +
 		"each with an expression that is evaluated after the last page of a complete list; " +
 		"the next run sees them as `kept`. A value that is nil does not replace the previous one"},
@@ -57,11 +57,11 @@ var paginationFields = []Field{
 		}},
 	{Name: "audit", Kind: Block, Doc: "the audit at the end of a complete list",
 		Fields: []Field{
-			{Name: "ignore", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "ids of findings that are not a sign of a loss " +
+			{Name: "ignore", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "ids of findings that do not indicate missing items " +
 				"with this API, such as `audit.token` for an API whose last page has a token"},
 		}},
 	{Name: "onError", Kind: List, Each: &Field{Kind: Block, Fields: onErrorFields},
-		Doc: "what to do about responses of status 400 and above: objects of when, do and message"},
+		Doc: "what to do about responses of status 400 and above: objects with when, do and message"},
 }
 
 // pagination is a pagination object that has been read.
@@ -89,7 +89,7 @@ func (p *pagination) oneTotal(diags *diag.Collector) {
 		return
 	}
 	count, field := p.settings["limitStop.count"], p.settings["limitStop.field"]
-	const hint = "count is a number of your own, field the path of the API's number"
+	const hint = "count is your own limit; field is the path of the API's total in the response"
 	switch at := diag.Value(p.settings["limitStop"].Path); {
 	case count.Value != nil && field.Value != nil:
 		diags.Errorf(at, "count and field are mutually exclusive").WithHint(hint)

@@ -33,7 +33,7 @@ func (p *pagination) flagPolarity(diags *diag.Collector) {
 	stopOn, ifNotSet := p.settings["nextPageFlag.stopOn"], p.settings["nextPageFlag.ifNotSet"]
 	name := bareName(field.Written)
 	suggestsMore := func(at setting, name string) *diag.Diagnostic {
-		return diags.Warnf(diag.Value(at.Path), "paging stops when %s, although its name suggests that there is more then", name)
+		return diags.Warnf(diag.Value(at.Path), "paging stops when %s, although its name suggests that more pages follow", name)
 	}
 	switch {
 	case field.Written == "" || stopOn.Value == nil:

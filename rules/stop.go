@@ -6,7 +6,7 @@ package rules
 var sharedStops = []Template{
 	{ID: "limitStop.count", Only: "limitStop.count", Outcome: Limited,
 		When:    `total.items >= ${limitStop.count}`,
-		Clause:  "the limit of ${limitStop.count items} is reached (the whole page is kept)",
+		Clause:  "the limit of ${limitStop.count items} is reached (all items of the last page are kept)",
 		Message: "item limit reached: {total.items} of ${limitStop.count}"},
 	{ID: "limitStop.field", Only: "limitStop.field", Outcome: Complete,
 		When:    `total.items >= number(at(${limitStop.field}))`,

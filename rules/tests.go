@@ -63,7 +63,7 @@ var testFields = []Field{
 
 var answerFields = []Field{
 	{Name: "status", Kind: Status, Default: 200, Doc: "the HTTP status"},
-	{Name: "headers", Kind: Map, Doc: "names, each with a text, or with a list of texts for a header that is sent several times"},
+	{Name: "headers", Kind: Map, Doc: "names, each with a string, or with a list of strings for a header that is sent several times"},
 	{Name: "body", Kind: Any, Doc: "the body of the response, sent as it is written"},
 	{Name: "after", Kind: Seconds, Doc: "delay of the response; the test does not wait"},
 }
@@ -161,7 +161,7 @@ func (d *decoder) answerHeaders(s setting) http.Header {
 		for _, v := range values {
 			text, ok := value.Text(v)
 			if !ok || strings.ContainsAny(text, "\r\n") {
-				d.diags.Errorf(diag.Value(diag.Join(s.Path, m.Name)), "want the text of a header, got %s", found(v))
+				d.diags.Errorf(diag.Value(diag.Join(s.Path, m.Name)), "want a header value, got %s", found(v))
 				continue
 			}
 			headers.Add(m.Name, text)

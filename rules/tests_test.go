@@ -55,7 +55,7 @@ func TestMistakesInTestsAreReportedWithPlaceAndFix(t *testing.T) {
 		{"after", oneJob, `[{"name": "x", "pages": [{"body": [], "after": "soon"}], "expect": {"pages": 1}}]`,
 			"tests[0].pages[0].after: want seconds above 0", ""},
 		{"header", oneJob, `[{"name": "x", "pages": [{"body": [], "headers": {"Link": {}}}], "expect": {"pages": 1}}]`,
-			"tests[0].pages[0].headers.Link: want the text of a header, got an object", ""},
+			"tests[0].pages[0].headers.Link: want a header value, got an object", ""},
 		{"outcome", oneJob, `[{"name": "x", "pages": [[]], "expect": {"outcome": "done"}}]`,
 			`tests[0].expect.outcome: want complete, limited, guarded or failed, got "done"`, ""},
 		{"stoppedBy", oneJob, `[{"name": "x", "pages": [[]], "expect": {"stoppedBy": 1}}]`,

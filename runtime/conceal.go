@@ -75,7 +75,7 @@ func reveal(token []byte, secrets map[string]string) ([]byte, error) {
 			}
 			name, after, found := strings.Cut(after, mark)
 			if !found {
-				return "", fmt.Errorf("the name of a secret has no end")
+				return "", fmt.Errorf("the name of a secret is not terminated")
 			}
 			secret, err := spell(name, secrets)
 			if err != nil {

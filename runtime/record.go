@@ -29,7 +29,7 @@ func (p *Page) Checkpoint() (json.RawMessage, error) {
 	return p.checkpoint()
 }
 
-// A Record is what a trace holds of a page: one JSON object per page.
+// A Record is what a trace records about a page: one JSON object per page.
 type Record struct {
 	Job       string        `json:"job"`
 	Page      int           `json:"page"` // from 1
@@ -103,7 +103,7 @@ type Result struct {
 	Seconds   float64       `json:"seconds"`
 
 	// Kept holds the values for the next run: those of keep in the configuration
-	// after the last page of a complete list, otherwise those of the run before.
+	// after the last page of a complete list, otherwise those of the previous run.
 	Kept map[string]any `json:"kept,omitempty"`
 
 	Findings []Finding `json:"findings,omitempty"` // of the audit

@@ -94,7 +94,7 @@ func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, e
 		return request, false, r.unusable(err)
 	}
 	if saved.Result.Job != r.Result.Job {
-		return request, false, r.unusable(fmt.Errorf("it is of job %q", saved.Result.Job))
+		return request, false, r.unusable(fmt.Errorf("it belongs to job %q", saved.Result.Job))
 	}
 	fresh := r.Context.Value // what comes from the configuration
 	r.state = saved

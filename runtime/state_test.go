@@ -144,7 +144,7 @@ func TestAnUnusableCheckpointIsRefused(t *testing.T) {
 		{"number of parts", `{"version": 1, "result": {"job": "users"}, "parts": [1, 2, 3, 4, 5]}`, "the next request has 2 parts, but 5 are given"},
 		{"number too large", `{"version": 1, "context": {"state": {"a": 1e999}}}`, "1e999"},
 		{"exchange", `{"version": 1, "exchanges": "AAAA"}`, "not a list of digests"},
-		{"another job", `{"version": 1, "done": true, "result": {"job": "groups"}}`, `it is of job "groups"`},
+		{"another job", `{"version": 1, "done": true, "result": {"job": "groups"}}`, `it belongs to job "groups"`},
 		{"type of a field", `{"version": 1, "context": {"page": "one"}}`, "page: want int, got a string"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (f systemFile) Truncate(size int64) error {
 func (f systemFile) Sync() error { return ignoreUnsupported(f.File.Sync()) }
 
 // ignoreUnsupported drops the error of a file system that cannot sync. If such a
-// file system loses committed data with the power, the next run notices and
+// file system loses committed data in a power failure, the next run notices and
 // refuses to resume.
 func ignoreUnsupported(err error) error {
 	if errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL) {

@@ -239,7 +239,7 @@ func (s *Store) verify(o *Output, path string) error {
 
 // Begin starts writing, once all outputs are open: it discards what was written
 // to them after the last commit, or all of their content if the run does not
-// resume. It refuses to resume with other outputs than before, since none of
+// resume. It refuses to resume with different outputs, since none of
 // them would be complete.
 func (s *Store) Begin() error {
 	if err := s.matchOutputs(); err != nil {
@@ -272,7 +272,7 @@ func (s *Store) matchOutputs() error {
 	}
 	for path := range s.outputs {
 		if _, known := s.state.Outputs[path]; !known {
-			return s.refuse("output %s of this run is not one of its outputs", path)
+			return s.refuse("this run writes to output %s, which the state does not include", path)
 		}
 	}
 	return nil
@@ -301,7 +301,7 @@ func (o *Output) tail() (string, error) {
 
 // Commit saves the checkpoints of jobs together with everything that was written
 // to the outputs, all of which must belong to pages up to these checkpoints.
-// When Commit returns, both survive the end of the process and a loss of power.
+// When Commit returns, both survive the end of the process and a power failure.
 func (s *Store) Commit(checkpoints map[string]json.RawMessage) error {
 	for path, o := range s.outputs {
 		if !o.dirty {

@@ -141,7 +141,7 @@ func TestOtherOutputsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Output(filepath.Join(dir, "trace.json"))
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Begin(), "trace.json of this run is not one of its outputs")
+	require.ErrorContains(t, s.Begin(), "trace.json, which the state does not include")
 }
 
 // TestDiskErrorsAreReportedAndLoseNothingCommitted lets each operation of a run

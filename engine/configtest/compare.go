@@ -56,7 +56,7 @@ func (t *trial) compareEnd(d *differences, want rules.Expect) {
 		d.add("outcome", string(want.Outcome), string(r.Outcome), t.failure())
 	}
 	if want.Message != "" && !strings.Contains(r.Message, want.Message) {
-		d.add("message", "one with "+quoted(want.Message), quoted(t.redact(r.Message)), "")
+		d.add("message", "one that contains "+quoted(want.Message), quoted(t.redact(r.Message)), "")
 	}
 	if got := t.suite.ExitStatus(t.err); want.Exit != nil && *want.Exit != got {
 		d.add("exit", fmt.Sprint(*want.Exit), fmt.Sprint(got), t.failure())
@@ -64,9 +64,9 @@ func (t *trial) compareEnd(d *differences, want rules.Expect) {
 	if want.Error != "" {
 		switch got := t.failure(); {
 		case got == "":
-			d.add("error", "one with "+quoted(want.Error), "none", "")
+			d.add("error", "one that contains "+quoted(want.Error), "none", "")
 		case !strings.Contains(got, want.Error):
-			d.add("error", "one with "+quoted(want.Error), quoted(got), "")
+			d.add("error", "one that contains "+quoted(want.Error), quoted(got), "")
 		}
 	}
 	if want.Findings != nil {
@@ -207,7 +207,7 @@ func rewritten(want, got string) string {
 	a, errA := canonical(want)
 	b, errB := canonical(got)
 	if errors.Join(errA, errB) == nil && a == b {
-		return "the values are the same, but their order or spelling is not: items come out as the API sends them"
+		return "the values are equal, but their key order or spelling differs: items are written as the API sends them"
 	}
 	return ""
 }

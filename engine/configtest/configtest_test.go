@@ -103,12 +103,12 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 		{"reason", offset, `[` + one + `]`, `{"reason": "offset.empty"}`, []string{"reason want offset.empty got offset.short"}},
 		{"outcome", offset, `[` + one + `]`, `{"outcome": "limited"}`, []string{"outcome want limited got complete"}},
 		{"message", offset, `[` + one + `]`, `{"message": "enough"}`,
-			[]string{`message want one with "enough" got "page 1 is short: 1 of 2 items"`}},
+			[]string{`message want one that contains "enough" got "page 1 is short: 1 of 2 items"`}},
 		{"pages", offset, `[` + one + `]`, `{"pages": 2}`, []string{"pages want 2 got 1"}},
 		{"items", offset, `[` + one + `]`, `{"items": 0}`, []string{"items want 0 got 1"}},
 		{"exit", offset, `[{"status": 404}]`, `{"exit": 0}`, []string{"exit want 0 got 3: " + notFound}},
-		{"error", offset, `[{"status": 404}]`, `{"error": "status 410"}`, []string{`error want one with "status 410" got "` + notFound}},
-		{"no error", offset, `[` + one + `]`, `{"error": "status 410"}`, []string{`error want one with "status 410" got none`}},
+		{"error", offset, `[{"status": 404}]`, `{"error": "status 410"}`, []string{`error want one that contains "status 410" got "` + notFound}},
+		{"no error", offset, `[` + one + `]`, `{"error": "status 410"}`, []string{`error want one that contains "status 410" got none`}},
 		{"an unexpected error", offset, `[{"status": 404}]`, `{"pages": 1}`, []string{"the run failed: " + notFound}},
 		{"findings", offset, `[` + one + `]`, `{"findings": ["audit.total"]}`, []string{"findings want audit.total got nothing"}},
 		{"an item", offset, `[` + one + `]`, `{"items": [{"id": 4}]}`, []string{`items[0] want {"id":4} got {"id":3}`}},
@@ -117,7 +117,7 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 		{"a long number", offset, `[{"data": [12345678901234567890]}]`, `{"items": [12345678901234567891]}`,
 			[]string{"items[0] want 12345678901234567891 got 12345678901234567890"}},
 		{"the order of keys", offset, `[{"data": [{"a": 1, "b": 2}]}]`, `{"items": [{"b": 2, "a": 1}]}`,
-			[]string{`items[0] want {"b":2,"a":1} got {"a":1,"b":2}: the values are the same, but`}},
+			[]string{`items[0] want {"b":2,"a":1} got {"a":1,"b":2}: the values are equal, but`}},
 		{"a request", offset, `[` + one + `]`, `{"requests": ["GET /v1/users?limit=2"]}`,
 			[]string{"requests[0] want GET /v1/users?limit=2 got GET /v1/users?limit=2&offset=0"}},
 		{"an additional request", offset, `[` + one + `]`, `{"requests": []}`,
@@ -146,7 +146,7 @@ func TestAFailedTestShowsWhatDecided(t *testing.T) {
 	report := tested(t, "users.json", usersTest(`{"method": "offset", "limit": 2}`, `[{"data": [1]}]`, `{"items": 0}`))
 	require.Equal(t, []string{"stopped on page 1 by offset.short: count(1) < limit(2)"}, report.Tests[0].Because)
 	report = tested(t, "users.json", usersTest(`{"method": "offset", "limit": 2}`, `[{"data": [1, 2]}]`, `{"items": 0}`))
-	require.Equal(t, []string{"page 1 did not stop it:", "  offset.empty is not met: count(2) == 0", "  offset.short is not met: count(2) < limit(2)"}, report.Tests[0].Because)
+	require.Equal(t, []string{"no rule stopped the list on page 1:", "  offset.empty is not met: count(2) == 0", "  offset.short is not met: count(2) < limit(2)"}, report.Tests[0].Because)
 }
 
 // gaps returns the rules that the tests of a job do not show completely.

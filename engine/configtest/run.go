@@ -99,7 +99,7 @@ func (s *Suite) run(ctx context.Context, t rules.Test, seen *coverage) Result {
 	out := Result{Name: t.Name, Job: t.Job, Place: s.Source.Location(t.Path), Requests: []string{}}
 	at := slices.IndexFunc(s.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == t.Job })
 	if at < 0 {
-		out.Differences = []Difference{{Message: fmt.Sprintf("job %s does not run: an earlier job is identical", t.Job)}}
+		out.Differences = []Difference{{Message: fmt.Sprintf("job %s is not run: it is identical to an earlier job", t.Job)}}
 		return out
 	}
 	if err := s.CheckInputs(t.Inputs); err != nil {
@@ -157,7 +157,7 @@ func (t *trial) because() []string {
 		return nil
 	}
 	if page.Decision == runtime.Continue {
-		lines := []string{fmt.Sprintf("page %d did not stop it:", page.Page)}
+		lines := []string{fmt.Sprintf("no rule stopped the list on page %d:", page.Page)}
 		for _, v := range page.Verdicts {
 			if !t.guard(v.Rule) {
 				lines = append(lines, "  "+v.Rule+" is not met: "+reason(v))

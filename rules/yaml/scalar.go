@@ -62,7 +62,7 @@ func plain(text string) (v any, problem string) {
 		}
 		return nil, "the number " + text + " is too large"
 	case noNumber.MatchString(text):
-		return nil, "a configuration has no number " + text + "; put it in quotes if it is text"
+		return nil, "the number " + text + " is not supported; put it in quotes if it is text"
 	}
 	return text, ""
 }

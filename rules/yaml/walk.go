@@ -136,7 +136,7 @@ func (r *reader) complete(node *yaml.Node, v any, path string) error {
 		return r.fault(path, at, "known tags: !!str, !!int, !!float, !!bool, !!null, !!seq, !!map", "unknown tag %s", node.Tag)
 	}
 	if !matches(v) {
-		return r.fault(path, r.start(node, at), "remove the tag", "the value is not what its tag %s says", node.Tag)
+		return r.fault(path, r.start(node, at), "remove the tag", "the value does not match its tag %s", node.Tag)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (r *reader) alias(node *yaml.Node, path string, at int, c nodeContext) (any
 	target, ok := r.anchors[node.Value]
 	if !ok {
 		hint := diag.DidYouMean(node.Value, slices.Sorted(maps.Keys(r.anchors)))
-		return nil, r.fault(path, at, hint, "no anchor &%s before this alias", node.Value)
+		return nil, r.fault(path, at, hint, "no anchor &%s is defined before this alias", node.Value)
 	}
 	r.aliases++
 	v, err := r.value(target, path, c)

@@ -41,7 +41,7 @@ func Parse(source *diag.Source) (any, error) {
 func (r *reader) read() (any, error) {
 	text := r.source.Text
 	if len(text) > rules.MaxConfigBytes {
-		return nil, r.fault("", 0, "", "a configuration of %d bytes; the limit is %d", len(text), rules.MaxConfigBytes)
+		return nil, r.fault("", 0, "", "the configuration has %d bytes; the limit is %d", len(text), rules.MaxConfigBytes)
 	}
 	if at, problem, hint := unreadable(text); problem != "" {
 		return nil, r.fault("", at, hint, "%s", problem)
@@ -92,7 +92,7 @@ func (r *reader) syntax(err error) error {
 	case e.Message == errTooDeep.Error():
 		return r.tooDeep("", at)
 	case e.Message == cannotStart && strings.HasPrefix(rest, "\t"):
-		return r.fault("", at, "indent with spaces", "not valid YAML: a tab cannot be here")
+		return r.fault("", at, "indent with spaces", "not valid YAML: a tab is not allowed here")
 	case e.Message == cannotStart:
 		return r.fault("", at, "put the text in quotes", "not valid YAML: text cannot begin with %.1s", rest)
 	case strings.TrimSpace(rest) == "" && e.ContextMsg != "":

@@ -20,12 +20,12 @@ type Class string
 const (
 	Internal  Class = "internal"  // a bug
 	Config    Class = "config"    // the configuration is invalid
-	API       Class = "api"       // the API refused for good
+	API       Class = "api"       // the API refused the request permanently
 	Transient Class = "transient" // transient errors outlasted the retries; a later run may succeed
 	Response  Class = "response"  // an unacceptable response, or a rule that failed on one
 	Policy    Class = "policy"    // a safety limit or a guard
 	IO        Class = "io"        // output cannot be written
-	State     Class = "state"     // saved state is locked, corrupt or of another configuration
+	State     Class = "state"     // saved state is locked, corrupt or belongs to another configuration
 	Cancelled Class = "cancelled" // interrupted
 )
 
@@ -85,7 +85,7 @@ type Error struct {
 	Err     error  // the cause; may be nil
 }
 
-// Errors for errors.Is: each is any error of its class.
+// Errors for use with errors.Is: each matches any error of its class.
 var (
 	ErrInternal  = &Error{Class: Internal}
 	ErrConfig    = &Error{Class: Config}

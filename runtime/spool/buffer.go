@@ -1,6 +1,6 @@
 // Package spool holds response bodies. A small body is in memory. A large one is
 // in a temporary file that is mapped into memory one window at a time, so that
-// a page of 100 MB needs hardly more memory than one of 1 MB.
+// a page of 100 MB needs little more memory than one of 1 MB.
 //
 // Read buffer.go first, then window.go; map_linux.go maps the file. On other
 // systems every body is in memory. The file has no name once it is open, so that

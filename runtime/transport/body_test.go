@@ -100,7 +100,7 @@ func TestAServerThatStallsCannotHangARun(t *testing.T) {
 		took  time.Duration
 	}{
 		{"no headers", time.Hour, nil, "no response within 1m0s", time.Minute},
-		{"a body that stops", 0, &drip{every: time.Hour}, "no more of the body within 1m0s", time.Minute},
+		{"a body that stops", 0, &drip{every: time.Hour}, "no more data of the body within 1m0s", time.Minute},
 		{"a byte now and then", 0, &drip{every: 50 * time.Second}, "not complete after 10m0s", 10 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func New(options Options) *Client {
 }
 
 // NewTransport returns the transport that a client uses by default: keep-alive,
-// HTTP/2, gzip, the proxy of the environment, time limits on connecting, and the
+// HTTP/2, gzip, the proxy from the environment, time limits on connecting, and the
 // guard that refuses connections to private addresses.
 func NewTransport() *http.Transport {
 	return &http.Transport{

@@ -41,7 +41,7 @@ func (c *Client) trust(call Call) (bool, error) {
 	case c.options.AnyOrigin || c.allowed(u):
 		return false, nil
 	}
-	return refuse("refused: points to another origin than "+originOf(c.options.Origin),
+	return refuse("refused: points to an origin other than "+originOf(c.options.Origin),
 		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", originOf(u)))
 }
 

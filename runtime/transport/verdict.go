@@ -133,7 +133,7 @@ func statusFault(status int) string {
 	case http.StatusOK, http.StatusCreated, http.StatusNonAuthoritativeInfo, http.StatusNoContent:
 		return ""
 	case http.StatusPartialContent:
-		return "the content is partial, and never counts as a page"
+		return "the content is partial, so it is not read as a page"
 	case http.StatusAccepted:
 		return "the API has not finished processing the request"
 	}

@@ -40,7 +40,7 @@ func stalled(message string) error {
 // reading reports that the headers have arrived.
 func (w *watchdog) reading() {
 	w.idle.Stop()
-	w.idle = time.AfterFunc(idleTimeout, func() { w.cancel(stalled("no more of the body within " + idleTimeout.String())) })
+	w.idle = time.AfterFunc(idleTimeout, func() { w.cancel(stalled("no more data of the body within " + idleTimeout.String())) })
 }
 
 // progress reports that a piece of the body has arrived.

@@ -12,7 +12,7 @@ import (
 func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check CONFIG",
-		Short: "Find mistakes in a configuration; make no request",
+		Short: "Find mistakes in a configuration without making requests",
 		Long: `Read and compile a configuration, and report every error with its position and
 a fix. The exit status is 2 if there are errors; warnings do not change it.`,
 		Example: `  stopwhen check users.json

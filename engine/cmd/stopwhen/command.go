@@ -62,7 +62,7 @@ reports why it stopped.
 
   stopwhen demo                      watch a real extraction, no API needed
   stopwhen run users.json            extract
-  stopwhen run users.json --explain  print the compiled rules; make no request
+  stopwhen run users.json --explain  print the rules and make no request
   stopwhen check users.json          find mistakes before they cost a run
   stopwhen test users.json           run the tests in the configuration
 
@@ -76,7 +76,7 @@ Exit status:
     5  unacceptable response, or a rule that failed
     6  safety limit or guard
     7  output cannot be written
-    8  the state is locked, damaged or of another run
+    8  the state is locked, damaged or belongs to another run
     9  an outcome of --fail-on
    10  a test of the configuration failed
   130  interrupted; 143 if terminated`

@@ -39,7 +39,7 @@ func TestEveryExitStatusOccurs(t *testing.T) {
 		{"unacceptable response", 5, []string{"run", "--fixture", "responses/html-is-an-error"}, "<html>"},
 		{"failed rule", 5, []string{"run", "--fixture", "stop-rules/error-in-a-rule-names-its-place"}, "rule stopRules"},
 		{"guard", 6, []string{"run", "--fixture", "guards/cycle-fails"}, "the API is in a loop"},
-		{"another origin", 6, []string{"run", "--fixture", "http/redirect-to-another-origin-is-refused"}, "points to another origin than"},
+		{"another origin", 6, []string{"run", "--fixture", "http/redirect-to-another-origin-is-refused"}, "points to an origin other than"},
 		{"unwritable output", 7, []string{"run", "--fixture", "demo/orders", "--out", invalid}, "cannot write"},
 		{"damaged state", 8, []string{"run", "--fixture", "demo/orders", "--state", notAState}, "it is damaged"},
 		{"outcome of --fail-on", 9, []string{"run", "--fixture", "force-stop/pages-one-is-one-request", "--fail-on", "limited"}, "--fail-on"},

@@ -9,7 +9,7 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain CONFIG",
-		Short: "Print the compiled rules of every job; make no request",
+		Short: "Print the compiled rules of every job without making requests",
 		Long: `Print what a configuration compiles to: the first request, how the next request
 is built, and every rule that can stop paging, with its id, its expression, what
 it reads, and its origin.`,

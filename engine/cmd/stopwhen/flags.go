@@ -92,7 +92,7 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
-	f.BoolVar(&a.flags.noProgress, "no-progress", false, "show no progress line on a terminal")
+	f.BoolVar(&a.flags.noProgress, "no-progress", false, "do not show a progress line on a terminal")
 	complete(cmd, "fail-on", func() []string { return failOnOutcomes })
 	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
 	complete(cmd, "log-format", func() []string { return []string{formatText, formatJSON} })

@@ -39,7 +39,7 @@ that is not in the recording ends the run with status 5.`,
 	}
 	a.fileFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.flags.against, "against", "", "`CONFIG` to compare with the first: what it would save or lose")
+	f.StringVar(&a.flags.against, "against", "", "`CONFIG` to compare with the first, showing what it would save or lose")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` that an earlier run wrote with --kept; it is not changed")
 	a.formatFlag(cmd, formatText, formatJSON)
 	return cmd

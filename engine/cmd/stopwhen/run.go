@@ -37,7 +37,7 @@ input. Items of pages fetched before a failure are written, too.`,
 	a.outFlag(cmd, "-")
 	f := cmd.Flags()
 	f.StringVar(&a.flags.record, "record", "", "`FILE` for a recording of all requests and responses (HAR)")
-	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules; make no request")
+	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules without making requests")
 	return cmd
 }
 

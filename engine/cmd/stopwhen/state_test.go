@@ -149,7 +149,7 @@ func TestAStateOfAnotherRunIsRefused(t *testing.T) {
 		},
 		{"other requests", `"method": "pagenum", "pageParam": "p"`, nil, "requests changed"},
 		{"another origin", `"method": "pagenum"`, []string{"--base-url", "http://127.0.0.1:1/"}, "transport changed"},
-		{"one output more", `"method": "pagenum"`, []string{"--trace", s.path("trace.json")}, "trace.json of this run is not one of its outputs"},
+		{"one output more", `"method": "pagenum"`, []string{"--trace", s.path("trace.json")}, "trace.json, which the state does not include"},
 		{"another output", `"method": "pagenum"`, []string{"--out", s.path("other")}, "users.ndjson is not an output of this run"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

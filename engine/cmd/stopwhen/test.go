@@ -15,9 +15,9 @@ import (
 func (a *app) testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test CONFIG",
-		Short: "Run the tests in a configuration; make no request",
+		Short: "Run the tests in a configuration without making requests",
 		Long: `Run the tests under the key tests of a configuration, and list the rules that
-they do not show to be both true and false. Each test contains its own pages. No
+were not both true and false. Each test contains its own pages. No
 network is used, waiting takes no time, and environment variables that are not
 passed with --env have placeholder values.
 
@@ -166,7 +166,7 @@ func unmetGuards(c configtest.JobCoverage) []string {
 func coverageText(both, all int) string {
 	switch {
 	case all == 0:
-		return "no rule is a condition"
+		return "there are no conditions to cover"
 	case all == 1 && both == 1:
 		return "the only rule was both true and false"
 	case all == 1:
