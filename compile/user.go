@@ -41,6 +41,9 @@ func newUserFunction(f Function) (*function, error) {
 	if !strings.HasPrefix(f.Signature, f.Name+"(") {
 		return nil, fmt.Errorf("the signature must begin with %q, got %q", f.Name+"(", f.Signature)
 	}
+	if reflect.ValueOf(f.Func).IsNil() {
+		return nil, errors.New("the Go function is nil")
+	}
 	u := userFunction{name: f.Name, goFunc: reflect.ValueOf(f.Func)}
 	return &function{Function: f, types: []reflect.Type{t}, metered: u.call}, nil
 }

@@ -43,12 +43,12 @@ type Job struct {
 	Endpoint string `config:"endpoint"`
 	// `POST` sends the parameters as a JSON body, `FORM` urlencoded; default "GET".
 	Method string `config:"method"`
-	// Query parameters of GET, body fields of POST and FORM, sent in this order.
+	// Query parameters of GET, body fields of POST and FORM, sent in the order of their names.
 	Params map[string]any `config:"params"`
 	// Headers of this job's requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
-	// Path of the list of items (`.` is the whole response), or `{"path", "delimiter"}`; default: the
-	// root, or the only list in the root.
+	// Path of the list of items (`.` is the whole response); default: the root, or the only list in
+	// the root.
 	DataField string `config:"dataField"`
 	// Type of the items, and name of their file under `--out`; default: the endpoint.
 	DataType string `config:"dataType"`
@@ -90,7 +90,7 @@ type Offset struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -101,7 +101,7 @@ type Offset struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -118,11 +118,11 @@ type Offset struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -169,7 +169,7 @@ type PageNumber struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -180,7 +180,7 @@ type PageNumber struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -197,11 +197,11 @@ type PageNumber struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -250,7 +250,7 @@ type Cursor struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -261,7 +261,7 @@ type Cursor struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -278,11 +278,11 @@ type Cursor struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -331,7 +331,7 @@ type ResponseURL struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -342,7 +342,7 @@ type ResponseURL struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -359,11 +359,11 @@ type ResponseURL struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -416,7 +416,7 @@ type ResponseParam struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -427,7 +427,7 @@ type ResponseParam struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -444,11 +444,11 @@ type ResponseParam struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -495,7 +495,7 @@ type ResponseParams struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -506,7 +506,7 @@ type ResponseParams struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -523,11 +523,11 @@ type ResponseParams struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -574,7 +574,7 @@ type HeaderLink struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -585,7 +585,7 @@ type HeaderLink struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -602,11 +602,11 @@ type HeaderLink struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -653,7 +653,7 @@ type HeaderParam struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -664,7 +664,7 @@ type HeaderParam struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -681,11 +681,11 @@ type HeaderParam struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -736,7 +736,7 @@ type PageCount struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -747,7 +747,7 @@ type PageCount struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -764,11 +764,11 @@ type PageCount struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -815,7 +815,7 @@ type Keyset struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -826,7 +826,7 @@ type Keyset struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -843,11 +843,11 @@ type Keyset struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -892,7 +892,7 @@ type GraphQLRelay struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -903,7 +903,7 @@ type GraphQLRelay struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -920,11 +920,11 @@ type GraphQLRelay struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -965,7 +965,7 @@ type Expression struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -976,7 +976,7 @@ type Expression struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -993,11 +993,11 @@ type Expression struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
@@ -1042,7 +1042,7 @@ type Multiple struct {
 	NextPageFlagIfNotSet *bool `config:"nextPageFlag.ifNotSet"`
 	// Maximum number of pages.
 	ForceStopPages int `config:"forceStop.pages"`
-	// Maximum running time, in seconds.
+	// Maximum running time.
 	ForceStopTime time.Duration `config:"forceStop.time"`
 	// Maximum number of bytes, counted in minified JSON.
 	ForceStopVolume int `config:"forceStop.volume"`
@@ -1053,7 +1053,7 @@ type Multiple struct {
 	// Path of a flag in the response that is true while there is more; paging stops when it is
 	// missing, or false as a boolean (specification 2.2).
 	HasMore string `config:"hasMore"`
-	// Rules that stop paging: expressions, or objects with name, when, outcome and message.
+	// Rules that stop paging: expressions.
 	StopRules []string `config:"stopRules"`
 	// Stopping rules with a name, an outcome or a message. They follow those of StopRules.
 	NamedRules []NamedRule `config:"stopRules"`
@@ -1070,11 +1070,11 @@ type Multiple struct {
 	NextRequestEndpoint string `config:"nextRequest.endpoint"`
 	// GET, POST or FORM, or an expression for one of them.
 	NextRequestMethod string `config:"nextRequest.method"`
-	// Names, each with an expression, or one expression for an object; nil leaves a parameter out.
+	// Names, each with an expression; nil leaves a parameter out.
 	NextRequestParams map[string]string `config:"nextRequest.params"`
-	// Names, each with an expression, or one expression for an object; nil leaves a header out.
+	// Names, each with an expression; nil leaves a header out.
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
-	// Paths in the JSON body, each with an expression, or one expression for an object.
+	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`

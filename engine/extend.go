@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -67,12 +68,12 @@ func WithMethod(m Method) Option {
 			return refused("WithMethod", err)
 		}
 		s.decode.Catalog = catalog
-		s.trials = append(s.trials, trial(m))
+		s.trials = append(s.trials, trials(m)...)
 		return nil
 	})
 }
 
-// WithGuard adds a guard. It applies to every job, unless the configuration
+// WithGuard adds a guard. It applies to every job that is paged, unless the configuration
 // gives it another policy under its ID in `guards`.
 func WithGuard(g Guard) Option {
 	return loadOption(func(s *settings) error {
@@ -91,27 +92,53 @@ func refused(option string, err error) error {
 	return Diagnostics{{Path: option, Message: err.Error()}}
 }
 
-// trial returns a pagination object that uses a method, with a sample value for
-// every setting that the method needs.
-func trial(m Method) rules.Object {
-	settings := rules.Object{{Name: "method", Value: m.Name}}
-	for _, f := range m.Fields {
-		if f.Required || len(m.OneOf) > 0 && f.Name == m.OneOf[0] {
-			settings = append(settings, rules.Member{Name: f.Name, Value: f.Sample()})
+// trials returns pagination objects that use a method, with sample values: for each
+// alternative of OneOf one with the settings that the method needs, and one for each
+// other setting.
+func trials(m Method) []rules.Object {
+	alternatives := m.OneOf
+	if len(alternatives) == 0 {
+		alternatives = []string{""}
+	}
+	var all []rules.Object
+	for _, alternative := range alternatives {
+		settings := rules.Object{{Name: "method", Value: m.Name}}
+		var others []rules.Object
+		for _, f := range m.Fields {
+			sample := rules.Member{Name: f.Name, Value: f.Sample()}
+			switch {
+			case f.Required || f.Name == alternative:
+				settings = append(settings, sample)
+			case !slices.Contains(m.OneOf, f.Name):
+				others = append(others, rules.Object{sample})
+			}
+		}
+		all = append(all, settings)
+		for _, other := range others {
+			all = append(all, slices.Concat(settings, other))
 		}
 	}
-	return settings
+	return all
 }
 
-// try compiles the additions of an engine, whether its configuration uses them or
-// not, and reports the mistakes in their expressions.
+// try compiles the additions of an engine in every dialect, whether its configuration
+// uses them or not, and reports the mistakes in their expressions.
 func (s settings) try() error {
+	for _, dialect := range rules.Dialects() {
+		if err := s.tryIn(dialect); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s settings) tryIn(dialect string) error {
 	for _, pagination := range s.trials {
 		root := rules.Object{
 			{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: pagination}}},
 			{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "items"}}}}}},
 		}
-		_, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog}, language: s.language})
+		_, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog, Dialect: dialect}, language: s.language})
 		if found, ok := errors.AsType[Diagnostics](err); ok {
 			method, _ := pagination.Get("method")
 			for _, d := range found {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // numbers serves pages of the numbers from 1 to 5, two per page; beyond the end it
@@ -111,9 +112,17 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 		{"an unknown setting", changed(func(m *engine.Method) { m.Next.Params[0].Name = "${parm}" }), "parm"},
 		{"an unknown field of the context", changed(func(m *engine.Method) { m.Stops[0].When = "cuont == 0" }), "unknown name cuont"},
 		{"an unknown variable", changed(func(m *engine.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
+		{"an unknown name that an optional setting brings", changed(func(m *engine.Method) {
+			m.Fields = append(m.Fields, engine.Setting{Name: "opt", Kind: engine.KindText, Doc: "d"})
+			m.Next.Params = append(m.Next.Params, engine.Part{Name: "o", Value: "nosuch + ${opt}", Only: "opt"})
+		}), "unknown name nosuch"},
+		{"an unknown name in the other dialect", changed(func(m *engine.Method) { m.Stops[0].Keboola = "nosuch" }), "unknown name nosuch"},
 		{"a condition that is not boolean", changed(func(m *engine.Method) { m.Stops[0].When = "count" }), "want true or false"},
 		{"a taken function", engine.WithFunction("at", func(any) any { return nil }), "at: the name is taken"},
 		{"a function of other types", engine.WithFunction("f", func(chan int) {}), "function f"},
+		{"a nil function", engine.WithFunction("f", (func(int) int)(nil)), "function f"},
+		{"a nil format", engine.WithFormat(".yaml", nil), "WithFormat"},
+		{"a format without a dot", engine.WithFormat("yaml", func(*diag.Source) (any, error) { return nil, nil }), `WithFormat: the ending "yaml" does not begin with a dot`},
 		{"not a function", engine.WithFunction("f", 1), "function f"},
 		{"a guard without an id", engine.WithGuard(engine.Guard{When: "true"}), "ID must not be empty"},
 		{"a guard with an unknown field", engine.WithGuard(engine.Guard{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -77,9 +78,19 @@ func newSettings(options []Option) (settings, error) {
 
 // WithFormat parses configurations whose names have an ending, such as ".yaml", in
 // a format other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
-// that programs without YAML do not link it.
+// that programs without YAML do not link it. The ending "" is that of names without
+// one. [New] reads no text, so it does not use formats.
 func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
-	return loadOption(func(s *settings) error { s.formats[strings.ToLower(ending)] = format; return nil })
+	return loadOption(func(s *settings) error {
+		if ending != "" && ending[0] != '.' {
+			return refused("WithFormat", fmt.Errorf("the ending %q does not begin with a dot", ending))
+		}
+		if format == nil {
+			return refused("WithFormat", fmt.Errorf("the format of %q is nil", ending))
+		}
+		s.formats[strings.ToLower(ending)] = format
+		return nil
+	})
 }
 
 // WithDialect overrides the configuration's dialect: "spec" or "keboola".
@@ -117,7 +128,8 @@ func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettin
 // WithObserver passes the events of a run to an observer.
 func WithObserver(o Observer) RunOption { return runOption(func(s *runSettings) { s.observer = o }) }
 
-// WithAuth overrides the configuration's credentials. The zero Auth has none.
+// WithAuth overrides the configuration's credentials. The zero Auth has none; nil keeps
+// those of the configuration.
 func WithAuth(a *Auth) RunOption {
 	return runOption(func(s *runSettings) { s.auth = a; s.secrets++ })
 }

@@ -40,9 +40,14 @@ func (c Config) values() (any, error) {
 // object writes the fields of a struct that have a config tag. Zero values are left
 // out, except those that an inner object requires if it has others.
 func object(v reflect.Value, path string) (rules.Object, error) {
+	if custom, ok := v.Interface().(CustomPaging); ok {
+		settings, err := anyValue(custom.Settings, path)
+		members, _ := settings.(rules.Object)
+		return members, err
+	}
 	out := rules.Object{}
 	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Anonymous && f.Type.Kind() == reflect.Struct { // a method that is embedded in a user's own type
+		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Kind() == reflect.Struct { // a method that is embedded in a user's own type
 			inner, err := object(v.Field(i), path)
 			if err != nil {
 				return nil, err
@@ -90,15 +95,12 @@ func configValue(v reflect.Value, path string) (any, error) {
 		v = v.Elem()
 	}
 	switch x := v.Interface().(type) {
-	case CustomPaging:
-		settings, err := anyValue(x.Settings, path)
-		if err != nil {
-			return nil, err
-		}
-		members, _ := settings.(rules.Object)
-		return append(rules.Object{{Name: "method", Value: x.Method}}, members...), nil
 	case Paging:
-		settings, err := object(reflect.Indirect(v), path)
+		v = reflect.Indirect(v)
+		if !v.IsValid() {
+			return nil, Diagnostics{{Path: path, Message: fmt.Sprintf("the %T is nil", x)}}
+		}
+		settings, err := object(v, path)
 		return append(rules.Object{{Name: "method", Value: x.pagingMethod()}}, settings...), err
 	case time.Duration:
 		return x.Seconds(), nil

@@ -89,6 +89,7 @@ func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 type usersPaging struct{ engine.Offset }
 
 func TestPagingThatIsEmbeddedOrNil(t *testing.T) {
+	skip := map[string]any{"limit": 7, "offsetParam": "skip"}
 	for _, c := range []struct {
 		name   string
 		paging engine.Paging
@@ -96,6 +97,12 @@ func TestPagingThatIsEmbeddedOrNil(t *testing.T) {
 	}{
 		{"embedded", usersPaging{engine.Offset{Limit: 7, OffsetParam: "skip"}}, "offset"},
 		{"a pointer", &engine.Offset{Limit: 7, OffsetParam: "skip"}, "offset"},
+		{"a custom method", engine.CustomPaging{Method: "offset", Settings: skip}, "offset"},
+		{"a pointer to a custom method", &engine.CustomPaging{Method: "offset", Settings: skip}, "offset"},
+		{"an embedded custom method", struct{ engine.CustomPaging }{engine.CustomPaging{Method: "offset", Settings: skip}}, "offset"},
+		{"in a scroller", engine.Multiple{Default: "a", Scrollers: map[string]engine.Paging{
+			"a": &engine.CustomPaging{Method: "offset", Settings: skip},
+		}}, "offset"},
 		{"nil", nil, ""},
 		{"a nil pointer", (*engine.Offset)(nil), ""},
 	} {
@@ -110,6 +117,14 @@ func TestPagingThatIsEmbeddedOrNil(t *testing.T) {
 			require.Contains(t, explained, "limit=7&skip=0")
 		})
 	}
+}
+
+func TestANilScrollerIsAMistake(t *testing.T) {
+	_, err := engine.New(engine.Config{
+		BaseURL: "https://api.test/", Paging: engine.Multiple{Default: "a", Scrollers: map[string]engine.Paging{"a": (*engine.Offset)(nil)}},
+		Jobs: []engine.Job{{Endpoint: "users"}},
+	})
+	require.ErrorContains(t, err, "api.pagination.scrollers.a: the *engine.Offset is nil")
 }
 
 // withoutPositions drops the positions in a file, which a configuration in Go does

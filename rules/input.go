@@ -80,6 +80,9 @@ func (in Input) check(v any) error {
 	return nil
 }
 
+// InputPath returns the path of diagnostics about the value of an input.
+func InputPath(name string) string { return "input " + name }
+
 // BindInputs returns the inputs of a run: the values that are given, and the
 // defaults of the others. The error names all inputs that are unknown, invalid
 // or missing; the values are those that are usable.
@@ -90,7 +93,7 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 	for _, in := range c.Inputs {
 		names = append(names, in.Name)
 		v, ok := given[in.Name]
-		at := diag.Outside("input " + in.Name)
+		at := diag.Outside(InputPath(in.Name))
 		switch {
 		case !ok && in.Default == nil:
 			found.Errorf(at, "not set").WithHint(in.usage())
@@ -105,7 +108,7 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 	}
 	for _, m := range membersByName(given) {
 		if !slices.Contains(names, m.Name) {
-			found.Errorf(diag.Outside("input "+m.Name), "the configuration does not declare it").WithHint(diag.DidYouMean(m.Name, names))
+			found.Errorf(diag.Outside(InputPath(m.Name)), "the configuration does not declare it").WithHint(diag.DidYouMean(m.Name, names))
 		}
 	}
 	return bound, found.Diagnostics()

@@ -28,7 +28,7 @@ type Event struct {
 	Verdict  *Verdict         // one per rule and page
 	Finding  *Finding
 	Result   *Result // of the end of a job
-	Err      error   // what ended the job, if it failed
+	Err      error   // why the request or the job failed; nil if it did not
 }
 
 // EventKind is the kind of an [Event].

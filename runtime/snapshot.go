@@ -145,6 +145,16 @@ func savedFields(t reflect.Type) map[string]int {
 	return fields
 }
 
+// restoreUnsaved copies the fields of the context that neither a checkpoint holds
+// nor a response decides.
+func restoreUnsaved(to *rules.Context, from rules.Context) {
+	for _, f := range rules.ContextFields() {
+		if !f.Saved && f.Known != rules.KnownResponse {
+			reflect.ValueOf(to).Elem().Field(f.Index).Set(reflect.ValueOf(from).Field(f.Index))
+		}
+	}
+}
+
 func decode(raw json.RawMessage) (any, error) {
 	v, err := document.Decode(raw)
 	if err != nil {

@@ -102,7 +102,7 @@ func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, e
 		return request, false, nil
 	}
 	context := &r.Context.Value
-	context.Limit, context.Job, context.Kept, context.Input, context.Now = fresh.Limit, fresh.Job, fresh.Kept, fresh.Input, fresh.Now
+	restoreUnsaved(context, fresh)
 	context.Header = func(string) any { return nil }
 	context.Link = func(string, ...string) any { return nil }
 	r.started = r.Clock.Now().Add(-saved.Elapsed)

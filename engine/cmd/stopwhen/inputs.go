@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -59,10 +60,14 @@ func withoutText(err error) error {
 // checkGiven reports what is wrong with the inputs that were given. Those that are
 // missing are reported when the engine runs.
 func checkGiven(e *engine.Engine, inputs map[string]any) error {
+	paths := map[string]bool{}
+	for name := range inputs {
+		paths[rules.InputPath(name)] = true
+	}
 	var given engine.Diagnostics
 	if all, ok := errors.AsType[engine.Diagnostics](e.Check()); ok {
 		for _, d := range all {
-			if _, ok := inputs[strings.TrimPrefix(d.Path, "input ")]; ok {
+			if paths[d.Path] {
 				given = append(given, d)
 			}
 		}

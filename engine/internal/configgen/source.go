@@ -89,7 +89,7 @@ func (g *generator) field(prefix string, f rules.Field) {
 		}
 		return
 	}
-	doc := f.Doc
+	doc := forms.Replace(f.Doc)
 	if f.Default != nil {
 		doc += fmt.Sprintf("; default %s", literal(f.Default))
 	}
@@ -105,6 +105,12 @@ func (g *generator) field(prefix string, f rules.Field) {
 		g.print("\tNamedRules []%s `config:%q`\n", named, tag)
 	}
 }
+
+// forms removes what only a configuration file can write: a field in Go has one type.
+var forms = strings.NewReplacer(
+	"running time, in seconds", "running time", ", or one expression for an object", "", ", or objects with name, when, outcome and message", "",
+	", sent in this order", ", sent in the order of their names", ", or `{\"path\", \"delimiter\"}`", "",
+)
 
 func literal(v any) string {
 	if text, ok := v.(string); ok {
