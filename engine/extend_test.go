@@ -271,6 +271,26 @@ func TestCredentialsAreSent(t *testing.T) {
 	}
 }
 
+func TestATimeoutIsTheReasonOfEveryJobThatItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := transportFunc(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		e, err := engine.New(engine.Config{
+			BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "users"}, {Endpoint: "groups"}},
+		}, engine.WithTimeout(30*time.Second), engine.WithTransport(transport), engine.WithParallelJobs(2))
+		require.NoError(t, err)
+		result, err := e.Run(t.Context(), discard)
+		require.ErrorIs(t, err, engine.ErrPolicy)
+		require.Len(t, result.Jobs, 2)
+		for _, job := range result.Jobs {
+			require.Contains(t, job.Message, "job "+job.Job)
+			require.Contains(t, job.Message, "the run took longer than 30s")
+		}
+	})
+}
+
 func TestTokenSourcesThatHaveNoToken(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -39,42 +39,13 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if e.settings.run.transport == nil {
 		defer loop.Client.Close()
 	}
-	result, err := e.runJobs(ctx, loop, runtime.Sink(sink))
-	if limited := interrupted(ctx, err); limited != err { //nolint:errorlint // another error, not one like it
-		for i := range result.Jobs {
-			if job := &result.Jobs[i]; job.Message == err.Error() {
-				job.Message = limited.Error()
-			}
-		}
-		err = limited
-	}
-	return result, err
-}
-
-// interrupted replaces an error by the timeout of the run, if that caused it.
-func interrupted(ctx context.Context, err error) error {
-	var run, cause *Error
-	if err == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
-		return err
-	}
-	limited := *cause
-	limited.Err = err
-	switch {
-	case errors.As(err, &run) && run.Class == failure.Cancelled:
-		limited.Job, limited.Page, limited.Method, limited.URL = run.Job, run.Page, run.Method, run.URL
-	case !errors.Is(err, ctx.Err()): // the run failed for another reason
-		return err
-	}
-	return &limited
-}
-
-func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, sink runtime.Sink) (*Result, error) {
 	if e.settings.run.parallel > 1 && len(e.jobs) > 1 {
-		return e.runParallel(ctx, loop, sink)
+		return e.runParallel(ctx, loop, runtime.Sink(sink))
 	}
 	result := &Result{}
 	for _, job := range e.jobs {
-		one, err := loop.Run(ctx, job, sink)
+		one, err := loop.Run(ctx, job, runtime.Sink(sink))
+		one, err = withTimeout(ctx, one, err)
 		result.Jobs = append(result.Jobs, one)
 		if err != nil {
 			return result, err
@@ -83,10 +54,37 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, sink runtime.Si
 	return result, nil
 }
 
+// withTimeout returns the result and the error of a job. If the timeout of the run
+// ended the job, it is the error.
+func withTimeout(ctx context.Context, result JobResult, err error) (JobResult, error) {
+	limited := timeoutOf(ctx, err)
+	if limited == nil {
+		return result, err
+	}
+	result.Message = limited.Error()
+	return result, limited
+}
+
+// timeoutOf returns the timeout of the run if it caused an error, and nil otherwise.
+func timeoutOf(ctx context.Context, err error) *Error {
+	cause, ok := errors.AsType[*Error](context.Cause(ctx))
+	if err == nil || ctx.Err() == nil || !ok {
+		return nil
+	}
+	limited := *cause
+	limited.Err = err
+	if run, ok := errors.AsType[*Error](err); ok && run.Class == failure.Cancelled {
+		limited.Job, limited.Page, limited.Method, limited.URL = run.Job, run.Page, run.Method, run.URL
+	} else if !errors.Is(err, ctx.Err()) { // the run failed for another reason
+		return nil
+	}
+	return &limited
+}
+
 // runParallel runs several jobs at once. The first error ends all; the result has
 // the jobs that were begun, in their order.
-func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink runtime.Sink) (*Result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (e *Engine) runParallel(run context.Context, loop runtime.Loop, sink runtime.Sink) (*Result, error) {
+	ctx, cancel := context.WithCancelCause(run)
 	defer cancel(nil)
 	shared := &sharedSink{sink: sink, cancel: cancel}
 	results := make([]*JobResult, len(e.jobs))
@@ -100,6 +98,7 @@ func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink runtim
 		all.Go(func() {
 			defer func() { <-slots }()
 			result, err := loop.Run(ctx, job, shared.deliver)
+			result, err = withTimeout(run, result, err)
 			results[i] = &result
 			shared.fail(err)
 		})
@@ -113,6 +112,9 @@ func (e *Engine) runParallel(ctx context.Context, loop runtime.Loop, sink runtim
 	}
 	if shared.err == nil && context.Cause(ctx) != nil { // before any job could notice
 		shared.err = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
+		if limited := timeoutOf(run, shared.err); limited != nil {
+			shared.err = limited
+		}
 	}
 	return result, shared.err
 }

@@ -40,14 +40,14 @@ func (c Config) values() (any, error) {
 // object writes the fields of a struct that have a config tag. Zero values are left
 // out, except those that an inner object requires if it has others.
 func object(v reflect.Value, path string) (rules.Object, error) {
-	if custom, ok := v.Interface().(CustomPaging); ok {
-		settings, err := anyValue(custom.Settings, path)
+	if v.Type() == reflect.TypeFor[CustomPaging]() {
+		settings, err := anyValue(v.FieldByName("Settings").Interface(), path)
 		members, _ := settings.(rules.Object)
 		return members, err
 	}
 	out := rules.Object{}
 	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Kind() == reflect.Struct { // a method that is embedded in a user's own type
+		if f := v.Type().Field(i); f.Anonymous && f.Type.Kind() == reflect.Struct { // in a user's own method
 			inner, err := object(v.Field(i), path)
 			if err != nil {
 				return nil, err

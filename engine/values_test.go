@@ -95,6 +95,7 @@ func TestPagingThatIsEmbeddedOrNil(t *testing.T) {
 		paging engine.Paging
 		want   string
 	}{
+		{"embedded twice", struct{ usersPaging }{usersPaging{engine.Offset{Limit: 7, OffsetParam: "skip"}}}, "offset"},
 		{"embedded", usersPaging{engine.Offset{Limit: 7, OffsetParam: "skip"}}, "offset"},
 		{"a pointer", &engine.Offset{Limit: 7, OffsetParam: "skip"}, "offset"},
 		{"a custom method", engine.CustomPaging{Method: "offset", Settings: skip}, "offset"},

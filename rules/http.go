@@ -60,7 +60,8 @@ var httpFields = []Field{
 var retryFields = []Field{
 	maxRetriesField,
 	retryCodesField,
-	{Name: "http", Kind: Block, Doc: "retryHeader and codes, where the reference implementation has them", Fields: []Field{retryHeaderField, retryCodesField}},
+	{Name: "http", Kind: Block, Doc: "retryHeader and codes, where the reference implementation has them",
+		Fields: []Field{retryHeaderField, retryCodesField}},
 	{Name: "curl", Kind: Any, Unsupported: OnRequest},
 }
 

@@ -1,6 +1,7 @@
 package spool_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +16,7 @@ func ExampleBuffer() {
 	response := strings.NewReader(`{"data": []}`)
 	buffer.Reset(int64(response.Len()))
 	for {
-		if _, err := buffer.ReadPiece(response); err == io.EOF {
+		if _, err := buffer.ReadPiece(response); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			fmt.Println(err)

@@ -108,7 +108,8 @@ func (g *generator) field(prefix string, f rules.Field) {
 
 // forms removes what only a configuration file can write: a field in Go has one type.
 var forms = strings.NewReplacer(
-	"running time, in seconds", "running time", ", or one expression for an object", "", ", or objects with name, when, outcome and message", "",
+	"running time, in seconds", "running time", ", or one expression for an object", "",
+	", or objects with name, when, outcome and message", "",
 	", sent in this order", ", sent in the order of their names", ", or `{\"path\", \"delimiter\"}`", "",
 )
 
