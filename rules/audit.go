@@ -9,13 +9,13 @@ import "sync"
 // Hints are what a response says about its list, under names that many APIs use.
 // Audit rules see them as `hints`.
 type Hints struct {
-	Total   any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
-	TotalAt string `expr:"totalAt" doc:"where the response has it: meta.total"`
-	Next    any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
-	NextAt  string `expr:"nextAt" doc:"where the response has it"`
-	More    any    `expr:"more" doc:"whether there is more; nil: unknown"`
-	MoreAt  string `expr:"moreAt" doc:"where the response has it"`
-	Most    int    `expr:"most" doc:"the number of items of the largest page"`
+	Total       any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
+	TotalAt     string `expr:"totalAt" doc:"where the response has it: meta.total"`
+	Next        any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
+	NextAt      string `expr:"nextAt" doc:"where the response has it"`
+	More        any    `expr:"more" doc:"whether there is more; nil: unknown"`
+	MoreAt      string `expr:"moreAt" doc:"where the response has it"`
+	LargestPage int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a
@@ -28,9 +28,9 @@ var auditTable = []Template{
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
 	{ID: "audit.overfull",
-		When:   `limit > 0 and hints.most > limit`,
+		When:   `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
-		Message: "a page has {hints.most} items, more than the limit of {limit}; " +
+		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total",
 		When:    `hints.total > total.items`,

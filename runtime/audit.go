@@ -47,10 +47,10 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 func (r *run) hints(c *rules.Context) *rules.Hints {
 	if r.lookup == nil && r.Hints.Value != nil { // the last page came before the resume
 		hints := *r.Hints.Value
-		hints.Most = r.LargestPage
+		hints.LargestPage = r.LargestPage
 		return &hints
 	}
-	hints := &rules.Hints{Most: r.LargestPage}
+	hints := &rules.Hints{LargestPage: r.LargestPage}
 	if r.lookup != nil {
 		c.Body, _ = r.lookup(hintPaths())
 	}
