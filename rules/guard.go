@@ -23,9 +23,11 @@ type Guard struct {
 	Drop    bool   // the items of the page that matches are not emitted
 	Outcome Outcome
 	Clause  string // completes "stops when …"
-	Message string // for the log; {…} holds an expression
+	Message string // for the log, with {expressions}
 	Hint    string // for the error if it fails the run
 	Doc     string // documentation of its key
+
+	NamesJob bool // Message names the job, so the log does not
 
 	Policy        Policy // unless the configuration says otherwise
 	KeboolaPolicy Policy // in dialect keboola, where it differs
@@ -43,7 +45,7 @@ var builtinGuards = []Guard{
 		When:    `samePage`,
 		Doc:     "a response is identical to the previous one",
 		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",
-		Message: "Job '{job.id}' finished when last response matched the previous!",
+		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true,
 		Hint:    `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
 	{ID: "repeatedExchange", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded,
 		When:    `repeatedExchange`,
@@ -81,7 +83,10 @@ func (g Guard) field() Field {
 
 // template returns the guard as a stopping rule.
 func (g Guard) template() Template {
-	t := Template{ID: g.ID, When: g.When, Keboola: g.Keboola, Drop: g.Drop, Outcome: g.Outcome, Clause: g.Clause, Message: g.Message}
+	t := Template{
+		ID: g.ID, When: g.When, Keboola: g.Keboola, Drop: g.Drop, Outcome: g.Outcome,
+		Clause: g.Clause, Message: g.Message, NamesJob: g.NamesJob,
+	}
 	if g.Threshold != nil {
 		t.Only = "guards." + g.ID
 	}

@@ -62,7 +62,9 @@ type Template struct {
 	Outcome Outcome // empty: [Complete]
 	Drop    bool    // the items of the page that matches are not emitted
 	Clause  string  // completes "stops when …"
-	Message string  // for the log, with {expressions}; a complete sentence if it begins with "Job"
+	Message string  // for the log, with {expressions}
+
+	NamesJob bool // Message names the job, so the log does not
 }
 
 // builtinMethods is the table of methods.

@@ -21,6 +21,7 @@ type Rule struct {
 	Subsequent bool        // of a part of the request: it is part of those after the first
 	Do         ErrorAction // of an OnError
 	Message    string      // for the log when a Stop or OnError matches; {…} holds an expression
+	NamesJob   bool        // Message names the job
 	Hint       string      // for the error when a Stop fails the run
 	Clause     string      // completes "stops when …" or "starts at …"
 	Origin     Origin

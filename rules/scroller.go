@@ -229,7 +229,7 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 	}
 	return Rule{
 		ID: s.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
-		Message: settings.say(t.Message, nil), Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
+		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
 	}, true
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,7 +163,10 @@ func (r *run) logPage(page *Page) {
 // logEnd logs why the job ended.
 func (r *run) logEnd() {
 	message := r.Result.Message
-	if !strings.HasPrefix(message, "Job '") {
+	named := slices.ContainsFunc(r.job.Stops, func(c *compile.Condition) bool {
+		return c.Rule.ID == r.Result.Reason && c.Rule.NamesJob
+	})
+	if !named {
 		message = fmt.Sprintf("Job '%s' stopped: %s", r.Result.Job, message)
 	}
 	r.Log.Info(message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page,
