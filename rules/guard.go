@@ -46,7 +46,7 @@ var builtinGuards = []Guard{
 		Doc:     "a response is identical to the previous one",
 		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",
 		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true,
-		Hint:    `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
+		Hint: `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
 	{ID: "repeatedExchange", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded,
 		When:    `repeatedExchange`,
 		Doc:     "an earlier request is repeated and gets the same response (a loop)",
