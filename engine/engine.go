@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -168,13 +170,7 @@ func (e *Engine) Debug() bool { return e.cfg.Debug }
 func (e *Engine) Redactor() *redact.Redactor { return e.redactor }
 
 func (e *Engine) newRedactor() *redact.Redactor {
-	secrets := append(e.settings.run.auth.secrets(), e.cfg.Secrets...)
-	for _, in := range e.cfg.Inputs {
-		if text, ok := value.Text(e.settings.run.inputs[in.Name]); ok && in.Secret {
-			secrets = append(secrets, text)
-		}
-	}
-	return redact.New(secrets)
+	return redact.New(slices.Collect(maps.Values(e.namedSecrets())))
 }
 
 // namedSecrets returns the secrets by names that stay the same from run to run.
