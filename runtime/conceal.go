@@ -2,13 +2,14 @@ package runtime
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // A checkpoint holds values that rules computed, and some contain secrets: a next
@@ -19,10 +20,6 @@ import (
 // mark encloses the name of a secret in a checkpoint. An empty name stands for the
 // mark itself.
 const mark = "\ue0f5"
-
-// shortestSecret is the length of the shortest secret that is concealed, in bytes;
-// shorter ones occur in too many other values.
-const shortestSecret = 4
 
 // spellings are the ways in which a secret occurs in a text, by the suffix of its
 // name.
@@ -35,33 +32,36 @@ var spellings = []struct {
 	{"/", url.PathEscape},
 }
 
-// conceal replaces the secrets in the texts of a checkpoint by their names.
-func conceal(token []byte, secrets map[string]string) ([]byte, error) {
-	names := map[string]string{} // by spelling
+// A concealer keeps secrets out of checkpoints.
+type concealer struct {
+	secrets  map[string]string // by name
+	replacer *strings.Replacer // of secrets by their names
+}
+
+func newConcealer(secrets map[string]string) *concealer {
+	names := map[string]string{} // what replaces each spelling
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		for _, s := range spellings {
 			text := s.of(secrets[name])
-			if _, taken := names[text]; !taken && len(secrets[name]) >= shortestSecret {
-				names[text] = name + s.suffix
+			if _, taken := names[text]; !taken && len(secrets[name]) >= redact.ShortestSecret {
+				names[text] = mark + name + s.suffix + mark
 			}
 		}
 	}
-	if len(names) == 0 && !bytes.Contains(token, []byte(mark)) {
+	names[mark] = mark + mark
+	return &concealer{secrets, redact.Replacer(names)}
+}
+
+// conceal replaces the secrets in the texts of a checkpoint by their names.
+func (c *concealer) conceal(token []byte) ([]byte, error) {
+	if len(c.secrets) == 0 && !bytes.Contains(token, []byte(mark)) {
 		return token, nil
 	}
-	longestFirst := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
-		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
-	})
-	pairs := []string{mark, mark + mark}
-	for _, text := range longestFirst {
-		pairs = append(pairs, text, mark+names[text]+mark)
-	}
-	replacer := strings.NewReplacer(pairs...)
-	return replaceTexts(token, func(text string) (string, error) { return replacer.Replace(text), nil })
+	return replaceTexts(token, func(text string) (string, error) { return c.replacer.Replace(text), nil })
 }
 
 // reveal replaces the names of secrets in a checkpoint by their present values.
-func reveal(token []byte, secrets map[string]string) ([]byte, error) {
+func (c *concealer) reveal(token []byte) ([]byte, error) {
 	if !bytes.Contains(token, []byte(mark)) {
 		return token, nil
 	}
@@ -77,7 +77,7 @@ func reveal(token []byte, secrets map[string]string) ([]byte, error) {
 			if !found {
 				return "", fmt.Errorf("the name of a secret is not terminated")
 			}
-			secret, err := spell(name, secrets)
+			secret, err := c.spell(name)
 			if err != nil {
 				return "", err
 			}
@@ -88,16 +88,16 @@ func reveal(token []byte, secrets map[string]string) ([]byte, error) {
 }
 
 // spell returns the present value of a secret in the spelling of its name.
-func spell(name string, secrets map[string]string) (string, error) {
+func (c *concealer) spell(name string) (string, error) {
 	if name == "" {
 		return mark, nil
 	}
-	if secret, known := secrets[name]; known {
+	if secret, known := c.secrets[name]; known {
 		return secret, nil
 	}
 	for _, s := range spellings[1:] {
 		if bare, ok := strings.CutSuffix(name, s.suffix); ok {
-			if secret, known := secrets[bare]; known {
+			if secret, known := c.secrets[bare]; known {
 				return s.of(secret), nil
 			}
 		}

@@ -16,24 +16,24 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	}
 	token, err := json.Marshal(values)
 	require.NoError(t, err)
-	concealed, err := conceal(token, map[string]string{"input.key": secret, "other": "unused-secret", "short": "abc"})
+	concealed, err := newConcealer(map[string]string{"input.key": secret, "other": "unused-secret", "short": "abc"}).conceal(token)
 	require.NoError(t, err)
 	require.True(t, json.Valid(concealed))
 	require.NotContains(t, string(concealed), "7f3a")
 
 	var got map[string]any
-	same, err := reveal(concealed, map[string]string{"input.key": secret})
+	same, err := newConcealer(map[string]string{"input.key": secret}).reveal(concealed)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(same, &got))
 	require.Equal(t, values, got)
 
-	rotated, err := reveal(concealed, map[string]string{"input.key": "new & better"})
+	rotated, err := newConcealer(map[string]string{"input.key": "new & better"}).reveal(concealed)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(rotated, &got))
 	require.Equal(t, "new & better", got["plain"])
 	require.Equal(t, "https://api.test/?key=new+%26+better&page=2", got["in a link"])
 
-	_, err = reveal(concealed, nil)
+	_, err = newConcealer(nil).reveal(concealed)
 	require.ErrorContains(t, err, `it needs the secret "input.key`)
 }
 
@@ -46,9 +46,9 @@ func TestWhatIsConcealedIsRevealedTheSame(t *testing.T) {
 		for _, name := range []string{"a", "b", "c?", "d/"} {
 			secrets[name] = rapid.OneOf(text, rapid.SampledFrom([]string{"true", "11111", "values"})).Draw(t, name)
 		}
-		concealed, err := conceal(token, secrets)
+		concealed, err := newConcealer(secrets).conceal(token)
 		require.NoError(t, err)
-		same, err := reveal(concealed, secrets)
+		same, err := newConcealer(secrets).reveal(concealed)
 		require.NoError(t, err)
 		var want, got any
 		require.NoError(t, json.Unmarshal(token, &want))

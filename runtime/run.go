@@ -30,6 +30,7 @@ type run struct {
 
 	machine    compile.Machine
 	reader     *document.Reader
+	concealer  *concealer
 	prefetcher *prefetcher      // nil: one page at a time
 	buffers    [2]*spool.Buffer // of this page's body and of the last one's, alternating
 	started    time.Time
@@ -41,7 +42,7 @@ type run struct {
 func newRun(l Loop, job *compile.Job, sink Sink) *run {
 	r := &run{
 		Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
-		buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
+		concealer: newConcealer(l.Secrets), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
 	}
 	r.reader = document.NewReader(document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,

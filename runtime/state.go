@@ -20,8 +20,8 @@ const checkpointVersion = 1
 
 // A state is everything that a job remembers from page to page. It is the
 // running state of a job and, as JSON, its checkpoint: there is no second copy.
-// It holds no credentials, since the next request is saved as the values of its
-// parts.
+// The next request is saved as the values of its parts, without credentials; a
+// [concealer] keeps secrets out of the values.
 type state struct {
 	Version int           `json:"version"`
 	Done    bool          `json:"done,omitempty"` // the page was the last
@@ -71,7 +71,7 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 		}
 		return nil, r.fault(failure.Config, err)
 	}
-	if token, err = conceal(token, r.Secrets); err != nil {
+	if token, err = r.concealer.conceal(token); err != nil {
 		return nil, r.fault(failure.Config, err)
 	}
 	return token, nil
@@ -84,7 +84,7 @@ func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, e
 	if err := CheckVersion(r.Result.Job, token); err != nil {
 		return request, false, err
 	}
-	revealed, err := reveal(token, r.Secrets)
+	revealed, err := r.concealer.reveal(token)
 	if err != nil {
 		return request, false, r.unusable(err)
 	}

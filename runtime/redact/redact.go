@@ -38,12 +38,12 @@ type Redactor struct {
 // changes with every request must not cost more with every request.
 const maxRecent = 32
 
-// shortestSecret is the length of the shortest secret that is hidden, in bytes.
+// ShortestSecret is the length of the shortest secret that is hidden, in bytes.
 // Shorter ones occur in too many other words.
-const shortestSecret = 4
+const ShortestSecret = 4
 
-// New returns a redactor that hides the secrets. Secrets of fewer than four bytes
-// are not hidden.
+// New returns a redactor that hides the secrets. Secrets shorter than
+// [ShortestSecret] are not hidden.
 func New(secrets []string) *Redactor {
 	r := &Redactor{fixed: secrets}
 	r.update()
@@ -65,23 +65,29 @@ func (r *Redactor) Hide(secret string) {
 
 // update replaces the replacer by one for the present secrets.
 func (r *Redactor) update() {
-	forms := map[string]bool{}
+	forms := map[string]string{}
 	for _, secret := range slices.Concat(r.fixed, r.recent) {
-		if len(secret) < shortestSecret {
+		if len(secret) < ShortestSecret {
 			continue
 		}
 		for _, form := range formsOf(secret) {
-			forms[form] = true
+			forms[form] = hidden
 		}
 	}
-	words := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { // the longest first
+	r.replacer.Store(Replacer(forms))
+}
+
+// Replacer returns a replacer of texts by others. Of two texts that begin at the same
+// place, it replaces the longer one.
+func Replacer(replacements map[string]string) *strings.Replacer {
+	longestFirst := slices.SortedFunc(maps.Keys(replacements), func(a, b string) int {
 		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
 	})
 	var pairs []string
-	for _, w := range words {
-		pairs = append(pairs, w, hidden)
+	for _, text := range longestFirst {
+		pairs = append(pairs, text, replacements[text])
 	}
-	r.replacer.Store(strings.NewReplacer(pairs...))
+	return strings.NewReplacer(pairs...)
 }
 
 // formsOf returns the ways in which a secret is usually written.
