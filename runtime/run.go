@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -164,10 +163,7 @@ func (r *run) logPage(page *Page) {
 // logEnd logs why the job ended.
 func (r *run) logEnd() {
 	message := r.Result.Message
-	named := slices.ContainsFunc(r.job.Stops, func(c *compile.Condition) bool {
-		return c.Rule.ID == r.Result.Reason && c.Rule.NamesJob
-	})
-	if !named {
+	if !r.reason().NamesJob {
 		message = fmt.Sprintf("Job '%s' stopped: %s", r.Result.Job, message)
 	}
 	r.Log.Info(message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page,
@@ -203,12 +199,20 @@ func (r *run) stopFailure(page *Page) error {
 		return nil
 	}
 	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: page.Page, Op: "rule " + r.Result.Reason, Message: r.Result.Message}
-	for _, stop := range r.job.Stops {
-		if stop.Rule.ID == r.Result.Reason && stop.Rule.Guard {
-			e.Class, e.Hint = failure.Policy, stop.Rule.Hint
-		}
+	if reason := r.reason(); reason.Guard {
+		e.Class, e.Hint = failure.Policy, reason.Hint
 	}
 	return e
+}
+
+// reason returns the stopping rule that ended the job; the zero Rule if none did.
+func (r *run) reason() rules.Rule {
+	for _, stop := range r.job.Stops {
+		if stop.Rule.ID == r.Result.Reason {
+			return stop.Rule
+		}
+	}
+	return rules.Rule{}
 }
 
 // fault adds job and page to an error of a rule or of a response.
