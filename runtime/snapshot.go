@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -130,20 +131,26 @@ func encodeStruct(v reflect.Value) (json.RawMessage, error) {
 // savedFields returns the fields of a struct of the page context that survive a
 // resume, by name: those of the context itself that are saved, of others all.
 func savedFields(t reflect.Type) map[string]int {
-	fields := map[string]int{}
 	if t == reflect.TypeFor[rules.Context]() {
-		for _, f := range rules.ContextFields() {
-			if f.Saved {
-				fields[f.Name] = f.Index
-			}
-		}
-		return fields
+		return savedOfContext()
 	}
+	fields := map[string]int{}
 	for i := range t.NumField() {
 		fields[t.Field(i).Tag.Get("expr")] = i
 	}
 	return fields
 }
+
+// savedOfContext is made once, since every checkpoint needs it.
+var savedOfContext = sync.OnceValue(func() map[string]int {
+	fields := map[string]int{}
+	for _, f := range rules.ContextFields() {
+		if f.Saved {
+			fields[f.Name] = f.Index
+		}
+	}
+	return fields
+})
 
 // restoreUnsaved copies the fields of the context that neither a checkpoint holds
 // nor a response decides.
