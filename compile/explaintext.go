@@ -77,7 +77,6 @@ func (x *JobExplanation) writeNext(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n  next request: the job's endpoint%s, with\n", params)
 	for _, r := range x.Next {
-		name, _ := strings.CutPrefix(r.ID, "nextRequest.")
 		switch {
 		case r.FirstOnly:
 			r.Says = "first request only"
@@ -88,7 +87,7 @@ func (x *JobExplanation) writeNext(b *strings.Builder) {
 		default:
 			r.Says = ""
 		}
-		r.write(b, name)
+		r.write(b, r.rule.PartName())
 	}
 	if x.Sequential == "" {
 		b.WriteString("    can fetch ahead with --prefetch; pages beyond the end may be requested and discarded\n")

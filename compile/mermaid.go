@@ -70,7 +70,7 @@ func (c chart) job(x JobExplanation) {
 	next := []string{"next request"}
 	for _, r := range x.Next {
 		if !r.FirstOnly {
-			next = append(next, strings.TrimPrefix(r.ID, "nextRequest.")+" = "+r.Source)
+			next = append(next, r.rule.PartName()+" = "+r.Source)
 		}
 	}
 	c.line("%s %s %s_next[%s] --> %s_page", from, arrow, c.id, quoted(next...), c.id)

@@ -50,11 +50,18 @@ func (p *requestParts) put(r Rule) {
 
 // part is a part of the requests after the first.
 func part(role Role, target, source string, origin Origin) Rule {
-	id := "nextRequest." + string(role)
-	if target != "" {
-		id += "." + target
+	r := Rule{Role: role, Target: target, Source: source, Subsequent: true, Clause: "is", Origin: origin}
+	r.ID = "nextRequest." + r.PartName()
+	return r
+}
+
+// PartName returns the name of the part of the request that a rule sets, as keys of
+// nextRequest have it: "url", "params.offset".
+func (r Rule) PartName() string {
+	if r.Target == "" {
+		return string(r.Role)
 	}
-	return Rule{ID: id, Role: role, Target: target, Source: source, Subsequent: true, Clause: "is", Origin: origin}
+	return string(r.Role) + "." + r.Target
 }
 
 // empty reports whether the overlay has no parts.
