@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -131,13 +132,24 @@ func (e *Engine) With(options ...RunOption) *Engine {
 // Warnings returns the warnings about the configuration, which can still be used.
 func (e *Engine) Warnings() Diagnostics { return e.warnings }
 
-// Jobs returns the ids of the jobs, in the order in which they run.
+// Jobs returns the ids of the jobs that run, in their order: all of the configuration,
+// or those of [WithJobs].
 func (e *Engine) Jobs() []string {
-	ids := make([]string, len(e.jobs))
-	for i, job := range e.jobs {
+	selected := e.selected()
+	ids := make([]string, len(selected))
+	for i, job := range selected {
 		ids[i] = job.Set.Job.ID
 	}
 	return ids
+}
+
+// selected returns the jobs that run.
+func (e *Engine) selected() []*compile.Job {
+	ids := e.settings.run.jobs
+	if len(ids) == 0 {
+		return e.jobs
+	}
+	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !slices.Contains(ids, j.Set.Job.ID) })
 }
 
 // DataType returns the name of the type of a job's items: its `dataType`, by
@@ -154,7 +166,7 @@ func (e *Engine) DataType(job string) string {
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
 // run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {
-	for _, job := range e.jobs {
+	for _, job := range e.selected() {
 		if !runtime.Ended(e.settings.run.resume[job.Set.Job.ID]) {
 			return false
 		}
@@ -191,9 +203,12 @@ func (e *Engine) namedSecrets() map[string]string {
 }
 
 // Check reports what ends a run before its first request: inputs that are missing,
-// unknown or invalid, as [Diagnostics], and checkpoints of another version, as an
-// [*Error] of class "state". [Engine.Run] calls it.
+// unknown or invalid, and unknown ids of jobs, as [Diagnostics]; checkpoints of another
+// version, as an [*Error] of class "state". [Engine.Run] calls it.
 func (e *Engine) Check() error {
+	if err := e.checkJobs(); err != nil {
+		return err
+	}
 	if _, found := e.cfg.BindInputs(e.settings.run.inputs); found.Err() != nil {
 		return found.Errors()
 	}
@@ -207,19 +222,42 @@ func (e *Engine) Check() error {
 	return nil
 }
 
+// checkJobs reports the ids of [WithJobs] that no job has.
+func (e *Engine) checkJobs() error {
+	known := e.With(WithJobs()).Jobs()
+	found := diag.NewCollector(nil)
+	for _, id := range e.settings.run.jobs {
+		if !slices.Contains(known, id) {
+			hint := cmp.Or(diag.DidYouMean(id, known), "the jobs are "+strings.Join(known, ", "))
+			found.Errorf(diag.Outside("option job"), "the configuration has no job %q", id).WithHint(hint)
+		}
+	}
+	return found.Diagnostics().Err()
+}
+
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *compile.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs) // what is missing is nil
-	return compile.Explain(e.cfg, e.jobs, inputs, e.Redactor().String)
+	return compile.Explain(e.cfg, e.selected(), inputs, e.Redactor().String)
 }
 
-// Tests returns the names of the configuration's tests, in their order.
+// Tests returns the names of the tests of the jobs that run, in their order.
 func (e *Engine) Tests() []string {
-	names := make([]string, len(e.cfg.Tests))
-	for i, t := range e.cfg.Tests {
+	selected := e.tests()
+	names := make([]string, len(selected))
+	for i, t := range selected {
 		names[i] = t.Name
 	}
 	return names
+}
+
+// tests returns the tests of the jobs that run.
+func (e *Engine) tests() []rules.Test {
+	jobs := e.settings.run.jobs
+	if len(jobs) == 0 {
+		return e.cfg.Tests
+	}
+	return slices.DeleteFunc(slices.Clone(e.cfg.Tests), func(t rules.Test) bool { return !slices.Contains(jobs, t.Job) })
 }
 
 // Test runs the tests in the configuration. They make no request, have no
@@ -233,7 +271,7 @@ func (e *Engine) SampleTest() string { return e.suite().Sample() }
 func (e *Engine) suite() *configtest.Suite {
 	base, _ := url.Parse(e.cfg.BaseURL) // checked when it was loaded
 	return &configtest.Suite{
-		Tests: e.cfg.Tests, Jobs: e.jobs, Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
+		Tests: e.tests(), Jobs: e.selected(), Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
 		CheckInputs: func(values map[string]any) error {
 			_, found := e.cfg.BindInputs(values)
 			return found.Err()

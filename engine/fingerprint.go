@@ -28,7 +28,7 @@ func (e *Engine) Fingerprint() map[string]string {
 	note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
 	inputs, _ := cfg.BindInputs(e.settings.run.inputs)
 	note("requests", inputs)
-	for _, job := range e.jobs {
+	for _, job := range e.selected() {
 		j := job.Set.Job
 		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
 		note("items", j.ID, j.DataType, j.DataField)

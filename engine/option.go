@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,8 @@ type runSettings struct {
 	resume    map[string]json.RawMessage
 	prefetch  int
 	parallel  int
+	jobs      []string // ids of those that run; empty: all
+	keepGoing bool
 }
 
 // A format parses the text of a source and marks the positions of its values.
@@ -108,6 +111,19 @@ func WithBaseURL(address string) Option {
 // may not be allowed to read the environment.
 func WithEnv(lookup func(name string) (string, bool)) Option {
 	return loadOption(func(s *settings) error { s.decode.Env = lookup; return nil })
+}
+
+// WithMaxPages limits every job to n pages, next to the limits of the configuration. A
+// job that has more ends with outcome "limited", by the rule option.maxPages. Zero means
+// no limit; n must not be negative. Jobs without pagination make one request anyway.
+func WithMaxPages(n int) Option {
+	return loadOption(func(s *settings) error {
+		if n < 0 {
+			return refused("WithMaxPages", fmt.Errorf("want a number of pages, got %d", n))
+		}
+		s.decode.Pages = n
+		return nil
+	})
 }
 
 // WithTransport makes the requests with another transport. The default has
@@ -176,6 +192,17 @@ func WithPrefetch(n int) RunOption { return runOption(func(s *runSettings) { s.p
 // WithParallelJobs runs up to n jobs at once. The pages of each job are delivered
 // in order, one page of all jobs at a time.
 func WithParallelJobs(n int) RunOption { return runOption(func(s *runSettings) { s.parallel = n }) }
+
+// WithJobs runs only the jobs with these ids, in the order of the configuration.
+// Without ids all jobs run. [Engine.Check] reports an id that no job has.
+func WithJobs(ids ...string) RunOption {
+	return runOption(func(s *runSettings) { s.jobs = slices.Clone(ids) })
+}
+
+// WithKeepGoing runs the other jobs to their ends when a job fails. The error of the run
+// then joins the errors of the failed jobs, in their order. An error of the sink, a
+// timeout or a cancelled context ends the run nevertheless.
+func WithKeepGoing() RunOption { return runOption(func(s *runSettings) { s.keepGoing = true }) }
 
 // WithVerdicts adds to every verdict the values that decided it, not only to those of
 // the rules that were met. A trace needs it. It costs some microseconds per page.

@@ -75,3 +75,24 @@ func TestPagesYieldsParallelJobsOneAfterAnother(t *testing.T) {
 	}
 	require.Equal(t, []string{"a", "b", "c", "d"}, order)
 }
+
+func TestJobsThatAreNamedRunAlone(t *testing.T) {
+	e := fourJobs(t, newListAPI(t, 1, "", nil)).With(engine.WithJobs("d", "b"))
+	require.Equal(t, []string{"b", "d"}, e.Jobs())
+	result, err := e.Run(t.Context(), func(context.Context, *engine.Page) error { return nil })
+	require.NoError(t, err)
+	require.Len(t, result.Jobs, 2)
+	require.NotEqual(t, e.Fingerprint(), e.With(engine.WithJobs()).Fingerprint(), "the state of some jobs is not that of all")
+	require.ErrorContains(t, e.With(engine.WithJobs("e")).Check(), `the configuration has no job "e"`)
+}
+
+func TestKeepGoingEndsWithTheSink(t *testing.T) {
+	full := errors.New("full")
+	for _, parallel := range []int{1, 4} {
+		e := fourJobs(t, newListAPI(t, 3, "", nil)).With(engine.WithKeepGoing(), engine.WithParallelJobs(parallel))
+		calls := 0
+		_, err := e.Run(t.Context(), func(context.Context, *engine.Page) error { calls++; return full })
+		require.ErrorIs(t, err, full)
+		require.Equal(t, 1, calls, "the sink receives no page after its error")
+	}
+}

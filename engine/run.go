@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -18,8 +19,9 @@ import (
 
 // Run runs all jobs in their order and passes every page to the sink. It ends
 // when all jobs have ended, or with the first error: an [*Error] that names its
-// class, job and page, or the sink's own. The result says how far each job came;
-// the pages that the sink received are complete, whatever the error.
+// class, job and page, or the sink's own. With [WithKeepGoing] an error of one job does
+// not end the others. The result says how far each job came; the pages that the sink
+// received are complete, whatever the error.
 func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if sink == nil {
 		return &Result{}, &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
@@ -39,19 +41,20 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if e.settings.run.transport == nil {
 		defer loop.Client.Close()
 	}
-	if e.settings.run.parallel > 1 && len(e.jobs) > 1 {
-		return e.runParallel(ctx, loop, runtime.Sink(sink))
+	jobs, failures := e.selected(), e.newFailures(sink)
+	if e.settings.run.parallel > 1 && len(jobs) > 1 {
+		return e.runParallel(ctx, loop, jobs, failures)
 	}
 	result := &Result{}
-	for _, job := range e.jobs {
-		one, err := loop.Run(ctx, job, runtime.Sink(sink))
+	for i, job := range jobs {
+		one, err := loop.Run(ctx, job, failures.deliver)
 		one, err = withTimeout(ctx, one, err)
 		result.Jobs = append(result.Jobs, one)
-		if err != nil {
-			return result, err
+		if failures.end(ctx, i, one.Job, err) != nil {
+			break
 		}
 	}
-	return result, nil
+	return result, failures.err()
 }
 
 // withTimeout returns the result and the error of a job. If the timeout of the run
@@ -81,26 +84,27 @@ func timeoutOf(ctx context.Context, err error) *Error {
 	return &limited
 }
 
-// runParallel runs several jobs at once. The first error ends all; the result has
-// the jobs that were begun, in their order.
-func (e *Engine) runParallel(run context.Context, loop runtime.Loop, sink runtime.Sink) (*Result, error) {
+// runParallel runs several jobs at once. The result has the jobs that were begun, in
+// their order.
+func (e *Engine) runParallel(run context.Context, loop runtime.Loop, jobs []*compile.Job, failures *failures) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(run)
 	defer cancel(nil)
-	shared := &sharedSink{sink: sink, cancel: cancel}
-	results := make([]*JobResult, len(e.jobs))
+	results := make([]*JobResult, len(jobs))
 	slots := make(chan struct{}, e.settings.run.parallel)
 	var all sync.WaitGroup
-	for i, job := range e.jobs {
+	for i, job := range jobs {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			result, err := loop.Run(ctx, job, shared.deliver)
+			result, err := loop.Run(ctx, job, failures.deliver)
 			result, err = withTimeout(run, result, err)
 			results[i] = &result
-			shared.fail(err)
+			if ended := failures.end(run, i, result.Job, err); ended != nil {
+				cancel(ended)
+			}
 		})
 	}
 	all.Wait()
@@ -110,42 +114,23 @@ func (e *Engine) runParallel(run context.Context, loop runtime.Loop, sink runtim
 			result.Jobs = append(result.Jobs, *r)
 		}
 	}
-	if shared.err == nil && context.Cause(ctx) != nil { // before any job could notice
-		shared.err = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(ctx)}
-		if limited := timeoutOf(run, shared.err); limited != nil {
-			shared.err = limited
-		}
+	if err := failures.err(); err != nil {
+		return result, err
 	}
-	return result, shared.err
+	return result, interrupted(run)
 }
 
-// A sharedSink passes the pages of concurrent jobs to a sink, one at a time, until
-// the first error.
-type sharedSink struct {
-	sink   runtime.Sink
-	cancel context.CancelCauseFunc // ends the other jobs
-
-	mu  sync.Mutex
-	err error // the first one
-}
-
-func (s *sharedSink) deliver(ctx context.Context, page *Page) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return s.err
+// interrupted returns the error of a run whose context ended before any job could
+// notice, and nil for any other.
+func interrupted(run context.Context) error {
+	if context.Cause(run) == nil {
+		return nil
 	}
-	return s.sink(ctx, page)
-}
-
-// fail records the error of a job, if it failed.
-func (s *sharedSink) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil && s.err == nil {
-		s.err = err
-		s.cancel(err)
+	var err error = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(run)}
+	if limited := timeoutOf(run, err); limited != nil {
+		err = limited
 	}
+	return err
 }
 
 // Pages runs all jobs in their order and yields every page, once it is complete

@@ -22,6 +22,7 @@ type Config struct {
 	Source  *diag.Source // the text; nil when built in Go
 	Secrets []string     // values that must never be printed
 
+	pages      int      // Options.Pages
 	pagination any      // the pagination object: an [Object] or a map; nil: one request per job
 	catalog    *Catalog // the methods and guards
 	path       string   // config path of the object that holds api and config
@@ -31,6 +32,7 @@ type Config struct {
 type Options struct {
 	Dialect string                      // overrides the configuration's; empty: does not
 	BaseURL string                      // overrides the configuration's; empty: does not
+	Pages   int                         // maximum number of pages of each job, next to forceStop; 0: none
 	Env     func(string) (string, bool) // values for {"env": "NAME"}; nil: none
 	Catalog *Catalog                    // the methods and guards; nil: [Builtin]
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -215,6 +216,25 @@ func seconds(v any) (any, string) {
 		return int(s), ""
 	}
 	return s, ""
+}
+
+// maxSeconds is about a century: more seconds do not fit a [time.Duration].
+const maxSeconds = 3_000_000_000
+
+// ParseDuration reads a duration above 0 as settings in seconds are written: "90",
+// "90s", "1h30m", "10 minutes".
+func ParseDuration(text string) (time.Duration, error) {
+	v, problem := seconds(text)
+	if problem != "" {
+		return 0, errors.New(problem)
+	}
+	switch v := v.(type) {
+	case int:
+		return time.Duration(min(v, maxSeconds)) * time.Second, nil
+	case float64:
+		return time.Duration(min(v, maxSeconds) * float64(time.Second)), nil
+	}
+	return 0, errors.New(want(Seconds, text))
 }
 
 // durationInWords reads pairs of a number and a unit. It returns 0 if the text

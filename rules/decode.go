@@ -11,7 +11,7 @@ import (
 // are no errors.
 func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagnostics) {
 	diags := diag.NewCollector(source)
-	cfg := &Config{Source: source, catalog: options.Catalog}
+	cfg := &Config{Source: source, catalog: options.Catalog, pages: options.Pages}
 	if cfg.catalog == nil {
 		cfg.catalog = Builtin()
 	}

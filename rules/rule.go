@@ -90,15 +90,18 @@ const (
 	AuthorConfig  AuthorKind = iota // the configuration has the rule
 	AuthorDefault                   // the rule is in force unless the configuration says otherwise
 	AuthorMethod                    // the rule is part of the method
+	AuthorOption                    // an option of the run has added the rule
 )
 
-// String returns "config", "default" or, for example, "method offset".
+// String returns "config", "default", "option" or, for example, "method offset".
 func (a Author) String() string {
 	switch a.Kind {
 	case AuthorDefault:
 		return "default"
 	case AuthorMethod:
 		return "method " + a.Method
+	case AuthorOption:
+		return "option"
 	}
 	return "config"
 }

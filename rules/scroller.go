@@ -26,6 +26,7 @@ func (s *scrollerBuilder) build() {
 	s.variables(Init)
 	s.guards()
 	s.conditions()
+	s.pageLimit()
 	s.variables(Next)
 	s.nextRequest()
 	s.keep()
@@ -46,6 +47,17 @@ func (s *scrollerBuilder) conditions() {
 	s.stopRules()
 	s.onError()
 	s.set.IgnoredFindings = append(s.set.IgnoredFindings, s.settings["audit.ignore"].texts()...)
+}
+
+// pageLimit adds the rule of the option that limits the pages of every job.
+func (s *scrollerBuilder) pageLimit() {
+	if s.cfg.pages > 0 {
+		name := optionPages.Only
+		settings := s.settings.with(name, setting{Value: s.cfg.pages})
+		if rule, ok := s.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
+			s.add(rule)
+		}
+	}
 }
 
 func (s *scrollerBuilder) add(r Rule) { s.set.Rules = append(s.set.Rules, r) }

@@ -42,3 +42,11 @@ var sharedStops = []Template{
 		Clause:  "${hasMore} is false or missing",
 		Message: "${hasMore} says that page {page} is the last"},
 }
+
+// optionPages is the stopping rule of an option of the run, not of the configuration
+// ([Options].Pages). It comes after all others: a list that ends on the last page
+// allowed is complete.
+var optionPages = Template{ID: "option.maxPages", Only: "option.maxPages", Outcome: Limited,
+	When:    `total.pages >= ${option.maxPages}`,
+	Clause:  "the limit of ${option.maxPages pages} of this run is reached",
+	Message: "page limit of this run reached: {total.pages} of ${option.maxPages}"}

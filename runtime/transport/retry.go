@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -85,7 +86,8 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 	c.observe(ctx, call, Event{Kind: EventRetry, Time: clock.Now(), Duration: wait, Status: cause.Status, Source: source, Err: cause})
 	if err := clock.Sleep(ctx, wait); err != nil {
 		e := *cause
-		e.Class, e.Err, e.Message = failure.Cancelled, err, "interrupted while waiting to retry: "+cause.Message
+		e.Class, e.Err = failure.Cancelled, errors.Join(err, context.Cause(ctx))
+		e.Message = interruption(ctx) + " while waiting to retry: " + cause.Message
 		return &e
 	}
 	return nil

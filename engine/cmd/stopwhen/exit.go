@@ -106,7 +106,22 @@ func (a *app) report(err error) {
 		fmt.Fprintln(w, mistakes)
 		err = configError(mistakes)
 	}
-	fmt.Fprintf(w, "stopwhen: %v\n", err)
+	for _, one := range joined(err) {
+		fmt.Fprintf(w, "stopwhen: %v\n", one)
+	}
+}
+
+// joined returns the errors that an error joins, or the error itself.
+func joined(err error) []error {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, one := range several.Unwrap() {
+		all = append(all, joined(one)...)
+	}
+	return all
 }
 
 func reportEvents(log *slog.Logger, err error) {

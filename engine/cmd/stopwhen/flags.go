@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,15 +20,19 @@ type flags struct {
 	baseURL, dialect, fixture string // how the configuration is read
 	env, set                  []string
 	setFile                   string
+	jobs                      []string // ids of the jobs that run; empty: all
+	maxPages                  int      // 0: no limit
 
 	out, trace, result, record string // where a run writes
 	state, kept                string
 	restart                    bool
 
-	prefetch string // a number or "auto"
-	parallel int
-	failOn   []string
-	explain  bool
+	prefetch  string // a number or "auto"
+	parallel  int
+	timeout   string // a duration; empty: none
+	keepGoing bool
+	failOn    []string
+	explain   bool
 
 	format, against string
 	failUncovered   bool
@@ -71,6 +76,7 @@ func (a *app) fileFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
 	f.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` of an input that the configuration declares; may be repeated")
 	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; --set overrides it")
+	f.StringArrayVar(&a.flags.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
 	complete(cmd, "dialect", rules.Dialects)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
@@ -83,6 +89,8 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.flags.prefetch, "prefetch", "0", "number of `PAGES` to request ahead, or auto; stopwhen explain shows which jobs allow it")
 	f.IntVar(&a.flags.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
+	f.StringVar(&a.flags.timeout, "timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
+	a.jobFlags(cmd)
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for the result of every job, as JSON")
 	f.StringVar(&a.flags.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
@@ -96,6 +104,22 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	complete(cmd, "fail-on", func() []string { return failOnOutcomes })
 	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
 	complete(cmd, "log-format", func() []string { return []string{formatText, formatJSON} })
+}
+
+// jobFlags adds the flags that say how far the jobs go.
+func (a *app) jobFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&a.flags.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
+	f.BoolVar(&a.flags.keepGoing, "keep-going", false,
+		"run the other jobs to their ends when one fails; the exit status is that of the first job that failed")
+}
+
+// checkJobFlags checks the flags of jobFlags.
+func (a *app) checkJobFlags(cmd *cobra.Command) error {
+	if a.flags.maxPages < 1 && cmd.Flags().Changed("max-pages") {
+		return &usageError{fmt.Sprintf("--max-pages: want a number of pages above 0, got %d", a.flags.maxPages)}
+	}
+	return nil
 }
 
 // outFlag adds the flag --out for items.
@@ -124,7 +148,13 @@ func (a *app) checkDialect() error {
 	return &usageError{fmt.Sprintf("--dialect: want %s, got %q", value.OrList(rules.Dialects()), a.flags.dialect)}
 }
 
-func (a *app) checkRunFlags() error {
+func (a *app) checkRunFlags(cmd *cobra.Command) error {
+	if err := a.checkJobFlags(cmd); err != nil {
+		return err
+	}
+	if _, err := a.timeout(); err != nil {
+		return err
+	}
 	if a.flags.quiet && a.flags.verbose {
 		return &usageError{"-q and -v cannot be used together"}
 	}
@@ -143,6 +173,18 @@ func (a *app) checkRunFlags() error {
 		}
 	}
 	return nil
+}
+
+// timeout returns the limit on the time of the run; 0 is none.
+func (a *app) timeout() (time.Duration, error) {
+	if a.flags.timeout == "" {
+		return 0, nil
+	}
+	d, err := rules.ParseDuration(a.flags.timeout)
+	if err != nil {
+		return 0, &usageError{fmt.Sprintf("--timeout: %v", err)}
+	}
+	return d, nil
 }
 
 // prefetch returns the number of pages to request ahead, and whether the flag is

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -57,10 +58,10 @@ func withoutText(err error) error {
 	return err
 }
 
-// checkGiven reports what is wrong with the inputs that were given. Those that are
-// missing are reported when the engine runs.
-func checkGiven(e *engine.Engine, inputs map[string]any) error {
-	paths := map[string]bool{}
+// checkGiven reports what is wrong with the inputs and the jobs that were given. Inputs
+// that are missing are reported when the engine runs.
+func (a *app) checkGiven(e *engine.Engine, inputs map[string]any) error {
+	paths := map[string]bool{"option job": true}
 	for name := range inputs {
 		paths[rules.InputPath(name)] = true
 	}
@@ -72,5 +73,18 @@ func checkGiven(e *engine.Engine, inputs map[string]any) error {
 			}
 		}
 	}
+	nameFlags(given.Err())
 	return given.Err()
+}
+
+// optionFlags are the flags for the options that diagnostics name.
+var optionFlags = map[string]string{"option baseUrl": "--base-url", "option dialect": "--dialect", "option job": "--job"}
+
+// nameFlags replaces the options that diagnostics blame by the flags that set them.
+func nameFlags(err error) {
+	if found, ok := errors.AsType[engine.Diagnostics](err); ok {
+		for _, d := range found {
+			d.Path = cmp.Or(optionFlags[d.Path], d.Path)
+		}
+	}
 }

@@ -125,7 +125,7 @@ func (a *app) compile(l *loaded) (err error) {
 	env := environment{app: a, server: l.server}
 	options := []engine.Option{
 		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
-		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL),
+		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL), engine.WithMaxPages(a.flags.maxPages),
 		engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]), engine.WithEnv(env.lookup),
 	}
 	if l.server != nil {
@@ -138,13 +138,17 @@ func (a *app) compile(l *loaded) (err error) {
 	if err != nil {
 		return err
 	}
-	options = append(options, engine.WithInputs(inputs))
+	options = append(options, engine.WithInputs(inputs), engine.WithJobs(a.flags.jobs...))
+	if a.flags.keepGoing {
+		options = append(options, engine.WithKeepGoing())
+	}
 	if l.Engine, err = engine.Load(l.name, l.text, options...); err != nil {
 		hideSecrets(err, l.name, l.text, env.read)
+		nameFlags(err)
 		return err
 	}
 	hideSecrets(l.Warnings().Err(), l.name, l.text, env.read)
-	return checkGiven(l.Engine, inputs)
+	return a.checkGiven(l.Engine, inputs)
 }
 
 func looksLikeJSON(text []byte) bool {

@@ -40,7 +40,7 @@ can read FILE (mode 0600).`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.discardItems = !cmd.Flags().Changed("out")
 			a.flags.record = args[len(args)-1]
-			return a.runConfig(args[:len(args)-1])
+			return a.runConfig(cmd, args[:len(args)-1])
 		},
 	}
 	a.runFlags(cmd)

@@ -35,9 +35,15 @@ that is not in the recording ends the run with status 5.`,
 			}
 			return &usageError{"want a recording and a configuration, got " + value.Counted(len(args), "argument")}
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.replay(args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.checkJobFlags(cmd); err != nil {
+				return err
+			}
+			return a.replay(args[0], args[1])
+		},
 	}
 	a.fileFlags(cmd)
+	a.jobFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&a.flags.against, "against", "", "`CONFIG` to compare with the first, showing what it would save or lose")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` that an earlier run wrote with --kept; it is not changed")

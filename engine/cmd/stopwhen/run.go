@@ -31,7 +31,7 @@ input. Items of pages fetched before a failure are written, too.`,
   stopwhen run users.json --out data --state users.state --prefetch auto
   stopwhen run --fixture offset/short-page-stops --explain`,
 		Args: a.oneConfig,
-		RunE: func(_ *cobra.Command, args []string) error { return a.runConfig(args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runConfig(cmd, args) },
 	}
 	a.runFlags(cmd)
 	a.outFlag(cmd, "-")
@@ -41,8 +41,8 @@ input. Items of pages fetched before a failure are written, too.`,
 	return cmd
 }
 
-func (a *app) runConfig(args []string) error {
-	if err := a.checkRunFlags(); err != nil {
+func (a *app) runConfig(cmd *cobra.Command, args []string) error {
+	if err := a.checkRunFlags(cmd); err != nil {
 		return err
 	}
 	l, err := a.load(args)
@@ -80,9 +80,10 @@ func (a *app) runLoaded(l *loaded) error {
 		return err
 	}
 	prefetch, _ := a.prefetch()
+	timeout, _ := a.timeout()
 	l.Engine = l.With(
 		engine.WithLogger(logger), engine.WithKept(l.carryover),
-		engine.WithPrefetch(prefetch), engine.WithParallelJobs(a.flags.parallel),
+		engine.WithPrefetch(prefetch), engine.WithParallelJobs(a.flags.parallel), engine.WithTimeout(timeout),
 	)
 	if a.flags.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())

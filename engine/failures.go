@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// failures passes the pages of all jobs to the sink, one at a time, and decides whether
+// a failed job ends the run. Concurrent jobs may use it.
+type failures struct {
+	sink      runtime.Sink
+	keepGoing bool // a job that fails does not end the others
+	log       *slog.Logger
+
+	mu    sync.Mutex
+	ended error         // why the other jobs have to end; nil while they may run
+	all   map[int]error // of the jobs that failed, by their position
+}
+
+func (e *Engine) newFailures(sink Sink) *failures {
+	s := e.settings.run
+	return &failures{sink: runtime.Sink(sink), keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
+}
+
+// deliver passes a page to the sink, unless the run has to end.
+func (f *failures) deliver(ctx context.Context, page *Page) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended != nil {
+		return f.ended
+	}
+	err := f.sink(ctx, page)
+	if err != nil {
+		f.ended = cancelledBecauseOf(page.Job)
+	}
+	return err
+}
+
+// end records the error of the job at a position, if it failed. It returns why the other
+// jobs have to end, or nil. A job that ended because another one had failed adds no error.
+func (f *failures) end(run context.Context, position int, job string, err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil || errors.Is(err, errJobFailed) {
+		return f.ended
+	}
+	f.all[position] = err
+	switch {
+	case f.ended != nil:
+	case !f.keepGoing || run.Err() != nil:
+		f.ended = cancelledBecauseOf(job)
+	case f.log != nil:
+		f.log.Error(fmt.Sprintf("%v; the other jobs continue", err), "event", "job_error", "job", job)
+	}
+	return f.ended
+}
+
+// err returns the error of the run: that of the job that failed, or those of several,
+// joined in the order of the jobs.
+func (f *failures) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var inOrder []error
+	for _, position := range slices.Sorted(maps.Keys(f.all)) {
+		inOrder = append(inOrder, f.all[position])
+	}
+	if len(inOrder) == 1 {
+		return inOrder[0]
+	}
+	return errors.Join(inOrder...)
+}
+
+// errJobFailed is the cause of the errors of jobs that ended because another one failed.
+var errJobFailed = errors.New("another job failed")
+
+func cancelledBecauseOf(job string) *Error {
+	return &Error{Class: failure.Cancelled, Op: "run", Message: fmt.Sprintf("cancelled because job %s failed", job), Err: errJobFailed}
+}
