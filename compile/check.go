@@ -13,6 +13,7 @@ import (
 
 // checkJob warns about rules that are probably mistakes. It needs no page.
 func (c *compilation) checkJob(j *Job) {
+	j.ends = c.mayEnd(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -139,20 +140,29 @@ func (c *Condition) meets(body rules.Object) bool {
 	return err == nil && met
 }
 
-// noEnd finds lists that only a guard can end.
-func (c *compilation) noEnd(j *Job) {
+// mayEnd reports whether a rule other than a guard may end a list.
+func (c *compilation) mayEnd(j *Job) bool {
 	p := prover{c.set}
 	for _, s := range j.Stops {
 		t := p.condition(s.code.syntax)
 		if !s.Rule.Guard && t != never && (t == always || j.varies(s.Expression)) {
-			return
+			return true
 		}
 	}
 	for _, e := range j.nextParts {
 		if isAddress(e.Rule.Role) && j.varies(e) {
-			return // nil ends the list
+			return true // nil ends the list
 		}
 	}
+	return false
+}
+
+// noEnd finds lists that only a guard can end.
+func (c *compilation) noEnd(j *Job) {
+	if j.ends {
+		return
+	}
+	p := prover{c.set}
 	consequence := "so it may never stop"
 	for _, s := range j.Stops {
 		if b, ok := p.bound(s.code.syntax); ok && s.Rule.Guard {

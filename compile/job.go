@@ -20,6 +20,7 @@ type Job struct {
 	Audit    []*Condition  // evaluated on the last page of a complete list
 	Needs    Needs
 
+	ends       bool          // a rule other than a guard may end the list
 	firstParts []*Expression // those of Parts that the first request has
 	nextParts  []*Expression // those of Parts that the requests after it have
 
@@ -202,6 +203,9 @@ func expressions(conditions []*Condition) []*Expression {
 	}
 	return list
 }
+
+// Ends reports whether a rule other than a guard may end the list.
+func (j *Job) Ends() bool { return j.ends }
 
 // Paged reports whether there can be a second request.
 func (j *Job) Paged() bool { return len(j.Parts) > 0 }

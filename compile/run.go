@@ -68,6 +68,21 @@ func (j *Job) Apply(parts Parts, base string) (rules.Request, error) {
 	return j.apply(j.nextParts, parts, request)
 }
 
+// CheckAddress returns an error if the request that Apply returned has no valid
+// address. It names the rule that sets the address.
+func (j *Job) CheckAddress(request rules.Request) error {
+	_, err := request.URL(j.Set.Dialect)
+	if err == nil {
+		return nil
+	}
+	for _, part := range j.nextParts {
+		if isAddress(part.Rule.Role) {
+			return &RuleError{part.Rule, err}
+		}
+	}
+	return err
+}
+
 // resolvesAgainstResponse reports whether the next address is resolved against
 // that of the response.
 func (j *Job) resolvesAgainstResponse() bool {

@@ -18,9 +18,25 @@ type Hints struct {
 	LargestPage int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
+// ListFacts is what a job noticed of its list as a whole. Audit rules see it as
+// `list`.
+type ListFacts struct {
+	Rewritten int `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
+}
+
+// An auditRule is a rule of the audit.
+type auditRule struct {
+	ID      string
+	When    string // expression, boolean
+	Clause  string // completes "warns if …"
+	Message string // for the log, with {expressions}
+	Always  bool   // evaluated whatever the outcome: it is not about items that may be missing at the end
+}
+
 // auditTable is the table of audit rules. They are evaluated on the last page of a
-// complete list; total.items is then the number of items that were emitted.
-var auditTable = []Template{
+// complete list; total.items is then the number of items that were emitted since the
+// latest restart.
+var auditTable = []auditRule{
 	{ID: "audit.capped",
 		When: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or count in [10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000])`,
@@ -53,6 +69,11 @@ var auditTable = []Template{
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
+	{ID: "audit.restart", Always: true,
+		When:   `list.rewritten > 0`,
+		Clause: "an onError rule restarted the list after items were written",
+		Message: "the list was restarted after {list.rewritten} items, which are written again; " +
+			"remove the duplicates by their identifiers"},
 }
 
 func auditIDs() []string {

@@ -54,7 +54,10 @@ type Context struct {
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
 	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
-	Hints *Hints `expr:"hints" for:"audit" doc:"what the last response says about its list"`
+	Moves bool `expr:"moves" doc:"on an empty page that equals the last: whether paging moves on and another rule can end it"`
+
+	List  *ListFacts `expr:"list" for:"audit" doc:"what the job noticed of the list as a whole"`
+	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`
 
 	Now func() time.Time `expr:"now" doc:"time at which this page's request was made; the same for the whole page"`
 }

@@ -42,7 +42,8 @@ type Guard struct {
 // reference has only the first guard.
 var builtinGuards = []Guard{
 	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true,
-		When:    `samePage`,
+		When:    `samePage and not moves`,
+		Keboola: `samePage`,
 		Doc:     "a response is identical to the previous one",
 		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",
 		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true,

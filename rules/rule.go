@@ -23,6 +23,7 @@ type Rule struct {
 	Message    string      // for the log when a Stop or OnError matches; {…} holds an expression
 	NamesJob   bool        // Message names the job
 	Hint       string      // for the error when a Stop fails the run
+	Always     bool        // of an Audit: evaluated whatever the outcome, not only at the end of a complete list
 	Clause     string      // completes "stops when …" or "starts at …"
 	Origin     Origin
 }

@@ -15,14 +15,17 @@ import (
 // audit evaluates the audit rules after the last page of a complete list, of which
 // items were delivered. A finding is evidence that the list may be incomplete.
 func (r *run) audit(ctx context.Context, items int) []Finding {
-	if r.Result.Outcome != rules.Complete || r.Context.Value.Page == 0 {
+	if r.Context.Value.Page == 0 {
 		return nil
 	}
 	c := r.Context.Value
-	c.Total.Items = items
-	c.Hints = r.hints(&c)
+	c.Total.Items = items - r.Rewritten
+	c.Hints, c.List = r.hints(&c), r.facts()
 	var findings []Finding
 	for _, rule := range r.job.Audit {
+		if r.Result.Outcome != rules.Complete && !rule.Rule.Always {
+			continue
+		}
 		met, err := rule.EvalBool(&r.machine, &c)
 		if err != nil || !met {
 			continue // an API may use the names that hints look for in any way
@@ -39,6 +42,11 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	}
 	r.Result.Findings = findings
 	return findings
+}
+
+// facts returns what the job noticed of the list as a whole.
+func (r *run) facts() *rules.ListFacts {
+	return &rules.ListFacts{Rewritten: r.Rewritten}
 }
 
 // hints collects the values of the last response that many APIs use to describe a
@@ -147,7 +155,10 @@ func isNext(v any, c *rules.Context) bool {
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || text == "0" || text == "-1" {
 		return false
 	}
-	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text) && c.Sent.URL != text
+	if address, err := rules.Resolve(c.Sent.URL, text); err == nil && address == c.Sent.URL {
+		return false
+	}
+	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
 }
 
 // contains reports whether text is a value in what was sent.

@@ -128,7 +128,9 @@ func (r *run) public(v any) any {
 func (r *run) compare(reading document.Reading, sent Sent) {
 	c := &r.Context.Value
 	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
-	exchange := document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), reading.Content))
+	request := digestOf(sent)
+	c.Moves = c.SamePage && c.Count == 0 && request != r.Request && r.job.Ends() && r.moves(request)
+	exchange := request.With(reading.Content)
 	c.RepeatedExchange = r.Exchanges.seen[exchange]
 	r.Exchanges.add(exchange)
 	switch {
@@ -147,7 +149,23 @@ func (r *run) compare(reading document.Reading, sent Sent) {
 	} else if c.Page > 2 && reading.Content == r.FirstContent && c.Count > 0 && !c.SamePage {
 		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
-	r.Content, r.List, r.Spelling = reading.Content, reading.List, reading.Spelling
+	r.Request, r.Content, r.List, r.Spelling = request, reading.Content, reading.List, reading.Spelling
+}
+
+// digestOf returns the digest of a request.
+func digestOf(sent Sent) document.Digest {
+	return document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), document.Digest{}))
+}
+
+// moves reports whether the next request will differ from the one that was sent.
+func (r *run) moves(sent document.Digest) bool {
+	c := r.Context.Value
+	_, parts, more, err := r.job.Advance(&r.machine, &c)
+	if err != nil || !more {
+		return false
+	}
+	next, err := r.job.Apply(parts, r.Base)
+	return err == nil && digestOf(r.shown(next)) != sent
 }
 
 // reportOddities logs oddities of a page that concern its rules.

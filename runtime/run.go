@@ -54,8 +54,8 @@ func newRun(l Loop, job *compile.Job, sink Sink) *run {
 	return r
 }
 
-// reset forgets all pages: the next request is the first one. The numbers that count
-// towards the limits of the run remain.
+// reset forgets all pages: the next request is the first one, and the totals of the
+// list begin at zero. The running time and the number of restarts remain.
 func (r *run) reset() {
 	job := r.job.Set.Job
 	r.state = state{Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent}
@@ -99,6 +99,9 @@ func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 	if err == nil && more {
 		request, err = r.job.Apply(parts, r.Base)
 	}
+	if err == nil && more {
+		err = r.job.CheckAddress(request)
+	}
 	if err != nil {
 		return request, false, r.fault(failure.Response, err)
 	}
@@ -126,11 +129,14 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
 	}
-	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s", r.Result.Job, action.text),
+	again := ""
+	if r.Result.Items > 0 {
+		again = fmt.Sprintf("; the %s written so far are written again", value.Counted(r.Result.Items, "item"))
+	}
+	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.Result.Job, action.text, again),
 		"event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
-	total := r.Context.Value.Total
 	r.reset()
-	r.Context.Value.Total = total
+	r.Rewritten = r.Result.Items
 	r.stopPrefetching()
 	return r.firstRequest()
 }

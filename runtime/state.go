@@ -37,8 +37,10 @@ type state struct {
 	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, if an error response may end the list
 
 	Restarts    int `json:"restarts,omitempty"`
+	Rewritten   int `json:"rewritten,omitempty"`   // items written before the latest restart
 	LargestPage int `json:"largestPage,omitempty"` // items of the largest page
 
+	Request      document.Digest   `json:"request"`      // the last one
 	Content      document.Digest   `json:"content"`      // of the last response
 	List         document.Digest   `json:"list"`         // of its items
 	Spelling     document.Spelling `json:"spelling"`     // of its escapes

@@ -82,6 +82,11 @@ func DigestOf(data []byte, seed Digest) Digest {
 	return Digest{mix(a^key1, b^key2) + a, mix(b^key3, a^key0) + b}
 }
 
+// With returns the digest of two pieces of data, whose digests are d and other.
+func (d Digest) With(other Digest) Digest {
+	return DigestOf(other.AppendBinary(nil), d)
+}
+
 // digests returns the digest of the document without the ignored spans, which
 // are in order, and that of the list at a span.
 func (d *document) digests(list span, ignored []span) (content, items Digest) {

@@ -8,7 +8,8 @@ import (
 
 // Link returns the absolute URL, as a string, of the first link with the relation
 // rel in the Link headers (RFC 8288). With param, it returns the value of that
-// parameter of the link instead. It returns nil if there is none.
+// parameter of the link instead. It returns nil if there is none, and a target that
+// is not an address unchanged.
 func (r *Response) Link(rel string, param ...string) any {
 	for _, header := range r.Header.Values("Link") {
 		for _, l := range parseLinks(header) {
@@ -21,9 +22,11 @@ func (r *Response) Link(rel string, param ...string) any {
 				}
 				return nil
 			}
-			if target, err := rules.Resolve(r.URL, l.target); err == nil {
-				return target
+			target, err := rules.Resolve(r.URL, l.target)
+			if err != nil {
+				return l.target // the request that uses it fails and shows it
 			}
+			return target
 		}
 	}
 	return nil
