@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -182,7 +181,7 @@ func (e *Engine) Debug() bool { return e.cfg.Debug }
 func (e *Engine) Redactor() *redact.Redactor { return e.redactor }
 
 func (e *Engine) newRedactor() *redact.Redactor {
-	return redact.New(slices.Collect(maps.Values(e.namedSecrets())))
+	return redact.NewNamed(e.namedSecrets())
 }
 
 // namedSecrets returns the secrets by names that stay the same from run to run.

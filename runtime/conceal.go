@@ -2,62 +2,78 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"html"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// A checkpoint holds values that rules computed, and some contain secrets: a next
-// link that repeats a key, or a secret input. So a secret is replaced by its name
-// in every text, and the name by the present value when the run resumes. The secret
-// may have changed in between.
+// A checkpoint and the values for the next run hold values that rules computed, and
+// some contain secrets: a next link that repeats a key, or a secret input. So a
+// secret is replaced by its name, and the name by the present value when the values
+// are read again. The secret may have changed in between.
 
-// mark encloses the name of a secret in a checkpoint. An empty name stands for the
-// mark itself.
+// mark encloses the name of a secret. An empty name stands for the mark itself.
 const mark = "\ue0f5"
 
-// spellings are the ways in which a secret occurs in a text, by the suffix of its
-// name.
-var spellings = []struct {
-	suffix string
-	of     func(secret string) string
+// numberTag is the only name in the object that stands for a number that is a secret.
+const numberTag = mark + "number" + mark
+
+// escapings are the ways in which a secret is escaped in a text. The first that
+// fits is used; a mixture of them is restored as the first with its character.
+var escapings = []struct {
+	name, character string
+	of              func(text string) string
 }{
-	{"", func(secret string) string { return secret }},
-	{"?", url.QueryEscape},
-	{"/", url.PathEscape},
+	{"?20", "%", func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }},
+	{"?", "%", url.QueryEscape},
+	{"/", "%", url.PathEscape},
+	{"?20l", "%", func(text string) string { return lowerPercent(strings.ReplaceAll(url.QueryEscape(text), "+", "%20")) }},
+	{"?l", "%", func(text string) string { return lowerPercent(url.QueryEscape(text)) }},
+	{"/l", "%", func(text string) string { return lowerPercent(url.PathEscape(text)) }},
+	{"??", "%", func(text string) string { return url.QueryEscape(url.QueryEscape(text)) }},
+	{"json", `\`, func(text string) string { return quoted(value.Marshal, text) }},
+	{"json/", `\`, func(text string) string { return strings.ReplaceAll(quoted(value.Marshal, text), "/", `\/`) }},
+	{"json<", `\`, func(text string) string { return quoted(json.Marshal, text) }},
+	{"html", "&", html.EscapeString},
 }
 
-// A concealer keeps secrets out of checkpoints.
+var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+func lowerPercent(text string) string {
+	return percentEscape.ReplaceAllStringFunc(text, strings.ToLower)
+}
+
+// quoted returns a text as a JSON string has it.
+func quoted(marshal func(any) ([]byte, error), text string) string {
+	out, _ := marshal(text) // a string can always be encoded
+	return string(out[1 : len(out)-1])
+}
+
+// A concealer keeps secrets out of what is saved.
 type concealer struct {
-	secrets  map[string]string // by name
-	replacer *strings.Replacer // of secrets by their names
+	find    func(text string) []redact.Found
+	secrets map[string]string      // by name
+	token   func() (string, error) // the present value of the secrets named [redact.TokenName]; nil: there is none
 }
 
-func newConcealer(secrets map[string]string) *concealer {
-	names := map[string]string{} // what replaces each spelling
-	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		for _, s := range spellings {
-			text := s.of(secrets[name])
-			if _, taken := names[text]; !taken && len(secrets[name]) >= redact.ShortestSecret {
-				names[text] = mark + name + s.suffix + mark
-			}
-		}
-	}
-	names[mark] = mark + mark
-	return &concealer{secrets, redact.Replacer(names)}
+// newConcealer returns a concealer of secrets by their names, and of those that a
+// redactor with the same secrets has learned during the run.
+func newConcealer(secrets map[string]string, redactor *redact.Redactor) *concealer {
+	return &concealer{find: redactor.Find, secrets: secrets}
 }
 
-// conceal replaces the secrets in the texts of a checkpoint by their names.
+// conceal replaces the secrets in the values of a checkpoint by their names.
 func (c *concealer) conceal(token []byte) ([]byte, error) {
-	if len(c.secrets) == 0 && !bytes.Contains(token, []byte(mark)) {
-		return token, nil
-	}
-	return replaceTexts(token, func(text string) (string, error) { return c.replacer.Replace(text), nil })
+	return replaceMembers(token, func(v any) (any, error) { return c.concealed(v), nil })
 }
 
 // reveal replaces the names of secrets in a checkpoint by their present values.
@@ -65,77 +81,196 @@ func (c *concealer) reveal(token []byte) ([]byte, error) {
 	if !bytes.Contains(token, []byte(mark)) {
 		return token, nil
 	}
-	return replaceTexts(token, func(text string) (string, error) {
-		var out strings.Builder
-		for {
-			before, after, found := strings.Cut(text, mark)
-			out.WriteString(before)
-			if !found {
-				return out.String(), nil
-			}
-			name, after, found := strings.Cut(after, mark)
-			if !found {
-				return "", fmt.Errorf("the name of a secret is not terminated")
-			}
-			secret, err := c.spell(name)
-			if err != nil {
-				return "", err
-			}
-			out.WriteString(secret)
-			text = after
-		}
-	})
+	return replaceMembers(token, c.revealed)
 }
 
-// spell returns the present value of a secret in the spelling of its name.
+// concealed returns a value with the names of secrets instead of the secrets.
+func (c *concealer) concealed(v any) any {
+	out, _ := replaceIn(v, replacement{
+		text: func(text string) (string, error) { return c.concealText(text), nil },
+		scalar: func(v any) (any, error) {
+			if n, ok := v.(json.Number); ok {
+				if text := c.concealText(n.String()); strings.HasPrefix(text, mark) && strings.HasSuffix(text, mark) && strings.Count(text, mark) == 2 {
+					return map[string]any{numberTag: text}, nil
+				}
+			}
+			return v, nil
+		},
+	})
+	return out
+}
+
+// concealText replaces the secrets in a text. Where they overlap, the first and
+// longest is replaced.
+func (c *concealer) concealText(text string) string {
+	found := c.find(text)
+	if len(found) == 0 {
+		return strings.ReplaceAll(text, mark, mark+mark)
+	}
+	slices.SortFunc(found, func(a, b redact.Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	var out strings.Builder
+	end := 0
+	for _, one := range found {
+		if one.Start < end {
+			continue
+		}
+		out.WriteString(strings.ReplaceAll(text[end:one.Start], mark, mark+mark))
+		out.WriteString(mark + c.nameOf(one, text[one.Start:one.End]) + mark)
+		end = one.End
+	}
+	out.WriteString(strings.ReplaceAll(text[end:], mark, mark+mark))
+	return out.String()
+}
+
+// nameOf returns the name of a secret, and how it is written.
+func (c *concealer) nameOf(one redact.Found, written string) string {
+	name := one.Name + "|" + one.Form
+	if !one.Escaped {
+		return strings.TrimSuffix(name, "|")
+	}
+	form := one.Form
+	if form == "+" { // the escapes of URLs include it
+		form, name = "", one.Name+"|"
+	}
+	plain, _ := redact.Spell(form, one.Secret)
+	for _, e := range escapings {
+		if e.of(plain) == written {
+			return name + "|" + e.name
+		}
+	}
+	for _, e := range escapings {
+		if strings.Contains(written, e.character) {
+			return name + "|" + e.name
+		}
+	}
+	return strings.TrimSuffix(name, "|")
+}
+
+// revealed returns a value with the present values of the secrets that it names.
+func (c *concealer) revealed(v any) (any, error) {
+	return replaceIn(v, replacement{text: c.revealText, object: func(object map[string]any) any {
+		if text, ok := object[numberTag].(string); ok && len(object) == 1 {
+			return json.Number(text)
+		}
+		return object
+	}})
+}
+
+func (c *concealer) revealText(text string) (string, error) {
+	if text == numberTag {
+		return text, nil
+	}
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(text, mark)
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
+		}
+		name, after, found := strings.Cut(after, mark)
+		if !found {
+			return "", fmt.Errorf("the name of a secret is not terminated")
+		}
+		secret, err := c.spell(name)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(secret)
+		text = after
+	}
+}
+
+// spell returns the present value of a secret, written as its name says.
 func (c *concealer) spell(name string) (string, error) {
 	if name == "" {
 		return mark, nil
 	}
-	if secret, known := c.secrets[name]; known {
-		return secret, nil
+	parts := append(strings.Split(name, "|"), "", "")
+	secret, known := c.secrets[parts[0]]
+	if parts[0] == redact.TokenName && c.token != nil {
+		var err error
+		if secret, err = c.token(); err != nil {
+			return "", err
+		}
+		known = true
 	}
-	for _, s := range spellings[1:] {
-		if bare, ok := strings.CutSuffix(name, s.suffix); ok {
-			if secret, known := c.secrets[bare]; known {
-				return s.of(secret), nil
-			}
+	text, ok := redact.Spell(parts[1], secret)
+	if !known || !ok {
+		return "", fmt.Errorf("it needs the secret %q, which the configuration does not have", parts[0])
+	}
+	for _, e := range escapings {
+		if e.name == parts[2] {
+			return e.of(text), nil
 		}
 	}
-	return "", fmt.Errorf("it needs the secret %q, which the configuration does not have", name)
+	return text, nil
 }
 
-// replaceTexts replaces the texts of a JSON document, except the names of members.
-func replaceTexts(document []byte, replace func(string) (string, error)) ([]byte, error) {
+// replaceMembers replaces the values of the members of a JSON object.
+func replaceMembers(document []byte, replace func(any) (any, error)) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(document))
 	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
+	var members map[string]any
+	if err := dec.Decode(&members); err != nil {
 		return nil, err
 	}
-	v, err := replaceIn(v, replace)
-	if err != nil {
-		return nil, err
+	for name, v := range members {
+		var err error
+		if members[name], err = replace(v); err != nil {
+			return nil, err
+		}
 	}
-	return json.Marshal(v)
+	return json.Marshal(members)
 }
 
-func replaceIn(v any, replace func(string) (string, error)) (_ any, err error) {
+// A replacement says what replaces the parts of a value.
+type replacement struct {
+	text   func(string) (string, error) // texts, and the names of members
+	scalar func(any) (any, error)       // other scalars; nil: nothing
+	object func(map[string]any) any     // objects, after their members; nil: nothing
+}
+
+// replaceIn returns a copy of a value with its parts replaced.
+func replaceIn(v any, by replacement) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
-		return replace(v)
+		return by.text(v)
 	case []any:
+		out := make([]any, len(v))
 		for i := range v {
-			if v[i], err = replaceIn(v[i], replace); err != nil {
+			if out[i], err = replaceIn(v[i], by); err != nil {
 				return nil, err
 			}
 		}
+		return out, nil
+	case rules.Object:
+		out := make(rules.Object, len(v))
+		for i, m := range v {
+			if out[i].Name, err = by.text(m.Name); err != nil {
+				return nil, err
+			}
+			if out[i].Value, err = replaceIn(m.Value, by); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
 	case map[string]any:
-		for name := range v {
-			if v[name], err = replaceIn(v[name], replace); err != nil {
+		out := make(map[string]any, len(v))
+		for name, inner := range v {
+			if name, err = by.text(name); err != nil {
+				return nil, err
+			}
+			if out[name], err = replaceIn(inner, by); err != nil {
 				return nil, err
 			}
 		}
+		if by.object != nil {
+			return by.object(out), nil
+		}
+		return out, nil
+	}
+	if by.scalar != nil {
+		return by.scalar(v)
 	}
 	return v, nil
 }

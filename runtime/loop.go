@@ -54,7 +54,7 @@ type Sink func(context.Context, *Page) error
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
 	r := newRun(l.withDefaults(), job, sink)
 	defer r.close()
-	request, more, err := r.begin()
+	request, more, err := r.begin(ctx)
 	if err == nil && !more { // it had ended before
 		return r.Result, nil
 	}

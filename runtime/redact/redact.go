@@ -1,19 +1,18 @@
 // Package redact hides secrets in logs, traces, messages and recordings.
 //
-// It is one file. A [Redactor] knows the secrets of a run; its methods return what
-// may be printed of a text, an address, a header or a body. A secret is hidden in
-// every form in which it is usually written: plain, in URLs, in JSON and in base64.
+// A [Redactor] knows the secrets of a run; its methods return what may be printed of
+// a text, an address, a header or a body. A secret is hidden in every form in which
+// it is usually written: plain, in base64 and in hexadecimal digits, alone or as a
+// part of a longer text, and with the escapes of URLs, JSON, PHP and HTML, also if a
+// text was escaped twice. Where a message was clipped (…), the beginning of a secret
+// is hidden, too.
 package redact
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,165 +20,155 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Redactor hides secrets. It may be used by several goroutines. Use [New] to make
 // one.
 type Redactor struct {
-	replacer atomic.Pointer[strings.Replacer]
+	finder atomic.Pointer[finder]
 
 	mu     sync.Mutex
-	fixed  []string // secrets that are always hidden
-	recent []string // secrets that [Redactor.Hide] added, the latest last
+	fixed  []named // secrets that are always hidden
+	recent []named // secrets that [Redactor.Hide] added, the latest last
 }
 
 // maxRecent is how many secrets of [Redactor.Hide] are remembered: a token that
 // changes with every request must not cost more with every request.
 const maxRecent = 32
 
-// ShortestSecret is the length of the shortest secret that is hidden, in bytes.
-// Shorter ones occur in too many other words.
+// ShortestSecret is the length of the shortest secret that is hidden within words, in
+// bytes. A shorter one is hidden only where it stands alone, and not in base64 or
+// hexadecimal digits: it occurs in too many other words.
 const ShortestSecret = 4
 
-// New returns a redactor that hides the secrets. Secrets shorter than
-// [ShortestSecret] are not hidden.
+// TokenName is the name of the secrets that [Redactor.Hide] adds.
+const TokenName = "token"
+
+// New returns a redactor that hides the secrets.
 func New(secrets []string) *Redactor {
-	r := &Redactor{fixed: secrets}
+	byName := map[string]string{}
+	for i, text := range secrets {
+		byName[fmt.Sprintf("secret %d", i)] = text
+	}
+	return NewNamed(byName)
+}
+
+// NewNamed returns a redactor that hides secrets. [Redactor.Find] tells their names.
+func NewNamed(secrets map[string]string) *Redactor {
+	r := &Redactor{}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		r.fixed = append(r.fixed, named{name, secrets[name]})
+	}
 	r.update()
 	return r
 }
 
 // Hide adds a secret, such as a token that was fetched during the run. Only the
 // latest of these are hidden.
-func (r *Redactor) Hide(secret string) {
+func (r *Redactor) Hide(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if slices.Contains(r.recent, secret) || slices.Contains(r.fixed, secret) {
+	same := func(s named) bool { return s.text == text }
+	if slices.ContainsFunc(r.recent, same) || slices.ContainsFunc(r.fixed, same) {
 		return
 	}
-	r.recent = append(r.recent, secret)
+	r.recent = append(r.recent, named{TokenName, text})
 	r.recent = r.recent[max(0, len(r.recent)-maxRecent):]
 	r.update()
 }
 
-// update replaces the replacer by one for the present secrets.
+// update replaces the finder by one for the present secrets. Of a text that is a form
+// of two secrets, the longer one counts.
 func (r *Redactor) update() {
-	forms := map[string]string{}
-	for _, secret := range slices.Concat(r.fixed, r.recent) {
-		if len(secret) < ShortestSecret {
-			continue
-		}
-		for _, form := range formsOf(secret) {
-			forms[form] = hidden
-		}
-	}
-	r.replacer.Store(Replacer(forms))
+	all := slices.Concat(r.fixed, r.recent)
+	slices.SortStableFunc(all, func(a, b named) int { return cmp.Compare(len(b.text), len(a.text)) })
+	r.finder.Store(newFinder(all))
 }
 
-// Replacer returns a replacer of texts by others. Of two texts that begin at the same
-// place, it replaces the longer one.
-func Replacer(replacements map[string]string) *strings.Replacer {
-	longestFirst := slices.SortedFunc(maps.Keys(replacements), func(a, b string) int {
-		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
-	})
-	var pairs []string
-	for _, text := range longestFirst {
-		pairs = append(pairs, text, replacements[text])
-	}
-	return strings.NewReplacer(pairs...)
-}
+// Find returns the places in a text that contain a secret, in any order; they may
+// overlap. It is for a text that must be restored later: unlike [Redactor.String], it
+// finds neither the beginnings of secrets in a clipped text nor what else gives them
+// away in base64.
+func (r *Redactor) Find(text string) []Found { return r.finder.Load().find(text, toSpellAgain) }
 
-// formsOf returns the ways in which a secret is usually written.
-func formsOf(secret string) []string {
-	raw := []byte(secret)
-	return []string{
-		secret, inJSON(secret, true), inJSON(secret, false),
-		url.PathEscape(secret), url.QueryEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20"),
-		base64.StdEncoding.EncodeToString(raw), base64.URLEncoding.EncodeToString(raw),
-		base64.RawStdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
-	}
-}
-
-// inJSON returns a text as a JSON string has it. Encoders differ in whether they
-// escape <, > and &.
-func inJSON(text string, escapeHTML bool) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(escapeHTML)
-	_ = enc.Encode(text) // a string can always be encoded
-	quoted := strings.TrimSuffix(b.String(), "\n")
-	return quoted[1 : len(quoted)-1]
-}
+// Contains reports whether a text contains a secret in any form.
+func (r *Redactor) Contains(text string) bool { return len(r.Find(text)) > 0 }
 
 // hidden replaces a secret.
 const hidden = "***"
 
-// String returns a text with the secrets replaced by "***".
-func (r *Redactor) String(text string) string { return r.replacer.Load().Replace(text) }
+// String returns a text with the secrets replaced by "***". It also hides the user
+// name and the password in an address.
+func (r *Redactor) String(text string) string { return r.hide(text, toHide) }
 
-// secretParam matches parameters that usually hold credentials.
-var secretParam = regexp.MustCompile(
-	`(?i)([?&](?:api_?key|key|(?:access_)?token|client_secret|secret|password|pwd|signature|sig|auth)=)[^&#]+`)
+func (r *Redactor) hide(text string, why purpose) string {
+	if strings.Contains(text, "://") {
+		text = userinfo.ReplaceAllString(text, "${1}"+hidden+"@")
+	}
+	parts := joined(r.finder.Load().find(text, why))
+	if parts == nil {
+		return text
+	}
+	var b strings.Builder
+	end := 0
+	for _, part := range parts {
+		b.WriteString(text[end:part.start])
+		b.WriteString(hidden)
+		end = part.end
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
 
 // userinfo matches the user name and the password of an address.
-var userinfo = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#@]*@`)
+var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*:(?:\\?/){2})[^/?#@\s"\\<>]+@`)
+
+// param matches a parameter of an address.
+var param = regexp.MustCompile(`([?&])([^=&#?\s]+)=([^&#\s]+)`)
 
 // URL returns an address with the secrets hidden. It also hides what usually is a
 // secret: user name, password, and the values of parameters such as token.
 func (r *Redactor) URL(address string) string {
-	address = secretParam.ReplaceAllString(address, "${1}"+hidden)
-	return r.String(userinfo.ReplaceAllString(address, "${1}"+hidden+"@"))
+	return r.String(param.ReplaceAllStringFunc(address, func(pair string) string {
+		name, _, _ := strings.Cut(pair[1:], "=")
+		if u, ok := unescape(name); ok && !secret.Name(u.text) || !ok && !secret.Name(name) {
+			return pair
+		}
+		return pair[:len(name)+2] + hidden
+	}))
 }
-
-// secretHeader matches headers that usually hold credentials.
-var secretHeader = regexp.MustCompile(`(?i)^(?:(?:proxy-)?authorization|(?:set-)?cookie|` +
-	`(?:x-)?(?:api-?key|auth|auth-?token|access-?token|csrf-?token|amz-security-token|vault-token))$`)
 
 // Header returns the value of a header with the secrets hidden. It hides the
 // complete value if a header of that name usually holds a credential.
 func (r *Redactor) Header(name, value string) string {
-	if secretHeader.MatchString(name) {
+	if secret.Name(name) {
 		return hidden
 	}
 	return r.URL(value)
 }
 
-// Writer returns a writer that hides the secrets in what it writes to w. It writes
-// only complete lines, so that no secret is cut in two; Close writes the rest.
-func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &redactingWriter{r: r, w: w} }
-
-type redactingWriter struct {
-	mu   sync.Mutex
-	r    *Redactor
-	w    io.Writer
-	rest []byte // a line that is not complete yet
-}
-
-func (w *redactingWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rest = append(w.rest, p...)
-	end := bytes.LastIndexByte(w.rest, '\n') + 1
-	if end == 0 {
-		return len(p), nil
+// JSON is [Redactor.String] for a text that is JSON, and remains so: a number that is
+// a secret becomes a string.
+func (r *Redactor) JSON(text string) string {
+	out := r.String(text)
+	if out == text || json.Valid([]byte(out)) || !json.Valid([]byte(text)) {
+		return out
 	}
-	_, err := io.WriteString(w.w, w.r.String(string(w.rest[:end])))
-	w.rest = append(w.rest[:0], w.rest[end:]...)
-	return len(p), err
+	return scalar.ReplaceAllStringFunc(text, func(one string) string {
+		shown := r.String(one)
+		if one[0] == '"' || shown == one {
+			return shown
+		}
+		return `"` + hidden + `"`
+	})
 }
 
-// Close writes the last line, if it has no newline.
-func (w *redactingWriter) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, err := io.WriteString(w.w, w.r.String(string(w.rest)))
-	w.rest = nil
-	return err
-}
+// scalar matches a string or another scalar of JSON.
+var scalar = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.\w]+`)
 
-// ExcerptBytes is how many bytes of a body [Redactor.Excerpt] needs: enough for
-// every secret in the excerpt to be complete.
+// ExcerptBytes is how many bytes of a body [Redactor.Excerpt] needs.
 const ExcerptBytes = 1024
 
 // Excerpt returns the first 80 characters of a body, quoted, with the secrets
@@ -191,5 +180,9 @@ func (r *Redactor) Excerpt(head []byte, size int) string {
 			break
 		}
 	}
-	return fmt.Sprintf("%q", value.Clip(r.String(string(head)), 80))
+	why := toHide
+	if size > len(head) {
+		why = toHideCut
+	}
+	return fmt.Sprintf("%q", value.Clip(r.hide(string(head), why), 80))
 }

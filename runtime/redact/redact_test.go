@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"io"
 	"net/url"
 	"strings"
@@ -10,27 +11,124 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const secret = `p@ss "w&rd+/=ä`
+const marker = `p@ss "w&rd+/=ä`
 
 func TestSecretsAreHiddenInEveryForm(t *testing.T) {
-	r := New([]string{secret})
+	r := New([]string{marker})
 	for _, c := range []struct{ name, form string }{
-		{"plain", secret},
-		{"query", url.QueryEscape(secret)},
-		{"query with %20", strings.ReplaceAll(url.QueryEscape(secret), "+", "%20")},
-		{"path", url.PathEscape(secret)},
+		{"plain", marker},
+		{"query", url.QueryEscape(marker)},
+		{"query with %20", strings.ReplaceAll(url.QueryEscape(marker), "+", "%20")},
+		{"path", url.PathEscape(marker)},
 		{"JSON", `p@ss \"w&rd+/=ä`},
 		{"JSON for HTML", `p@ss \"w\u0026rd+/=ä`},
-		{"base64", base64.StdEncoding.EncodeToString([]byte(secret))},
-		{"base64 for URLs, without padding", base64.RawURLEncoding.EncodeToString([]byte(secret))},
+		{"base64", base64.StdEncoding.EncodeToString([]byte(marker))},
+		{"base64 for URLs, without padding", base64.RawURLEncoding.EncodeToString([]byte(marker))},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, "x***y", r.String("x"+c.form+"y")) })
 	}
 }
 
-func TestShortSecretsAreNotHidden(t *testing.T) {
-	r := New([]string{"abc", "longer-than-abc"})
-	require.Equal(t, "abc stays: it is too short to hide", r.String("abc stays: it is too short to hide"))
+func TestASecretIsHiddenInEveryEscape(t *testing.T) {
+	const text = `pä/s <w&r"d`
+	escaped := map[string]string{
+		"lower-case percent escapes":      `p%c3%a4%2fs%20%3cw%26r%22d`,
+		"mixed percent escapes":           `p%C3%a4/s+%3cw&r%22d`,
+		"every character percent-encoded": `%70%c3%A4%2F%73%20%3C%77%26%72%22%64`,
+		"twice in a URL":                  `p%25C3%25A4%252Fs%2520%253Cw%2526r%2522d`,
+		"JSON":                            `pä/s <w&r\"d`,
+		"JSON of PHP":                     `p\u00e4\/s <w&r\"d`,
+		"upper-case JSON escapes":         `p\u00E4\/s \u003Cw\u0026r\u0022d`,
+		"JSON within JSON":                `p\\u00e4\\/s <w&r\\\"d`,
+		"JSON in a URL":                   `p%5Cu00e4%5C%2Fs%20%3Cw%26r%5C%22d`,
+		"named entities":                  `p&auml;/s &lt;w&amp;r&quot;d`,
+		"decimal entities":                `p&#228;&#47;s &#60;w&#38;r&#34;d`,
+		"hexadecimal entities":            `p&#xE4;&#x2f;s &#x3C;w&#x26;r&#x22;d`,
+		"PHP string":                      `p\xc3\xa4/s <w&r\"d`,
+		"URL escapes of old browsers":     `p%u00e4/s%20%3Cw%26r%22d`,
+		"hexadecimal digits":              hex.EncodeToString([]byte(text)),
+		"upper-case hexadecimal digits":   strings.ToUpper(hex.EncodeToString([]byte(text))),
+	}
+	for name, form := range escaped {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, "x=***;", New([]string{text}).String("x="+form+";"))
+			require.True(t, New([]string{text}).Contains(form))
+		})
+	}
+	for _, unlike := range []string{"", "pä/s", `pä/s <w&r'd`, "%", `\`, "&", "%zz", `\u12`, "&nothing;", "100% & more \\ than"} {
+		require.Equal(t, unlike, New([]string{text}).String(unlike))
+	}
+}
+
+func TestASecretIsHiddenWithinBase64(t *testing.T) {
+	for _, text := range []string{"s3cr", "s3cret", "s3cret~~~???>>>", "p\xc3\xa4ss"} {
+		for _, before := range []string{"", "u", "us", "use", "user:"} {
+			for _, after := range []string{"", ":", "::", ":::"} {
+				for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+					form := encoding.EncodeToString([]byte(before + text + after))
+					shown := New([]string{text}).String("Basic " + form)
+					kept, rest, hidden := strings.Cut(strings.TrimPrefix(shown, "Basic "), "***")
+					require.True(t, hidden, shown)
+					require.Equal(t, form[:len(before)*8/6], kept, "what the text before the secret decides remains")
+					require.LessOrEqual(t, len(rest), len(form)-(len(before+text)*8+5)/6, "nothing else of the secret remains")
+				}
+			}
+		}
+	}
+}
+
+func TestTheBeginningOfASecretIsHiddenWhereATextWasClipped(t *testing.T) {
+	long := strings.Repeat("s3cret-", 200)
+	r := New([]string{long, "äöü/äöü"})
+	for _, c := range []struct{ text, want string }{
+		{`token = "` + long[:60] + `…`, `token = "***…`},
+		{url.QueryEscape("äöü/ä")[:16] + "…", "***…"},
+		{url.QueryEscape("äöü/ä")[:17] + "…", "***…"},
+		{`\u00e4\u00f6\u00f…`, "***…"},
+		{base64.StdEncoding.EncodeToString([]byte(long))[:60] + "…", "***…"},
+		{"an unrelated text…", "an unrelated text…"},
+		{"s3c…", "s3c…"},
+	} {
+		require.Equal(t, c.want, r.String(c.text))
+	}
+	require.Equal(t, `"the token ***"`, r.Excerpt([]byte("the token " + long)[:ExcerptBytes], len(long)+10))
+}
+
+func TestAShortSecretIsHiddenWhereItStandsAlone(t *testing.T) {
+	r := New([]string{"abc", "longer-than-abc", "7", ""})
+	require.Equal(t, "key=***&x=abcd, *** and *** of 17", r.String("key=abc&x=abcd, abc and 7 of 17"))
+	require.Equal(t, "***", r.String("%61bc"))
+}
+
+func TestJSONRemainsJSON(t *testing.T) {
+	r := New([]string{"12345", "true", "a\"b"})
+	require.Equal(t, `{"n":"***","***":[1,"***"],"s":"x ***"}`, r.JSON(`{"n":12345,"true":[1,true],"s":"x a\"b"}`))
+	require.Equal(t, `{"n":6}`, r.JSON(`{"n":6}`))
+	require.Equal(t, "no JSON: ***", r.JSON("no JSON: 12345"))
+}
+
+func TestAFoundSecretCanBeSpelledAgain(t *testing.T) {
+	const text = "s3cret key/1"
+	r := NewNamed(map[string]string{"api": text})
+	for _, encode := range []func(string) string{
+		func(s string) string { return s },
+		func(s string) string { return strings.ReplaceAll(s, " ", "+") },
+		func(s string) string { return hex.EncodeToString([]byte(s)) },
+		func(s string) string { return base64.StdEncoding.EncodeToString([]byte("ab" + s + "c")) },
+		func(s string) string { return base64.URLEncoding.EncodeToString([]byte("a" + s)) },
+	} {
+		whole := encode(text)
+		found := r.Find(whole)
+		require.Len(t, found, 1)
+		require.Equal(t, "api", found[0].Name)
+		again, ok := Spell(found[0].Form, text)
+		require.True(t, ok)
+		require.Equal(t, whole[found[0].Start:found[0].End], again)
+	}
+	found := r.Find("s3cret%20key/1")
+	require.Len(t, found, 1)
+	require.Equal(t, Found{Start: 0, End: 14, Name: "api", Secret: text, Escaped: true}, found[0])
+	require.Empty(t, r.Find("s3cret k…"), "a clipped text cannot be restored")
 }
 
 func TestASecretThatContainsAnotherIsHiddenCompletely(t *testing.T) {
@@ -44,6 +142,10 @@ func TestWhatUsuallyIsASecretIsHidden(t *testing.T) {
 		{"user, password and parameters", r.URL("https://u:pw@h/?token=t&a=1&API_KEY=k"), "https://***@h/?token=***&a=1&API_KEY=***"},
 		{"header", r.Header("X-Api-Key", "k"), "***"},
 		{"address in another header", r.Header("Location", "https://h/?sig=s&page=2"), "https://h/?sig=***&page=2"},
+		{"names with separators", r.URL("https://h/?x-api.key=k&Client%5FSecret=s&page_token=t&next_key=n"),
+			"https://h/?x-api.key=***&Client%5FSecret=***&page_token=t&next_key=n"},
+		{"user and password in a text", r.String("GET https://u:p%40w@h/x, then ftp://me@h and https:\\/\\/a:b@h; a@b stays"),
+			"GET https://***@h/x, then ftp://***@h and https:\\/\\/***@h; a@b stays"},
 		{"other header", r.Header("X-Request-Id", "7"), "7"},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, c.got) })

@@ -59,6 +59,19 @@ func (c *Client) authorize(ctx context.Context, request *http.Request) error {
 	return nil
 }
 
+// Token returns the bearer token that the next request would be sent with, and hides
+// it from now on. It fails if the credentials have no source of tokens.
+func (c *Client) Token(ctx context.Context) (string, error) {
+	if c.options.Auth.Token == nil {
+		return "", errors.New("it needs a bearer token, which the credentials do not have")
+	}
+	token, err := fetchToken(ctx, c.options.Auth.Token)
+	if err == nil {
+		c.options.Redactor.Hide(token)
+	}
+	return token, err
+}
+
 // address returns an address with the query credentials added, which replace
 // parameters of the same name.
 func (a Auth) address(address string) string {

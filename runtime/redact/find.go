@@ -1,0 +1,208 @@
+package redact
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Found is a place in a text that gives a secret away.
+type Found struct {
+	Start, End int    // bytes of the text
+	Name       string // of the secret
+	Secret     string
+	Form       string // how it is written, for [Spell]
+	Escaped    bool   // characters of that form are escaped
+}
+
+// A span is a part of a text.
+type span struct{ start, end int }
+
+// A needle is one form of a secret, which is searched for.
+type needle struct {
+	text   string
+	secret int  // index
+	form   form // how it is written
+	alone  bool // it counts only if it stands alone, because it is short
+}
+
+// A finder finds the forms of secrets in texts.
+type finder struct {
+	secrets []named
+	needles [256][]needle // by their first byte
+	any     bool
+}
+
+// A named secret.
+type named struct{ name, text string }
+
+// maxEscapes is how many times a text is unescaped. A text that is escaped twice,
+// such as JSON in a URL, needs two.
+const maxEscapes = 3
+
+func newFinder(secrets []named) *finder {
+	f := &finder{secrets: secrets}
+	seen := map[string]bool{}
+	for i, s := range secrets {
+		for _, n := range needlesOf(s.text) {
+			if n.text == "" || seen[n.text] {
+				continue
+			}
+			seen[n.text] = true
+			n.secret = i
+			f.needles[n.text[0]] = append(f.needles[n.text[0]], n)
+			f.any = true
+		}
+	}
+	return f
+}
+
+// A purpose says what a search is for.
+type purpose int
+
+const (
+	toHide       purpose = iota // hide what gives a secret away, also where the text was clipped
+	toHideCut                   // the same, in a text that was cut at its end
+	toSpellAgain                // replace secrets so that the text can be restored
+)
+
+// find returns all places in a text that give a secret away, in any order. They may
+// overlap.
+func (f *finder) find(text string, why purpose) []Found {
+	if !f.any {
+		return nil
+	}
+	var found []Found
+	var levels []unescaped // from the given text inwards
+	for current := text; ; {
+		f.scan(current, why, func(n needle, inner, outer span) {
+			if why == toSpellAgain {
+				outer = inner
+			}
+			for _, level := range slices.Backward(levels) {
+				outer = level.source(outer)
+			}
+			one := Found{Start: outer.start, End: outer.end, Name: f.secrets[n.secret].name, Secret: f.secrets[n.secret].text, Form: n.form.name}
+			one.Escaped = len(levels) > 0 || n.form.of == nil
+			found = append(found, one)
+		})
+		next, changed := unescape(current)
+		if !changed || len(levels) == maxEscapes {
+			return found
+		}
+		levels = append(levels, next)
+		current = next.text
+	}
+}
+
+// scan reports every needle in a text: inner is the needle itself, outer what else
+// gives it away.
+func (f *finder) scan(text string, why purpose, report func(n needle, inner, outer span)) {
+	for i := range len(text) {
+		for _, n := range f.needles[text[i]] {
+			if strings.HasPrefix(text[i:], n.text) && (!n.alone || standsAlone(text, i, i+len(n.text))) {
+				inner := span{i, i + len(n.text)}
+				report(n, inner, n.form.extend(text, inner))
+			}
+		}
+	}
+	if why != toSpellAgain {
+		f.scanCuts(text, why == toHideCut, report)
+	}
+}
+
+// scanCuts reports the beginnings of needles where a text is cut: before an ellipsis,
+// and at its end.
+func (f *finder) scanCuts(text string, cut bool, report func(n needle, inner, outer span)) {
+	const longest = 64 << 10 // of messages; bodies of responses are not cut
+	if len(text) > longest {
+		text, cut = text[:longest], false
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], "…")
+		if i < 0 {
+			break
+		}
+		f.scanCut(text[:from+i], report)
+		from += i + len("…")
+	}
+	if cut {
+		f.scanCut(text, report)
+	}
+}
+
+// shortestBeginning is the length of the shortest beginning of a secret that is
+// hidden, in bytes.
+const shortestBeginning = 4
+
+// scanCut reports the beginning of a needle at the end of a text, which may end with
+// the beginning of an escape, too.
+func (f *finder) scanCut(text string, report func(n needle, inner, outer span)) {
+	f.scanEnd(text, len(text), report)
+	if whole := withoutPartialEscape(text); whole != text {
+		f.scanEnd(whole, len(text), report)
+	}
+}
+
+func (f *finder) scanEnd(whole string, end int, report func(n needle, inner, outer span)) {
+	for _, needles := range f.needles {
+		for _, n := range needles {
+			for k := min(len(n.text)-1, len(whole)); k >= shortestBeginning && !n.alone; k-- {
+				if strings.HasSuffix(whole, n.text[:k]) {
+					report(n, span{len(whole) - k, len(whole)}, span{len(whole) - k, end})
+					break
+				}
+			}
+		}
+	}
+}
+
+// withoutPartialEscape drops the beginning of an escape at the end of a text.
+func withoutPartialEscape(text string) string {
+	const longest = 11 // of the beginning of two escapes of JSON
+	tail := text[max(0, len(text)-longest):]
+	if i := strings.LastIndexAny(tail, `%\&`); i >= 0 && !strings.ContainsAny(tail[i:], " \"'<>=") {
+		if _, size := escapeAt(tail[i:]); size == 0 {
+			return text[:len(text)-len(tail)+i]
+		}
+	}
+	return text
+}
+
+func escapeAt(text string) (string, int) {
+	switch text[0] {
+	case '%':
+		return percent(text)
+	case '\\':
+		return backslash(text)
+	}
+	return entity(text)
+}
+
+// standsAlone reports whether a part of a text is not a part of a longer word.
+func standsAlone(text string, start, end int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:start])
+	after, _ := utf8.DecodeRuneInString(text[end:])
+	return !isAlphanumeric(before) && !isAlphanumeric(after)
+}
+
+func isAlphanumeric(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// joined returns the parts of a text that found places cover, in order, overlapping
+// ones as one.
+func joined(found []Found) []span {
+	slices.SortFunc(found, func(a, b Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	var out []span
+	for _, one := range found {
+		if last := len(out) - 1; last >= 0 && one.Start < out[last].end {
+			out[last].end = max(out[last].end, one.End)
+			continue
+		}
+		out = append(out, span{one.Start, one.End})
+	}
+	return out
+}
