@@ -186,7 +186,7 @@ func (n *Needs) add(r Read) {
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	for _, list := range [][]*Expression{j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors)} {
+	for _, list := range [][]*Expression{j.Init, j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors)} {
 		for _, e := range list {
 			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == root || r.of == root }) {
 				return true

@@ -41,9 +41,14 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error) {
 	out := fetched{sent: r.Clock.Now()}
 	call, err := r.encode(request)
+	if refused := (*failure.Error)(nil); errors.As(err, &refused) {
+		refused.Job, refused.Page = r.Result.Job, r.Context.Value.Page+1
+		return out, err
+	}
 	if err != nil {
 		return out, r.fault(failure.Config, err)
 	}
+	r.reportWithheld(request, call.URL)
 	call.Page = r.Context.Value.Page + 1
 	decide := func(response *transport.Response) transport.Decision {
 		out.action = r.onError(request, out.sent, response)

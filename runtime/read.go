@@ -80,7 +80,7 @@ func (r *run) unacceptable(f fetched, err error) error {
 func (r *run) shown(request rules.Request) Sent {
 	call, err := r.encode(request)
 	if err != nil {
-		return Sent{Method: request.Verb(), URL: request.Endpoint}
+		return Sent{Method: request.Verb(), URL: r.Redactor.URL(request.Endpoint)}
 	}
 	out := Sent{Method: call.Method, URL: r.Redactor.String(call.URL)}
 	switch {
@@ -88,7 +88,7 @@ func (r *run) shown(request rules.Request) Sent {
 	case request.Method == "FORM":
 		out.Body, _ = json.Marshal(r.Redactor.String(string(call.Body))) // a string can always be encoded
 	default:
-		out.Body = json.RawMessage(r.Redactor.String(string(call.Body)))
+		out.Body = json.RawMessage(r.Redactor.JSON(string(call.Body)))
 	}
 	return out
 }

@@ -36,12 +36,13 @@ type run struct {
 	head       []byte                              // first bytes of the last body, for messages
 	lookup     func(paths [][]string) (any, error) // decodes further values of the last response; nil before it
 	reported   map[string]bool                     // codes of the warnings that were logged
+	kept       map[string]any                      // values of the previous run, with their secrets
 }
 
 func newRun(l Loop, job *compile.Job, sink Sink) *run {
 	r := &run{
 		Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
-		concealer: newConcealer(l.Secrets), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
+		concealer: newConcealer(l.Secrets, l.Redactor), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
 	}
 	r.reader = document.NewReader(document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
@@ -60,7 +61,7 @@ func (r *run) reset() {
 	job := r.job.Set.Job
 	r.state = state{Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent}
 	r.Context.Value = rules.Context{
-		Limit: r.job.Set.Limit, Kept: r.Carryover[job.ID], Input: r.Inputs, Now: func() time.Time { return r.started },
+		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.public(job.Params)},
 	}
 }
@@ -75,7 +76,12 @@ func (r *run) close() {
 
 // begin returns the first request of the run, or of its continuation. It reports
 // false for a job that had ended.
-func (r *run) begin() (request rules.Request, more bool, err error) {
+func (r *run) begin(ctx context.Context) (request rules.Request, more bool, err error) {
+	r.concealer.token = func() (string, error) { return r.Client.Token(ctx) }
+	if r.kept, err = r.revealKept(); err != nil {
+		return request, false, err
+	}
+	r.Context.Value.Kept = r.kept
 	if token := r.Resume[r.Result.Job]; token != nil {
 		return r.resume(token)
 	}
@@ -186,9 +192,24 @@ func (r *run) carryOver() error {
 		return r.fault(failure.Response, err)
 	}
 	if values != nil {
-		r.Result.Kept = values
+		r.Result.Kept, _ = r.concealer.concealed(values).(map[string]any)
 	}
 	return nil
+}
+
+// revealKept returns the values of the previous run with the present secrets.
+func (r *run) revealKept() (map[string]any, error) {
+	kept := r.Carryover[r.job.Set.Job.ID]
+	if kept == nil {
+		return nil, nil
+	}
+	revealed, err := r.concealer.revealed(kept)
+	if err != nil {
+		return nil, &failure.Error{Class: failure.State, Job: r.Result.Job, Op: "kept", Err: err,
+			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}
+	}
+	values, _ := revealed.(map[string]any)
+	return values, nil
 }
 
 // fail makes a page the last one because a rule failed on it.
@@ -234,12 +255,22 @@ func (r *run) fault(class failure.Class, err error) error {
 	return e
 }
 
-// encode turns a request into an HTTP call.
+// encode turns a request into an HTTP call. The call has no secrets if its address is
+// outside the origin of baseUrl. Several goroutines may call it.
 func (r *run) encode(request rules.Request) (transport.Call, error) {
 	dialect := r.job.Set.Dialect
 	address, err := request.URL(dialect)
 	if err != nil {
 		return transport.Call{}, err
+	}
+	if !r.Client.Trusts(address) {
+		request, _ = r.withhold(request)
+		if address, err = request.URL(dialect); err != nil {
+			return transport.Call{}, err
+		}
+		if err := r.checkAddress(address); err != nil {
+			return transport.Call{}, err
+		}
 	}
 	body, contentType, err := request.Payload(dialect)
 	if err != nil {

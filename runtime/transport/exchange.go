@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -122,6 +125,11 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 		return nil, err
 	}
 	if !trusted {
+		if c.options.Redactor.Contains(string(call.Body)) {
+			e := c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+originOf(c.options.Origin))
+			e.Hint = "secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address"
+			return nil, e
+		}
 		if ctx, err = c.guard(ctx, call.URL); err != nil {
 			return nil, err
 		}
@@ -197,8 +205,11 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool) (*http
 	if trusted {
 		return request, c.authorize(ctx, request)
 	}
-	for _, name := range append([]string{"Authorization", "Cookie", "Proxy-Authorization"}, c.options.SecretHeaders...) {
+	for _, name := range c.options.SecretHeaders {
 		request.Header.Del(name)
 	}
+	maps.DeleteFunc(request.Header, func(name string, values []string) bool {
+		return secret.Name(name) || slices.ContainsFunc(values, c.options.Redactor.Contains)
+	})
 	return request, nil
 }

@@ -34,7 +34,7 @@ func (c *Client) trust(call Call) (bool, error) {
 		return refuse(fmt.Sprintf("scheme %q is not allowed, only http and https", u.Scheme), "")
 	case u.Host == "":
 		return refuse("the URL has no host", "")
-	case c.options.Origin == nil || sameOrigin(c.options.Origin, u):
+	case c.isOrigin(u):
 		return true, nil
 	case u.User != nil:
 		return refuse("the URL contains a user name", "")
@@ -43,6 +43,17 @@ func (c *Client) trust(call Call) (bool, error) {
 	}
 	return refuse("refused: points to an origin other than "+originOf(c.options.Origin),
 		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", originOf(u)))
+}
+
+// Trusts reports whether an address is within the configured origin, which receives
+// the credentials.
+func (c *Client) Trusts(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && c.isOrigin(u)
+}
+
+func (c *Client) isOrigin(u *url.URL) bool {
+	return c.options.Origin == nil || sameOrigin(c.options.Origin, u)
 }
 
 // allowed reports whether an address is listed in [Options.AllowedOrigins].
