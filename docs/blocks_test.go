@@ -33,7 +33,7 @@ func TestConfigurationsInPagesCompile(t *testing.T) {
 					continue
 				}
 				e, err := engine.Load("block."+m[1], []byte(completeConfig(m[2])), engine.WithFormat(".yaml", yaml.Parse),
-					engine.WithEnv(func(string) (string, bool) { return "value", true }))
+					engine.WithPlaceholders())
 				require.NoError(t, err, m[2])
 				for _, test := range e.Test(t.Context()).Tests {
 					require.Empty(t, test.Differences, test.Name)

@@ -162,6 +162,10 @@ func (e *Engine) DataType(job string) string {
 	return ""
 }
 
+// Env returns the names of the environment variables that the configuration reads, each
+// once. [WithEnv] passes their values.
+func (e *Engine) Env() []string { return slices.Clone(e.cfg.Env) }
+
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
 // run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {

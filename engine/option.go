@@ -113,6 +113,13 @@ func WithEnv(lookup func(name string) (string, bool)) Option {
 	return loadOption(func(s *settings) error { s.decode.Env = lookup; return nil })
 }
 
+// WithPlaceholders gives a placeholder to every environment variable that [WithEnv] does
+// not have, so that a configuration can be checked, explained and tested without its
+// secrets. A run with placeholders sends them to the API.
+func WithPlaceholders() Option {
+	return loadOption(func(s *settings) error { s.decode.Placeholders = true; return nil })
+}
+
 // WithMaxPages limits every job to n pages, next to the limits of the configuration. A
 // job that has more ends with outcome "limited", by the rule option.maxPages. Zero means
 // no limit; n must not be negative. Jobs without pagination make one request anyway.

@@ -2,8 +2,10 @@ package rules
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Config describes an API, how it pages and what to extract (specification,
@@ -21,6 +23,7 @@ type Config struct {
 
 	Source  *diag.Source // the text; nil when built in Go
 	Secrets []string     // values that must never be printed
+	Env     []string     // names of the environment variables that {"env": "NAME"} names
 
 	pages      int      // Options.Pages
 	pagination any      // the pagination object: an [Object] or a map; nil: one request per job
@@ -34,7 +37,12 @@ type Options struct {
 	BaseURL string                      // overrides the configuration's; empty: does not
 	Pages   int                         // maximum number of pages of each job, next to forceStop; 0: none
 	Env     func(string) (string, bool) // values for {"env": "NAME"}; nil: none
-	Catalog *Catalog                    // the methods and guards; nil: [Builtin]
+
+	// Placeholders says that a variable without a value has a placeholder, which the
+	// setting accepts, instead of being an error.
+	Placeholders bool
+
+	Catalog *Catalog // the methods and guards; nil: [Builtin]
 }
 
 var rootFields = []Field{
@@ -48,7 +56,7 @@ var rootFields = []Field{
 }
 
 var apiFields = []Field{
-	{Name: "baseUrl", Kind: Text, Required: true,
+	{Name: "baseUrl", Kind: Text, Required: true, Env: true,
 		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash"},
 	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
 	{Name: "dialect", Kind: Text, Default: Spec, Values: dialects,
@@ -98,4 +106,31 @@ func checkBaseURL(diags *diag.Collector, at diag.Place, address string) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		diags.Errorf(at, "not an http or https address").WithHint("write it like https://api.example.com/v1/")
 	}
+}
+
+// checkBasePath warns of the parts of baseUrl that requests do not have: what follows
+// the last slash of its path, and its query (RFC 3986).
+func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
+	base, err := url.Parse(c.BaseURL)
+	if err != nil {
+		return // reported
+	}
+	last := base.Path[strings.LastIndexByte(base.Path, '/')+1:]
+	for _, j := range c.Jobs {
+		if last != "" && relative(j.Endpoint) && !strings.HasPrefix(j.Endpoint, last+"/") {
+			diags.Warnf(at, "requests do not have the last part of the path, %q, because no slash follows it: %s is added to %q",
+				last, value.Preview(j.Endpoint), strings.TrimSuffix(base.Path, last)).WithHint("end the path with a slash: " + last + "/")
+			break
+		}
+	}
+	if base.RawQuery != "" {
+		diags.Warnf(at, "requests do not have the query of this address").
+			WithHint("write its parameters under api.http.defaultOptions.params")
+	}
+}
+
+// relative reports whether an endpoint is resolved against the path of baseUrl.
+func relative(endpoint string) bool {
+	to, err := url.Parse(endpoint)
+	return err == nil && to.Scheme == "" && to.Host == "" && to.Path != "" && to.Path[0] != '/'
 }

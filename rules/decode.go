@@ -15,8 +15,12 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	if cfg.catalog == nil {
 		cfg.catalog = Builtin()
 	}
-	d := &decoder{reader: reader{diags: diags}, env: options.Env, cfg: cfg}
-	d.root(d.parameters(root))
+	d := &decoder{reader: reader{diags: diags}, cfg: cfg}
+	d.env = newEnvironment(d, options)
+	d.env.overridden = options.BaseURL
+	inner := d.parameters(root)
+	d.root(d.env.object(cfg.path, inner, rootFields))
+	cfg.Env = d.env.names
 	d.override(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
 		cfg.check(diags)
@@ -27,7 +31,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 // decoder fills a Config from settings.
 type decoder struct {
 	reader
-	env func(string) (string, bool)
+	env *environment
 	cfg *Config
 }
 
@@ -47,6 +51,7 @@ func (d *decoder) override(options Options) {
 	}
 	if d.cfg.BaseURL != "" {
 		checkBaseURL(d.diags, at, d.cfg.BaseURL)
+		d.cfg.checkBasePath(d.diags, at)
 	}
 }
 

@@ -39,6 +39,11 @@ type Field struct {
 	// multiple.
 	PerScroller bool
 
+	// Env says that a value from the environment is a secret here. For kind Any it also
+	// says that {"env": "NAME"} may stand for the value, and for a Map without Each, for
+	// the values in it. Kinds of a single value allow it anyway.
+	Env bool
+
 	// Unsupported says what a known key of the reference would change: a key
 	// that is not supported yet is never silently ignored.
 	Unsupported Effect

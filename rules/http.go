@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -126,13 +125,29 @@ func (d *decoder) param(path string, m Member) Member {
 		text, _ := d.secret(path, m.Value, true)
 		return Member{Name: name, Value: text}
 	}
-	if object, ok := value.Members(m.Value); ok {
+	return Member{Name: m.Name, Value: d.paramValue(path, m.Value)}
+}
+
+// paramValue reads the value of a parameter, or a value in it.
+func (d *decoder) paramValue(path string, v any) any {
+	if _, isReference := envReference(v); isReference {
+		text, _ := d.secret(path, v, true)
+		return text
+	}
+	if list, isList := v.([]any); isList {
+		out := make([]any, len(list))
+		for i, element := range list {
+			out[i] = d.paramValue(diag.Index(path, i), element)
+		}
+		return out
+	}
+	if object, ok := value.Members(v); ok {
 		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
 			d.diags.Errorf(diag.Value(path), "functions as parameters are not supported yet").WithHint("write the value itself")
 		}
-		return Member{Name: m.Name, Value: d.paramsOf(path, object)}
+		return d.paramsOf(path, object)
 	}
-	return m
+	return v
 }
 
 // secret reads a scalar as text, or the value of an environment variable where
@@ -140,22 +155,14 @@ func (d *decoder) param(path string, m Member) Member {
 // environment is never printed.
 func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
 	text, ok := value.Text(v)
-	if object, isObject := value.Members(v); isObject {
-		name, _ := object.Get("env")
-		variable, isText := name.(string)
-		if !isText || len(object) != 1 {
-			d.diags.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
-			return "", false
-		}
-		if d.env != nil {
-			text, ok = d.env(variable)
-		}
-		if !ok {
-			d.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", variable).
-				WithHint(fmt.Sprintf("set it and pass it with --env %s", variable))
+	if variable, isReference := envReference(v); isReference {
+		if text, ok = d.env.text(variable, path); !ok {
 			return "", false
 		}
 		hidden = true
+	} else if _, isObject := value.Members(v); isObject {
+		d.diags.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
+		return "", false
 	}
 	if !ok {
 		d.diags.Errorf(diag.Value(path), "%s", want(Secret, v))

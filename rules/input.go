@@ -24,7 +24,7 @@ type Input struct {
 
 var inputFields = []Field{
 	{Name: "doc", Kind: Text, Doc: "what the input is for"},
-	{Name: "default", Kind: Any, Doc: "the value if a run does not set one; without a default, every run must set a value"},
+	{Name: "default", Kind: Any, Env: true, Doc: "the value if a run does not set one; without a default, every run must set a value"},
 	{Name: "secret", Kind: Flag, Default: false, Doc: "if true, the value is never printed"},
 	{Name: "pattern", Kind: Text, Doc: "a regular expression that must match the complete value"},
 }

@@ -20,6 +20,8 @@ type Job struct {
 
 	scroller string // with method multiple
 	path     string // config path of the job
+
+	secretEndpoint bool // it was read from the environment
 }
 
 // DataField is the path of the items in a response.
@@ -35,7 +37,7 @@ func HTTPMethods() []string { return append([]string(nil), httpMethods...) }
 
 var jobFields = []Field{
 	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint, with the position if that is not unique"},
-	{Name: "endpoint", Kind: Text, Required: true,
+	{Name: "endpoint", Kind: Text, Required: true, Env: true,
 		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host"},
 	{Name: "method", Kind: Text, Default: "GET", Values: httpMethods, FoldCase: true,
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
@@ -66,6 +68,10 @@ func (d *decoder) job(path string, s settings) Job {
 		DataType: s["dataType"].text(), scroller: s["scroller"].text(),
 		Params: d.params(s["params"]), DataField: d.dataField(s["dataField"]),
 	}
+	j.secretEndpoint = d.env.paths[s["endpoint"].Path]
+	if j.secretEndpoint && s["dataType"].Default {
+		j.DataType = "" // the id of the job
+	}
 	d.headers(s["headers"], &j.Headers, &j.SecretHeaders)
 	return j
 }
@@ -88,23 +94,35 @@ func (d *decoder) dataField(s setting) *DataField {
 	return &DataField{Keys: d.split(text, delimiter), Text: text}
 }
 
+// label returns the text that names a job without an id: its endpoint, unless that is
+// secret.
+func (j Job) label() string {
+	if j.secretEndpoint {
+		return "job"
+	}
+	return j.Endpoint
+}
+
 // nameJobs gives every job an id: its endpoint, with its position if two jobs
 // would share it. Ids in the configuration must differ.
 func (c *Config) nameJobs(diags *diag.Collector) {
 	count := map[string]int{}
 	for _, j := range c.Jobs {
 		if j.ID == "" {
-			count[j.Endpoint]++
+			count[j.label()]++
 		}
 	}
 	seen := map[string]bool{}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		if j.ID == "" {
-			j.ID = j.Endpoint
-			if count[j.Endpoint] > 1 {
-				j.ID = fmt.Sprintf("%s#%d", j.Endpoint, i+1)
+			j.ID = j.label()
+			if count[j.label()] > 1 {
+				j.ID = fmt.Sprintf("%s#%d", j.label(), i+1)
 			}
+		}
+		if j.DataType == "" {
+			j.DataType = j.ID
 		}
 		if seen[j.ID] {
 			diags.Errorf(diag.Value(diag.Join(j.path, "id")), "duplicate job id %q", j.ID).

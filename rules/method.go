@@ -183,9 +183,9 @@ var builtinMethods = []Method{
 			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false,
 				Doc: "send the job's parameters with every request, not only with the first"},
 			{Name: "scrollRequest", Kind: Block, Doc: "the requests after the first", Fields: []Field{
-				{Name: "endpoint", Kind: Text, Doc: "replaces the job's"},
+				{Name: "endpoint", Kind: Text, Env: true, Doc: "replaces the job's"},
 				{Name: "method", Kind: Text, Default: "GET", KeboolaDefault: Off, Doc: "replaces the job's"},
-				{Name: "params", Kind: Map, Doc: "replace the job's"},
+				{Name: "params", Kind: Map, Env: true, Doc: "replace the job's"},
 			}},
 		},
 		Next: Overlay{

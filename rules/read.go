@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -102,7 +103,11 @@ func (r reader) convert(into *setting, v any, f Field) {
 	}
 	if problem != "" {
 		text, _ := v.(string)
-		r.diags.Errorf(diag.Value(into.Path), "%s", problem).WithHint(diag.DidYouMean(text, f.Values))
+		hint := diag.DidYouMean(text, f.Values)
+		if name, isReference := envReference(v); isReference && f.Kind == Expression {
+			hint = fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name)
+		}
+		r.diags.Errorf(diag.Value(into.Path), "%s", problem).WithHint(hint)
 		into.Invalid = true
 		return
 	}

@@ -12,7 +12,8 @@ func (c *Catalog) Schema() Object {
 	for _, dialect := range dialects {
 		definitions = append(definitions, c.paginationSchemas(dialect)...)
 	}
-	definitions = append(definitions, Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
+	definitions = append(definitions,
+		Member{Name: "env", Value: envSchema()}, Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
 	return Object{
 		{Name: "$schema", Value: "http://json-schema.org/draft-07/schema#"},
 		{Name: "title", Value: "stopwhen configuration"},
@@ -25,6 +26,12 @@ func (c *Catalog) Schema() Object {
 		{Name: "else", Value: reference("parameters")},
 		{Name: "definitions", Value: definitions},
 	}
+}
+
+// envSchema is the schema of a value that is read from the environment.
+func envSchema() Object {
+	return typed("object").With("properties", Object{{Name: "env", Value: typed("string")}}).With("required", []any{"env"}).
+		With("additionalProperties", false).With("description", "the value of an environment variable, passed with --env NAME")
 }
 
 func reference(name string) Object {
@@ -159,6 +166,9 @@ func (f Field) valueSchema(dialect string) Object {
 		return Object{} // PHP casts any value, and an empty one is missing
 	}
 	s := f.kindSchema(dialect)
+	if f.envMay() && len(s) > 0 {
+		s = anyOf(s, reference("env"))
+	}
 	if f.Fields == nil || f.Kind == Block || f.Kind == Blocks {
 		return s
 	}
@@ -188,8 +198,7 @@ func (f Field) kindSchema(dialect string) Object {
 	case Seconds:
 		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
 	case Secret:
-		env := typed("object").With("properties", Object{{Name: "env", Value: typed("string")}}).With("required", []any{"env"})
-		return anyOf(typed("string"), env.With("additionalProperties", false))
+		return typed("string")
 	case Map: // PHP writes an empty list for an empty object
 		return each("additionalProperties", Object{{Name: "type", Value: []any{"object", "array"}}, {Name: "maxItems", Value: 0}})
 	case Paths:

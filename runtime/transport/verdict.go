@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -167,7 +168,25 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 	}
 	e := c.fault(class, call, r.Status, message)
 	e.Hint = statusHint(r.Status)
+	if lost := c.lostPath(call.URL); lost != "" && r.Status == http.StatusNotFound {
+		e.Hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)
+	}
 	return e
+}
+
+// lostPath returns the last part of the path of baseUrl if a request does not have it,
+// because no slash follows it.
+func (c *Client) lostPath(address string) string {
+	base := c.options.Origin
+	if base == nil {
+		return ""
+	}
+	dir, last := path.Split(base.Path)
+	to, err := url.Parse(address)
+	if err != nil || last == "" || !strings.HasPrefix(to.Path, dir) || strings.HasPrefix(to.Path, base.Path) {
+		return ""
+	}
+	return last
 }
 
 // statusHint returns what usually fixes an error of a status; "" if nothing does.

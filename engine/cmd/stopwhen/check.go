@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ a fix. The exit status is 2 if there are errors; warnings do not change it.`,
   stopwhen check users.yaml --dialect keboola`,
 		Args: a.oneConfig,
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.placeholders = true
 			l, err := a.load(args)
 			if err != nil {
 				return err
@@ -47,6 +49,16 @@ func (a *app) check(l *loaded) error {
 	if n := len(l.Tests()); n > 0 {
 		text += fmt.Sprintf("%s; run with stopwhen test\n", value.Counted(n, "test"))
 	}
+	if names := a.missingVariables(l); names != nil {
+		text += fmt.Sprintf("a run needs --env %s\n", strings.Join(names, ","))
+	}
 	_, err := fmt.Fprint(a.stdout, text)
 	return outputError(err)
+}
+
+// missingVariables returns the names of the environment variables that a run of the
+// configuration needs, and that are not set or not passed to it.
+func (a *app) missingVariables(l *loaded) []string {
+	env := environment{app: a, server: l.server}
+	return slices.DeleteFunc(l.Env(), func(name string) bool { _, ok := env.lookup(name); return ok })
 }

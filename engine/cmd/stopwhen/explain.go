@@ -22,6 +22,7 @@ it reads, and its origin.`,
 			if err := a.checkFormat(explainFormats...); err != nil {
 				return err
 			}
+			a.placeholders = true
 			l, err := a.load(args)
 			if err != nil {
 				return err

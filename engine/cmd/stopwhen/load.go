@@ -134,6 +134,9 @@ func (a *app) compile(l *loaded) (err error) {
 	if l.name == stdinName && !looksLikeJSON(l.text) {
 		options = append(options, engine.WithFormat("", yaml.Parse)) // standard input has no file extension
 	}
+	if a.placeholders {
+		options = append(options, engine.WithPlaceholders())
+	}
 	inputs, err := a.inputs()
 	if err != nil {
 		return err
@@ -148,6 +151,7 @@ func (a *app) compile(l *loaded) (err error) {
 		return err
 	}
 	hideSecrets(l.Warnings().Err(), l.name, l.text, env.read)
+	nameFlags(l.Warnings())
 	return a.checkGiven(l.Engine, inputs)
 }
 
@@ -167,7 +171,7 @@ func (e *environment) lookup(name string) (string, bool) {
 		return "secret-of-" + name, true
 	}
 	if !slices.Contains(e.app.flags.env, name) {
-		return "placeholder-for-" + name, e.app.placeholders
+		return "", false
 	}
 	text, ok := os.LookupEnv(name)
 	e.read = append(e.read, text)

@@ -45,6 +45,7 @@ func (a *app) runConfig(cmd *cobra.Command, args []string) error {
 	if err := a.checkRunFlags(cmd); err != nil {
 		return err
 	}
+	a.placeholders = a.flags.explain
 	l, err := a.load(args)
 	if err != nil {
 		return err
