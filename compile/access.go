@@ -1,12 +1,9 @@
 package compile
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
-
-	"github.com/ohler55/ojg/jp"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -84,7 +81,7 @@ func slice(v, from, to any) (any, error) {
 	case string:
 		length = len(v)
 	default:
-		return nil, fmt.Errorf("want a list or a string to slice, got %s", value.KindOf(v))
+		return nil, fmt.Errorf("want a list or a string to slice, got %s", kindOf(v))
 	}
 	bound := func(at any, otherwise int) int {
 		i, ok := at.(int)
@@ -107,25 +104,11 @@ func slice(v, from, to any) (any, error) {
 // listOf returns the list that a predicate is applied to; if it is absent, an empty
 // list.
 func listOf(v any) (any, error) {
-	switch v.(type) {
+	switch v := v.(type) {
 	case nil:
 		return []any{}, nil
-	case rules.Object:
-		return nil, errors.New("want a list, got an object")
+	case []any:
+		return v, nil
 	}
-	return v, nil
-}
-
-// A jsonPath is parsed when its rule is compiled.
-type jsonPath struct{ expr jp.Expr }
-
-func (p *jsonPath) find(body any) []any {
-	if body == nil {
-		return []any{}
-	}
-	found := p.expr.Get(body)
-	if found == nil {
-		return []any{}
-	}
-	return found
+	return nil, fmt.Errorf("want a list, got %s (%s)", kindOf(v), value.Preview(v))
 }

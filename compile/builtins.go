@@ -168,7 +168,7 @@ func text(v any) (any, error) {
 	if t, ok := value.Text(v); ok {
 		return t, nil
 	}
-	return nil, fmt.Errorf("want a string or a number to send, got %s", value.KindOf(v))
+	return nil, fmt.Errorf("want a string or a number to send, got %s", kindOf(v))
 }
 
 func query(args ...any) (any, error) {
@@ -177,7 +177,7 @@ func query(args ...any) (any, error) {
 	}
 	address, ok := args[0].(string)
 	if !ok {
-		return nil, fmt.Errorf("want a URL or a query string, got %s", value.KindOf(args[0]))
+		return nil, fmt.Errorf("want a URL or a query string, got %s", kindOf(args[0]))
 	}
 	params := rules.ParseQuery(address)
 	if len(args) == 1 {
@@ -190,7 +190,7 @@ func query(args ...any) (any, error) {
 func phpQuery(v any) (any, error) {
 	address, ok := v.(string)
 	if !ok {
-		return nil, fmt.Errorf("want a query string, got %s", value.KindOf(v))
+		return nil, fmt.Errorf("want a query string, got %s", kindOf(v))
 	}
 	return php.ParseQuery(address), nil
 }
@@ -242,7 +242,7 @@ func kindOrAbsent(v any) string {
 	if v == nil {
 		return "absent"
 	}
-	return value.KindOf(v)
+	return kindOf(v)
 }
 
 // beyond compares identifiers: as numbers if both are numbers or strings that

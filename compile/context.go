@@ -2,6 +2,7 @@ package compile
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -89,3 +90,31 @@ var indexes = func() map[reflect.Type]map[string]int {
 	add(reflect.TypeFor[rules.Context](), pageFields)
 	return all
 }()
+
+// fieldsOf returns a struct of the context, such as sent, as an object of its fields,
+// and any other value unchanged. A page that does not exist is nil.
+func fieldsOf(v any) any {
+	switch v.(type) {
+	case nil, bool, string, int, float64, []any, map[string]any, rules.Object: // the usual ones
+		return v
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() == reflect.Pointer && indexes[rv.Type().Elem()] != nil {
+		if rv.IsNil() {
+			return nil
+		}
+		rv = rv.Elem()
+	}
+	names := indexes[rv.Type()]
+	if names == nil {
+		return v
+	}
+	object := make(rules.Object, 0, len(names))
+	for name, i := range names {
+		if f := rv.Field(i); f.Kind() != reflect.Func {
+			object = append(object, rules.Member{Name: name, Value: f.Interface()})
+		}
+	}
+	slices.SortFunc(object, func(a, b rules.Member) int { return names[a.Name] - names[b.Name] })
+	return object
+}

@@ -1,14 +1,15 @@
 package compile
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Expression is one compiled rule. It never changes and may be shared.
@@ -22,7 +23,9 @@ type Expression struct {
 
 // Machine evaluates expressions, one at a time. It keeps its stack between them.
 type Machine struct {
-	Observe func(e *Expression, v any) // sees every value; may be nil
+	Observe func(e *Expression, v any)       // sees every value; may be nil
+	Note    func(e *Expression, text string) // receives what the user should know of the values; may be nil
+	Context context.Context                  // of the run; once it is cancelled, evaluations fail with its cause. nil is never cancelled
 
 	vm    vm.VM
 	env   environment
@@ -32,11 +35,17 @@ type Machine struct {
 // eval evaluates the expression on a page. The error says what went wrong, not
 // where: the caller knows the job and the page.
 func (e *Expression) eval(m *Machine, page *rules.Context) (any, error) {
-	m.meter.reset()
+	m.meter.reset(m.Context)
 	m.env = environment{page, &m.meter}
 	v, err := m.vm.Run(e.code.program, &m.env)
 	if err != nil {
 		return nil, causeOf(err)
+	}
+	v = fieldsOf(v)
+	if m.Note != nil {
+		for _, text := range m.meter.notes {
+			m.Note(e, text)
+		}
 	}
 	if m.Observe != nil {
 		m.Observe(e, v)
@@ -49,18 +58,19 @@ func (e *Expression) eval(m *Machine, page *rules.Context) (any, error) {
 const memoryMessage = "memory budget exceeded"
 
 // causeOf returns the error of the function that failed, without the snippet that
-// the expression language adds to it.
+// the expression language adds to it. It hides what only a Go programmer
+// understands: the text of a panic.
 func causeOf(err error) error {
 	located := (*file.Error)(nil)
 	switch {
 	case !errors.As(err, &located):
 		return err
-	case located.Prev != nil:
-		return located.Prev
 	case located.Message == memoryMessage:
 		return overBudget("lists of too many elements")
+	case located.Prev == nil, errors.As(located.Prev, new(interface{ RuntimeError() })), errors.As(located.Prev, new(*reflect.ValueError)):
+		return errors.New("a value has a kind that the expression cannot use; type(…) tells the kind of a value")
 	}
-	return errors.New(located.Message)
+	return located.Prev
 }
 
 // EvalBool evaluates a condition: nil is false, anything but a boolean is an
@@ -76,7 +86,7 @@ func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
 	case nil:
 		return false, nil
 	}
-	return false, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", value.KindOf(v))
+	return false, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", kindOf(v))
 }
 
 // RuleError says which rule failed while it ran.

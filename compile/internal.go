@@ -1,8 +1,8 @@
 package compile
 
 import (
+	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/expr-lang/expr/builtin"
 )
@@ -20,11 +20,11 @@ const (
 	safeJSON  = "·jsonpath"
 	safeTick  = "·tick"
 	safeMatch = "·matches"
-	safeParse = "·fromJSON"
-	safeInt   = "·int"
+	safeKeyed = "·keyed"
 	safeOp    = "·op "   // and the operator
 	safeCall  = "·call " // and the name of a function of an embedder
 
+	safeMethod  = "·method "  // and the name of a method of a time or a duration
 	safeBuiltin = "·builtin " // and the name of a function of the expression language
 )
 
@@ -33,6 +33,11 @@ var (
 	givesBool = []reflect.Type{reflect.TypeFor[func(...any) bool]()}
 )
 
+// metered returns an internal function whose first argument is the meter.
+func metered(name string, types []reflect.Type, f func(m *meter, args []any) (any, error)) *builtin.Function {
+	return &builtin.Function{Name: name, Types: types, Func: func(a ...any) (any, error) { return f(a[0].(*meter), a[1:]) }}
+}
+
 // internalFunctions returns the functions that makeSafe puts into a tree. The number
 // and the kinds of their arguments are right by construction.
 func internalFunctions() []*builtin.Function {
@@ -40,53 +45,35 @@ func internalFunctions() []*builtin.Function {
 		{Name: safeGet, Types: givesAny, Func: func(a ...any) (any, error) { return get(a[0], a[1]), nil }},
 		{Name: safeSlice, Types: givesAny, Func: func(a ...any) (any, error) { return slice(a[0], a[1], a[2]) }},
 		{Name: safeBool, Types: givesBool, Func: func(a ...any) (any, error) { return boolean(a[0]) }},
-		{Name: safeNeg, Types: givesAny, Func: func(a ...any) (any, error) { return negative(a[0]) }},
 		{Name: safeList, Types: givesAny, Func: func(a ...any) (any, error) { return listOf(a[0]) }},
 		{Name: safeAt, Types: givesAny, Func: func(a ...any) (any, error) { v, _ := walk(a[0], a[1]); return v, nil }},
 		{Name: safeHas, Types: givesBool, Func: func(a ...any) (any, error) { _, ok := walk(a[0], a[1]); return ok, nil }},
-		{Name: safeJSON, Types: givesAny, Func: func(a ...any) (any, error) { return a[1].(*jsonPath).find(a[0]), nil }},
-		{Name: safeTick, Types: givesAny, Func: func(a ...any) (any, error) { return nil, a[0].(*meter).step() }},
-		{Name: safeMatch, Types: givesBool, Func: func(a ...any) (any, error) { return matches(a[0], a[1].(*pattern)) }},
-		{Name: safeParse, Types: givesAny, Func: func(a ...any) (any, error) { return fromJSON(a[0].(*meter), a[1]) }},
-		{Name: safeInt, Types: givesAny, Func: func(a ...any) (any, error) { return integer(a[0]) }},
-		{Name: safeOp + "+", Types: givesAny, Func: func(a ...any) (any, error) { return add(a[0].(*meter), a[1], a[2]) }},
+		metered(safeNeg, givesAny, func(m *meter, a []any) (any, error) { return negative(m, a[0]) }),
+		metered(safeJSON, givesAny, func(m *meter, a []any) (any, error) { return a[1].(*jsonPath).find(m, a[0]) }),
+		metered(safeTick, givesAny, func(m *meter, _ []any) (any, error) { return nil, m.step() }),
+		metered(safeMatch, givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) }),
+		metered(safeKeyed, givesAny, keyedOf),
 	}
-	for _, f := range builtin.Builtins {
-		if f.Fast != nil || f.Safe != nil || f.Func != nil {
-			list = append(list, &builtin.Function{Name: safeBuiltin + f.Name, Types: givesAny, Func: safeForm(f)})
-		}
+	for name, f := range afterPredicate {
+		list = append(list, metered(safeBuiltin+name, givesAny, f))
+	}
+	for name, f := range library {
+		list = append(list, metered(safeBuiltin+name, givesAny, func(m *meter, a []any) (any, error) { return f.invoke(name, m, a) }))
+	}
+	for _, name := range methodNames() {
+		list = append(list, metered(safeMethod+name, givesAny, func(m *meter, a []any) (any, error) { return callMethod(m, name, a) }))
 	}
 	for operator, f := range operators {
 		types := givesAny
 		if isPredicate(operator) {
 			types = givesBool
 		}
-		list = append(list, &builtin.Function{Name: safeOp + operator, Types: types, Func: func(a ...any) (any, error) { return f(a[0], a[1]) }})
+		list = append(list, metered(safeOp+operator, types, func(m *meter, a []any) (any, error) { return f(m, a[0], a[1]) }))
+	}
+	for _, name := range checkedHere {
+		list = append(list, &builtin.Function{Name: name, Types: givesAny, Func: func(...any) (any, error) {
+			return nil, fmt.Errorf("%s was not made safe", name)
+		}})
 	}
 	return list
-}
-
-// safeForm returns the safe form of a function of the expression language, whose
-// first argument is the meter.
-func safeForm(f *builtin.Function) func(args ...any) (any, error) {
-	size, grows := sizes[f.Name]
-	return func(args ...any) (any, error) {
-		m, args := args[0].(*meter), args[1:]
-		if !takesNil[f.Name] && slices.Contains(args, nil) {
-			return nil, nil
-		}
-		if grows {
-			if err := m.grow(size(args)); err != nil {
-				return nil, err
-			}
-		}
-		switch {
-		case f.Fast != nil:
-			return f.Fast(args[0]), nil
-		case f.Safe != nil:
-			v, _, err := f.Safe(args...)
-			return v, err
-		}
-		return f.Func(args...)
-	}
 }

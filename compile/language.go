@@ -40,6 +40,9 @@ func newLanguage(functions []*function) *Language {
 			l.parsing.Functions[f.Name] = &builtin.Function{Name: f.Name}
 		}
 	}
+	for _, name := range checkedHere {
+		l.parsing.Functions[name] = &builtin.Function{Name: name}
+	}
 	l.checking.Optimize = false
 	for _, f := range functions {
 		f.define(l.checking.Functions)

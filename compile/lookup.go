@@ -94,7 +94,7 @@ const placeholder = "\x00"
 // templateOf prints a tree with a placeholder for every read. It changes the tree.
 func (l *Language) templateOf(node ast.Node) template {
 	var t template
-	l.replaceReads(&node, func(r Read, _ bool) ast.Node {
+	l.replacePlaces(&node, func(r Read, _ bool) ast.Node {
 		if r.open {
 			return nil
 		}
@@ -138,21 +138,4 @@ func preview(v any) string {
 		return "none"
 	}
 	return value.Preview(v)
-}
-
-// Missing lists the paths that the expression reads and the response does not have.
-func (e *Expression) Missing(page *rules.Context) []string {
-	var missing []string
-	for _, r := range e.Reads {
-		if r.Root != "body" || len(r.Path) == 0 || r.Has {
-			continue
-		}
-		if _, exists := r.page(page); !exists {
-			continue
-		}
-		if _, ok := r.Lookup(page); !ok {
-			missing = append(missing, r.String())
-		}
-	}
-	return missing
 }

@@ -1,8 +1,10 @@
 package compile
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/expr-lang/expr/ast"
@@ -17,6 +19,14 @@ const (
 	maxBytes   = 8 << 20     // of the strings and lists that are made
 	maxTime    = time.Second // in total
 	maxNesting = 3           // of predicates in one another
+
+	// maxCall limits the bytes and elements that one operation looks at, because
+	// the clock is not read meanwhile.
+	maxCall = 64 << 20
+
+	// tickEvery is the number of bytes and elements after which the clock is read,
+	// which is slow.
+	tickEvery = 16 << 10
 )
 
 // ErrBudget is the error of an expression that spends more than it may.
@@ -38,26 +48,43 @@ const meterName = "·meter"
 // A meter counts what an evaluation spends.
 type meter struct {
 	steps, bytes int
+	unread       int // units of work since the clock was read
 	until        time.Time
+	ctx          context.Context // of the run; nil is never cancelled
+	notes        []string
+	searches     map[listID]*searched // the lists on the right of in
 }
 
-func (m *meter) reset() { *m = meter{} }
+func (m *meter) reset(ctx context.Context) { *m = meter{ctx: ctx} }
 
-// step counts one element or call. Reading the clock is slow, so only every 64th
-// step does.
+// step counts one element or call.
 func (m *meter) step() error {
 	m.steps++
 	if m.steps > maxSteps {
 		return overBudget("more than %d steps through lists", maxSteps)
 	}
-	if m.steps%64 != 0 {
+	return m.spend(tickEvery / 64)
+}
+
+// spend counts the bytes and elements that an operation is about to look at. All
+// that takes time is counted here, so that neither the limit of time nor an
+// interruption of the run has to wait.
+func (m *meter) spend(units int) error {
+	if units > maxCall {
+		return overBudget("one operation on more than %d MiB", maxCall>>20)
+	}
+	if m.unread += units; m.unread < tickEvery {
 		return nil
 	}
 	return m.tick()
 }
 
-// tick checks the time since the first tick.
+// tick checks the time since the first tick, and whether the run was cancelled.
 func (m *meter) tick() error {
+	m.unread = 0
+	if m.ctx != nil && m.ctx.Err() != nil {
+		return context.Cause(m.ctx)
+	}
 	switch now := time.Now(); {
 	case m.until.IsZero():
 		m.until = now.Add(maxTime)
@@ -73,7 +100,20 @@ func (m *meter) grow(bytes int) error {
 		return overBudget("more than %d MiB of strings and lists", maxBytes>>20)
 	}
 	m.bytes += bytes
-	return nil
+	return m.spend(bytes)
+}
+
+// maxNotes limits the notes of an evaluation.
+const maxNotes = 4
+
+// note records, once, something that the user should know of the values.
+func (m *meter) note(format string, args ...any) {
+	if len(m.notes) == maxNotes {
+		return
+	}
+	if text := fmt.Sprintf(format, args...); !slices.Contains(m.notes, text) {
+		m.notes = append(m.notes, text)
+	}
 }
 
 // checkBounds finds code that cannot be limited while it runs: predicates nested too

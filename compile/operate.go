@@ -5,27 +5,27 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"reflect"
 	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The operators for values whose kind is known only when the expression runs. An
-// absent value gives nil or false, integers keep all their digits, and kinds that do
-// not fit together are an error.
+// absent value gives nil or false, integers keep all their digits, text that is a
+// number is compared with a number as one, and kinds that do not fit together are an
+// error.
 
-type binaryOperator func(a, b any) (any, error)
+type binaryOperator func(m *meter, a, b any) (any, error)
 
 var operators = map[string]binaryOperator{
-	"==":         func(a, b any) (any, error) { return equal(a, b), nil },
-	"!=":         func(a, b any) (any, error) { return !equal(a, b), nil },
+	"==":         func(m *meter, a, b any) (any, error) { return equal(m, a, b) },
+	"!=":         func(m *meter, a, b any) (any, error) { same, err := equal(m, a, b); return !same, err },
 	"<":          compare("<", func(order int) bool { return order < 0 }),
 	"<=":         compare("<=", func(order int) bool { return order <= 0 }),
 	">":          compare(">", func(order int) bool { return order > 0 }),
 	">=":         compare(">=", func(order int) bool { return order >= 0 }),
+	"+":          add,
 	"-":          subtract,
 	"*":          arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b }),
 	"/":          arithmetic("/", nil, func(a, b float64) float64 { return a / b }),
@@ -33,6 +33,7 @@ var operators = map[string]binaryOperator{
 	"**":         arithmetic("**", nil, math.Pow),
 	"^":          arithmetic("^", nil, math.Pow),
 	"in":         in,
+	"..":         rangeOf,
 	"contains":   onText("contains", strings.Contains),
 	"startsWith": onText("startsWith", strings.HasPrefix),
 	"endsWith":   onText("endsWith", strings.HasSuffix),
@@ -60,13 +61,16 @@ func add(m *meter, a, b any) (any, error) {
 	}
 	x, isText := a.(string)
 	if y, both := b.(string); isText && both {
-		return x + y, m.grow(len(x) + len(y))
+		if err := m.grow(len(x) + len(y)); err != nil {
+			return nil, err
+		}
+		return x + y, nil
 	}
-	return plus(a, b)
+	return plus(m, a, b)
 }
 
 // subtract subtracts numbers, a time from a time, and a duration from a time.
-func subtract(a, b any) (any, error) {
+func subtract(m *meter, a, b any) (any, error) {
 	if x, ok := a.(time.Time); ok {
 		switch y := b.(type) {
 		case time.Time:
@@ -75,72 +79,57 @@ func subtract(a, b any) (any, error) {
 			return x.Add(-y), nil
 		}
 	}
-	return minus(a, b)
+	return minus(m, a, b)
 }
 
-func equal(a, b any) bool {
-	switch {
-	case a == nil || b == nil:
-		return a == nil && b == nil
-	case isNumber(a) && isNumber(b):
-		return order(a, b) == 0
+// rangeOf returns the integers from a to b.
+func rangeOf(m *meter, a, b any) (any, error) {
+	if a == nil || b == nil {
+		return nil, nil
 	}
-	x, isList := a.([]any)
-	if y, both := b.([]any); isList || both {
-		return isList && both && equalLists(x, y)
+	from, isInteger := toInt(a)
+	to, both := toInt(b)
+	if !isInteger || !both {
+		return nil, mismatch("..", a, b)
 	}
-	m, isObject := value.Members(a)
-	if n, both := value.Members(b); isObject || both {
-		return isObject && both && equalObjects(m, n)
+	if from > to {
+		return []any{}, nil
 	}
-	return reflect.DeepEqual(a, b)
-}
-
-func equalLists(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
+	length := uint(to) - uint(from) // one less than the number of elements, so that it cannot overflow
+	if length >= maxBytes/16 {
+		return nil, overBudget("a range of more than %d numbers", maxBytes/16)
 	}
-	for i := range a {
-		if !equal(a[i], b[i]) {
-			return false
-		}
+	if err := m.grow(16 * (int(length) + 1)); err != nil {
+		return nil, err
 	}
-	return true
-}
-
-func equalObjects(a, b rules.Object) bool {
-	if len(a) != len(b) {
-		return false
+	list := make([]any, length+1)
+	for i := range list {
+		list[i] = from + i
 	}
-	for _, m := range a {
-		other, ok := b.Get(m.Name)
-		if !ok || !equal(m.Value, other) {
-			return false
-		}
-	}
-	return true
+	return list, nil
 }
 
 // compare returns a comparison from its result for an order.
 func compare(operator string, result func(order int) bool) binaryOperator {
-	return func(a, b any) (any, error) {
+	return func(m *meter, a, b any) (any, error) {
 		if a == nil || b == nil {
 			return false, nil
 		}
-		if isNumber(a) && isNumber(b) {
-			return result(order(a, b)), nil
+		if x, y, ok := asNumbers(a, b); ok {
+			return result(order(x, y)), nil
 		}
-		x, isText := a.(string)
-		if y, both := b.(string); isText && both {
-			return result(strings.Compare(x, y)), nil
-		}
-		if x, ok := a.(time.Time); ok {
-			if y, both := b.(time.Time); both {
+		switch x := a.(type) {
+		case string:
+			if y, ok := b.(string); ok {
+				m.noteOrder(x, y)
+				return result(strings.Compare(x, y)), m.spend(min(len(x), len(y)))
+			}
+		case time.Time:
+			if y, ok := b.(time.Time); ok {
 				return result(x.Compare(y)), nil
 			}
-		}
-		if x, ok := a.(time.Duration); ok {
-			if y, both := b.(time.Duration); both {
+		case time.Duration:
+			if y, ok := b.(time.Duration); ok {
 				return result(cmp.Compare(x, y)), nil
 			}
 		}
@@ -148,38 +137,36 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 	}
 }
 
-func mismatch(operator string, a, b any) error {
-	hint := ""
-	if isNumber(a) != isNumber(b) {
-		hint = "; number(…) converts a string to a number"
+// noteOrder notes that two strings which are numbers are compared as text, in which
+// "10" is before "2".
+func (m *meter) noteOrder(a, b string) {
+	if !holdsNumber(a) || !holdsNumber(b) {
+		return
 	}
-	return fmt.Errorf("%s cannot be applied to %s (%s) and %s (%s)%s",
-		operator, value.KindOf(a), value.Preview(a), value.KindOf(b), value.Preview(b), hint)
+	m.note("%s and %s are compared as text, because both are strings; number(…) makes them numbers", value.Preview(a), value.Preview(b))
 }
 
-// in reports whether a list has an element, or an object a key.
-func in(a, b any) (any, error) {
-	switch b := b.(type) {
-	case nil:
-		return false, nil
-	case []any:
-		for _, e := range b {
-			if equal(a, e) {
-				return true, nil
-			}
-		}
-		return false, nil
+func mismatch(operator string, a, b any) error {
+	hint := ""
+	switch {
+	case isNumber(a) != isNumber(b):
+		hint = "; number(…) converts a string to a number"
+	case isTime(a) != isTime(b):
+		hint = "; date(…) converts a string to a time"
+	case operator == "in":
+		hint = "; contains looks for a part of a string"
 	}
-	if object, ok := value.Members(b); ok {
-		name, _ := a.(string)
-		_, has := object.Get(name)
-		return has, nil
-	}
-	return nil, mismatch("in", a, b)
+	return fmt.Errorf("%s cannot be applied to %s (%s) and %s (%s)%s",
+		operator, kindOf(a), value.Preview(a), kindOf(b), value.Preview(b), hint)
+}
+
+func isTime(v any) bool {
+	_, ok := v.(time.Time)
+	return ok
 }
 
 func onText(operator string, f func(a, b string) bool) binaryOperator {
-	return func(a, b any) (any, error) {
+	return func(m *meter, a, b any) (any, error) {
 		if a == nil || b == nil {
 			return false, nil
 		}
@@ -187,6 +174,9 @@ func onText(operator string, f func(a, b string) bool) binaryOperator {
 		y, both := b.(string)
 		if !isText || !both {
 			return nil, mismatch(operator, a, b)
+		}
+		if err := m.spend(len(x) + len(y)); err != nil {
+			return nil, err
 		}
 		return f(x, y), nil
 	}
@@ -200,5 +190,5 @@ func boolean(v any) (any, error) {
 	case bool:
 		return v, nil
 	}
-	return nil, fmt.Errorf("want true or false, got %s (%s); truthy(…) converts any value to a boolean", value.KindOf(v), value.Preview(v))
+	return nil, fmt.Errorf("want true or false, got %s (%s); truthy(…) converts any value to a boolean", kindOf(v), value.Preview(v))
 }

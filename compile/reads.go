@@ -84,11 +84,33 @@ func (l *Language) replaceReads(node *ast.Node, f func(read Read, flag bool) ast
 	r.walk(node)
 }
 
+// replacePlaces is replaceReads for what is shown to the user: a read includes what
+// is selected from the end of a list, as in items[-1].id, although all of the list
+// is needed for that.
+func (l *Language) replacePlaces(node *ast.Node, f func(read Read, flag bool) ast.Node) {
+	r := &reader{language: l, found: f, locals: map[string]int{}, fromEnd: true}
+	r.walk(node)
+}
+
+// placesOf returns the values that a tree reads, as they are shown, each once.
+func (l *Language) placesOf(node ast.Node) (places []Read) {
+	seen := map[string]bool{}
+	l.replacePlaces(&node, func(r Read, _ bool) ast.Node {
+		if key := r.String(); !seen[key] {
+			seen[key] = true
+			places = append(places, r)
+		}
+		return nil
+	})
+	return places
+}
+
 type reader struct {
 	language *Language
 	found    func(Read, bool) ast.Node
 	locals   map[string]int // let variables, which hide names of the context
 	flags    int            // calls around the node that convert their argument to a boolean
+	fromEnd  bool           // a negative index extends the path of a read
 }
 
 func (r *reader) walk(node *ast.Node) {
@@ -150,7 +172,7 @@ func (r *reader) read(node ast.Node) (Read, bool) {
 }
 
 func (r *reader) member(n *ast.MemberNode) (Read, bool) {
-	key, constant := constantKey(n.Property)
+	key, constant := r.constantKey(n.Property)
 	inner, ok := r.read(n.Node)
 	if !constant || !ok || inner.Has || n.Method || !r.extends(n.Node) {
 		return Read{}, false
@@ -196,6 +218,9 @@ func (r *reader) readCall(n *ast.CallNode) (Read, bool) {
 		return Read{Root: name, args: args, call: n.String(), open: !constant}, true
 	}
 	f := r.language.function(name)
+	if f != nil && len(n.Arguments) == 2 && r.fromEnd {
+		return r.readOfValue(n, f.body)
+	}
 	if f == nil || f.body == noAccess || len(n.Arguments) == 2 { // of another value, whose own reads count
 		return Read{}, false
 	}
@@ -204,6 +229,18 @@ func (r *reader) readCall(n *ast.CallNode) (Read, bool) {
 	}
 	path, constant := constantPath(n)
 	return Read{Root: "body", Path: path, Has: constant && f.body == presenceOfPath, open: !constant}, true
+}
+
+// readOfValue recognises at(v, "a.b") and has(v, "a.b") for a v that is read.
+func (r *reader) readOfValue(n *ast.CallNode, access bodyAccess) (Read, bool) {
+	text, constant := n.Arguments[1].(*ast.StringNode)
+	inner, ok := r.read(n.Arguments[0])
+	if !ok || !constant || inner.open || inner.Has || access != valueAtPath && access != presenceOfPath {
+		return Read{}, false
+	}
+	inner.Path = append(slices.Clip(inner.Path), rules.SplitPath(text.Value)...)
+	inner.Has = access == presenceOfPath
+	return inner, true
 }
 
 func constantArguments(n *ast.CallNode) (args []string, constant bool) {
@@ -217,13 +254,17 @@ func constantArguments(n *ast.CallNode) (args []string, constant bool) {
 	return args, true
 }
 
-func constantKey(n ast.Node) (string, bool) {
+func (r *reader) constantKey(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		return n.Value, true
 	case *ast.IntegerNode:
-		if n.Value >= 0 { // a negative index counts from the end: the complete list is read
+		if n.Value >= 0 || r.fromEnd { // a negative index counts from the end: the complete list is read
 			return strconv.Itoa(n.Value), true
+		}
+	case *ast.UnaryNode:
+		if index, ok := n.Node.(*ast.IntegerNode); ok && n.Operator == "-" && r.fromEnd {
+			return strconv.Itoa(-index.Value), true
 		}
 	}
 	return "", false

@@ -3,10 +3,8 @@ package compile
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/ohler55/ojg/jp"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -93,7 +91,7 @@ func (s *safety) unary(node *ast.Node, n *ast.UnaryNode) {
 	case n.Operator == "!" || n.Operator == "not":
 		asBool(&n.Node)
 	case n.Operator == "-" && unknown(n.Node):
-		replace(node, safeNeg, n.Node)
+		replaceMetered(node, safeNeg, n.Node)
 	}
 }
 
@@ -108,70 +106,27 @@ func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
 			s.err = err
 			return
 		}
-		replace(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
-	case "+":
-		replaceMetered(node, safeOp+"+", n.Left, n.Right)
-	case "-", "*", "/", "%", "**", "^":
-		replace(node, safeOp+n.Operator, n.Left, n.Right)
+		replaceMetered(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
+	case "+", "-", "*", "/", "%", "**", "^", "..":
+		replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 	default:
 		if _, ours := operators[n.Operator]; ours && (unknown(n.Left) || unknown(n.Right)) {
-			replace(node, safeOp+n.Operator, n.Left, n.Right)
+			replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 		}
-	}
-}
-
-// withPredicate holds the functions that apply a predicate to a list, and
-// whether the predicate is a condition, which must be boolean.
-var withPredicate = map[string]bool{
-	"all": true, "any": true, "one": true, "none": true, "filter": true, "find": true, "findIndex": true,
-	"findLast": true, "findLastIndex": true, "count": true,
-	"map": false, "groupBy": false, "sortBy": false, "sum": false, "reduce": false,
-}
-
-// takesNil holds the functions that accept nil. The result of the others is nil if
-// one of their arguments is.
-var takesNil = map[string]bool{"type": true, "toJSON": true, "get": true}
-
-// builtin makes a function of the expression language safe.
-func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
-	if condition, ok := withPredicate[n.Name]; ok {
-		predicate(n, condition)
-		return
-	}
-	switch _, grows := sizes[n.Name]; {
-	case n.Name == "fromJSON":
-		replaceMetered(node, safeParse, n.Arguments...)
-	case n.Name == "int":
-		replace(node, safeInt, n.Arguments...)
-	case takesNil[n.Name] && !grows:
-	case grows || slices.ContainsFunc(n.Arguments, unknown):
-		replaceMetered(node, safeBuiltin+n.Name, n.Arguments...)
-	}
-}
-
-// predicate makes each element that a predicate is applied to cost a step.
-func predicate(n *ast.BuiltinNode, condition bool) {
-	if unknown(n.Arguments[0]) {
-		replace(&n.Arguments[0], safeList, n.Arguments[0])
-	}
-	for _, a := range n.Arguments {
-		p, ok := a.(*ast.PredicateNode)
-		if !ok {
-			continue
-		}
-		if condition {
-			asBool(&p.Node)
-		}
-		var tick ast.Node = &ast.NilNode{}
-		replaceMetered(&tick, safeTick)
-		p.Node = &ast.SequenceNode{Nodes: []ast.Node{tick, p.Node}}
 	}
 }
 
 // call replaces the functions that read the body, and meters those of an embedder.
 func (s *safety) call(node *ast.Node, n *ast.CallNode) {
-	f := s.language.function(calleeName(n))
+	if callee, ok := n.Callee.(*ast.MemberNode); ok && callee.Method {
+		s.method(node, n, callee)
+		return
+	}
+	name := calleeName(n)
+	f := s.language.function(name)
 	switch {
+	case f == nil && slices.Contains(checkedHere, name):
+		replaceMetered(node, safeBuiltin+name, n.Arguments...)
 	case f == nil:
 	case f.metered != nil:
 		replaceMetered(node, safeCall+f.Name, n.Arguments...)
@@ -201,26 +156,8 @@ func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
 			s.err = err
 			return
 		}
-		replace(node, safeJSON, body, &ast.ConstantNode{Value: compiled})
+		replaceMetered(node, safeJSON, body, &ast.ConstantNode{Value: compiled})
 	}
-}
-
-// maxPath is the longest JSONPath, in bytes.
-const maxPath = 1024
-
-func jsonPathOf(node ast.Node) (*jsonPath, error) {
-	text, ok := node.(*ast.StringNode)
-	if !ok {
-		return nil, at(node, "jsonpath takes its path as a string literal")
-	}
-	if len(text.Value) > maxPath || strings.Count(text.Value, "..") > 1 {
-		return nil, at(node, "a JSONPath has at most one .. and %d bytes", maxPath)
-	}
-	compiled, err := jp.ParseString(text.Value)
-	if err != nil {
-		return nil, at(node, "not a JSONPath: %v", err)
-	}
-	return &jsonPath{compiled}, nil
 }
 
 // constantObject keeps the order of the members of an object literal.

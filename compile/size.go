@@ -2,45 +2,11 @@ package compile
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"math"
-	"reflect"
-	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules"
 )
-
-// sizes holds, for the functions of the expression language that make strings and
-// lists, the greatest number of bytes that they can make. It is computed before the
-// function is called.
-var sizes = map[string]func(args []any) int{
-	"repeat":     func(a []any) int { return product(weight(a[0]), count(a[1])) },
-	"replace":    replaced,
-	"join":       joined,
-	"toJSON":     weightOfFirst,
-	"string":     weightOfFirst,
-	"toBase64":   func(a []any) int { return product(weight(a[0]), 2) },
-	"fromBase64": weightOfFirst,
-	"upper":      weightOfFirst,
-	"lower":      weightOfFirst,
-	"split":      func(a []any) int { return product(weight(a[0]), 16) },
-	"splitAfter": func(a []any) int { return product(weight(a[0]), 16) },
-	"concat":     elements,
-	"flatten":    weightOfFirst,
-	"reverse":    elements,
-	"sort":       elements,
-	"take":       elements,
-	"keys":       elements,
-	"values":     elements,
-	"toPairs":    elements,
-	"fromPairs":  elements,
-	"uniq":       compared,
-}
-
-func weightOfFirst(args []any) int { return weight(args[0]) }
 
 // product returns a*b, limited to half of the integers, so that a sum of two fits.
 func product(a, b int) int {
@@ -53,161 +19,82 @@ func product(a, b int) int {
 	return a * b
 }
 
-// count returns a number of repetitions as the expression language rounds it.
-func count(v any) int {
-	if n, ok := v.(int); ok {
-		return n
-	}
-	if f := float(v); f < math.MaxInt32 { // false for NaN, which is not a number
-		return int(f)
-	}
-	return math.MaxInt32
-}
+// A form is a way to write a value as text.
+type form int
 
-// weight returns roughly the size of a value as text, in bytes.
-func weight(v any) int {
+const (
+	asPrinted form = iota // by string
+	asJSON                // by toJSON, with indentation
+)
+
+// weight returns at least the size of a value in a form, in bytes. It ends early
+// once the size exceeds the budget.
+func weight(m *meter, v any, f form) (int, error) { return weightAt(m, v, f, 0) }
+
+func weightAt(m *meter, v any, f form, depth int) (int, error) {
+	if err := m.spend(1); err != nil {
+		return 0, err
+	}
 	switch v := v.(type) {
 	case string:
-		return len(v)
-	case []any:
-		sum := 2
-		for _, e := range v {
-			sum += weight(e) + 1
-		}
-		return sum
-	case map[string]any:
-		sum := 2
-		for name, e := range v {
-			sum += len(name) + weight(e) + 4
-		}
-		return sum
-	case nil, bool, int, float64, time.Time:
-		return 24
+		return textWeight(v, f), m.spend(len(v))
+	case json.Number:
+		return len(v), nil
+	case nil, bool, int, int64, float64, time.Duration:
+		return 24, nil
+	case time.Time:
+		return 80, nil
 	}
-	return weightOf(reflect.ValueOf(v))
-}
-
-// weightOf is weight for values of other Go types: those that functions of the
-// expression language return, and objects of the context.
-func weightOf(v reflect.Value) int {
-	sum := 24
-	switch v.Kind() {
-	case reflect.String:
-		sum += v.Len()
-	case reflect.Interface, reflect.Pointer:
-		if !v.IsNil() {
-			sum += weightOf(v.Elem())
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			sum += weightOf(v.Index(i))
-		}
-	case reflect.Map:
-		for key, e := range v.Seq2() {
-			sum += weightOf(key) + weightOf(e)
-		}
-	case reflect.Struct:
-		for _, field := range v.Fields() {
-			sum += weightOf(field)
-		}
-	}
-	return sum
-}
-
-// elements returns the size of a list of all elements of the arguments.
-func elements(args []any) int {
-	sum := 0
-	for _, a := range args {
-		switch v := a.(type) {
-		case []any:
-			sum += 16 * len(v)
-		default:
-			if rv := reflect.ValueOf(a); rv.IsValid() && (rv.Kind() == reflect.Slice || rv.Kind() == reflect.Map) {
-				sum += 32 * rv.Len()
-			}
-		}
-	}
-	return sum
-}
-
-// compared returns the cost of uniq, which compares lists and objects with one
-// another.
-func compared(args []any) int {
-	list, _ := args[0].([]any)
-	for _, e := range list {
-		switch e.(type) {
-		case nil, bool, int, int64, float64, string, json.Number:
-		default:
-			return product(len(list), len(list))
-		}
-	}
-	return 16 * len(list)
-}
-
-func replaced(args []any) int {
-	text, from, to := textAt(args, 0), textAt(args, 1), textAt(args, 2)
-	return len(text) + product(strings.Count(text, from), len(to))
-}
-
-func joined(args []any) int {
-	between := len(textAt(args, 1)) + 1
-	sum := weight(args[0])
-	if list := reflect.ValueOf(args[0]); list.Kind() == reflect.Slice {
-		sum += product(list.Len(), between)
-	}
-	return sum
-}
-
-func textAt(args []any, i int) string {
-	if i >= len(args) {
-		return ""
-	}
-	text, _ := args[i].(string)
-	return text
-}
-
-// fromJSON decodes JSON with all the digits of its numbers.
-func fromJSON(m *meter, v any) (any, error) {
-	if v == nil {
-		return nil, nil
-	}
-	text, ok := v.(string)
+	inner, ok := entries(v)
 	if !ok {
-		return nil, fmt.Errorf("fromJSON takes a string, got %s", value.KindOf(v))
+		return 1024, nil // a value that is not known, such as a time zone
 	}
-	if err := m.grow(product(len(text), 4)); err != nil {
+	sum := 2 * (depth + 2)
+	for name, e := range inner {
+		size, err := weightAt(m, e, f, depth+1)
+		if err != nil {
+			return 0, err
+		}
+		sum += textWeight(name, f) + size + 2*(depth+4)
+		if sum > maxBytes {
+			return sum, nil
+		}
+	}
+	return sum, nil
+}
+
+// textWeight returns the size of a string. JSON escapes some characters with six.
+func textWeight(text string, f form) int {
+	if f == asPrinted {
+		return len(text)
+	}
+	sum := len(text) + 2
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			sum += 5
+		}
+	}
+	return sum
+}
+
+// plainValue returns a value without structs of the context: an object has their
+// fields.
+func plainValue(m *meter, v any) (any, error) {
+	if err := m.spend(1); err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var out any
-	if err := dec.Decode(&out); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+	v = fieldsOf(v)
+	object, isFields := v.(rules.Object)
+	if !isFields {
+		return v, nil
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("not JSON: the value is followed by more text")
+	out := make(rules.Object, len(object))
+	for i, member := range object {
+		inner, err := plainValue(m, member.Value)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = rules.Member{Name: member.Name, Value: inner}
 	}
-	return normal(out), nil
-}
-
-// normal converts numbers to the types that they have in a body.
-func normal(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, ok := bigInteger(v); ok {
-			return shortest(n)
-		}
-		if f, err := v.Float64(); err == nil {
-			return f
-		}
-	case []any:
-		for i := range v {
-			v[i] = normal(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = normal(v[k])
-		}
-	}
-	return v
+	return out, nil
 }

@@ -36,6 +36,9 @@ type code struct {
 	flags   []Read
 	names   names
 	because func() template
+
+	places   func() []Read        // what the source reads, as it is shown
+	elements func() []elementRead // what its predicates read
 }
 
 // sources compiles each source once. It serves one goroutine.
@@ -91,6 +94,8 @@ func (s *sources) translate(source string) (*code, error) {
 	syntax := tree.Node
 	c := &code{syntax: syntax, result: result, names: names}
 	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
+	c.places = sync.OnceValue(func() []Read { return s.language.placesOf(syntax) })
+	c.elements = sync.OnceValue(func() []elementRead { return s.language.elementReadsOf(syntax) })
 	c.reads, c.flags = s.language.readsOf(syntax)
 	tree.Node = clone(syntax)
 	if err := s.language.makeSafe(&tree.Node); err != nil {

@@ -321,3 +321,12 @@ func entries(v any) (iter.Seq2[string, any], bool) {
 	}
 	return nil, false
 }
+
+// entriesOf is entries for a value that is a list or an object.
+func entriesOf(v any) iter.Seq2[string, any] {
+	all, ok := entries(v)
+	if !ok {
+		return func(func(string, any) bool) {}
+	}
+	return all
+}

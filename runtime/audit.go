@@ -21,6 +21,7 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	c := r.Context.Value
 	c.Total.Items = items - r.Rewritten
 	c.Hints, c.List = r.hints(&c), r.facts()
+	r.machine.Context = context.WithoutCancel(ctx) // a list that is complete is audited, even if the run is being interrupted
 	var findings []Finding
 	for _, rule := range r.job.Audit {
 		if r.Result.Outcome != rules.Complete && !rule.Rule.Always {

@@ -12,11 +12,12 @@ func (r *run) judge(page *Page) error {
 	var first *compile.Condition
 	page.Verdicts = make([]Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
+		r.notes = nil
 		met, err := stop.EvalBool(&r.machine, &r.Context.Value)
 		if err != nil {
 			return r.fault(failure.Response, &compile.RuleError{Rule: stop.Rule, Err: err})
 		}
-		verdict := Verdict{Rule: stop.Rule.ID, Met: met}
+		verdict := Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.notes}
 		if met || r.Explain {
 			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(&r.Context.Value)), stop.Missing(&r.Context.Value)
 		}

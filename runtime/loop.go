@@ -3,11 +3,13 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -52,7 +54,7 @@ type Sink func(context.Context, *Page) error
 // [*failure.Error] unless it is the sink's own. The result says how far the job came,
 // even if the error is not nil.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
-	r := newRun(l.withDefaults(), job, sink)
+	r := newRun(ctx, l.withDefaults(), job, sink)
 	defer r.close()
 	request, more, err := r.begin(ctx)
 	if err == nil && !more { // it had ended before
@@ -93,6 +95,9 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 	}
 	if failed == nil && page.Decision == Stop {
 		failed = r.carryOver()
+	}
+	if errors.Is(failed, failure.ErrCancelled) { // the page was not judged
+		return next, false, failed
 	}
 	if failed != nil {
 		page.fail(failed)

@@ -78,6 +78,7 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 		p.window = 2
 	}
 	p.ctx, p.cancel = context.WithCancel(ctx)
+	p.machine.Context = p.ctx
 	return p
 }
 

@@ -207,6 +207,7 @@ func (r *run) reportMissing(names func(path []string) []string) {
 		expressions = append(expressions, stop.Expression)
 	}
 	for _, e := range slices.Concat(expressions, r.job.Next, r.job.Parts) {
+		r.reportMissingInItems(e)
 		for _, read := range e.Reads {
 			if !read.OfBody() || len(read.Path) == 0 || read.Has {
 				continue
@@ -220,6 +221,18 @@ func (r *run) reportMissing(names func(path []string) []string) {
 			}
 			r.warn("missing "+read.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", e.Rule.ID, read, hint))
 		}
+	}
+}
+
+// reportMissingInItems logs the paths that an expression reads in the items of the
+// first page, and that these do not have. A rule that is about an absent value is
+// silent.
+func (r *run) reportMissingInItems(e *compile.Expression) {
+	if e.Rule.Outcome == rules.Failed {
+		return
+	}
+	for _, missing := range e.MissingInItems(&r.Context.Value) {
+		r.warn("missing "+missing, fmt.Sprintf("%s reads %s", e.Rule.ID, missing))
 	}
 }
 

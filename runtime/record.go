@@ -80,7 +80,8 @@ type Verdict struct {
 	Rule    string   `json:"rule"`
 	Met     bool     `json:"met"`
 	Because string   `json:"because,omitempty"` // the rule with the values it read
-	Missing []string `json:"missing,omitempty"` // paths it reads that the response does not have
+	Missing []string `json:"missing,omitempty"` // paths and headers it reads that the response does not have
+	Notes   []string `json:"notes,omitempty"`   // what may be wrong with the values, such as numbers that are compared as text
 }
 
 // A Finding is evidence that a list which ended by rule may be incomplete.

@@ -35,11 +35,12 @@ type run struct {
 	started    time.Time
 	head       []byte                              // first bytes of the last body, for messages
 	lookup     func(paths [][]string) (any, error) // decodes further values of the last response; nil before it
+	notes      []string                            // on the values of the rule that is being judged
 	reported   map[string]bool                     // codes of the warnings that were logged
 	kept       map[string]any                      // values of the previous run, with their secrets
 }
 
-func newRun(l Loop, job *compile.Job, sink Sink) *run {
+func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 	r := &run{
 		Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
 		concealer: newConcealer(l.Secrets, l.Redactor), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
@@ -48,7 +49,7 @@ func newRun(l Loop, job *compile.Job, sink Sink) *run {
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, Warn: r.warn,
 	})
-	r.machine.Observe = l.Evaluated
+	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
 	r.started = l.Clock.Now()
 	r.reset()
 	r.Result.Job, r.Result.Kept = job.Set.Job.ID, l.Carryover[job.Set.Job.ID]
@@ -247,8 +248,11 @@ func (r *run) fault(class failure.Class, err error) error {
 	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Message: r.Redactor.String(err.Error()), Err: err}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
-		if errors.Is(err, compile.ErrBudget) {
+		switch ctx := r.machine.Context; {
+		case errors.Is(err, compile.ErrBudget):
 			e.Class = failure.Policy
+		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+			e.Class, e.Err = failure.Cancelled, ctx.Err()
 		}
 		e.Message = r.Redactor.String(fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin))
 	}
@@ -295,6 +299,14 @@ func (r *run) warn(code, message string) {
 	r.reported[code] = true
 	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.Result.Job, message),
 		"event", "warn", "code", code, "job", r.Result.Job, "page", r.Context.Value.Page)
+}
+
+// note keeps a note on the values that an expression read for its verdict, and logs
+// the first one of the expression.
+func (r *run) note(e *compile.Expression, text string) {
+	text = r.Redactor.String(text)
+	r.notes = append(r.notes, text)
+	r.warn("note "+e.Rule.ID, fmt.Sprintf("%s: %s", e.Rule.ID, text))
 }
 
 // seconds returns the running time, to the millisecond.

@@ -1,0 +1,211 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The functions of the expression language have bodies of our own, because its own
+// cannot be interrupted, panic on values of an unexpected kind, and return Go types
+// such as []string. Those that take a predicate are in predicate.go.
+
+// A libraryFunction is one function of the expression language.
+type libraryFunction struct {
+	args     []argument // what it takes; the last may be repeated if it is variadic
+	required int        // the first of args that cannot be left out; the others can
+	variadic bool
+	takesNil bool // otherwise the result is nil if an argument is
+	call     func(m *meter, args []any) (any, error)
+}
+
+// argument is a kind of value that a function takes.
+type argument int
+
+const (
+	anything argument = iota
+	aString
+	aNumber
+	anInteger
+	aList
+	anObject
+)
+
+var argumentNames = map[argument]string{
+	aString: "a string", aNumber: "a number", anInteger: "an integer", aList: "a list", anObject: "an object",
+}
+
+// accept returns a value as an argument of this kind. Numbers may be given as
+// strings.
+func (k argument) accept(v any) (any, bool) {
+	switch k {
+	case aString:
+		_, ok := v.(string)
+		return v, ok
+	case aNumber, anInteger:
+		n, err := number(v)
+		if k == anInteger && err == nil {
+			i, ok := toInt(n)
+			return i, ok
+		}
+		return n, err == nil
+	case aList:
+		_, ok := v.([]any)
+		return v, ok
+	case anObject:
+		v = fieldsOf(v)
+		return v, isObject(v)
+	}
+	return v, true
+}
+
+// library is the table of the functions of the expression language that take no
+// predicate.
+var library = map[string]libraryFunction{
+	"len":     {args: []argument{anything}, required: 1, call: length},
+	"type":    {args: []argument{anything}, required: 1, takesNil: true, call: typeName},
+	"abs":     {args: []argument{aNumber}, required: 1, call: absolute},
+	"ceil":    {args: []argument{aNumber}, required: 1, call: roundedBy(roundUp)},
+	"floor":   {args: []argument{aNumber}, required: 1, call: roundedBy(roundDown)},
+	"round":   {args: []argument{aNumber}, required: 1, call: roundedBy(roundHalf)},
+	"int":     {args: []argument{anything}, required: 1, call: func(_ *meter, a []any) (any, error) { return integer(a[0]) }},
+	"float":   {args: []argument{aNumber}, required: 1, call: func(_ *meter, a []any) (any, error) { return float(a[0]), nil }},
+	"bitand":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitand")},
+	"bitor":   {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitor")},
+	"bitxor":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitxor")},
+	"bitnand": {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitnand")},
+	"bitshl":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitshl")},
+	"bitshr":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitshr")},
+	"bitushr": {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitushr")},
+	"bitnot":  {args: []argument{anInteger}, required: 1, call: bits("bitnot")},
+
+	"string":      {args: []argument{anything}, required: 1, call: asString},
+	"trim":        {args: []argument{aString, aString}, required: 1, call: trim},
+	"trimPrefix":  {args: []argument{aString, aString}, required: 1, call: trimPrefix},
+	"trimSuffix":  {args: []argument{aString, aString}, required: 1, call: trimSuffix},
+	"upper":       {args: []argument{aString}, required: 1, call: upper},
+	"lower":       {args: []argument{aString}, required: 1, call: lower},
+	"split":       {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(false)},
+	"splitAfter":  {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(true)},
+	"replace":     {args: []argument{aString, aString, aString, anInteger}, required: 3, call: replaceAll},
+	"repeat":      {args: []argument{aString, anInteger}, required: 2, call: repeat},
+	"join":        {args: []argument{aList, aString}, required: 1, call: join},
+	"indexOf":     {args: []argument{aString, aString}, required: 2, call: indexOf},
+	"lastIndexOf": {args: []argument{aString, aString}, required: 2, call: lastIndexOf},
+	"hasPrefix":   {args: []argument{aString, aString}, required: 2, call: hasPrefix},
+	"hasSuffix":   {args: []argument{aString, aString}, required: 2, call: hasSuffix},
+	"toJSON":      {args: []argument{anything}, required: 1, takesNil: true, call: toJSON},
+	"fromJSON":    {args: []argument{aString}, required: 1, call: fromJSON},
+	"toBase64":    {args: []argument{aString}, required: 1, call: toBase64},
+	"fromBase64":  {args: []argument{aString}, required: 1, call: fromBase64},
+
+	"min":       {args: []argument{anything}, required: 1, variadic: true, call: extremeOf(-1)},
+	"max":       {args: []argument{anything}, required: 1, variadic: true, call: extremeOf(1)},
+	"mean":      {args: []argument{anything}, required: 1, variadic: true, call: mean},
+	"median":    {args: []argument{anything}, required: 1, variadic: true, call: median},
+	"first":     {args: []argument{anything}, required: 1, call: elementAt(0)},
+	"last":      {args: []argument{anything}, required: 1, call: elementAt(-1)},
+	"get":       {args: []argument{anything, anything}, required: 2, takesNil: true, call: getMember},
+	"take":      {args: []argument{aList, anInteger}, required: 2, call: take},
+	"keys":      {args: []argument{anObject}, required: 1, call: keysOf},
+	"values":    {args: []argument{anObject}, required: 1, call: valuesOf},
+	"toPairs":   {args: []argument{anObject}, required: 1, call: toPairs},
+	"fromPairs": {args: []argument{aList}, required: 1, call: fromPairs},
+	"reverse":   {args: []argument{aList}, required: 1, call: reverse},
+	"uniq":      {args: []argument{aList}, required: 1, call: uniq},
+	"concat":    {args: []argument{aList}, required: 1, variadic: true, call: concat},
+	"flatten":   {args: []argument{aList}, required: 1, call: flatten},
+	"sort":      {args: []argument{aList, aString}, required: 1, call: sortList},
+
+	"now":      {call: func(*meter, []any) (any, error) { return time.Now(), nil }},
+	"duration": {args: []argument{aString}, required: 1, call: duration},
+	"date":     {args: []argument{anything, aString, aString}, required: 1, call: date},
+	"timezone": {args: []argument{aString}, required: 1, call: timezone},
+}
+
+// checkedHere are the functions whose arguments the expression language would refuse
+// although they have a meaning, such as the least of two times.
+var checkedHere = []string{"min", "max", "get"}
+
+// invoke calls the function. Every call is metered, also one that does little.
+func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) {
+	if err := m.spend(16); err != nil {
+		return nil, err
+	}
+	args = slices.Clone(args) // they are the machine's
+	for i, v := range args {
+		if v == nil && !f.takesNil {
+			return nil, nil
+		}
+		want := f.args[min(i, len(f.args)-1)]
+		accepted, ok := want.accept(v)
+		if v != nil && !ok {
+			return nil, fmt.Errorf("argument %d of %s must be %s, got %s (%s)%s",
+				i+1, name, argumentNames[want], kindOf(v), value.Preview(v), want.cure(v))
+		}
+		args[i] = accepted
+	}
+	return f.call(m, args)
+}
+
+// cure says how to convert an argument of the wrong kind.
+func (k argument) cure(v any) string {
+	switch _, isList := v.([]any); {
+	case k == aString && isNumber(v):
+		return "; text(…) converts a number to a string"
+	case k == aString && isList:
+		return "; map(…) applies a function to each element of a list"
+	}
+	return ""
+}
+
+// checkCall returns an error if a function is called with too many or too few
+// arguments.
+func (f libraryFunction) checkCall(name string, node ast.Node, arguments int) error {
+	switch {
+	case arguments < f.required:
+		return at(node, "not enough arguments in call to %s", name)
+	case arguments > len(f.args) && !f.variadic:
+		return at(node, "too many arguments in call to %s", name)
+	}
+	return nil
+}
+
+// kindOf names the kind of a value for messages. Other than [value.KindOf] it knows
+// the values that only expressions make.
+func kindOf(v any) string {
+	switch v.(type) {
+	case time.Time:
+		return "a time"
+	case time.Duration:
+		return "a duration"
+	case *time.Location:
+		return "a time zone"
+	}
+	return value.KindOf(fieldsOf(v))
+}
+
+func typeName(_ *meter, a []any) (any, error) {
+	switch v := fieldsOf(a[0]).(type) {
+	case nil:
+		return "nil", nil
+	case bool:
+		return "bool", nil
+	case float64:
+		return "float", nil
+	case string:
+		return "string", nil
+	case []any:
+		return "array", nil
+	case map[string]any, rules.Object:
+		return "map", nil
+	case time.Time, time.Duration, *time.Location:
+		return fmt.Sprintf("%T", v), nil
+	}
+	return "int", nil
+}

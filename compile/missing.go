@@ -1,0 +1,77 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// Missing lists the paths and headers that the expression reads and the response
+// does not have. What an empty list would have is not missing.
+func (e *Expression) Missing(page *rules.Context) []string {
+	var missing []string
+	for _, r := range e.code.places() {
+		if !r.canBeMissing(page) {
+			continue
+		}
+		if _, ok := r.Lookup(page); !ok {
+			missing = append(missing, r.String())
+		}
+	}
+	for _, r := range e.code.elements() {
+		if text := r.String(); r.missing(page) && !slices.Contains(missing, text) {
+			missing = append(missing, text)
+		}
+	}
+	return missing
+}
+
+// canBeMissing reports whether the response may lack what is read: a path of the
+// body or of an item, a header or a link.
+func (r Read) canBeMissing(page *rules.Context) bool {
+	if _, exists := r.page(page); !exists || r.Has || r.open {
+		return false
+	}
+	switch {
+	case r.Root == "body":
+		return len(r.Path) > 0
+	case r.Root == "items":
+		list, _ := Read{Root: r.Root, of: r.of}.Lookup(page)
+		return len(r.Path) > 0 && members(list) > 0
+	}
+	return r.call != "" && len(r.args) > 0
+}
+
+// MissingInItems lists the paths that the expression reads in the page's items and
+// that these do not have, each with the nearest name that they have: they may be
+// misspelt.
+func (e *Expression) MissingInItems(page *rules.Context) []string {
+	var missing []string
+	for _, r := range e.code.places() {
+		if r.of != "" || r.Root != "items" || !r.canBeMissing(page) {
+			continue
+		}
+		if _, ok := r.Lookup(page); ok {
+			continue
+		}
+		last := len(r.Path) - 1
+		missing = append(missing, nearest(r.String(), Read{Root: r.Root, Path: r.Path[:last]}, r.Path[last], page))
+	}
+	for _, r := range e.code.elements() {
+		if r.list.String() == "items" && r.missing(page) {
+			missing = append(missing, nearest(r.String(), Read{Root: "items", Path: []string{"0"}}, r.path[0], page))
+		}
+	}
+	return missing
+}
+
+// nearest adds the nearest name that an object has to a path that ends with another.
+func nearest(path string, object Read, key string, page *rules.Context) string {
+	v, _ := object.Lookup(page)
+	if hint := diag.DidYouMean(key, sortedNames(v)); isObject(v) && hint != "" {
+		return fmt.Sprintf("%s, which is missing; %s", path, hint)
+	}
+	return path + ", which is missing"
+}

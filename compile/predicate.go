@@ -1,0 +1,103 @@
+package compile
+
+import (
+	"github.com/expr-lang/expr/ast"
+)
+
+// withPredicate holds the functions that apply a predicate to a list, and
+// whether the predicate is a condition, which must be boolean.
+var withPredicate = map[string]bool{
+	"all": true, "any": true, "one": true, "none": true, "filter": true, "find": true, "findIndex": true,
+	"findLast": true, "findLastIndex": true, "count": true,
+	"map": false, "groupBy": false, "sortBy": false, "sum": false, "reduce": false,
+}
+
+// afterPredicate holds the functions that we apply to the values that a predicate has
+// for a list. Those of the expression language cannot be interrupted.
+var afterPredicate = map[string]func(m *meter, args []any) (any, error){
+	"groupBy": groupBy,
+	"sortBy":  sortBy,
+	"sum":     sum,
+}
+
+// builtin makes a function of the expression language safe.
+func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
+	if condition, ok := withPredicate[n.Name]; ok {
+		s.predicate(node, n, condition)
+		return
+	}
+	if f, ok := library[n.Name]; ok {
+		if err := f.checkCall(n.Name, n, len(n.Arguments)); err != nil && s.err == nil {
+			s.err = err
+		}
+		replaceMetered(node, safeBuiltin+n.Name, n.Arguments...)
+	}
+}
+
+// predicate makes each element that a predicate is applied to cost a step.
+func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, condition bool) {
+	replace(&n.Arguments[0], safeList, n.Arguments[0])
+	for _, a := range n.Arguments {
+		p, ok := a.(*ast.PredicateNode)
+		if !ok {
+			continue
+		}
+		if condition {
+			asBool(&p.Node)
+		}
+		var tick ast.Node = &ast.NilNode{}
+		replaceMetered(&tick, safeTick)
+		p.Node = &ast.SequenceNode{Nodes: []ast.Node{tick, p.Node}}
+	}
+	switch n.Name {
+	case "sum":
+		replaceMetered(node, safeBuiltin+n.Name, mapped(n, len(n.Arguments)))
+	case "groupBy", "sortBy":
+		p := n.Arguments[1].(*ast.PredicateNode)
+		replaceMetered(&p.Node, safeKeyed, &ast.PointerNode{}, p.Node)
+		arguments := append([]ast.Node{mapped(n, 2)}, n.Arguments[2:]...)
+		replaceMetered(node, safeBuiltin+n.Name, arguments...)
+	case "reduce":
+		s.reduce(node, n)
+	}
+}
+
+// mapped returns a call of map with the first arguments of another call, or the list
+// alone if there is no predicate.
+func mapped(n *ast.BuiltinNode, arguments int) ast.Node {
+	if arguments == 1 {
+		return n.Arguments[0]
+	}
+	m := &ast.BuiltinNode{Name: "map", Arguments: n.Arguments[:2]}
+	m.SetLocation(n.Location())
+	m.SetType(listType)
+	return m
+}
+
+// reducedList is the name of the variable that holds the list of a reduce.
+const reducedList = "·reduced"
+
+// reduce makes the result of an empty list nil if reduce has no initial value:
+//
+//	let list = …; list == [] ? nil : reduce(list, …)
+func (s *safety) reduce(node *ast.Node, n *ast.BuiltinNode) {
+	if len(n.Arguments) != 2 {
+		return
+	}
+	variable := func() ast.Node {
+		v := &ast.IdentifierNode{Value: reducedList}
+		v.SetLocation(n.Location())
+		return v
+	}
+	list := n.Arguments[0]
+	n.Arguments[0] = variable()
+	empty := &ast.ArrayNode{}
+	var isEmpty ast.Node = &ast.NilNode{}
+	replaceMetered(&isEmpty, safeOp+"==", variable(), empty)
+	declared := &ast.VariableDeclaratorNode{
+		Name: reducedList, Value: list,
+		Expr: &ast.ConditionalNode{Cond: isEmpty, Exp1: &ast.NilNode{}, Exp2: n},
+	}
+	ast.Patch(node, declared)
+	(*node).SetType(anyType)
+}
