@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -13,6 +13,7 @@ import (
 type Auth struct {
 	credentials transport.Auth
 	hidden      []string
+	problem     string // why they cannot be used; "" if they can
 }
 
 // A TokenSource returns the bearer token for a request. It is called before every
@@ -31,27 +32,54 @@ func (t Token) Token(context.Context) (string, error) { return string(t), nil }
 // Bearer sends a bearer token (RFC 6750): engine.Bearer(engine.Token("…")), or a
 // source of tokens that expire.
 func Bearer(source TokenSource) *Auth {
-	if t, ok := source.(Token); ok {
-		return &Auth{transport.BearerAuth(string(t)), []string{string(t)}}
+	t, fixed := source.(Token)
+	switch {
+	case source == nil:
+		return &Auth{problem: "Bearer needs a source of tokens"}
+	case fixed:
+		return newAuth(transport.BearerAuth(string(t)), "Bearer needs a token", string(t)).hiding(string(t))
 	}
-	return &Auth{credentials: transport.Auth{Token: func(ctx context.Context) (string, error) {
-		if source == nil {
-			return "", errors.New("there is no token source")
-		}
-		return source.Token(ctx)
-	}}}
+	return &Auth{credentials: transport.Auth{Token: source.Token}}
+}
+
+// newAuth returns credentials. It notes the problem if one of the values that they need
+// is empty.
+func newAuth(credentials transport.Auth, problem string, needed ...string) *Auth {
+	a := &Auth{credentials: credentials}
+	if slices.Contains(needed, "") {
+		a.problem = problem
+	}
+	return a
+}
+
+func (a *Auth) hiding(secrets ...string) *Auth {
+	a.hidden = secrets
+	return a
+}
+
+// check reports credentials that cannot be used, as [New] reports those of a
+// configuration.
+func (a *Auth) check() error {
+	if a == nil || a.problem == "" {
+		return nil
+	}
+	return Diagnostics{{Path: "Auth", Message: a.problem}}
 }
 
 // Basic sends a user name and a password (RFC 7617).
 func Basic(username, password string) *Auth {
-	return &Auth{transport.BasicAuth(username, password), []string{password}}
+	return newAuth(transport.BasicAuth(username, password), "Basic needs a user name", username).hiding(password, username+":"+password)
 }
 
 // HeaderKey sends a key in a header.
-func HeaderKey(name, key string) *Auth { return &Auth{transport.HeaderAuth(name, key), []string{key}} }
+func HeaderKey(name, key string) *Auth {
+	return newAuth(transport.HeaderAuth(name, key), "HeaderKey needs a name and a key", name, key).hiding(key)
+}
 
 // QueryKey sends a key as a parameter of the query.
-func QueryKey(name, key string) *Auth { return &Auth{transport.QueryAuth(name, key), []string{key}} }
+func QueryKey(name, key string) *Auth {
+	return newAuth(transport.QueryAuth(name, key), "QueryKey needs a name and a key", name, key).hiding(key)
+}
 
 func (a *Auth) secrets() []string {
 	if a == nil {
@@ -76,6 +104,8 @@ func credentials(override *Auth, configured *rules.Auth) transport.Auth {
 		return transport.BearerAuth(configured.Secret)
 	case rules.AuthHeader:
 		return transport.HeaderAuth(configured.Name, configured.Secret)
+	case rules.AuthQuery:
+		return transport.QueryAuth(configured.Name, configured.Secret)
 	}
-	return transport.QueryAuth(configured.Name, configured.Secret)
+	return transport.Auth{} // decoding has refused any other type
 }

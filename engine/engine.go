@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -47,7 +48,13 @@ func New(c Config, options ...Option) (*Engine, error) {
 	if err == nil && s.run.auth == nil && c.Auth != nil {
 		e = e.With(WithAuth(c.Auth))
 	}
-	return e, err
+	if err == nil {
+		err = e.settings.run.auth.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Load compiles a configuration that is read from a file: the specification's
@@ -65,6 +72,9 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 		parse = rules.ParseJSON
 	}
 	root, err := parse(source)
+	if found, ok := errors.AsType[diag.Diagnostics](err); ok {
+		return nil, hideSecrets(found, nil, source)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +101,7 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 		jobs, more = compile.Rulesets(cfg, lowered, s.language)
 		found = append(found, more...)
 	}
-	found = hideSecrets(found.Unique(), cfg.Secrets)
+	found = hideSecrets(found.Unique(), cfg.Secrets, source)
 	found.Sort()
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
@@ -101,15 +111,20 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	return e, nil
 }
 
-// hideSecrets replaces the secrets in what diagnostics show, character by
-// character in snippets, so that carets keep pointing to the right place.
-func hideSecrets(found diag.Diagnostics, secrets []string) diag.Diagnostics {
+// hideSecrets replaces the secrets in what diagnostics show. In snippets it does so
+// character by character, so that carets keep pointing to the right place. The source
+// may be nil.
+func hideSecrets(found diag.Diagnostics, secrets []string, source *diag.Source) diag.Diagnostics {
+	secrets = slices.Concat(secrets, source.Secrets())
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // one may be a part of another
 	redactor := redact.New(secrets)
 	for _, d := range found {
 		for _, secret := range secrets {
-			d.Snippet = strings.ReplaceAll(d.Snippet, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
+			if len(secret) >= redact.ShortestSecret {
+				d.Snippet = strings.ReplaceAll(d.Snippet, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
+			}
 		}
-		d.Message, d.Snippet = redactor.String(d.Message), redactor.String(d.Snippet)
+		d.Message, d.Hint, d.Snippet = redactor.String(d.Message), redactor.String(d.Hint), redactor.String(d.Snippet)
 	}
 	return found
 }
@@ -209,6 +224,9 @@ func (e *Engine) namedSecrets() map[string]string {
 // unknown or invalid, and unknown ids of jobs, as [Diagnostics]; checkpoints of another
 // version, as an [*Error] of class "state". [Engine.Run] calls it.
 func (e *Engine) Check() error {
+	if err := e.settings.run.auth.check(); err != nil {
+		return err
+	}
 	if err := e.checkJobs(); err != nil {
 		return err
 	}

@@ -297,7 +297,6 @@ func TestTokenSourcesThatHaveNoToken(t *testing.T) {
 		source engine.TokenSource
 		says   string
 	}{
-		{"none", nil, "there is no token source"},
 		{"an empty token", tokenFunc(func(context.Context) (string, error) { return "", nil }), "the token is empty"},
 		{"an error", tokenFunc(func(context.Context) (string, error) { return "", errors.New("out of tokens") }), "out of tokens"},
 	} {

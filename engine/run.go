@@ -160,6 +160,7 @@ func (e *Engine) loop() runtime.Loop {
 	redactor := e.Redactor()
 	observer := inRun(s.observer)
 	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
+	origin.User = cfg.User
 	client := transport.New(transport.Options{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin,

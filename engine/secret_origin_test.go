@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,9 @@ var secretPlaces = []struct{ name, api, job, inputs string }{
 	{name: "default parameter", api: `"http": {"defaultOptions": {"params": {"#own": "%[1]s"}}}`},
 	{name: "job header", job: `"headers": {"X-Own": {"env": "OWN"}}`},
 	{name: "job parameter", job: `"params": {"#own": "%[1]s", "other": 1}`},
+	{name: "job parameter from the environment", job: `"params": {"own": {"env": "OWN"}}`},
+	{name: "job parameter in a list", job: `"params": {"filter": [{"#own": "%[1]s"}, {"a": 1}]}`},
+	{name: "plain parameter that looks like one", job: `"params": {"api_key": "%[1]s"}`},
 	{name: "nested job parameter", job: `"params": {"filter": {"#own": "%[1]s", "a": 1}}`},
 	{name: "secret input", inputs: `"own": {"secret": true}`,
 		api: `"pagination": {"method": "expression", "nextRequest": {"params": {"own": "input.own"}, "headers": {"X-Own": "\"Bearer \" + input.own"},
@@ -131,10 +135,15 @@ func TestSecretsStayAtTheOrigin(t *testing.T) {
 	}
 }
 
+// placeOf returns the index of a secret's place.
+func placeOf(name string) int {
+	return slices.IndexFunc(secretPlaces, func(p struct{ name, api, job, inputs string }) bool { return p.name == name })
+}
+
 func TestWithheldSecretsAreReported(t *testing.T) {
 	api, other, _, there := elsewhere(t, 0)
 	var log strings.Builder
-	e := load(t, []byte(secretConfig(9, "s3cret-7f3a", api.URL, other.URL, "GET", "spec", true)),
+	e := load(t, []byte(secretConfig(placeOf("job parameter"), "s3cret-7f3a", api.URL, other.URL, "GET", "spec", true)),
 		engine.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	_, err := e.Run(t.Context(), discard)
 	require.NoError(t, err)
@@ -154,7 +163,7 @@ func TestAValueThatTheAPIsOwnLinkCarriesIsTheAPIs(t *testing.T) {
 		fmt.Fprintf(w, `{"data": [1], "next": "%s/next?own=%s"}`, other.URL, r.URL.Query().Get("own"))
 	}))
 	defer api.Close()
-	e := load(t, []byte(secretConfig(9, secret, api.URL, other.URL, "GET", "spec", true)))
+	e := load(t, []byte(secretConfig(placeOf("job parameter"), secret, api.URL, other.URL, "GET", "spec", true)))
 	_, err := e.Run(t.Context(), discard)
 	require.NoError(t, err)
 	require.Equal(t, "/next?own="+secret+"&other=1", there)

@@ -73,6 +73,9 @@ func (d *decoder) authentication(s settings) *Auth {
 			d.credential(auth, s, sections, key)
 		}
 	}
+	if auth.Type == AuthBasic && auth.Secret != "" {
+		d.hide(auth.Username + ":" + auth.Secret) // encoded, even a short password is hidden
+	}
 	return auth
 }
 

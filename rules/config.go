@@ -12,7 +12,8 @@ import (
 // section 2). [Decode] reads it.
 type Config struct {
 	BaseURL        string
-	Dialect        string // [Spec] or [Keboola]
+	User           *url.Userinfo // of BaseURL, which does not have it; nil: none
+	Dialect        string        // [Spec] or [Keboola]
 	HTTP           HTTP
 	Auth           *Auth    // nil: none
 	AllowedOrigins []string // other origins that links and redirects may point to, without credentials

@@ -170,14 +170,14 @@ func TestDialectKeboolaReadsWhatTheReferenceReads(t *testing.T) {
 	sets := lowered.Jobs
 	require.Equal(t, 3, sets[0].Limit, "the job's own limit is in force")
 	first := 0
-	for _, r := range sets[0].Rules {
+	for _, r := range lowered.Jobs[0].Rules {
 		if r.First {
 			first++
 		}
 	}
 	require.Equal(t, 2, first, `the string "false" is true`)
 	require.Equal(t, `unknown key "unheardOf"`, found[0].Message)
-	for _, r := range sets[0].Rules {
+	for _, r := range lowered.Jobs[0].Rules {
 		require.NotEqual(t, "forceStop.pages", r.ID, "0 pages are no limit")
 	}
 	_, lowered, found = load(t, paged(`{"method": ""}`), rules.Options{Dialect: "keboola"})
@@ -196,9 +196,58 @@ func TestSecretsAreCollectedFromHashKeysAndTheEnvironment(t *testing.T) {
 	cfg, _, found := load(t, `{"api": {"baseUrl": "https://a.test", "http": {"headers": {"#X-Key": "s1", "X-Env": {"env": "KEY"}}},
 		"authentication": {"type": "basic", "username": "u", "#password": "s2"}}, "config": {"jobs": [{"endpoint": "x", "params": {"a": {"#deep": "s3"}}}]}}`, rules.Options{Env: env})
 	require.NoError(t, found.Err())
-	require.ElementsMatch(t, []string{"s1", "from-KEY", "s2", "s3"}, cfg.Secrets)
+	require.ElementsMatch(t, []string{"s1", "from-KEY", "s2", "u:s2", "s3"}, cfg.Secrets)
 	require.Equal(t, rules.Object{{Name: "X-Key", Value: "s1"}, {Name: "X-Env", Value: "from-KEY"}}, cfg.HTTP.Headers)
 	require.Equal(t, rules.Object{{Name: "a", Value: rules.Object{{Name: "deep", Value: "s3"}}}}, cfg.Jobs[0].Params)
+}
+
+func TestWhatLooksLikeASecretIsHiddenAndWarnedOf(t *testing.T) {
+	cfg, _, found := load(t, `{"api": {"baseUrl": "https://user:p%40ss@a.test/v1/",
+		"http": {"headers": {"X-Api-Key": "header-1", "Authorization": "Bearer header-2", "X-Trace": "plain"}, "defaultOptions": {"params": {"api_key": "param-1"}}}},
+		"config": {"jobs": [{"endpoint": "x?access_token=query-1&page=1",
+			"params": {"filter": {"password": "deep-1"}, "key": "updated_at", "token": "t0ken-abc", "secret": 12}}]}}`, rules.Options{})
+	require.NoError(t, found.Err())
+	require.Equal(t, "https://a.test/v1/", cfg.BaseURL)
+	require.Equal(t, "user:p%40ss", cfg.User.String())
+	require.ElementsMatch(t, []string{
+		"user", "p@ss", "user:p@ss", "user:p%40ss", "header-1", "Bearer header-2", "header-2", "param-1", "query-1", "deep-1", "t0ken-abc",
+	}, cfg.Secrets)
+	var warned []string
+	for _, d := range found.Warnings() {
+		warned = append(warned, d.Path+": "+d.Message+"; "+d.Hint)
+	}
+	require.ElementsMatch(t, []string{
+		`api.baseUrl: an address with a user name and a password; write them under api.authentication, with type "basic", "username" and "#password"`,
+		`api.http.headers.X-Api-Key: X-Api-Key looks like a secret under a key without #; write it as "#X-Api-Key", or as {"env": "NAME"}`,
+		`api.http.headers.Authorization: Authorization looks like a secret under a key without #; write it as "#Authorization", or as {"env": "NAME"}`,
+		`api.http.defaultOptions.params.api_key: api_key looks like a secret under a key without #; write it as "#api_key", or as {"env": "NAME"}`,
+		`config.jobs[0].endpoint: access_token looks like a secret in an address; write it under params, as "#access_token"`,
+		`config.jobs[0].params.filter.password: password looks like a secret under a key without #; write it as "#password", or as {"env": "NAME"}`,
+		`config.jobs[0].params.token: token looks like a secret under a key without #; write it as "#token", or as {"env": "NAME"}`,
+	}, warned)
+}
+
+func TestSecretsInScrollRequestsAreReadAsInJobs(t *testing.T) {
+	scroll := `"method": "response.param", "responseParam": "next", "queryParam": "cursor", "scrollRequest": {"params": {"#key": "s1", "a": {"#b": "s2"}}}`
+	for _, pagination := range []string{`{` + scroll + `}`, `{"method": "multiple", "default": "a", "scrollers": {"a": {` + scroll + `}}}`} {
+		cfg, lowered, found := load(t, paged(pagination), rules.Options{})
+		require.NoError(t, found.Err())
+		require.ElementsMatch(t, []string{"s1", "s2"}, cfg.Secrets)
+		var targets []string
+		for _, r := range lowered.Jobs[0].Rules {
+			if r.Role == rules.Param {
+				targets = append(targets, r.Target)
+				require.NotContains(t, r.Source, "#")
+			}
+		}
+		require.Equal(t, []string{"key", "a", "cursor"}, targets)
+	}
+}
+
+func TestANameOfAnExpressionHasNoHash(t *testing.T) {
+	_, _, found := load(t, paged(`{"method": "expression", "nextRequest": {"params": {"#key": "1"}}}`), rules.Options{})
+	require.ErrorContains(t, found.Err(), `api.pagination.nextRequest.params.#key: # marks a secret, but this is an expression`)
+	require.ErrorContains(t, found.Err(), `write the name without #; declare the secret as an input with "secret": true and read it as input.NAME`)
 }
 
 func FuzzDecode(f *testing.F) {

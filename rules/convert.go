@@ -32,7 +32,7 @@ var conversions = map[Kind]func(any) (any, string){
 	Count:      count,
 	Status:     status,
 	Seconds:    seconds,
-	Secret:     secret,
+	Secret:     asSecret,
 	Expression: asText(Expression),
 	Map:        asObject(Map),
 	Paths:      paths,
@@ -107,7 +107,7 @@ func flag(v any) (any, string) {
 	return nil, want(Flag, v)
 }
 
-func secret(v any) (any, string) {
+func asSecret(v any) (any, string) {
 	_, isText := v.(string)
 	if _, isObject := value.Members(v); isText || isObject {
 		return v, ""

@@ -52,6 +52,7 @@ func (d *decoder) override(options Options) {
 	if d.cfg.BaseURL != "" {
 		checkBaseURL(d.diags, at, d.cfg.BaseURL)
 		d.cfg.checkBasePath(d.diags, at)
+		d.userOfBaseURL(at)
 	}
 }
 
@@ -73,6 +74,7 @@ func (d *decoder) root(root any) {
 	s := d.object(d.cfg.path, root, rootFields)
 	c := d.cfg
 	c.BaseURL, c.Dialect, c.pagination = s["api.baseUrl"].text(), s["api.dialect"].text(), s["api.pagination"].Value
+	c.pagination = d.scrollRequests(s["api.pagination"].Path, c.pagination)
 	c.AllowedOrigins = s["api.allowedOrigins"].texts()
 	c.Debug = s["config.debug"].flag()
 	for _, one := range s["config.jobs"].list() {

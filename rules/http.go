@@ -96,6 +96,8 @@ func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
 		}
 		if hidden {
 			*secret = append(*secret, name)
+		} else {
+			d.plainSecret(diag.Join(s.Path, m.Name), name, m.Value)
 		}
 		*headers = headers.With(name, text)
 	}
@@ -125,6 +127,7 @@ func (d *decoder) param(path string, m Member) Member {
 		text, _ := d.secret(path, m.Value, true)
 		return Member{Name: name, Value: text}
 	}
+	d.plainSecret(path, m.Name, m.Value)
 	return Member{Name: m.Name, Value: d.paramValue(path, m.Value)}
 }
 
@@ -168,8 +171,8 @@ func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
 		d.diags.Errorf(diag.Value(path), "%s", want(Secret, v))
 		return "", false
 	}
-	if hidden && text != "" {
-		d.cfg.Secrets = append(d.cfg.Secrets, text)
+	if hidden {
+		d.hide(text)
 	}
 	return text, true
 }

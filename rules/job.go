@@ -73,6 +73,7 @@ func (d *decoder) job(path string, s settings) Job {
 		j.DataType = "" // the id of the job
 	}
 	d.headers(s["headers"], &j.Headers, &j.SecretHeaders)
+	d.secretsInEndpoint(s["endpoint"])
 	return j
 }
 

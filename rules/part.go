@@ -182,6 +182,10 @@ func (s *scrollerBuilder) named(role Role) []Rule {
 	var out []Rule
 	for _, m := range object {
 		path := diag.Join(one.Path, m.Name)
+		if strings.HasPrefix(m.Name, "#") {
+			s.diags.Errorf(diag.Key(path), "# marks a secret, but this is an expression").
+				WithHint(`write the name without #; declare the secret as an input with "secret": true and read it as input.NAME`)
+		}
 		switch m.Value.(type) {
 		case string, bool, int, int64, float64, nil:
 			out = append(out, part(role, m.Name, sourceOf(m.Value), s.origin(Author{}, path)))

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/secret"
 )
 
 // Source is the text of a configuration and the offset of every value in it.
@@ -15,11 +18,14 @@ type Source struct {
 	lines  []int          // byte offsets at which lines begin
 	values map[string]int // config path -> byte offset of the value
 	keys   map[string]int // config path -> byte offset of the key
+
+	masked func() (text string, secrets []string) // Text without its secrets, which are as long
 }
 
 // NewSource returns a source without offsets. Parsers add them with [Source.Mark].
 func NewSource(name, text string) *Source {
 	s := &Source{Name: name, Text: text, lines: []int{0}, values: map[string]int{}, keys: map[string]int{}}
+	s.masked = sync.OnceValues(func() (string, []string) { return secret.Mask(text) })
 	for i := range len(text) {
 		if text[i] == '\n' {
 			s.lines = append(s.lines, i+1)
@@ -104,17 +110,30 @@ func (s *Source) Location(path string) string {
 	return s.Position(offset).In(s.Name)
 }
 
-// line returns the text of a line, numbered from 1.
+// Secrets returns the texts that look like secrets: see [secret.Mask].
+func (s *Source) Secrets() []string {
+	if s == nil {
+		return nil
+	}
+	_, secrets := s.masked()
+	return secrets
+}
+
+// line returns the text of a line, numbered from 1, with its secrets masked.
 func (s *Source) line(n int) string {
 	if n < 1 || n > len(s.lines) {
 		return ""
 	}
-	line, _, _ := strings.Cut(s.Text[s.lines[n-1]:], "\n")
+	text, _ := s.masked()
+	for range n - 1 {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	line, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSuffix(line, "\r")
 }
 
-// Snippet returns the line of a position with a caret below the column. It
-// shows only a part of a long line.
+// Snippet returns the line of a position, with its secrets masked, and a caret below
+// the column. It shows only a part of a long line.
 func (s *Source) Snippet(p Position) string {
 	line := []rune(strings.ReplaceAll(s.line(p.Line), "\t", " "))
 	if len(line) == 0 {

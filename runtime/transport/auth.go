@@ -41,6 +41,10 @@ func QueryAuth(name, value string) Auth { return Auth{Query: [][2]string{{name, 
 // authorize adds the credentials to the headers of a request.
 func (c *Client) authorize(ctx context.Context, request *http.Request) error {
 	auth := c.options.Auth
+	if o := c.options.Origin; o != nil && o.User != nil && request.URL.User == nil && request.Header.Get("Authorization") == "" {
+		password, _ := o.User.Password()
+		request.SetBasicAuth(o.User.Username(), password)
+	}
 	for _, pair := range auth.Header {
 		request.Header.Set(pair[0], pair[1])
 	}

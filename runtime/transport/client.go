@@ -22,7 +22,7 @@ type Options struct {
 	Redactor  *redact.Redactor  // nil hides nothing
 	UserAgent string
 
-	Origin         *url.URL // receives the credentials; nil is every origin
+	Origin         *url.URL // receives the credentials, also those in the URL; nil is every origin
 	AllowedOrigins []string // URLs of other origins, which receive no credentials
 	AnyOrigin      bool     // allow all other origins, which receive no credentials
 	Auth           Auth

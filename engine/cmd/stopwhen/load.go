@@ -146,11 +146,11 @@ func (a *app) compile(l *loaded) (err error) {
 		options = append(options, engine.WithKeepGoing())
 	}
 	if l.Engine, err = engine.Load(l.name, l.text, options...); err != nil {
-		hideSecrets(err, l.name, l.text, env.read)
+		hideSecrets(err, env.read)
 		nameFlags(err)
 		return err
 	}
-	hideSecrets(l.Warnings().Err(), l.name, l.text, env.read)
+	hideSecrets(l.Warnings().Err(), env.read)
 	nameFlags(l.Warnings())
 	return a.checkGiven(l.Engine, inputs)
 }

@@ -1,0 +1,84 @@
+package secret
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNamesThatUsuallyCarryCredentials(t *testing.T) {
+	for _, name := range []string{
+		"X-Api-Key", "x-api.key", "#X-Api.Key", "api_key", "apiKey", "APIKEY", "token", "Authorization", "Proxy-Authorization", "Cookie",
+		"Set-Cookie", "password", "db_password", "client_secret", "access_token", "X-Amz-Security-Token", "X-Vault-Token", "sig", "key",
+	} {
+		require.True(t, Name(name), name)
+	}
+	for _, name := range []string{"page", "next_page_token", "pageToken", "cursor", "monkey", "X-Request-Id", "authentication", "author", "keys", ""} {
+		require.False(t, Name(name), name)
+	}
+}
+
+func TestAValueIsLikeASecret(t *testing.T) {
+	require.True(t, Like("api_key", "abcd"))
+	require.True(t, Like("token", "abcdefg1"))
+	require.True(t, Like("X-Key", "7c9e6679-7425-40de"))
+	require.False(t, Like("api_key", "abc"), "too short")
+	require.False(t, Like("key", "updated_at"), "a word")
+	require.False(t, Like("token", "12345678"), "a position")
+	require.False(t, Like("cursor", "7c9e6679-7425-40de"))
+}
+
+// In these texts, S marks what must be masked, and nothing else may be.
+func TestSecretsInTheTextOfAConfigurationAreMasked(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"a string", `{"#token": "S", "a": "b"}`},
+		{"keys of any spelling", `{"#X-Api.Key": "S", "# a b": "S", "X-Api-Key":"S", '#c': 'S'}`},
+		{"plain credentials", `{"authentication": {"type": "header", "name": "X", "value": "S"}, "value": 1}`},
+		{"values of another type", `{"#n": S, "#b": S, "#l": ["S", S, {"S": "S"}], "x": [1, 2]}`},
+		{"a reference to the environment", `{"#token": {"env": "NAME"}, "a": {"b": "c"}}`},
+		{"a string that does not end", "{\"#token\": \"S\n \"a\": \"b\"}"},
+		{"no comma", `{"#token": "S" "x": 1}`},
+		{"a bracket that does not end", `{"#token": ["S", "S"`},
+		{"no value", `{"#token": `},
+		{"only a key", `"#token":`},
+		{"an address", `{"baseUrl": "https://S@api.test/v1/?api_key=S&page=2", "time": "12:30"}`},
+		{"plain YAML", "api:\n  baseUrl: https://S@api.test/\n  \"#token\": S\n  password: S\n  page: 2\n"},
+		{"YAML in braces", "a: {\"#token\": S, b: c}\nd: e"},
+		{"a block of YAML", "'#token': |\n  S\n  S\n\n  S\nother: x\n"},
+		{"a list of YAML", "\"#token\":\n  - S\n  - S\nother: x"},
+		{"a list of YAML without indentation", "\"#token\":\n- S\nother: x"},
+		{"the environment in YAML", "\"#token\":\n  env: NAME\nother: x"},
+		{"authentication in YAML", "authentication:\n  type: header\n  name: X\n  value: S\n"},
+		{"an object of that name", `{"scrollers": {"token": {"method": "cursor"}}, "password": {"S": "S"}}`},
+		{"a string over two lines", "\"#token\": \"S\n   S\"\nother: x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const value = "MARK-é-7f3a"
+			text := strings.ReplaceAll(c.text, "S", value)
+			masked, secrets := Mask(text)
+			require.NotContains(t, masked, "MARK")
+			require.NotContains(t, masked, "7f3a")
+			for rest := range strings.SplitSeq(c.text, "S") {
+				require.Contains(t, strings.ReplaceAll(masked, "*", ""), strings.Trim(rest, " -|\n\""))
+			}
+			require.Len(t, []rune(masked), len([]rune(text)))
+			require.Equal(t, strings.Count(text, "\n"), strings.Count(masked, "\n"))
+			if strings.Contains(c.text, "S") {
+				require.Contains(t, strings.Join(secrets, "\n"), value)
+			}
+		})
+	}
+}
+
+func FuzzMask(f *testing.F) {
+	for _, text := range []string{`{"#a": "b"}`, "\"#a\":\n  - b\n", `{"#a": [`, "'", "#", ":", "{]", "\"#\":|\n a", "\xff\"#a\":\xff"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		masked, _ := Mask(text)
+		require.Len(t, []rune(masked), len([]rune(text)))
+		masked, _ = Mask(`{"#k": "MARK-7f3a", "x": ` + text)
+		require.NotContains(t, masked, "MARK")
+	})
+}

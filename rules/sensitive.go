@@ -1,0 +1,100 @@
+package rules
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// hide makes values secrets. Of the value of an Authorization header, what follows the
+// scheme is one, too.
+func (d *decoder) hide(secrets ...string) {
+	for _, text := range secrets {
+		if text != "" {
+			d.cfg.Secrets = append(d.cfg.Secrets, text)
+		}
+		if _, credential, ok := strings.Cut(text, " "); ok && scheme.MatchString(text) {
+			d.cfg.Secrets = append(d.cfg.Secrets, credential)
+		}
+	}
+}
+
+// scheme matches the value of an Authorization header (RFC 9110, 11.6.2).
+var scheme = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpop) \S+$`)
+
+// plainSecret hides the value of a header or a parameter that looks like a secret,
+// although its key has no #, and warns of it: other programs may print it.
+func (d *decoder) plainSecret(path, name string, v any) {
+	text, _ := v.(string)
+	if !secret.Like(name, text) {
+		return
+	}
+	d.hide(text)
+	d.diags.Warnf(diag.Key(path), "%s looks like a secret under a key without #", name).
+		WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", "#"+name))
+}
+
+// secretsInEndpoint hides the parameters of an endpoint that look like secrets, and
+// warns of them.
+func (d *decoder) secretsInEndpoint(s setting) {
+	if !strings.Contains(s.text(), "?") {
+		return
+	}
+	for _, m := range ParseQuery(s.text()) {
+		if text, _ := m.Value.(string); secret.Like(m.Name, text) {
+			d.hide(text)
+			d.diags.Warnf(diag.Value(s.Path), "%s looks like a secret in an address", m.Name).
+				WithHint(fmt.Sprintf("write it under params, as %q", "#"+m.Name))
+		}
+	}
+}
+
+// scrollRequests reads the parameters of a scrollRequest like those of a job, in a
+// pagination object and its scrollers.
+func (d *decoder) scrollRequests(path string, pagination any) any {
+	object, ok := value.Members(pagination)
+	if !ok {
+		return pagination
+	}
+	object = slices.Clone(object)
+	for i, m := range object {
+		members, ok := value.Members(m.Value)
+		at := diag.Join(path, m.Name)
+		switch params, _ := members.Get("params"); {
+		case !ok:
+		case m.Name == "scrollRequest":
+			if inner, ok := value.Members(params); ok {
+				object[i].Value = members.With("params", d.paramsOf(diag.Join(at, "params"), inner))
+			}
+		case m.Name == "scrollers":
+			for _, one := range members {
+				members = members.With(one.Name, d.scrollRequests(diag.Join(at, one.Name), one.Value))
+			}
+			object[i].Value = members
+		}
+	}
+	return object
+}
+
+// userOfBaseURL takes the user name and the password out of baseUrl. They are
+// credentials, and an address is printed.
+func (d *decoder) userOfBaseURL(at diag.Place) {
+	base, err := url.Parse(d.cfg.BaseURL)
+	if err != nil || base.User == nil {
+		return
+	}
+	d.cfg.User = base.User
+	name := base.User.Username()
+	password, _ := base.User.Password()
+	d.hide(name, password, name+":"+password, base.User.String())
+	base.User = nil
+	d.cfg.BaseURL = base.String()
+	d.diags.Warnf(at, "an address with a user name and a password").
+		WithHint(`write them under api.authentication, with type "basic", "username" and "#password"`)
+}
