@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -61,7 +62,9 @@ func (o *object) read(objects []*object) []*object {
 func hold(objects []*object, inner reflect.Type, holder string) []*object {
 	for _, o := range objects {
 		if o.of == inner {
-			o.holders = append(o.holders, holder)
+			if !slices.Contains(o.holders, holder) {
+				o.holders = append(o.holders, holder)
+			}
 			return objects
 		}
 	}

@@ -43,8 +43,12 @@ type (
 
 // Result says how a run ended, job by job, in the order in which they ran.
 type Result struct {
-	Jobs []JobResult `json:"jobs"`
+	Version int         `json:"version"` // of the JSON
+	Jobs    []JobResult `json:"jobs"`
 }
+
+// resultVersion is the version of a [Result] as JSON. Keys may be added to a version.
+const resultVersion = 1
 
 // A Sink receives pages in order, one at a time. Its error ends the run.
 type Sink func(ctx context.Context, page *Page) error

@@ -18,8 +18,9 @@ import (
 // fetched is the response to one request.
 type fetched struct {
 	*transport.Response
-	sent   time.Time   // when the request was made
-	action errorAction // of an error response
+	sent   time.Time         // when the request was made
+	waits  []transport.Event // before and between the attempts
+	action errorAction       // of an error response
 }
 
 // errorAction is the decision of an onError rule about an error response.
@@ -49,7 +50,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 		return out, r.fault(failure.Config, err)
 	}
 	r.reportWithheld(request, call.URL)
-	call.Page = r.Context.Value.Page + 1
+	call.Page, call.Waits = r.Context.Value.Page+1, &[]transport.Event{}
 	decide := func(response *transport.Response) transport.Decision {
 		out.action = r.onError(request, out.sent, response)
 		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}
@@ -63,6 +64,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 		call.Into = r.nextBuffer()
 		out.Response, err = r.Client.Do(ctx, call, decide)
 	}
+	out.waits = *call.Waits
 	if e := (*failure.Error)(nil); errors.As(err, &e) {
 		e.Job, e.Page = call.Job, call.Page
 	}
@@ -152,7 +154,7 @@ func (r *run) stopOnError(ctx context.Context, request rules.Request, f fetched)
 	r.finish(by, f.action.rule.Outcome, f.action.text)
 	record := r.record(request, f)
 	record.Page = r.Context.Value.Page + 1
-	record.Decision, record.StoppedBy, record.Outcome = Stop, by, f.action.rule.Outcome
+	record.Decision, record.StoppedBy, record.Outcome, record.Reason = Stop, by, f.action.rule.Outcome, by[0]
 	record.Verdicts = []Verdict{{Rule: f.action.rule.ID, Met: true, Because: f.action.because}}
 	record.Findings = r.audit(ctx, r.Result.Items)
 	page := &Page{Record: record}
@@ -160,6 +162,7 @@ func (r *run) stopOnError(ctx context.Context, request rules.Request, f fetched)
 	if failed != nil {
 		page.fail(failed)
 	}
+	page.Error, r.attempt, r.restarted = r.faultOf(failed), attempt{}, nil
 	if err := r.deliver(ctx, page); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -73,7 +74,9 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 // step fetches one page, judges it, delivers it and makes the next request. It
 // reports whether there is one.
 func (r *run) step(ctx context.Context, request rules.Request) (next rules.Request, more bool, err error) {
+	r.attempt = attempt{request: request, begun: true}
 	fetched, err := r.fetch(ctx, request)
+	r.attempt.fetched = fetched
 	if err != nil {
 		return next, false, err
 	}
@@ -81,6 +84,7 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 	case rules.ErrorStop:
 		return next, false, r.stopOnError(ctx, request, fetched)
 	case rules.ErrorRestart:
+		r.noteRestart(request, fetched)
 		next, err = r.restart(fetched.action)
 		return next, err == nil, err
 	}
@@ -88,6 +92,7 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 	if err != nil {
 		return next, false, err
 	}
+	r.attempt = attempt{}
 	r.learn()
 	failed := r.judge(page)
 	if failed == nil && page.Decision == Continue {
@@ -105,13 +110,14 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 	if page.Decision == Stop {
 		page.Findings = r.audit(ctx, r.Result.Items+page.Items.Len())
 	}
+	if failed == nil {
+		failed = r.stopFailure(page)
+	}
+	page.Error = r.faultOf(failed)
 	if err := r.deliver(ctx, page); err != nil {
 		return next, false, err
 	}
 	r.logPage(page)
-	if failed == nil {
-		failed = r.stopFailure(page)
-	}
 	return next, page.Decision == Continue && failed == nil, failed
 }
 
@@ -140,15 +146,31 @@ func (r *run) advance(page *Page) (rules.Request, error) {
 		return next, err
 	}
 	if !more {
+		page.Verdicts = append(page.Verdicts, r.noAddress())
 		r.stop(page, []string{reasonNextRequest}, rules.Complete, fmt.Sprintf("the rules give no next request after page %d", page.Page))
 	}
 	r.reportOverridden(next)
 	return next, nil
 }
 
+// noAddress returns the verdict that the next request has no address, with the values
+// of the parts that give one.
+func (r *run) noAddress() Verdict {
+	verdict := Verdict{Rule: reasonNextRequest, Met: true}
+	var because []string
+	for _, part := range r.job.Parts {
+		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.URL || role == rules.Endpoint) {
+			because = append(because, string(role)+" = "+part.Because(&r.Context.Value))
+			verdict.Missing = append(verdict.Missing, part.Missing(&r.Context.Value)...)
+		}
+	}
+	verdict.Because = r.Redactor.String(strings.Join(because, ", "))
+	return verdict
+}
+
 // stop makes a page the last one.
 func (r *run) stop(page *Page, by []string, outcome rules.Outcome, message string) {
-	page.Decision, page.StoppedBy, page.Outcome = Stop, by, outcome
+	page.Decision, page.StoppedBy, page.Outcome, page.Reason = Stop, by, outcome, by[0]
 	r.finish(by, outcome, message)
 }
 

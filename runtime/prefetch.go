@@ -90,7 +90,7 @@ func (p *prefetcher) fill() {
 			p.planned = false
 			return
 		}
-		call.Page, call.Into, call.Reserved = p.context.Page+1, p.buffer(), true
+		call.Page, call.Into, call.Reserved, call.Waits = p.context.Page+1, p.buffer(), true, &[]transport.Event{}
 		p.client.Reserve()
 		f := &inFlight{call: call, began: p.clock.Now(), done: make(chan struct{})}
 		p.flights = append(p.flights, f)

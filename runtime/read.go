@@ -36,7 +36,7 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	c.Total.Seconds = r.elapsed()
 	c.Sent = r.sentFacts(request, record.Request)
 	c.Prev = r.Last.Value
-	r.compare(reading, record.Request)
+	repeats := r.compare(reading, record.Request)
 	if c.First == nil {
 		c.First = r.past("first")
 	}
@@ -45,7 +45,8 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	r.Result.Pages++
 	r.Result.Bytes += c.Bytes
 	r.reportOddities(reading.Names)
-	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
+	record.Page, record.Count, record.Bytes, record.Repeats = c.Page, c.Count, c.Bytes, repeats
+	r.restarted = nil
 	return &Page{Items: reading.Items, Record: record}, nil
 }
 
@@ -54,6 +55,7 @@ func (r *run) record(request rules.Request, f fetched) Record {
 	return Record{
 		Job: r.Result.Job, Request: r.shown(request), Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
 		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
+		Version: RecordVersion, Waits: r.waitsOf(f.waits), Restarts: r.restarted,
 	}
 }
 
@@ -124,15 +126,16 @@ func (r *run) public(v any) any {
 	return v
 }
 
-// compare compares this response and its items with earlier ones.
-func (r *run) compare(reading document.Reading, sent Sent) {
+// compare compares this response and its items with earlier ones. It returns the number
+// of an earlier page with the same request and response, or 0.
+func (r *run) compare(reading document.Reading, sent Sent) (repeats int) {
 	c := &r.Context.Value
 	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
 	request := digestOf(sent)
 	c.Moves = c.SamePage && c.Count == 0 && request != r.Request && r.job.Ends() && r.moves(request)
 	exchange := request.With(reading.Content)
-	c.RepeatedExchange = r.Exchanges.seen[exchange]
-	r.Exchanges.add(exchange)
+	repeats, c.RepeatedExchange = r.Exchanges.seen[exchange]
+	r.Exchanges.add(exchange, c.Page)
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0
@@ -150,6 +153,7 @@ func (r *run) compare(reading document.Reading, sent Sent) {
 		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
 	r.Request, r.Content, r.List, r.Spelling = request, reading.Content, reading.List, reading.Spelling
+	return repeats
 }
 
 // digestOf returns the digest of a request.

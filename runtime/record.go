@@ -46,6 +46,44 @@ type Record struct {
 	At        int64         `json:"at"`                 // when the request was made, in milliseconds since the job began
 	Millis    int64         `json:"ms"`                 // from the request to the decoded page
 	Findings  []Finding     `json:"findings,omitempty"` // of the audit, on the last page of a job
+
+	Version  int       `json:"version"`            // of this format
+	Reason   string    `json:"reason,omitempty"`   // the rule of StoppedBy that decided
+	Repeats  int       `json:"repeats,omitempty"`  // the earlier page whose request and response these are
+	Waits    []Wait    `json:"waits,omitempty"`    // before and between the attempts
+	Restarts []Restart `json:"restarts,omitempty"` // since the page before this one
+	Error    *Fault    `json:"error,omitempty"`    // why the job failed on this page
+}
+
+// RecordVersion is the version of a [Record] as JSON. Keys may be added to a version.
+const RecordVersion = 1
+
+// A Wait is a pause before a request.
+type Wait struct {
+	For     string `json:"for"`               // "retry", or "wait" for the rate limit of the API
+	Attempt int    `json:"attempt,omitempty"` // that failed before a retry, from 1
+	Millis  int64  `json:"ms"`
+	Source  string `json:"source,omitempty"` // the header that asked for it, or "backoff"
+	Status  int    `json:"status,omitempty"` // of the attempt that failed; 0 without a response
+	Cause   string `json:"cause,omitempty"`  // why it failed
+}
+
+// A Restart is an error response after which a job started again from its first request.
+type Restart struct {
+	Rule     string `json:"rule"` // the onError rule that decided
+	Because  string `json:"because,omitempty"`
+	Page     int    `json:"page"` // the page that was requested
+	Request  Sent   `json:"request"`
+	Status   int    `json:"status"`
+	Attempts int    `json:"attempts"`
+	Waits    []Wait `json:"waits,omitempty"`
+}
+
+// A Fault is an error that ended a job.
+type Fault struct {
+	Class   string `json:"class,omitempty"` // of the exit status: "api"; empty for an error of the sink
+	Message string `json:"message"`         // one sentence, with the place
+	Hint    string `json:"hint,omitempty"`  // how to fix it
 }
 
 // A Decision says whether a job continues after a page.
@@ -108,7 +146,15 @@ type Result struct {
 	Kept map[string]any `json:"kept,omitempty"`
 
 	Findings []Finding `json:"findings,omitempty"` // of the audit
+	Error    *Fault    `json:"error,omitempty"`    // why the job failed
+
+	failed *Record
 }
+
+// FailedPage returns what a trace records about the page on which a job failed, if the
+// sink did not receive that page: its request failed, or its response is no page. It is
+// nil for any other end.
+func (r Result) FailedPage() *Record { return r.failed }
 
 // Reasons of a [Result] that are not ids of rules.
 const (

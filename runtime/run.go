@@ -37,6 +37,8 @@ type run struct {
 	lookup     func(paths [][]string) (any, error) // decodes further values of the last response; nil before it
 	notes      []string                            // on the values of the rule that is being judged
 	reported   map[string]bool                     // codes of the warnings that were logged
+	attempt    attempt                             // the page that is being fetched
+	restarted  []Restart                           // since the last page
 	kept       map[string]any                      // values of the previous run, with their secrets
 }
 
@@ -50,7 +52,7 @@ func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, Warn: r.warn,
 	})
 	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
-	r.started = l.Clock.Now()
+	r.started, r.attempt.begun = l.Clock.Now(), true
 	r.reset()
 	r.Result.Job, r.Result.Kept = job.Set.Job.ID, l.Carryover[job.Set.Job.ID]
 	return r
@@ -122,6 +124,10 @@ func (r *run) end(ctx context.Context, err error) Result {
 	if err != nil && r.Result.Outcome != rules.Failed {
 		r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Failed, reasonError, []string{}
 		r.Result.Message = r.Redactor.String(err.Error())
+	}
+	if err != nil {
+		r.Result.Error = r.faultOf(err)
+		r.Result.failed = r.failedPage(r.Result.Error, err)
 	}
 	r.observe(ctx, Event{Kind: EventEnd, Result: &r.Result, Err: err})
 	return r.Result
@@ -215,9 +221,9 @@ func (r *run) revealKept() (map[string]any, error) {
 
 // fail makes a page the last one because a rule failed on it.
 func (p *Page) fail(err error) {
-	p.Decision, p.Outcome = Stop, rules.Failed
+	p.Decision, p.Outcome, p.Reason = Stop, rules.Failed, reasonError
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
-		p.StoppedBy = []string{failed.Rule.ID}
+		p.StoppedBy, p.Reason = []string{failed.Rule.ID}, failed.Rule.ID
 	}
 }
 

@@ -168,22 +168,22 @@ func (r *run) past(name string) *rules.Past {
 
 // exchanges are the requests that were made, each hashed with its response.
 type exchanges struct {
-	seen  map[document.Digest]bool
-	order []document.Digest // the latest of them
+	seen  map[document.Digest]int // the page of each; 0 if a checkpoint had it
+	order []document.Digest       // the latest of them
 }
 
 // maxExchanges limits the exchanges in a checkpoint. A loop that is longer is found
 // one round after the resume.
 const maxExchanges = 1024
 
-func (e *exchanges) add(d document.Digest) {
-	if e.seen[d] {
+func (e *exchanges) add(d document.Digest, page int) {
+	if _, known := e.seen[d]; known {
 		return
 	}
 	if e.seen == nil {
-		e.seen = map[document.Digest]bool{}
+		e.seen = map[document.Digest]int{}
 	}
-	e.seen[d] = true
+	e.seen[d] = page
 	if len(e.order) >= 2*maxExchanges {
 		e.order = slices.Clone(e.order[maxExchanges:])
 	}
@@ -210,7 +210,7 @@ func (e *exchanges) UnmarshalJSON(text []byte) error {
 	}
 	*e = exchanges{}
 	for one := range slices.Chunk(packed, document.DigestBytes) {
-		e.add(document.DigestFromBytes([document.DigestBytes]byte(one)))
+		e.add(document.DigestFromBytes([document.DigestBytes]byte(one)), 0)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestACheckpointRestoresTheState(t *testing.T) {
 	c := &r.Context.Value
 	c.First = &rules.Past{Page: 1, Count: 2, Total: rules.Total{Seconds: 1}, Items: []any{json.Number("123456789012345678901234567890")}}
 	r.Last.Value = c.First
-	r.Exchanges.add(document.DigestOf([]byte("a"), document.Digest{}))
+	r.Exchanges.add(document.DigestOf([]byte("a"), document.Digest{}), 0)
 	r.Base = "https://user:pass@api.test/v1/users?token=secret#f"
 	_, more, err := r.nextRequest()
 	require.NoError(t, err)

@@ -3,6 +3,7 @@
 package report_test
 
 import (
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -69,7 +70,7 @@ var (
 )
 
 func TestABrowserShowsTheTimeline(t *testing.T) {
-	path := writePage(t, html(t, read(t, trace)))
+	path := writePage(t, html(t, read(t, clean())))
 	dom := chromium(t, path, "--dump-dom")
 	require.Contains(t, dom, `<h2 id="job-1">Job users <span class="outcome complete">complete</span></h2>`)
 	require.Equal(t, 3, strings.Count(dom, "<details>"))
@@ -99,4 +100,11 @@ func TestABrowserRunsNoScriptOfATrace(t *testing.T) {
 	dom := chromium(t, writePage(t, html(t, read(t, hostile))), "--dump-dom")
 	require.Contains(t, dom, "<title>trace.json: a stopwhen run</title>")
 	require.NotContains(t, dom, "<script")
+}
+
+func TestABrowserShowsNoGreenForAListThatMayBeIncomplete(t *testing.T) {
+	path := writePage(t, html(t, read(t, trace)))
+	for _, width := range []int{400, 1300} {
+		require.Zero(t, pixels(screenshot(t, path, fmt.Sprintf("--window-size=%d,1400", width)), stop))
+	}
 }

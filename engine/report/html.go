@@ -29,6 +29,9 @@ var page = sync.OnceValue(func() *template.Template {
 		"size":      value.Size,
 		"duration":  duration,
 		"met":       func(p engine.Record) []engine.Verdict { return p.Met() },
+		"word":      word,
+		"fault":     errorText,
+		"status":    statusText,
 		"remarks":   remarks,
 		"capital":   func(text string) string { return strings.ToUpper(text[:1]) + text[1:] },
 		"truncated": func() string { return truncatedText },
@@ -56,6 +59,7 @@ type jobView struct {
 	*Job
 	Anchor   string
 	Outcome  string // "unfinished" if the trace does not have it
+	Class    string // of CSS: the outcome, or "suspect" if the list may be incomplete
 	Timeline timeline
 	Rows     []row
 	Omitted  int // pages whose verdicts are not in the HTML
@@ -66,6 +70,7 @@ type row struct {
 	engine.Record
 	Target   string
 	Stops    bool
+	Missing  bool // there is no page
 	Detailed bool // its verdicts are in the HTML
 }
 
@@ -78,15 +83,19 @@ func newJobView(n int, j *Job) jobView {
 	if j.Ended() {
 		v.Outcome = string(j.Last().Outcome)
 	}
+	v.Class = v.Outcome
+	if len(j.Last().Findings) > 0 {
+		v.Class = "suspect"
+	}
 	ruleChanged := map[int]bool{}
 	for _, r := range j.Rules {
-		for _, page := range r.BecameTrue {
-			ruleChanged[page] = true
+		for _, place := range r.places {
+			ruleChanged[place] = true
 		}
 	}
 	for i, p := range j.Pages {
-		r := row{Record: p, Target: j.target(p), Stops: p.Decision == runtime.Stop}
-		r.Detailed = i < detailed || i >= len(j.Pages)-detailed || ruleChanged[p.Page] || len(remarks(p)) > 0
+		r := row{Record: p, Target: j.target(p), Stops: p.Decision == runtime.Stop, Missing: missing(p)}
+		r.Detailed = i < detailed || i >= len(j.Pages)-detailed || ruleChanged[i] || len(remarks(p)) > 0
 		if !r.Detailed {
 			v.Omitted++
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -23,13 +24,14 @@ type Run struct {
 	Name      string
 	Jobs      []*Job
 	Truncated bool // the last line is incomplete: the run that wrote it was killed
+	Verdicts  bool // [Run.Text] lists the verdicts of every page
 }
 
 // A Job is the part of a run that belongs to one job.
 type Job struct {
 	ID    string
-	Pages []engine.Record
-	Rules []Rule // in the order in which they are evaluated
+	Pages []engine.Record // also the page on which the job failed, if it did
+	Rules []Rule          // in the order in which they are evaluated
 }
 
 // A Rule is the history of one rule over the pages of a job.
@@ -38,6 +40,8 @@ type Rule struct {
 	BecameTrue []int    // the pages on which it was true after a page on which it was not
 	Because    string   // its expression with the values of the last page that has them
 	Missing    []string // paths that it reads and that page does not have
+
+	places []int // of the pages of BecameTrue in those of the job
 }
 
 // Read reads a trace of `stopwhen run --trace`: one JSON object per page.
@@ -87,7 +91,7 @@ func (r *Run) add(page engine.Record) {
 func (j *Job) followRules() {
 	index := map[string]int{}
 	met := map[string]bool{}
-	for _, page := range j.Pages {
+	for place, page := range j.Pages {
 		for _, v := range page.Verdicts {
 			i, known := index[v.Rule]
 			if !known {
@@ -97,7 +101,7 @@ func (j *Job) followRules() {
 			}
 			rule := &j.Rules[i]
 			if v.Met && !met[v.Rule] {
-				rule.BecameTrue = append(rule.BecameTrue, page.Page)
+				rule.BecameTrue, rule.places = append(rule.BecameTrue, page.Page), append(rule.places, place)
 			}
 			met[v.Rule] = v.Met
 			if v.Because != "" {
@@ -110,9 +114,26 @@ func (j *Job) followRules() {
 // Last returns the last page.
 func (j *Job) Last() engine.Record { return j.Pages[len(j.Pages)-1] }
 
-// Ended reports whether the trace has the end of the job. The end is missing if
-// the job failed or was interrupted after its last page, or is still running.
+// Ended reports whether the trace has the end of the job. The end is missing if the run
+// was killed, or is still running.
 func (j *Job) Ended() bool { return j.Last().Decision == runtime.Stop }
+
+// Failed returns the error that ended the job, or nil.
+func (j *Job) Failed() *runtime.Fault { return j.Last().Error }
+
+// Fetched returns how many pages were fetched.
+func (j *Job) Fetched() int {
+	n := 0
+	for _, p := range j.Pages {
+		if !missing(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// missing reports whether the request of a page failed, or its response was no page.
+func missing(p engine.Record) bool { return p.Error != nil && len(p.Verdicts) == 0 }
 
 // Items returns how many items were written.
 func (j *Job) Items() int {
@@ -143,11 +164,15 @@ func (j *Job) Took() time.Duration {
 	return time.Duration(end) * time.Millisecond
 }
 
-// Requests returns how many requests were made, retries included.
+// Requests returns how many requests were made, retries and those before a restart
+// included.
 func (j *Job) Requests() int {
 	n := 0
 	for _, p := range j.Pages {
 		n += max(p.Attempts, 1)
+		for _, r := range p.Restarts {
+			n += max(r.Attempts, 1)
+		}
 	}
 	return n
 }
@@ -155,10 +180,25 @@ func (j *Job) Requests() int {
 // Ending describes how the job ended.
 func (j *Job) Ending() string {
 	last := j.Last()
-	if !j.Ended() {
-		return fmt.Sprintf("the trace has no end: the job failed or was interrupted after page %d, or is still running", last.Page)
+	switch {
+	case !j.Ended():
+		return fmt.Sprintf("the trace has no end: the run was killed after page %d, or is still running", last.Page)
+	case last.Error != nil:
+		return fmt.Sprintf("failed on page %d", last.Page)
 	}
-	return fmt.Sprintf("stopped on page %d by %s", last.Page, strings.Join(last.StoppedBy, " and "))
+	text := fmt.Sprintf("stopped on page %d by %s", last.Page, reason(last))
+	if also := slices.DeleteFunc(slices.Clone(last.StoppedBy), func(id string) bool { return id == reason(last) }); len(also) > 0 {
+		text += fmt.Sprintf(" (%s also matched)", strings.Join(also, ", "))
+	}
+	return text
+}
+
+// reason returns the rule that decided about the last page. Older traces do not name it.
+func reason(p engine.Record) string {
+	if p.Reason == "" && len(p.StoppedBy) > 0 {
+		return p.StoppedBy[0]
+	}
+	return p.Reason
 }
 
 // target returns the address of a request, without the origin of the first page.
@@ -178,13 +218,37 @@ func origin(address string) string {
 // remarks lists the unusual facts about a page.
 func remarks(p engine.Record) []string {
 	var out []string
+	for _, r := range p.Restarts {
+		out = append(out, fmt.Sprintf("restarted by %s after page %d had status %d", r.Rule, r.Page, r.Status))
+	}
 	if p.Attempts > 1 {
 		out = append(out, fmt.Sprintf("%d attempts", p.Attempts))
+	}
+	for _, w := range p.Waits {
+		out = append(out, waited(w))
+	}
+	if p.Repeats > 0 {
+		out = append(out, fmt.Sprintf("repeats page %d", p.Repeats))
 	}
 	if p.Dropped {
 		out = append(out, "items not written")
 	}
 	return out
+}
+
+// waited describes a wait.
+func waited(w runtime.Wait) string {
+	text := "waited " + duration(w.Millis)
+	if w.For != "retry" {
+		return text + " for the rate limit (" + w.Source + ")"
+	}
+	if w.Source != "" && w.Source != "backoff" {
+		text += " (" + w.Source + ")"
+	}
+	if cause, _, _ := strings.Cut(w.Cause, ";"); cause != "" {
+		text += " after " + value.Clip(cause, 80)
+	}
+	return text
 }
 
 // PagesText lists the pages on which the rule became true: at most three of

@@ -57,7 +57,7 @@ func TestTextShowsTheRunAsTables(t *testing.T) {
 	require.Equal(t, `job users: stopped on page 3 by last
     last: body.last(true) == true
     may be incomplete: meta.total is 30, but the number of items read is 25 (audit.total)
-    3 pages, 25 items, 3.6 kB in 3.0 s; complete
+    3 pages, 4 requests, 25 items, 3.6 kB in 3.0 s; complete
 
   page      at    took  status  items    size request
      1    0 ms  200 ms     200     10  1.5 kB GET /v1/users?page=1
@@ -74,8 +74,78 @@ func TestATraceWithoutAnEndSaysSo(t *testing.T) {
 	first, _, _ := strings.Cut(trace, "\n")
 	run := read(t, first+"\n")
 	require.Contains(t, text(t, run),
-		"job users: the trace has no end: the job failed or was interrupted after page 1, or is still running\n")
+		"job users: the trace has no end: the run was killed after page 1, or is still running\n")
 	require.Contains(t, html(t, run), `<span class="outcome unfinished">unfinished</span>`)
+}
+
+// eventful is a run that restarted, waited for a rate limit, and failed after a retry.
+const eventful = `{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/users"},"status":200,"count":2,"bytes":20,` +
+	`"verdicts":[{"rule":"samePage","met":false},{"rule":"x","met":true}],"decision":"continue","stoppedBy":[],"attempts":1,"at":0,"ms":10}` + "\n" +
+	`{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/users"},"status":200,"count":2,"bytes":20,` +
+	`"verdicts":[{"rule":"samePage","met":false},{"rule":"x","met":true}],"decision":"continue","stoppedBy":[],"attempts":1,"at":20,"ms":10,` +
+	`"repeats":1,"waits":[{"for":"wait","ms":30000,"source":"X-RateLimit-Reset"}],` +
+	`"restarts":[{"rule":"onError[0]","page":2,"request":{"method":"GET","url":"https://api.test/users?page=2"},"status":410,"attempts":3}]}` + "\n" +
+	`{"job":"users","page":2,"request":{"method":"GET","url":"https://api.test/users?page=2"},"status":403,"count":0,"bytes":0,` +
+	`"verdicts":[],"decision":"stop","stoppedBy":["error"],"reason":"error","outcome":"failed","attempts":2,"at":40,"ms":2100,` +
+	`"waits":[{"for":"retry","attempt":1,"ms":2000,"source":"Retry-After","status":503,"cause":"status 503 Service Unavailable"}],` +
+	`"error":{"class":"api","message":"job users, page 2: status 403 Forbidden","hint":"check api.authentication"}}` + "\n"
+
+func TestAReportShowsRestartsWaitsAndTheError(t *testing.T) {
+	run := read(t, eventful)
+	job := run.Jobs[0]
+	require.Equal(t, 2, job.Fetched())
+	require.Equal(t, 7, job.Requests(), "1, 3 and 1 around the restart, 2 for the page that failed")
+	run.Verdicts = true
+	require.Equal(t, `job users: failed on page 2
+    error of class api: job users, page 2: status 403 Forbidden (check api.authentication)
+    2 pages, 7 requests, 4 items, 40 B in 2.1 s; failed
+
+  page     at   took  status  items  size request
+     1   0 ms  10 ms     200      2  20 B GET /users
+     1  20 ms  10 ms     200      2  20 B GET /users; restarted by onError[0] after page 2 had status 410; waited 30.0 s for the rate limit (X-RateLimit-Reset); repeats page 1
+     2  40 ms  2.1 s     403      -     - GET /users?page=2; 2 attempts; waited 2.0 s (Retry-After) after status 503 Service Unavailable; failed
+
+where each rule became true, and its values on the last page
+  never   samePage  
+  page 1  x         
+
+page 1  GET /users
+  not met  samePage  
+  met      x         
+
+page 1  GET /users; restarted by onError[0] after page 2 had status 410; waited 30.0 s for the rate limit (X-RateLimit-Reset); repeats page 1
+  not met  samePage  
+  met      x         
+
+page 2  GET /users?page=2; 2 attempts; waited 2.0 s (Retry-After) after status 503 Service Unavailable; failed
+  error of class api: job users, page 2: status 403 Forbidden (check api.authentication)
+`, text(t, run))
+	page := html(t, run)
+	for _, part := range []string{
+		`<section aria-labelledby="job-1" class="failed">`, `<dt>requests</dt><dd>7</dd>`, `<dt>pages</dt><dd>2</dd>`,
+		"restarted by onError[0] after page 2 had status 410", "waited 30.0 s for the rate limit", "repeats page 1",
+		"error of class api: job users, page 2: status 403 Forbidden (check api.authentication)",
+	} {
+		require.Contains(t, page, part)
+	}
+}
+
+// clean returns the trace without its finding.
+func clean() string { return regexp.MustCompile(`,"findings":\[.*?\]`).ReplaceAllString(trace, "") }
+
+func TestAListThatMayBeIncompleteIsNotShownAsAGoodOne(t *testing.T) {
+	page := html(t, read(t, trace))
+	require.Contains(t, page, `<span class="outcome suspect">complete</span> <span class="note">may be incomplete</span>`)
+	require.NotContains(t, page, `class="outcome complete"`)
+	require.Contains(t, html(t, read(t, clean())), `<span class="outcome complete">complete</span>`)
+}
+
+func TestTheRuleThatDecidedIsMarked(t *testing.T) {
+	run := read(t, strings.Replace(trace, `"stoppedBy":["last"]`, `"stoppedBy":["last","other"],"reason":"last"`, 1))
+	run.Verdicts = true
+	require.Contains(t, text(t, run), "job users: stopped on page 3 by last (other also matched)\n")
+	require.Contains(t, text(t, run), "  met, decided  last      body.last(true) == true\n")
+	require.Contains(t, html(t, run), `<span class="met">met, decided</span> <code>last</code>`)
 }
 
 func TestATruncatedTraceIsReadUpToTheLastCompleteLine(t *testing.T) {

@@ -62,10 +62,10 @@ type mark struct {
 const (
 	plotWidth   = 1000.0
 	stripHeight = 56
-	stripGap    = 18
-	headHeight  = 14 // of the name of a strip
-	markHeight  = 18
-	axisHeight  = 34
+	stripGap    = 30
+	headHeight  = 26 // of the name of a strip
+	markHeight  = 28
+	axisHeight  = 44
 	maxColumns  = 400
 	maxMarks    = 3 // per rule
 )
@@ -133,8 +133,8 @@ func newTimeline(j *Job) timeline {
 	}
 	t.Ticks = t.Axis.ticks()
 	for _, r := range j.Rules {
-		for _, n := range r.BecameTrue[:min(len(r.BecameTrue), maxMarks)] {
-			t.mark(r.ID, n)
+		for _, place := range r.places[:min(len(r.places), maxMarks)] {
+			t.mark(r.ID, place)
 		}
 	}
 	return t
@@ -174,11 +174,10 @@ func kindOf(pages []engine.Record) columnKind {
 	return ordinary
 }
 
-func (t *timeline) mark(rule string, page int) {
-	i := slices.IndexFunc(t.Axis.pages, func(p engine.Record) bool { return p.Page == page })
-	_, x := t.Axis.span(i, i)
+func (t *timeline) mark(rule string, place int) {
+	_, x := t.Axis.span(place, place)
 	t.Marks = append(t.Marks, mark{
-		X: x, Y: t.Bottom() + axisHeight + markHeight*len(t.Marks), Rule: rule, Page: page, ToLeft: x > plotWidth*0.6,
+		X: x, Y: t.Bottom() + axisHeight + markHeight*len(t.Marks), Rule: rule, Page: t.Axis.pages[place].Page, ToLeft: x > plotWidth*0.6,
 	})
 }
 

@@ -31,9 +31,15 @@ const (
 
 // observe reports an event of a call.
 func (c *Client) observe(ctx context.Context, call Call, e Event) {
-	if c.options.Observe == nil {
+	wait := call.Waits != nil && e.Kind != EventRequest
+	if c.options.Observe == nil && !wait {
 		return
 	}
 	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
-	c.options.Observe(ctx, e)
+	if wait {
+		*call.Waits = append(*call.Waits, e)
+	}
+	if c.options.Observe != nil {
+		c.options.Observe(ctx, e)
+	}
 }

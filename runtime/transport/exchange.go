@@ -26,6 +26,8 @@ type Call struct {
 
 	Into *spool.Buffer // receives the response body; nil is a new buffer
 
+	Waits *[]Event // receives the events of the call's waits, in their order; may be nil
+
 	Reserved bool // [Client.Reserve] has counted this request
 
 	Job  string // for events and errors

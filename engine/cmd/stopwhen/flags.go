@@ -36,6 +36,7 @@ type flags struct {
 
 	format, against string
 	failUncovered   bool
+	verdicts        bool
 
 	logFormat                  string
 	quiet, verbose, noProgress bool

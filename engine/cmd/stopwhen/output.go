@@ -146,7 +146,7 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 	if err := o.writeItems(page); err != nil {
 		return outputError(err)
 	}
-	if err := o.writeTrace(page); err != nil {
+	if err := o.writeTrace(&page.Record); err != nil {
 		return outputError(err)
 	}
 	return o.state.endPage(page)
@@ -161,17 +161,30 @@ func (o *output) writeItems(page *engine.Page) error {
 	return err
 }
 
-func (o *output) writeTrace(page *engine.Page) error {
+func (o *output) writeTrace(record *engine.Record) error {
 	if o.trace == nil {
 		return nil
 	}
 	buffered := bufio.NewWriter(o.trace)
 	enc := json.NewEncoder(buffered)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(page.Record); err != nil {
+	if err := enc.Encode(record); err != nil {
 		return err
 	}
 	return buffered.Flush()
+}
+
+// traceFailures adds the pages on which jobs failed, and which the sink did not receive,
+// to the trace.
+func (o *output) traceFailures(result *engine.Result) error {
+	for _, job := range result.Jobs {
+		if page := job.FailedPage(); page != nil {
+			if err := o.writeTrace(page); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // end writes the rest of the run: queued items and the result.
@@ -180,6 +193,9 @@ func (o *output) end(result *engine.Result) error {
 		if err := q.end(); err != nil {
 			return outputError(err)
 		}
+	}
+	if err := o.traceFailures(result); err != nil {
+		return outputError(err)
 	}
 	if o.result == nil {
 		return nil

@@ -20,6 +20,7 @@ timeline. The HTML page loads nothing and runs no script, so it can be sent to
 others and opened offline. TRACE is a file, or - for standard input.`,
 		Example: `  stopwhen run users.json --trace trace.json > users.ndjson
   stopwhen trace trace.json
+  stopwhen trace trace.json --verdicts
   stopwhen trace trace.json --format html --out report.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -30,6 +31,7 @@ others and opened offline. TRACE is a file, or - for standard input.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.showTrace(args[0]) },
 	}
 	a.formatFlag(cmd, formatText, formatHTML)
+	cmd.Flags().BoolVar(&a.flags.verdicts, "verdicts", false, "also list the verdicts of every page; the HTML page always does")
 	cmd.Flags().StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
 	return cmd
 }
@@ -42,6 +44,7 @@ func (a *app) showTrace(path string) error {
 	if err != nil {
 		return err
 	}
+	run.Verdicts = a.flags.verdicts
 	write := run.Text
 	if a.flags.format == formatHTML {
 		write = run.HTML
