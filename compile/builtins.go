@@ -179,6 +179,9 @@ func query(args ...any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("want a URL or a query string, got %s", kindOf(args[0]))
 	}
+	if err := rules.CheckURLLength(address); err != nil {
+		return nil, err
+	}
 	params := rules.ParseQuery(address)
 	if len(args) == 1 {
 		return params, nil
@@ -191,6 +194,9 @@ func phpQuery(v any) (any, error) {
 	address, ok := v.(string)
 	if !ok {
 		return nil, fmt.Errorf("want a query string, got %s", kindOf(v))
+	}
+	if err := rules.CheckURLLength(address); err != nil {
+		return nil, err
 	}
 	return php.ParseQuery(address), nil
 }

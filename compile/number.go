@@ -13,8 +13,12 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// maxDigits limits the results of arithmetic with long integers.
-const maxDigits = 1000
+// What limits arithmetic with long integers: they have at most maxDigits digits, and so
+// have the results of two that have at most maxBits bits together.
+const (
+	maxDigits = value.MaxDigits
+	maxBits   = 3321
+)
 
 func isNumber(v any) bool {
 	switch v.(type) {
@@ -247,7 +251,7 @@ func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats f
 
 func integers(f func(z, a, b *big.Int) *big.Int) func(a, b *big.Int) (any, error) {
 	return func(a, b *big.Int) (any, error) {
-		if a.BitLen()+b.BitLen() > 4*maxDigits {
+		if a.BitLen()+b.BitLen() > maxBits {
 			return nil, errTooManyDigits
 		}
 		return shortest(f(new(big.Int), a, b)), nil

@@ -13,6 +13,20 @@ import (
 // MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
+// How large the values may be that a rule gives: they may come from a response.
+const (
+	maxPartBytes  = 1 << 20  // of a part of a request
+	maxValueBytes = 16 << 20 // of a variable, and of a value for the next run
+)
+
+// checkSize refuses a value that a rule gives if it is too large.
+func checkSize(e *Expression, v any, limit int) error {
+	if !value.Exceeds(v, limit) {
+		return nil
+	}
+	return &RuleError{e.Rule, &rules.LengthError{What: "its value", Limit: limit}}
+}
+
 // Parts are the values of the parts of a request after the first, in the order
 // of [Job.Parts]. Together with the configuration they are the request: it can
 // be made again from them, in another process too.
@@ -113,6 +127,9 @@ func evaluate(expressions []*Expression, m *Machine, page *rules.Context) (map[s
 		if err != nil {
 			return nil, &RuleError{e.Rule, err}
 		}
+		if err := checkSize(e, v, maxValueBytes); err != nil {
+			return nil, err
+		}
 		values[e.Rule.Target] = v
 	}
 	return values, nil
@@ -126,6 +143,9 @@ func evaluateParts(parts []*Expression, m *Machine, page *rules.Context) (values
 		v, err := e.eval(m, page)
 		if err != nil {
 			return nil, false, &RuleError{e.Rule, err}
+		}
+		if err := checkSize(e, v, maxPartBytes); err != nil {
+			return nil, false, err
 		}
 		values = append(values, v)
 		if page.Page > 0 && isAddress(e.Rule.Role) && (v == nil || v == "") {
@@ -173,7 +193,7 @@ func addressOf(v any) (string, error) {
 	case nil:
 		return "", nil
 	case string:
-		return v, nil
+		return v, rules.CheckURLLength(v)
 	}
 	return "", fmt.Errorf("want an address, got %s (%s)", value.KindOf(v), value.Preview(v))
 }
@@ -202,10 +222,23 @@ func merge(to rules.Object, name string, v any) (rules.Object, error) {
 	if !ok {
 		return to, fmt.Errorf("want an object, got %s (%s)", value.KindOf(v), value.Preview(v))
 	}
-	for _, m := range object {
-		to, _ = merge(to, m.Name, m.Value)
+	return mergeMembers(to, object), nil
+}
+
+// mergeMembers sets every name of an object to its value, and removes those whose
+// value is nil. The object may come from a response, so the time is linear.
+func mergeMembers(to, over rules.Object) rules.Object {
+	removed := map[string]bool{}
+	var set rules.Object
+	for _, m := range over {
+		if m.Value == nil {
+			removed[m.Name] = true
+			continue
+		}
+		set = append(set, m)
 	}
-	return to, nil
+	kept := slices.DeleteFunc(slices.Clone(to), func(m rules.Member) bool { return removed[m.Name] })
+	return kept.Merge(set)
 }
 
 // mergeHeaders is merge for headers, whose values are sent as text.

@@ -47,21 +47,52 @@ func (r Request) Verb() string {
 	return r.Method
 }
 
+// MaxURLBytes is the length of the longest address that is requested or read.
+const MaxURLBytes = 8 << 10
+
+// A LengthError says that something is longer than is allowed.
+type LengthError struct {
+	What  string // "the URL"
+	Limit int    // in bytes
+}
+
+// Error returns the limit.
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("%s is longer than %d bytes", e.What, e.Limit)
+}
+
+// CheckURLLength refuses an address that is longer than [MaxURLBytes]. Its error is a
+// [*LengthError].
+func CheckURLLength(address string) error {
+	if len(address) <= MaxURLBytes {
+		return nil
+	}
+	return &LengthError{What: "the URL", Limit: MaxURLBytes}
+}
+
 // URL returns the address that is sent: Endpoint resolved against Base (RFC 3986).
 // For GET the params are merged into its query: one of the same name is replaced in
-// its place, the others follow in their order.
+// its place, the others follow in their order. An address that is longer than
+// [MaxURLBytes] is a [*LengthError].
 func (r Request) URL(dialect string) (string, error) {
 	endpoint := r.Endpoint
 	encode := encoders[SwitchesOf(dialect).phpEncoding]
 	if r.Verb() == "GET" && len(r.Params) > 0 {
+		if value.Exceeds(r.Params, MaxURLBytes) { // before it is encoded
+			return "", &LengthError{What: "the URL", Limit: MaxURLBytes}
+		}
 		endpoint = encode.merge(endpoint, r.Params)
 	}
 	return Resolve(r.Base, endpoint)
 }
 
 // Resolve resolves an address against a base (RFC 3986). It drops the base's own
-// query and both fragments.
+// query and both fragments. An address that is longer than [MaxURLBytes] is a
+// [*LengthError].
 func Resolve(base, ref string) (string, error) {
+	if err := CheckURLLength(ref); err != nil {
+		return "", err
+	}
 	b, err := url.Parse(base)
 	if err != nil {
 		return "", fmt.Errorf("not an address: %s", value.Clip(base, 80))
@@ -249,7 +280,8 @@ func mergeQuery(endpoint string, params Object) string {
 }
 
 // ParseQuery returns the parameters of a query string, or of a URL: decoded, in
-// order, with the values of a repeated name as a list.
+// order, with the values of a repeated name as a list. It takes time in proportion to
+// the length of the text.
 func ParseQuery(text string) Object {
 	if _, query, ok := strings.Cut(text, "?"); ok {
 		text = query

@@ -71,6 +71,9 @@ func (r *run) unacceptable(f fetched, err error) error {
 	if errors.As(err, new(*document.ItemsError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really has such pages, raise api.http.maxItemsPerPage, or request smaller ones"
 	}
+	if size, ok := errors.AsType[*document.SizeError](err); ok {
+		e.Class, e.Hint = failure.Policy, size.Hint
+	}
 	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.head, len(f.Body)))
 	if len(f.Body) == 0 {
 		e.Message = fmt.Sprintf("the response body is empty (%s)", f.ContentType())

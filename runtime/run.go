@@ -251,6 +251,9 @@ func (r *run) reason() rules.Rule {
 
 // fault adds job and page to an error of a rule or of a response.
 func (r *run) fault(class failure.Class, err error) error {
+	if errors.As(err, new(*rules.LengthError)) {
+		class = failure.Policy
+	}
 	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Message: r.Redactor.String(err.Error()), Err: err}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID

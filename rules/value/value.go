@@ -183,8 +183,12 @@ func Text(v any) (string, bool) {
 
 // Number converts the text of a JSON number without losing a digit of an integer:
 // to an int, to a [json.Number] if it is an integer too long for that, or to a
-// float64. It fails if a number that is not an integer is too large for a float64.
+// float64. It fails if a number has more than [MaxDigits] digits, or if one that is
+// not an integer is too large for a float64.
 func Number(n json.Number) (any, error) {
+	if err := CheckDigits(n.String()); err != nil {
+		return nil, err
+	}
 	if i, err := strconv.Atoi(n.String()); err == nil {
 		return i, nil
 	}
@@ -198,6 +202,19 @@ func Number(n json.Number) (any, error) {
 	return f + 0, nil // -0 becomes 0
 }
 
+// MaxDigits is how many digits a number may have that is computed with: the time to
+// convert longer ones grows faster than their length.
+const MaxDigits = 1000
+
+// CheckDigits refuses the text of a number with more than [MaxDigits] digits. A sign, a
+// point and an exponent count as digits.
+func CheckDigits[T string | []byte](text T) error {
+	if len(text) <= MaxDigits {
+		return nil
+	}
+	return fmt.Errorf("the number %s has %d digits; at most %d can be computed with", Clip(string(text[:MaxDigits]), 40), len(text), MaxDigits)
+}
+
 // formatFloat formats a float like JSON encoders do: plain digits in the usual
 // range, and an exponent beyond it.
 func formatFloat(f float64) string {
@@ -205,6 +222,37 @@ func formatFloat(f float64) string {
 		return strconv.FormatFloat(f, 'e', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'f', -1, 64)
+}
+
+// Exceeds reports whether a value has more than n bytes, counted as one for every
+// value in it and as the length of every text and name. It looks no further than that.
+func Exceeds(v any, n int) bool { return remaining(v, n) < 0 }
+
+// remaining returns how many of n bytes remain after a value; a negative number if it
+// has more.
+func remaining(v any, n int) int {
+	n--
+	switch v := v.(type) {
+	case string:
+		return n - len(v)
+	case json.Number:
+		return n - len(v)
+	case []any:
+		for i := 0; i < len(v) && n >= 0; i++ {
+			n = remaining(v[i], n)
+		}
+	case Object:
+		for i := 0; i < len(v) && n >= 0; i++ {
+			n = remaining(v[i].Value, n-len(v[i].Name))
+		}
+	case map[string]any:
+		for name, member := range v {
+			if n = remaining(member, n-len(name)); n < 0 {
+				break
+			}
+		}
+	}
+	return n
 }
 
 // KindOf names the JSON kind of a value, for messages: "null", "a boolean",
@@ -238,17 +286,25 @@ func Preview(v any) string {
 	case map[string]any:
 		return fmt.Sprintf("object of %d", len(v))
 	}
+	const width = 60
+	if text, ok := v.(string); ok {
+		v = Clip(text, width) // a long text is not encoded in full
+	}
 	text, err := Marshal(v)
 	if err != nil {
-		return fmt.Sprint(v)
+		return Clip(fmt.Sprint(v), width)
 	}
-	return Clip(string(text), 60)
+	return Clip(string(text), width)
 }
 
 // Clip returns the first n characters of a text, and marks the cut if there is more.
+// It reads no more of the text than that.
 func Clip(text string, n int) string {
-	if r := []rune(text); len(r) > n {
-		return string(r[:n]) + "…"
+	for end := range text {
+		if n == 0 {
+			return string([]rune(text[:end])) + "…"
+		}
+		n--
 	}
 	return text
 }

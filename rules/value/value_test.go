@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,4 +134,52 @@ func TestWords(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) { require.Equal(t, c.want, c.got) })
 	}
+}
+
+func TestClipReadsNoMoreThanItShows(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"shorter", "añb", "añb"},
+		{"as long", "añbc", "añbc"},
+		{"longer", "añbcd", "añbc…"},
+		{"bytes that are not UTF-8", "a\xff\xfebcd", "a\ufffd\ufffdb…"},
+		{"empty", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, value.Clip(c.text, 4)) })
+	}
+	long := strings.Repeat("x", 64<<20)
+	require.Zero(t, testing.AllocsPerRun(10, func() { _ = value.Clip(long[:3], 4) }))
+	require.Less(t, testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			_ = value.Preview(long)
+		}
+	}).AllocedBytesPerOp(), int64(4096))
+}
+
+func TestExceedsCountsTextsNamesAndValues(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		v     any
+		bytes int
+	}{
+		{"nil", nil, 1},
+		{"text", "abc", 4},
+		{"a long number", json.Number("12345678901234567890"), 21},
+		{"a list", []any{"a", 1, nil}, 5},
+		{"an object", value.Object{{Name: "ab", Value: "c"}, {Name: "d", Value: []any{}}}, 7},
+		{"a map", map[string]any{"ab": "c", "d": true}, 7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.False(t, value.Exceeds(c.v, c.bytes))
+			require.True(t, value.Exceeds(c.v, c.bytes-1))
+		})
+	}
+}
+
+func TestNumbersOfTooManyDigitsAreRefused(t *testing.T) {
+	most := json.Number(strings.Repeat("7", value.MaxDigits))
+	n, err := value.Number(most)
+	require.NoError(t, err)
+	require.Equal(t, most, n)
+	_, err = value.Number(most + "7")
+	require.EqualError(t, err, "the number 7777777777777777777777777777777777777777… has 1001 digits; at most 1000 can be computed with")
 }

@@ -126,8 +126,15 @@ func (d *document) fill(tree *pathTree) {
 	_ = s.scan(d.raw, tree, d.limit) // the document is known to be valid
 }
 
-// names returns the keys of the object at a path, each once and in order; nil if
-// there is no object. It costs a pass over the object.
+// The names that document.names returns are for hints: more, or longer ones, do not
+// help.
+const (
+	maxNames = 1000
+	maxName  = 256 // bytes
+)
+
+// names returns the first keys of the object at a path that are not too long, each once
+// and in order; nil if there is no object. It costs a pass over the object.
 func (d *document) names(path []string) []string {
 	raw, present := d.lookup(path)
 	if !present || kindOf(raw) != kindObject {
@@ -135,11 +142,13 @@ func (d *document) names(path []string) []string {
 	}
 	var names []string
 	seen := map[string]bool{}
-	for i := skipSpace(raw, 1); raw[i] == '"'; {
+	for i := skipSpace(raw, 1); raw[i] == '"' && len(names) < maxNames; {
 		end := textEnd(raw, i)
-		if name := string(unquote(raw[i:end])); !seen[name] {
-			seen[name] = true
-			names = append(names, name)
+		if end-i <= maxName {
+			if name := string(unquote(raw[i:end])); !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
 		}
 		i = skipSpace(raw, skipSpace(raw, end)+1)
 		i = skipSpace(raw, valueEnd(raw, i))

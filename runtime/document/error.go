@@ -32,6 +32,15 @@ type ItemsError struct{ limit int }
 // Error returns the limit.
 func (e *ItemsError) Error() string { return fmt.Sprintf("more than %d items", e.limit) }
 
+// A SizeError says that a response needs more memory than is allowed.
+type SizeError struct {
+	Message string
+	Hint    string // how to avoid it
+}
+
+// Error returns the message.
+func (e *SizeError) Error() string { return e.Message }
+
 // addOffset returns an error of a scan that began n bytes into the body.
 func addOffset(err error, n int) error {
 	if syntax := (*syntaxError)(nil); errors.As(err, &syntax) {

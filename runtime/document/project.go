@@ -7,20 +7,24 @@ import (
 )
 
 // DecodePaths decodes the values of a body at paths, in the shape of [Reading.Body].
-// The body must not be nested more than depth levels deep; 0 is 10,000.
+// The body must not be nested more than depth levels deep; 0 is 10,000. DecodePaths
+// reads error responses, so a body of more than 8 MiB is an error.
 func DecodePaths(body []byte, paths [][]string, depth int) (any, error) {
+	if err := checkErrorSize(body); err != nil {
+		return nil, err
+	}
 	doc, err := newDocument(body, paths, depth)
 	if err != nil {
 		return nil, err
 	}
-	return project(doc, doc.tree)
+	return project(doc, doc.tree, newAllowance())
 }
 
 // project returns the body as rules see it: nested objects that have only the
 // values at the paths of a tree, as far as the document has them. A list on a path is
 // decoded completely, and so is the value at the end of a path. The result is nil
 // if the root is not an object and the paths select nothing from it.
-func project(doc *document, tree *pathTree) (any, error) {
+func project(doc *document, tree *pathTree, left *allowance) (any, error) {
 	if !tree.adopt(doc.tree) {
 		doc.fill(tree)
 	}
@@ -28,7 +32,7 @@ func project(doc *document, tree *pathTree) (any, error) {
 		return nil, nil
 	}
 	tree.span = doc.facts.root
-	body, _, err := tree.project(doc.raw, nil)
+	body, _, err := tree.project(doc.raw, nil, left)
 	return body, err
 }
 
@@ -49,14 +53,14 @@ func (t *pathTree) adopt(from *pathTree) bool {
 
 // project decodes the tracked values here and below. It reports false if there
 // is nothing here. path is the path of the tree, for errors.
-func (t *pathTree) project(data []byte, path []string) (any, bool, error) {
+func (t *pathTree) project(data []byte, path []string, left *allowance) (any, bool, error) {
 	if !t.span.present() {
 		return nil, false, nil
 	}
 	raw := t.span.of(data)
 	kind := kindOf(raw)
 	if t.tracked || kind == kindList {
-		v, err := decode(raw)
+		v, err := decode(raw, left)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", rules.PathOf(path...), err)
 		}
@@ -67,7 +71,7 @@ func (t *pathTree) project(data []byte, path []string) (any, bool, error) {
 	}
 	object := make(map[string]any, len(t.children))
 	for _, child := range t.children {
-		v, present, err := child.project(data, append(path, child.key))
+		v, present, err := child.project(data, append(path, child.key), left)
 		if err != nil {
 			return nil, false, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
@@ -84,7 +85,7 @@ func NewReader(o Options) *Reader {
 }
 
 // Read reads one response. Status 204 has no content and gives the zero Reading.
-// The error is a [*DepthError], an [*ItemsError], or says why the body is not JSON
+// The error is a [*DepthError], an [*ItemsError], a [*SizeError], or says why the body is not JSON
 // or where its items are not as configured.
 func (r *Reader) Read(response Response) (Reading, error) {
 	if response.Status == http.StatusNoContent {
@@ -97,7 +98,8 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if doc.invalidUTF8() {
 		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
 	}
-	body, err := project(doc, r.paths)
+	left := newAllowance()
+	body, err := project(doc, r.paths, left)
 	if err != nil {
 		return Reading{}, err
 	}
@@ -119,7 +121,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	}
 	out.Spelling = doc.spelling()
 	if r.options.Items {
-		out.Decoded, err = decodeItems(out.Items)
+		out.Decoded, err = decodeItems(out.Items, left)
 	}
 	return out, err
 }
@@ -132,7 +134,7 @@ func (r *Reader) names(path []string) (names []string) {
 
 // lookup is [Reading.Lookup].
 func (r *Reader) lookup(paths [][]string) (body any, err error) {
-	r.doc.restored(func() { body, err = project(&r.doc, newPathTree(paths)) })
+	r.doc.restored(func() { body, err = project(&r.doc, newPathTree(paths), newAllowance()) })
 	return body, err
 }
 
@@ -141,6 +143,9 @@ func (r *Reader) parse(response Response) error {
 	if response.Status < http.StatusBadRequest {
 		r.doc.facts.window = response.Window
 		return r.doc.parse(response.Body)
+	}
+	if err := checkErrorSize(response.Body); err != nil {
+		return err
 	}
 	r.doc.facts.window = nil
 	if r.doc.parse(bytes.Clone(response.Body)) == nil {
@@ -219,12 +224,20 @@ func (r *Reader) detect(status int) (span, error) {
 	case 1:
 		return lists[0].span, nil
 	}
+	return span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
+}
+
+// namesOf lists the names of the first lists, for a message.
+func namesOf(lists []rootList) string {
+	const most, width = 10, 60
 	var names []string
-	for _, l := range lists {
-		names = append(names, l.name)
+	for _, l := range lists[:min(len(lists), most)] {
+		names = append(names, value.Clip(l.name, width))
 	}
-	return span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items",
-		strings.Join(names, ", "))
+	if len(lists) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // Suggest proposes the path nearest to one that is missing, as the end of a

@@ -9,6 +9,9 @@ type rootLists struct {
 	index map[string]int // from name to index of found; nil while a linear search is fast
 }
 
+// maxRootLists bounds the lists that are remembered. Two are already an error.
+const maxRootLists = 1000
+
 // A rootList is a member of the root object that is a list, or was one before a
 // duplicate with another value.
 type rootList struct {
@@ -30,7 +33,7 @@ func (l *rootLists) member(quoted []byte, isList bool, value span) {
 		l.found[at].span = value
 	case at >= 0:
 		l.found[at].span = span{}
-	case isList:
+	case isList && len(l.found) < maxRootLists:
 		if l.index != nil {
 			l.index[string(name)] = len(l.found)
 		}

@@ -5,12 +5,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
-
-// maxURL is the length of the longest address, in bytes.
-const maxURL = 8 << 10
 
 // trust decides where a request may go. It is the only place that does, for
 // configured addresses, next URLs and redirects alike: it reports true for the
@@ -22,12 +20,13 @@ func (c *Client) trust(call Call) (bool, error) {
 		e.Hint = hint
 		return false, e
 	}
-	u, err := url.Parse(call.URL)
-	switch {
-	case len(call.URL) > maxURL:
-		e := c.fault(failure.Policy, call, 0, fmt.Sprintf("the URL is longer than %d bytes", maxURL))
+	if err := rules.CheckURLLength(call.URL); err != nil {
+		e := c.fault(failure.Policy, call, 0, err.Error())
 		e.URL = value.Clip(e.URL, 80)
 		return false, e
+	}
+	u, err := url.Parse(call.URL)
+	switch {
 	case err != nil:
 		return refuse("the URL is invalid", "")
 	case u.Scheme != "http" && u.Scheme != "https":

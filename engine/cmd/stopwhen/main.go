@@ -2,6 +2,19 @@
 // describes, and reports why paging continued or stopped after every page.
 package main
 
-import "os"
+import (
+	"os"
+	"runtime/debug"
+)
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+// memoryTarget is how large the heap should be at most: the garbage collector works
+// harder when it is near. Honest pages need a fraction of it. The environment variable
+// GOMEMLIMIT overrides it.
+const memoryTarget = 384 << 20
+
+func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryTarget)
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,304 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// hostileSize is the size of hostile values. Hostile bodies have eight times as much.
+// `go test ./engine/cmd/stopwhen -run Hostile -hostile 50` takes some minutes.
+var hostileSize = flag.Int("hostile", 2, "size of hostile values, in MB")
+
+// hostileMemory is how much memory a run may use, whatever the API sends: 64 MB,
+// and the values that rules read (see document.MaxValueBytes).
+const hostileMemory = 448 << 20
+
+// hostileTime is how long a run may take on a machine that is busy with other tests.
+const hostileTime = 30 * time.Second
+
+// A hostileMethod is a method with a body whose %s is a value that the method
+// reads.
+type hostileMethod struct {
+	method string
+	config string // the members of the pagination object after the method
+	body   string
+}
+
+var hostileMethods = []hostileMethod{
+	{"offset", `"limit": 1, "limitStop": {"field": "total"}`, `{"data": [{"id": 1}], "total": %s}`},
+	{"pagenum", `"limit": 1, "nextPageFlag": {"field": "more", "stopOn": false}`, `{"data": [{"id": 1}], "more": %s}`},
+	{"cursor", `"idKey": "id", "param": "since"`, `{"data": [{"id": 1}, {"id": %s}]}`},
+	{"cursor", `"idKey": "id", "param": "since", "increment": 1`, `{"data": [{"id": %s}]}`},
+	{"response.url", `"urlKey": "next"`, `{"data": [{"id": 1}], "next": %s}`},
+	{"response.url", `"urlKey": "next", "includeParams": true`, `{"data": [{"id": 1}], "next": %s}`},
+	{"response.url", `"urlKey": "next", "paramIsQuery": true`, `{"data": [{"id": 1}], "next": %s}`},
+	{"response.param", `"responseParam": "next", "queryParam": "token"`, `{"data": [{"id": 1}], "next": %s}`},
+	{"response.params", `"responseParams": {"a": "next.a", "b": "next"}`, `{"data": [{"id": 1}], "next": %s}`},
+	{"response.params", `"responseObject": "next"`, `{"data": [{"id": 1}], "next": %s}`},
+	{"pagecount", `"pagesField": "pages"`, `{"data": [{"id": 1}], "pages": %s}`},
+	{"keyset", `"idKey": "id", "param": "after"`, `{"data": [{"id": 1}, {"id": %s}]}`},
+	{"graphql.relay", `"connection": "page"`, `{"data": [], "page": {"pageInfo": {"hasNextPage": true, "endCursor": %s}}}`},
+	{"expression", `"nextRequest": {"params": {"p": "body.next"}}, "stopRules": ["body.next == nil"]`, `{"data": [{"id": 1}], "next": %s}`},
+	{"header.link", ``, `{"data": [{"id": 1}], "next": %s}`},
+	{"header.param", `"responseHeader": "X-Next", "queryParam": "t"`, `{"data": [{"id": 1}], "next": %s}`},
+}
+
+// A hostileValue writes a JSON value of about size bytes.
+type hostileValue struct {
+	name  string
+	write func(w io.Writer, size int)
+}
+
+var hostileValues = []hostileValue{
+	{"a number of many digits", func(w io.Writer, size int) { repeat(w, "7", size) }},
+	{"digits as text", quoted("7")},
+	{"a long text", quoted("x")},
+	{"text of escapes", quoted(`\u00e9`)},
+	{"a link of many parameters", func(w io.Writer, size int) {
+		io.WriteString(w, `"?page=1`)
+		numbered(w, size, func(n int) string { return fmt.Sprintf("&p%d=1", n) })
+		io.WriteString(w, `"`)
+	}},
+	{"a link of spaces", quoted(" ")},
+	{"nested lists", func(w io.Writer, size int) {
+		io.WriteString(w, "[")
+		repeat(w, "[[[]]],", size)
+		io.WriteString(w, "0]")
+	}},
+	{"an object of many members", func(w io.Writer, size int) {
+		io.WriteString(w, "{")
+		numbered(w, size, func(n int) string { return fmt.Sprintf(`"p%d":%d,`, n, n) })
+		io.WriteString(w, `"a":"b"}`)
+	}},
+	{"an object with a long name", func(w io.Writer, size int) {
+		io.WriteString(w, `{"`)
+		repeat(w, "n", size)
+		io.WriteString(w, `":1}`)
+	}},
+	{"deep nesting", func(w io.Writer, size int) {
+		repeat(w, "[", size/2)
+		repeat(w, "]", size/2)
+	}},
+}
+
+func quoted(of string) func(io.Writer, int) {
+	return func(w io.Writer, size int) {
+		io.WriteString(w, `"`)
+		repeat(w, of, size)
+		io.WriteString(w, `"`)
+	}
+}
+
+// repeat writes a text until size bytes are written.
+func repeat(w io.Writer, text string, size int) {
+	block := strings.Repeat(text, max(1, 64<<10/len(text)))
+	for ; size > len(block); size -= len(block) {
+		if _, err := io.WriteString(w, block); err != nil {
+			return
+		}
+	}
+	_, _ = io.WriteString(w, block[:size/len(text)*len(text)])
+}
+
+// numbered writes texts until size bytes are written.
+func numbered(w io.Writer, size int, text func(n int) string) {
+	for n := 0; size > 0; n++ {
+		written, err := io.WriteString(w, text(n))
+		if err != nil {
+			return
+		}
+		size -= written
+	}
+}
+
+// serveHostile serves a body on every request, with a status, and a moderate
+// hostile value in the headers that methods read.
+func serveHostile(t *testing.T, status int, write func(w io.Writer)) (address string) {
+	t.Helper()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Link", "<"+strings.Repeat("/x?", 100_000)+">; rel=next")
+		w.Header().Set("X-Next", strings.Repeat("9", 300_000))
+		w.WriteHeader(status)
+		out := bufio.NewWriterSize(w, 64<<10)
+		write(out)
+		_ = out.Flush()
+	}))
+	t.Cleanup(api.Close)
+	return api.URL
+}
+
+// hostileConfig writes a configuration and returns its path.
+func hostileConfig(t *testing.T, address, http, pagination, job string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c.json")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `{
+		"api": {"baseUrl": "%s/", "http": {"maxRetries": 0%s}, "pagination": {%s}},
+		"config": {"jobs": [{"endpoint": "x", "params": {"q": "1"}%s}]}}`, address, http, pagination, job), 0o600))
+	return path
+}
+
+// runHostile runs the command to its end and requires that it used little memory,
+// wrote little on standard error, and did not crash. It returns the exit status and
+// standard error.
+func runHostile(t *testing.T, program string, args ...string) (status int, log string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hostileTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append([]string{"run"}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	began := time.Now()
+	err := cmd.Run()
+	require.NoError(t, ctx.Err(), "the run did not end in time")
+	var exit *exec.ExitError
+	if err != nil {
+		require.ErrorAs(t, err, &exit)
+	}
+	status = cmd.ProcessState.ExitCode()
+	used := peak(cmd.ProcessState)
+	t.Logf("status %d, %d MB, %s: %.300s", status, used>>20, time.Since(began).Round(time.Millisecond), &stderr)
+	require.LessOrEqual(t, used, hostileMemory)
+	require.Less(t, stderr.Len(), 32<<10)
+	require.NotContains(t, stderr.String(), "goroutine ")
+	require.Contains(t, []int{0, 3, 5, 6}, status, stderr.String())
+	return status, stderr.String()
+}
+
+// peak returns the most memory that a process used, in bytes.
+func peak(state *os.ProcessState) int {
+	used := int(state.SysUsage().(*syscall.Rusage).Maxrss)
+	if runtime.GOOS != "darwin" {
+		used <<= 10
+	}
+	return used
+}
+
+// Whatever an API puts where a method reads a value, the run ends soon, with
+// bounded memory and a message that can be read.
+func TestHostileValuesCostLittleInEveryMethod(t *testing.T) {
+	program := binary(t)
+	tested := map[string]bool{}
+	for _, m := range hostileMethods {
+		tested[m.method] = true
+		for _, v := range hostileValues {
+			t.Run(m.method+" "+m.config+"/"+v.name, func(t *testing.T) {
+				t.Parallel()
+				before, after, _ := strings.Cut(m.body, "%s")
+				address := serveHostile(t, http.StatusOK, func(w io.Writer) {
+					io.WriteString(w, before)
+					v.write(w, *hostileSize<<20)
+					io.WriteString(w, after)
+				})
+				pagination := fmt.Sprintf(`"method": %q, "forceStop": {"pages": 2}`, m.method)
+				if m.config != "" {
+					pagination += ", " + m.config
+				}
+				status, log := runHostile(t, program, hostileConfig(t, address, "", pagination, `, "dataField": "data"`))
+				require.True(t, status == 0 || log != "")
+			})
+		}
+	}
+	for _, m := range rules.Builtin().Methods() {
+		if m.Name != rules.Multiple && !m.KeboolaOnly {
+			require.True(t, tested[m.Name], "method %s is not tested", m.Name)
+		}
+	}
+}
+
+// A hostileBody is a body that is costly whatever the method.
+type hostileBody struct {
+	name   string
+	status int    // 0: 200
+	http   string // further members of api.http
+	paging string // further members of the pagination
+	job    string // further members of the job
+	write  func(w io.Writer, size int)
+}
+
+var hostileBodies = []hostileBody{
+	{name: "one member with a long name", write: hostileValues[8].write},
+	{name: "one member with a long name, and a dataField", job: `, "dataField": "nn"`, write: hostileValues[8].write},
+	{name: "two lists with long names", write: func(w io.Writer, size int) {
+		io.WriteString(w, `{"a`)
+		repeat(w, "n", size)
+		io.WriteString(w, `": [], "b`)
+		repeat(w, "n", size)
+		io.WriteString(w, `": []}`)
+	}},
+	{name: "many lists in the root", write: func(w io.Writer, size int) {
+		io.WriteString(w, `{`)
+		numbered(w, size, func(n int) string { return fmt.Sprintf(`"l%d":[],`, n) })
+		io.WriteString(w, `"z": []}`)
+	}},
+	{name: "many members, and a misspelt path", paging: `, "hasMore": "p0x.y"`, write: func(w io.Writer, size int) {
+		io.WriteString(w, `{"l": [1], `)
+		numbered(w, size, func(n int) string { return fmt.Sprintf(`"p%d":1,`, n) })
+		io.WriteString(w, `"z": 1}`)
+	}},
+	{name: "an error that is no JSON, with ignoreErrors", status: 500, http: `, "ignoreErrors": [500]`,
+		write: func(w io.Writer, size int) { repeat(w, "<é>", size) }},
+	{name: "an error that is no JSON, with onError", status: 404, paging: `, "onError": [{"when": "true", "do": "continue"}]`,
+		write: func(w io.Writer, size int) { repeat(w, "\x00", size) }},
+	{name: "an error that is JSON, with onError", status: 404,
+		paging: `, "onError": [{"when": "body.message == 1", "do": "continue"}]`,
+		write: func(w io.Writer, size int) {
+			io.WriteString(w, `{"message": `)
+			hostileValues[6].write(w, size)
+			io.WriteString(w, `}`)
+		}},
+	{name: "an error that nothing accepts", status: 404, write: quoted("x")},
+	{name: "text that is no JSON", write: func(w io.Writer, size int) { repeat(w, "x", size) }},
+	{name: "whitespace", write: func(w io.Writer, size int) { repeat(w, " \n", size) }},
+	{name: "many small items that rules read", paging: `, "stopRules": ["items[0].x == 1"]`, write: func(w io.Writer, size int) {
+		io.WriteString(w, "[")
+		repeat(w, `{"a":1},`, min(size, 7<<20))
+		io.WriteString(w, "{}]")
+	}},
+	{name: "items of nested lists that rules read", paging: `, "stopRules": ["items[0].x == 1"]`, write: func(w io.Writer, size int) {
+		io.WriteString(w, "[")
+		repeat(w, "[[[]]],", min(size, 6<<20))
+		io.WriteString(w, "[")
+		repeat(w, "[[[]]],", size)
+		io.WriteString(w, "0]]")
+	}},
+	{name: "escapes that can be spelled otherwise", write: func(w io.Writer, size int) {
+		io.WriteString(w, `{"data": [`)
+		quoted(`\/`)(w, size)
+		io.WriteString(w, `]}`)
+	}},
+}
+
+// Whatever body an API sends, the run ends soon, with bounded memory and a message
+// that can be read.
+func TestHostileBodiesCostLittle(t *testing.T) {
+	program := binary(t)
+	for _, b := range hostileBodies {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			address := serveHostile(t, max(b.status, http.StatusOK), func(w io.Writer) { b.write(w, 8**hostileSize<<20) })
+			paging := `"method": "pagenum", "limit": 100, "forceStop": {"pages": 2}` + b.paging
+			runHostile(t, program, hostileConfig(t, address, b.http, paging, b.job))
+		})
+	}
+}
