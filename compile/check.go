@@ -11,6 +11,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
+// maxPairs is how many pairs of rules are compared with each other. Configurations of
+// more are generated, and comparing all of their rules would take minutes.
+const maxPairs = 250_000
+
 // checkJob warns about rules that are probably mistakes. It needs no page.
 func (c *compilation) checkJob(j *Job) {
 	j.ends = c.mayEnd(j)
@@ -18,8 +22,10 @@ func (c *compilation) checkJob(j *Job) {
 		return
 	}
 	c.constantConditions(j)
-	c.shadowedRules(j)
-	c.contradictions(j)
+	if c.sources.pairs += len(j.Stops) * len(j.Stops); c.sources.pairs <= maxPairs {
+		c.shadowedRules(j)
+		c.contradictions(j)
+	}
 	if j.Paged() {
 		c.noEnd(j)
 		c.sameRequest(j)

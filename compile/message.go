@@ -13,14 +13,14 @@ type Message struct {
 }
 
 // message compiles the expressions in a rule's message. Braces that hold no
-// expression are text.
+// expression are text, and so are all after [rules.MaxHoles].
 func (c *compilation) message(rule rules.Rule) *Message {
 	m := &Message{}
 	text, rest := "", rule.Message
-	for {
+	for range rules.MaxHoles {
 		before, after, found := strings.Cut(rest, "{")
 		text += before
-		if !found {
+		if rest = after; !found {
 			break
 		}
 		hole, tail := c.hole(rule, after)
@@ -31,7 +31,7 @@ func (c *compilation) message(rule rules.Rule) *Message {
 		m.text, m.holes = append(m.text, text), append(m.holes, hole)
 		text, rest = "", tail
 	}
-	m.text = append(m.text, text)
+	m.text = append(m.text, text+rest)
 	return m
 }
 

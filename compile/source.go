@@ -46,6 +46,7 @@ type sources struct {
 	language *Language
 	config   *conf.Config
 	compiled map[string]compiled
+	pairs    int // of rules that were compared with each other, see maxPairs
 }
 
 type compiled struct {

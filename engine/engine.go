@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,7 +82,7 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 
 // LoadFile is [Load] of the file at a path.
 func LoadFile(path string, options ...Option) (*Engine, error) {
-	text, err := os.ReadFile(path)
+	text, err := rules.ReadConfigFile(path)
 	if err != nil {
 		return nil, Diagnostics{{Message: "cannot read the configuration: " + err.Error()}}
 	}

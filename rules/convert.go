@@ -138,10 +138,13 @@ func paths(v any) (any, string) {
 	if !ok || len(members) == 0 {
 		return nil, want(Paths, v)
 	}
+	if len(members) > maxElements {
+		return nil, fmt.Sprintf("want at most %d elements, got %d", maxElements, len(members))
+	}
 	out := make(Object, len(members))
 	for i, m := range members {
 		path, isText := m.Value.(string)
-		if !isText || path == "" || m.Name == "" {
+		if !isText || path == "" || len(path) > maxPath || m.Name == "" {
 			return nil, fmt.Sprintf("want a path as the value of %q, got %s", m.Name, found(m.Value))
 		}
 		out[i] = Member{Name: m.Name, Value: PathOf(SplitPath(path)...)}

@@ -29,6 +29,7 @@ type Switches struct {
 	optionalMethod bool // pagination without a method is no pagination, instead of an error
 	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
 	mergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
+	nestedMultiple bool // a scroller of method multiple may have that method itself
 	jobsOnce       bool // equal jobs without ids run once
 	phpEncoding    bool // queries and bodies are encoded as PHP does: true is 1, ~ is %7E, / is \/
 }
@@ -40,6 +41,7 @@ func SwitchesOf(dialect string) Switches {
 	}
 	return Switches{
 		optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, phpEncoding: true, PHPVolume: true,
-		mergeScroll: true, FollowAnyOrigin: true, jobsOnce: true, WholeSeconds: true, EmptyIsAbsent: true, QuietSameItems: true,
+		mergeScroll: true, nestedMultiple: true, FollowAnyOrigin: true, jobsOnce: true, WholeSeconds: true,
+		EmptyIsAbsent: true, QuietSameItems: true,
 	}
 }

@@ -88,6 +88,7 @@ func (d *decoder) http(s settings) HTTP {
 // headers adds header values, which are scalars. A header replaces an earlier one
 // of its name.
 func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
+	var own Object
 	for _, m := range s.object() {
 		name, hidden := strings.CutPrefix(m.Name, "#")
 		text, ok := d.secret(diag.Join(s.Path, m.Name), m.Value, hidden)
@@ -99,7 +100,10 @@ func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
 		} else {
 			d.plainSecret(diag.Join(s.Path, m.Name), name, m.Value)
 		}
-		*headers = headers.With(name, text)
+		own = append(own, Member{Name: name, Value: text})
+	}
+	if len(own) > 0 {
+		*headers = headers.Merge(own)
 	}
 }
 

@@ -54,10 +54,16 @@ func (d *decoder) input(s setting) Input {
 	return in
 }
 
+// maxPattern is the length of the longest pattern, in bytes.
+const maxPattern = 1000
+
 // regexp returns the pattern of the whole value.
 func (in Input) regexp() (*regexp.Regexp, error) {
 	if in.Pattern == "" {
 		return regexp.MustCompile(""), nil
+	}
+	if len(in.Pattern) > maxPattern {
+		return nil, fmt.Errorf("want a pattern of at most %d bytes, got %d", maxPattern, len(in.Pattern))
 	}
 	if _, err := regexp.Compile(in.Pattern); err != nil { // names the pattern as it is written
 		return nil, err

@@ -3,6 +3,8 @@ package rules
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -16,6 +18,22 @@ const (
 	MaxConfigDepth = 64
 )
 
+// ReadConfig reads the text of a configuration. It reads no more than is needed to
+// find that the text is longer than [MaxConfigBytes], which the parsers report.
+func ReadConfig(r io.Reader) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, MaxConfigBytes+1))
+}
+
+// ReadConfigFile is [ReadConfig] of the file at a path.
+func ReadConfigFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return ReadConfig(file)
+}
+
 // ParseJSON parses the source's text into values ([Object], []any, string, bool, nil,
 // int, float64, and json.Number for integers too long for int) and marks the
 // position of each in the source. Errors are [diag.Diagnostics] with one error.
@@ -23,7 +41,7 @@ func ParseJSON(source *diag.Source) (any, error) {
 	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), diags: diag.NewCollector(source)}
 	p.dec.UseNumber()
 	if len(source.Text) > MaxConfigBytes {
-		p.diags.Errorf(diag.Offset("", 0), "the configuration has %d bytes; the limit is %d", len(source.Text), MaxConfigBytes)
+		p.diags.Errorf(diag.Offset("", 0), "the text has more than %d bytes", MaxConfigBytes)
 		return nil, p.diags.Diagnostics().Errors()
 	}
 	p.syntax()

@@ -23,14 +23,39 @@ type Lowered struct {
 func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	l := newLowerer(c)
 	out := &Lowered{}
-	for i, job := range c.Jobs {
-		if l.switches.jobsOnce && slices.ContainsFunc(c.Jobs[:i], job.alike) {
-			continue
+	total := 0
+	for _, job := range l.distinct(c.Jobs) {
+		set := l.job(job)
+		if total += len(set.Rules); total > maxRules {
+			l.diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "the jobs have more than %d rules in all", maxRules).
+				WithHint("extract them with several configurations")
+			break
 		}
-		out.Jobs = append(out.Jobs, l.job(job))
+		out.Jobs = append(out.Jobs, set)
 	}
 	out.Unused = l.unused(l.configured())
 	return out, l.diags.Diagnostics().Unique()
+}
+
+// maxRules is how many rules all jobs of a configuration may have together.
+const maxRules = 500_000
+
+// distinct returns the jobs without those that the dialect runs only once.
+func (l *lowerer) distinct(jobs []Job) []Job {
+	if !l.switches.jobsOnce {
+		return jobs
+	}
+	var out []Job
+	similar := map[string][]Job{} // by what is quick to compare
+	for _, job := range jobs {
+		params, _ := value.Marshal(job.Params)
+		key := job.Endpoint + "?" + string(params)
+		if !slices.ContainsFunc(similar[key], job.alike) {
+			similar[key] = append(similar[key], job)
+			out = append(out, job)
+		}
+	}
+	return out
 }
 
 // alike reports whether two jobs request the same and would have the same id in
@@ -120,7 +145,7 @@ func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
 	if s, ok := l.pick(p, set.Job); ok {
 		set.Scroller = s.Name
 		l.used[s.Path] = true
-		if inner := l.read(s.Path, s.Value); inner != nil {
+		if inner := l.scroller(s); inner != nil {
 			l.paged(set, inner, b)
 		}
 	}
@@ -147,6 +172,18 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 	return setting{}, false
 }
 
+// scroller reads a scroller of method multiple. It returns nil if the scroller cannot
+// be used.
+func (l *lowerer) scroller(s setting) *pagination {
+	p := l.read(s.Path, s.Value)
+	if p == nil || p.method.Name != Multiple || l.switches.nestedMultiple {
+		return p
+	}
+	l.diags.Errorf(diag.Value(diag.Join(s.Path, "method")), "a scroller cannot have method %s itself", Multiple).
+		WithHint("move its scrollers next to this one")
+	return nil
+}
+
 // unused makes the rulesets of the scrollers in a pagination that no job uses.
 func (l *lowerer) unused(p *pagination) []*Ruleset {
 	if p == nil {
@@ -154,7 +191,7 @@ func (l *lowerer) unused(p *pagination) []*Ruleset {
 	}
 	var sets []*Ruleset
 	for _, s := range p.settings["scrollers"].list() {
-		inner := l.read(s.Path, s.Value)
+		inner := l.scroller(s)
 		sets = append(sets, l.unused(inner)...)
 		if inner == nil || inner.method.Name == Multiple || l.used[s.Path] {
 			continue
@@ -223,7 +260,12 @@ func (l *lowerer) readOnce(path string, v any) *pagination {
 // nearest returns a hint for an unknown name: the one that was probably meant, or
 // all that are known.
 func nearest(name string, known []string) string {
-	return cmp.Or(diag.DidYouMean(name, known), "known here: "+strings.Join(known, ", "))
+	const most = 40
+	more := ""
+	if len(known) > most {
+		known, more = known[:most], ", …"
+	}
+	return cmp.Or(diag.DidYouMean(name, known), "known here: "+strings.Join(known, ", ")+more)
 }
 
 // origin is the origin of something that is configured at a config path.

@@ -131,13 +131,32 @@ func TestUserPartsReplaceTheMethods(t *testing.T) {
 
 func TestScrollersThatNoJobUsesAreLoweredOnce(t *testing.T) {
 	nested := `{"method": "pagenum"}`
-	for range 20 {
+	for range 20 { // in the dialect that allows it
 		nested = `{"method": "multiple", "default": "a", "scrollers": {"a": ` + nested + `, "b": {"method": "pagenum"}}}`
 	}
-	_, lowered, found := load(t, paged(nested), rules.Options{})
+	_, lowered, found := load(t, paged(nested), rules.Options{Dialect: rules.Keboola})
 	require.NoError(t, found.Err())
 	require.Equal(t, "pagenum", lowered.Jobs[0].Method)
 	require.Len(t, lowered.Unused, 20, "one for each level")
+}
+
+func TestAScrollerCannotHaveScrollers(t *testing.T) {
+	nested := `{"method": "pagenum"}`
+	for range 20 {
+		nested = `{"method": "multiple", "default": "a", "scrollers": {"a": ` + nested + `, "b": {"method": "pagenum"}}}`
+	}
+	for _, c := range []struct{ name, pagination, path string }{
+		{"in use", nested, "api.pagination.scrollers.a.method"},
+		{"not in use", `{"method": "multiple", "default": "b", "scrollers": {"a": ` + nested + `, "b": {"method": "pagenum"}}}`,
+			"api.pagination.scrollers.a.method"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, found := load(t, paged(c.pagination), rules.Options{})
+			require.Len(t, found.Errors(), 1)
+			require.Equal(t, c.path, found[0].Path)
+			require.Contains(t, found[0].Error(), "a scroller cannot have method multiple itself")
+		})
+	}
 }
 
 func TestLowerDoesNotChangeTheConfiguration(t *testing.T) {

@@ -125,11 +125,15 @@ func merged(under, over any) any {
 	if !ok || !also {
 		return over
 	}
-	for _, m := range above {
-		had, _ := below.Get(m.Name)
-		below = below.With(m.Name, merged(had, m.Value))
+	had := make(map[string]any, len(below))
+	for _, m := range below {
+		had[m.Name] = m.Value
 	}
-	return below
+	both := make(Object, len(above))
+	for i, m := range above {
+		both[i] = Member{Name: m.Name, Value: merged(had[m.Name], m.Value)}
+	}
+	return below.Merge(both)
 }
 
 // userParts returns the parts that the user wrote in nextRequest.
@@ -178,6 +182,9 @@ func (s *scrollerBuilder) named(role Role) []Rule {
 	object, ok := value.Members(one.Value)
 	if one.Value != nil && !ok {
 		s.diags.Errorf(diag.Value(one.Path), "want an expression, or an object of expressions, got %s", found(one.Value))
+	}
+	if !s.mayHave(&one, Field{}) {
+		return nil
 	}
 	var out []Rule
 	for _, m := range object {

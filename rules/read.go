@@ -114,9 +114,17 @@ func (r reader) convert(into *setting, v any, f Field) {
 	into.Value = converted
 	if f.Kind == Key || f.Kind == Path {
 		into.Written, _ = v.(string)
+		if len(into.Written) > maxPath {
+			r.diags.Errorf(diag.Value(into.Path), "want a path of at most %d bytes, got %d", maxPath, len(into.Written))
+			into.Value, into.Invalid = nil, true
+			return
+		}
 	}
 	r.inner(into, f)
 }
+
+// maxPath is the length of the longest path in a response, in bytes.
+const maxPath = 4096
 
 // inner converts the elements of a list and the values of a map.
 func (r reader) inner(into *setting, f Field) {
@@ -124,7 +132,7 @@ func (r reader) inner(into *setting, f Field) {
 	if f.Kind == Blocks {
 		each = &Field{Kind: Block, Fields: f.Fields}
 	}
-	if each == nil {
+	if each == nil || !r.mayHave(into, f) {
 		return
 	}
 	var list []setting
@@ -139,6 +147,29 @@ func (r reader) inner(into *setting, f Field) {
 		}
 	}
 	into.Value = list
+}
+
+// How many elements the lists and objects of a configuration may have. Every one of
+// them is compiled, most of them once for every job.
+const (
+	maxElements = 1000
+	maxJobs     = 10_000 // and tests
+)
+
+// mayHave reports a list or an object with too many elements.
+func (r reader) mayHave(list *setting, f Field) bool {
+	most := maxElements
+	if f.Kind == Blocks {
+		most = maxJobs
+	}
+	object, _ := value.Members(list.Value)
+	elements, _ := list.Value.([]any)
+	if n := len(object) + len(elements); n > most {
+		r.diags.Errorf(diag.Value(list.Path), "want at most %d elements, got %d", most, n)
+		list.Value, list.Invalid = nil, true
+		return false
+	}
+	return true
 }
 
 func (r reader) element(into setting, v any, f Field) setting {

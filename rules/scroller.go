@@ -306,7 +306,7 @@ func (s *scrollerBuilder) stopRules() {
 			Source: one.text(), Origin: s.origin(Author{}, one.Path)}
 		if object, ok := one.Value.(settings); ok {
 			r.Source, r.Origin = object["when"].text(), s.origin(Author{}, object["when"].Path)
-			r.Message, r.Outcome = object["message"].text(), Outcome(object["outcome"].text())
+			r.Message, r.Outcome = s.message(object["message"]), Outcome(object["outcome"].text())
 			if name := object["name"].text(); name != "" {
 				r.ID = name
 			}
@@ -322,6 +322,23 @@ func (s *scrollerBuilder) stopRules() {
 			s.add(r)
 		}
 	}
+}
+
+// The limits of the message of a rule.
+const (
+	MaxMessage = 4096 // bytes
+	MaxHoles   = 50   // opening braces, each of which may begin an expression
+)
+
+// message returns the message of a rule that the user wrote.
+func (s *scrollerBuilder) message(one setting) string {
+	text := one.text()
+	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
+		s.diags.Errorf(diag.Value(one.Path), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
+			MaxMessage, MaxHoles, len(text), n)
+		return ""
+	}
+	return text
 }
 
 // matched is the message of a rule that has none. Its source is left out if the
@@ -343,7 +360,7 @@ func (s *scrollerBuilder) onError() {
 		}
 		s.add(Rule{
 			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object["do"].text()), Outcome: Complete, Source: when.text(),
-			Message: object["message"].text(), Clause: "an error response matches " + when.text(), Origin: s.origin(Author{}, when.Path),
+			Message: s.message(object["message"]), Clause: "an error response matches " + when.text(), Origin: s.origin(Author{}, when.Path),
 		})
 	}
 }

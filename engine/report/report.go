@@ -49,7 +49,7 @@ func Read(name string, r io.Reader) (*Run, error) {
 	run := &Run{Name: name}
 	lines := bufio.NewReader(r)
 	for n, last := 1, false; !last; n++ {
-		line, err := lines.ReadBytes('\n')
+		line, err := readLine(lines)
 		last = errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return nil, err
@@ -76,6 +76,22 @@ func Read(name string, r io.Reader) (*Run, error) {
 		j.followRules()
 	}
 	return run, nil
+}
+
+// maxLine is the length of the longest line of a trace, in bytes.
+const maxLine = 16 << 20
+
+// readLine reads a line with its newline, which the last line may lack.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		piece, err := r.ReadSlice('\n')
+		if line = append(line, piece...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+		if len(line) > maxLine {
+			return nil, fmt.Errorf("it has a line of more than %d bytes, so it is not a trace", maxLine)
+		}
+	}
 }
 
 func (r *Run) add(page engine.Record) {

@@ -9,6 +9,7 @@ import (
 type Collector struct {
 	source *Source
 	all    Diagnostics
+	count  [SeverityWarning + 1]int // of all, by severity
 }
 
 // NewCollector returns an empty collector. The source is nil for a
@@ -26,9 +27,13 @@ func (c *Collector) Warnf(at Place, format string, args ...any) *Diagnostic {
 	return c.Report(SeverityWarning, at, format, args...)
 }
 
-// Report adds a diagnostic of a severity.
+// Report adds a diagnostic of a severity. Only the first thousand of each severity are
+// kept.
 func (c *Collector) Report(severity Severity, at Place, format string, args ...any) *Diagnostic {
 	d := &Diagnostic{Path: at.path, Severity: severity, Message: fmt.Sprintf(format, args...)}
+	if c.count[severity]++; c.count[severity] > maxReported {
+		return d
+	}
 	if c.source != nil && at.offset != nil {
 		d.File = c.source.Name
 		if offset := at.offset(c.source); offset >= 0 {
@@ -39,6 +44,9 @@ func (c *Collector) Report(severity Severity, at Place, format string, args ...a
 	c.all = append(c.all, d)
 	return d
 }
+
+// maxReported is how many errors are kept, and how many warnings. Nobody reads more.
+const maxReported = 1000
 
 // Source returns the source that the collector was made for.
 func (c *Collector) Source() *Source { return c.source }

@@ -108,3 +108,36 @@ func TestNearest(t *testing.T) {
 	require.Equal(t, `did you mean "offset"?`, diag.DidYouMean("ofset", words))
 	require.Empty(t, diag.DidYouMean("cursor", words))
 }
+
+// A configuration of one long line has thousands of positions in it.
+func TestPositionsInLongLinesCountCharacters(t *testing.T) {
+	text := strings.Repeat("aé€😀\xff", 1000) + "\n" + strings.Repeat("ü", 5000) + "\nx"
+	s := diag.NewSource("c.json", text)
+	line, column := 1, 1
+	for offset, c := range text {
+		require.Equal(t, diag.Position{Line: line, Column: column}, s.Position(offset))
+		if column++; c == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	require.Equal(t, diag.Position{Line: 3, Column: 2}, s.Position(len(text)))
+}
+
+func TestSnippetsShowAPartOfALongLine(t *testing.T) {
+	s := diag.NewSource("c.json", strings.Repeat("é", 200)+"X"+strings.Repeat("ü", 200))
+	require.Equal(t, " | "+strings.Repeat("é", 50)+"X"+strings.Repeat("ü", 49)+"\n | "+strings.Repeat(" ", 50)+"^",
+		s.Snippet(diag.Position{Line: 1, Column: 201}))
+}
+
+// Ten thousand warnings must not hide an error.
+func TestTheFirstThousandDiagnosticsOfEachSeverityAreKept(t *testing.T) {
+	c := diag.NewCollector(source())
+	for range 10_000 {
+		c.Warnf(diag.Value("a"), "odd")
+	}
+	for range 10_000 {
+		c.Errorf(diag.Value("b"), "wrong")
+	}
+	require.Len(t, c.Diagnostics().Warnings(), 1000)
+	require.Len(t, c.Diagnostics().Errors(), 1000)
+}

@@ -15,7 +15,8 @@ type Source struct {
 	Name string // file name, for messages
 	Text string
 
-	lines  []int          // byte offsets at which lines begin
+	lines  []int // byte offsets at which lines begin
+	marks  []characterMark
 	values map[string]int // config path -> byte offset of the value
 	keys   map[string]int // config path -> byte offset of the key
 
@@ -26,12 +27,36 @@ type Source struct {
 func NewSource(name, text string) *Source {
 	s := &Source{Name: name, Text: text, lines: []int{0}, values: map[string]int{}, keys: map[string]int{}}
 	s.masked = sync.OnceValues(func() (string, []string) { return secret.Mask(text) })
-	for i := range len(text) {
-		if text[i] == '\n' {
+	count := 0
+	for i, c := range text {
+		if i >= len(s.marks)*markDistance {
+			s.marks = append(s.marks, characterMark{i, count})
+		}
+		count++
+		if c == '\n' {
 			s.lines = append(s.lines, i+1)
 		}
 	}
 	return s
+}
+
+// A characterMark says how many characters are before an offset. With a mark every
+// [markDistance] bytes, a column in a line of a megabyte is found without reading the
+// line.
+type characterMark struct{ offset, count int }
+
+const markDistance = 1024
+
+// characters returns the number of characters before an offset.
+func (s *Source) characters(offset int) int {
+	at := min(offset/markDistance, len(s.marks)-1)
+	if at > 0 && s.marks[at].offset > offset {
+		at-- // the mark is at the end of the character that the offset is in
+	}
+	if at < 0 {
+		return 0
+	}
+	return s.marks[at].count + utf8.RuneCountInString(s.Text[s.marks[at].offset:offset])
 }
 
 // Mark records that the value at a config path begins at byte offset value and
@@ -97,7 +122,7 @@ func (s *Source) Position(offset int) Position {
 	if !found {
 		line-- // the offset is within the line before
 	}
-	return Position{Line: line + 1, Column: utf8.RuneCountInString(s.Text[s.lines[line]:offset]) + 1}
+	return Position{Line: line + 1, Column: s.characters(offset) - s.characters(s.lines[line]) + 1}
 }
 
 // Location returns file:line:column of the value at a config path, or "" if its
@@ -135,16 +160,30 @@ func (s *Source) line(n int) string {
 // Snippet returns the line of a position, with its secrets masked, and a caret below
 // the column. It shows only a part of a long line.
 func (s *Source) Snippet(p Position) string {
-	line := []rune(strings.ReplaceAll(s.line(p.Line), "\t", " "))
-	if len(line) == 0 {
+	line := s.line(p.Line)
+	if line == "" {
 		return ""
 	}
 	const width = 100
-	at := min(max(p.Column-1, 0), len(line))
-	from := 0
+	at, from := max(p.Column-1, 0), 0
 	if at > width-20 {
 		from = at - width/2
 	}
-	to := min(len(line), from+width)
-	return " | " + string(line[from:to]) + "\n | " + strings.Repeat(" ", at-from) + "^"
+	shown := []rune(strings.ReplaceAll(characters(line, from, width), "\t", " "))
+	return " | " + string(shown) + "\n | " + strings.Repeat(" ", min(at-from, len(shown))) + "^"
+}
+
+// characters returns up to n characters of a text, from one on.
+func characters(text string, from, n int) string {
+	start, count := len(text), 0
+	for i := range text {
+		switch count {
+		case from:
+			start = i
+		case from + n:
+			return text[start:i]
+		}
+		count++
+	}
+	return text[start:]
 }

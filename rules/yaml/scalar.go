@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Numbers of the core schema (YAML 1.2.2, section 10.3.2). The parser's own
@@ -51,6 +52,9 @@ func plain(text string) (v any, problem string) {
 	}
 	switch {
 	case decimalForm.MatchString(text), prefixForm.MatchString(text):
+		if err := value.CheckDigits(text); err != nil {
+			return nil, err.Error()
+		}
 		return integer(text), ""
 	case floatForm.MatchString(text):
 		f, err := strconv.ParseFloat(text, 64)
@@ -60,7 +64,7 @@ func plain(text string) (v any, problem string) {
 		if json.Valid([]byte(text)) {
 			return json.Number(text), "" // as the JSON reader does
 		}
-		return nil, "the number " + text + " is too large"
+		return nil, "the number " + value.Clip(text, 40) + " is too large"
 	case noNumber.MatchString(text):
 		return nil, "the number " + text + " is not supported; put it in quotes if it is text"
 	}

@@ -27,7 +27,7 @@ import (
 // aliased value is its alias; the positions inside it are those of its anchor. An
 // empty text is nil. Errors are [diag.Diagnostics] with one element.
 func Parse(source *diag.Source) (any, error) {
-	if json.Valid([]byte(source.Text)) {
+	if len(source.Text) > rules.MaxConfigBytes || json.Valid([]byte(source.Text)) {
 		return rules.ParseJSON(source) // The YAML parser refuses some characters that JSON allows.
 	}
 	r := &reader{source: source, faults: diag.NewCollector(source), anchors: map[string]*yaml.Node{}}
@@ -40,9 +40,6 @@ func Parse(source *diag.Source) (any, error) {
 
 func (r *reader) read() (any, error) {
 	text := r.source.Text
-	if len(text) > rules.MaxConfigBytes {
-		return nil, r.fault("", 0, "", "the configuration has %d bytes; the limit is %d", len(text), rules.MaxConfigBytes)
-	}
 	if at, problem, hint := unreadable(text); problem != "" {
 		return nil, r.fault("", at, hint, "%s", problem)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,7 +21,7 @@ type carryover map[string]map[string]any
 // readCarryover reads the file of --kept. A missing file is empty: this is the
 // first run.
 func readCarryover(path string) (carryover, error) {
-	text, err := os.ReadFile(path)
+	text, err := readAtMost(path, maxCarryover)
 	if errors.Is(err, fs.ErrNotExist) {
 		return carryover{}, nil
 	}
@@ -32,6 +33,24 @@ func readCarryover(path string) (carryover, error) {
 		return nil, &usageError{fmt.Sprintf("--kept: %s was not written by --kept: %v; remove it to start over", path, err)}
 	}
 	return values, nil
+}
+
+// maxCarryover is the size of the largest file of --kept, in bytes.
+const maxCarryover = 16 << 20
+
+// readAtMost reads a file. A file of more than limit bytes is an error, and is not read
+// to its end.
+func readAtMost(path string, limit int) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return text, err
 }
 
 func parseCarryover(text []byte) (carryover, error) {

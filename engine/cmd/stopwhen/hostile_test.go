@@ -75,25 +75,25 @@ var hostileValues = []hostileValue{
 	{"a long text", quoted("x")},
 	{"text of escapes", quoted(`\u00e9`)},
 	{"a link of many parameters", func(w io.Writer, size int) {
-		io.WriteString(w, `"?page=1`)
+		put(w, `"?page=1`)
 		numbered(w, size, func(n int) string { return fmt.Sprintf("&p%d=1", n) })
-		io.WriteString(w, `"`)
+		put(w, `"`)
 	}},
 	{"a link of spaces", quoted(" ")},
 	{"nested lists", func(w io.Writer, size int) {
-		io.WriteString(w, "[")
+		put(w, "[")
 		repeat(w, "[[[]]],", size)
-		io.WriteString(w, "0]")
+		put(w, "0]")
 	}},
 	{"an object of many members", func(w io.Writer, size int) {
-		io.WriteString(w, "{")
+		put(w, "{")
 		numbered(w, size, func(n int) string { return fmt.Sprintf(`"p%d":%d,`, n, n) })
-		io.WriteString(w, `"a":"b"}`)
+		put(w, `"a":"b"}`)
 	}},
 	{"an object with a long name", func(w io.Writer, size int) {
-		io.WriteString(w, `{"`)
+		put(w, `{"`)
 		repeat(w, "n", size)
-		io.WriteString(w, `":1}`)
+		put(w, `":1}`)
 	}},
 	{"deep nesting", func(w io.Writer, size int) {
 		repeat(w, "[", size/2)
@@ -103,11 +103,14 @@ var hostileValues = []hostileValue{
 
 func quoted(of string) func(io.Writer, int) {
 	return func(w io.Writer, size int) {
-		io.WriteString(w, `"`)
+		put(w, `"`)
 		repeat(w, of, size)
-		io.WriteString(w, `"`)
+		put(w, `"`)
 	}
 }
+
+// put writes a text. The command may have closed the connection.
+func put(w io.Writer, text string) { _, _ = io.WriteString(w, text) }
 
 // repeat writes a text until size bytes are written.
 func repeat(w io.Writer, text string, size int) {
@@ -206,9 +209,9 @@ func TestHostileValuesCostLittleInEveryMethod(t *testing.T) {
 				t.Parallel()
 				before, after, _ := strings.Cut(m.body, "%s")
 				address := serveHostile(t, http.StatusOK, func(w io.Writer) {
-					io.WriteString(w, before)
+					put(w, before)
 					v.write(w, *hostileSize<<20)
-					io.WriteString(w, after)
+					put(w, after)
 				})
 				pagination := fmt.Sprintf(`"method": %q, "forceStop": {"pages": 2}`, m.method)
 				if m.config != "" {
@@ -240,21 +243,21 @@ var hostileBodies = []hostileBody{
 	{name: "one member with a long name", write: hostileValues[8].write},
 	{name: "one member with a long name, and a dataField", job: `, "dataField": "nn"`, write: hostileValues[8].write},
 	{name: "two lists with long names", write: func(w io.Writer, size int) {
-		io.WriteString(w, `{"a`)
+		put(w, `{"a`)
 		repeat(w, "n", size)
-		io.WriteString(w, `": [], "b`)
+		put(w, `": [], "b`)
 		repeat(w, "n", size)
-		io.WriteString(w, `": []}`)
+		put(w, `": []}`)
 	}},
 	{name: "many lists in the root", write: func(w io.Writer, size int) {
-		io.WriteString(w, `{`)
+		put(w, `{`)
 		numbered(w, size, func(n int) string { return fmt.Sprintf(`"l%d":[],`, n) })
-		io.WriteString(w, `"z": []}`)
+		put(w, `"z": []}`)
 	}},
 	{name: "many members, and a misspelt path", paging: `, "hasMore": "p0x.y"`, write: func(w io.Writer, size int) {
-		io.WriteString(w, `{"l": [1], `)
+		put(w, `{"l": [1], `)
 		numbered(w, size, func(n int) string { return fmt.Sprintf(`"p%d":1,`, n) })
-		io.WriteString(w, `"z": 1}`)
+		put(w, `"z": 1}`)
 	}},
 	{name: "an error that is no JSON, with ignoreErrors", status: 500, http: `, "ignoreErrors": [500]`,
 		write: func(w io.Writer, size int) { repeat(w, "<é>", size) }},
@@ -263,29 +266,29 @@ var hostileBodies = []hostileBody{
 	{name: "an error that is JSON, with onError", status: 404,
 		paging: `, "onError": [{"when": "body.message == 1", "do": "continue"}]`,
 		write: func(w io.Writer, size int) {
-			io.WriteString(w, `{"message": `)
+			put(w, `{"message": `)
 			hostileValues[6].write(w, size)
-			io.WriteString(w, `}`)
+			put(w, `}`)
 		}},
 	{name: "an error that nothing accepts", status: 404, write: quoted("x")},
 	{name: "text that is no JSON", write: func(w io.Writer, size int) { repeat(w, "x", size) }},
 	{name: "whitespace", write: func(w io.Writer, size int) { repeat(w, " \n", size) }},
 	{name: "many small items that rules read", paging: `, "stopRules": ["items[0].x == 1"]`, write: func(w io.Writer, size int) {
-		io.WriteString(w, "[")
+		put(w, "[")
 		repeat(w, `{"a":1},`, min(size, 7<<20))
-		io.WriteString(w, "{}]")
+		put(w, "{}]")
 	}},
 	{name: "items of nested lists that rules read", paging: `, "stopRules": ["items[0].x == 1"]`, write: func(w io.Writer, size int) {
-		io.WriteString(w, "[")
+		put(w, "[")
 		repeat(w, "[[[]]],", min(size, 6<<20))
-		io.WriteString(w, "[")
+		put(w, "[")
 		repeat(w, "[[[]]],", size)
-		io.WriteString(w, "0]]")
+		put(w, "0]]")
 	}},
 	{name: "escapes that can be spelled otherwise", write: func(w io.Writer, size int) {
-		io.WriteString(w, `{"data": [`)
+		put(w, `{"data": [`)
 		quoted(`\/`)(w, size)
-		io.WriteString(w, `]}`)
+		put(w, `]}`)
 	}},
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -22,7 +21,7 @@ func (a *app) inputs() (map[string]any, error) {
 	}
 	values := map[string]any{}
 	if a.flags.setFile != "" {
-		text, err := os.ReadFile(a.flags.setFile)
+		text, err := rules.ReadConfigFile(a.flags.setFile)
 		if err != nil {
 			return nil, &usageError{fmt.Sprintf("--set-file: %v", err)}
 		}

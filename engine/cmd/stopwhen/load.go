@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,10 +106,10 @@ const stdinName = "stdin"
 func (a *app) readConfig(l *loaded, path string) (err error) {
 	if path == "-" {
 		l.name = stdinName
-		l.text, err = io.ReadAll(io.LimitReader(a.stdin, rules.MaxConfigBytes+1))
+		l.text, err = rules.ReadConfig(a.stdin)
 	} else {
 		l.name = path
-		l.text, err = os.ReadFile(path)
+		l.text, err = rules.ReadConfigFile(path)
 	}
 	if err != nil {
 		return &usageError{fmt.Sprintf("cannot read the configuration: %v", err)}
