@@ -134,6 +134,9 @@ type Offset struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -213,6 +216,9 @@ type PageNumber struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -294,6 +300,9 @@ type Cursor struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -375,6 +384,9 @@ type ResponseURL struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -460,6 +472,9 @@ type ResponseParam struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -539,6 +554,9 @@ type ResponseParams struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -618,6 +636,9 @@ type HeaderLink struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -697,6 +718,9 @@ type HeaderParam struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -780,6 +804,9 @@ type PageCount struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -859,6 +886,9 @@ type Keyset struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -936,6 +966,9 @@ type GraphQLRelay struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -1009,6 +1042,9 @@ type Expression struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.
@@ -1086,6 +1122,9 @@ type Multiple struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
+	// with a constant scroll token; default "ignore".
+	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
 	// Number of pages at which the run fails; default 100000.
 	GuardsMaxPages int `config:"guards.maxPages"`
 	// Paths in the response that the same-page check ignores.

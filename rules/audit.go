@@ -1,6 +1,9 @@
 package rules
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // The audit looks for signs that a list which ended by rule is incomplete. A loss
 // that goes unnoticed is the worst one, so every sign is a warning with its
@@ -19,19 +22,50 @@ type Hints struct {
 }
 
 // ListFacts is what a job noticed of its list as a whole. Audit rules see it as
-// `list`.
+// `list`. Pages and items are those since the latest restart.
 type ListFacts struct {
-	Rewritten int `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
+	Repeats       int    `expr:"repeats" doc:"pages with the same items as an earlier page, although another request was made"`
+	RepeatPage    int    `expr:"repeatPage" doc:"the first of these pages; 0: none"`
+	RepeatOf      int    `expr:"repeatOf" doc:"the earlier page with these items"`
+	RepeatCount   int    `expr:"repeatCount" doc:"the number of these items"`
+	RepeatWritten bool   `expr:"repeatWritten" doc:"whether such items were written again"`
+	FirstAgain    int    `expr:"firstAgain" doc:"the first page with the items of page 1, although another request was made; 0: none"`
+	FirstParams   string `expr:"firstParams" doc:"what differs between these two requests"`
+
+	Cycles    int    `expr:"cycles" doc:"pages whose request was made before, without a change in what rules read; see repeatedRequest"`
+	CyclePage int    `expr:"cyclePage" doc:"the first of these pages; 0: none"`
+	CycleSent string `expr:"cycleSent" doc:"its request"`
+
+	Identified int    `expr:"identified" doc:"items whose identifiers were compared: of a large page those at its ends"`
+	Duplicates int    `expr:"duplicates" doc:"of these, items that equal one of an earlier page"`
+	Revised    int    `expr:"revised" doc:"of these, items with the identifier of one of an earlier page that differs"`
+	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
+	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0: none"`
+
+	Missing   string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
+	Error     string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
+	ErrorPage int    `expr:"errorPage" doc:"the page with this body"`
+	Rewritten int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 }
 
 // An auditRule is a rule of the audit.
 type auditRule struct {
 	ID      string
-	When    string // expression, boolean
-	Clause  string // completes "warns if …"
-	Message string // for the log, with {expressions}
-	Always  bool   // evaluated whatever the outcome: it is not about items that may be missing at the end
+	When    string    // expression, boolean
+	Clause  string    // completes "warns if …"
+	Message string    // for the log, with {expressions}
+	Also    []Outcome // outcomes after which it is evaluated, besides [Complete]
 }
+
+// What a job noticed holds whatever ends it. That there is more after the last page is
+// only known of a list that is complete.
+var (
+	always       = []Outcome{Limited, Guarded, Failed}
+	unlessFailed = []Outcome{Limited, Guarded}
+)
+
+// roundCounts are sizes at which APIs cap their pages.
+const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list; total.items is then the number of items that were emitted since the
@@ -39,7 +73,7 @@ type auditRule struct {
 var auditTable = []auditRule{
 	{ID: "audit.capped",
 		When: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
-			` or count in [10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000])`,
+			` or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
@@ -69,7 +103,40 @@ var auditTable = []auditRule{
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.restart", Always: true,
+	{ID: "audit.repeated", Also: always,
+		When: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
+			` and list.repeatCount == hints.largestPage` +
+			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
+		Clause: "a page has the items of an earlier page, although another request was made",
+		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
+			"check the names of the parameters that page through the list"},
+	{ID: "audit.ignoredParam", Also: always,
+		When: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
+			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
+		Clause: "a later request brings the first page again",
+		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
+			"the API may ignore the parameter, have another name for it, or start again after its last page"},
+	{ID: "audit.cycle", Also: always,
+		When:   `list.cycles > 0`,
+		Clause: "an earlier request is repeated, and nothing that rules read has changed",
+		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed, " +
+			"{list.cycles} times in all; the API may be in a loop: guards.repeatedRequest can end it"},
+	{ID: "audit.shift", Also: always,
+		When:   `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
+		Clause: "items of an earlier page occur again",
+		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
+			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
+			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
+	{ID: "audit.missing", Also: unlessFailed,
+		When:    `list.missing != ""`,
+		Clause:  "no response has a path that rules read",
+		Message: "no response has {list.missing}; check the spelling"},
+	{ID: "audit.errorBody", Also: unlessFailed,
+		When:   `list.error != ""`,
+		Clause: "a successful response reports an error instead of items",
+		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
+			"a stop rule with outcome failed makes it an error of the run"},
+	{ID: "audit.restart", Also: always,
 		When:   `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: "the list was restarted after {list.rewritten} items, which are written again; " +
@@ -113,6 +180,17 @@ var (
 		"response", "result", "search-results",
 	}
 )
+
+// IsNextName reports whether a key is one that many APIs use for a link to or a
+// token of the next page.
+func IsNextName(key string) bool { return slices.Contains(nextNames, key) }
+
+// identifierNames are keys whose values identify an item.
+var identifierNames = []string{"id", "_id", "uuid", "guid", "Id", "ID", "UUID", "GUID"}
+
+// IsIdentifierName reports whether a key is one that many APIs use for the identifier
+// of an item.
+func IsIdentifierName(key string) bool { return slices.Contains(identifierNames, key) }
 
 // HintKind says what a value means for the list.
 type HintKind string

@@ -138,7 +138,7 @@ func TestSchemaAndReferenceHaveWhatTheEmbedderAdds(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{"samePage", "repeatedExchange", "sameItems", "maxPages", "quota", "stale", "ignore"}, guards)
+	require.Equal(t, []string{"samePage", "repeatedExchange", "sameItems", "repeatedRequest", "maxPages", "quota", "stale", "ignore"}, guards)
 }
 
 func TestAnInconsistentMethodIsRefused(t *testing.T) {

@@ -52,6 +52,7 @@ type Context struct {
 
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
+	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
 	Moves bool `expr:"moves" doc:"on an empty page that equals the last: whether paging moves on and another rule can end it"`

@@ -60,6 +60,12 @@ var builtinGuards = []Guard{
 		Clause:  "three pages in a row have the same items",
 		Message: "page {page} is the third in a row with the same items: the API makes no progress",
 		Hint:    `if this is how the API ends a list, set "guards": {"sameItems": "stop"}`},
+	{ID: "repeatedRequest", Policy: PolicyIgnore, Outcome: Guarded,
+		When:    `repeatedRequest`,
+		Doc:     "an earlier request is repeated, and nothing that rules read has changed; do not use it for lists with a constant scroll token",
+		Clause:  "an earlier request is repeated, and nothing that rules read has changed",
+		Message: "page {page} repeats an earlier request, and nothing that the rules read has changed: the API is in a loop",
+		Hint:    `if the API expects the same request again, set "guards": {"repeatedRequest": "ignore"}`},
 	{ID: "maxPages", Policy: PolicyFail, Outcome: Guarded,
 		Threshold: &Field{Kind: Count, Default: 100_000, KeboolaDefault: Off}, // far above any real list
 		When:      `total.pages >= ${guards.maxPages}`,

@@ -103,7 +103,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	for _, t := range auditTable {
 		if !slices.Contains(set.IgnoredFindings, t.ID) {
 			set.Rules = append(set.Rules, Rule{
-				ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Always: t.Always,
+				ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also,
 				Origin: Origin{By: Author{Kind: AuthorDefault}},
 			})
 		}

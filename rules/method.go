@@ -65,6 +65,7 @@ type Template struct {
 	Message string  // for the log, with {expressions}
 
 	NamesJob bool // Message names the job, so the log does not
+	Expects  bool // responses have what it reads: if none does, the configuration is probably wrong
 }
 
 // builtinMethods is the table of methods.

@@ -22,8 +22,9 @@ type Rule struct {
 	Do         ErrorAction // of an OnError
 	Message    string      // for the log when a Stop or OnError matches; {…} holds an expression
 	NamesJob   bool        // Message names the job
+	Expects    bool        // of a Stop: responses have what it reads, even if the rule allows for its absence
 	Hint       string      // for the error when a Stop fails the run
-	Always     bool        // of an Audit: evaluated whatever the outcome, not only at the end of a complete list
+	Also       []Outcome   // of an Audit: outcomes after which it is evaluated, besides Complete
 	Clause     string      // completes "stops when …" or "starts at …"
 	Origin     Origin
 }

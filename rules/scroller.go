@@ -241,7 +241,8 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 	}
 	return Rule{
 		ID: s.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
-		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
+		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Expects: t.Expects,
+		Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
 	}, true
 }
 

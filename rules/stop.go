@@ -31,7 +31,7 @@ var sharedStops = []Template{
 		Keboola: `total.bytes > ${forceStop.volume}`,
 		Clause:  "the limit of ${forceStop.volume bytes} of minified JSON is reached",
 		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"},
-	{ID: "nextPageFlag", Only: "nextPageFlag", Outcome: Complete,
+	{ID: "nextPageFlag", Only: "nextPageFlag", Outcome: Complete, Expects: true,
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +
 			` == ${nextPageFlag.stopOn}`,
 		Keboola: `phpTruthy(at(${nextPageFlag.field}) ?? ${nextPageFlag.ifNotSet}) == ${nextPageFlag.stopOn}`,

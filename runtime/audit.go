@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,19 +13,21 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// audit evaluates the audit rules after the last page of a complete list, of which
-// items were delivered. A finding is evidence that the list may be incomplete.
+// audit evaluates the audit rules after the last page of a list, of which items were
+// delivered. Most of them are for complete lists only. A finding is evidence that the list may be incomplete.
 func (r *run) audit(ctx context.Context, items int) []Finding {
 	if r.Context.Value.Page == 0 {
 		return nil
 	}
 	c := r.Context.Value
-	c.Total.Items = items - r.Rewritten
-	c.Hints, c.List = r.hints(&c), r.facts()
-	r.machine.Context = context.WithoutCancel(ctx) // a list that is complete is audited, even if the run is being interrupted
+	c.Total.Items = items - r.Noticed.Facts.Rewritten
+	c.Hints = r.hints(&c)
+	c.List = r.facts(c.Hints)
+	outcome := cmp.Or(r.Result.Outcome, rules.Failed) // none: a rule failed on the page
+	r.machine.Context = context.WithoutCancel(ctx)    // a list that is complete is audited, even if the run is being interrupted
 	var findings []Finding
 	for _, rule := range r.job.Audit {
-		if r.Result.Outcome != rules.Complete && !rule.Rule.Always {
+		if outcome != rules.Complete && !slices.Contains(rule.Rule.Also, outcome) {
 			continue
 		}
 		met, err := rule.EvalBool(&r.machine, &c)
@@ -46,8 +49,13 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 }
 
 // facts returns what the job noticed of the list as a whole.
-func (r *run) facts() *rules.ListFacts {
-	return &rules.ListFacts{Rewritten: r.Rewritten}
+func (r *run) facts(hints *rules.Hints) *rules.ListFacts {
+	facts := r.Noticed.Facts
+	facts.Missing = r.missing(hints)
+	if r.Noticed.Ambiguous { // identifiers do not identify items
+		facts.Revised = 0
+	}
+	return &facts
 }
 
 // hints collects the values of the last response that many APIs use to describe a

@@ -88,6 +88,7 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 		next, err = r.restart(fetched.action)
 		return next, err == nil, err
 	}
+	repeats := r.Noticed.Facts.Repeats
 	page, err := r.read(request, fetched)
 	if err != nil {
 		return next, false, err
@@ -95,6 +96,7 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 	r.attempt = attempt{}
 	r.learn()
 	failed := r.judge(page)
+	r.noticeWritten(page, repeats)
 	if failed == nil && page.Decision == Continue {
 		next, failed = r.advance(page)
 	}

@@ -23,7 +23,7 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	if err != nil {
 		return nil, r.unacceptable(f, err)
 	}
-	r.lookup, r.Hints.Value = reading.Lookup, nil
+	r.lookup, r.names, r.Hints.Value = reading.Lookup, reading.Names, nil
 	record := r.record(request, f)
 	c := &r.Context.Value
 	c.Page++
@@ -36,7 +36,9 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	c.Total.Seconds = r.elapsed()
 	c.Sent = r.sentFacts(request, record.Request)
 	c.Prev = r.Last.Value
-	repeats := r.compare(reading, record.Request)
+	sent := digestOf(record.Request)
+	repeats := r.compare(reading, sent)
+	r.notice(reading, sent, record.Request)
 	if c.First == nil {
 		c.First = r.past("first")
 	}
@@ -44,7 +46,7 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	r.LargestPage = max(r.LargestPage, c.Count)
 	r.Result.Pages++
 	r.Result.Bytes += c.Bytes
-	r.reportOddities(reading.Names)
+	r.reportOddities()
 	record.Page, record.Count, record.Bytes, record.Repeats = c.Page, c.Count, c.Bytes, repeats
 	r.restarted = nil
 	return &Page{Items: reading.Items, Record: record}, nil
@@ -131,10 +133,9 @@ func (r *run) public(v any) any {
 
 // compare compares this response and its items with earlier ones. It returns the number
 // of an earlier page with the same request and response, or 0.
-func (r *run) compare(reading document.Reading, sent Sent) (repeats int) {
+func (r *run) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := &r.Context.Value
 	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
-	request := digestOf(sent)
 	c.Moves = c.SamePage && c.Count == 0 && request != r.Request && r.job.Ends() && r.moves(request)
 	exchange := request.With(reading.Content)
 	repeats, c.RepeatedExchange = r.Exchanges.seen[exchange]
@@ -155,7 +156,7 @@ func (r *run) compare(reading document.Reading, sent Sent) (repeats int) {
 	} else if c.Page > 2 && reading.Content == r.FirstContent && c.Count > 0 && !c.SamePage {
 		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
-	r.Request, r.Content, r.List, r.Spelling = request, reading.Content, reading.List, reading.Spelling
+	r.Content, r.List, r.Spelling = reading.Content, reading.List, reading.Spelling
 	return repeats
 }
 
@@ -176,10 +177,10 @@ func (r *run) moves(sent document.Digest) bool {
 }
 
 // reportOddities logs oddities of a page that concern its rules.
-func (r *run) reportOddities(names func(path []string) []string) {
+func (r *run) reportOddities() {
 	c := &r.Context.Value
-	if c.Page == 1 && names != nil {
-		r.reportMissing(names)
+	if c.Page == 1 && r.names != nil {
+		r.reportMissing()
 	}
 	for _, stop := range r.job.Stops {
 		r.reportTextFlags(stop)
@@ -207,26 +208,20 @@ func (r *run) reportTextFlags(stop *compile.Condition) {
 }
 
 // reportMissing logs the paths that rules read and the first response does not have:
-// they may be misspelt.
-func (r *run) reportMissing(names func(path []string) []string) {
-	var expressions []*compile.Expression
+// they may be misspelt. A single page may lack a link to the next one.
+func (r *run) reportMissing() {
 	for _, stop := range r.job.Stops {
-		expressions = append(expressions, stop.Expression)
+		r.reportMissingInItems(stop.Expression)
 	}
-	for _, e := range slices.Concat(expressions, r.job.Next, r.job.Parts) {
+	for _, e := range slices.Concat(r.job.Next, r.job.Parts) {
 		r.reportMissingInItems(e)
-		for _, read := range e.Reads {
-			if !read.OfBody() || len(read.Path) == 0 || read.Has {
-				continue
-			}
-			if _, present := read.Lookup(&r.Context.Value); present {
-				continue
-			}
-			hint := document.Suggest(names, read.Path)
-			if hint == "" && (e.Rule.Outcome == rules.Failed || checksPresence(e, read)) {
-				continue // the rule is about an absent value, or about an error
-			}
-			r.warn("missing "+read.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", e.Rule.ID, read, hint))
+	}
+	for _, watch := range r.watches {
+		if slices.Contains(r.Noticed.Had, watch.String()) {
+			continue
+		}
+		if hint := r.suggest(watch.Path); r.misspelt(watch.Path) || !watch.Link && !watch.Optional {
+			r.warn("missing "+watch.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", watch.Rule.ID, watch, hint))
 		}
 	}
 }
@@ -241,11 +236,6 @@ func (r *run) reportMissingInItems(e *compile.Expression) {
 	for _, missing := range e.MissingInItems(&r.Context.Value) {
 		r.warn("missing "+missing, fmt.Sprintf("%s reads %s", e.Rule.ID, missing))
 	}
-}
-
-// checksPresence reports whether an expression also checks that a read exists.
-func checksPresence(e *compile.Expression, read compile.Read) bool {
-	return slices.ContainsFunc(e.Reads, func(other compile.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
 }
 
 // reportOverridden warns of a link whose parameters the job's own override.

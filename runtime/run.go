@@ -36,15 +36,20 @@ type run struct {
 	head       []byte                              // first bytes of the last body, for messages
 	lookup     func(paths [][]string) (any, error) // decodes further values of the last response; nil before it
 	notes      []string                            // on the values of the rule that is being judged
-	reported   map[string]bool                     // codes of the warnings that were logged
-	attempt    attempt                             // the page that is being fetched
-	restarted  []Restart                           // since the last page
-	kept       map[string]any                      // values of the previous run, with their secrets
+	names      func(path []string) []string        // keys in the last response; nil if it has no content
+	watches    []compile.Watch
+	decisives  []compile.Read
+	readsItems bool            // the next request
+	reported   map[string]bool // codes of the warnings that were logged
+	attempt    attempt         // the page that is being fetched
+	restarted  []Restart       // since the last page
+	kept       map[string]any  // values of the previous run, with their secrets
 }
 
 func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 	r := &run{
 		Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
+		watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		concealer: newConcealer(l.Secrets, l.Redactor), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
 	}
 	r.reader = document.NewReader(document.Options{
@@ -149,7 +154,7 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.Result.Job, action.text, again),
 		"event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
 	r.reset()
-	r.Rewritten = r.Result.Items
+	r.Noticed.Facts.Rewritten = r.Result.Items
 	r.stopPrefetching()
 	return r.firstRequest()
 }

@@ -36,9 +36,9 @@ type state struct {
 	Base    string                  `json:"base,omitempty"` // URL of the last response, after redirects
 	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, if an error response may end the list
 
-	Restarts    int `json:"restarts,omitempty"`
-	Rewritten   int `json:"rewritten,omitempty"`   // items written before the latest restart
-	LargestPage int `json:"largestPage,omitempty"` // items of the largest page
+	Restarts    int     `json:"restarts,omitempty"`
+	Noticed     noticed `json:"noticed"`
+	LargestPage int     `json:"largestPage,omitempty"` // items of the largest page
 
 	Request      document.Digest   `json:"request"`      // the last one
 	Content      document.Digest   `json:"content"`      // of the last response

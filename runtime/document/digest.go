@@ -82,6 +82,9 @@ func DigestOf(data []byte, seed Digest) Digest {
 	return Digest{mix(a^key1, b^key2) + a, mix(b^key3, a^key0) + b}
 }
 
+// Half returns half of the digest, for maps in which a rare collision does no harm.
+func (d Digest) Half() uint64 { return d.a }
+
 // With returns the digest of two pieces of data, whose digests are d and other.
 func (d Digest) With(other Digest) Digest {
 	return DigestOf(other.AppendBinary(nil), d)

@@ -44,6 +44,10 @@ type Reading struct {
 	List     Digest   // of the items
 	Spelling Spelling // valid until the response after the next is read
 
+	HasField  bool     // the response has what [Options.DataField] names, or a list to choose, even if it is null
+	HasErrors bool     // the root has a key "errors" that is not null or empty
+	Ends      [][]byte // items that are compared with those of other pages: all, or those at both ends of a large page
+
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the
 	// values at further paths in the shape of Body. Both are nil if there was no
 	// content, and may be called until the next response is read.
@@ -58,7 +62,11 @@ type Reader struct {
 	field   *rules.DataField
 	doc     document
 	paths   *pathTree
+	sample  [][]byte
 }
+
+// errorsPath is where GraphQL reports errors, also next to data.
+var errorsPath = []string{"errors"}
 
 // NewReader returns a reader.
 func NewReader(o Options) *Reader {
@@ -70,6 +78,7 @@ func NewReader(o Options) *Reader {
 		r.field = nil
 	}
 	tracked := append(slices.Clone(o.Paths), o.Ignore...)
+	tracked = append(tracked, errorsPath)
 	if r.field != nil {
 		tracked = append(tracked, r.field.Keys)
 	}
@@ -111,6 +120,10 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
+	out.HasField = list.present() || single != nil || r.field != nil && doc.find(r.field.Keys).present()
+	if at := doc.find(errorsPath); at.present() {
+		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.of(doc.raw)[:min(5, at.end-at.start)]))
+	}
 	out.Content, out.List = doc.digests(list, r.ignored())
 	switch {
 	case single != nil:
@@ -119,6 +132,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	case list.present():
 		out.Items = doc.elements(list)
 	}
+	out.Ends = r.ends(out.Items)
 	out.Spelling = doc.spelling()
 	if r.options.Items {
 		out.Decoded, err = decodeItems(out.Items, left)
@@ -242,18 +256,25 @@ func namesOf(lists []rootList) string {
 
 // Suggest proposes the path nearest to one that is missing, as the end of a
 // sentence: "; did you mean body.meta.next?". It returns "" if none is near. names
-// returns the keys of the object at a path, as [document.Names] does.
+// returns the keys of the object at a path, as [Reading.Names] does.
 func Suggest(names func(path []string) []string, path []string) string {
+	if near := Nearest(names, path); near != nil {
+		return "; did you mean " + rules.FormatPath("body", near) + "?"
+	}
+	return ""
+}
+
+// Nearest returns the path nearest to one that is missing, or nil if none is near.
+func Nearest(names func(path []string) []string, path []string) []string {
 	for i := range path {
 		known := names(path[:i])
 		if slices.Contains(known, path[i]) {
 			continue
 		}
 		if name := diag.Nearest(path[i], known); name != "" {
-			keys := append(append(slices.Clone(path[:i]), name), path[i+1:]...)
-			return "; did you mean " + rules.FormatPath("body", keys) + "?"
+			return append(append(slices.Clone(path[:i]), name), path[i+1:]...)
 		}
-		return ""
+		return nil
 	}
-	return ""
+	return nil
 }

@@ -1,0 +1,78 @@
+package document
+
+import "github.com/stopwhen/stopwhen/rules"
+
+// Of a page with more items than wholePage, the first and the last edgeItems are
+// compared: a list that changes while it is read repeats items where pages meet.
+const (
+	wholePage = 64
+	edgeItems = 16
+)
+
+// ends returns the items of a page that are compared with those of other pages.
+// They are slices of the document.
+func (r *Reader) ends(items Items) [][]byte {
+	r.sample = r.sample[:0]
+	breaks := r.doc.separators
+	if len(breaks) == 0 {
+		for item := range items.All() {
+			if len(r.sample) == wholePage {
+				break
+			}
+			r.sample = append(r.sample, item)
+		}
+		return r.sample
+	}
+	start := items.at
+	for k, end := range breaks {
+		if k == edgeItems && len(breaks) > wholePage {
+			start = breaks[len(breaks)-edgeItems-1] + 1
+			for _, end := range breaks[len(breaks)-edgeItems:] {
+				r.sample = append(r.sample, r.doc.raw[start:end])
+				start = end + 1
+			}
+			break
+		}
+		r.sample = append(r.sample, r.doc.raw[start:end])
+		start = end + 1
+	}
+	return r.sample
+}
+
+// maxIdentityBytes limits the part of an item in which its identifier is looked for.
+const maxIdentityBytes = 4096
+
+// Identity returns the identifier of an item as it was sent: the value of the first
+// of its keys that names one (see [rules.IsIdentifierName]), or that of its node, as
+// in an edge of GraphQL. It returns nil if there is none. The item is a valid JSON
+// value without insignificant whitespace.
+func Identity(item []byte) []byte {
+	if len(item) == 0 || item[0] != '{' {
+		return nil
+	}
+	for i := 1; i < min(len(item), maxIdentityBytes) && item[i] == '"'; i++ {
+		end := textEnd(item, i)
+		name, start := item[i+1:end-1], end+1
+		i = valueEnd(item, start)
+		switch {
+		case rules.IsIdentifierName(string(name)):
+			if v := item[start:i]; identifies(v) {
+				return v
+			}
+		case string(name) == "node":
+			return Identity(item[start:i])
+		}
+	}
+	return nil
+}
+
+// identifies reports whether a value can be an identifier.
+func identifies(raw []byte) bool {
+	switch kindOf(raw) {
+	case kindNull, kindBoolean, kindList:
+		return false
+	case kindString:
+		return len(raw) > 2
+	}
+	return true
+}

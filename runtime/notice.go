@@ -1,0 +1,284 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A noticed is what a job notices of its list from page to page, for the audit.
+type noticed struct {
+	Facts rules.ListFacts `json:"facts"`
+
+	Lists      recall `json:"lists"`               // of the items of pages: page and request
+	Requests   recall `json:"requests"`            // of requests: what rules read in the response
+	Identities recall `json:"identities"`          // of items: page and content
+	Ambiguous  bool   `json:"ambiguous,omitempty"` // a page has an identifier twice, with different items
+
+	First     Sent     `json:"first"`               // the first request, without its secrets
+	Responses int      `json:"responses,omitempty"` // with status of success and a body
+	HadItems  bool     `json:"hadItems,omitempty"`  // a response had the place of the items
+	Had       []string `json:"had,omitempty"`       // the watched paths that a response had
+}
+
+// notice compares a page with what is known of its list.
+func (r *run) notice(reading document.Reading, request document.Digest, sent Sent) {
+	c, n := &r.Context.Value, &r.Noticed
+	if c.Page == 1 {
+		n.First = sent
+	}
+	repeats := r.noticeRepeat(reading, request, sent)
+	known := !repeats && r.noticeItems(reading)
+	r.noticeCycle(reading, request, sent, known)
+	r.noticePaths(reading)
+	r.noticeError(reading)
+	r.Request = request
+}
+
+// noticeRepeat notices a page with the items of an earlier one. It reports whether
+// the page has items and they are not new.
+func (r *run) noticeRepeat(reading document.Reading, request document.Digest, sent Sent) bool {
+	c, n := &r.Context.Value, &r.Noticed
+	if c.Count == 0 {
+		return false
+	}
+	half := request.Half() >> 32
+	had, known := n.Lists.get(reading.List)
+	if !known && c.SamePage { // it differs in its spelling
+		had, known = uint64(c.Page-1)<<32|r.Request.Half()>>32, true
+	}
+	if !known {
+		n.Lists.put(reading.List, uint64(c.Page)<<32|half)
+		return false
+	}
+	page := int(had >> 32)
+	if had&(1<<32-1) == half {
+		return true
+	}
+	f := &n.Facts
+	if f.Repeats++; f.Repeats == 1 {
+		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, page, c.Count
+	}
+	if page == 1 && f.FirstAgain == 0 {
+		f.FirstAgain, f.FirstParams = c.Page, difference(n.First, sent)
+	}
+	return true
+}
+
+// noticeWritten notices that the items of a page that repeats another are written.
+func (r *run) noticeWritten(page *Page, repeatsBefore int) {
+	if f := &r.Noticed.Facts; f.Repeats > repeatsBefore && !page.Dropped {
+		f.RepeatWritten = true
+	}
+}
+
+// difference names the parameters of a request that the first one did not have, or
+// had with another value.
+func difference(first, sent Sent) string {
+	before, after := parametersOf(first), parametersOf(sent)
+	var changed []string
+	for _, m := range after {
+		text := shortText(m.Value)
+		if had, ok := before.Get(m.Name); !ok || shortText(had) != text {
+			changed = append(changed, m.Name+"="+text)
+		}
+	}
+	if changed == nil {
+		return "the address " + value.Clip(sent.URL, 200)
+	}
+	return strings.Join(changed, ", ")
+}
+
+func parametersOf(sent Sent) rules.Object {
+	params := rules.ParseQuery(sent.URL)
+	if !strings.Contains(sent.URL, "?") {
+		params = nil
+	}
+	body, _ := document.Decode(sent.Body)
+	if form, ok := body.(string); ok {
+		return append(params, rules.ParseQuery(form)...)
+	}
+	object, _ := value.Members(body)
+	return append(params, object...)
+}
+
+func shortText(v any) string {
+	if text, ok := value.Text(v); ok {
+		return value.Clip(text, 60)
+	}
+	text, _ := value.Marshal(v)
+	return value.Clip(string(text), 60)
+}
+
+// noticeItems compares the items of a page with those of earlier pages. It reports
+// whether items have identifiers, and all of them are known. If the next request
+// reads items, it may ask for the last of them again: a page that begins with items
+// of the page before is then no sign of a list that has changed.
+func (r *run) noticeItems(reading document.Reading) bool {
+	n, page := &r.Noticed, uint64(r.Context.Value.Page)&0xffff
+	identified, known := 0, 0
+	overlap := r.readsItems // an inclusive cursor begins with the last items of the page before
+	for _, item := range reading.Ends {
+		id := document.Identity(item)
+		if id == nil {
+			continue
+		}
+		identified++
+		key := document.DigestOf(id, document.Digest{})
+		now := document.DigestOf(item, document.Digest{}).Half()<<16 | page
+		had, again := n.Identities.get(key)
+		n.Identities.put(key, now)
+		overlap = overlap && again && (had+1)&0xffff == page
+		switch {
+		case !again:
+			continue
+		case overlap:
+			known++
+			continue
+		case had&0xffff == page:
+			n.Ambiguous = n.Ambiguous || had != now
+			continue
+		case had>>16 == now>>16:
+			n.Facts.Duplicates++
+		default:
+			n.Facts.Revised++
+		}
+		if known++; n.Facts.ShiftPage == 0 {
+			n.Facts.ShiftPage, n.Facts.Duplicate = r.Context.Value.Page, value.Clip(string(id), 60)
+		}
+	}
+	n.Facts.Identified += identified
+	return identified > 0 && known == identified
+}
+
+// noticeCycle notices that a request is repeated, and nothing that rules read has
+// changed. A constant scroll token repeats a request too: the list is in a loop only
+// if another request came between, or all items of the page are known.
+func (r *run) noticeCycle(reading document.Reading, request document.Digest, sent Sent, known bool) {
+	c, n := &r.Context.Value, &r.Noticed
+	read := r.decisive(reading).Half()
+	had, again := n.Requests.get(request)
+	n.Requests.put(request, read)
+	c.RepeatedRequest = again && had == read
+	if !c.RepeatedRequest || request == r.Request && !known {
+		return
+	}
+	f := &n.Facts
+	if f.Cycles++; f.Cycles == 1 {
+		f.CyclePage, f.CycleSent = c.Page, value.Clip(sent.Method+" "+sent.URL, 300)
+		r.warn("repeated_request", fmt.Sprintf("page %d repeats an earlier request (%s), and nothing that the rules read has changed; "+
+			"the API may be in a loop", c.Page, f.CycleSent))
+	}
+}
+
+// decisive returns the digest of what decides how the list goes on.
+func (r *run) decisive(reading document.Reading) document.Digest {
+	var d document.Digest
+	for _, read := range r.decisives {
+		switch {
+		case read.Root == "items":
+			d = d.With(reading.List)
+		case read.Root == "body" && len(read.Path) == 0:
+			d = d.With(reading.Content)
+		default:
+			v, _ := read.Lookup(&r.Context.Value)
+			d = document.DigestOf(fmt.Appendf(nil, "%s=%v", read, v), d)
+		}
+	}
+	return d
+}
+
+// noticePaths notices which of the watched paths the response has.
+func (r *run) noticePaths(reading document.Reading) {
+	c, n := &r.Context.Value, &r.Noticed
+	if c.Status >= 400 || reading.Lookup == nil {
+		return
+	}
+	n.Responses++
+	n.HadItems = n.HadItems || reading.HasField
+	for _, watch := range r.watches {
+		key := watch.String()
+		if slices.Contains(n.Had, key) {
+			continue
+		}
+		if _, present := watch.Lookup(c); present {
+			n.Had = append(n.Had, key)
+		}
+	}
+}
+
+// missing describes the watched paths that no response had, except for those whose
+// absence is normal: "" if there are none.
+func (r *run) missing(hints *rules.Hints) string {
+	n := &r.Noticed
+	if n.Responses == 0 {
+		return ""
+	}
+	var missing []string
+	if !n.HadItems && hints.Total != 0 {
+		field := "a list of items in its root: set dataField to the path of the items"
+		if f := r.job.Set.Job.DataField; f != nil {
+			field = f.Text + " (dataField)" + r.suggest(f.Keys)
+		}
+		missing = append(missing, field)
+	}
+	for _, watch := range r.watches {
+		if !slices.Contains(n.Had, watch.String()) && r.suspectsAbsence(watch, hints) {
+			missing = append(missing, fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, r.suggest(watch.Path)))
+		}
+	}
+	return strings.Join(missing, ", nor ")
+}
+
+// suspectsAbsence reports whether a path that no response had should have been
+// there.
+func (r *run) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
+	more := hints.More == true || hints.Next != nil
+	if total, ok := hints.Total.(int); ok {
+		more = more || total > r.Result.Items
+	}
+	switch {
+	case r.misspelt(watch.Path):
+		return true
+	case watch.Link && r.Noticed.Responses == 1:
+		return more
+	case watch.Link:
+		return !r.hadLink()
+	case watch.Rule.Expects:
+		return slices.Contains(r.Result.StoppedBy, watch.Rule.ID)
+	}
+	return !watch.Optional
+}
+
+// hadLink reports whether a response had a path that leads to the next page.
+func (r *run) hadLink() bool {
+	return slices.ContainsFunc(r.watches, func(w compile.Watch) bool { return w.Link && slices.Contains(r.Noticed.Had, w.String()) })
+}
+
+// misspelt reports whether the last response has a value at a path like this one.
+func (r *run) misspelt(path []string) bool {
+	if r.names == nil {
+		return false
+	}
+	near := document.Nearest(r.names, path)
+	if near == nil {
+		return false
+	}
+	body, err := r.lookup([][]string{near})
+	v, present := compile.Read{Root: "body", Path: near}.Lookup(&rules.Context{Body: body})
+	return err == nil && present && !value.Empty(v)
+}
+
+// suggest proposes the path nearest to one that is missing, as the end of a
+// sentence.
+func (r *run) suggest(path []string) string {
+	if r.names == nil {
+		return ""
+	}
+	return document.Suggest(r.names, path)
+}
