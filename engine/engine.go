@@ -180,6 +180,11 @@ func (e *Engine) DataType(job string) string {
 // once. [WithEnv] passes their values.
 func (e *Engine) Env() []string { return slices.Clone(e.cfg.Env) }
 
+// Keeps reports whether a job saves values for the next run, with `keep`.
+func (e *Engine) Keeps(job string) bool {
+	return slices.ContainsFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == job && len(j.Keeps) > 0 })
+}
+
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
 // run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {

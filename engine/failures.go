@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -30,7 +31,8 @@ func (e *Engine) newFailures(sink Sink) *failures {
 	return &failures{sink: runtime.Sink(sink), keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
 }
 
-// deliver passes a page to the sink, unless the run has to end.
+// deliver passes a page to the sink, unless the run has to end. No page follows one that
+// the sink did not take, or on which a job failed: what belongs to it may be incomplete.
 func (f *failures) deliver(ctx context.Context, page *Page) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -38,7 +40,7 @@ func (f *failures) deliver(ctx context.Context, page *Page) error {
 		return f.ended
 	}
 	err := f.sink(ctx, page)
-	if err != nil {
+	if err != nil || page.Outcome == rules.Failed && !f.keepGoing {
 		f.ended = cancelledBecauseOf(page.Job)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,5 +95,38 @@ func TestKeepGoingEndsWithTheSink(t *testing.T) {
 		_, err := e.Run(t.Context(), func(context.Context, *engine.Page) error { calls++; return full })
 		require.ErrorIs(t, err, full)
 		require.Equal(t, 1, calls, "the sink receives no page after its error")
+	}
+}
+
+// TestNoPageFollowsAFailedOne lets a rule fail on page 3 of one of four jobs. The sink must
+// receive no page after it, since what belongs to a failed page is not to be saved.
+func TestNoPageFollowsAFailedOne(t *testing.T) {
+	api := newListAPI(t, 10, "", nil)
+	for range 3 {
+		e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum",
+			"stopRules": [{"when": "job.id == \"a\" and page == 3", "outcome": "failed"}]}}, "config": {"jobs": [
+			{"endpoint": "a", "dataField": "data"}, {"endpoint": "b", "dataField": "data"},
+			{"endpoint": "c", "dataField": "data"}, {"endpoint": "d", "dataField": "data"}]}}`, api.URL)).
+			With(engine.WithParallelJobs(4), engine.WithObserver(slowAfter{"a", 3}))
+		failed := false
+		_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+			require.False(t, failed, "page %d of job %s", page.Page, page.Job)
+			failed = page.Outcome == "failed"
+			return nil
+		})
+		require.ErrorContains(t, err, "job a, page 3")
+		require.True(t, failed)
+	}
+}
+
+// slowAfter is an observer that delays a job after one of its pages.
+type slowAfter struct {
+	job  string
+	page int
+}
+
+func (s slowAfter) Observe(_ context.Context, e engine.Event) {
+	if e.Kind == engine.EventPage && e.Job == s.job && e.Page == s.page {
+		time.Sleep(50 * time.Millisecond)
 	}
 }

@@ -12,6 +12,7 @@ import (
 type Page struct {
 	Record
 	Items document.Items // in the order and spelling of the API; empty when the page was dropped
+	Kept  map[string]any // on the last page of a job: the values for the next run, see [Result]
 
 	checkpoint func() (json.RawMessage, error)
 }

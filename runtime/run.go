@@ -161,6 +161,9 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 
 // deliver passes a page to the sink.
 func (r *run) deliver(ctx context.Context, page *Page) error {
+	if page.Decision == Stop {
+		page.Kept = r.Result.Kept
+	}
 	page.checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
 	defer func() { page.checkpoint = nil }()
 	if err := r.sink(ctx, page); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,13 +40,13 @@ func (d *disk) do(operation string) (bool, error) {
 	return d.skip == nil || !d.skip(operation), nil
 }
 
-func (d *disk) Open(path string, create bool) (file, error) {
+func (d *disk) Open(path string, mode os.FileMode) (file, error) {
 	if _, err := d.do("open " + path); err != nil {
 		return nil, err
 	}
 	node := d.live[path]
 	if node == nil {
-		if !create {
+		if mode == 0 {
 			return nil, os.ErrNotExist
 		}
 		node = &inode{}
@@ -58,8 +59,21 @@ func (d *disk) Rename(from, to string) error {
 	if _, err := d.do("rename " + to); err != nil {
 		return err
 	}
+	if d.live[from] == nil {
+		return os.ErrNotExist
+	}
 	d.live[to] = d.live[from]
 	delete(d.live, from)
+	return nil
+}
+
+func (d *disk) CopyMode(string, string) {}
+
+func (d *disk) Remove(path string) error {
+	if _, err := d.do("remove " + path); err != nil {
+		return err
+	}
+	delete(d.live, path)
 	return nil
 }
 
@@ -93,7 +107,7 @@ func (h *handle) Write(p []byte) (int, error) {
 }
 
 func (h *handle) ReadAt(p []byte, at int64) (int, error) {
-	return copy(p, h.node.live[at:]), nil
+	return bytes.NewReader(h.node.live).ReadAt(p, at)
 }
 
 func (h *handle) Size() (int64, error) { return int64(len(h.node.live)), nil }
@@ -161,86 +175,213 @@ func (d *disk) afterPowerLoss(content func(durable, live []byte) []byte, dirs []
 	return out
 }
 
-// extract is a run that writes every page to two outputs. It resumes from the
-// state on the disk and commits after every few pages.
-func extract(d *disk, pages, every int) error {
-	s, err := open(d, "state.json", "test", map[string]string{"rules": "1"})
+// An extraction is a run of five pages that writes rows and, with a state, a trace.
+// It is repeated until it ends without a power failure.
+type extraction struct {
+	every  int  // pages between two commits
+	state  bool // the run resumes
+	adds   bool // the rows are added to those of the increments before
+	kept   bool // the number of the increment is kept in a file
+	before int  // increments that are complete on the disk
+}
+
+const simulatedPages = 5
+
+const (
+	simulatedRows  = "out/items.ndjson"
+	simulatedTrace = "out/trace.json"
+	simulatedKept  = "kept/kept.json"
+)
+
+func (e extraction) String() string {
+	return fmt.Sprintf("a commit every %d pages, state %v, append %v, kept %v, %d increments before", e.every, e.state, e.adds, e.kept, e.before)
+}
+
+// run runs the extraction, or what is left of it.
+func (e extraction) run(d *disk) error {
+	s, err := e.open(d)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	items, err := s.Output("out/items.ndjson")
+	increment, err := e.increment(d, s)
 	if err != nil {
 		return err
 	}
-	trace, err := s.Output("out/trace.json")
+	rows, err := s.Rows(simulatedRows)
 	if err != nil {
 		return err
+	}
+	outputs := []*Output{rows}
+	if e.state {
+		trace, err := s.Output(simulatedTrace)
+		if err != nil {
+			return err
+		}
+		outputs = append(outputs, trace)
 	}
 	if err := s.Begin(); err != nil {
 		return err
 	}
-	last := 0
-	if checkpoint := s.Jobs()["job"]; checkpoint != nil {
-		if err := json.Unmarshal(checkpoint, &last); err != nil {
+	for page := lastPage(s) + 1; page <= simulatedPages; page++ {
+		if err := writePage(increment, page, outputs); err != nil {
 			return err
 		}
-	}
-	for page := last + 1; page <= pages; page++ {
-		for item := range 2 {
-			if _, err := fmt.Fprintf(items, "%d-%d\n", page, item); err != nil {
+		s.Mark("job", json.RawMessage(strconv.Itoa(page)), outputs...)
+		if page%e.every == 0 {
+			if err := s.Flush(); err != nil {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(trace, "page %d\n", page); err != nil {
+	}
+	c := Commitment{Append: e.adds, Kept: map[string]json.RawMessage{"job": json.RawMessage(strconv.Itoa(increment))}}
+	if e.kept {
+		c.KeptFile = simulatedKept
+	}
+	return s.Publish(rows, c)
+}
+
+// open opens the state, or repairs what a run without a state left.
+func (e extraction) open(d *disk) (*Store, error) {
+	if !e.state {
+		_, err := repair(d, simulatedRows)
+		return stateless(d), err
+	}
+	s, err := open(d, "state.json", "test", map[string]string{"rules": "1"})
+	if err == nil && lastPage(s) == simulatedPages && s.Complete() {
+		s.Next()
+	}
+	return s, err
+}
+
+// increment returns the number of the increment that follows the kept one.
+func (e extraction) increment(d *disk, s *Store) (int, error) {
+	kept := s.Kept()
+	if e.kept {
+		text, err := readFile(d, simulatedKept)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return 0, err
+		}
+		if err == nil {
+			if err := json.Unmarshal(text, &kept); err != nil {
+				return 0, err
+			}
+		}
+	}
+	n, _ := strconv.Atoi(string(kept["job"]))
+	return n + 1, nil
+}
+
+func lastPage(s *Store) int {
+	page, _ := strconv.Atoi(string(s.Jobs()["job"]))
+	return page
+}
+
+// writePage writes two rows per page, and a line of the trace.
+func writePage(increment, page int, outputs []*Output) error {
+	for _, text := range []string{fmt.Sprintf("%d.%d-0\n", increment, page), fmt.Sprintf("%d.%d-1\n", increment, page)} {
+		if _, err := io.WriteString(outputs[0], text); err != nil {
 			return err
 		}
-		if page%every != 0 && page != pages {
-			continue
+	}
+	if len(outputs) == 1 {
+		return nil
+	}
+	_, err := fmt.Fprintf(outputs[1], "page %d.%d\n", increment, page)
+	return err
+}
+
+// check compares the outputs of complete runs with those of runs that were never
+// interrupted.
+func (e extraction) check(d *disk) error {
+	last, err := e.increment(d, stateless(d))
+	if last--; e.state {
+		var s *Store
+		if s, err = e.open(d); err == nil {
+			last, err = e.increment(d, s)
+			last--
 		}
-		if err := s.Commit(map[string]json.RawMessage{"job": json.RawMessage(strconv.Itoa(page))}); err != nil {
-			return err
+	}
+	if err != nil {
+		return err
+	}
+	if last <= e.before && (e.kept || e.state) {
+		return fmt.Errorf("the last increment that was kept is %d", last)
+	}
+	var rows strings.Builder
+	first := last
+	if e.adds {
+		first = 1
+	}
+	if !e.kept && !e.state {
+		first, last = 1, 1
+	}
+	for increment := first; increment <= last; increment++ {
+		for page := 1; page <= simulatedPages; page++ {
+			fmt.Fprintf(&rows, "%d.%d-0\n%d.%d-1\n", increment, page, increment, page)
 		}
+	}
+	if err := d.require(simulatedRows, rows.String()); err != nil || !e.state {
+		return err
+	}
+	return d.require(simulatedTrace, fmt.Sprintf("page %[1]d.1\npage %[1]d.2\npage %[1]d.3\npage %[1]d.4\npage %[1]d.5\n", last))
+}
+
+// require compares the content of a file, and checks that nothing is left of its
+// publication.
+func (d *disk) require(name, want string) error {
+	for _, suffix := range []string{PartialSuffix, RedoSuffix} {
+		if d.live[name+suffix] != nil {
+			return fmt.Errorf("%s is left", name+suffix)
+		}
+	}
+	if d.live[name] == nil {
+		return fmt.Errorf("%s is missing", name)
+	}
+	if got := string(d.live[name].live); got != want {
+		return fmt.Errorf("%s is %q, want %q", name, got, want)
 	}
 	return nil
 }
 
-// checkOutputs compares the outputs of a completed run with those of a run that
-// was never interrupted.
-func checkOutputs(d *disk, pages int) error {
-	var items, trace strings.Builder
-	for page := 1; page <= pages; page++ {
-		fmt.Fprintf(&items, "%d-0\n%d-1\n", page, page)
-		fmt.Fprintf(&trace, "page %d\n", page)
+// prepared returns a disk with the increments before, and the number of operations
+// of the next one.
+func (e extraction) prepared(t *testing.T) (d *disk, operations int) {
+	t.Helper()
+	d = newDisk()
+	for range e.before {
+		require.NoError(t, e.run(d))
 	}
-	for _, output := range []struct{ name, want string }{{"out/items.ndjson", items.String()}, {"out/trace.json", trace.String()}} {
-		if got := string(d.live[output.name].live); got != output.want {
-			return fmt.Errorf("%s is %q, want %q", output.name, got, output.want)
-		}
-	}
-	return nil
+	d.operations = 0
+	next := d.clone()
+	require.NoError(t, e.run(next))
+	operations = next.operations
+	require.NoError(t, e.check(next))
+	return d, operations
+}
+
+// clone returns a copy of a disk on which everything is durable.
+func (d *disk) clone() *disk {
+	return d.afterPowerLoss(func(_, live []byte) []byte { return live }, []string{".", "out", "kept"})
 }
 
 // simulatePowerLoss stops a run before each of its operations, lets every
 // combination of unsynced data survive, and then completes the run. It returns
 // the number of cases and a description of those with wrong outputs.
-func simulatePowerLoss(t *testing.T, every int, skip func(string) bool) (cases int, wrong []string) {
+func simulatePowerLoss(t *testing.T, e extraction, skip func(string) bool) (cases int, wrong []string) {
 	t.Helper()
-	const pages = 5
-	uninterrupted := newDisk()
-	require.NoError(t, extract(uninterrupted, pages, every))
-	require.NoError(t, checkOutputs(uninterrupted, pages))
-	for stop := 1; stop <= uninterrupted.operations; stop++ {
+	prepared, operations := e.prepared(t)
+	for stop := 1; stop <= operations; stop++ {
 		for _, survival := range survivals {
-			for _, dirs := range [][]string{nil, {"."}, {"out"}, {".", "out"}} {
-				d := newDisk()
+			for _, dirs := range [][]string{nil, {"."}, {"out"}, {".", "out"}, {"kept"}} {
+				d := prepared.clone()
 				d.stopBefore, d.skip = stop, skip
-				require.ErrorIs(t, extract(d, pages, every), errPower)
+				require.ErrorIs(t, e.run(d), errPower)
 				next := d.afterPowerLoss(survival.content, dirs)
 				cases++
-				err := extract(next, pages, every)
+				err := e.run(next)
 				if err == nil {
-					err = checkOutputs(next, pages)
+					err = e.check(next)
 				}
 				if err != nil {
 					wrong = append(wrong, fmt.Sprintf("power lost before operation %d; survivors: %s of the unsynced data, unsynced names in %q: %v",
@@ -252,32 +393,61 @@ func simulatePowerLoss(t *testing.T, every int, skip func(string) bool) (cases i
 	return cases, wrong
 }
 
+// extractions are the combinations of state, appending and kept values.
+func extractions() []extraction {
+	var all []extraction
+	for _, every := range []int{1, 2, 5} {
+		all = append(all,
+			extraction{every: every, state: true},
+			extraction{every: every, state: true, adds: true, before: 1},
+			extraction{every: every, state: true, adds: true, kept: true, before: 2})
+	}
+	return append(all,
+		extraction{every: 1},
+		extraction{every: 1, adds: true, kept: true},
+		extraction{every: 1, adds: true, kept: true, before: 2},
+		extraction{every: 1, kept: true, before: 1})
+}
+
 func TestPowerLossAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
 	total := 0
-	for _, every := range []int{1, 2, 5} {
-		t.Run(fmt.Sprintf("a commit every %d pages", every), func(t *testing.T) {
-			cases, wrong := simulatePowerLoss(t, every, nil)
+	for _, e := range extractions() {
+		t.Run(e.String(), func(t *testing.T) {
+			cases, wrong := simulatePowerLoss(t, e, nil)
 			require.Empty(t, wrong)
 			total += cases
 		})
 	}
-	require.Greater(t, total, 960)
+	require.Greater(t, total, 5000)
 	t.Logf("%d cases, each exact", total)
 }
 
 // TestEverySyncIsNeeded omits one sync at a time, which must make some case fail.
 func TestEverySyncIsNeeded(t *testing.T) {
+	resumed := extraction{every: 1, state: true, adds: true, kept: true, before: 1}
+	plain := extraction{every: 1, adds: true, kept: true, before: 1}
 	for _, test := range []struct {
-		name string
-		skip func(operation string) bool
+		name       string
+		extraction extraction
+		operation  string // its beginning
 	}{
-		{"of the items", func(operation string) bool { return operation == "sync out/items.ndjson" }},
-		{"of the trace", func(operation string) bool { return operation == "sync out/trace.json" }},
-		{"of the state", func(operation string) bool { return operation == "sync state.json.new" }},
-		{"of the directory of the outputs", func(operation string) bool { return strings.HasPrefix(operation, "sync directory of out/") }},
+		{"of the rows", resumed, "sync out/items.ndjson.partial"},
+		{"of the trace", resumed, "sync out/trace.json"},
+		{"of the state", resumed, "sync state.json.new"},
+		{"of the directory of the outputs", resumed, "sync directory of out/"},
+		{"of the rows without a state", plain, "sync out/items.ndjson.partial"},
+		{"of what is appended", plain, "sync out/items.ndjson"},
+		{"of the record of the publication", plain, "sync out/items.ndjson.redo.new"},
+		{"of the kept values", plain, "sync kept/kept.json.new"},
+		{"of the directory of the kept values", plain, "sync directory of kept/"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, wrong := simulatePowerLoss(t, 1, test.skip)
+			_, wrong := simulatePowerLoss(t, test.extraction, func(operation string) bool {
+				if strings.HasPrefix(test.operation, "sync directory") {
+					return strings.HasPrefix(operation, test.operation)
+				}
+				return operation == test.operation
+			})
 			require.NotEmpty(t, wrong)
 		})
 	}

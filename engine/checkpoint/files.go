@@ -19,10 +19,13 @@ func WriteFile(path string, data []byte) error {
 	return replaceFile(system{}, temporary, path, data)
 }
 
+// private is the mode of files that only their owner can read.
+const private os.FileMode = 0o600
+
 // replaceFile writes data to a temporary file in the directory of path and
 // renames it to path.
 func replaceFile(files fileSystem, temporary, path string, data []byte) error {
-	f, err := files.Open(temporary, true)
+	f, err := files.Open(temporary, private)
 	if err != nil {
 		return err
 	}
@@ -42,15 +45,37 @@ func replaceFile(files fileSystem, temporary, path string, data []byte) error {
 	return files.SyncDir(path)
 }
 
+// readFile returns the content of a file.
+func readFile(files fileSystem, path string) ([]byte, error) {
+	f, err := files.Open(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, size)
+	if _, err = f.ReadAt(text, 0); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return text, err
+}
+
 // fileSystem is the part of a file system that a [Store] uses. Tests replace it
 // with one that loses what was not synced.
 type fileSystem interface {
 	// Open opens a file for reading and for writing at its end. If the file does
-	// not exist, Open creates it or, unless create is set, returns
+	// not exist, Open creates it with the mode or, if the mode is 0, returns
 	// [os.ErrNotExist].
-	Open(path string, create bool) (file, error)
+	Open(path string, mode os.FileMode) (file, error)
 	// Rename renames a file, replacing the file at the new path.
 	Rename(from, to string) error
+	// CopyMode gives a file the permissions of another one, if there is one.
+	CopyMode(from, to string)
+	// Remove removes a file. It does nothing if there is none.
+	Remove(path string) error
 	// SyncDir makes the names in the directory of path durable: those of new and
 	// of renamed files.
 	SyncDir(path string) error
@@ -59,7 +84,7 @@ type fileSystem interface {
 // file is an open file that is written at its end.
 type file interface {
 	io.Writer
-	io.ReaderAt
+	io.ReaderAt // returns io.EOF at the end
 	io.Closer
 	Size() (int64, error)
 	Truncate(size int64) error // the next write follows the new end
@@ -69,12 +94,12 @@ type file interface {
 // system is the file system of the operating system.
 type system struct{}
 
-func (system) Open(path string, create bool) (file, error) {
+func (system) Open(path string, mode os.FileMode) (file, error) {
 	flags := os.O_RDWR
-	if create {
+	if mode != 0 {
 		flags |= os.O_CREATE
 	}
-	f, err := os.OpenFile(path, flags, 0o600)
+	f, err := os.OpenFile(path, flags, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +110,19 @@ func (system) Open(path string, create bool) (file, error) {
 }
 
 func (system) Rename(from, to string) error { return os.Rename(from, to) }
+
+func (system) CopyMode(from, to string) {
+	if model, err := os.Stat(from); err == nil {
+		_ = os.Chmod(to, model.Mode().Perm()) // some file systems have no permissions
+	}
+}
+
+func (system) Remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 func (system) SyncDir(path string) error {
 	dir, err := os.Open(filepath.Dir(path))

@@ -1,11 +1,16 @@
-// Package checkpoint makes runs resumable. It saves the checkpoint of every job
-// together with the length of every output file, so that a run can be killed at
+// Package checkpoint writes the files of a run so that nothing is lost. Rows appear
+// under the name of their file only when they are complete: until then they are in
+// a file of the same name with the ending [PartialSuffix].
+//
+// With a state file a run is resumable, too. The state holds the checkpoint of every
+// job together with the length of every output file, so that a run can be killed at
 // any moment and resumes after the last committed page, with every item in its
 // output exactly once.
 //
 // A commit makes the outputs durable and then replaces the state file. Bytes
 // that an output holds beyond its committed length are discarded when the run
-// resumes.
+// resumes. A publication is recorded before it begins, and a crash in the middle is
+// repaired by the next run: see [Store.Publish].
 package checkpoint
 
 import (
@@ -23,16 +28,20 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Store is the state of a run and the outputs that belong to it. It must not
-// be used by several goroutines at once, nor by several processes: the caller
-// locks the state file.
+// A Store is the outputs of a run, and its state if it has one. It must not be used
+// by several goroutines at once, nor by several processes: the caller locks the
+// state file.
 type Store struct {
 	files     fileSystem
-	path      string
+	path      string      // of the state; "" if there is none
+	mode      os.FileMode // of new outputs
 	state     state
 	resumed   bool
+	stale     bool // the file at path is that of an earlier run, which this run replaces
 	outputs   map[string]*Output
-	discarded int64 // bytes of the outputs
+	open      []*Output                  // those with an open file, the latest last
+	pending   map[string]json.RawMessage // by job, the checkpoints of the next commit
+	discarded int64                      // bytes of the outputs
 }
 
 // state is the content of a state file.
@@ -41,20 +50,13 @@ type state struct {
 	Program     string                     `json:"program"`
 	Fingerprint map[string]string          `json:"fingerprint"` // of the configuration, by part
 	Outputs     map[string]extent          `json:"outputs"`
-	Jobs        map[string]json.RawMessage `json:"jobs"` // the checkpoint of each job
-	Sum         string                     `json:"sum"`  // checksum of all fields above
+	Jobs        map[string]json.RawMessage `json:"jobs"`              // the checkpoint of each job
+	Kept        map[string]json.RawMessage `json:"kept,omitempty"`    // values for the next run, by job
+	Publish     *publication               `json:"publish,omitempty"` // one that has begun
+	Sum         string                     `json:"sum"`               // checksum of all fields above
 }
 
-// extent is the committed part of an output.
-type extent struct {
-	Bytes int64  `json:"bytes"`
-	Tail  string `json:"tail"` // hash of its last 64 KiB
-}
-
-const (
-	version  = 1
-	tailSize = 64 << 10
-)
+const version = 2
 
 // Open reads the state file at path. If there is none, the run starts from the
 // beginning. The program names the writer of the file in the file itself. The
@@ -65,12 +67,33 @@ func Open(path, program string, fingerprint map[string]string) (*Store, error) {
 	return open(system{}, path, program, fingerprint)
 }
 
-func open(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
-	s := &Store{files: files, path: path, outputs: map[string]*Output{}, state: state{
+// Restart returns a store that ignores the state file at path, whatever it holds. The
+// file and the outputs that belong to it are replaced when the run has its first page.
+func Restart(path, program string, fingerprint map[string]string) (*Store, error) {
+	return restart(system{}, path, program, fingerprint)
+}
+
+// Stateless returns a store without a state file. Its outputs cannot be resumed.
+func Stateless() *Store {
+	return stateless(system{})
+}
+
+func stateless(files fileSystem) *Store {
+	s := newStore(files, "", "", nil)
+	s.mode = 0o666
+	return s
+}
+
+func newStore(files fileSystem, path, program string, fingerprint map[string]string) *Store {
+	return &Store{files: files, path: path, mode: private, outputs: map[string]*Output{}, pending: map[string]json.RawMessage{}, state: state{
 		Version: version, Program: program, Fingerprint: fingerprint,
 		Outputs: map[string]extent{}, Jobs: map[string]json.RawMessage{},
 	}}
-	text, err := s.read()
+}
+
+func open(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
+	s := newStore(files, path, program, fingerprint)
+	text, err := readFile(files, path)
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
 	}
@@ -81,27 +104,31 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	if err := parse(text, &found); err != nil {
 		return nil, s.refuse("%v", err)
 	}
+	found.Program = program
+	s.state, s.resumed = found, true
+	if err := s.repair(); err != nil {
+		return nil, err
+	}
 	if changed := changes(found.Fingerprint, fingerprint); changed != "" {
 		return nil, s.refuse("it belongs to another configuration: %s changed", changed)
 	}
-	found.Program = program
-	s.state, s.resumed = found, true
 	return s, nil
 }
 
-func (s *Store) read() ([]byte, error) {
-	f, err := s.files.Open(s.path, false)
-	if err != nil {
-		return nil, err
+func restart(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
+	s := newStore(files, path, program, fingerprint)
+	text, err := readFile(files, path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, ioError("read the state", err)
 	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
+	s.stale = err == nil
+	earlier := newStore(files, path, program, fingerprint)
+	if parse(text, &earlier.state) == nil {
+		if err := earlier.repair(); errors.Is(err, failure.ErrIO) {
+			return nil, err
+		}
 	}
-	text := make([]byte, size)
-	_, err = f.ReadAt(text, 0)
-	return text, err
+	return s, nil
 }
 
 // parse reads the text of a state file. It accepts exactly the bytes that encode
@@ -164,11 +191,15 @@ func ioError(action string, err error) error {
 	return &failure.Error{Class: failure.IO, Op: "state", Message: fmt.Sprintf("cannot %s: %v", action, err), Err: err}
 }
 
-// Resumed reports whether the state file existed, so that the run resumes.
+// Resumed reports whether the state is that of an earlier run, which this run
+// continues.
 func (s *Store) Resumed() bool { return s.resumed }
 
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
+
+// Kept returns the values that the last publications saved, by job: JSON objects.
+func (s *Store) Kept() map[string]json.RawMessage { return maps.Clone(s.state.Kept) }
 
 // Discarded returns how many bytes [Store.Begin] discarded from the outputs,
 // because they were written after the last commit.
@@ -183,78 +214,37 @@ func (s *Store) Committed() int64 {
 	return n
 }
 
-// An Output is a file that belongs to the run.
-type Output struct {
-	file   file
-	size   int64
-	beyond int64 // bytes found after the last commit
-	dirty  bool
+// Complete reports whether the rows of all outputs in the state are published. If all
+// jobs have ended, too, the run is over.
+func (s *Store) Complete() bool {
+	for _, e := range s.state.Outputs {
+		if e.Partial {
+			return false
+		}
+	}
+	return true
 }
 
-// Output opens an output file of the run. It refuses a file that was committed
-// before and is now shorter or modified. It changes nothing: [Store.Begin] does.
-func (s *Store) Output(path string) (*Output, error) {
-	if o := s.outputs[path]; o != nil {
-		return o, nil
-	}
-	committed, known := s.state.Outputs[path]
-	f, err := s.files.Open(path, !known)
-	if errors.Is(err, os.ErrNotExist) && known {
-		return nil, s.refuse("its output %s is missing", path)
-	}
-	if err != nil {
-		return nil, ioError("open the output", err)
-	}
-	o := &Output{file: f, size: committed.Bytes, dirty: !known}
-	if err := s.verify(o, path); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	s.outputs[path] = o
-	return o, nil
+// Next begins the next increment, after a run that is complete: its jobs start at
+// the beginning, and its outputs may be others. The values of [Store.Kept] remain.
+// Next must be called before the outputs are opened.
+func (s *Store) Next() {
+	s.state.Jobs, s.state.Outputs, s.resumed = map[string]json.RawMessage{}, map[string]extent{}, false
 }
 
-// verify compares an output with its committed part.
-func (s *Store) verify(o *Output, path string) error {
-	size, err := o.file.Size()
-	if err != nil {
-		return ioError("read the output", err)
-	}
-	if size < o.size {
-		return s.refuse("its output %s has %d bytes, fewer than the %d that were committed", path, size, o.size)
-	}
-	o.beyond = size - o.size
-	committed, known := s.state.Outputs[path]
-	if !known {
-		return nil
-	}
-	tail, err := o.tail()
-	if err != nil {
-		return ioError("read the output", err)
-	}
-	if tail != committed.Tail {
-		return s.refuse("its output %s was modified after the last commit", path)
-	}
-	return nil
-}
-
-// Begin starts writing, once all outputs are open: it discards what was written
-// to them after the last commit, or all of their content if the run does not
-// resume. It refuses to resume with different outputs, since none of
-// them would be complete.
+// Begin starts writing, once all outputs are known. It refuses to resume with
+// different outputs, since none of them would be complete.
 func (s *Store) Begin() error {
 	if err := s.matchOutputs(); err != nil {
 		return err
 	}
-	for path, o := range s.outputs {
-		if err := o.file.Truncate(o.size); err != nil {
-			return ioError("truncate the output", err)
-		}
-		if s.resumed {
-			s.discarded += o.beyond
+	for _, o := range s.outputs {
+		s.discarded += o.beyond
+		if o.partial() {
 			continue
 		}
-		if err := s.files.SyncDir(path); err != nil { // a new file is durable once its directory is
-			return ioError("create the output", err)
+		if _, err := s.use(o); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -278,48 +268,62 @@ func (s *Store) matchOutputs() error {
 	return nil
 }
 
-// Write appends to the output. The next commit includes what was written.
-func (o *Output) Write(p []byte) (int, error) {
-	n, err := o.file.Write(p)
-	o.size += int64(n)
-	o.dirty = o.dirty || n > 0
-	return n, err
-}
-
-// tail hashes the last bytes of the output.
-func (o *Output) tail() (string, error) {
-	from := max(0, o.size-tailSize)
-	end := make([]byte, o.size-from)
-	if len(end) > 0 {
-		if _, err := o.file.ReadAt(end, from); err != nil {
-			return "", err
-		}
+// Mark says that everything that was written to some outputs so far belongs to
+// the pages up to the checkpoint of a job. The next commit saves both. What is
+// written to an output after its last mark, a page on which the run fails, for
+// example, is not part of a commit.
+func (s *Store) Mark(job string, checkpoint json.RawMessage, outputs ...*Output) {
+	if s.path == "" {
+		return
 	}
-	sum := sha256.Sum256(end)
-	return hex.EncodeToString(sum[:]), nil
+	for _, o := range outputs {
+		o.mark()
+	}
+	s.pending[job] = slices.Clone(checkpoint)
 }
 
 // Commit saves the checkpoints of jobs together with everything that was written
 // to the outputs, all of which must belong to pages up to these checkpoints.
 // When Commit returns, both survive the end of the process and a power failure.
 func (s *Store) Commit(checkpoints map[string]json.RawMessage) error {
-	for path, o := range s.outputs {
-		if !o.dirty {
+	all := slices.Collect(maps.Values(s.outputs))
+	for job, checkpoint := range checkpoints {
+		s.Mark(job, checkpoint, all...)
+	}
+	return s.Flush()
+}
+
+// Flush commits what was marked. It does nothing if nothing was, or if there is no
+// state.
+func (s *Store) Flush() error {
+	if len(s.pending) == 0 {
+		return nil
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	return s.save()
+}
+
+// settle makes the marked part of the outputs durable and adds it and the pending
+// checkpoints to the state, which is then to be saved.
+func (s *Store) settle() error {
+	for name, o := range s.outputs {
+		if s.state.Outputs[name] == o.marked {
 			continue
 		}
-		if err := o.file.Sync(); err != nil {
-			return ioError("save the output", err)
+		if err := s.sync(o); err != nil {
+			return err
 		}
-		tail, err := o.tail()
-		if err != nil {
-			return ioError("read the output", err)
-		}
-		s.state.Outputs[path] = extent{o.size, tail}
-		o.dirty = false
+		s.state.Outputs[name] = o.marked
 	}
-	for job, checkpoint := range checkpoints {
-		s.state.Jobs[job] = slices.Clone(checkpoint)
-	}
+	maps.Copy(s.state.Jobs, s.pending)
+	clear(s.pending)
+	return nil
+}
+
+// save replaces the state file.
+func (s *Store) save() error {
 	text, err := s.state.encode()
 	if err == nil {
 		err = replaceFile(s.files, s.path+".new", s.path, text)
@@ -327,6 +331,7 @@ func (s *Store) Commit(checkpoints map[string]json.RawMessage) error {
 	if err != nil {
 		return ioError("save the state", err)
 	}
+	s.stale = false
 	return nil
 }
 
@@ -334,9 +339,10 @@ func (s *Store) Commit(checkpoints map[string]json.RawMessage) error {
 // the files until the run resumes.
 func (s *Store) Close() error {
 	var err error
-	for _, o := range s.outputs {
+	for _, o := range s.open {
 		err = errors.Join(err, o.file.Close())
+		o.file = nil
 	}
-	s.outputs = map[string]*Output{}
+	s.open, s.outputs = nil, map[string]*Output{}
 	return err
 }

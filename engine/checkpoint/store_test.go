@@ -147,20 +147,20 @@ func TestOtherOutputsAreRefused(t *testing.T) {
 // TestDiskErrorsAreReportedAndLoseNothingCommitted lets each operation of a run
 // fail in turn.
 func TestDiskErrorsAreReportedAndLoseNothingCommitted(t *testing.T) {
-	const pages = 3
-	uninterrupted := newDisk()
-	require.NoError(t, extract(uninterrupted, pages, 1))
-	for stop := 1; stop <= uninterrupted.operations; stop++ {
-		d := newDisk()
-		d.stopBefore = stop
-		err := extract(d, pages, 1)
-		require.ErrorIs(t, err, errPower)
-		if failed := (*failure.Error)(nil); errors.As(err, &failed) {
-			require.Equal(t, failure.IO, failed.Class)
+	for _, e := range extractions() {
+		prepared, operations := e.prepared(t)
+		for stop := 1; stop <= operations; stop++ {
+			d := prepared.clone()
+			d.stopBefore = stop
+			err := e.run(d)
+			require.ErrorIs(t, err, errPower)
+			if failed := (*failure.Error)(nil); errors.As(err, &failed) {
+				require.Equal(t, failure.IO, failed.Class)
+			}
+			d.stopBefore = 0 // the disk works again and has everything that was written
+			require.NoError(t, e.run(d))
+			require.NoError(t, e.check(d))
 		}
-		d.stopBefore = 0 // the disk works again and has everything that was written
-		require.NoError(t, extract(d, pages, 1))
-		require.NoError(t, checkOutputs(d, pages))
 	}
 }
 

@@ -9,9 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-
-	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
 )
 
 // carryover holds the values that `keep` carries over to the next run, by job
@@ -61,20 +58,22 @@ func parseCarryover(text []byte) (carryover, error) {
 	return values, err
 }
 
-// writeCarryover replaces the file of --kept. Values of jobs without a result
-// remain. Only the owner can read the file, since a cursor may give access to
-// data.
-func writeCarryover(path string, before carryover, result *engine.Result) error {
-	values := carryover{}
-	maps.Copy(values, before)
-	for _, job := range result.Jobs {
-		if job.Kept != nil {
-			values[job.Job] = job.Kept
-		}
-	}
-	text, err := json.MarshalIndent(values, "", "  ")
-	if err != nil {
+// readKept sets the values that the run continues from: those of --kept or, without it,
+// those of the state.
+func (a *app) readKept(l *loaded, state *checkpointer) (err error) {
+	if a.flags.kept != "" {
+		l.carryover, err = readCarryover(a.flags.kept)
 		return err
 	}
-	return outputError(checkpoint.WriteFile(path, append(text, '\n')))
+	values := carryover{}
+	maps.Copy(values, l.carryover)
+	for job, text := range state.Kept() {
+		one, err := parseCarryover(fmt.Appendf(nil, `{"kept": %s}`, text))
+		if err != nil {
+			return err
+		}
+		values[job] = one["kept"]
+	}
+	l.carryover = values
+	return nil
 }

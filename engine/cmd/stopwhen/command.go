@@ -28,6 +28,8 @@ type app struct {
 	parsed       bool               // the command line is valid
 	discardItems bool               // items are not written
 	placeholders bool               // environment variables that are not passed have placeholder values
+	keptPath     string             // the file of --kept, without symbolic links
+	guarded      guardedWriters     // what may block when a signal arrives
 	onPage       func(*engine.Page) // called for every page before its items are written; may be nil
 }
 
@@ -126,6 +128,12 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+}
+
+// stdoutFile returns standard output, unless it was replaced by another writer.
+func (a *app) stdoutFile() (*os.File, bool) {
+	file, ok := a.stdout.(*os.File)
+	return file, ok
 }
 
 // helpWidth is the number of columns that the descriptions of flags may use.

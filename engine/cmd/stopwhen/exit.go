@@ -96,7 +96,7 @@ func (a *app) report(err error) {
 	if err == nil {
 		return
 	}
-	w := a.redactor.Writer(a.stderr)
+	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
 	if a.flags.logFormat == formatJSON {
 		reportEvents(slog.New(slog.NewJSONHandler(w, nil)), err)

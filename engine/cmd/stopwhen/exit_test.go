@@ -24,7 +24,7 @@ func TestEveryExitStatusOccurs(t *testing.T) {
 		"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}},
 		"config": {"jobs": [{"endpoint": "users"}]},
 		"tests": [{"name": "x", "pages": [[]], "expect": {"items": 3}}]}`)
-	notAState := file("not-a.state", `{"version": 1}`)
+	notAState := file("not-a.state", `{"version": 2}`)
 	for _, test := range []struct {
 		name   string
 		status int

@@ -25,7 +25,7 @@ type flags struct {
 
 	out, trace, result, record string // where a run writes
 	state, kept                string
-	restart                    bool
+	restart, appendRows        bool
 
 	prefetch  string // a number or "auto"
 	parallel  int
@@ -76,7 +76,7 @@ func (a *app) fileFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+value.OrList(rules.Dialects()))
 	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
 	f.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` of an input that the configuration declares; may be repeated")
-	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; --set overrides it")
+	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
 	f.StringArrayVar(&a.flags.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
 	complete(cmd, "dialect", rules.Dialects)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -93,10 +93,10 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.timeout, "timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
 	a.jobFlags(cmd)
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
-	f.StringVar(&a.flags.result, "result", "", "`FILE` for the result of every job, as JSON")
+	f.StringVar(&a.flags.result, "result", "", "`FILE` for the result of every job, as JSON; - is standard output")
 	f.StringVar(&a.flags.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
-	f.BoolVar(&a.flags.restart, "restart", false, "with --state: start over and replace the output")
-	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, replaced after it")
+	f.BoolVar(&a.flags.restart, "restart", false, "with --state: start over, without what the state holds")
+	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
 	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "))
 	f.StringVar(&a.flags.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")
@@ -126,6 +126,7 @@ func (a *app) checkJobFlags(cmd *cobra.Command) error {
 // outFlag adds the flag --out for items.
 func (a *app) outFlag(cmd *cobra.Command, byDefault string) {
 	cmd.Flags().StringVar(&a.flags.out, "out", byDefault, "`DIR` to write one NDJSON file per dataType into; - is standard output")
+	cmd.Flags().BoolVar(&a.flags.appendRows, "append", false, "with --out DIR: add the rows of this run to those in the files")
 	_ = cmd.MarkFlagDirname("out")
 }
 

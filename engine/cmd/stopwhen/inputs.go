@@ -21,7 +21,7 @@ func (a *app) inputs() (map[string]any, error) {
 	}
 	values := map[string]any{}
 	if a.flags.setFile != "" {
-		text, err := rules.ReadConfigFile(a.flags.setFile)
+		text, err := a.readSetFile()
 		if err != nil {
 			return nil, &usageError{fmt.Sprintf("--set-file: %v", err)}
 		}
@@ -45,6 +45,14 @@ func (a *app) inputs() (map[string]any, error) {
 		values[name] = text
 	}
 	return values, nil
+}
+
+// readSetFile reads the file of --set-file, or standard input.
+func (a *app) readSetFile() ([]byte, error) {
+	if a.flags.setFile == "-" {
+		return rules.ReadConfig(a.stdin)
+	}
+	return rules.ReadConfigFile(a.flags.setFile)
 }
 
 // withoutText drops the lines of the file that an error shows: they may hold secrets.

@@ -47,6 +47,9 @@ func (a *app) load(args []string) (*loaded, error) {
 	if err := a.checkDialect(); err != nil {
 		return nil, err
 	}
+	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.flags.setFile}); err != nil {
+		return nil, err
+	}
 	l := &loaded{}
 	if err := a.loadInto(l, args); err != nil {
 		l.Close()

@@ -7,76 +7,51 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // output writes the pages of a run: items to standard output or files, and the
 // trace. It writes each page before the next one arrives.
 type output struct {
-	engine *engine.Engine
-	queues map[io.Writer]*queue // for writers that concurrent jobs share
-	items  func(job string) io.Writer
-	trace  io.Writer     // nil: none
-	result io.Writer     // nil: none
-	state  *checkpointer // nil: none
-	close  []func() error
+	app     *app
+	engine  *engine.Engine
+	log     *slog.Logger
+	state   *checkpointer
+	targets []*target
+	byJob   map[string]*target
+	queues  map[*target]*queue // of targets that concurrent jobs share
+	spool   spool              // items that wait in the queues
+	trace   io.Writer          // nil: none
+	close   []func() error
 }
 
-// newOutput opens the files that the flags name.
-func (a *app) newOutput(e *engine.Engine, state *checkpointer) (*output, error) {
-	o := &output{engine: e, state: state}
-	for _, open := range []func(*output) error{a.openTrace, a.openResult, a.openItems} {
-		if err := open(o); err != nil {
-			_ = o.Close()
-			return nil, err
-		}
-	}
-	return o, nil
-}
-
-func (a *app) openTrace(o *output) (err error) {
+// openItems finds the targets of the items, and completes what an earlier run began
+// to publish.
+func (o *output) openItems() error {
 	switch {
-	case a.flags.trace == "":
-		return nil
-	case a.flags.trace != "-":
-		o.trace, err = o.create(a.flags.trace, os.Create)
-		return outputError(err)
-	case a.flags.toStdout():
-		return &usageError{"--trace - and the items cannot both use standard output; write the items to a directory with --out DIR"}
+	case o.app.discardItems || isNull(o.app.flags.out):
+		o.addStream(io.Discard)
+	case o.app.flags.toStdout():
+		o.addStream(o.app.guard(o.app.stdout))
+	default:
+		return o.openDir(o.app.flags.out)
 	}
-	o.trace = a.stdout
 	return nil
 }
 
-func (a *app) openResult(o *output) error {
-	if a.flags.result == "" {
-		return nil
-	}
-	file, err := os.Create(a.flags.result)
-	if err != nil {
-		return outputError(err)
-	}
-	o.result, o.close = file, append(o.close, file.Close)
-	return nil
-}
-
-func (a *app) openItems(o *output) error {
-	w := a.stdout
-	switch {
-	case a.discardItems:
-		w = io.Discard
-	case !a.flags.toStdout():
-		return o.openDir(a.flags.out)
-	}
-	o.items = func(string) io.Writer { return w }
-	return nil
+func (o *output) addStream(w io.Writer) {
+	o.targets = []*target{{w: w, jobs: o.engine.Jobs()}}
 }
 
 // openDir opens one file per data type in a directory.
@@ -84,16 +59,63 @@ func (o *output) openDir(path string) error {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return outputError(err)
 	}
-	dir, err := os.OpenRoot(path)
-	if err != nil {
-		return outputError(err)
+	if err := probe(filepath.Join(path, ".stopwhen.new")); err != nil {
+		return err
 	}
-	o.close = append(o.close, dir.Close)
-	files := map[string]io.Writer{}
-	used := map[string]bool{} // lower case, since some file systems ignore case
-	for _, job := range o.engine.Jobs() {
-		dataType := o.engine.DataType(job)
-		if files[dataType] != nil {
+	for _, f := range itemFiles(o.engine, path) {
+		if err := o.openFile(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openFile opens the file of a data type. A pipe or a device gets the items at once;
+// the rows of a file appear when they are complete.
+func (o *output) openFile(f itemFile) error {
+	if isStream(f.path) {
+		stream, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+		if err != nil {
+			return outputError(err)
+		}
+		o.state.interval = 0
+		o.targets, o.close = append(o.targets, &target{w: o.app.guard(stream), jobs: f.jobs}), append(o.close, stream.Close)
+		return nil
+	}
+	if o.state.path == "" {
+		repaired, err := checkpoint.Repair(f.path)
+		if err != nil {
+			return err
+		}
+		if repaired {
+			o.log.Info(fmt.Sprintf("%s: completed the commit that an earlier run had begun", f.path), "event", "repaired", "file", f.path)
+		}
+	}
+	rows, err := o.state.Rows(f.path)
+	if err != nil {
+		return err
+	}
+	o.targets = append(o.targets, &target{w: rows, file: rows, jobs: f.jobs})
+	return nil
+}
+
+// itemFile is the file of the items of one data type.
+type itemFile struct {
+	path string
+	jobs []string
+}
+
+// itemFiles returns the files of all items below a directory.
+func itemFiles(e *engine.Engine, dir string) []itemFile {
+	var files []itemFile
+	places := map[string]int{} // by data type
+	used := map[string]bool{}  // lower case, since some file systems ignore case
+	for _, job := range e.Jobs() {
+		dataType := e.DataType(job)
+		if i, known := places[dataType]; known {
+			if !slices.Contains(files[i].jobs, job) {
+				files[i].jobs = append(files[i].jobs, job)
+			}
 			continue
 		}
 		name := fileName(dataType)
@@ -101,28 +123,10 @@ func (o *output) openDir(path string) error {
 			name = fmt.Sprintf("%s-%d", fileName(dataType), n)
 		}
 		used[strings.ToLower(name)] = true
-		name += ".ndjson"
-		file, err := o.create(filepath.Join(path, name), func(string) (*os.File, error) { return dir.Create(name) })
-		if err != nil {
-			return outputError(err)
-		}
-		files[dataType] = file
+		places[dataType] = len(files)
+		files = append(files, itemFile{filepath.Join(dir, name+".ndjson"), []string{job}})
 	}
-	o.items = func(job string) io.Writer { return files[o.engine.DataType(job)] }
-	return nil
-}
-
-// create creates a file, or opens it as an output of the run with --state.
-func (o *output) create(path string, create func(string) (*os.File, error)) (io.Writer, error) {
-	if o.state != nil {
-		return o.state.Output(filepath.Clean(path))
-	}
-	file, err := create(path)
-	if err != nil {
-		return nil, err
-	}
-	o.close = append(o.close, file.Close)
-	return file, nil
+	return files
 }
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
@@ -140,24 +144,54 @@ func fileName(dataType string) string {
 	return name
 }
 
+// openTrace opens the trace. With a state, it is resumed like the items.
+func (o *output) openTrace() error {
+	path := o.app.flags.trace
+	switch {
+	case path == "":
+		return nil
+	case path == "-":
+		o.trace = o.app.guard(o.app.stdout)
+		return nil
+	case isStream(path):
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return outputError(err)
+		}
+		o.trace, o.close = o.app.guard(file), append(o.close, file.Close)
+		return nil
+	}
+	file, err := o.state.Output(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	o.trace, o.state.trace = file, file
+	return nil
+}
+
 // page writes one page.
 func (o *output) page(_ context.Context, page *engine.Page) error {
-	o.state.beginPage()
-	if err := o.writeItems(page); err != nil {
+	t := o.byJob[page.Job]
+	if err := o.state.beginPage(page.Job, t.file); err != nil {
+		return err
+	}
+	if err := o.writeItems(t, page); err != nil {
 		return outputError(err)
 	}
 	if err := o.writeTrace(&page.Record); err != nil {
 		return outputError(err)
 	}
-	return o.state.endPage(page)
+	if err := o.state.endPage(page, t.file); err != nil || page.Decision != runtime.Stop {
+		return err
+	}
+	return o.endJob(t, ending{page.Job, page.Outcome, page.Findings, page.Kept})
 }
 
-func (o *output) writeItems(page *engine.Page) error {
-	w := o.items(page.Job)
-	if q := o.queues[w]; q != nil {
+func (o *output) writeItems(t *target, page *engine.Page) error {
+	if q := o.queues[t]; q != nil {
 		return q.page(page)
 	}
-	_, err := page.Items.WriteTo(w)
+	_, err := page.Items.WriteTo(t.w)
 	return err
 }
 
@@ -187,31 +221,30 @@ func (o *output) traceFailures(result *engine.Result) error {
 	return nil
 }
 
-// end writes the rest of the run: queued items and the result.
+// end writes the rest of the run: queued items, what jobs have completed that ended in
+// an earlier run, and the trace of failures, which is not part of a commit.
 func (o *output) end(result *engine.Result) error {
 	for _, q := range o.queues {
 		if err := q.end(); err != nil {
 			return outputError(err)
 		}
 	}
-	if err := o.traceFailures(result); err != nil {
-		return outputError(err)
+	o.queues = nil
+	for _, job := range result.Jobs {
+		if err := o.endJob(o.byJob[job.Job], ending{job.Job, job.Outcome, job.Findings, job.Kept}); err != nil {
+			return err
+		}
 	}
-	if o.result == nil {
-		return nil
-	}
-	text, err := json.MarshalIndent(result, "", "  ")
-	if err != nil {
+	if err := o.state.Flush(); err != nil {
 		return err
 	}
-	_, err = o.result.Write(append(text, '\n'))
-	return outputError(err)
+	return outputError(o.traceFailures(result))
 }
 
 // Close closes the files and returns the first error.
 func (o *output) Close() error {
 	var first error
-	for _, closeFile := range o.close {
+	for _, closeFile := range append(o.close, o.state.Store.Close) {
 		if err := closeFile(); err != nil && first == nil {
 			first = err
 		}

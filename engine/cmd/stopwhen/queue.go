@@ -9,35 +9,25 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// queue serialises the output of concurrent jobs that share a writer: it is the
+// queue serialises the output of concurrent jobs that share a target: it is the
 // same as if the jobs had run one after another. Items of a job whose turn has
 // not come wait in a temporary file.
 type queue struct {
 	w       io.Writer
+	spool   *spool
 	jobs    []string // that have not ended, in order; it is the turn of the first
 	ended   map[string]bool
-	waiting map[string]*os.File // by job
+	waiting map[string][]section // by job
 }
 
-func newQueue(w io.Writer, jobs []string) *queue {
-	return &queue{w: w, jobs: jobs, ended: map[string]bool{}, waiting: map[string]*os.File{}}
+func newQueue(w io.Writer, spool *spool, jobs []string) *queue {
+	return &queue{w: w, spool: spool, jobs: slices.Clone(jobs), ended: map[string]bool{}, waiting: map[string][]section{}}
 }
 
-// page writes the items of a page to the writer, or to the file of a waiting job.
+// page writes the items of a page to the writer, or lets them wait.
 func (q *queue) page(page *engine.Page) error {
-	w := q.w
-	if page.Job != q.jobs[0] {
-		file, err := q.file(page.Job)
-		if err != nil {
-			return err
-		}
-		w = file
-	}
-	if _, err := page.Items.WriteTo(w); err != nil {
+	if err := q.write(page); err != nil || page.Decision != runtime.Stop {
 		return err
-	}
-	if page.Decision != runtime.Stop {
-		return nil
 	}
 	q.ended[page.Job] = true
 	for len(q.jobs) > 0 && q.ended[q.jobs[0]] {
@@ -48,18 +38,14 @@ func (q *queue) page(page *engine.Page) error {
 	return nil
 }
 
-// file returns the temporary file of a waiting job.
-func (q *queue) file(job string) (*os.File, error) {
-	if q.waiting[job] != nil {
-		return q.waiting[job], nil
+func (q *queue) write(page *engine.Page) error {
+	if page.Job == q.jobs[0] {
+		_, err := page.Items.WriteTo(q.w)
+		return err
 	}
-	file, err := os.CreateTemp("", "stopwhen-job-*")
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(file.Name()) // an open file lasts until it is closed, even by a crash
-	q.waiting[job] = file
-	return file, nil
+	s, err := q.spool.add(page.Items)
+	q.waiting[page.Job] = append(q.waiting[page.Job], s)
+	return err
 }
 
 // next gives the turn to the next job and writes its waiting items.
@@ -68,18 +54,18 @@ func (q *queue) next() error {
 	if len(q.jobs) == 0 {
 		return nil
 	}
-	file := q.waiting[q.jobs[0]]
-	if file == nil {
-		return nil
-	}
+	waiting := q.waiting[q.jobs[0]]
 	delete(q.waiting, q.jobs[0])
-	defer file.Close()
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return err
+	for _, s := range waiting {
+		if err := q.spool.write(q.w, s); err != nil {
+			return err
+		}
 	}
-	_, err := io.Copy(q.w, file)
-	return err
+	return nil
 }
+
+// empty reports whether the items of all jobs have been written.
+func (q *queue) empty() bool { return len(q.jobs) == 0 }
 
 // end writes the items of the jobs that still wait because an earlier job failed.
 func (q *queue) end() error {
@@ -91,25 +77,77 @@ func (q *queue) end() error {
 	return nil
 }
 
-// queueJobs creates the queues of concurrent jobs that share a writer.
-func (o *output) queueJobs() error {
-	sharing := map[io.Writer][]string{}
-	for _, job := range o.engine.Jobs() {
-		w := o.items(job)
-		if !slices.Contains(sharing[w], job) {
-			sharing[w] = append(sharing[w], job)
+// spool is a temporary file for what waits in all queues, so that their number does not
+// count against the limit of open files.
+type spool struct {
+	file    *os.File // nil: not needed so far
+	size    int64
+	waiting int // sections
+}
+
+// section is a part of a spool.
+type section struct{ offset, size int64 }
+
+// add appends what w writes to the spool.
+func (s *spool) add(w io.WriterTo) (section, error) {
+	if s.file == nil {
+		file, err := os.CreateTemp("", "stopwhen-jobs-*")
+		if err != nil {
+			return section{}, err
+		}
+		_ = os.Remove(file.Name()) // an open file lasts until it is closed, even by a crash
+		s.file = file
+	}
+	n, err := w.WriteTo(io.NewOffsetWriter(s.file, s.size))
+	added := section{s.size, n}
+	s.size += n
+	s.waiting++
+	return added, err
+}
+
+// write copies a section to a writer. When no section is left, the space is given back.
+func (s *spool) write(w io.Writer, one section) error {
+	if _, err := io.Copy(w, io.NewSectionReader(s.file, one.offset, one.size)); err != nil {
+		return err
+	}
+	if s.waiting--; s.waiting > 0 {
+		return nil
+	}
+	s.size = 0
+	return s.file.Truncate(0)
+}
+
+// Close closes the temporary file.
+func (s *spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// assignJobs finds the target of every job.
+func (o *output) assignJobs() {
+	o.byJob = map[string]*target{}
+	for _, t := range o.targets {
+		for _, job := range t.jobs {
+			o.byJob[job] = t
 		}
 	}
-	o.queues = map[io.Writer]*queue{}
-	for w, jobs := range sharing {
-		if len(jobs) < 2 {
+}
+
+// queueJobs creates the queues of concurrent jobs that share a target.
+func (o *output) queueJobs() error {
+	o.queues = map[*target]*queue{}
+	o.close = append(o.close, o.spool.Close)
+	for _, t := range o.targets {
+		if len(t.jobs) < 2 {
 			continue
 		}
-		if o.state != nil {
+		if o.state.path != "" {
 			return &usageError{"--jobs with --state: several jobs write to the same file; " +
 				"give each job its own dataType with --out DIR, or omit --jobs"}
 		}
-		o.queues[w] = newQueue(w, jobs)
+		o.queues[t] = newQueue(t.w, &o.spool, t.jobs)
 	}
 	return nil
 }

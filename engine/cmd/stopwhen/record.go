@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -26,7 +27,7 @@ parameters that usually hold secrets. The data of the API is not: only the owner
 can read FILE (mode 0600).`,
 		Example: `  stopwhen record users.json users.har
   stopwhen record users.json users.har --out data
-  stopwhen replay users.har other.json`,
+  stopwhen replay other.json users.har`,
 		Args: func(_ *cobra.Command, args []string) error {
 			want := 2
 			if a.flags.fixture != "" {
@@ -51,23 +52,38 @@ can read FILE (mode 0600).`,
 // tape is the recording of a run.
 type tape struct {
 	*recording.Recorder
-	file *os.File
+	file io.WriteCloser
+	name string
 }
 
 // startRecording creates the file of the recording and records the run to it.
 func (a *app) startRecording(l *loaded) (*tape, error) {
-	file, err := os.OpenFile(a.flags.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := a.createRecording()
 	if err != nil {
 		return nil, outputError(err)
 	}
-	_ = file.Chmod(0o600) // fails on a device
 	options := recording.Options{Redactor: l.Redactor(), Creator: version()}
 	if l.server != nil {
 		options.Clock = l.server.Clock()
 	}
-	t := &tape{recording.NewRecorder(file, options), file}
+	t := &tape{recording.NewRecorder(file, options), file, a.flags.record}
 	l.Engine = l.With(engine.WithTransport(t.Recorder))
 	return t, nil
+}
+
+func (a *app) createRecording() (io.WriteCloser, error) {
+	if a.flags.record == "-" {
+		return struct {
+			io.Writer
+			io.Closer
+		}{a.guard(a.stdout), io.NopCloser(nil)}, nil
+	}
+	file, err := os.OpenFile(a.flags.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_ = file.Chmod(0o600) // fails on a device
+	return file, nil
 }
 
 // end completes and closes the file.
@@ -79,6 +95,6 @@ func (t *tape) end(logger *slog.Logger) error {
 	if err != nil {
 		return outputError(fmt.Errorf("the recording is incomplete: %w", err))
 	}
-	logger.Info(fmt.Sprintf("recorded %s in %s", value.Counted(t.Len(), "exchange"), t.file.Name()), "event", "recorded", "exchanges", t.Len())
+	logger.Info(fmt.Sprintf("recorded %s in %s", value.Counted(t.Len(), "exchange"), t.name), "event", "recorded", "exchanges", t.Len())
 	return nil
 }

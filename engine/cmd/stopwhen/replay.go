@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,29 +19,29 @@ import (
 
 func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "replay RECORDING CONFIG",
+		Use:   "replay CONFIG FILE",
 		Short: "Show where a configuration would stop, from a recording",
-		Long: `Run a configuration against a recording, a file of stopwhen record or any other
-HAR file, and show on which page it stops and by which rule. No network is used,
-waiting takes no time, and environment variables that are not passed with --env
-have placeholder values.
+		Long: `Run a configuration against a recording and show on which page it stops and by
+which rule. FILE is a file of stopwhen record or any other HAR file, or - for
+standard input. No network is used, waiting takes no time, and environment
+variables that are not passed with --env have placeholder values.
 
 With --against, show what another configuration would save or lose. A request
 that is not in the recording ends the run with status 5.`,
-		Example: `  stopwhen replay users.har users.json
-  stopwhen replay users.har users.json --against other.json
-  stopwhen replay users.har users.json --format json | jq '.config.jobs[]'`,
+		Example: `  stopwhen replay users.json users.har
+  stopwhen replay users.json users.har --against other.json
+  stopwhen replay users.json users.har --format json | jq '.config.jobs[]'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
 			}
-			return &usageError{"want a recording and a configuration, got " + value.Counted(len(args), "argument")}
+			return &usageError{"want a configuration and a recording, got " + value.Counted(len(args), "argument")}
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkJobFlags(cmd); err != nil {
 				return err
 			}
-			return a.replay(args[0], args[1])
+			return a.replay(replayOrder(args[0], args[1]))
 		},
 	}
 	a.fileFlags(cmd)
@@ -68,11 +70,39 @@ type replayedConfig struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (a *app) replay(path, config string) error {
+// replayOrder returns the configuration and the recording of two arguments. The other
+// order, that of earlier builds, is accepted where the first one is clearly a recording.
+func replayOrder(first, second string) (config, recorded string) {
+	if isRecording(first) && !isRecording(second) {
+		return second, first
+	}
+	return first, second
+}
+
+// isRecording reports whether a file is an HTTP archive, by its name or its first key.
+func isRecording(path string) bool {
+	if strings.EqualFold(filepath.Ext(path), ".har") {
+		return true
+	}
+	if isStream(path) {
+		return false
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	dec := json.NewDecoder(file)
+	opening, _ := dec.Token()
+	key, _ := dec.Token()
+	return opening == json.Delim('{') && key == "log"
+}
+
+func (a *app) replay(config, path string) error {
 	if err := a.checkFormat(formatText, formatJSON); err != nil {
 		return err
 	}
-	report, err := a.newReplayReport(path, config)
+	report, err := a.newReplayReport(config, path)
 	if err != nil {
 		return err
 	}
@@ -85,8 +115,12 @@ func (a *app) replay(path, config string) error {
 	return report.Config.Err
 }
 
-func (a *app) newReplayReport(path, config string) (*replayReport, error) {
+func (a *app) newReplayReport(config, path string) (*replayReport, error) {
 	a.placeholders = true
+	if err := onlyOnce("standard input", streamUse{"the configuration", config}, streamUse{"the recording", path},
+		streamUse{"--against", a.flags.against}, streamUse{"--set-file", a.flags.setFile}); err != nil {
+		return nil, err
+	}
 	first, err := a.load([]string{config})
 	if err != nil {
 		return nil, err
@@ -97,11 +131,11 @@ func (a *app) newReplayReport(path, config string) (*replayReport, error) {
 			return nil, err
 		}
 	}
-	tape, err := readRecording(path)
+	tape, err := a.readRecording(path)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := catchSignals()
+	ctx, stop := a.catchSignals()
 	defer stop()
 	report := &replayReport{
 		Recording: path, Exchanges: len(tape.Exchanges), Truncated: tape.Truncated, Started: tape.Exchanges[0].Started,
@@ -117,13 +151,17 @@ func (a *app) newReplayReport(path, config string) (*replayReport, error) {
 	return report, err
 }
 
-func readRecording(path string) (*recording.Recording, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("cannot read the recording: %v", err)}
+func (a *app) readRecording(path string) (*recording.Recording, error) {
+	r := a.stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, &usageError{fmt.Sprintf("cannot read the recording: %v", err)}
+		}
+		defer file.Close()
+		r = file
 	}
-	defer file.Close()
-	tape, err := recording.Read(file)
+	tape, err := recording.Read(r)
 	if err != nil {
 		return nil, &usageError{fmt.Sprintf("%s: %v", path, err)}
 	}

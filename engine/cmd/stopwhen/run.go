@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -36,7 +37,7 @@ input. Items of pages fetched before a failure are written, too.`,
 	a.runFlags(cmd)
 	a.outFlag(cmd, "-")
 	f := cmd.Flags()
-	f.StringVar(&a.flags.record, "record", "", "`FILE` for a recording of all requests and responses (HAR)")
+	f.StringVar(&a.flags.record, "record", "", "`FILE` for a recording of all requests and responses (HAR); - is standard output")
 	f.BoolVar(&a.flags.explain, "explain", false, "print the compiled rules without making requests")
 	return cmd
 }
@@ -54,10 +55,8 @@ func (a *app) runConfig(cmd *cobra.Command, args []string) error {
 	if a.flags.explain {
 		return a.explain(l)
 	}
-	if a.flags.kept != "" {
-		if l.carryover, err = readCarryover(a.flags.kept); err != nil {
-			return err
-		}
+	if err := a.checkPaths(l, args); err != nil {
+		return err
 	}
 	return a.runLoaded(l)
 }
@@ -74,7 +73,7 @@ func (a *app) runLoaded(l *loaded) error {
 	if bar != nil {
 		w = bar
 	}
-	redacted := l.Redactor().Writer(w)
+	redacted := l.Redactor().Writer(a.guard(w))
 	defer redacted.Close()
 	logger, err := a.newLogger(redacted, l.Debug())
 	if err != nil {
@@ -83,24 +82,16 @@ func (a *app) runLoaded(l *loaded) error {
 	prefetch, _ := a.prefetch()
 	timeout, _ := a.timeout()
 	l.Engine = l.With(
-		engine.WithLogger(logger), engine.WithKept(l.carryover),
-		engine.WithPrefetch(prefetch), engine.WithParallelJobs(a.flags.parallel), engine.WithTimeout(timeout),
+		engine.WithLogger(logger), engine.WithPrefetch(prefetch), engine.WithParallelJobs(a.flags.parallel), engine.WithTimeout(timeout),
 	)
 	if a.flags.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())
 	}
-	if a.flags.record == "" {
-		return a.extract(l, logger, bar)
-	}
-	tape, err := a.startRecording(l)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.extract(l, logger, bar), tape.end(logger))
+	return a.extract(l, logger, bar)
 }
 
 // extract runs the jobs and writes their pages.
-func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
+func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
 	for _, w := range l.Warnings() {
 		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
 	}
@@ -113,10 +104,22 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := catchSignals()
+	if a.flags.record != "" {
+		tape, failed := a.startRecording(l)
+		if failed != nil {
+			return errors.Join(failed, out.Close())
+		}
+		defer func() { err = errors.Join(err, tape.end(logger)) }()
+	}
+	return a.runJobs(l, out, bar)
+}
+
+// runJobs runs the jobs and completes what they write.
+func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
+	ctx, stop := a.catchSignals()
 	defer stop()
 	start := time.Now()
-	logger.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
+	out.log.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
 	result, err := l.Run(ctx, func(ctx context.Context, page *engine.Page) error {
 		bar.page(page)
 		if a.onPage != nil {
@@ -125,36 +128,45 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 		return out.page(ctx, page)
 	})
 	bar.done()
-	err = errors.Join(signalError(ctx, err), out.end(result), state.flush(), out.Close())
-	if a.flags.kept != "" {
-		err = errors.Join(err, writeCarryover(a.flags.kept, l.carryover, result))
-	}
-	logSummary(logger, result, time.Since(start), err)
+	err = errors.Join(signalError(ctx, err), out.end(result))
+	out.logPartial()
+	err = errors.Join(err, a.writeResult(out, result), out.Close())
+	logSummary(out.log, result, time.Since(start), err)
 	if err != nil {
 		return err
 	}
 	return a.failOn(result)
 }
 
-// openOutput opens the outputs and, with --state, prepares them and the engine to
-// resume.
-func (a *app) openOutput(l *loaded, state *checkpointer) (*output, error) {
-	out, err := a.newOutput(l.Engine, state)
-	if err != nil {
+// openOutput opens the outputs and prepares the engine: it continues from the values of
+// earlier runs and, with --state, after the last page that was saved.
+func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) {
+	o := &output{app: a, engine: l.Engine, log: state.log, state: state}
+	defer func() {
+		if err != nil {
+			_ = o.Close()
+		}
+	}()
+	if err := o.openItems(); err != nil {
 		return nil, err
 	}
+	if err := a.readKept(l, state); err != nil {
+		return nil, err
+	}
+	if err := o.chooseModes(l.carryover); err != nil {
+		return nil, err
+	}
+	o.assignJobs()
 	if a.flags.parallel > 1 {
-		if err := out.queueJobs(); err != nil {
-			return nil, errors.Join(err, out.Close())
+		if err := o.queueJobs(); err != nil {
+			return nil, err
 		}
 	}
-	if state != nil {
-		if err := state.Begin(); err != nil {
-			return nil, errors.Join(err, out.Close())
-		}
-		l.Engine = state.resume(l.Engine)
+	if err := o.openTrace(); err != nil {
+		return nil, err
 	}
-	return out, nil
+	l.Engine, err = state.begin(l.With(engine.WithKept(l.carryover)))
+	return o, err
 }
 
 // logSummary logs the last line of a run.
@@ -174,23 +186,32 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 // failOn returns an error if a job ended with an outcome of --fail-on.
 func (a *app) failOn(result *engine.Result) error {
 	failed := &failOnError{}
-	check := func(outcome, ending string) {
-		if !slices.Contains(a.flags.failOn, outcome) {
-			return
-		}
-		failed.jobs = append(failed.jobs, ending)
-		if !slices.Contains(failed.outcomes, outcome) {
-			failed.outcomes = append(failed.outcomes, outcome)
-		}
-	}
 	for _, job := range result.Jobs {
-		check(string(job.Outcome), fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason))
-		if len(job.Findings) > 0 {
-			check(suspect, fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID))
+		for _, outcome := range a.failing(job.Outcome, job.Findings) {
+			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
+			if outcome == suspect {
+				ending = fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID)
+			}
+			failed.jobs = append(failed.jobs, ending)
+			if !slices.Contains(failed.outcomes, outcome) {
+				failed.outcomes = append(failed.outcomes, outcome)
+			}
 		}
 	}
 	if failed.jobs == nil {
 		return nil
 	}
 	return failed
+}
+
+// failing returns the outcomes of --fail-on that a job ended with.
+func (a *app) failing(outcome rules.Outcome, findings []engine.Finding) []string {
+	var met []string
+	if slices.Contains(a.flags.failOn, string(outcome)) {
+		met = append(met, string(outcome))
+	}
+	if len(findings) > 0 && slices.Contains(a.flags.failOn, suspect) {
+		met = append(met, suspect)
+	}
+	return met
 }

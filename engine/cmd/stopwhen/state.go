@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -22,78 +20,108 @@ import (
 // extracted again. A commit takes about a millisecond.
 const commitInterval = 200 * time.Millisecond
 
-// checkpointer saves the checkpoints of a run with --state. The methods
-// beginPage, endPage, flush and Close of a nil checkpointer do nothing.
+// checkpointer owns the files of a run and, with --state, saves its checkpoints.
 type checkpointer struct {
 	*checkpoint.Store
-	lock       *flock.Flock
-	path       string
+	lock       *flock.Flock  // nil without --state
+	path       string        // "" without --state
 	interval   time.Duration // between commits; 0: every page is committed
 	lastCommit time.Time
 
-	log      *slog.Logger
-	parallel bool                       // jobs are concurrent: a commit needs the checkpoints of all
-	pending  map[string]json.RawMessage // by job, the latest checkpoint whose output is fully written
-	beyond   bool                       // the outputs hold more than belongs to the pending checkpoints
+	log       *slog.Logger
+	everyPage bool                          // a commit needs a checkpoint of every page, since jobs take turns
+	trace     *checkpoint.Output            // nil: none, or not a file
+	writers   map[*checkpoint.Output]string // the job that wrote to an output last
 }
 
-// openState locks and reads the state. It returns nil without --state.
+// openState locks and reads the state, if there is one.
 func (a *app) openState(l *loaded, logger *slog.Logger) (*checkpointer, error) {
-	path := a.flags.state
-	if path == "" {
-		return nil, nil
-	}
 	c := &checkpointer{
-		path: path, lock: flock.New(path + ".lock"), interval: commitInterval, log: logger,
-		parallel: a.flags.parallel > 1, pending: map[string]json.RawMessage{},
+		path: a.flags.state, interval: commitInterval, log: logger,
+		everyPage: a.flags.parallel > 1 || a.flags.keepGoing, writers: map[*checkpoint.Output]string{},
+	}
+	if c.path == "" {
+		c.Store = checkpoint.Stateless()
+		return c, nil
 	}
 	if a.flags.toStdout() {
 		c.interval = 0 // items on standard output cannot be discarded when the run resumes
 	}
+	file, err := resolve(c.path) // so that every name of the file has one lock
+	if err != nil {
+		return nil, outputError(err)
+	}
+	c.lock = flock.New(file + ".lock")
 	locked, err := c.lock.TryLock()
 	if err != nil {
 		return nil, outputError(err)
 	}
 	if !locked {
 		return nil, &engine.Error{
-			Class: failure.State, Op: "lock", Message: fmt.Sprintf("state %s is in use by another run", path),
+			Class: failure.State, Op: "lock", Message: fmt.Sprintf("state %s is in use by another run", c.path),
 			Hint: "wait until that run ends, or use another --state and --out",
 		}
 	}
-	if c.Store, err = a.openStore(l); err != nil {
+	if c.Store, err = a.openStore(l, file); err != nil {
 		return nil, errors.Join(err, c.lock.Unlock())
 	}
 	return c, nil
 }
 
-func (a *app) openStore(l *loaded) (*checkpoint.Store, error) {
-	if a.flags.restart {
-		if err := os.Remove(a.flags.state); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, outputError(err)
-		}
+// resolve returns the file that a path names, without symbolic links. The file need
+// not exist.
+func resolve(path string) (string, error) {
+	file, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return file, nil
 	}
-	store, err := checkpoint.Open(a.flags.state, version(), l.Fingerprint())
+	if target, ok := linkTarget(path); ok {
+		return resolve(target)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}
+
+func (a *app) openStore(l *loaded, file string) (*checkpoint.Store, error) {
+	openFile := checkpoint.Open
+	if a.flags.restart {
+		openFile = checkpoint.Restart
+	}
+	store, err := openFile(file, version(), l.Fingerprint())
 	if err != nil {
 		return nil, err
 	}
-	err = l.With(engine.WithResume(store.Jobs())).Check() // before any output is truncated
+	resumed := l.With(engine.WithResume(store.Jobs()))
+	err = resumed.Check() // before any output is truncated
 	if failed := (*engine.Error)(nil); errors.As(err, &failed) {
 		failed.Hint = "--restart starts over and replaces the output"
 	}
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	if store.Resumed() && resumed.Ended() && store.Complete() {
+		store.Next()
+	}
 	return store, nil
 }
 
-// resume returns the engine with the saved checkpoints, and logs how the run
-// resumes.
-func (c *checkpointer) resume(e *engine.Engine) *engine.Engine {
+// begin prepares the outputs, logs how the run resumes, and returns the engine with the
+// saved checkpoints.
+func (c *checkpointer) begin(e *engine.Engine) (*engine.Engine, error) {
+	if err := c.Begin(); err != nil {
+		return nil, err
+	}
+	if c.path == "" {
+		return e, nil
+	}
 	e = e.With(engine.WithResume(c.Jobs()))
 	switch {
 	case !c.Resumed():
 	case e.Ended():
-		c.log.Info(fmt.Sprintf("%s: the extraction is already complete; no request is made (--restart starts over)", c.path),
+		c.log.Info(fmt.Sprintf("%s: the extraction has ended; no request is made (--restart starts over)", c.path),
 			"event", "resume", "complete", true)
 	default:
 		message := "resuming from " + c.path
@@ -102,56 +130,63 @@ func (c *checkpointer) resume(e *engine.Engine) *engine.Engine {
 		}
 		c.log.Info(message, "event", "resume", "truncated_bytes", c.Discarded())
 	}
-	return e
+	return e, nil
 }
 
-// beginPage is called before a page is written.
-func (c *checkpointer) beginPage() {
-	if c != nil {
-		c.beyond = true
+// outputs returns the outputs that a page of a job is written to.
+func (c *checkpointer) outputs(items *checkpoint.Output) []*checkpoint.Output {
+	var all []*checkpoint.Output
+	for _, o := range []*checkpoint.Output{items, c.trace} {
+		if o != nil {
+			all = append(all, o)
+		}
 	}
+	return all
+}
+
+// beginPage is called before a page is written. It removes a page that another job has
+// begun and will request again when the run resumes.
+func (c *checkpointer) beginPage(job string, items *checkpoint.Output) error {
+	for _, o := range c.outputs(items) {
+		if before, shared := c.writers[o]; shared && before != job && o.Torn() {
+			if err := o.Rollback(); err != nil {
+				return err
+			}
+		}
+		c.writers[o] = job
+	}
+	return nil
 }
 
 // endPage is called when a page is fully written. It commits if a commit is due.
-func (c *checkpointer) endPage(page *engine.Page) error {
-	if c == nil {
+func (c *checkpointer) endPage(page *engine.Page, items *checkpoint.Output) error {
+	if c.path == "" {
 		return nil
 	}
 	due := page.Decision == runtime.Stop || time.Since(c.lastCommit) >= c.interval
-	if !due && !c.parallel {
+	if !due && !c.everyPage {
 		return nil
 	}
 	saved, err := page.Checkpoint()
 	if err != nil || saved == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	c.pending[page.Job], c.beyond = bytes.Clone(saved), false
+	c.Mark(page.Job, saved, c.outputs(items)...)
 	if !due {
 		return nil
 	}
-	return c.flush()
-}
-
-// flush commits the pending checkpoints, unless the outputs hold more than belongs
-// to them: part of a page, for example.
-func (c *checkpointer) flush() error {
-	if c == nil || c.beyond || len(c.pending) == 0 {
-		return nil
-	}
-	if err := c.Commit(c.pending); err != nil {
+	if err := c.Flush(); err != nil {
 		return err
 	}
 	c.log.Debug("checkpoint saved", "event", "checkpoint", "committed_bytes", c.Committed())
-	clear(c.pending)
 	c.lastCommit = time.Now()
 	return nil
 }
 
-// Close closes the outputs and releases the lock.
+// Close releases the lock.
 func (c *checkpointer) Close() {
-	if c == nil {
-		return
-	}
 	_ = c.Store.Close()
-	_ = c.lock.Unlock()
+	if c.lock != nil {
+		_ = c.lock.Unlock()
+	}
 }

@@ -78,9 +78,22 @@ func runCommand(t *testing.T, status int, args ...string) (stderr string) {
 	return b.String()
 }
 
+// items returns the rows that are complete.
 func (s *stateCase) items(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(s.path("out/users.ndjson"))
+	require.NoFileExists(t, s.path("out/users.ndjson.partial"))
+	return readText(t, s.path("out/users.ndjson"))
+}
+
+// partial returns the rows of a run that has not ended.
+func (s *stateCase) partial(t *testing.T) string {
+	t.Helper()
+	return readText(t, s.path("out/users.ndjson.partial"))
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return string(text)
 }
@@ -97,7 +110,8 @@ func TestAFailedRunResumes(t *testing.T) {
 	s := newStateCase(t)
 	s.broken.Store(true)
 	s.run(t, 3)
-	require.Less(t, len(s.items(t)), len(allItems()))
+	require.Less(t, len(s.partial(t)), len(allItems()))
+	require.NoFileExists(t, s.path("out/users.ndjson"))
 	s.broken.Store(false)
 	s.requests.Store(0)
 	require.Contains(t, s.run(t, 0), "resuming from "+s.path("state.json"))
@@ -105,29 +119,48 @@ func TestAFailedRunResumes(t *testing.T) {
 	require.LessOrEqual(t, s.requests.Load(), int64(9), "at least page 1 was committed")
 }
 
-func TestACompleteRunIsNotRepeated(t *testing.T) {
+func TestACompleteRunIsFollowedByTheNextIncrement(t *testing.T) {
 	s := newStateCase(t)
 	s.run(t, 0)
-	s.requests.Store(0)
-	require.Contains(t, s.run(t, 0, "--result", s.path("result.json")), "the extraction is already complete; no request is made")
-	require.Zero(t, s.requests.Load())
+	for _, more := range [][]string{nil, {"--restart"}} {
+		s.requests.Store(0)
+		require.NotContains(t, s.run(t, 0, more...), "resuming from")
+		require.Equal(t, int64(10), s.requests.Load(), "paging starts at the beginning")
+		require.Equal(t, allItems(), s.items(t), "the file is replaced")
+	}
+	s.broken.Store(true)
+	s.run(t, 3)
+	require.Equal(t, allItems(), readText(t, s.path("out/users.ndjson")), "a failed increment leaves the file of the one before")
+	s.broken.Store(false)
+	require.Contains(t, s.run(t, 0), "resuming from")
 	require.Equal(t, allItems(), s.items(t))
+}
+
+// TestAnEndThatFailOnRefusesIsNotRepeated: no request can add anything to a list that a
+// limit has ended, so only the flags decide whether its rows are published.
+func TestAnEndThatFailOnRefusesIsNotRepeated(t *testing.T) {
+	s := newStateCase(t)
+	s.configure(t, `"method": "pagenum", "forceStop": {"pages": 2}`, "token-1")
+	stderr := s.run(t, 9, "--fail-on", "limited")
+	require.Contains(t, stderr, "users.ndjson does not exist: the list is incomplete, and what was obtained (4 rows) is in users.ndjson.partial")
+	s.requests.Store(0)
+	require.Contains(t, s.run(t, 9, "--fail-on", "limited"), "the extraction has ended; no request is made")
+	s.run(t, 0, "--result", s.path("result.json"))
+	require.Zero(t, s.requests.Load())
+	require.Equal(t, allItems()[:4*len("{\"id\":\"1-a\"}\n")], s.items(t))
 
 	var result struct {
-		Jobs []struct {
-			Items  int
-			Reason string
+		Jobs    []struct{ Items int }
+		Outputs []struct {
+			File     string
+			Rows     int
+			Complete bool
 		}
 	}
-	text, err := os.ReadFile(s.path("result.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &result))
-	require.Equal(t, 18, result.Jobs[0].Items)
-	require.Equal(t, "pagenum.empty", result.Jobs[0].Reason)
-
-	s.run(t, 0, "--restart")
-	require.Equal(t, int64(10), s.requests.Load())
-	require.Equal(t, allItems(), s.items(t))
+	require.NoError(t, json.Unmarshal([]byte(readText(t, s.path("result.json"))), &result))
+	require.Equal(t, 4, result.Jobs[0].Items)
+	require.Equal(t, 4, result.Outputs[0].Rows)
+	require.True(t, result.Outputs[0].Complete)
 }
 
 func TestAStateOfAnotherRunIsRefused(t *testing.T) {
@@ -135,7 +168,7 @@ func TestAStateOfAnotherRunIsRefused(t *testing.T) {
 	s.broken.Store(true)
 	s.run(t, 3)
 	s.broken.Store(false)
-	before := s.items(t)
+	before := s.partial(t)
 
 	for _, test := range []struct {
 		name       string
@@ -155,7 +188,7 @@ func TestAStateOfAnotherRunIsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s.configure(t, test.pagination, "token-1")
 			require.Contains(t, s.run(t, 8, test.args...), test.want)
-			require.Equal(t, before, s.items(t), "the output is left alone")
+			require.Equal(t, before, s.partial(t), "the output is left alone")
 		})
 	}
 	t.Run("damaged", func(t *testing.T) {

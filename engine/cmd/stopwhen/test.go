@@ -50,7 +50,7 @@ func (a *app) testConfig(args []string) error {
 	if len(l.Tests()) == 0 {
 		return &usageError{fmt.Sprintf("%s has no tests; add some next to api and config, for example\n\n%s", l.name, l.SampleTest())}
 	}
-	ctx, stop := catchSignals()
+	ctx, stop := a.catchSignals()
 	defer stop()
 	report := l.Test(ctx)
 	if err := signalError(ctx, context.Cause(ctx)); err != nil {

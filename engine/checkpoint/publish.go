@@ -1,0 +1,403 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// RedoSuffix ends the name of the record of a publication without a state: see [Repair].
+const RedoSuffix = ".redo"
+
+// A Commitment is what [Store.Publish] changes together with the name of an output.
+type Commitment struct {
+	// Append adds the rows to those that are under the name, instead of replacing
+	// them.
+	Append bool
+
+	// Kept holds the values for the next run, by job: JSON objects. They become part of
+	// the state and, unless KeptFile is "", of the file of that name, whose other jobs
+	// remain.
+	Kept     map[string]json.RawMessage
+	KeptFile string
+}
+
+// publication is the record of a publication that has begun. It has all that is
+// needed to complete it after a crash, any number of times.
+type publication struct {
+	Name     string                     `json:"name,omitempty"` // "" if only values are kept
+	Bytes    int64                      `json:"bytes"`          // of the rows
+	Append   bool                       `json:"append,omitempty"`
+	Base     int64                      `json:"base,omitempty"`    // size of the file before it is appended to
+	Newline  bool                       `json:"newline,omitempty"` // the last line of the file has no end
+	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
+	KeptFile string                     `json:"keptFile,omitempty"`
+}
+
+// Publish makes the rows of an output appear under its name, together with the values
+// that are kept for the next run and, with a state, everything that was marked. If
+// the process ends in the middle, the next run that opens the state, or the output,
+// completes the publication. The output may be nil if the rows are not in a file.
+// After an error, a file that rows were to be appended to is as it was.
+func (s *Store) Publish(o *Output, c Commitment) error {
+	p, err := s.plan(o, c)
+	if err != nil {
+		return err
+	}
+	if err := s.begin(p); err != nil {
+		return err
+	}
+	if err := p.carryOut(s.files); err != nil {
+		return err
+	}
+	return s.end(o, p)
+}
+
+// plan prepares an output for its publication, and decides how to publish it.
+func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
+	p := &publication{Kept: c.Kept, KeptFile: c.KeptFile}
+	if err := s.settle(); err != nil || o == nil {
+		return p, err
+	}
+	if _, err := s.use(o); err != nil { // an output without rows is an empty file
+		return nil, err
+	}
+	if err := s.sync(o); err != nil {
+		return nil, err
+	}
+	if err := o.close(); err != nil {
+		return nil, ioError("save the output", err)
+	}
+	p.Name, p.Bytes = o.name, o.size
+	if !c.Append {
+		return p, nil
+	}
+	before, err := s.files.Open(o.name, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, ioError("open the output", err)
+	}
+	defer before.Close()
+	p.Append = true
+	if p.Base, p.Newline, err = lastLine(before); err != nil {
+		return nil, ioError("read the output", err)
+	}
+	return p, nil
+}
+
+// lastLine returns the size of a file, and whether its last line has no end.
+func lastLine(f file) (size int64, open bool, err error) {
+	if size, err = f.Size(); err != nil || size == 0 {
+		return size, false, err
+	}
+	last := make([]byte, 1)
+	if _, err = f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return size, last[0] != '\n', err
+}
+
+// EndsWithOpenLine reports whether the last line of a file has no newline. Before rows are
+// appended to such a file, it gets one.
+func EndsWithOpenLine(path string) (bool, error) {
+	f, err := system{}.Open(path, 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	_, open, err := lastLine(f)
+	return open, err
+}
+
+// begin records a publication.
+func (s *Store) begin(p *publication) error {
+	if s.path == "" {
+		return p.record(s.files)
+	}
+	s.state.Publish = p
+	return s.save()
+}
+
+// end records that a publication is complete.
+func (s *Store) end(o *Output, p *publication) error {
+	if o != nil {
+		o.published = true
+	}
+	if s.path == "" {
+		return p.forget(s.files)
+	}
+	s.conclude()
+	if o != nil {
+		o.marked = s.state.Outputs[o.name]
+	}
+	return s.save()
+}
+
+// Release says that the rows of an output will not be published. They stay where they
+// are until the next run replaces them, and the state has no claim to them.
+func (s *Store) Release(o *Output) error {
+	if s.path == "" {
+		return nil
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	e := s.state.Outputs[o.name]
+	e.Partial = false
+	s.state.Outputs[o.name], o.marked = e, e
+	return s.save()
+}
+
+// conclude replaces the publication in the state by its results.
+func (s *Store) conclude() {
+	p := s.state.Publish
+	s.state.Publish = nil
+	if p.Kept != nil {
+		kept := maps.Clone(s.state.Kept)
+		if kept == nil {
+			kept = map[string]json.RawMessage{}
+		}
+		maps.Copy(kept, p.Kept)
+		s.state.Kept = kept
+	}
+	if p.Name != "" {
+		e := s.state.Outputs[p.Name]
+		e.Partial = false
+		s.state.Outputs[p.Name] = e
+	}
+}
+
+// repair completes the publication in the state, if the run before this one ended in
+// the middle of it.
+func (s *Store) repair() error {
+	if s.state.Publish == nil {
+		return nil
+	}
+	if err := s.state.Publish.carryOut(s.files); err != nil {
+		if errors.Is(err, errNoRows) {
+			return s.refuse("%v", err)
+		}
+		return err
+	}
+	s.conclude()
+	return s.save()
+}
+
+// Repair completes the publication of the file at path, if a run without a state ended
+// in the middle of it. It reports whether there was one.
+func Repair(path string) (bool, error) { return repair(system{}, path) }
+
+func repair(files fileSystem, path string) (bool, error) {
+	text, err := readFile(files, path+RedoSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, ioError("read "+path+RedoSuffix, err)
+	}
+	var p publication
+	if err := json.Unmarshal(text, &p); err != nil || p.Name == "" {
+		return false, &failure.Error{
+			Class: failure.State, Op: "repair", Message: path + RedoSuffix + " is damaged or was not written by stopwhen",
+			Hint: "compare " + path + " with " + path + PartialSuffix + ", then remove it",
+		}
+	}
+	p.Name = path
+	if err := p.carryOut(files); err != nil {
+		if errors.Is(err, errNoRows) {
+			err = &failure.Error{
+				Class: failure.State, Op: "repair", Message: err.Error(), Err: err,
+				Hint: "restore the file, or remove " + path + RedoSuffix + " to go on without these rows",
+			}
+		}
+		return false, err
+	}
+	return true, p.forget(files)
+}
+
+// record saves a publication next to its file. A single rename needs no record.
+func (p *publication) record(files fileSystem) error {
+	if p.Name == "" || !p.Append && p.KeptFile == "" {
+		return nil
+	}
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = replaceFile(files, p.Name+RedoSuffix+".new", p.Name+RedoSuffix, append(text, '\n'))
+	}
+	if err != nil {
+		return ioError("save "+p.Name+RedoSuffix, err)
+	}
+	return nil
+}
+
+// forget removes the record of a publication.
+func (p *publication) forget(files fileSystem) error {
+	if p.Name == "" || !p.Append && p.KeptFile == "" {
+		return nil
+	}
+	if err := errors.Join(files.Remove(p.Name+RedoSuffix), files.SyncDir(p.Name)); err != nil {
+		return ioError("remove "+p.Name+RedoSuffix, err)
+	}
+	return nil
+}
+
+// carryOut moves the rows under their name and saves the kept values. What has
+// been done already is not done again.
+func (p *publication) carryOut(files fileSystem) error {
+	if p.Name != "" {
+		if err := p.move(files); err != nil {
+			return err
+		}
+	}
+	if p.KeptFile == "" || len(p.Kept) == 0 {
+		return nil
+	}
+	if err := mergeKept(files, p.KeptFile, p.Kept); err != nil {
+		return ioError("save the kept values", err)
+	}
+	return nil
+}
+
+// errNoRows says that the rows of a publication are neither where they were written
+// nor under their name.
+var errNoRows = errors.New("rows are missing")
+
+// move moves the rows to the file under their name.
+func (p *publication) move(files fileSystem) error {
+	from := p.Name + PartialSuffix
+	rows, err := files.Open(from, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return p.requireMoved(files)
+	}
+	if err != nil {
+		return ioError("open the output", err)
+	}
+	if !p.Append {
+		if err := rows.Close(); err != nil {
+			return ioError("open the output", err)
+		}
+		return p.rename(files, from)
+	}
+	err = p.add(files, rows)
+	if err = errors.Join(err, rows.Close()); err != nil {
+		return err
+	}
+	if err := errors.Join(files.Remove(from), files.SyncDir(from)); err != nil {
+		return ioError("remove "+from, err)
+	}
+	return nil
+}
+
+func (p *publication) rename(files fileSystem, from string) error {
+	files.CopyMode(p.Name, from)
+	err := files.Rename(from, p.Name)
+	if err == nil {
+		err = files.SyncDir(p.Name)
+	}
+	if err != nil {
+		return ioError("rename the output", err)
+	}
+	return nil
+}
+
+// size returns the size of the file after the publication.
+func (p *publication) size() int64 {
+	size := p.Base + p.Bytes
+	if p.Newline {
+		size++
+	}
+	return size
+}
+
+// requireMoved checks that rows that are no longer where they were written are
+// under their name.
+func (p *publication) requireMoved(files fileSystem) error {
+	f, err := files.Open(p.Name, 0)
+	if err == nil {
+		defer f.Close()
+		var size int64
+		if size, err = f.Size(); err == nil && size >= p.size() {
+			return nil
+		}
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return ioError("read the output", err)
+	}
+	return fmt.Errorf("%w: %s does not exist, and %s does not have them", errNoRows, p.Name+PartialSuffix, p.Name)
+}
+
+// add appends the rows to the file. If that fails, the file is as it was before.
+func (p *publication) add(files fileSystem, rows file) error {
+	to, err := files.Open(p.Name, 0)
+	if err != nil {
+		return ioError("open the output", err)
+	}
+	defer to.Close()
+	if err := p.requireOwn(to); err != nil {
+		return err
+	}
+	err = to.Truncate(p.Base)
+	if err == nil {
+		err = p.write(to, rows)
+	}
+	if err == nil {
+		err = to.Sync()
+	}
+	if err != nil {
+		return ioError("append to "+p.Name, errors.Join(err, to.Truncate(p.Base)))
+	}
+	return nil
+}
+
+func (p *publication) write(to, rows file) error {
+	if p.Newline {
+		if _, err := to.Write([]byte{'\n'}); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(to, io.NewSectionReader(rows, 0, p.Bytes))
+	return err
+}
+
+// requireOwn checks that nobody else has changed the end of the file since the
+// publication began.
+func (p *publication) requireOwn(to file) error {
+	size, err := to.Size()
+	if err != nil {
+		return ioError("read the output", err)
+	}
+	if p.Base <= size && size <= p.size() {
+		return nil
+	}
+	return &failure.Error{
+		Class: failure.State, Op: "repair",
+		Message: fmt.Sprintf("%s has %d bytes, want from %d to %d: another program has changed it while rows were being added",
+			p.Name, size, p.Base, p.size()),
+		Hint: "the rows are in " + p.Name + PartialSuffix,
+	}
+}
+
+// mergeKept replaces the values of some jobs in a file of kept values. Only its
+// owner can read it, since a cursor may give access to data.
+func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage) error {
+	all := map[string]json.RawMessage{}
+	text, err := readFile(files, path)
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	maps.Copy(all, kept)
+	if text, err = json.MarshalIndent(all, "", "  "); err != nil {
+		return err
+	}
+	return replaceFile(files, path+".new", path, append(text, '\n'))
+}

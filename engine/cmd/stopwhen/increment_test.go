@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// growing is an API whose list grows between runs. A run reads what is newer than the
+// value that the run before it kept.
+type growing struct {
+	dir    string
+	config string
+	size   atomic.Int64 // items that exist
+	broken atomic.Bool  // every page but the first is refused
+}
+
+func newGrowing(t *testing.T) *growing {
+	t.Helper()
+	g := &growing{dir: t.TempDir()}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		since, _ := strconv.Atoi(r.URL.Query().Get("since"))
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		if g.broken.Load() && page > 1 {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		var items []string
+		for id := since + 2*(page-1) + 1; id <= min(since+2*page, int(g.size.Load())); id++ {
+			items = append(items, fmt.Sprintf(`{"id":%d}`, id))
+		}
+		fmt.Fprintf(w, `{"data": [%s], "size": %d}`, strings.Join(items, ","), g.size.Load())
+	}))
+	t.Cleanup(api.Close)
+	g.config = filepath.Join(g.dir, "c.json")
+	require.NoError(t, os.WriteFile(g.config, fmt.Appendf(nil, `{
+		"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum", "nextRequest": {"params": {"since": "kept.size"}, "applyToFirst": true},
+			"keep": {"size": "body.size"}}},
+		"config": {"jobs": [{"endpoint": "items", "dataField": "data"}]}}`, api.URL), 0o600))
+	return g
+}
+
+func (g *growing) path(name string) string { return filepath.Join(g.dir, name) }
+
+func (g *growing) run(t *testing.T, status int, more ...string) string {
+	t.Helper()
+	return runCommand(t, status, append([]string{"run", g.config, "--out", g.path("out")}, more...)...)
+}
+
+// require checks that the file has every item up to the last one, exactly once and in
+// order.
+func (g *growing) require(t *testing.T, last int) {
+	t.Helper()
+	var want strings.Builder
+	for id := 1; id <= last; id++ {
+		fmt.Fprintf(&want, "{\"id\":%d}\n", id)
+	}
+	require.Equal(t, want.String(), readText(t, g.path("out/items.ndjson")))
+}
+
+func TestAJobThatContinuesAddsItsRows(t *testing.T) {
+	for _, flags := range [][]string{{"--kept", "kept.json"}, {"--state", "state.json"}, {"--kept", "kept.json", "--state", "state.json"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			g := newGrowing(t)
+			t.Chdir(g.dir)
+			g.size.Store(5)
+			require.NotContains(t, g.run(t, 0, flags...), "rows are added")
+			g.require(t, 5)
+
+			g.size.Store(120)
+			require.Contains(t, g.run(t, 0, flags...), "rows are added, since job items continues from the values of an earlier run")
+			g.require(t, 120)
+
+			g.size.Store(150)
+			g.broken.Store(true)
+			g.run(t, 3, flags...)
+			g.require(t, 120)
+			require.FileExists(t, g.path("out/items.ndjson.partial"))
+			g.broken.Store(false)
+			g.run(t, 0, flags...)
+			g.require(t, 150)
+
+			g.run(t, 0, flags...) // nothing is new
+			g.require(t, 150)
+			entries, err := os.ReadDir(g.path("out"))
+			require.NoError(t, err)
+			require.Len(t, entries, 1, "no partial file and no record is left")
+		})
+	}
+}
+
+func TestALimitThatEndsAnIncrementAddsNothingTwice(t *testing.T) {
+	for _, flags := range [][]string{{"--kept", "kept.json"}, {"--state", "state.json"}} {
+		t.Run(flags[0], func(t *testing.T) {
+			g := newGrowing(t)
+			t.Chdir(g.dir)
+			flags = append(flags, "--max-pages", "3")
+			g.size.Store(4)
+			g.run(t, 0, flags...)
+			g.size.Store(20)
+			for range 2 {
+				require.Contains(t, g.run(t, 0, flags...), "items.ndjson is unchanged: a limit ended a list that continues")
+				g.require(t, 4)
+				require.Equal(t, 6, strings.Count(readText(t, g.path("out/items.ndjson.partial")), "\n"), "the rows are requested again")
+			}
+			if flags[0] == "--kept" { // a state belongs to the limit
+				g.run(t, 0, flags[:2]...)
+				g.require(t, 20)
+			}
+		})
+	}
+}
+
+func TestJobsThatContinueAndJobsThatStartDoNotShareAFile(t *testing.T) {
+	g := newGrowing(t)
+	g.size.Store(5)
+	kept := g.path("kept.json")
+	g.run(t, 0, "--kept", kept)
+	text := readText(t, g.config)
+	text = strings.Replace(text, `"dataField": "data"}`, `"dataField": "data"}, {"id": "other", "endpoint": "items", "dataField": "data"}`, 1)
+	require.NoError(t, os.WriteFile(g.config, []byte(text), 0o600))
+	require.Contains(t, g.run(t, 2, "--kept", kept),
+		"job items continues from kept values, so its rows are added, but job other starts at the beginning; give each job its own dataType")
+	g.require(t, 5)
+}
+
+// TestAnInterruptedCommitIsCompletedByTheNextRun puts the record of a publication next to
+// its rows, as a crash in the middle leaves it.
+func TestAnInterruptedCommitIsCompletedByTheNextRun(t *testing.T) {
+	g := newGrowing(t)
+	g.size.Store(5)
+	kept := g.path("kept.json")
+	g.run(t, 0, "--kept", kept)
+	rows := "{\"id\":6}\n{\"id\":7}\n"
+	require.NoError(t, os.WriteFile(g.path("out/items.ndjson.partial"), []byte(rows), 0o600))
+	require.NoError(t, os.WriteFile(g.path("out/items.ndjson.redo"), fmt.Appendf(nil,
+		`{"name": "x", "bytes": %d, "append": true, "base": %d, "kept": {"items": {"size": 7}}, "keptFile": %q}`,
+		len(rows), 5*len("{\"id\":1}\n"), kept), 0o600))
+	g.size.Store(9)
+	require.Contains(t, g.run(t, 0, "--kept", kept), "completed the commit that an earlier run had begun")
+	g.require(t, 9)
+	require.NoFileExists(t, g.path("out/items.ndjson.redo"))
+}
+
+func TestADamagedRecordOfACommitIsRefused(t *testing.T) {
+	g := newGrowing(t)
+	g.size.Store(5)
+	g.run(t, 0)
+	require.NoError(t, os.WriteFile(g.path("out/items.ndjson.redo"), []byte("{"), 0o600))
+	require.Contains(t, g.run(t, 8), "items.ndjson.redo is damaged or was not written by stopwhen (compare ")
+	g.require(t, 5)
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// checkPaths checks the files that a run reads and writes, before it opens any of them
+// for writing and before the first request: that every file has one purpose, that
+// nothing good would be overwritten, and that what is to be written can be written.
+func (a *app) checkPaths(l *loaded, args []string) error {
+	a.nameStandardStreams()
+	for _, check := range []func(*loaded, []string) error{
+		a.checkStandardStreams, a.checkOut, a.checkPurposes, a.checkWritable,
+	} {
+		if err := check(l, args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameStandardStreams replaces other names of standard output, such as /dev/stdout, by
+// "-".
+func (a *app) nameStandardStreams() {
+	for _, path := range []*string{&a.flags.out, &a.flags.trace, &a.flags.result, &a.flags.record} {
+		if *path != "" && a.isStdout(*path) {
+			*path = "-"
+		}
+	}
+}
+
+// isStdout reports whether a path names standard output, or the regular file that it is
+// redirected to.
+func (a *app) isStdout(path string) bool {
+	if slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, filepath.Clean(path)) {
+		return true
+	}
+	stdout, ok := a.stdoutFile()
+	if !ok {
+		return false
+	}
+	named, err := os.Stat(path)
+	if err != nil || !named.Mode().IsRegular() {
+		return false
+	}
+	own, err := stdout.Stat()
+	return err == nil && os.SameFile(named, own)
+}
+
+// checkStandardStreams checks that standard output has one purpose, and that what is
+// written to it arrives.
+func (a *app) checkStandardStreams(*loaded, []string) error {
+	items := streamUse{"the items", a.flags.out}
+	if a.discardItems {
+		items.path = ""
+	} else if a.flags.toStdout() {
+		items.path = "-"
+	}
+	uses := []streamUse{
+		{"--trace -", a.flags.trace}, {"--result -", a.flags.result}, {"--record -", a.flags.record}, items,
+	}
+	if err := onlyOnce("standard output", uses...); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(uses, streamUse.standard) {
+		return a.checkStdout()
+	}
+	return nil
+}
+
+// A streamUse is a flag or an argument that may name standard input or output.
+type streamUse struct{ name, path string }
+
+func (u streamUse) standard() bool { return u.path == "-" }
+
+// argument returns the use of the configuration.
+func argument(args []string) streamUse {
+	if len(args) == 0 {
+		return streamUse{}
+	}
+	return streamUse{"the configuration", args[0]}
+}
+
+// onlyOnce checks that at most one flag or argument names a standard stream.
+func onlyOnce(stream string, uses ...streamUse) error {
+	var found []string
+	for _, u := range uses {
+		if u.standard() {
+			found = append(found, u.name)
+		}
+	}
+	if len(found) < 2 {
+		return nil
+	}
+	message := fmt.Sprintf("%s and %s cannot both use %s", found[0], found[1], stream)
+	if found[1] == "the items" {
+		message += "; write the items to a directory with --out DIR"
+	}
+	return &usageError{message}
+}
+
+// dataEndings are the endings of names that files of data have, and directories have not.
+var dataEndings = []string{
+	".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xml", ".yaml", ".yml", ".gz", ".zst", ".zip", ".parquet", ".har",
+}
+
+// checkOut checks that --out names a directory.
+func (a *app) checkOut(*loaded, []string) error {
+	out := a.flags.out
+	if a.flags.toStdout() || isNull(out) {
+		if a.flags.appendRows {
+			return &usageError{"--append requires --out DIR: it adds rows to files"}
+		}
+		return nil
+	}
+	if _, err := os.Stat(out); err == nil || !slices.Contains(dataEndings, strings.ToLower(filepath.Ext(out))) {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--out %s: want a directory, in which every dataType has its file; "+
+		"use --out %s, or redirect standard output to %s", out, strings.TrimSuffix(out, filepath.Ext(out)), out)}
+}
+
+// A purpose is what a file is used for.
+type purpose struct {
+	flag string // "--trace", "the configuration"
+	path string
+	info os.FileInfo // nil: the file does not exist
+}
+
+// checkPurposes checks that no file is used for two purposes, whatever its names, and
+// that no configuration is overwritten.
+func (a *app) checkPurposes(l *loaded, args []string) error {
+	all, err := a.purposes(l, args)
+	if err != nil {
+		return err
+	}
+	byFile := map[string]purpose{}
+	for i, p := range all {
+		file, err := resolve(p.path)
+		if err != nil {
+			continue // a directory is missing, which is found when the file is opened
+		}
+		if other, used := byFile[file]; used {
+			return sameFile(other, p)
+		}
+		byFile[file] = p
+		if p.info == nil {
+			continue
+		}
+		for _, other := range all[:i] {
+			if other.info != nil && os.SameFile(other.info, p.info) {
+				return sameFile(other, p)
+			}
+		}
+	}
+	return a.checkOverwritten()
+}
+
+func sameFile(a, b purpose) error {
+	if a.path == b.path {
+		return &usageError{fmt.Sprintf("%s and %s name the same file, %s", a.flag, b.flag, a.path)}
+	}
+	return &usageError{fmt.Sprintf("%s and %s name the same file, %s and %s", a.flag, b.flag, a.path, b.path)}
+}
+
+// purposes returns the files that a run uses, except pipes and devices.
+func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
+	var all []purpose
+	add := func(flag string, paths ...string) {
+		for _, path := range paths {
+			if path == "" || path == "-" || isStream(path) {
+				continue
+			}
+			info, _ := os.Stat(path)
+			all = append(all, purpose{flag, path, info})
+		}
+	}
+	for _, config := range args {
+		add("the configuration", config)
+	}
+	add("--set-file", a.flags.setFile)
+	if strings.HasSuffix(a.flags.fixture, ".txtar") {
+		add("--fixture", a.flags.fixture)
+	}
+	if a.flags.kept == "-" || a.flags.state == "-" {
+		return nil, &usageError{"--kept and --state are read and replaced, so they need a file instead of -"}
+	}
+	add("--kept", a.flags.kept)
+	if a.flags.state != "" {
+		add("--state", a.flags.state, a.flags.state+".lock", a.flags.state+".new")
+	}
+	add("--trace", a.flags.trace)
+	add("--record", a.flags.record)
+	add("--result", a.flags.result)
+	if a.flags.toStdout() || a.discardItems || isNull(a.flags.out) {
+		return all, nil
+	}
+	for _, f := range itemFiles(l.Engine, a.flags.out) {
+		for _, path := range []string{f.path, f.path + checkpoint.PartialSuffix} {
+			if target, ok := linkTarget(path); ok && !isStream(path) {
+				return nil, &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+
+					"remove it, or use the directory of the file", path, target)}
+			}
+		}
+		add("--out", f.path, f.path+checkpoint.PartialSuffix, f.path+checkpoint.RedoSuffix)
+	}
+	return all, nil
+}
+
+// linkTarget returns what a symbolic link points to.
+func linkTarget(path string) (string, bool) {
+	target, err := os.Readlink(path)
+	if err != nil {
+		return "", false
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	return target, true
+}
+
+// checkOverwritten refuses to replace a configuration by a trace, a recording or a
+// result: two arguments that were swapped must not cost a file that somebody wrote.
+func (a *app) checkOverwritten() error {
+	for _, f := range []struct{ flag, path string }{{"--trace", a.flags.trace}, {"--record", a.flags.record}, {"--result", a.flags.result}} {
+		if f.path != "" && f.path != "-" && isConfig(f.path) {
+			return &usageError{fmt.Sprintf("%s: %s is a configuration, which would be overwritten; name another file", f.flag, f.path)}
+		}
+	}
+	return nil
+}
+
+// isConfig reports whether a file holds a configuration.
+func isConfig(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > rules.MaxConfigBytes {
+		return false
+	}
+	text, err := rules.ReadConfigFile(path)
+	if err != nil {
+		return false
+	}
+	root, err := yaml.Parse(diag.NewSource(path, string(text)))
+	if err != nil {
+		return false
+	}
+	members, _ := value.Members(root)
+	keys := map[string]bool{}
+	for _, m := range members {
+		keys[m.Name] = true
+	}
+	return keys["parameters"] || keys["api"] && keys["config"]
+}
+
+// checkWritable checks that the files of a run can be written. It leaves them as they
+// are.
+func (a *app) checkWritable(*loaded, []string) error {
+	for _, path := range []string{a.flags.trace, a.flags.record, a.flags.result} {
+		if err := probe(path); err != nil {
+			return err
+		}
+	}
+	if a.flags.kept == "" {
+		return nil
+	}
+	file, err := resolve(a.flags.kept)
+	if err != nil {
+		file = a.flags.kept
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return outputError(err)
+	}
+	a.keptPath = file
+	return probe(a.flags.kept + ".new")
+}
+
+// probe checks that a file can be written. One that does not exist is created and
+// removed again.
+func probe(path string) error {
+	if path == "" || path == "-" || isStream(path) {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		file, err = os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return outputError(err)
+		}
+		return outputError(file.Close())
+	}
+	if err != nil {
+		return outputError(err)
+	}
+	return outputError(errors.Join(file.Close(), os.Remove(path)))
+}
+
+// isStream reports whether a path names a pipe, a device or a socket, which cannot be
+// replaced or truncated.
+func isStream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
+// isNull reports whether a path names the null device.
+func isNull(path string) bool { return path == os.DevNull }

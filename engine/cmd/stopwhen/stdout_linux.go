@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// checkStdout checks that standard output is open for writing. A program that is
+// started with a closed standard output finds /dev/null there, open for reading and
+// writing, because the runtime of Go opens it; a shell that redirects to /dev/null opens
+// it for writing only.
+func (a *app) checkStdout() error {
+	file, ok := a.stdoutFile()
+	if !ok {
+		return nil
+	}
+	flags, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
+	if err != nil {
+		return outputError(err)
+	}
+	closed := &engine.Error{
+		Class: failure.IO, Message: "standard output is closed",
+		Hint: "write the items to a directory with --out DIR, or redirect them: > /dev/null discards them",
+	}
+	switch flags & unix.O_ACCMODE {
+	case unix.O_RDONLY:
+		closed.Message = "standard output is open for reading only"
+		return closed
+	case unix.O_RDWR:
+		if isNullFile(file) && !isShared(file) {
+			return closed
+		}
+	}
+	return nil
+}
+
+// isNullFile reports whether a file is the null device.
+func isNullFile(file *os.File) bool {
+	own, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(own, null)
+}
+
+// isShared reports whether standard input or standard error is the same open file, as
+// for a service, whose parent has opened it.
+func isShared(file *os.File) bool {
+	const kcmpFile = 0
+	pid := uintptr(os.Getpid())
+	for _, other := range []uintptr{0, 2} {
+		order, _, errno := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, file.Fd(), other, 0)
+		if errno == 0 && order == 0 {
+			return true
+		}
+	}
+	return false
+}

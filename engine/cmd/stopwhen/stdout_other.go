@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+// checkStdout checks that standard output is open for writing. Here, a failed write
+// tells it.
+func (a *app) checkStdout() error { return nil }

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A target is where the items of one or several jobs go.
+type target struct {
+	w     io.Writer
+	file  *checkpoint.Output // nil: standard output, a pipe or a device
+	jobs  []string
+	adds  bool // the rows are added to those of earlier runs
+	ended []ending
+}
+
+// ending says how a job ended.
+type ending struct {
+	job      string
+	outcome  rules.Outcome
+	findings []engine.Finding
+	kept     map[string]any
+}
+
+// chooseModes decides which files are added to. A job that continues from the values of
+// an earlier run adds its rows: those of the earlier run are never requested again.
+func (o *output) chooseModes(kept carryover) error {
+	for _, t := range o.targets {
+		var continues, starts []string
+		for _, job := range t.jobs {
+			if len(kept[job]) > 0 && o.carries() && o.engine.Keeps(job) {
+				continues = append(continues, job)
+			} else {
+				starts = append(starts, job)
+			}
+		}
+		t.adds = o.app.flags.appendRows || len(continues) > 0
+		o.warnOpenLine(t)
+		if t.file == nil || o.app.flags.appendRows || len(continues) == 0 {
+			continue
+		}
+		if len(starts) > 0 {
+			return &usageError{fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning; "+
+				"give each job its own dataType, or add all rows with --append", t.file.Name(), continues[0], starts[0])}
+		}
+		o.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run",
+			t.file.Name(), strings.Join(continues, " and ")), "event", "append", "file", t.file.Name())
+	}
+	return nil
+}
+
+// warnOpenLine warns of a file that is added to and does not end with a newline: its last
+// line may have been cut off.
+func (o *output) warnOpenLine(t *target) {
+	if t.file == nil || !t.adds {
+		return
+	}
+	if open, err := checkpoint.EndsWithOpenLine(t.file.Name()); err == nil && open {
+		o.log.Warn(fmt.Sprintf("the last line of %s has no end; a newline is added", t.file.Name()), "event", "open_line", "file", t.file.Name())
+	}
+}
+
+// carries reports whether values are carried over from run to run.
+func (o *output) carries() bool { return o.app.flags.kept != "" || o.state.path != "" }
+
+// endJob notes that a job has ended, and publishes the rows of its target when those
+// of all its jobs are complete.
+func (o *output) endJob(t *target, e ending) error {
+	if t.has(e.job) || e.outcome == rules.Failed || e.outcome == "" || o.app.failing(e.outcome, e.findings) != nil {
+		return nil
+	}
+	if t.file != nil && t.file.Published() {
+		return nil
+	}
+	t.ended = append(t.ended, e)
+	switch {
+	case t.file == nil && o.queues[t] == nil:
+		return o.publish(t, []ending{e})
+	case len(t.ended) < len(t.jobs) || o.queues[t] != nil && !o.queues[t].empty():
+		return nil
+	case o.repeats(t):
+		return o.withhold(t)
+	}
+	return o.publish(t, t.ended)
+}
+
+func (t *target) has(job string) bool {
+	return slices.ContainsFunc(t.ended, func(e ending) bool { return e.job == job })
+}
+
+// publish makes the rows of a target appear under their name, together with the values
+// that the jobs keep.
+func (o *output) publish(t *target, ended []ending) error {
+	c := checkpoint.Commitment{Append: t.adds}
+	if o.carries() {
+		c.Kept, c.KeptFile = map[string]json.RawMessage{}, o.app.keptPath
+		for _, e := range ended {
+			if e.kept == nil {
+				continue
+			}
+			text, err := json.Marshal(e.kept)
+			if err != nil {
+				return err
+			}
+			c.Kept[e.job] = text
+		}
+	}
+	if t.file == nil && len(c.Kept) == 0 {
+		return nil
+	}
+	if err := o.state.Publish(t.file, c); err != nil {
+		return outputError(err)
+	}
+	return nil
+}
+
+// repeats reports whether the next run will request the rows of a target again,
+// because a limit ended a list that continued from kept values. The values have not
+// moved on, so rows that are added now would be added twice.
+func (o *output) repeats(t *target) bool {
+	return t.file != nil && t.adds && o.carries() && slices.ContainsFunc(t.ended, func(e ending) bool {
+		return e.outcome != rules.Complete && o.engine.Keeps(e.job)
+	})
+}
+
+func (o *output) withhold(t *target) error {
+	o.log.Warn(fmt.Sprintf("%s is unchanged: a limit ended a list that continues from kept values, so the next run requests its rows again; "+
+		"those of this run are in %s", t.file.Name(), t.file.Path()), "event", "withheld", "file", t.file.Name(), "partial", t.file.Path())
+	return o.state.Release(t.file)
+}
+
+// outputReport says in the result what became of a file of items.
+type outputReport struct {
+	File     string   `json:"file"`
+	Jobs     []string `json:"jobs"`
+	Rows     int64    `json:"rows"`              // of this run and of those that it resumed
+	Complete bool     `json:"complete"`          // the rows are in the file
+	Partial  string   `json:"partial,omitempty"` // the file that has the rows until they are complete
+}
+
+// reports returns what became of the files of items.
+func (o *output) reports() []outputReport {
+	var all []outputReport
+	for _, t := range o.targets {
+		if t.file == nil {
+			continue
+		}
+		r := outputReport{File: t.file.Name(), Jobs: t.jobs, Rows: t.file.Lines(), Complete: t.file.Published()}
+		if !r.Complete && t.file.Created() {
+			r.Partial = t.file.Path()
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// logPartial names the files whose rows are not complete.
+func (o *output) logPartial() {
+	for _, r := range o.reports() {
+		if r.Complete {
+			continue
+		}
+		before := "is unchanged"
+		if _, err := os.Stat(r.File); os.IsNotExist(err) {
+			before = "does not exist"
+		}
+		message := fmt.Sprintf("%s %s: this run has no page for it", r.File, before)
+		if r.Partial != "" {
+			message = fmt.Sprintf("%s %s: the list is incomplete, and what was obtained (%s) is in %s",
+				r.File, before, value.Counted(int(r.Rows), "row"), filepath.Base(r.Partial))
+		}
+		o.log.Warn(message, "event", "partial", "file", r.File, "partial", r.Partial, "rows", r.Rows)
+	}
+}
+
+// writeResult writes the result of the run and what became of its files.
+func (a *app) writeResult(o *output, result *engine.Result) error {
+	if a.flags.result == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(struct {
+		*engine.Result
+		Outputs []outputReport `json:"outputs,omitempty"`
+	}{result, o.reports()}, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if a.flags.result == "-" {
+		_, err = a.stdout.Write(text)
+		return outputError(err)
+	}
+	return outputError(os.WriteFile(a.flags.result, text, 0o666))
+}
