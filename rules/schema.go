@@ -18,7 +18,7 @@ func (c *Catalog) Schema() Object {
 		{Name: "$schema", Value: "http://json-schema.org/draft-07/schema#"},
 		{Name: "title", Value: "stopwhen configuration"},
 		{Name: "type", Value: "object"},
-		{Name: "if", Value: Object{{Name: "required", Value: []any{"parameters"}}}},
+		{Name: "if", Value: requiring("parameters")},
 		{Name: "then", Value: Object{{Name: "properties", Value: Object{
 			{Name: "$schema", Value: typed("string")},
 			{Name: "parameters", Value: reference("parameters")},
@@ -41,6 +41,15 @@ func reference(name string) Object {
 func typed(name string) Object { return Object{{Name: "type", Value: name}} }
 
 func anyOf(schemas ...any) Object { return Object{{Name: "anyOf", Value: schemas}} }
+
+// requiring returns the schema of objects that have a key. It names the key under
+// properties too, as validators in strict mode want it.
+func requiring(key string) Object {
+	return Object{
+		{Name: "properties", Value: Object{{Name: key, Value: Object{}}}},
+		{Name: "required", Value: []any{key}},
+	}
+}
 
 // having returns the schema of objects in which a key has a constant value.
 func having(key, constant string) Object {
@@ -67,7 +76,7 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		if len(m.OneOf) > 0 {
 			var either []any
 			for _, name := range m.OneOf {
-				either = append(either, Object{{Name: "required", Value: []any{name}}})
+				either = append(either, requiring(name))
 			}
 			body = body.With("oneOf", either)
 		}
@@ -75,10 +84,10 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 	}
 	pagination := typed("object").With("properties", Object{{Name: "method", Value: methodSchema(words, dialect)}})
 	if SwitchesOf(dialect).optionalMethod {
-		pagination = pagination.With("type", []any{"object", "array", "null"})
-	} else {
-		pagination = pagination.With("required", []any{"method"})
+		return append(out, Member{Name: dialect + ".pagination",
+			Value: anyOf(pagination.With("allOf", choices), typed("array"), typed("null"))})
 	}
+	pagination = pagination.With("required", []any{"method"})
 	return append(out, Member{Name: dialect + ".pagination", Value: pagination.With("allOf", choices)})
 }
 
@@ -200,7 +209,7 @@ func (f Field) kindSchema(dialect string) Object {
 	case Secret:
 		return typed("string")
 	case Map: // PHP writes an empty list for an empty object
-		return each("additionalProperties", Object{{Name: "type", Value: []any{"object", "array"}}, {Name: "maxItems", Value: 0}})
+		return anyOf(each("additionalProperties", typed("object")), typed("array").With("maxItems", 0))
 	case Paths:
 		return typed("object").With("minProperties", 1).With("additionalProperties", typed("string").With("minLength", 1))
 	case Block:

@@ -13,6 +13,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -126,15 +128,12 @@ func (a *app) readConfig(l *loaded, path string) (err error) {
 func (a *app) compile(l *loaded) (err error) {
 	env := environment{app: a, server: l.server}
 	options := []engine.Option{
-		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
+		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", parseByContent),
 		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL), engine.WithMaxPages(a.flags.maxPages),
 		engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]), engine.WithEnv(env.lookup),
 	}
 	if l.server != nil {
 		options = append(options, engine.WithClock(l.server.Clock()))
-	}
-	if l.name == stdinName && !looksLikeJSON(l.text) {
-		options = append(options, engine.WithFormat("", yaml.Parse)) // standard input has no file extension
 	}
 	if a.placeholders {
 		options = append(options, engine.WithPlaceholders())
@@ -157,8 +156,28 @@ func (a *app) compile(l *loaded) (err error) {
 	return a.checkGiven(l.Engine, inputs)
 }
 
-func looksLikeJSON(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, "\ufeff \t\r\n"), []byte("{"))
+// parseByContent parses a configuration whose name has no ending, such as standard input:
+// as JSON and, if it is not, as YAML. The error of a text that begins like JSON is that
+// of JSON.
+func parseByContent(source *diag.Source) (any, error) {
+	root, err := rules.ParseJSON(source)
+	if err == nil {
+		return root, nil
+	}
+	asYAML := diag.NewSource(source.Name, source.Text)
+	root, yamlErr := yaml.Parse(asYAML)
+	if _, isObject := value.Members(root); yamlErr == nil && isObject {
+		*source = *asYAML // with the positions of the values
+		return root, nil
+	}
+	if looksLikeJSON(source.Text) {
+		return nil, err
+	}
+	return nil, yamlErr
+}
+
+func looksLikeJSON(text string) bool {
+	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{")
 }
 
 // environment gives a configuration the environment variables that it may read.

@@ -20,13 +20,20 @@ import (
 // so that the two do not mix. It draws at its own interval, since the bar would
 // draw into log lines. The methods of a nil progress do nothing.
 type progress struct {
-	mu    sync.Mutex
-	w     *os.File
-	bar   *progressbar.ProgressBar
-	start time.Time
-	end   chan struct{}
+	mu     sync.Mutex
+	w      *os.File
+	bar    *progressbar.ProgressBar
+	end    chan struct{}
+	shared bool // items are written to the same terminal
+	paused bool // a page is being written to it
 
-	last                *engine.Page // nil before the first page
+	last *engine.Page // nil before the first page
+	jobs map[string]*jobProgress
+}
+
+// jobProgress is how far one job has come.
+type jobProgress struct {
+	start               time.Time
 	pages, items, bytes int
 }
 
@@ -40,9 +47,12 @@ func (a *app) newProgress(debug bool) *progress {
 		return nil
 	}
 	file := a.stderr.(*os.File)
-	p := &progress{w: file, start: time.Now(), end: make(chan struct{}), bar: progressbar.NewOptions(-1,
+	bar := progressbar.NewOptions(-1,
 		progressbar.OptionSetWriter(file), progressbar.OptionSpinnerType(14), progressbar.OptionSetSpinnerChangeInterval(0),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(false))}
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(false))
+	p := &progress{
+		w: file, bar: bar, end: make(chan struct{}), jobs: map[string]*jobProgress{}, shared: isTerminal(a.stdout) && f.toStdout(),
+	}
 	go p.draw()
 	return p
 }
@@ -58,27 +68,32 @@ func (p *progress) draw() {
 		case <-ticker.C:
 		}
 		p.mu.Lock()
-		if !p.bar.IsFinished() {
+		if !p.bar.IsFinished() && !p.paused {
 			p.bar.Describe(p.line()) // draws, and turns the spinner
 		}
 		p.mu.Unlock()
 	}
 }
 
-// line returns the text of the line, with as many details as fit the terminal.
+// line returns the text of the line.
 func (p *progress) line() string {
-	if p.last == nil {
-		return "waiting for the first page"
-	}
 	width, _, err := term.GetSize(int(p.w.Fd()))
 	if err != nil || width <= 0 {
 		width = 80
 	}
+	return p.lineFor(width)
+}
+
+// lineFor returns the text of the line, with as many details as fit a width.
+func (p *progress) lineFor(width int) string {
+	if p.last == nil {
+		return "waiting for the first page"
+	}
 	const spinner = 4 // columns
-	rate := float64(p.items) / max(time.Since(p.start).Seconds(), 0.001)
-	return fit(width-spinner, p.last.Job,
-		fmt.Sprintf(": %s, %s", value.Counted(p.pages, "page"), value.Counted(p.items, "item")),
-		", "+value.Size(p.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
+	job := p.jobs[p.last.Job]
+	rate := float64(job.items) / max(time.Since(job.start).Seconds(), 0.001)
+	return fit(width-spinner, p.last.Job, ": "+value.Counted(job.pages, "page"), ", "+value.Counted(job.items, "item"),
+		", "+value.Size(job.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
 }
 
 // fit joins a name, a text and those details that fit the width. It shortens the
@@ -98,15 +113,35 @@ func fit(width int, name, text string, details ...string) string {
 	return line
 }
 
-// page counts a page.
+// page counts a page of its job. If its items go to the same terminal, it clears the
+// line until written is called.
 func (p *progress) page(page *engine.Page) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pages, p.items, p.bytes = p.pages+1, p.items+page.Items.Len(), p.bytes+page.Bytes
+	job := p.jobs[page.Job]
+	if job == nil {
+		job = &jobProgress{start: time.Now()}
+		p.jobs[page.Job] = job
+	}
+	job.pages, job.items, job.bytes = job.pages+1, job.items+page.Items.Len(), job.bytes+page.Bytes
 	p.last = &engine.Page{Record: page.Record}
+	if p.shared {
+		p.paused = true
+		_ = p.bar.Clear()
+	}
+}
+
+// written is called when the items of a page have been written.
+func (p *progress) written() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = false
 }
 
 // lastRule returns the last rule of the job that has values: the rule by which the

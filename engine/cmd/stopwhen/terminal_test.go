@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -13,6 +14,11 @@ import (
 // what it wrote to it.
 func onTerminal(t *testing.T, command string) string {
 	t.Helper()
+	return onTerminalOf(t, 80, command)
+}
+
+func onTerminalOf(t *testing.T, columns int, command string) string {
+	t.Helper()
 	script, err := exec.LookPath("script")
 	if err != nil {
 		t.Skip("script is not installed")
@@ -20,7 +26,7 @@ func onTerminal(t *testing.T, command string) string {
 	if err := exec.Command(script, "-qec", "true", "/dev/null").Run(); err != nil {
 		t.Skip("script is not that of util-linux")
 	}
-	out, err := exec.Command(script, "-qec", "stty cols 80; export TERM=xterm; "+command, "/dev/null").Output()
+	out, err := exec.Command(script, "-qec", fmt.Sprintf("stty cols %d; export TERM=xterm; %s", columns, command), "/dev/null").Output()
 	require.NoError(t, err, string(out))
 	return string(out)
 }
@@ -53,4 +59,25 @@ func TestTheProgressLineDoesNotMixWithLogLines(t *testing.T) {
 			require.NotContains(t, onTerminal(t, strings.Replace(command, " run ", " run "+quiet+" ", 1)), "items/s")
 		})
 	}
+}
+
+// TestItemsOnATerminalAreApartFromTheProgressLine also checks that the line keeps the
+// number of pages on a narrow terminal.
+func TestItemsOnATerminalAreApartFromTheProgressLine(t *testing.T) {
+	path, config := binary(t), endless(t)
+	out := onTerminalOf(t, 40, "export NO_COLOR=1; timeout --foreground -s INT 1.5 "+path+" run "+config+"; true")
+	require.Regexp(t, `x: \d+ pages?, \d+ items?`, out)
+	items := 0
+	for line := range strings.Lines(out) {
+		at := strings.Index(line, `{"page":`)
+		if at < 0 {
+			continue
+		}
+		items++
+		before := line[strings.LastIndex(line[:at], "\r")+1 : at]
+		require.Empty(t, before, "an item begins at the first column")
+		cleared := strings.Split(strings.TrimSuffix(line[:at], "\r"), "\r")
+		require.Empty(t, strings.TrimSpace(cleared[len(cleared)-1]), "the progress line is cleared before an item")
+	}
+	require.Positive(t, items)
 }
