@@ -257,6 +257,143 @@ func TestAProgramMayBeSharedByGoroutines(t *testing.T) {
 	require.Equal(t, 8*5+28, sum)
 }
 
+func TestFunctionsOfTheLanguageTakeWhatAPIsSend(t *testing.T) {
+	const body = `{"s": "a;b", "n": 5, "day": "2024-02-01", "mixed": [1, "2", null, 3.0], "o": {"b": 1, "a": 2},
+		"days": ["2024-02-01", null, "2023-05-01"], "kinds": [{"k": 1, "v": "x"}, {"k": "b"}, {"v": "y"}, {"k": 1}], "none": [], "text": "abc"}`
+	for _, c := range []struct {
+		source string
+		want   any
+	}{
+		{`split(body.s, ";")[0]`, "a"},
+		{`split(body.s, ";")[-1] + "!"`, "b!"},
+		{`split(body.x, ";")[0] ?? 1`, 1},
+		{`(1..3)[1]`, 2},
+		{`len(3..1)`, 0},
+		{`groupBy(body.kinds, .k)["1"][1].k`, 1},
+		{`groupBy(body.kinds, .k).b[0].k`, "b"},
+		{`groupBy(body.kinds, .k).null[0].v`, "y"},
+		{`keys(groupBy(body.kinds, .k))`, []any{"1", "b", "null"}},
+		{`min(body.days)`, "2023-05-01"},
+		{`max(body.days)`, "2024-02-01"},
+		{`max(map(body.kinds, .v))`, "y"},
+		{`max(body.day, "2024-05-01")`, "2024-05-01"},
+		{`min(date(body.day), date("2023-01-01")).Year()`, 2023},
+		{`max(duration("1h"), duration("90m")).Minutes()`, 90.0},
+		{`max(body.mixed)`, 3.0},
+		{`min(body.mixed)`, 1},
+		{`min(body.none)`, nil},
+		{`max(body.x, 3)`, nil},
+		{`sum(body.mixed)`, 6.0},
+		{`sum(body.kinds, .k == 1 ? 1 : 0)`, 2},
+		{`median(body.mixed)`, 2.0},
+		{`mean(body.none)`, 0.0},
+		{`sort(body.mixed)`, []any{1, "2", 3.0, nil}},
+		{`sort(body.days, "desc")`, []any{nil, "2024-02-01", "2023-05-01"}},
+		{`map(sortBy(body.kinds, .v), .k)`, []any{1, nil, "b", 1}},
+		{`len(uniq([1, 1.0, "1", nil, nil, {"a": 1}, {"a": 1.0}, [1], [1]]))`, 5},
+		{`join(body.mixed, "-")`, "1-2-3"},
+		{`keys(body.o)`, []any{"a", "b"}},
+		{`keys({"b": 1, "a": 2})`, []any{"b", "a"}},
+		{`values(body.o)`, []any{2, 1}},
+		{`toPairs(body.o)[0]`, []any{"a", 2}},
+		{`fromPairs([["x", 1]]).x`, 1},
+		{`first(body.text)`, "a"},
+		{`last(body.mixed)`, 3.0},
+		{`take(body.mixed, 2)`, []any{1, "2"}},
+		{`reduce(body.x, #acc + #)`, nil},
+		{`reduce(body.none, #acc + #)`, nil},
+		{`reduce([1, 2], #acc + #)`, 3},
+		{`reduce(body.none, #acc + #, 7)`, 7},
+		{`date(nil).Unix()`, nil},
+		{`date(body.x).Unix()`, nil},
+		{`date(body.day).Unix()`, 1706745600},
+		{`date("2024-02-01T10:00:00").Hour()`, 10},
+		{`date(body.day).Format("02.01.2006")`, "01.02.2024"},
+		{`date(body.day).Format(body.x)`, nil},
+		{`date(body.day).AddDate(0, 1, 0).Month()`, 3},
+		{`body.n == "5"`, true},
+		{`"5.0" == body.n`, true},
+		{`"5" == " 5"`, false},
+		{`body.n in ["4", "5"]`, true},
+		{`text(5) in [4, 5]`, true},
+		{`body.n == null`, false},
+		{`body.x == null`, true},
+		{`body.n > "4.5"`, true},
+		{`body.o == {"a": "2", "b": 1}`, true},
+		{`body.o == {"a": 2, "c": 1}`, false},
+		{`date("2024-01-01T00:00:00Z") == date("2024-01-01T01:00:00+01:00")`, true},
+		{`type(groupBy(body.kinds, .k))`, "map"},
+		{`ceil(2.2)`, 3.0},
+		{`text(abs(-9223372036854775807 - 2))`, "9223372036854775809"},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			got, err := eval(t, body, c.source)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
+	const body = `{"n": 5, "s": "abc", "o": {"a": 1}, "l": [1, "x"]}`
+	for _, c := range []struct{ source, want string }{
+		{`split(body.n, "=")`, `argument 1 of split must be a string, got a number (5); text(…) converts a number to a string`},
+		{`take(body.l, -1)`, `take cannot take -1 elements; list[-1:] has the last ones`},
+		{`repeat(body.s, number("2.5"))`, `argument 2 of repeat must be an integer, got a number (2.5)`},
+		{`repeat(body.s, -1)`, `repeat cannot repeat a string -1 times`},
+		{`all(body.n, true)`, `want a list, got a number (5)`},
+		{`all(body.s, true)`, `want a list, got a string ("abc")`},
+		{`count(body.o, true)`, `want a list, got an object (object of 1)`},
+		{`sum(body.l)`, `sum: want a number, got a string ("x")`},
+		{`max(body.l)`, `max orders numbers, but element 1 is a string ("x")`},
+		{`sort([true, false])`, `sort cannot order element 0, a boolean (true), and a boolean (true)`},
+		{`groupBy(body.l, [#])`, `groupBy: the key of element 0 is a list; a key is a string, a number or a boolean`},
+		{`reverse(body.s)`, `argument 1 of reverse must be a list, got a string ("abc")`},
+		{`join([[1]], "-")`, `join takes strings and numbers; element 0 is a list (list of 1)`},
+		{`body.n.Unix()`, `Unix is a function of a time, and is called on a number (5)`},
+		{`date(body.s)`, `date: "abc" is not a date in a usual form; date(text, layout) reads any other`},
+		{`date(body.n)`, `date takes a string, got a number (5)`},
+		{`duration(body.s)`, `duration: want text like 90s, 5m or 1h30m, got "abc"`},
+		{`timezone(body.s)`, `timezone: want a name like Europe/Prague, got "abc"`},
+		{`fromJSON("1e999")`, `the number 1e999 is too large to compute with`},
+		{`number("inf")`, `want a number, got a string ("inf")`},
+		{`bitshl(1, -1)`, `bitshl cannot shift by -1 bits; the number must not be negative`},
+		{`body.s > date("2024-01-01")`, `> cannot be applied to a string ("abc") and a time ("2024-01-01T00:00:00Z"); date(…) converts a string to a time`},
+		{`body.s > 3`, `> cannot be applied to a string ("abc") and a number (3); number(…) converts a string to a number`},
+		{`"a" in body.s`, `in cannot be applied to a string ("a") and a string ("abc"); contains looks for a part of a string`},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			_, err := eval(t, body, c.source)
+			require.EqualError(t, err, c.want)
+		})
+	}
+}
+
+func TestNumbersInStringsDrawANote(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		want   []string
+	}{
+		{`body.a >= body.b`, []string{`"2" and "10" are compared as text, because both are strings; number(…) makes them numbers`}},
+		{`body.a == "2.0"`, []string{`"2" and "2.0" are different strings, but the same number; number(…) makes them numbers`}},
+		{`max(body.a, body.b) == body.a`, []string{`"2" and "10" are compared as text, because both are strings; number(…) makes them numbers`}},
+		{`body.a == body.b`, nil},
+		{`body.a == 2`, nil},
+		{`number(body.a) >= number(body.b)`, nil},
+		{`body.day >= "2024-01-01"`, nil},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			e, faults := one(t, rules.Stop, c.source)
+			require.Empty(t, faults)
+			var notes []string
+			m := &Machine{Note: func(_ *Expression, text string) { notes = append(notes, text) }}
+			_, err := e.EvalBool(m, &rules.Context{Body: map[string]any{"a": "2", "b": "10", "day": "2024-02-01"}})
+			require.NoError(t, err)
+			require.Equal(t, c.want, notes)
+		})
+	}
+}
+
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
 		`count < limit`, `body.a[0]?.b ?? 1`, `filter(items, .id > 2)[0]`, `at("a") in [1, nil]`, `{"a": body.x}.a`, `let x = 1; x + body`,

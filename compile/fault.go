@@ -37,7 +37,8 @@ func asFault(err error) *fault {
 		return f
 	}
 	if e := (*file.Error)(nil); errors.As(err, &e) {
-		return &fault{message: strings.TrimSpace(e.Message), at: e.From}
+		f := &fault{message: strings.TrimSpace(e.Message), at: e.From}
+		return f.withHint(cureOf(f.message))
 	}
 	return &fault{message: err.Error()}
 }
@@ -52,4 +53,18 @@ func (f *fault) offset(source string) int {
 func (f *fault) snippet(source string) string {
 	s := diag.NewSource("", source)
 	return s.Snippet(s.Position(f.offset(source)))
+}
+
+// cureOf returns what to do about an error of the expression language, if that is
+// known.
+func cureOf(message string) string {
+	switch {
+	case !strings.Contains(message, "mismatched types"):
+		return ""
+	case strings.Contains(message, "time.Duration"), strings.Contains(message, "time.Time"):
+		return `date("2026-01-01") is a time, and duration("1h") a duration`
+	case strings.Contains(message, "string"):
+		return "write a number without quotes; number(…) converts text to a number, and text(…) a number to text"
+	}
+	return ""
 }

@@ -64,8 +64,30 @@ func (l *Language) checker() *conf.Config {
 
 // parse reads a source without the names of the context, so that count and first are
 // functions of the language if they are called, and fields otherwise.
+//
+// The word null is another name of nil.
 func (l *Language) parse(source string) (*parser.Tree, error) {
-	return parser.ParseWithConfig(source, l.parsing)
+	tree, err := parser.ParseWithConfig(source, l.parsing)
+	if err == nil {
+		nameNil(&tree.Node)
+	}
+	return tree, err
+}
+
+// nameNil replaces the word null by nil.
+func nameNil(node *ast.Node) {
+	if *node == nil {
+		return
+	}
+	if isIdentifier(*node, "null") {
+		null := &ast.NilNode{}
+		null.SetLocation((*node).Location())
+		*node = null
+		return
+	}
+	for _, child := range children(*node) {
+		nameNil(child)
+	}
 }
 
 // Functions returns the functions that expressions may call in addition to those of

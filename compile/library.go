@@ -142,11 +142,12 @@ func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) 
 		if v == nil && !f.takesNil {
 			return nil, nil
 		}
-		want := f.args[min(i, len(f.args)-1)]
-		accepted, ok := want.accept(v)
-		if v != nil && !ok {
-			return nil, fmt.Errorf("argument %d of %s must be %s, got %s (%s)%s",
-				i+1, name, argumentNames[want], kindOf(v), value.Preview(v), want.cure(v))
+		if v == nil {
+			continue
+		}
+		accepted, err := f.accept(name, i, v)
+		if err != nil {
+			return nil, err
 		}
 		args[i] = accepted
 	}
@@ -164,16 +165,60 @@ func (k argument) cure(v any) string {
 	return ""
 }
 
-// checkCall returns an error if a function is called with too many or too few
-// arguments.
-func (f libraryFunction) checkCall(name string, node ast.Node, arguments int) error {
-	switch {
-	case arguments < f.required:
-		return at(node, "not enough arguments in call to %s", name)
-	case arguments > len(f.args) && !f.variadic:
-		return at(node, "too many arguments in call to %s", name)
+// checkCalls finds calls of the library's functions that have too many or too few
+// arguments, or constant ones of the wrong kind. It runs before the checker of the
+// expression language, whose messages are about Go types.
+func checkCalls(node ast.Node) error {
+	name, arguments := "", []ast.Node(nil)
+	switch n := node.(type) {
+	case *ast.BuiltinNode:
+		name, arguments = n.Name, n.Arguments
+	case *ast.CallNode:
+		name, arguments = calleeName(n), n.Arguments
+	}
+	if f, ok := library[name]; ok && name != "now" { // the context has its own
+		if err := f.checkCall(name, node, arguments); err != nil {
+			return err
+		}
+	}
+	for _, child := range children(node) {
+		if *child == nil {
+			continue
+		}
+		if err := checkCalls(*child); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (f libraryFunction) checkCall(name string, node ast.Node, arguments []ast.Node) error {
+	switch {
+	case len(arguments) < f.required:
+		return at(node, "not enough arguments in call to %s", name)
+	case len(arguments) > len(f.args) && !f.variadic:
+		return at(node, "too many arguments in call to %s", name)
+	}
+	for i, a := range arguments {
+		v, isConstant := constant(a)
+		if !isConstant || v == nil {
+			continue
+		}
+		if _, err := f.accept(name, i, v); err != nil {
+			return at(a, "%v", err)
+		}
+	}
+	return nil
+}
+
+// accept returns an argument as the function takes it.
+func (f libraryFunction) accept(name string, i int, v any) (any, error) {
+	want := f.args[min(i, len(f.args)-1)]
+	if accepted, ok := want.accept(v); ok {
+		return accepted, nil
+	}
+	return nil, fmt.Errorf("argument %d of %s must be %s, got %s (%s)%s",
+		i+1, name, argumentNames[want], kindOf(v), value.Preview(v), want.cure(v))
 }
 
 // kindOf names the kind of a value for messages. Other than [value.KindOf] it knows

@@ -26,10 +26,7 @@ func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
 		s.predicate(node, n, condition)
 		return
 	}
-	if f, ok := library[n.Name]; ok {
-		if err := f.checkCall(n.Name, n, len(n.Arguments)); err != nil && s.err == nil {
-			s.err = err
-		}
+	if _, ok := library[n.Name]; ok {
 		replaceMetered(node, safeBuiltin+n.Name, n.Arguments...)
 	}
 }

@@ -64,6 +64,11 @@ func (s *sources) compile(source string) (*code, error) {
 	c, done := s.compiled[source]
 	if !done {
 		c.code, c.err = s.translate(source)
+		if slip, _ := findSlip(source, false); slip != nil {
+			c.code, c.err = nil, slip
+		} else if c.err != nil {
+			c.err = slipIn(source, c.err)
+		}
 		s.compiled[source] = c
 	}
 	return c.code, c.err
@@ -80,6 +85,9 @@ func (s *sources) translate(source string) (*code, error) {
 	}
 	names, err := s.language.checkNames(tree.Node)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkCalls(tree.Node); err != nil {
 		return nil, err
 	}
 	result, err := checker.Check(tree, s.config)
