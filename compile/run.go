@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -112,11 +113,41 @@ func (j *Job) Keep(m *Machine, page *rules.Context) (map[string]any, error) {
 	}
 	values, err := evaluate(j.Keeps, m, page)
 	for name, v := range values {
+		values[name] = asKept(v)
 		if had, ok := page.Kept[name]; v == nil && ok {
 			values[name] = had
 		}
 	}
 	return values, err
+}
+
+// asKept returns a value as the next run reads it, from a file of JSON: a time, a
+// duration and a time zone are strings then, which date, duration and timezone read.
+func asKept(v any) any {
+	switch v := fieldsOf(v).(type) {
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	case time.Duration:
+		return v.String()
+	case *time.Location:
+		return v.String()
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = asKept(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name := range v {
+			out[name] = asKept(v[name])
+		}
+		return out
+	case rules.Object:
+		return asKept(plainObject(v))
+	default:
+		return v
+	}
 }
 
 // evaluate returns the values of expressions by their targets.

@@ -56,7 +56,8 @@ var slips = []slip{
 		message: "strings have no functions of their own", hint: `write $1 endsWith "text"`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`), valid: true,
+		pattern: regexp.MustCompile(operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`),
+		valid:   true,
 		message: "values have no functions of their own", hint: "write $2($1, …); the element is #, and its keys begin with a dot: .id",
 	},
 	{pattern: regexp.MustCompile(`===`), message: "unknown operator ===", hint: "write =="},
@@ -72,7 +73,10 @@ var slips = []slip{
 		pattern: regexp.MustCompile(`\bmatches\s*(/)`), message: "a pattern is a string",
 		hint: `write it in quotes, without slashes: x matches "^a"`,
 	},
-	{pattern: regexp.MustCompile(`\+\+|--|[-+*/]=`), message: "an expression cannot change a value", hint: "write x + 1; state keeps values from page to page"},
+	{
+		pattern: regexp.MustCompile(`\+\+|--|[-+*/]=`),
+		message: "an expression cannot change a value", hint: "write x + 1; state keeps values from page to page",
+	},
 	{
 		pattern: regexp.MustCompile(`(?:^|[^=!<>])(=)(?:[^=]|$)`), message: "unknown operator =",
 		hint: "write == to compare, and let x = 1; at the beginning for a variable",
@@ -82,19 +86,31 @@ var slips = []slip{
 		pattern: regexp.MustCompile(`(?:^|[^|])(\|)(?:[^|]|$)`), message: "| passes a value to a function: items | len()",
 		hint: "write or, or || for a choice of conditions",
 	},
-	{pattern: regexp.MustCompile(`\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`), message: "unknown operator is not", hint: "write != nil"},
+	{
+		pattern: regexp.MustCompile(`\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`),
+		message: "unknown operator is not", hint: "write != nil",
+	},
 	{pattern: regexp.MustCompile(`\bis\s+(?:null|nil|None|NULL|undefined)\b`), message: "unknown operator is", hint: "write == nil"},
 	{pattern: regexp.MustCompile(`\bis\s+(not\s+)?`), message: "unknown operator is", hint: "write ==, or != for is not"},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(AND|And)\b`), message: "unknown operator $1", hint: "write and, or &&"},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(OR|Or)\b`), message: "unknown operator $1", hint: "write or, or ||"},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(NOT|Not)\b`), message: "unknown operator $1", hint: "write not, or !"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(LIKE|like)\b`), message: "unknown operator $1", hint: `write contains, or matches for a pattern: x matches "^a"`},
+	{
+		pattern: regexp.MustCompile(`(?:^|[^.\w])(LIKE|like)\b`),
+		message: "unknown operator $1", hint: `write contains, or matches for a pattern: x matches "^a"`,
+	},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(NULL|Null|Nil|NIL|None|undefined)\b`), message: "unknown name $1", hint: "write nil"},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(TRUE|True)\b`), message: "unknown name $1", hint: "write true"},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(FALSE|False)\b`), message: "unknown name $1", hint: "write false"},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(length|size|count_of|strlen)\(`), message: "unknown function $1", hint: "write len(…)"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(exists|isset|defined|isDefined)\(`), message: "unknown function $1", hint: `write has("a.b"), or body.a.b != nil`},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(isEmpty|is_empty|isNull|is_null)\(`), message: "unknown function $1", hint: "write empty(…), or len(…) == 0 for a list"},
+	{
+		pattern: regexp.MustCompile(`(?:^|[^.\w])(exists|isset|defined|isDefined)\(`),
+		message: "unknown function $1", hint: `write has("a.b"), or body.a.b != nil`,
+	},
+	{
+		pattern: regexp.MustCompile(`(?:^|[^.\w])(isEmpty|is_empty|isNull|is_null)\(`),
+		message: "unknown function $1", hint: "write empty(…), or len(…) == 0 for a list",
+	},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(parseInt|toInt|Number|Int)\(`), message: "unknown function $1", hint: "write number(…)"},
 	{pattern: regexp.MustCompile(`(?:^|[^.\w])(str|String|toString|to_string)\(`), message: "unknown function $1", hint: "write text(…)"},
 	{
@@ -157,4 +173,7 @@ func masked(source string) string {
 	})
 }
 
-var correct = regexp.MustCompile("(?s)\"(?:\\\\.|[^\"\\\\])*\"|'(?:\\\\.|[^'\\\\])*'|`[^`]*`|//[^\n]*|/\\*.*?\\*/|\\blet\\s+\\w+\\s*=|\\|\\|?\\s*[A-Za-z_]\\w*\\s*\\(")
+var correct = regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|` + "`[^`]*`" + // strings
+	`|//[^\n]*|/\*.*?\*/` + // comments
+	`|\blet\s+\w+\s*=` + // variables
+	`|\|\|?\s*[A-Za-z_]\w*\s*\(`) // pipes

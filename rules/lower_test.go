@@ -203,7 +203,7 @@ func TestLoweringFindsMistakesBetweenSettings(t *testing.T) {
 
 func TestHintsForNestedFlagsKeepTheMeaning(t *testing.T) {
 	for _, c := range []struct{ name, stopOn, hint string }{
-		{"stops on true", "true", `"stopRules": ["truthy(body.meta.flag)"]`},
+		{"stops on true", "true", `"stopRules": ["not has('meta.flag') or truthy(body.meta.flag)"]`},
 		{"stops on false", "false", `"hasMore": "meta.flag"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ type pagination struct {
 // check reports settings that are mutually exclusive or probably mistaken.
 func (p *pagination) check(diags *diag.Collector, switches Switches) {
 	p.oneTotal(diags)
-	p.dottedFlag(diags)
+	p.dottedFlag(diags, switches)
 	if p.method.Name == Multiple {
 		p.perScroller(diags, switches)
 		return
@@ -128,15 +128,36 @@ func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 
 // dottedFlag points to stopRules for a flag that is not in the root: the field of
 // nextPageFlag is one key, dots included (2.2).
-func (p *pagination) dottedFlag(diags *diag.Collector) {
+func (p *pagination) dottedFlag(diags *diag.Collector, switches Switches) {
 	s := p.settings["nextPageFlag.field"]
 	if !strings.Contains(s.text(), `\.`) {
 		return
 	}
 	name := SplitPath(s.text())[0]
-	hint := fmt.Sprintf("for a nested flag write a rule, like \"stopRules\": [\"truthy(body.%s)\"]", name)
-	if stopOn := p.settings["nextPageFlag.stopOn"]; stopOn.Value == false {
-		hint = fmt.Sprintf("for a nested flag write \"hasMore\": %q", name)
-	}
+	hint := "for a nested flag write " + p.nestedFlag(name, switches)
 	diags.Warnf(diag.Value(s.Path), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
+}
+
+// nestedFlag returns the settings that do for a nested flag what nextPageFlag does
+// for one in the root.
+func (p *pagination) nestedFlag(path string, switches Switches) string {
+	stopOn, ifNotSet := p.settings["nextPageFlag.stopOn"].flag(), p.settings["nextPageFlag.ifNotSet"].flag()
+	value := FormatPath("body", SplitPath(path))
+	if strings.Contains(value, `"`) {
+		value = fmt.Sprintf("at('%s')", path)
+	}
+	var rule string
+	switch {
+	case switches.EmptyIsAbsent: // PHP's booleans, of which null is absent
+		rule = fmt.Sprintf("phpTruthy(%s ?? %t) == %t", value, ifNotSet, stopOn)
+	case !stopOn && !ifNotSet:
+		return fmt.Sprintf("\"hasMore\": %q instead of nextPageFlag", path)
+	case stopOn && !ifNotSet:
+		rule = fmt.Sprintf("truthy(%s)", value)
+	case stopOn:
+		rule = fmt.Sprintf("not has('%s') or truthy(%s)", path, value)
+	default:
+		rule = fmt.Sprintf("has('%s') and not truthy(%s)", path, value)
+	}
+	return fmt.Sprintf("\"stopRules\": [%q] instead of nextPageFlag", rule)
 }

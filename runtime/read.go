@@ -199,13 +199,20 @@ func (r *run) reportTextFlags(stop *compile.Condition) {
 			continue
 		}
 		if v, _ := flag.Lookup(&r.Context.Value); v == "false" || v == "False" {
-			rule := fmt.Sprintf("%s == %q", flag, v)
+			means := v // the value of the flag on the last page
+			if met, err := stop.EvalBool(&r.machine, &r.Context.Value); err == nil && met {
+				means = trueAs[v]
+			}
+			rule := fmt.Sprintf("%s == %q", flag, means)
 			r.warn("flag_text_false."+stop.Rule.ID,
 				fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
 					stop.Rule.ID, flag, v, rule))
 		}
 	}
 }
+
+// trueAs has the text of true in the spelling of a text of false.
+var trueAs = map[any]string{"false": "true", "False": "True"}
 
 // reportMissing logs the paths that rules read and the first response does not have:
 // they may be misspelt. A single page may lack a link to the next one.

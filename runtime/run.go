@@ -99,7 +99,11 @@ func (r *run) begin(ctx context.Context) (request rules.Request, more bool, err 
 
 func (r *run) firstRequest() (request rules.Request, err error) {
 	c := &r.Context.Value
-	if c.State, request, err = r.job.Begin(&r.machine, c); err != nil {
+	variables, request, err := r.job.Begin(&r.machine, c)
+	if err == nil {
+		c.State, err = savable(variables)
+	}
+	if err != nil {
 		return request, r.fault(failure.Config, err)
 	}
 	return request, nil

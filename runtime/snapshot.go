@@ -40,6 +40,7 @@ const (
 	objectTag   = "$object"  // an object of an API that looks like one of these
 	timeTag     = "$time"
 	durationTag = "$duration"
+	zoneTag     = "$zone"
 )
 
 // encode writes a value so that decode returns the same.
@@ -60,6 +61,8 @@ func encode(v any) (json.RawMessage, error) {
 		return json.Marshal(map[string]string{timeTag: v.Format(time.RFC3339Nano)})
 	case time.Duration:
 		return json.Marshal(map[string]string{durationTag: v.String()})
+	case *time.Location:
+		return json.Marshal(map[string]string{zoneTag: v.String()})
 	case []any:
 		return encodeList(v)
 	case compile.Parts:
@@ -162,6 +165,25 @@ func restoreUnsaved(to *rules.Context, from rules.Context) {
 	}
 }
 
+// savable returns the variables of a job as they are after they were saved and
+// resumed, so that a run does the same whether it is interrupted or not.
+func savable(variables map[string]any) (map[string]any, error) {
+	for name, v := range variables {
+		switch v.(type) {
+		case nil, bool, string, int, int64, float64, json.Number: // the usual ones
+			continue
+		}
+		raw, err := encode(v)
+		if err != nil {
+			return nil, within("state."+name, err)
+		}
+		if variables[name], err = decode(raw); err != nil {
+			return nil, fmt.Errorf("state.%s: %w", name, err)
+		}
+	}
+	return variables, nil
+}
+
 func decode(raw json.RawMessage) (any, error) {
 	v, err := document.Decode(raw)
 	if err != nil {
@@ -192,7 +214,7 @@ func untagged(v any) any {
 
 // isTag reports whether an object has one of the keys that stand for other values.
 func isTag(v map[string]any) bool {
-	for _, tag := range []string{orderedTag, timeTag, durationTag, objectTag} {
+	for _, tag := range []string{orderedTag, timeTag, durationTag, zoneTag, objectTag} {
 		if _, ok := v[tag]; ok {
 			return true
 		}
@@ -214,6 +236,10 @@ func untag(v map[string]any) (any, bool) {
 	if text, ok := v[durationTag].(string); ok {
 		d, err := time.ParseDuration(text)
 		return d, err == nil
+	}
+	if text, ok := v[zoneTag].(string); ok {
+		zone, err := time.LoadLocation(text)
+		return zone, err == nil
 	}
 	pairs, ok := v[orderedTag].([]any)
 	if !ok || len(pairs)%2 != 0 {
