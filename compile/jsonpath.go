@@ -56,13 +56,32 @@ func (p *jsonPath) check(f jp.Frag) error {
 		return nil
 	case *jp.Filter:
 		filter := jsonFilter{Filter: f, instructions: 1}
-		if err := filter.add(f.Inspect()); err != nil {
+		condition, err := inspect(f)
+		if err == nil {
+			err = filter.add(condition)
+		}
+		if err != nil {
 			return err
 		}
 		p.filters[f] = filter
 		return nil
 	}
 	return fmt.Errorf("a JSONPath here cannot have %s", f.Append(nil, true, true))
+}
+
+// inspect returns the condition of a filter. The library cannot inspect one that is
+// a path alone, as in [?(@.href)].
+func inspect(f *jp.Filter) (condition any, err error) {
+	text := strings.TrimSuffix(strings.TrimPrefix(f.String(), "[?("), ")]")
+	if path, err := jp.ParseString(text); err == nil {
+		return path, nil
+	}
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("the filter %s of the JSONPath is not a condition", f)
+		}
+	}()
+	return f.Inspect(), nil
 }
 
 // add checks an operand of the filter, and records what it costs. Only paths of

@@ -44,16 +44,20 @@ func (r Read) canBeMissing(page *rules.Context) bool {
 	return r.call != "" && len(r.args) > 0
 }
 
-// MissingInItems lists the paths that the expression reads in the page's items and
-// that these do not have, each with the nearest name that they have: they may be
-// misspelt.
-func (e *Expression) MissingInItems(page *rules.Context) []string {
+// Misspelt lists the headers that the expression reads and the response does not
+// have, and the paths in the page's items that these do not have, with the nearest
+// name: they may be misspelt.
+func (e *Expression) Misspelt(page *rules.Context) []string {
 	var missing []string
 	for _, r := range e.code.places() {
-		if r.of != "" || r.Root != "items" || !r.canBeMissing(page) {
-			continue
+		if r.of != "" || r.Root == "body" || r.Root == "link" || !r.canBeMissing(page) {
+			continue // what is read of the body is known in full to the page reader only
 		}
 		if _, ok := r.Lookup(page); ok {
+			continue
+		}
+		if r.call != "" {
+			missing = append(missing, r.String()+", which is missing")
 			continue
 		}
 		last := len(r.Path) - 1

@@ -73,11 +73,11 @@ func orNil(n ast.Node) ast.Node {
 // unknown reports whether the kind of a node's value is known only when it runs.
 func unknown(n ast.Node) bool {
 	switch n.Type().Kind() {
-	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Float64, reflect.Struct:
+	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Float64:
 		_, isNil := n.(*ast.NilNode)
 		return isNil
 	}
-	return true
+	return n.Type() != timeType
 }
 
 func asBool(n *ast.Node) {

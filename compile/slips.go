@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,11 @@ type slip struct {
 	pattern *regexp.Regexp // in the source without its strings
 	message string
 	hint    string // $1 is the first group of the pattern
-	valid   bool   // the source can be compiled, but it does not mean what it says
+
+	// near is set if the source can be compiled, but does not mean what it says. As
+	// such slips are looked for in every source, it is a part of each of them that is
+	// found fast.
+	near []string
 }
 
 // operand matches a name with what is selected from it, such as body.items[0].id.
@@ -22,42 +27,50 @@ const operand = `([A-Za-z_]\w*(?:\.\w+|\?\.\w+|\[[^\[\]]*\])*)`
 // slips is the table of common mistakes. The first one that is found is reported.
 var slips = []slip{
 	{
-		pattern: regexp.MustCompile(`\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`), valid: true,
+		pattern: regexp.MustCompile(`\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`),
+		near:    []string{"-0", "-1"},
 		message: "a date without quotes is a subtraction",
 		hint:    `write "$1" to compare text, or date("$1") for a time`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:length|size|count|len)\(\)`), valid: true,
+		pattern: regexp.MustCompile(operand + `\.(?:length|size|count|len)\(\)`),
+		near:    []string{".length(", ".size(", ".count(", ".len("},
 		message: "lists and strings have no functions of their own", hint: "write len($1)",
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\??\.length\b`), valid: true,
+		pattern: regexp.MustCompile(operand + `\??\.length\b`),
+		near:    []string{".length"},
 		message: "lists and strings have no length of their own",
 		hint:    `write len($1); for a key of an object write $1["length"]`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:toLowerCase|lower)\(\)`), valid: true,
+		pattern: regexp.MustCompile(operand + `\.(?:toLowerCase|lower)\(\)`),
+		near:    []string{".toLowerCase(", ".lower("},
 		message: "strings have no functions of their own", hint: "write lower($1)",
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:toUpperCase|upper)\(\)`), valid: true,
+		pattern: regexp.MustCompile(operand + `\.(?:toUpperCase|upper)\(\)`),
+		near:    []string{".toUpperCase(", ".upper("},
 		message: "strings have no functions of their own", hint: "write upper($1)",
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:contains|includes|indexOf)\(`), valid: true,
+		pattern: regexp.MustCompile(operand + `\.(?:contains|includes|indexOf)\(`),
+		near:    []string{".contains(", ".includes(", ".indexOf("},
 		message: "lists and strings have no functions of their own", hint: `write $1 contains "text" for a string, and x in $1 for a list`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:startsWith|startswith|hasPrefix)\(`), valid: true,
+		pattern: regexp.MustCompile(operand + `\.(?:startsWith|startswith|hasPrefix)\(`),
+		near:    []string{".startsWith(", ".startswith(", ".hasPrefix("},
 		message: "strings have no functions of their own", hint: `write $1 startsWith "text"`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:endsWith|endswith|hasSuffix)\(`), valid: true,
+		pattern: regexp.MustCompile(operand + `\.(?:endsWith|endswith|hasSuffix)\(`),
+		near:    []string{".endsWith(", ".endswith(", ".hasSuffix("},
 		message: "strings have no functions of their own", hint: `write $1 endsWith "text"`,
 	},
 	{
 		pattern: regexp.MustCompile(operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`),
-		valid:   true,
+		near:    []string{".map(", ".filter(", ".find(", ".some(", ".every(", ".any(", ".all(", ".none(", ".sort(", ".join(", ".split(", ".trim(", ".first(", ".last(", ".keys(", ".values("},
 		message: "values have no functions of their own", hint: "write $2($1, …); the element is #, and its keys begin with a dot: .id",
 	},
 	{pattern: regexp.MustCompile(`===`), message: "unknown operator ===", hint: "write =="},
@@ -143,10 +156,13 @@ func slipIn(source string, err error) error {
 // findSlip returns the first common mistake in a source, and where it ends, or nil.
 // Those that prevent the compilation are found only if it failed.
 func findSlip(source string, failed bool) (found *fault, end int) {
-	blank := masked(source)
+	blank := ""
 	for _, s := range slips {
-		if !s.valid && !failed {
+		if !failed && !slices.ContainsFunc(s.near, func(part string) bool { return strings.Contains(source, part) }) {
 			continue
+		}
+		if blank == "" {
+			blank = masked(source)
 		}
 		place := s.pattern.FindStringSubmatchIndex(blank)
 		if place == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -218,10 +219,10 @@ var trueAs = map[any]string{"false": "true", "False": "True"}
 // they may be misspelt. A single page may lack a link to the next one.
 func (r *run) reportMissing() {
 	for _, stop := range r.job.Stops {
-		r.reportMissingInItems(stop.Expression)
+		r.reportMisspelt(stop.Expression)
 	}
 	for _, e := range slices.Concat(r.job.Next, r.job.Parts) {
-		r.reportMissingInItems(e)
+		r.reportMisspelt(e)
 	}
 	for _, watch := range r.watches {
 		if slices.Contains(r.Noticed.Had, watch.String()) {
@@ -233,15 +234,15 @@ func (r *run) reportMissing() {
 	}
 }
 
-// reportMissingInItems logs the paths that an expression reads in the items of the
-// first page, and that these do not have. A rule that is about an absent value is
-// silent.
-func (r *run) reportMissingInItems(e *compile.Expression) {
+// reportMisspelt logs the headers and the paths of items that an expression reads, and
+// that the first page does not have. A rule that is about an absent value is silent.
+func (r *run) reportMisspelt(e *compile.Expression) {
 	if e.Rule.Outcome == rules.Failed {
 		return
 	}
-	for _, missing := range e.MissingInItems(&r.Context.Value) {
-		r.warn("missing "+missing, fmt.Sprintf("%s reads %s", e.Rule.ID, missing))
+	for _, missing := range e.Misspelt(&r.Context.Value) {
+		place, _, _ := strings.Cut(missing, ", which is missing")
+		r.warn("missing "+place, fmt.Sprintf("%s reads %s", e.Rule.ID, missing))
 	}
 }
 
