@@ -175,7 +175,7 @@ func uniq(m *meter, a []any) (any, error) {
 		if seen[k] {
 			continue
 		}
-		if err := m.grow(32); err != nil {
+		if err := m.grow(24); err != nil {
 			return nil, err
 		}
 		seen[k], out = true, append(out, v)
