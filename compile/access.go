@@ -70,6 +70,19 @@ func walk(v, path any) (any, bool) {
 	return v, true
 }
 
+// walkMetered is walk for a path that may come from the page.
+func walkMetered(m *meter, v, path any) (any, bool, error) {
+	size := 0
+	if text, ok := path.(string); ok {
+		size = product(len(text), 24) // of the keys
+	}
+	if err := m.grow(size); err != nil {
+		return nil, false, err
+	}
+	found, ok := walk(v, path)
+	return found, ok, nil
+}
+
 // slice returns v[from:to], limited to the elements that v has.
 func slice(v, from, to any) (any, error) {
 	length := 0

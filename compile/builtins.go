@@ -61,7 +61,7 @@ var builtins = []function{
 			Name: "query", Signature: `query(url[, name])`, Example: `query("/x?page=2&q=a", "page")`, Result: `"2"`,
 			Doc: "the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
 		},
-		types: types(func(any, ...string) any { return nil }), call: query,
+		types: types(func(any, ...string) any { return nil }), call: query, grows: 16,
 	},
 	{
 		Function: Function{
@@ -125,7 +125,7 @@ var builtins = []function{
 			Name: "phpQuery", Signature: `phpQuery(v)`, Example: `phpQuery("?a=1").a`, Result: `"1"`,
 			Doc: "dialect keboola: the parameters of a query string, as the reference parses it",
 		},
-		types: types(func(any) any { return nil }), call: unaryOrError(phpQuery),
+		types: types(func(any) any { return nil }), call: unaryOrError(phpQuery), grows: 64,
 	},
 	{
 		Function: Function{

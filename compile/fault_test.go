@@ -30,7 +30,7 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 		{"the source ends too early", `count ==`, "unexpected token EOF", "", " | count ==\n |        "},
 		{"a condition is a number", `count`, "want true or false, the expression gives an integer", "truthy(…)", " | count\n | ^"},
 		{"a condition is a string", `"yes"`, "want true or false, the expression gives a string", "truthy(…)", ""},
-		{"a condition is a function", `at`, "want true or false, the expression gives a function, which is not called", "truthy(…)", ""},
+		{"a condition is a function", `at`, "at is a function, which is not called", "write at(…)", ""},
 		{"a JSONPath depends on the page", `jsonpath(body.x) == nil`, "jsonpath takes its path as a string literal", "", ""},
 		{"an argument is missing", `at() == nil`,
 			"not enough arguments in call to at", `usage: at([v, ]"a.b"): the value at a path of the body`, " | at() == nil\n | ^"},

@@ -25,6 +25,7 @@ type function struct {
 	types []reflect.Type // its Go types, one for each number of arguments
 	call  func(args ...any) (any, error)
 
+	grows   int                                     // bytes that the result may take for each byte of the arguments
 	body    bodyAccess                              // how it reads the page's body, if it does
 	flag    bool                                    // it converts any value to a boolean
 	metered func(m *meter, args []any) (any, error) // replaces call, for a function of an embedder
@@ -45,13 +46,34 @@ const (
 // checks its arguments, with better messages, so the table has only its result.
 func (f *function) define(table conf.FunctionsTable) {
 	shape := reflect.FuncOf([]reflect.Type{listType}, []reflect.Type{f.types[0].Out(0)}, true)
-	if f.metered != nil {
+	call := f.metered
+	if call == nil {
+		call = f.charge
+	} else {
 		shape = reflect.FuncOf([]reflect.Type{listType}, []reflect.Type{anyType}, true) // it may be nil
-		table[safeCall+f.Name] = &builtin.Function{Name: safeCall + f.Name, Types: []reflect.Type{shape}, Func: func(args ...any) (any, error) {
-			return f.metered(args[0].(*meter), args[1:])
-		}}
 	}
+	table[safeCall+f.Name] = metered(safeCall+f.Name, []reflect.Type{shape}, call)
 	table[f.Name] = &builtin.Function{Name: f.Name, Types: []reflect.Type{shape}, Func: f.invoke}
+}
+
+// charge calls the function, after its arguments were charged.
+func (f *function) charge(m *meter, args []any) (any, error) {
+	size := 16
+	for _, a := range args {
+		switch v := a.(type) {
+		case string:
+			size += len(v)
+		default:
+			size += product(members(v), 16)
+		}
+	}
+	if err := m.spend(size); err != nil {
+		return nil, err
+	}
+	if err := m.grow(product(size, f.grows)); err != nil {
+		return nil, err
+	}
+	return f.invoke(args...)
 }
 
 // invoke calls the function. If an argument that it needs is absent, the result is

@@ -116,7 +116,7 @@ func (f *jsonFilter) addPattern(form *jp.Form) error {
 	default:
 		return nil
 	}
-	text := ""
+	var text string
 	switch right := form.Right.(type) {
 	case string:
 		text = right

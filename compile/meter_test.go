@@ -52,6 +52,10 @@ var bombs = []struct{ name, source string }{
 	{"groups as JSON", `any(1..1000, toJSON(groupBy(items, .id)) == "")`},
 	{"deep JSON, whose indentation is large", `len(toJSON(body.deep)) > 0`},
 	{"escapes in JSON", `len(toJSON(body.control)) > 0`},
+	{"extremes on every element", `all(1..100000, greatest(body.objects, "id") > 0)`},
+	{"queries of a long text", `len(query(body.big)) > 0`},
+	{"queries on every element", `all(1..100000, query(body.kilobyte, "a") == nil)`},
+	{"a long path", `at(body, body.big) == nil`},
 	{"layouts of dates", `all(1..500000, date("2024-01-01").Format(body.kilobyte) != "")`},
 	{"a pattern that is slow", `body.big matches "(a?){500}(a){500}b"`},
 	{"splitting", `len(map(1..900, split(body.big, ""))) > 0`},
@@ -61,10 +65,11 @@ var bombs = []struct{ name, source string }{
 func hostilePage(items []any) *rules.Context {
 	big := strings.Repeat("a", 1<<20)
 	wide, wide2 := map[string]any{}, map[string]any{}
-	var texts, list, pairs []any
+	var texts, list, pairs, objects []any
 	for i := range 100_000 {
 		name := strings.Repeat("k", 20) + strconv.Itoa(i)
 		wide[name], wide2[name] = i, i
+		objects = append(objects, map[string]any{"id": i})
 		texts, pairs = append(texts, name), append(pairs, []any{0, i})
 	}
 	for range 100 {
@@ -77,7 +82,7 @@ func hostilePage(items []any) *rules.Context {
 	return &rules.Context{
 		Page: 1, Items: items, Count: len(items), Sent: rules.Sent{URL: big},
 		Body: map[string]any{
-			"big": big, "x6k": strings.Repeat("x", 6000), "kilobyte": strings.Repeat("x", 1<<10), "wide": wide, "wide2": wide2, "texts": texts, "list": list, "pairs": pairs,
+			"big": big, "x6k": strings.Repeat("x", 6000), "kilobyte": strings.Repeat("x", 1<<10), "wide": wide, "wide2": wide2, "texts": texts, "list": list, "objects": objects, "pairs": pairs,
 			"deep": deep, "control": strings.Repeat("\x01", 2<<20),
 		},
 	}

@@ -59,7 +59,7 @@ func (c *nameCheck) walk(node ast.Node) *rules.ContextField {
 	case nil:
 		return nil
 	case *ast.IdentifierNode:
-		return c.identifier(n)
+		return c.value(n)
 	case *ast.ChainNode:
 		return c.walk(n.Node)
 	case *ast.MemberNode:
@@ -103,6 +103,16 @@ func (c *nameCheck) variable(n *ast.VariableDeclaratorNode) *rules.ContextField 
 		c.locals[n.Name] = hidden
 	}
 	return result
+}
+
+// value checks a name that is not called.
+func (c *nameCheck) value(n *ast.IdentifierNode) *rules.ContextField {
+	field := c.identifier(n)
+	_, local := c.locals[n.Value]
+	if isFunction := field == nil || contextFunction(n.Value) != nil; isFunction && !local {
+		c.fail(at(n, "%s is a function, which is not called", n.Value).withHint("write " + n.Value + "(…)"))
+	}
+	return field
 }
 
 func (c *nameCheck) identifier(n *ast.IdentifierNode) *rules.ContextField {

@@ -116,7 +116,7 @@ func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
 	}
 }
 
-// call replaces the functions that read the body, and meters those of an embedder.
+// call replaces the functions that read the body, and meters the others.
 func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 	if callee, ok := n.Callee.(*ast.MemberNode); ok && callee.Method {
 		s.method(node, n, callee)
@@ -128,10 +128,14 @@ func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 	case f == nil && slices.Contains(checkedHere, name):
 		replaceMetered(node, safeBuiltin+name, n.Arguments...)
 	case f == nil:
-	case f.metered != nil:
-		replaceMetered(node, safeCall+f.Name, n.Arguments...)
 	case f.body != noAccess:
 		s.bodyCall(node, n, f.body)
+	default:
+		result := n.Type()
+		replaceMetered(node, safeCall+f.Name, n.Arguments...)
+		if f.metered == nil {
+			(*node).SetType(result)
+		}
 	}
 }
 
@@ -147,9 +151,9 @@ func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
 	}
 	switch access {
 	case valueAtPath:
-		replace(node, safeAt, body, path)
+		replaceMetered(node, safeAt, body, path)
 	case presenceOfPath:
-		replace(node, safeHas, body, path)
+		replaceMetered(node, safeHas, body, path)
 	case searchByPath:
 		compiled, err := jsonPathOf(n.Arguments[0])
 		if err != nil {

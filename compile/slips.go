@@ -70,7 +70,10 @@ var slips = []slip{
 	},
 	{
 		pattern: regexp.MustCompile(operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`),
-		near:    []string{".map(", ".filter(", ".find(", ".some(", ".every(", ".any(", ".all(", ".none(", ".sort(", ".join(", ".split(", ".trim(", ".first(", ".last(", ".keys(", ".values("},
+		near: []string{
+			".map(", ".filter(", ".find(", ".some(", ".every(", ".any(", ".all(",
+			".none(", ".sort(", ".join(", ".split(", ".trim(", ".first(", ".last(", ".keys(", ".values(",
+		},
 		message: "values have no functions of their own", hint: "write $2($1, …); the element is #, and its keys begin with a dot: .id",
 	},
 	{pattern: regexp.MustCompile(`===`), message: "unknown operator ===", hint: "write =="},
