@@ -399,6 +399,7 @@ func FuzzExpression(f *testing.F) {
 		`count < limit`, `body.a[0]?.b ?? 1`, `filter(items, .id > 2)[0]`, `at("a") in [1, nil]`, `{"a": body.x}.a`, `let x = 1; x + body`,
 		`"a" matches "b"`, `1..3 | map(# * 2)`, `repeat("a", 1..9 | len())`, `join(map(1..9, string(#)), "-") matches "^1"`,
 		`header(body.x) == link("next", body.a[0])`, `(prev ?? first).body.x == nil`, `upper(upper(upper(body.x)))`,
+		`jsonpath("$..[?(@.b)]")`, `date(body.x).Unix()`, `items.length`, `reduce(body.a, #acc) == null`, `groupBy(body.a, type(#)).map[0]`,
 	} {
 		f.Add(seed, `{"a": [1, {"b": null}], "x": "y"}`)
 	}

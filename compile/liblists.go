@@ -48,8 +48,7 @@ func take(_ *meter, a []any) (any, error) {
 	return list[:min(n, len(list))], nil
 }
 
-// sortedNames returns the names of an object: those of an [rules.Object] in its own
-// order, those of a map in alphabetical order.
+// sortedNames returns the names of an object in alphabetical order.
 func sortedNames(v any) []string {
 	object, _ := value.Members(v)
 	names := object.Names()
