@@ -24,7 +24,7 @@ import (
 // received are complete, whatever the error.
 func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if sink == nil {
-		return &Result{Version: resultVersion}, &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
+		return newResult(), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
 	if d := e.settings.run.timeout; d > 0 {
 		var cancel context.CancelFunc
@@ -35,7 +35,7 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 		defer cancel()
 	}
 	if err := e.Check(); err != nil {
-		return &Result{Version: resultVersion}, err
+		return newResult(), err
 	}
 	loop := e.loop()
 	if e.settings.run.transport == nil {
@@ -45,7 +45,7 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if e.settings.run.parallel > 1 && len(jobs) > 1 {
 		return e.runParallel(ctx, loop, jobs, failures)
 	}
-	result := &Result{Version: resultVersion}
+	result := newResult()
 	for i, job := range jobs {
 		one, err := loop.Run(ctx, job, failures.deliver)
 		one, err = withTimeout(ctx, one, err)
@@ -108,7 +108,7 @@ func (e *Engine) runParallel(run context.Context, loop runtime.Loop, jobs []*com
 		})
 	}
 	all.Wait()
-	result := &Result{Version: resultVersion}
+	result := newResult()
 	for _, r := range results {
 		if r != nil {
 			result.Jobs = append(result.Jobs, *r)

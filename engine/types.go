@@ -50,6 +50,8 @@ type Result struct {
 // resultVersion is the version of a [Result] as JSON. Keys may be added to a version.
 const resultVersion = 1
 
+func newResult() *Result { return &Result{Version: resultVersion, Jobs: []JobResult{}} }
+
 // A Sink receives pages in order, one at a time. Its error ends the run.
 type Sink func(ctx context.Context, page *Page) error
 

@@ -21,10 +21,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -70,11 +72,12 @@ func requireStatus(ts *testscript.TestScript, neg bool, args []string) {
 func TestEveryCaseThroughTheCommand(t *testing.T) {
 	cases, err := fixtures.All()
 	require.NoError(t, err)
+	lines, results := compiled(t, engine.TraceSchema()), compiled(t, engine.ResultSchema())
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			trace := t.TempDir() + "/trace.json"
+			trace, result := t.TempDir()+"/trace.json", t.TempDir()+"/result.json"
 			var stdout, stderr bytes.Buffer
-			args := []string{"run", "--fixture", c.Name, "--trace", trace, "--log-format", "json"}
+			args := []string{"run", "--fixture", c.Name, "--trace", trace, "--result", result, "--log-format", "json"}
 			status := run(args, strings.NewReader(""), &stdout, &stderr)
 			require.Equal(t, c.Exit, status, stderr.String())
 			if c.Items != nil && !strings.Contains(*c.Items, "{base}") {
@@ -88,11 +91,43 @@ func TestEveryCaseThroughTheCommand(t *testing.T) {
 			for line := range bytes.Lines(text) {
 				var record map[string]any
 				require.NoError(t, json.Unmarshal(line, &record))
+				requireValid(t, lines, line)
 				for _, key := range []string{"job", "page", "request", "status", "count", "bytes", "verdicts", "decision", "stoppedBy"} {
 					require.Contains(t, record, key)
 				}
 			}
+			text, err = os.ReadFile(result)
+			require.NoError(t, err)
+			requireValid(t, results, text)
 		})
+	}
+}
+
+// compiled compiles a schema with an independent reader.
+func compiled(t *testing.T, of rules.Object) *jsonschema.Schema {
+	t.Helper()
+	text, err := json.Marshal(of)
+	require.NoError(t, err)
+	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("schema.json", schema))
+	return c.MustCompile("schema.json")
+}
+
+func requireValid(t *testing.T, schema *jsonschema.Schema, text []byte) {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	require.NoError(t, schema.Validate(v), string(text))
+}
+
+func TestASchemaRefusesAWrongTrace(t *testing.T) {
+	for _, text := range []string{`{}`, `[]`, `{"job": 7}`} {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		require.NoError(t, err)
+		require.Error(t, compiled(t, engine.TraceSchema()).Validate(v))
+		require.Error(t, compiled(t, engine.ResultSchema()).Validate(v))
 	}
 }
 

@@ -101,8 +101,9 @@ func (o *output) openFile(f itemFile) error {
 
 // itemFile is the file of the items of one data type.
 type itemFile struct {
-	path string
-	jobs []string
+	path   string
+	jobs   []string // that run
+	others []string // that --job leaves out, and that write to it otherwise
 }
 
 // itemFiles returns the files of all items below a directory.
@@ -110,12 +111,10 @@ func itemFiles(e *engine.Engine, dir string) []itemFile {
 	var files []itemFile
 	places := map[string]int{} // by data type
 	used := map[string]bool{}  // lower case, since some file systems ignore case
-	for _, job := range e.Jobs() {
+	for _, job := range e.With(engine.WithJobs()).Jobs() { // all, so that a job has the same file in every run
 		dataType := e.DataType(job)
 		if i, known := places[dataType]; known {
-			if !slices.Contains(files[i].jobs, job) {
-				files[i].jobs = append(files[i].jobs, job)
-			}
+			files[i].add(job, e.Jobs())
 			continue
 		}
 		name := fileName(dataType)
@@ -124,9 +123,31 @@ func itemFiles(e *engine.Engine, dir string) []itemFile {
 		}
 		used[strings.ToLower(name)] = true
 		places[dataType] = len(files)
-		files = append(files, itemFile{filepath.Join(dir, name+".ndjson"), []string{job}})
+		files = append(files, itemFile{path: filepath.Join(dir, name+".ndjson")})
+		files[len(files)-1].add(job, e.Jobs())
 	}
-	return files
+	return slices.DeleteFunc(files, func(f itemFile) bool { return f.jobs == nil })
+}
+
+// add notes that a job writes to the file, if it is one of those that run.
+func (f *itemFile) add(job string, running []string) {
+	to := &f.others
+	if slices.Contains(running, job) {
+		to = &f.jobs
+	}
+	if !slices.Contains(*to, job) {
+		*to = append(*to, job)
+	}
+}
+
+// checkShared refuses to replace a file that also holds the items of jobs which --job
+// leaves out.
+func (a *app) checkShared(f itemFile) error {
+	if _, err := os.Stat(f.path); err != nil || f.others == nil || a.flags.appendRows || isStream(f.path) {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
+		"use another --out, or add to it with --append", f.path, strings.Join(f.others, ", "))}
 }
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)

@@ -207,6 +207,9 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 		return all, nil
 	}
 	for _, f := range itemFiles(l.Engine, a.flags.out) {
+		if err := a.checkShared(f); err != nil {
+			return nil, err
+		}
 		for _, path := range []string{f.path, f.path + checkpoint.PartialSuffix} {
 			if target, ok := linkTarget(path); ok && !isStream(path) {
 				return nil, &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+

@@ -1,22 +1,57 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
+// schemas are the schemas that --of names, the default first.
+var schemas = []struct {
+	of     string
+	schema func() rules.Object
+}{
+	{"config", func() rules.Object { return rules.Builtin().Schema() }},
+	{"trace", engine.TraceSchema},
+	{"result", engine.ResultSchema},
+}
+
+func schemaNames() []string {
+	names := make([]string, len(schemas))
+	for i, s := range schemas {
+		names[i] = s.of
+	}
+	return names
+}
+
 func (a *app) schemaCommand() *cobra.Command {
-	return &cobra.Command{
+	of := ""
+	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of configurations, for editors",
 		Long: `Print the JSON Schema (draft 7) of configurations. With it an editor completes
 keys, shows their documentation, and marks misspelt ones. It does not cover
-everything: stopwhen check also compiles the expressions.`,
-		Example: `  stopwhen schema > stopwhen.schema.json`,
-		Args:    noArguments,
+everything: stopwhen check also compiles the expressions.
+
+--of trace prints the schema of a line of a trace, and --of result that of the
+file that run --result writes.`,
+		Example: `  stopwhen schema > stopwhen.schema.json
+  stopwhen schema --of trace`,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return a.writeJSON(rules.Builtin().Schema())
+			for _, s := range schemas {
+				if s.of == of {
+					return a.writeJSON(s.schema())
+				}
+			}
+			return &usageError{fmt.Sprintf("--of: want %s, got %q", value.OrList(schemaNames()), of)}
 		},
 	}
+	cmd.Flags().StringVar(&of, "of", schemas[0].of, "`WHAT` the schema describes: "+value.OrList(schemaNames()))
+	complete(cmd, "of", schemaNames)
+	return cmd
 }
