@@ -97,6 +97,7 @@ func (p *prefetcher) fill() {
 		p.active.Go(func() {
 			defer close(f.done)
 			f.response, f.err = p.client.Exchange(p.ctx, call)
+			f.call.Ended = p.clock.Now()
 			if f.err != nil || f.response.Status >= http.StatusBadRequest {
 				p.failed.Store(true)
 			}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -43,8 +44,10 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte,
 // bodyError returns the error for a body that cannot be read to its end.
 func (c *Client) bodyError(call Call, r *http.Response, err error) error {
 	switch {
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+	case errors.Is(err, gzip.ErrHeader):
 		return c.fault(failure.Response, call, r.StatusCode, "the response is marked as gzip, but is not gzip")
+	case errors.Is(err, gzip.ErrChecksum):
+		return c.fault(failure.Transient, call, r.StatusCode, "the response was damaged on its way: its gzip checksum does not match")
 	case errors.As(err, new(*failure.Error)): // of the buffer
 		return err
 	}
@@ -52,4 +55,36 @@ func (c *Client) bodyError(call Call, r *http.Response, err error) error {
 	e := c.fault(failure.Transient, call, r.StatusCode, message)
 	e.Err = err
 	return e
+}
+
+// endsWithConnection reports whether only the end of the connection marks the end of a
+// body, as in HTTP/1.0: then a body that is cut off looks complete.
+func endsWithConnection(r *http.Response) bool {
+	return r.ProtoMajor == 1 && r.ContentLength < 0 && len(r.TransferEncoding) == 0 && !r.Uncompressed
+}
+
+// cutOff reports whether a body begins a list or an object that it does not end.
+func cutOff(body []byte, window *spool.Window) bool {
+	if head := bytes.TrimLeft(body[:min(len(body), 1<<10)], " \t\r\n\ufeff"); len(head) == 0 || head[0] != '{' && head[0] != '[' {
+		return false
+	}
+	depth, inText := 0, false
+	window.Rewind()
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		if i%spool.WindowBytes == 0 {
+			window.Pass(i, i)
+		}
+	}
+	return inText || depth > 0
 }

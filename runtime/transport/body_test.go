@@ -27,6 +27,11 @@ func TestATruncatedResponseIsRequestedAgain(t *testing.T) {
 		{"reset in the body", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n[1<reset>"},
 		{"reset before the status", "<reset>"},
 		{"closed before the status", ""},
+		{"cut where only the connection ends it", "HTTP/1.0 200 OK\r\n\r\n[1, {\"a\": 2}"},
+		{"cut in a list of lists", "HTTP/1.0 200 OK\r\n\r\n[[1]"},
+		{"cut in a text", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n [\"a]"},
+		{"cut in an escape", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\": \"\\\""},
+		{"gzip damaged", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + damaged(zipped("[1, 2, 3]"))},
 		{"gzip cut", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + zipped("[1, 2, 3]")[:15]},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -39,6 +44,35 @@ func TestATruncatedResponseIsRequestedAgain(t *testing.T) {
 			require.EqualValues(t, 2, n.Load())
 		})
 	}
+}
+
+// damaged returns a gzip file whose checksum does not match.
+func damaged(file string) string {
+	at := len(file) - 8
+	return file[:at] + string(file[at]^1) + file[at+1:]
+}
+
+func TestABodyThatEndsWithTheConnectionIsAccepted(t *testing.T) {
+	for _, body := range []string{`[1, "]", {"a": "\"["}]`, " {}\n", `"x`, "12", "\ufeff[]"} {
+		t.Run(body, func(t *testing.T) {
+			address, n := serveRaw(t, "HTTP/1.0 200 OK\r\n\r\n"+body)
+			client, _ := clientFor(t, address)
+			r, e := get(t, client, address)
+			require.Nil(t, e)
+			require.Equal(t, body, string(r.Body))
+			require.EqualValues(t, 1, n.Load())
+		})
+	}
+}
+
+func TestALargeBodyIsCheckedForItsEndInPieces(t *testing.T) {
+	body := "[" + strings.Repeat(`{"a": "[\\"},`, 1<<20)
+	address, n := serveRaw(t, "HTTP/1.0 200 OK\r\n\r\n"+body, "HTTP/1.0 200 OK\r\n\r\n"+body+"1]")
+	client, _ := clientFor(t, address)
+	r, e := get(t, client, address)
+	require.Nil(t, e)
+	require.Len(t, r.Body, len(body)+2)
+	require.EqualValues(t, 2, n.Load())
 }
 
 func TestATruncatedLargeResponseIsNotAPage(t *testing.T) {

@@ -42,6 +42,7 @@ type Client struct {
 	jitter  func(bound time.Duration) time.Duration // returns a wait, up to a bound
 	budget  budget
 	quota   quota
+	holds   holds
 	served  atomic.Bool // a response has arrived, so the host exists
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"time"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/secret"
@@ -30,6 +31,11 @@ type Call struct {
 
 	Reserved bool // [Client.Reserve] has counted this request
 
+	// Ended is when the first attempt ended, of a call that was made ahead and is now
+	// passed to [Client.Complete]; otherwise zero. Its first repetition does not count
+	// against the retries of the run, since one incident fails all requests in flight.
+	Ended time.Time
+
 	Job  string // for events and errors
 	Page int    // for events and errors, from 1
 
@@ -45,6 +51,8 @@ type Response struct {
 	Attempts int    // number of requests that were made, from 1
 
 	Window *spool.Window // of a body that is in a file; nil for one in memory
+
+	unframed bool // only the end of the connection marked the end of the body
 }
 
 // ContentType returns the content type, or "no content type".
@@ -126,6 +134,11 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	if err := c.waitForQuota(ctx, call); err != nil {
 		return nil, err
 	}
+	ended, err := c.waitForHold(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	defer ended()
 	if !trusted {
 		if c.options.Redactor.Contains(string(call.Body)) {
 			e := c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+originOf(c.options.Origin))
@@ -169,6 +182,7 @@ func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, 
 	}
 	defer answer.Body.Close()
 	c.noteQuota(answer.Header)
+	c.noteHold(call, answer)
 	if call.Into == nil {
 		call.Into = &spool.Buffer{}
 	}
@@ -176,7 +190,9 @@ func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, 
 	if err != nil {
 		return nil, answer.StatusCode, err
 	}
-	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body, URL: call.URL, Window: window}, answer.StatusCode, nil
+	return &Response{
+		Status: answer.StatusCode, Header: answer.Header, Body: body, URL: call.URL, Window: window, unframed: endsWithConnection(answer),
+	}, answer.StatusCode, nil
 }
 
 // newRequest builds the HTTP request of a call. It adds the credentials if the

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -95,6 +96,17 @@ func resetIn(header string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
+// errTooLate marks transient errors that end a call at once: the API has said that it
+// serves no request for longer than a call waits.
+var errTooLate = errors.New("the API serves no request for too long")
+
+// tooLate returns an error that is marked with errTooLate.
+func (c *Client) tooLate(call Call, message string) error {
+	e := c.fault(failure.Transient, call, 0, message)
+	e.Err = errTooLate
+	return e
+}
+
 // waitForQuota waits until the rate limit resets, if no requests are left.
 func (c *Client) waitForQuota(ctx context.Context, call Call) error {
 	now, source := c.options.Clock.Now(), c.options.RateLimit.Reset
@@ -106,7 +118,7 @@ func (c *Client) waitForQuota(ctx context.Context, call Call) error {
 		return nil
 	}
 	if wait > maxWait {
-		return c.fault(failure.Transient, call, 0, fmt.Sprintf("rate limit exhausted; according to %s it resets in %s, at %s",
+		return c.tooLate(call, fmt.Sprintf("rate limit exhausted; according to %s it resets in %s, at %s",
 			source, wait.Round(time.Second), until.UTC().Format(time.RFC3339)))
 	}
 	c.options.Log.Info(fmt.Sprintf("rate limit exhausted, waiting for %s", wait.Round(time.Millisecond)),

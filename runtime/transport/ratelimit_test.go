@@ -41,7 +41,6 @@ func TestARateLimitThatResetsTooLateEndsTheCall(t *testing.T) {
 	s, n := serve(t, status(200, "Content-Type", "application/json", "X-Left", "0", "X-Reset", "36000"))
 	c, clock := clientFor(t, s.URL, func(o *Options) {
 		o.RateLimit = RateLimit{Remaining: "X-Left", Reset: "X-Reset"}
-		o.Retry.MaxAttempts = 1
 	})
 	_, e := get(t, c, s.URL)
 	require.Nil(t, e)
@@ -50,6 +49,7 @@ func TestARateLimitThatResetsTooLateEndsTheCall(t *testing.T) {
 	require.Equal(t, failure.Transient, e.Class)
 	require.Contains(t, e.Message, "rate limit exhausted; according to X-Reset it resets in 10h0m0s, at 2026-01-02T13:04:05Z")
 	require.EqualValues(t, 1, n.Load(), "the second request is not sent")
+	require.Empty(t, clock.waits, "waiting would not help")
 	clock.now = clock.now.Add(10 * time.Hour)
 	_, e = get(t, c, s.URL)
 	require.Nil(t, e)

@@ -74,10 +74,14 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 	if call.attempt >= o.MaxAttempts {
 		return exhausted(cause, ", after "+value.Counted(call.attempt, "attempt"))
 	}
-	if !c.budget.take() {
+	ahead := call.attempt == 1 && !call.Ended.IsZero()
+	if !ahead && !c.budget.take() {
 		return exhausted(cause, "; too many retries in this run")
 	}
 	wait, source := c.retryWait(call.attempt, r)
+	if ahead {
+		wait = max(wait-clock.Now().Sub(call.Ended), 0)
+	}
 	if wait > maxWait {
 		return exhausted(cause, fmt.Sprintf("; the API says to retry in %s, at %s", wait, clock.Now().Add(wait).UTC().Format(time.RFC3339)))
 	}
@@ -105,19 +109,24 @@ func exhausted(cause *failure.Error, reason string) error {
 // header of the response, or "backoff".
 func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string) {
 	o := c.options.Retry
-	if r == nil {
-		return c.backoff(attempt), "backoff"
-	}
-	header, now := r.Header.Get(o.Header), c.options.Clock.Now()
-	if !strings.EqualFold(o.Header, "Retry-After") { // custom headers often hold a point in time
-		if wait, ok := resetIn(header, now); ok {
+	if r != nil {
+		if wait, ok := c.requestedWait(r.Header); ok {
 			return wait, o.Header
 		}
 	}
-	if wait, ok := retryAfter(header, r.Header.Get("Date"), now); ok {
-		return wait, o.Header
-	}
 	return c.backoff(attempt), "backoff"
+}
+
+// requestedWait returns the wait that the headers of a response request.
+func (c *Client) requestedWait(headers http.Header) (time.Duration, bool) {
+	name, now := c.options.Retry.Header, c.options.Clock.Now()
+	header := headers.Get(name)
+	if !strings.EqualFold(name, "Retry-After") { // custom headers often hold a point in time
+		if wait, ok := resetIn(header, now); ok {
+			return wait, true
+		}
+	}
+	return retryAfter(header, headers.Get("Date"), now)
 }
 
 // backoff returns a wait with full jitter: up to a bound that doubles with every

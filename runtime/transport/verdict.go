@@ -79,7 +79,7 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) verdict {
 		if known.URL == "" {
 			known.Method, known.URL = e.Method, e.URL
 		}
-		return verdict{err: known, retry: known.Class == failure.Transient}
+		return verdict{err: known, retry: known.Class == failure.Transient && !errors.Is(known, errTooLate)}
 	}
 	e.Err = withoutURL(err)
 	e.Message = c.options.Redactor.String(e.Err.Error())
@@ -103,6 +103,10 @@ func interruption(ctx context.Context) string {
 
 // judgePage returns the verdict on a response of a status below 400.
 func (c *Client) judgePage(call Call, r *Response) verdict {
+	if r.unframed && cutOff(r.Body, r.Window) {
+		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
+		return verdict{err: c.fault(failure.Transient, call, r.Status, message), retry: true}
+	}
 	if what, retries := doubtful(r); r.Attempts <= retries && r.Attempts < c.options.Retry.MaxAttempts {
 		return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), retry: true}
 	}
