@@ -15,6 +15,23 @@ type Message struct {
 // message compiles the expressions in a rule's message. Braces that hold no
 // expression are text, and so are all after [rules.MaxHoles].
 func (c *compilation) message(rule rules.Rule) *Message {
+	key := messageKey{c.set.Path, rule.ID, rule.Message, rule.Role}
+	m := c.sources.messages[key]
+	if m == nil {
+		m = c.newMessage(rule)
+		c.sources.messages[key] = m
+	}
+	return m
+}
+
+// A messageKey is what a message depends on. Jobs that page in the same way share their
+// messages.
+type messageKey struct {
+	path, id, text string
+	role           rules.Role
+}
+
+func (c *compilation) newMessage(rule rules.Rule) *Message {
 	m := &Message{}
 	text, rest := "", rule.Message
 	for range rules.MaxHoles {

@@ -46,6 +46,7 @@ type sources struct {
 	language *Language
 	config   *conf.Config
 	compiled map[string]compiled
+	messages map[messageKey]*Message
 	pairs    int // of rules that were compared with each other, see maxPairs
 }
 
@@ -55,7 +56,7 @@ type compiled struct {
 }
 
 func newSources(l *Language) *sources {
-	return &sources{language: l, config: l.checker(), compiled: map[string]compiled{}}
+	return &sources{language: l, config: l.checker(), compiled: map[string]compiled{}, messages: map[messageKey]*Message{}}
 }
 
 // compile returns the code of a source. The error is a fault, or one of the

@@ -10,8 +10,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"time"
 	"slices"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/runtime/failure"

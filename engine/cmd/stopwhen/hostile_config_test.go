@@ -130,6 +130,22 @@ func TestHostileConfigurationsCostLittle(t *testing.T) {
 	}
 }
 
+// Rules with the same source are compiled once. The limits have a wide margin: it takes
+// half a second and less than 100 MB.
+func TestTwoThousandJobsAreCheckedQuickly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.json")
+	jobs := listOf(2000, func(i int) string { return fmt.Sprintf(`{"endpoint": "e%d", "params": {"limit": %d}}`, i, i+1) })
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `{
+		"api": {"baseUrl": "http://api.test/", "pagination": {"method": "offset", "limit": 10}}, "config": {"jobs": [%s]}}`, jobs), 0o600))
+	cmd := exec.Command(binary(t), "check", path)
+	began := time.Now()
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(output))
+	require.Contains(t, string(output), "ok: 2000 jobs")
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Less(t, peak(cmd.ProcessState), 128<<20)
+}
+
 // No file is read further than it may be long.
 func TestAFileWithoutAnEndIsRefused(t *testing.T) {
 	program := binary(t)
