@@ -305,3 +305,57 @@ func TestHostileBodiesCostLittle(t *testing.T) {
 		})
 	}
 }
+
+// Rules that take a second each, and a page that takes long to decode, must not keep a
+// signal waiting.
+func TestASignalEndsTheRunWhateverItIsDoing(t *testing.T) {
+	program := binary(t)
+	slow := strings.TrimSuffix(strings.Repeat(`"page > 1 and count(1..150000, {# % 7 == 8}) > 0",`, 300), ",")
+	for _, c := range []struct {
+		name   string
+		paging string
+		second func(w io.Writer) // the second page
+	}{
+		{"evaluating rules", `"stopRules": [` + slow + `]`, func(w io.Writer) { put(w, `{"data": [{"id": 2}]}`) }},
+		{"decoding a page", `"stopRules": ["items[0].x == 1"]`, func(w io.Writer) {
+			put(w, `{"data": [{"id": 2}`)
+			repeat(w, `,{"a":"b","c":"d","e":"f","g":"h"}`, 100<<20)
+			put(w, `]}`)
+		}},
+		{"reading a body", `"hasMore": "more"`, func(w io.Writer) {
+			put(w, `{"data": [`)
+			repeat(w, `[[],[]],`, 400<<20)
+			put(w, `0]}`)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sent := make(chan struct{})
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				out := bufio.NewWriterSize(w, 64<<10)
+				if r.URL.Query().Get("page") == "1" {
+					put(out, `{"data": [{"id": 1}], "more": true}`)
+				} else {
+					defer close(sent)
+					c.second(out)
+				}
+				_ = out.Flush()
+			}))
+			defer api.Close()
+			path := hostileConfig(t, api.URL, `, "maxItemsPerPage": 100000000`, `"method": "pagenum", `+c.paging, `, "dataField": "data"`)
+			cmd := exec.Command(program, "run", path)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			require.NoError(t, cmd.Start())
+			<-sent // now it is busy with the second page
+			began := time.Now()
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			_ = cmd.Wait()
+			took := time.Since(began)
+			t.Logf("it took %s", took)
+			require.Equal(t, 143, cmd.ProcessState.ExitCode(), stderr.String())
+			require.Less(t, took, 3*time.Second, "a second, and what a busy machine adds")
+			require.True(t, strings.HasPrefix(stdout.String(), `{"id":1}`+"\n"), "the first page is complete")
+			require.Contains(t, stderr.String(), "interrupted; the pages written so far are complete")
+		})
+	}
+}

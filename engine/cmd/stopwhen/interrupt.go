@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// noticeTime is how long a run may take to notice a signal. A signal ends the command
+// within a second.
+const noticeTime = 600 * time.Millisecond
+
+// runUntilSignal is [engine.Engine.Run], but returns soon after a signal even if the run
+// does not notice it, since it evaluates rules or decodes a page. Then the result is that
+// of the pages that the sink has received.
+func runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.Sink) (*engine.Result, error) {
+	type ending struct {
+		result *engine.Result
+		err    error
+	}
+	received := &receivedPages{sink: sink}
+	ended := make(chan ending, 1)
+	go func() {
+		result, err := e.With(engine.WithObserver(received)).Run(ctx, received.page)
+		ended <- ending{result, err}
+	}()
+	select {
+	case run := <-ended:
+		return run.result, run.err
+	case <-ctx.Done():
+	}
+	select {
+	case run := <-ended:
+		return run.result, run.err
+	case <-time.After(noticeTime):
+		return received.close(), &engine.Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: ctx.Err()}
+	}
+}
+
+// receivedPages passes pages to a sink and counts them. It observes the run, to know the
+// results of the jobs that have ended.
+type receivedPages struct {
+	sink engine.Sink
+
+	mu     sync.Mutex
+	closed bool
+	result engine.Result
+}
+
+// page passes a page to the sink, unless the run was left behind.
+func (r *receivedPages) page(ctx context.Context, page *engine.Page) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return context.Cause(ctx)
+	}
+	if err := r.sink(ctx, page); err != nil {
+		return err
+	}
+	job := r.job(page.Job)
+	job.Pages, job.Items, job.Bytes = job.Pages+1, job.Items+page.Items.Len(), job.Bytes+page.Bytes
+	return nil
+}
+
+// Observe receives the result of a job that has ended.
+func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
+	if event.Kind != runtime.EventEnd {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		*r.job(event.Job) = *event.Result
+	}
+}
+
+// job returns the result of a job, which is that of a failed one until the job has ended.
+func (r *receivedPages) job(id string) *engine.JobResult {
+	for i := range r.result.Jobs {
+		if r.result.Jobs[i].Job == id {
+			return &r.result.Jobs[i]
+		}
+	}
+	r.result.Jobs = append(r.result.Jobs, engine.JobResult{
+		Job: id, Outcome: rules.Failed, Reason: "error", StoppedBy: []string{}, Message: "interrupted",
+	})
+	return &r.result.Jobs[len(r.result.Jobs)-1]
+}
+
+// close accepts no more pages, and returns the result of those that were received. It
+// waits for the page that is being written.
+func (r *receivedPages) close() *engine.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	return &r.result
+}
