@@ -128,7 +128,7 @@ func objectSchema(fields []Field, dialect string) Object {
 			properties = append(properties, Member{Name: f.Name, Value: Object{{Name: "description", Value: f.Doc}}})
 			continue
 		}
-		properties = append(properties, Member{Name: f.Name, Value: f.schema(dialect)})
+		properties = append(properties, Member{Name: f.Name, Value: f.described(f.orAbsent(f.valueSchema(dialect)), dialect)})
 		open = open || f.Name == "method" && SwitchesOf(dialect).ignoreUnknown
 	}
 	out := typed("object").With("properties", properties)
@@ -149,14 +149,35 @@ func objectSchema(fields []Field, dialect string) Object {
 // byDialect chooses the schema of a field by the dialect in the same object.
 func byDialect(f Field) Object {
 	of := func(dialect string) Object {
-		return Object{{Name: "properties", Value: Object{{Name: f.Name, Value: reference(dialect + ".pagination")}}}}
+		return Object{{Name: "properties", Value: Object{{Name: f.Name, Value: f.orAbsent(reference(dialect + ".pagination"))}}}}
 	}
 	return Object{{Name: "if", Value: having("dialect", Keboola)}, {Name: "then", Value: of(Keboola)}, {Name: "else", Value: of(Spec)}}
 }
 
+// orAbsent returns the schema of a value that may also be one that counts as missing, as
+// [Field.absent] says.
+func (f Field) orAbsent(s Object) Object {
+	if f.Required || len(s) == 0 {
+		return s
+	}
+	either := []any{s, typed("null")}
+	if f.absent([]any{}) {
+		either = append(either, typed("array").With("maxItems", 0))
+	}
+	if f.absent("") {
+		either = append(either, typed("string").With("maxLength", 0))
+	}
+	if f.absent(Object{}) {
+		either = append(either, typed("object").With("maxProperties", 0))
+	}
+	return anyOf(either...)
+}
+
 // schema returns the schema of a field's value, with what editors show about it.
-func (f Field) schema(dialect string) Object {
-	s := f.valueSchema(dialect)
+func (f Field) schema(dialect string) Object { return f.described(f.valueSchema(dialect), dialect) }
+
+// described adds what editors show about a field to the schema of its value.
+func (f Field) described(s Object, dialect string) Object {
 	doc := f.Doc
 	if f.Unsupported == OnOutput {
 		doc = strings.TrimPrefix(doc+"; ignored", "; ")
@@ -208,14 +229,18 @@ func (f Field) kindSchema(dialect string) Object {
 		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
 	case Secret:
 		return typed("string")
-	case Map: // PHP writes an empty list for an empty object
-		return anyOf(each("additionalProperties", typed("object")), typed("array").With("maxItems", 0))
+	case Map:
+		return each("additionalProperties", typed("object"))
 	case Paths:
 		return typed("object").With("minProperties", 1).With("additionalProperties", typed("string").With("minLength", 1))
 	case Block:
 		return objectSchema(f.Fields, dialect)
 	case Blocks:
-		return typed("array").With("items", objectSchema(f.Fields, dialect))
+		s := typed("array").With("items", objectSchema(f.Fields, dialect))
+		if f.Required {
+			s = s.With("minItems", 1)
+		}
+		return s
 	case List:
 		return each("items", typed("array"))
 	case Nested:
