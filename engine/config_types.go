@@ -30,6 +30,9 @@ type HTTP struct {
 	MaxBodyBytes int `config:"maxBodyBytes"`
 	// Maximum number of items in a response; default 1000000.
 	MaxItemsPerPage int `config:"maxItemsPerPage"`
+	// Maximum memory for the values of a response that rules read, in bytes; items that no rule reads
+	// need none; default 268435456.
+	MaxValueBytes int `config:"maxValueBytes"`
 	// Maximum nesting of a response; default 512.
 	MaxDepth int `config:"maxDepth"`
 }

@@ -173,7 +173,8 @@ func (e *Engine) loop() runtime.Loop {
 	return runtime.Loop{
 		Inputs: inputs, Secrets: e.namedSecrets(),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
-		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
+		MaxValueBytes: cfg.HTTP.MaxValueBytes,
+		Explain:       s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
 	}
 }
 

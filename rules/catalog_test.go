@@ -254,13 +254,13 @@ func TestDecodingFillsInTheDefaults(t *testing.T) {
 		want      rules.HTTP
 	}{
 		{"nothing", ``,
-			rules.HTTP{MaxRetries: 4, RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
-		{"http", `, "http": {"maxRetries": 0, "codes": [500], "retryHeader": "X-Again", "maxBodyBytes": 5, "maxDepth": 6, "maxItemsPerPage": 7}`,
-			rules.HTTP{MaxRetries: 0, RetryCodes: []int{500}, RetryHeader: "X-Again", MaxBodyBytes: 5, MaxDepth: 6, MaxItems: 7}},
+			rules.HTTP{MaxRetries: 4, RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20}},
+		{"http", `, "http": {"maxRetries": 0, "codes": [500], "retryHeader": "X-Again", "maxBodyBytes": 5, "maxDepth": 6, "maxItemsPerPage": 7, "maxValueBytes": 8}`,
+			rules.HTTP{MaxRetries: 0, RetryCodes: []int{500}, RetryHeader: "X-Again", MaxBodyBytes: 5, MaxDepth: 6, MaxItems: 7, MaxValueBytes: 8}},
 		{"retryConfig overrides http", `, "http": {"maxRetries": 1, "codes": [500], "retryHeader": "X-Again"}, "retryConfig": {"maxRetries": 2, "codes": [501], "http": {"codes": [502], "retryHeader": "X-Later"}}`,
-			rules.HTTP{MaxRetries: 2, RetryCodes: []int{502}, RetryHeader: "X-Later", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
+			rules.HTTP{MaxRetries: 2, RetryCodes: []int{502}, RetryHeader: "X-Later", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20}},
 		{"no retries below 0", `, "http": {"maxRetries": -3}`,
-			rules.HTTP{RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000}},
+			rules.HTTP{RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, _, found := load(t, `{"api": {"baseUrl": "https://a.test"`+c.api+`}, "config": {"jobs": [{"endpoint": "x"}]}}`, rules.Options{})

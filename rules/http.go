@@ -22,6 +22,7 @@ type HTTP struct {
 	MaxBodyBytes  int      // of a response, decompressed
 	MaxDepth      int      // nesting of a response
 	MaxItems      int      // of a response
+	MaxValueBytes int      // memory for the values of a response that rules read
 }
 
 var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,
@@ -51,6 +52,8 @@ var httpFields = []Field{
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},
 	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
 	{Name: "maxItemsPerPage", Kind: Count, Default: 1_000_000, Doc: "maximum number of items in a response"},
+	{Name: "maxValueBytes", Kind: Count, Default: 256 << 20,
+		Doc: "maximum memory for the values of a response that rules read, in bytes; items that no rule reads need none"},
 	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "maximum nesting of a response"},
 	{Name: "requiredHeaders", Kind: List, Unsupported: OnRequest},
 }
@@ -74,6 +77,8 @@ func (d *decoder) http(s settings) HTTP {
 		MaxBodyBytes: s["api.http.maxBodyBytes"].number(),
 		MaxDepth:     s["api.http.maxDepth"].number(),
 		MaxItems:     s["api.http.maxItemsPerPage"].number(),
+
+		MaxValueBytes: s["api.http.maxValueBytes"].number(),
 
 		RateRemaining: s["api.http.rateLimit.remaining"].text(),
 		RateReset:     s["api.http.rateLimit.reset"].text(),

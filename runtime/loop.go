@@ -23,7 +23,12 @@ type Loop struct {
 	Redactor *redact.Redactor // nil hides nothing
 	MaxDepth int              // of a response's nesting; 0 is 10,000
 	MaxItems int              // of a response; 0 is any number
-	Explain  bool             // give all verdicts their values, not only those that were met
+
+	// MaxValueBytes is how much memory the values of a response may need that rules
+	// read; 0 is [document.MaxValueBytes].
+	MaxValueBytes int
+
+	Explain bool // give all verdicts their values, not only those that were met
 
 	// Prefetch is the number of pages in flight for jobs whose requests do not read
 	// responses. 0 is one; [AutoPrefetch] lets the loop choose.

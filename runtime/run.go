@@ -54,7 +54,7 @@ func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 	}
 	r.reader = document.NewReader(document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
-		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, Warn: r.warn,
+		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: r.warn,
 	})
 	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
 	r.started, r.attempt.begun = l.Clock.Now(), true

@@ -1,10 +1,15 @@
 package document
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
 
 // MaxValueBytes is how much memory the values of one response may need that rules
-// read. It is far more than rules need of an honest page, and keeps a small response
-// that decodes to many values from exhausting the process.
+// read, unless [Options.MaxValueBytes] says otherwise: about 75,000 items of 20 members.
+// A small response that decodes to many values must not exhaust the process.
 const MaxValueBytes = 256 << 20
 
 // What values need in memory, in bytes, including what is left over while lists and
@@ -22,9 +27,13 @@ const (
 const maxErrorBytes = 8 << 20
 
 // An allowance is the memory that the values of a response may still use.
-type allowance struct{ left int }
+type allowance struct{ limit, left int }
 
-func newAllowance() *allowance { return &allowance{left: MaxValueBytes} }
+// newAllowance returns an allowance; 0 is [MaxValueBytes].
+func newAllowance(limit int) *allowance {
+	limit = cmp.Or(limit, MaxValueBytes)
+	return &allowance{limit, limit}
+}
 
 // take pays for values before they are made.
 func (a *allowance) take(bytes int) error {
@@ -33,8 +42,8 @@ func (a *allowance) take(bytes int) error {
 	}
 	a.left = 0
 	return &SizeError{
-		Message: fmt.Sprintf("the values that rules read need more than %d MiB of memory", MaxValueBytes>>20),
-		Hint:    "request smaller pages, or let the rules read smaller parts of the response",
+		Message: fmt.Sprintf("the values that rules read need more than %s of memory", value.Size(a.limit)),
+		Hint:    "request smaller pages, let the rules read smaller parts of the response, or raise api.http.maxValueBytes",
 	}
 }
 

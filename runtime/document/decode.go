@@ -21,7 +21,7 @@ func Decode(raw []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(facts.root.of(raw), newAllowance())
+	return decode(facts.root.of(raw), newAllowance(0))
 }
 
 // decodeItems decodes every item, as [Decode] does.

@@ -95,15 +95,15 @@ func TestDecodeRefusesInvalidDocuments(t *testing.T) {
 }
 
 func TestDecodeItems(t *testing.T) {
-	items, err := decodeItems(splitItems([]byte(`[ {"id": 1}, 9223372036854775808, "\ud83d\ude00" ]`)), newAllowance())
+	items, err := decodeItems(splitItems([]byte(`[ {"id": 1}, 9223372036854775808, "\ud83d\ude00" ]`)), newAllowance(0))
 	require.NoError(t, err)
 	require.Equal(t, []any{map[string]any{"id": 1}, json.Number("9223372036854775808"), "😀"}, items)
 
-	items, err = decodeItems(Items{}, newAllowance())
+	items, err = decodeItems(Items{}, newAllowance(0))
 	require.NoError(t, err)
 	require.Equal(t, []any{}, items)
 
-	_, err = decodeItems(splitItems([]byte(`[1,{"a":1e400}]`)), newAllowance())
+	_, err = decodeItems(splitItems([]byte(`[1,{"a":1e400}]`)), newAllowance(0))
 	require.EqualError(t, err, "item 2: the number 1e400 is too large to compute with")
 }
 
@@ -139,7 +139,7 @@ func TestProject(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			paths := split(c.paths...)
 			for _, tracked := range [][]string{c.paths, nil, append([]string{"other", "a"}, c.paths...)} {
-				got, err := project(parse(t, c.body, tracked...), newPathTree(paths), newAllowance())
+				got, err := project(parse(t, c.body, tracked...), newPathTree(paths), newAllowance(0))
 				require.NoError(t, err)
 				require.Equal(t, c.want, got, "tracked: %v", tracked)
 			}
@@ -148,7 +148,7 @@ func TestProject(t *testing.T) {
 }
 
 func TestProjectNamesTheFaultyPath(t *testing.T) {
-	_, err := project(parse(t, `{"a":{"x.y":1e400}}`), newPathTree(split(`a.x\.y`)), newAllowance())
+	_, err := project(parse(t, `{"a":{"x.y":1e400}}`), newPathTree(split(`a.x\.y`)), newAllowance(0))
 	require.EqualError(t, err, `a.x\.y: the number 1e400 is too large to compute with`)
 }
 

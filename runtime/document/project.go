@@ -17,7 +17,7 @@ func DecodePaths(body []byte, paths [][]string, depth int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return project(doc, doc.tree, newAllowance())
+	return project(doc, doc.tree, newAllowance(0))
 }
 
 // project returns the body as rules see it: nested objects that have only the

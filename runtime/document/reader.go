@@ -22,9 +22,12 @@ type Options struct {
 	Ignore    [][]string       // paths that [Reading.Content] leaves out
 	DataField *rules.DataField // where the items are; nil finds the only list
 	Switches  rules.Switches
-	MaxDepth  int                        // levels of nesting, at most 10,000; 0 is 10,000
-	MaxItems  int                        // of a page; 0 is any number
-	Warn      func(code, message string) // reports what is odd about a response; nil ignores it
+	MaxDepth  int // levels of nesting, at most 10,000; 0 is 10,000
+	MaxItems  int // of a page; 0 is any number
+
+	MaxValueBytes int // memory for the values that are decoded; 0 is [MaxValueBytes]
+
+	Warn func(code, message string) // reports what is odd about a response; nil ignores it
 }
 
 // A Response is the part of an HTTP response that a page is read from.
@@ -107,7 +110,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if doc.invalidUTF8() {
 		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
 	}
-	left := newAllowance()
+	left := newAllowance(r.options.MaxValueBytes)
 	body, err := project(doc, r.paths, left)
 	if err != nil {
 		return Reading{}, err
@@ -148,7 +151,7 @@ func (r *Reader) names(path []string) (names []string) {
 
 // lookup is [Reading.Lookup].
 func (r *Reader) lookup(paths [][]string) (body any, err error) {
-	r.doc.restored(func() { body, err = project(&r.doc, newPathTree(paths), newAllowance()) })
+	r.doc.restored(func() { body, err = project(&r.doc, newPathTree(paths), newAllowance(r.options.MaxValueBytes)) })
 	return body, err
 }
 

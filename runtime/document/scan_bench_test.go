@@ -131,7 +131,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.SetBytes(int64(len(items)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := decodeItems(split, newAllowance()); err != nil {
+			if _, err := decodeItems(split, newAllowance(0)); err != nil {
 				b.Fatal(err)
 			}
 		}
