@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -109,8 +110,8 @@ type itemFile struct {
 // itemFiles returns the files of all items below a directory.
 func itemFiles(e *engine.Engine, dir string) []itemFile {
 	var files []itemFile
-	places := map[string]int{} // by data type
-	used := map[string]bool{}  // lower case, since some file systems ignore case
+	places := map[string]int{}                             // by data type
+	used := map[string]bool{}                              // lower case, since some file systems ignore case
 	for _, job := range e.With(engine.WithJobs()).Jobs() { // all, so that a job has the same file in every run
 		dataType := e.DataType(job)
 		if i, known := places[dataType]; known {
@@ -143,7 +144,10 @@ func (f *itemFile) add(job string, running []string) {
 // checkShared refuses to replace a file that also holds the items of jobs which --job
 // leaves out.
 func (a *app) checkShared(f itemFile) error {
-	if _, err := os.Stat(f.path); err != nil || f.others == nil || a.flags.appendRows || isStream(f.path) {
+	if f.others == nil || a.flags.appendRows || isStream(f.path) {
+		return nil
+	}
+	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
