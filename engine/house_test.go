@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"rules/value":         {},
 	"rules/php":           {module + "rules/value"},
 	"rules/secret":        {},
+	"rules/printable":     {},
 	"rules/diag":          {module + "rules/secret"},
 	"rules":               {module + "rules/diag", module + "rules/secret", module + "rules/value", module + "rules/php"},
 	"rules/yaml":          {module + "rules", "go.yaml.in/yaml/v4"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"net/url"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -159,6 +161,9 @@ func (e *Engine) loop() runtime.Loop {
 	s, cfg := e.settings.run, e.cfg
 	redactor := e.Redactor()
 	observer := inRun(s.observer)
+	if s.log != nil {
+		s.log = slog.New(redact.Handler(s.log.Handler(), redactor.String))
+	}
 	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
 	origin.User = cfg.User
 	client := transport.New(transport.Options{

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -25,7 +26,7 @@ func (w *redactingWriter) Write(p []byte) (int, error) {
 	if end == 0 {
 		return len(p), nil
 	}
-	_, err := io.WriteString(w.w, w.r.String(string(w.rest[:end])))
+	_, err := io.WriteString(w.w, w.r.lines(string(w.rest[:end])))
 	w.rest = append(w.rest[:0], w.rest[end:]...)
 	return len(p), err
 }
@@ -34,7 +35,19 @@ func (w *redactingWriter) Write(p []byte) (int, error) {
 func (w *redactingWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := io.WriteString(w.w, w.r.String(string(w.rest)))
+	_, err := io.WriteString(w.w, w.r.lines(string(w.rest)))
 	w.rest = nil
 	return err
+}
+
+// lines hides the secrets in lines, of which those that are JSON remain so.
+func (r *Redactor) lines(text string) string {
+	if !strings.HasPrefix(text, "{") {
+		return r.String(text)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(r.JSON(line))
+	}
+	return b.String()
 }

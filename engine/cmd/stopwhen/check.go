@@ -34,7 +34,7 @@ a fix. The exit status is 2 if there are errors; warnings do not change it.`,
 }
 
 func (a *app) check(l *loaded) error {
-	for _, w := range l.Warnings() {
+	for _, w := range printed(l.Warnings()) {
 		fmt.Fprintf(a.stderr, "warning: %v\n", w)
 	}
 	ruleCount := 0
@@ -52,8 +52,7 @@ func (a *app) check(l *loaded) error {
 	if names := a.missingVariables(l); names != nil {
 		text += fmt.Sprintf("a run needs --env %s\n", strings.Join(names, ","))
 	}
-	_, err := fmt.Fprint(a.stdout, text)
-	return outputError(err)
+	return a.writeText(text)
 }
 
 // missingVariables returns the names of the environment variables that a run of the

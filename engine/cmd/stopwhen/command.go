@@ -14,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
@@ -182,7 +183,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // writeJSON writes a value to standard output as indented JSON.
 func (a *app) writeJSON(v any) error {
-	enc := json.NewEncoder(a.stdout)
+	enc := json.NewEncoder(printable.Writer(a.stdout, printable.JSON))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return outputError(enc.Encode(v))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 )
@@ -40,7 +41,7 @@ func (a *app) demo() error {
 	defer l.Close()
 	say := func(format string, args ...any) {
 		if !a.flags.quiet {
-			fmt.Fprintf(a.stderr, format, args...)
+			fmt.Fprint(a.stderr, printable.Lines(fmt.Sprintf(format, args...)))
 		}
 	}
 	say("An API that serves 25 orders now listens on %s.\nThis configuration extracts them:\n\n%s\n",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -99,15 +100,15 @@ func (a *app) report(err error) {
 	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
 	if a.flags.logFormat == formatJSON {
-		reportEvents(slog.New(slog.NewJSONHandler(w, nil)), err)
+		reportEvents(slog.New(slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil)), err)
 		return
 	}
 	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
-		fmt.Fprintln(w, mistakes)
+		fmt.Fprintln(w, printed(mistakes))
 		err = configError(mistakes)
 	}
 	for _, one := range joined(err) {
-		fmt.Fprintf(w, "stopwhen: %v\n", one)
+		fmt.Fprintf(w, "stopwhen: %s\n", textOf(one))
 	}
 }
 

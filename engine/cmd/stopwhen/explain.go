@@ -1,9 +1,9 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -40,13 +40,14 @@ var explainFormats = []string{formatText, formatJSON, formatMermaid}
 
 // explain prints the rules in the format of --format, or as text for run --explain.
 func (a *app) explain(l *loaded) error {
-	text := l.Explain().String
-	switch a.flags.format {
-	case formatJSON:
-		return a.writeJSON(l.Explain())
-	case formatMermaid:
-		text = l.Explain().Mermaid
+	x := l.Explain()
+	if a.flags.format == formatJSON {
+		return a.writeJSON(x)
 	}
-	_, err := io.WriteString(a.stdout, text())
-	return outputError(err)
+	printable.Strings(x)
+	text := x.String
+	if a.flags.format == formatMermaid {
+		text = x.Mermaid
+	}
+	return a.writeText(text())
 }

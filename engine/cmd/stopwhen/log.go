@@ -10,6 +10,9 @@ import (
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
+
+	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // newLogger returns a logger that writes text for people or, with --log-format
@@ -25,11 +28,11 @@ func (a *app) newLogger(w io.Writer, debug bool) (*slog.Logger, error) {
 	var handler slog.Handler
 	switch a.flags.logFormat {
 	case "", formatText:
-		handler = tint.NewTextHandler(w, &tint.Options{
+		handler = redact.Handler(tint.NewTextHandler(w, &tint.Options{
 			Level: level, TimeFormat: "15:04:05", NoColor: !hasColour(a.stderr), ReplaceAttr: dropRedundant,
-		})
+		}), printable.Text)
 	case formatJSON:
-		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+		handler = slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level})
 	default:
 		return nil, &usageError{fmt.Sprintf("--log-format: want text or json, got %q", a.flags.logFormat)}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -176,7 +177,7 @@ func (o *output) openTrace() error {
 	case path == "":
 		return nil
 	case path == "-":
-		o.trace = o.app.guard(o.app.stdout)
+		o.trace = printable.Writer(o.app.guard(o.app.stdout), printable.JSON)
 		return nil
 	case isStream(path):
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)

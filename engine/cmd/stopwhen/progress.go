@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -92,7 +93,7 @@ func (p *progress) lineFor(width int) string {
 	const spinner = 4 // columns
 	job := p.jobs[p.last.Job]
 	rate := float64(job.items) / max(time.Since(job.start).Seconds(), 0.001)
-	return fit(width-spinner, p.last.Job, ": "+value.Counted(job.pages, "page"), ", "+value.Counted(job.items, "item"),
+	return fit(width-spinner, printable.Text(p.last.Job), ": "+value.Counted(job.pages, "page"), ", "+value.Counted(job.items, "item"),
 		", "+value.Size(job.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
 }
 
@@ -149,7 +150,7 @@ func (p *progress) written() {
 func lastRule(page *engine.Page) string {
 	for _, v := range slices.Backward(page.Verdicts) {
 		if strings.Contains(v.Because, "(") && len(v.Because) < 60 {
-			return "; stops when " + v.Because
+			return "; stops when " + printable.Text(v.Because)
 		}
 	}
 	return ""

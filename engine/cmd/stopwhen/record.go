@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -76,7 +77,7 @@ func (a *app) createRecording() (io.WriteCloser, error) {
 		return struct {
 			io.Writer
 			io.Closer
-		}{a.guard(a.stdout), io.NopCloser(nil)}, nil
+		}{printable.Writer(a.guard(a.stdout), printable.JSON), io.NopCloser(nil)}, nil
 	}
 	file, err := os.OpenFile(a.flags.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -190,6 +190,7 @@ func (a *app) writeReplay(r *replayReport) error {
 	if a.flags.format == formatJSON {
 		return a.writeJSON(r)
 	}
+	printable.Strings(r)
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s: %s", r.Recording, value.Counted(r.Exchanges, "exchange"))
 	if !r.Started.IsZero() {
@@ -204,8 +205,7 @@ func (a *app) writeReplay(r *replayReport) error {
 		writeReplayed(b, *r.Against)
 		writeCompared(b, r)
 	}
-	_, err := io.WriteString(a.stdout, b.String())
-	return outputError(err)
+	return a.writeText(b.String())
 }
 
 func writeReplayed(b *strings.Builder, c replayedConfig) {

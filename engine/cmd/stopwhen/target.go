@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -197,7 +198,7 @@ func (a *app) writeResult(o *output, result *engine.Result) error {
 	}
 	text = append(text, '\n')
 	if a.flags.result == "-" {
-		_, err = a.stdout.Write(text)
+		_, err = io.WriteString(a.stdout, printable.JSON(string(text)))
 		return outputError(err)
 	}
 	return outputError(os.WriteFile(a.flags.result, text, 0o666))

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/configtest"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -48,7 +48,7 @@ func (a *app) testConfig(args []string) error {
 	}
 	defer l.Close()
 	if len(l.Tests()) == 0 {
-		return &usageError{fmt.Sprintf("%s has no tests; add some next to api and config, for example\n\n%s", l.name, l.SampleTest())}
+		return &exampleError{&usageError{l.name + " has no tests; add some next to api and config, for example"}, l.SampleTest()}
 	}
 	ctx, stop := a.catchSignals()
 	defer stop()
@@ -66,6 +66,7 @@ func (a *app) writeTests(l *loaded, report *configtest.Report) error {
 	if a.flags.format == formatJSON {
 		return a.writeJSON(report)
 	}
+	printable.Strings(report)
 	b := &strings.Builder{}
 	for _, t := range report.Tests {
 		if !t.OK || !a.flags.quiet {
@@ -78,8 +79,7 @@ func (a *app) writeTests(l *loaded, report *configtest.Report) error {
 	if !a.flags.quiet {
 		fmt.Fprintf(b, "\n%s\n", testSummary(report))
 	}
-	_, err := io.WriteString(a.stdout, b.String())
-	return outputError(err)
+	return a.writeText(b.String())
 }
 
 // writeTest writes one line about a test and, if it failed, the differences.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/report"
+	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
 func (a *app) traceCommand() *cobra.Command {
@@ -45,12 +46,13 @@ func (a *app) showTrace(path string) error {
 		return err
 	}
 	run.Verdicts = a.flags.verdicts
+	printable.Strings(run)
 	write := run.Text
 	if a.flags.format == formatHTML {
 		write = run.HTML
 	}
 	if a.flags.toStdout() {
-		return outputError(write(a.stdout))
+		return outputError(write(printable.Writer(a.stdout, printable.Lines)))
 	}
 	var text bytes.Buffer
 	if err := write(&text); err != nil {

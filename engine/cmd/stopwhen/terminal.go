@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/printable"
+)
+
+// Texts of an API or of a configuration may hold characters that change what a
+// terminal shows. They are escaped where the command prints: in log lines by the
+// handler of the log, in other texts by these functions. Items are written as the API
+// sent them.
+
+// writeText writes a text for people to standard output.
+func (a *app) writeText(text string) error {
+	_, err := io.WriteString(a.stdout, printable.Lines(text))
+	return outputError(err)
+}
+
+// An exampleError is an error with an example, which has several lines.
+type exampleError struct {
+	error
+	example string
+}
+
+func (e *exampleError) Error() string { return e.error.Error() + "\n\n" + e.example }
+
+func (e *exampleError) Unwrap() error { return e.error }
+
+// textOf returns an error as a text that is safe to print.
+func textOf(err error) string {
+	if e, ok := errors.AsType[*exampleError](err); ok {
+		return printable.Text(e.error.Error()) + "\n\n" + printable.Lines(e.example)
+	}
+	return printable.Text(err.Error())
+}
+
+// printed returns copies of diagnostics that are safe to print. Only a snippet has
+// several lines.
+func printed(mistakes diag.Diagnostics) diag.Diagnostics {
+	safe := make(diag.Diagnostics, len(mistakes))
+	for i, m := range mistakes {
+		one := *m
+		one.Snippet = ""
+		printable.Strings(&one)
+		one.Snippet = printable.Lines(m.Snippet)
+		safe[i] = &one
+	}
+	return safe
+}

@@ -1,0 +1,150 @@
+// Package printable makes texts from outside safe to print: a text of an API or of a
+// configuration may hold characters that move the cursor of a terminal, change its
+// colours, reverse the direction of text, hide it, or begin a line that looks like
+// one of the program's own.
+//
+// The program escapes such characters where it prints, and nowhere before: values
+// stay as they are.
+package printable
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// unsafe reports whether a character must not be printed: a control character (C0, C1,
+// DEL), a separator of lines, or one without width that changes what is around it.
+func unsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// Text returns a text that is printed within a line, with unsafe characters escaped as
+// in Go: \n, \x1b, \u202e. Bytes that are not UTF-8 are escaped, too.
+func Text(text string) string { return escape(text, "") }
+
+// Lines is [Text] for a text of several lines: newlines and tabs stay.
+func Lines(text string) string { return escape(text, "\n\t") }
+
+func escape(text, kept string) string {
+	var b strings.Builder
+	done := 0
+	for i, r := range text {
+		size := utf8.RuneLen(r)
+		invalid := false
+		if r == utf8.RuneError {
+			_, size = utf8.DecodeRuneInString(text[i:])
+			invalid = size == 1
+		}
+		if !invalid && (!unsafe(r) || strings.ContainsRune(kept, r)) {
+			continue
+		}
+		b.WriteString(text[done:i])
+		done = i + size
+		quoted := strconv.QuoteToASCII(text[i:done])
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	if done == 0 {
+		return text
+	}
+	return b.String() + text[done:]
+}
+
+// JSON escapes the unsafe characters in a text that is JSON, which have an escape in
+// its strings. The control characters below U+0020 can only stand between values.
+func JSON(text string) string {
+	if strings.IndexFunc(text, unsafeInJSON) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case !unsafeInJSON(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func unsafeInJSON(r rune) bool { return r > ' ' && unsafe(r) }
+
+// Strings applies [Text] to all strings in the exported fields, the elements and the
+// values of what a pointer points to, and to the names of maps. Interfaces that hold
+// pointers stay as they are.
+func Strings(pointer any) { change(reflect.ValueOf(pointer)) }
+
+func change(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			change(v.Elem())
+		}
+	case reflect.Interface:
+		if v.IsNil() || !v.CanSet() || v.Elem().Kind() == reflect.Pointer { // an error, say, which others may share
+			return
+		}
+		inner := reflect.New(v.Elem().Type()).Elem()
+		inner.Set(v.Elem())
+		change(inner)
+		v.Set(inner)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				change(v.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		for i := range v.Len() {
+			change(v.Index(i))
+		}
+	case reflect.Map:
+		changeMap(v)
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(Text(v.String()))
+		}
+	}
+}
+
+func changeMap(m reflect.Value) {
+	if m.IsNil() {
+		return
+	}
+	for _, key := range m.MapKeys() {
+		value := reflect.New(m.Type().Elem()).Elem()
+		value.Set(m.MapIndex(key))
+		change(value)
+		m.SetMapIndex(key, reflect.Value{})
+		if key.Kind() == reflect.String {
+			key = reflect.ValueOf(Text(key.String())).Convert(key.Type())
+		}
+		m.SetMapIndex(key, value)
+	}
+}
+
+// Writer returns a writer that changes every text before it writes it to w. A text
+// must not be cut within a character: each Write has complete ones.
+func Writer(w io.Writer, change func(string) string) io.Writer { return writer{w, change} }
+
+type writer struct {
+	w      io.Writer
+	change func(string) string
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	_, err := io.WriteString(w.w, w.change(string(p)))
+	return len(p), err
+}

@@ -1,0 +1,79 @@
+package redact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+)
+
+// Handler returns a handler of logs that changes every text before it passes it to
+// next: messages, and the texts, errors and lists of texts among the attributes.
+func Handler(next slog.Handler, change func(string) string) slog.Handler {
+	return handler{next, change}
+}
+
+type handler struct {
+	slog.Handler
+	change func(string) string
+}
+
+// Handle passes a changed copy of a record on.
+func (h handler) Handle(ctx context.Context, r slog.Record) error {
+	changed := slog.NewRecord(r.Time, r.Level, h.change(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		changed.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, changed)
+}
+
+// WithAttrs returns a handler whose records also have attributes.
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	changed := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		changed[i] = h.attr(a)
+	}
+	return handler{h.Handler.WithAttrs(changed), h.change}
+}
+
+// WithGroup returns a handler whose attributes are in a group.
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{h.Handler.WithGroup(name), h.change}
+}
+
+func (h handler) attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindString:
+		v = slog.StringValue(h.change(v.String()))
+	case slog.KindGroup:
+		var inner []slog.Attr
+		for _, one := range v.Group() {
+			inner = append(inner, h.attr(one))
+		}
+		v = slog.GroupValue(inner...)
+	case slog.KindAny:
+		v = slog.AnyValue(h.any(v.Any()))
+	}
+	return slog.Attr{Key: a.Key, Value: v}
+}
+
+func (h handler) any(v any) any {
+	switch v := v.(type) {
+	case error:
+		return errors.New(h.change(v.Error()))
+	case fmt.Stringer:
+		return h.change(v.String())
+	case []string:
+		changed := make([]string, len(v))
+		for i, text := range v {
+			changed[i] = h.change(text)
+		}
+		return changed
+	}
+	if text := fmt.Sprint(v); h.change(text) != text {
+		return h.change(text)
+	}
+	return v
+}
