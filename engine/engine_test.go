@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 
@@ -125,36 +123,4 @@ func TestDiagnosticsDoNotShowSecrets(t *testing.T) {
 		"authentication": {"type": "bearer", "#token": "SECRET-7f3a"}, "nme": 1}, "config": {"jobs": [{"endpoint": "x"}]}}`))
 	require.ErrorContains(t, err, "***")
 	require.NotContains(t, err.Error(), "SECRET-7f3a")
-}
-
-func TestSecretsDoNotAppearInLogsErrorsTraceOrExplain(t *testing.T) {
-	const marker = "SECRET-7f3a+x/y"
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("page") == "2" {
-			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, "the key %s may not", marker)
-			return
-		}
-		fmt.Fprint(w, `{"data": [1]}`)
-	}))
-	defer api.Close()
-	var printed strings.Builder
-	log := slog.New(slog.NewTextHandler(&printed, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": %q, "authentication": {"type": "query", "name": "key", "#value": %q},
-		"http": {"headers": {"#X-Key": %q}},
-		"pagination": {"method": "pagenum", "stopRules": ["sent.params.p == \"x\" or sent.headers[\"X-Key\"] == \"y\""]}},
-		"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"#p": %q}}]}}`, api.URL, marker, marker, marker),
-		engine.WithVerdicts(), engine.WithLogger(log))
-	printed.WriteString(e.Explain().String())
-	_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
-		fmt.Fprintf(&printed, "%+v", page.Record)
-		return nil
-	})
-	require.ErrorIs(t, err, engine.ErrAPI)
-	printed.WriteString(err.Error())
-	require.Contains(t, printed.String(), "event=page_ok")
-	require.Contains(t, printed.String(), "***")
-	for _, form := range []string{marker, "SECRET-7f3a"} {
-		require.NotContains(t, printed.String(), form)
-	}
 }

@@ -96,14 +96,14 @@ func (r *Recorder) request(req *http.Request) (request, error) {
 	for name, values := range req.URL.Query() {
 		for _, v := range values {
 			shown := strings.TrimPrefix(r.redactor.URL("?"+name+"="+v), "?"+name+"=")
-			out.Query = append(out.Query, pair{name, shown})
+			out.Query = append(out.Query, pair{r.redactor.String(name), shown})
 		}
 	}
 	body, err := readBody(req)
 	if err != nil || body == nil {
 		return out, err
 	}
-	out.PostData = &postData{MimeType: req.Header.Get("Content-Type"), Text: r.redactor.String(string(body))}
+	out.PostData = &postData{MimeType: req.Header.Get("Content-Type"), Text: r.redactor.JSON(string(body))}
 	out.BodySize = len(body)
 	return out, nil
 }
@@ -125,7 +125,7 @@ func (r *Recorder) response(resp *http.Response, body []byte) response {
 	return response{
 		Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), HTTPVersion: resp.Proto,
 		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header),
-		Content:     newContent([]byte(r.redactor.String(string(body))), resp.Header.Get("Content-Type")),
+		Content:     newContent([]byte(r.redactor.JSON(string(body))), resp.Header.Get("Content-Type")),
 		RedirectURL: r.redactor.URL(resp.Header.Get("Location")), HeadersSize: -1, BodySize: len(body),
 	}
 }

@@ -100,6 +100,17 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 	require.Contains(t, file, `"name":"X-Tenant","value":"***"`)
 }
 
+func TestARecordedBodyRemainsJSON(t *testing.T) {
+	file := record(t, transport(func(*http.Request) (*http.Response, error) {
+		return answer(200, `{"id": 7315, "next": "?k=7315"}`), nil
+	}), []string{"7315"}, request("POST", "https://api.test/?7315=1", `{"key": 7315}`))
+	require.NotContains(t, file.String(), "7315")
+	got, err := recording.Read(file)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"id": "***", "next": "?k=***"}`, string(got.Exchanges[0].ResponseBody))
+	require.JSONEq(t, `{"key": "***"}`, string(got.Exchanges[0].Body))
+}
+
 func TestErrorsAreRecordedAndPlayed(t *testing.T) {
 	file := record(t, transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/reset" {

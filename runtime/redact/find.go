@@ -38,9 +38,9 @@ type finder struct {
 // A named secret.
 type named struct{ name, text string }
 
-// maxEscapes is how many times a text is unescaped. A text that is escaped twice,
-// such as JSON in a URL, needs two.
-const maxEscapes = 3
+// maxEscapes is how many times a text is unescaped. JSON in a URL that is printed as
+// JSON needs three, and a secret that looks escaped itself needs more.
+const maxEscapes = 6
 
 func newFinder(secrets []named) *finder {
 	f := &finder{secrets: secrets}
