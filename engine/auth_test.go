@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -71,4 +73,62 @@ func TestTheUserOfBaseURLIsSentWithEveryRequestAndNeverShown(t *testing.T) {
 	require.Equal(t, []string{"marker-user p@ss-marker", "marker-user p@ss-marker"}, users)
 	printed.WriteString(e.Explain().String())
 	require.NotContains(t, printed.String(), "marker")
+}
+
+func TestACheckpointHasNoTokenAndTheNextRunUsesItsOwn(t *testing.T) {
+	var links []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		links = append(links, r.URL.Query().Get("t"))
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		fmt.Fprintf(w, `{"data": [1], "next": "users?page=2&t=%s", "token": %q}`, url.QueryEscape(token), token)
+	}))
+	defer api.Close()
+	bearer := func(token string) engine.Option {
+		return engine.WithAuth(engine.Bearer(tokenFunc(func(context.Context) (string, error) { return token, nil })))
+	}
+	config := usersConfig(api.URL, `"method": "response.url", "urlKey": "next", "keep": {"token": "body.token"}, "stopRules": ["page >= 2"]`)
+	var checkpoint json.RawMessage
+	_, err := load(t, config, bearer("7f3a&token")).Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
+		if page.Page == 1 {
+			checkpoint, err = page.Checkpoint()
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.NotContains(t, string(checkpoint), "7f3a")
+
+	links = nil
+	again := load(t, config, bearer("second&token"), engine.WithResume(map[string]json.RawMessage{"users": checkpoint}))
+	result, err := again.Run(t.Context(), discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{"second&token"}, links)
+	require.NotContains(t, fmt.Sprint(result.Jobs[0].Kept), "second")
+
+	_, err = load(t, config, engine.WithResume(map[string]json.RawMessage{"users": checkpoint})).Run(t.Context(), discard)
+	require.ErrorIs(t, err, engine.ErrState)
+	require.ErrorContains(t, err, "it needs a bearer token, which the credentials do not have")
+}
+
+func TestAKeptSecretIsUsedAgainWithItsPresentValue(t *testing.T) {
+	var keys []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.URL.Query().Get("again"))
+		fmt.Fprintf(w, `{"data": [1], "again": "x-%s"}`, r.URL.Query().Get("key"))
+	}))
+	defer api.Close()
+	run := func(key string, kept map[string]any) map[string]any {
+		e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "expression", "keep": {"again": "body.again"}, "stopRules": ["true"],
+			"nextRequest": {"params": {"again": "kept.again"}, "applyToFirst": true}}},
+			"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"#key": %q}}]}}`, api.URL, key),
+			engine.WithKept(map[string]map[string]any{"users": kept}))
+		result, err := e.Run(t.Context(), discard)
+		require.NoError(t, err)
+		text, err := json.Marshal(result.Jobs[0].Kept)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), key)
+		return result.Jobs[0].Kept
+	}
+	kept := run("first-secret", nil)
+	run("second-secret", kept)
+	require.Equal(t, []string{"", "x-second-secret"}, keys)
 }

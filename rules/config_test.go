@@ -209,6 +209,8 @@ func TestWhatLooksLikeASecretIsHiddenAndWarnedOf(t *testing.T) {
 	require.NoError(t, found.Err())
 	require.Equal(t, "https://a.test/v1/", cfg.BaseURL)
 	require.Equal(t, "user:p%40ss", cfg.User.String())
+	require.Equal(t, "x", cfg.Jobs[0].ID, "the id of a job is printed")
+	require.Equal(t, "x", cfg.Jobs[0].DataType)
 	require.ElementsMatch(t, []string{
 		"user", "p@ss", "user:p@ss", "user:p%40ss", "header-1", "Bearer header-2", "header-2", "param-1", "query-1", "deep-1", "t0ken-abc",
 	}, cfg.Secrets)

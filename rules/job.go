@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -22,6 +23,7 @@ type Job struct {
 	path     string // config path of the job
 
 	secretEndpoint bool // it was read from the environment
+	secretQuery    bool // its query contains what looks like a secret
 }
 
 // DataField is the path of the items in a response.
@@ -73,7 +75,9 @@ func (d *decoder) job(path string, s settings) Job {
 		j.DataType = "" // the id of the job
 	}
 	d.headers(s["headers"], &j.Headers, &j.SecretHeaders)
-	d.secretsInEndpoint(s["endpoint"])
+	if j.secretQuery = d.secretsInEndpoint(s["endpoint"]); j.secretQuery && s["dataType"].Default {
+		j.DataType = "" // the id of the job
+	}
 	return j
 }
 
@@ -95,11 +99,15 @@ func (d *decoder) dataField(s setting) *DataField {
 	return &DataField{Keys: d.split(text, delimiter), Text: text}
 }
 
-// label returns the text that names a job without an id: its endpoint, unless that is
-// secret.
+// label returns the text that names a job without an id: its endpoint, as far as that is
+// not secret.
 func (j Job) label() string {
 	if j.secretEndpoint {
 		return "job"
+	}
+	if j.secretQuery {
+		path, _, _ := strings.Cut(j.Endpoint, "?")
+		return path
 	}
 	return j.Endpoint
 }

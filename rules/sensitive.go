@@ -41,18 +41,20 @@ func (d *decoder) plainSecret(path, name string, v any) {
 }
 
 // secretsInEndpoint hides the parameters of an endpoint that look like secrets, and
-// warns of them.
-func (d *decoder) secretsInEndpoint(s setting) {
+// warns of them. It reports whether there are any.
+func (d *decoder) secretsInEndpoint(s setting) (found bool) {
 	if !strings.Contains(s.text(), "?") {
-		return
+		return false
 	}
 	for _, m := range ParseQuery(s.text()) {
 		if text, _ := m.Value.(string); secret.Like(m.Name, text) {
 			d.hide(text)
 			d.diags.Warnf(diag.Value(s.Path), "%s looks like a secret in an address", m.Name).
 				WithHint(fmt.Sprintf("write it under params, as %q", "#"+m.Name))
+			found = true
 		}
 	}
+	return found
 }
 
 // scrollRequests reads the parameters of a scrollRequest like those of a job, in a

@@ -172,3 +172,24 @@ func TestConcurrentRunsOfOneEngineHaveSpansOfTheirOwn(t *testing.T) {
 	}
 	require.Equal(t, runs, jobs)
 }
+
+func TestSecretsAreNotReported(t *testing.T) {
+	const secret = "7f3aMARK/é"
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("page") == "2" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		fmt.Fprintf(w, `{"data": [1], "next": "users?page=2&echo=%s"}`, url.QueryEscape(secret))
+	}))
+	defer api.Close()
+	out := newTelemetry(t)
+	e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "http://u:%s@%s/", "pagination": {"method": "response.url", "urlKey": "next"}},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"#key": %q}}]}}`,
+		url.QueryEscape(secret), api.Listener.Addr(), secret), engine.WithObserver(out.observer))
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), func(context.Context, *engine.Page) error { return nil })
+	require.ErrorIs(t, err, engine.ErrAPI)
+	reported := fmt.Sprintf("%+v", out.spans.GetSpans())
+	require.Contains(t, reported, "***")
+	require.NotContains(t, reported, "7f3aMARK")
+}

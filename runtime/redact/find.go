@@ -77,7 +77,7 @@ func (f *finder) find(text string, why purpose) []Found {
 	var found []Found
 	var levels []unescaped // from the given text inwards
 	for current := text; ; {
-		f.scan(current, why, func(n needle, inner, outer span) {
+		f.scan(current, why, func(n *needle, inner, outer span) {
 			if why == toSpellAgain {
 				outer = inner
 			}
@@ -99,9 +99,10 @@ func (f *finder) find(text string, why purpose) []Found {
 
 // scan reports every needle in a text: inner is the needle itself, outer what else
 // gives it away.
-func (f *finder) scan(text string, why purpose, report func(n needle, inner, outer span)) {
+func (f *finder) scan(text string, why purpose, report func(n *needle, inner, outer span)) {
 	for i := range len(text) {
-		for _, n := range f.needles[text[i]] {
+		for j := range f.needles[text[i]] {
+			n := &f.needles[text[i]][j]
 			if strings.HasPrefix(text[i:], n.text) && (!n.alone || standsAlone(text, i, i+len(n.text))) {
 				inner := span{i, i + len(n.text)}
 				report(n, inner, n.form.extend(text, inner))
@@ -115,7 +116,7 @@ func (f *finder) scan(text string, why purpose, report func(n needle, inner, out
 
 // scanCuts reports the beginnings of needles where a text is cut: before an ellipsis,
 // and at its end.
-func (f *finder) scanCuts(text string, cut bool, report func(n needle, inner, outer span)) {
+func (f *finder) scanCuts(text string, cut bool, report func(n *needle, inner, outer span)) {
 	const longest = 64 << 10 // of messages; bodies of responses are not cut
 	if len(text) > longest {
 		text, cut = text[:longest], false
@@ -139,16 +140,17 @@ const shortestBeginning = 4
 
 // scanCut reports the beginning of a needle at the end of a text, which may end with
 // the beginning of an escape, too.
-func (f *finder) scanCut(text string, report func(n needle, inner, outer span)) {
+func (f *finder) scanCut(text string, report func(n *needle, inner, outer span)) {
 	f.scanEnd(text, len(text), report)
 	if whole := withoutPartialEscape(text); whole != text {
 		f.scanEnd(whole, len(text), report)
 	}
 }
 
-func (f *finder) scanEnd(whole string, end int, report func(n needle, inner, outer span)) {
+func (f *finder) scanEnd(whole string, end int, report func(n *needle, inner, outer span)) {
 	for _, needles := range f.needles {
-		for _, n := range needles {
+		for i := range needles {
+			n := &needles[i]
 			for k := min(len(n.text)-1, len(whole)); k >= shortestBeginning && !n.alone; k-- {
 				if strings.HasSuffix(whole, n.text[:k]) {
 					report(n, span{len(whole) - k, len(whole)}, span{len(whole) - k, end})

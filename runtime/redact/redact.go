@@ -104,9 +104,7 @@ const hidden = "***"
 func (r *Redactor) String(text string) string { return r.hide(text, toHide) }
 
 func (r *Redactor) hide(text string, why purpose) string {
-	if strings.Contains(text, "://") {
-		text = userinfo.ReplaceAllString(text, "${1}"+hidden+"@")
-	}
+	text = hideUser(text)
 	parts := joined(r.finder.Load().find(text, why))
 	if parts == nil {
 		return text
@@ -122,8 +120,34 @@ func (r *Redactor) hide(text string, why purpose) string {
 	return b.String()
 }
 
-// userinfo matches the user name and the password of an address.
-var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*:(?:\\?/){2})[^/?#@\s"\\<>]+@`)
+// hideUser hides the user names and the passwords of the addresses in a text. The
+// slashes of an address may be escaped, as JSON of PHP has them.
+func hideUser(text string) string {
+	var b strings.Builder
+	written := 0
+	for from := 0; ; {
+		i := strings.Index(text[from:], "/")
+		if i < 0 {
+			break
+		}
+		from += i + 1
+		rest := strings.TrimPrefix(text[from:], `\`)
+		before := strings.TrimSuffix(text[:from-1], `\`)
+		if !strings.HasPrefix(rest, "/") || !strings.HasSuffix(before, ":") {
+			continue
+		}
+		from = len(text) - len(rest) + 1
+		if n := strings.IndexAny(text[from:], "/?#@ \t\r\n\"\\<>"); n > 0 && text[from+n] == '@' {
+			b.WriteString(text[written:from] + hidden)
+			from += n
+			written = from
+		}
+	}
+	if written == 0 {
+		return text
+	}
+	return b.String() + text[written:]
+}
 
 // param matches a parameter of an address.
 var param = regexp.MustCompile(`([?&])([^=&#?\s]+)=([^&#\s]+)`)

@@ -176,3 +176,19 @@ func TestAnExcerptEndsWithACompleteCharacter(t *testing.T) {
 		})
 	}
 }
+
+func BenchmarkString(b *testing.B) {
+	r := New([]string{marker, strings.Repeat("long", 300)})
+	for name, text := range map[string]string{
+		"message": `Job 'users' stopped: the response to page 3 has no next link`,
+		"address": "https://api.test/v1/users?limit=100&cursor=eyJpZCI6MTIzfQ%3D%3D&page=3",
+		"body":    strings.Repeat(`{"id": 1, "name": "a \"quoted\" name", "link": "https:\/\/api.test\/1"},`, 1000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				r.String(text)
+			}
+		})
+	}
+}

@@ -40,7 +40,7 @@ func (a *app) inputs() (map[string]any, error) {
 	for _, pair := range a.flags.set {
 		name, text, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, &usageError{fmt.Sprintf("--set: want NAME=VALUE, got %q", pair)}
+			return nil, &usageError{"--set: want NAME=VALUE, got " + shownPair(pair)}
 		}
 		values[name] = text
 	}
@@ -53,6 +53,15 @@ func (a *app) readSetFile() ([]byte, error) {
 		return rules.ReadConfig(a.stdin)
 	}
 	return rules.ReadConfigFile(a.flags.setFile)
+}
+
+// shownPair returns what a message shows of a pair that is none: only a name, since
+// other texts may hold a secret.
+func shownPair(pair string) string {
+	if rules.IsIdentifier(pair) {
+		return fmt.Sprintf("%q", pair)
+	}
+	return "another text"
 }
 
 // withoutText drops the lines of the file that an error shows: they may hold secrets.
