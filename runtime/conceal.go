@@ -194,9 +194,12 @@ func (c *concealer) spell(name string) (string, error) {
 		}
 		known = true
 	}
-	text, ok := redact.Spell(parts[1], secret)
-	if !known || !ok {
+	if !known {
 		return "", fmt.Errorf("it needs the secret %q, which the configuration does not have", parts[0])
+	}
+	text, ok := redact.Spell(parts[1], secret)
+	if !ok {
+		return "", fmt.Errorf("it has the secret %q in the unknown form %q", parts[0], parts[1])
 	}
 	for _, e := range escapings {
 		if e.name == parts[2] {

@@ -43,7 +43,7 @@ func base64Form(name string, encoding *base64.Encoding, before int) form {
 		if (before+len(secret))%3 != 0 {
 			text = text[:len(text)-1]
 		}
-		return text[skipped:]
+		return text[min(skipped, len(text)):]
 	}
 	return form{name, core, func(text string, inner span) span {
 		partial := (skipped+inner.end-inner.start)%4 != 0

@@ -177,6 +177,17 @@ func TestAnExcerptEndsWithACompleteCharacter(t *testing.T) {
 	}
 }
 
+func TestEverySecretCanBeSpelledInEveryForm(t *testing.T) {
+	for _, f := range forms {
+		for _, text := range []string{"", "a", "ab", "abc", "abcd"} {
+			_, ok := Spell(f.name, text)
+			require.True(t, ok, "%s of %q", f.name, text)
+		}
+	}
+	_, ok := Spell("unknown", "abcd")
+	require.False(t, ok)
+}
+
 func BenchmarkString(b *testing.B) {
 	r := New([]string{marker, strings.Repeat("long", 300)})
 	for name, text := range map[string]string{
