@@ -256,6 +256,11 @@ func (p *publication) carryOut(files fileSystem) error {
 			return err
 		}
 	}
+	return p.keep(files)
+}
+
+// keep saves the kept values in their file.
+func (p *publication) keep(files fileSystem) error {
 	if p.KeptFile == "" || len(p.Kept) == 0 {
 		return nil
 	}

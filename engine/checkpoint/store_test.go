@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -122,6 +123,70 @@ func TestModifiedOutputsAreRefusedAndLeftAlone(t *testing.T) {
 			after, _ := os.ReadFile(path)
 			require.Equal(t, before, after)
 		})
+	}
+}
+
+// TestAnEditOfTheHeadIsNoticed changes the first byte of an output of a megabyte.
+func TestAnEditOfTheHeadIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "items.ndjson")
+	s, err := Open(filepath.Join(dir, "state.json"), "test", nil)
+	require.NoError(t, err)
+	o, err := s.Rows(path)
+	require.NoError(t, err)
+	_, err = o.Write(bytes.Repeat([]byte("x"), 1<<20))
+	require.NoError(t, err)
+	require.NoError(t, s.Commit(map[string]json.RawMessage{"users": json.RawMessage(`1`)}))
+	require.NoError(t, s.Close())
+	f, err := os.OpenFile(path+PartialSuffix, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("y"), 0)
+	require.NoError(t, errors.Join(err, f.Close()))
+	s, err = Open(filepath.Join(dir, "state.json"), "test", nil)
+	require.NoError(t, err)
+	_, err = s.Rows(path)
+	require.ErrorContains(t, err, "items.ndjson.partial was modified after the last commit")
+}
+
+// TestOnlyWhatIsMarkedIsCommitted commits the page of one job after half a page of another.
+func TestOnlyWhatIsMarkedIsCommitted(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (*Store, *Output, *Output) {
+		s, err := Open(filepath.Join(dir, "state.json"), "test", nil)
+		require.NoError(t, err)
+		a, err := s.Rows(filepath.Join(dir, "a"))
+		require.NoError(t, err)
+		b, err := s.Rows(filepath.Join(dir, "b"))
+		require.NoError(t, err)
+		require.NoError(t, s.Begin())
+		return s, a, b
+	}
+	write := func(o *Output, text string) {
+		_, err := io.WriteString(o, text)
+		require.NoError(t, err)
+	}
+	s, a, b := open()
+	write(a, "a1\n")
+	s.Mark("a", json.RawMessage(`1`), a)
+	write(a, "a2 is cut o")
+	write(b, "b1\n")
+	s.Mark("b", json.RawMessage(`1`), b)
+	require.True(t, a.Torn())
+	require.False(t, b.Torn())
+	require.NoError(t, s.Flush())
+	require.NoError(t, s.Close())
+
+	s, a, b = open()
+	require.EqualValues(t, len("a2 is cut o"), s.Discarded())
+	write(a, "a2\n")
+	write(b, "b2\n")
+	require.NoError(t, s.Publish(a, Commitment{}))
+	require.NoError(t, s.Publish(b, Commitment{}))
+	require.NoError(t, s.Close())
+	for name, want := range map[string]string{"a": "a1\na2\n", "b": "b1\nb2\n"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -29,6 +30,23 @@ const (
 	killItems    = killPages*killPageSize - 7
 )
 
+// killVariants are the extractions that the kill loop runs in turn.
+var killVariants = []struct {
+	jobs   []string
+	before string // what the files hold before the run
+	keep   string // a setting of the pagination
+	flags  []string
+}{
+	{jobs: []string{"users"}},
+	{jobs: []string{"users"}, flags: []string{"--prefetch", "4"}},
+	{jobs: []string{"users"}, before: "{\"before\":1}\n", flags: []string{"--append"}},
+	{jobs: []string{"users", "orders"}, flags: []string{"--jobs", "2", "--prefetch", "2"}},
+	{
+		jobs: []string{"users", "orders"}, before: "{\"before\":1}\n", keep: `, "keep": {"pages": "total.pages"}`,
+		flags: []string{"--append", "--kept", "kept.json", "--keep-going"},
+	},
+}
+
 // TestKillLoop kills the command with SIGKILL at random moments and starts it
 // again until the extraction is complete. The output must then have every item
 // exactly once and in order, and the trace every page. Then the next extraction
@@ -42,30 +60,65 @@ func TestKillLoop(t *testing.T) {
 	}
 	program := binary(t)
 	killed, extractions := 0, 0
-	for ; killed < *kills; extractions++ {
-		dir := t.TempDir()
-		config := filepath.Join(dir, "c.json")
-		require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{
-			"api": {"baseUrl": "%s/", "pagination": {"method": "offset", "limit": %d}},
-			"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`, api.URL, killPageSize), 0o600))
-		args := []string{
-			"run", config, "-q", "--state", filepath.Join(dir, "state.json"),
-			"--out", filepath.Join(dir, "out"), "--trace", filepath.Join(dir, "trace.json"),
+	for ; killed < *kills || extractions < len(killVariants); extractions++ {
+		variant := killVariants[extractions%len(killVariants)]
+		t.Chdir(t.TempDir())
+		require.NoError(t, os.Mkdir("out", 0o700))
+		var jobs []string
+		for _, job := range variant.jobs {
+			jobs = append(jobs, fmt.Sprintf(`{"endpoint": %q, "dataField": "data"}`, job))
+			if variant.before != "" {
+				require.NoError(t, os.WriteFile(filepath.Join("out", job+".ndjson"), []byte(variant.before), 0o600))
+			}
 		}
-		if extractions%2 == 1 {
-			args = append(args, "--prefetch", "4")
-		}
+		require.NoError(t, os.WriteFile("c.json", fmt.Appendf(nil, `{
+			"api": {"baseUrl": "%s/", "pagination": {"method": "offset", "limit": %d%s}},
+			"config": {"jobs": [%s]}}`, api.URL, killPageSize, variant.keep, strings.Join(jobs, ",")), 0o600))
+		args := append([]string{"run", "c.json", "-q", "--state", "state.json", "--out", "out", "--trace", "trace.json"}, variant.flags...)
 		for runOrKill(t, program, args) {
-			killed++
+			if killed++; variant.before != "" && hasEnded(t) {
+				break // killed after its end: the same command would begin the next increment
+			}
 		}
-		got, err := os.ReadFile(filepath.Join(dir, "out", "users.ndjson"))
-		require.NoError(t, err)
-		if !bytes.Equal(want.Bytes(), got) { // without a difference of megabytes
-			t.Fatalf("the output has %d bytes, want %d", len(got), want.Len())
+		trace := readText(t, "trace.json")
+		for _, job := range variant.jobs {
+			got := readText(t, filepath.Join("out", job+".ndjson"))
+			if got != variant.before+want.String() { // without a difference of megabytes
+				t.Fatalf("%v: the output of job %s has %d bytes, want %d", variant, job, len(got), len(variant.before)+want.Len())
+			}
+			requireTrace(t, trace, job)
 		}
-		requireTrace(t, filepath.Join(dir, "trace.json"))
+		if text, err := os.ReadFile("kept.json"); err == nil {
+			require.Equal(t, len(variant.jobs), strings.Count(string(text), fmt.Sprintf(`"pages": %d`, killPages)))
+		}
 	}
 	t.Logf("%d kills in %d extractions of %d items: none lost, none repeated, none incomplete", killed, extractions, killItems)
+}
+
+// hasEnded reports whether the state says that the rows of all jobs are published.
+func hasEnded(t *testing.T) bool {
+	t.Helper()
+	text, err := os.ReadFile("state.json")
+	if err != nil { // killed before the first commit
+		return false
+	}
+	var state struct {
+		Outputs map[string]struct{ Partial bool }
+		Jobs    map[string]struct{ Done bool }
+		Publish any
+	}
+	require.NoError(t, json.Unmarshal(text, &state))
+	for _, o := range state.Outputs {
+		if o.Partial {
+			return false
+		}
+	}
+	for _, j := range state.Jobs {
+		if !j.Done {
+			return false
+		}
+	}
+	return state.Publish == nil
 }
 
 // serveKillPage answers with a page of the list.
@@ -104,14 +157,15 @@ func runOrKill(t *testing.T, program string, args []string) (killed bool) {
 	}
 }
 
-// requireTrace requires a trace to have every page exactly once and in order.
-func requireTrace(t *testing.T, path string) {
+// requireTrace requires a trace to have every page of a job exactly once and in order.
+func requireTrace(t *testing.T, trace, job string) {
 	t.Helper()
-	trace, err := os.ReadFile(path)
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSpace(string(trace)), "\n")
-	require.Len(t, lines, killPages)
-	for i, line := range lines {
-		require.Contains(t, line, fmt.Sprintf(`"page":%d,`, i+1))
+	page := 0
+	for line := range strings.Lines(trace) {
+		if strings.Contains(line, fmt.Sprintf(`"job":%q,`, job)) {
+			page++
+			require.Contains(t, line, fmt.Sprintf(`"page":%d,`, page))
+		}
 	}
+	require.Equal(t, killPages, page)
 }

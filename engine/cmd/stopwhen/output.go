@@ -255,7 +255,9 @@ func (o *output) end(result *engine.Result) error {
 			return outputError(err)
 		}
 	}
-	o.queues = nil
+	if err := o.keepEnded(); err != nil {
+		return err
+	}
 	for _, job := range result.Jobs {
 		if err := o.endJob(o.byJob[job.Job], ending{job.Job, job.Outcome, job.Findings, job.Kept}); err != nil {
 			return err

@@ -246,3 +246,27 @@ func serveFailingPage(t *testing.T, failing *atomic.Bool) (config string) {
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	return config
 }
+
+// TestJobsThatShareStandardOutputKeepTheirValues lets one of three parallel jobs fail: the
+// rows of the others have been written, so their values move on.
+func TestJobsThatShareStandardOutputKeepTheirValues(t *testing.T) {
+	config := serveJobs(t, func(request string) int {
+		if request == "b2" {
+			return http.StatusForbidden
+		}
+		return http.StatusOK
+	})
+	text := strings.Replace(readText(t, config), `"method": "pagenum"`, `"method": "pagenum", "keep": {"pages": "total.pages"}`, 1)
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+	kept := filepath.Join(t.TempDir(), "kept.json")
+	extract(t, 3, config, "--jobs", "3", "--keep-going", "--kept", kept)
+	require.JSONEq(t, `{"a": {"pages": 6}, "c": {"pages": 6}}`, readText(t, kept))
+}
+
+func TestALoopOfLinksIsNoState(t *testing.T) {
+	s := newStateCase(t)
+	require.NoError(t, os.Symlink("b", s.path("a")))
+	require.NoError(t, os.Symlink("a", s.path("b")))
+	runCommand(t, 7, "run", s.path("c.json"), "--state", s.path("a"), "--out", s.path("out"))
+	require.Zero(t, s.requests.Load())
+}

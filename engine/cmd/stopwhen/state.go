@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -75,7 +76,7 @@ func resolve(path string) (string, error) {
 	if err == nil {
 		return file, nil
 	}
-	if target, ok := linkTarget(path); ok {
+	if target, ok := linkTarget(path); ok && errors.Is(err, fs.ErrNotExist) {
 		return resolve(target)
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))

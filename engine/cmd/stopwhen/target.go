@@ -95,6 +95,22 @@ func (o *output) endJob(t *target, e ending) error {
 	return o.publish(t, t.ended)
 }
 
+// keepEnded saves the values of jobs that shared standard output, or another stream: their
+// rows have all been written now, also if another of these jobs has failed.
+func (o *output) keepEnded() error {
+	queues := o.queues
+	o.queues = nil
+	for t := range queues {
+		if t.file != nil || len(t.ended) == len(t.jobs) {
+			continue
+		}
+		if err := o.publish(t, t.ended); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (t *target) has(job string) bool {
 	return slices.ContainsFunc(t.ended, func(e ending) bool { return e.job == job })
 }
