@@ -212,6 +212,9 @@ func (e extraction) run(d *disk) error {
 	if err != nil {
 		return err
 	}
+	if rows.Published() {
+		return nil
+	}
 	outputs := []*Output{rows}
 	if e.state {
 		trace, err := s.Output(simulatedTrace)
@@ -248,7 +251,7 @@ func (e extraction) open(d *disk) (*Store, error) {
 		return stateless(d), err
 	}
 	s, err := open(d, "state.json", "test", map[string]string{"rules": "1"})
-	if err == nil && lastPage(s) == simulatedPages && s.Complete() {
+	if err == nil && lastPage(s) == simulatedPages && s.Complete() && !s.Repaired() {
 		s.Next()
 	}
 	return s, err

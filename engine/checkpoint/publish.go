@@ -187,6 +187,7 @@ func (s *Store) repair() error {
 		return err
 	}
 	s.conclude()
+	s.repaired = true
 	return s.save()
 }
 

@@ -37,6 +37,7 @@ type Store struct {
 	mode      os.FileMode // of new outputs
 	state     state
 	resumed   bool
+	repaired  bool // the run before this one ended in the middle of a publication
 	stale     bool // the file at path is that of an earlier run, which this run replaces
 	outputs   map[string]*Output
 	open      []*Output                  // those with an open file, the latest last
@@ -213,6 +214,11 @@ func (s *Store) Committed() int64 {
 	}
 	return n
 }
+
+// Repaired reports whether opening the state completed a publication in the middle of
+// which the run before this one had ended. If nothing else is left to do, this run only
+// completes that one, and the next increment is for the run after it.
+func (s *Store) Repaired() bool { return s.repaired }
 
 // Complete reports whether the rows of all outputs in the state are published. If all
 // jobs have ended, too, the run is over.

@@ -103,7 +103,7 @@ func (a *app) openStore(l *loaded, file string) (*checkpoint.Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	if store.Resumed() && resumed.Ended() && store.Complete() {
+	if store.Resumed() && resumed.Ended() && store.Complete() && !store.Repaired() {
 		store.Next()
 	}
 	return store, nil
