@@ -40,14 +40,25 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 // written reports whether a rule was written by the user, not by a table.
 func written(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
+// askedFor returns a rule of a method that a setting switches on with the place of that setting,
+// as if the user had written it. It returns any other rule as it is.
+func askedFor(r rules.Rule) rules.Rule {
+	for _, u := range r.Uses {
+		if u.Switch && u.Origin.By.Kind == rules.AuthorConfig {
+			r.Origin = u.Origin
+		}
+	}
+	return r
+}
+
 // constantConditions finds conditions that are the same on every page.
 func (c *compilation) constantConditions(j *Job) {
-	p := prover{c.set}
+	p := prover{set: c.set}
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
-		if !written(s.Rule) {
+		r, stops := askedFor(s.Rule), s.Rule.Role == rules.Stop
+		if !written(r) {
 			continue
 		}
-		r, stops := s.Rule, s.Rule.Role == rules.Stop
 		switch p.condition(s.code.syntax) {
 		case always:
 			if b, ok := p.bound(s.code.syntax); ok && b.Of == "pages" && r.Outcome == rules.Limited {
@@ -57,7 +68,11 @@ func (c *compilation) constantConditions(j *Job) {
 				c.warn(r, "", "%s is always true: %s stops after the first page", r.Source, r.ID)
 			}
 		case never:
-			c.warn(r, "", "%s is never true: %s has no effect", r.Source, r.ID)
+			hint := ""
+			if j.comparesAbsentLimit(s) {
+				hint = "no page size is set: add limit to the pagination"
+			}
+			c.warn(r, hint, "%s is never true: %s has no effect", r.Source, r.ID)
 		case either:
 			if stops && !r.Guard && j.Paged() && !j.varies(s.Expression) {
 				c.warn(r, "a rule that ends a list reads values that change from page to page, such as body, count or total",
@@ -70,7 +85,7 @@ func (c *compilation) constantConditions(j *Job) {
 // shadowedRules finds rules that are never the reason to stop, because another
 // rule is met before them, or is equal.
 func (c *compilation) shadowedRules(j *Job) {
-	p := prover{c.set}
+	p := prover{set: c.set}
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
 			if i == k || !written(late.Rule) || !strings.HasPrefix(late.Rule.Origin.Path, c.set.Path+".") {
@@ -148,7 +163,7 @@ func (c *Condition) meets(body rules.Object) bool {
 
 // mayEnd reports whether a rule other than a guard may end a list.
 func (c *compilation) mayEnd(j *Job) bool {
-	p := prover{c.set}
+	p := prover{set: c.set}
 	for _, s := range j.Stops {
 		t := p.condition(s.code.syntax)
 		if !s.Rule.Guard && t != never && (t == always || j.varies(s.Expression)) {
@@ -168,7 +183,7 @@ func (c *compilation) noEnd(j *Job) {
 	if j.ends {
 		return
 	}
-	p := prover{c.set}
+	p := prover{set: c.set}
 	consequence := "so it may never stop"
 	for _, s := range j.Stops {
 		if b, ok := p.bound(s.code.syntax); ok && s.Rule.Guard {

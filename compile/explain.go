@@ -2,60 +2,109 @@ package compile
 
 import (
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 )
+
+// ExplanationVersion is the version of the JSON of an [Explanation]. It changes when a key
+// is removed or gets another meaning, not when one is added.
+const ExplanationVersion = 1
 
 // Explanation describes a compiled configuration: as JSON for programs, by
 // [Explanation.String] for people, by [Explanation.Mermaid] as a picture.
+// [ExplanationSchema] is the schema of the JSON, and the doc tags describe its keys.
 type Explanation struct {
-	Config  string           `json:"config,omitempty"` // file name
-	Dialect string           `json:"dialect"`
-	Jobs    []JobExplanation `json:"jobs"`
+	Version  int                  `json:"version" doc:"version of this form"`
+	Config   string               `json:"config,omitempty" doc:"file name of the configuration"`
+	Dialect  string               `json:"dialect" doc:"dialect of the configuration"`
+	Warnings []WarningExplanation `json:"warnings,omitempty" doc:"probable mistakes, as the command check prints them"`
+	Retries  RetryExplanation     `json:"retries" doc:"how often a request is made again after a transient error"`
+	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
+}
+
+// WarningExplanation is a warning about the configuration.
+type WarningExplanation struct {
+	Message string        `json:"message" doc:"what is probably wrong"`
+	Hint    string        `json:"hint,omitempty" doc:"how to fix it"`
+	Path    string        `json:"path,omitempty" doc:"config path of the place"`
+	File    string        `json:"file,omitempty" doc:"file name"`
+	At      diag.Position `json:"at,omitzero" doc:"position in the file"`
+
+	text string
+}
+
+// RetryExplanation says how often a request is made again.
+type RetryExplanation struct {
+	Max      int    `json:"max" doc:"number of retries of one request; then the run fails"`
+	Statuses []int  `json:"statuses,omitempty" doc:"the statuses that are retried"`
+	Header   string `json:"header,omitempty" doc:"header of the response that says when to retry"`
 }
 
 // JobExplanation describes how one job is paged.
 type JobExplanation struct {
-	Job           string                `json:"job"`
-	Method        string                `json:"method,omitempty"`   // empty: one request, no paging
-	Scroller      string                `json:"scroller,omitempty"` // with method multiple
-	Summary       string                `json:"summary"`            // one English sentence
-	First         FirstRequest          `json:"firstRequest"`
-	Limit         any                   `json:"limit,omitempty"` // page size in force
-	LimitFrom     *rules.Origin         `json:"limitFrom,omitempty"`
-	State         []RuleExplanation     `json:"state,omitempty"`
-	Next          []RuleExplanation     `json:"nextRequest,omitempty"`
-	IncludeParams bool                  `json:"includeParams"`        // the job's params are sent with every request
-	Sequential    string                `json:"sequential,omitempty"` // why pages cannot be requested ahead; empty: they can
-	Stops         []RuleExplanation     `json:"stops,omitempty"`
-	OnError       []RuleExplanation     `json:"onError,omitempty"`
-	Keep          []RuleExplanation     `json:"keep,omitempty"`      // values for the next run
-	Audit         []RuleExplanation     `json:"audit,omitempty"`     // evaluated at the end of a complete list
-	Functions     []FunctionExplanation `json:"functions,omitempty"` // of the embedding program, that the rules call
+	Job           string                `json:"job" doc:"id of the job"`
+	Method        string                `json:"method,omitempty" doc:"method of paging; absent: the job is not paged"`
+	Scroller      string                `json:"scroller,omitempty" doc:"with method multiple: name of the scroller"`
+	Summary       string                `json:"summary" doc:"what the job does, in a few sentences"`
+	First         RequestExplanation    `json:"firstRequest" doc:"the first request"`
+	FirstKept     *RequestExplanation   `json:"firstRequestAfterKept,omitempty" doc:"the first request, if it reads unknown kept values"`
+	Second        *RequestExplanation   `json:"secondRequest,omitempty" doc:"the request after the first page; absent: there is none"`
+	Items         ItemsExplanation      `json:"items" doc:"where the items of a response are"`
+	Ignore        []string              `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
+	Limit         any                   `json:"limit,omitempty" doc:"page size in effect"`
+	LimitFrom     *rules.Origin         `json:"limitFrom,omitempty" doc:"where the page size was set"`
+	State         []RuleExplanation     `json:"state,omitempty" doc:"variables, before the first request and after each page"`
+	Next          []RuleExplanation     `json:"nextRequest,omitempty" doc:"parts of the requests, which override the job's own"`
+	IncludeParams bool                  `json:"includeParams" doc:"the job's parameters are sent with every request"`
+	Sequential    string                `json:"sequential,omitempty" doc:"why pages cannot be requested ahead; absent: they can"`
+	Bounds        BoundsExplanation     `json:"bounds" doc:"what limits the number of requests"`
+	Stops         []RuleExplanation     `json:"stops,omitempty" doc:"rules that stop paging, in the order in which they give the reason"`
+	NoNext        *RuleExplanation      `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
+	OnError       []RuleExplanation     `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
+	Keep          []RuleExplanation     `json:"keep,omitempty" doc:"values that a complete list saves for the next run"`
+	Audit         []RuleExplanation     `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
+	Unused        []rules.Unused        `json:"unused,omitempty" doc:"rules that are not in force"`
+	Functions     []FunctionExplanation `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 }
 
-// FirstRequest is the first request of a job, without the values of its headers.
-type FirstRequest struct {
-	Method  string   `json:"method"`
-	URL     string   `json:"url"`
-	Headers []string `json:"headers,omitempty"`
-	Body    string   `json:"body,omitempty"`
+// RequestExplanation is one request, without the values of its headers. What only a
+// response can tell is a phrase in braces.
+type RequestExplanation struct {
+	Method  string   `json:"method" doc:"HTTP method"`
+	URL     string   `json:"url" doc:"address; what only a response can tell is in braces"`
+	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
+	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces"`
+}
+
+// ItemsExplanation says where the items of a response are.
+type ItemsExplanation struct {
+	Path  string       `json:"path,omitempty" doc:"dataField; absent: the response itself if it is a list, otherwise its only list"`
+	Where string       `json:"where" doc:"the same in words"`
+	From  rules.Origin `json:"origin" doc:"who says so"`
 }
 
 // RuleExplanation describes one rule.
 type RuleExplanation struct {
-	ID      string        `json:"id"`
-	Source  string        `json:"source"`
-	Reads   []string      `json:"reads,omitempty"`
-	Outcome rules.Outcome `json:"outcome,omitempty"`
-	Do      string        `json:"do,omitempty"`   // of an onError rule
-	Drop    bool          `json:"drop,omitempty"` // the page's items are not emitted
-	Says    string        `json:"says"`
+	ID      string        `json:"id" doc:"id in the trace and the result"`
+	Source  string        `json:"source" doc:"expression"`
+	Value   string        `json:"value,omitempty" doc:"the value of the expression in words"`
+	Reads   []string      `json:"reads,omitempty" doc:"what it reads"`
+	Outcome rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
+	Do      string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
+	Drop    bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
+	Says    string        `json:"says" doc:"the rule in words"`
+	Message string        `json:"message,omitempty" doc:"for the log; expressions in braces are evaluated"`
 	Origin  rules.Origin  `json:"origin"`
 
-	First     bool `json:"first,omitempty"`     // of a part of the next request: the first request has it too
-	FirstOnly bool `json:"firstOnly,omitempty"` // of a part of the next request: only the first request has it
-	Guard     bool `json:"guard,omitempty"`
+	Settings []rules.Use `json:"settings,omitempty" doc:"the settings that a rule of a method depends on"`
 
-	Bound *Bound `json:"bound,omitempty"` // of a stop: when it is met at the latest; nil: the responses decide
+	First     bool       `json:"first,omitempty" doc:"of a part of a request: the first request has it, too"`
+	FirstOnly bool       `json:"firstOnly,omitempty" doc:"of a part of a request: only the first request has it"`
+	FirstBy   *rules.Use `json:"firstBy,omitempty" doc:"of a part of a request: the setting that says whether the first request has it"`
+	Guard     bool       `json:"guard,omitempty" doc:"it is a guard against an API that makes no progress"`
+
+	MaxRestarts int    `json:"maxRestarts,omitempty" doc:"of a rule that restarts the list: how many times at most; items are written again"`
+	Bound       *Bound `json:"bound,omitempty" doc:"of a stop: when it is true at the latest; absent: the responses decide"`
+	Never       string `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule rules.Rule
 }
@@ -66,78 +115,30 @@ type FunctionExplanation struct {
 	Signature string `json:"signature"`
 }
 
+// Facts is what an explanation knows about a run besides its configuration.
+type Facts struct {
+	Inputs   map[string]any            // by name
+	Kept     map[string]map[string]any // values that the previous run saved, by job and name
+	Warnings diag.Diagnostics
+	Redact   func(string) string
+}
+
 // Explain describes compiled jobs. It redacts all text.
-func Explain(cfg *rules.Config, jobs []*Job, inputs map[string]any, redact func(string) string) *Explanation {
-	e := &Explanation{Dialect: cfg.Dialect}
+func Explain(cfg *rules.Config, jobs []*Job, facts Facts) *Explanation {
+	e := &Explanation{
+		Version: ExplanationVersion, Dialect: cfg.Dialect,
+		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
+	}
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
 	}
+	for _, w := range facts.Warnings {
+		e.Warnings = append(e.Warnings, WarningExplanation{
+			Message: facts.Redact(w.Message), Hint: facts.Redact(w.Hint), Path: w.Path, File: w.File, At: w.Pos, text: facts.Redact(w.Error()),
+		})
+	}
 	for _, job := range jobs {
-		e.Jobs = append(e.Jobs, job.explain(inputs, redact))
+		e.Jobs = append(e.Jobs, job.explain(facts))
 	}
 	return e
-}
-
-func (j *Job) explain(inputs map[string]any, redact func(string) string) JobExplanation {
-	set := j.Set
-	x := JobExplanation{
-		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, First: j.firstRequest(inputs, redact), Limit: set.Limit,
-		IncludeParams: set.IncludeParams, Sequential: redact(j.Sequential()),
-	}
-	if set.Limit != nil {
-		x.LimitFrom = &set.LimitFrom
-	}
-	for _, group := range []struct {
-		of []*Expression
-		to *[]RuleExplanation
-	}{
-		{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {expressions(j.Stops), &x.Stops},
-		{expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {expressions(j.Audit), &x.Audit},
-	} {
-		for _, e := range group.of {
-			*group.to = append(*group.to, e.explain(redact))
-		}
-	}
-	for i, s := range j.Stops {
-		if b, ok := (prover{set}).bound(s.code.syntax); ok {
-			x.Stops[i].Bound = &b
-		}
-	}
-	for _, f := range j.functions {
-		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
-	}
-	x.Summary = j.summary(&x)
-	return x
-}
-
-func (e *Expression) explain(redact func(string) string) RuleExplanation {
-	r := e.Rule
-	x := RuleExplanation{
-		ID: r.ID, Source: redact(r.Source), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop, Says: redact(r.Clause), Origin: r.Origin,
-		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, rule: r,
-	}
-	if r.Role == rules.OnError && r.Do != rules.ErrorStop {
-		x.Outcome = ""
-	}
-	for _, read := range e.Reads {
-		x.Reads = append(x.Reads, redact(read.String()))
-	}
-	return x
-}
-
-// firstRequest evaluates the initial state and makes the request, without sending
-// it.
-func (j *Job) firstRequest(inputs map[string]any, redact func(string) string) FirstRequest {
-	job := j.Set.Job
-	page := &rules.Context{Limit: j.Set.Limit, Input: inputs, Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Params}}
-	_, request, err := j.Begin(&Machine{}, page)
-	if err != nil {
-		return FirstRequest{Method: j.first.Verb(), URL: "unknown: " + redact(err.Error())}
-	}
-	address, err := request.URL(j.Set.Dialect)
-	if err != nil {
-		address = "unknown: " + err.Error()
-	}
-	body, _, _ := request.Payload(j.Set.Dialect)
-	return FirstRequest{Method: request.Verb(), URL: redact(address), Headers: request.Headers.Names(), Body: redact(string(body))}
 }

@@ -38,47 +38,106 @@ func (c chart) line(format string, args ...any) {
 
 func (c chart) job(x JobExplanation) {
 	c.line("%s_first[%s] --> %s_page([page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
-	for i, r := range x.OnError {
-		c.line("%s_page -- %s --> %s_x%d[/%s/]", c.id, quoted(r.Source), c.id, i, quoted(r.action()))
-	}
 	if x.Method == "" {
-		c.line("%s_page --> %s_end([%s])", c.id, c.id, quoted("one request, no paging"))
+		c.line("%s_page --> %s_complete([%s])", c.id, c.id, quoted("stop: complete", x.NoNext.ID, "one request, no paging"))
+		c.errors(x, c.id+"_complete")
 		return
 	}
-	from := c.id + "_page"
-	arrow := "-->"
+	from, arrow := c.stops(x)
+	from, arrow = c.state(x, from, arrow)
+	c.next(x, from, arrow)
+	read := c.id + "_next"
+	if len(x.Stops) > 0 {
+		read = c.id + "_s0"
+	}
+	c.errors(x, read)
+	c.keep(x)
+}
+
+// stops writes the rules that stop paging, and returns where the last of them leads.
+func (c chart) stops(x JobExplanation) (from, arrow string) {
+	from, arrow = c.id+"_page", "-->"
 	for i, r := range x.Stops {
 		node := fmt.Sprintf("%s_s%d", c.id, i)
-		label := quoted(r.ID, r.Source)
-		if r.ID == r.Source {
-			label = quoted(r.ID)
+		label := []string{r.ID}
+		if r.ID != r.Source {
+			label = append(label, r.Source)
 		}
-		c.line("%s %s %s{{%s}}", from, arrow, node, label)
+		if r.Never != "" {
+			label = append(label, "never: "+r.Never)
+		}
+		c.line("%s %s %s{{%s}}", from, arrow, node, quoted(label...))
 		c.line("%s -- yes --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
 		from, arrow = node, "-- no -->"
 	}
+	return from, arrow
+}
+
+// state writes the variables that change after a page.
+func (c chart) state(x JobExplanation, from, arrow string) (string, string) {
 	var state []string
 	for _, r := range x.State {
 		if r.rule.Role == rules.Next {
-			state = append(state, "state."+r.rule.Target+" = "+r.Source)
+			state = append(state, r.ID+" = "+r.Source)
 		}
 	}
-	if state != nil {
-		c.line("%s %s %s_state[%s]", from, arrow, c.id, quoted(state...))
-		from, arrow = c.id+"_state", "-->"
+	if state == nil {
+		return from, arrow
 	}
+	c.line("%s %s %s_state[%s]", from, arrow, c.id, quoted(state...))
+	return c.id + "_state", "-->"
+}
+
+// next writes the next request, and the end if there is none.
+func (c chart) next(x JobExplanation, from, arrow string) {
 	next := []string{"next request"}
 	for _, r := range x.Next {
 		if !r.FirstOnly {
-			next = append(next, r.rule.PartName()+" = "+r.Source)
+			next = append(next, r.ID+" = "+r.Source)
 		}
 	}
 	c.line("%s %s %s_next[%s] --> %s_page", from, arrow, c.id, quoted(next...), c.id)
+	if x.NoNext != nil {
+		c.line("%s_next -- %s --> %s_complete([%s])", c.id, quoted(x.NoNext.ID+": no address"), c.id, quoted("stop: complete"))
+	}
+}
+
+// errors writes what error responses lead to. A response that is read as a page continues at
+// a node.
+func (c chart) errors(x JobExplanation, read string) {
+	for i, r := range x.OnError {
+		node := fmt.Sprintf("%s_x%d", c.id, i)
+		c.line("%s_page -- %s --> %s[/%s/]", c.id, quoted(r.ID, r.Source), node, quoted(r.action()))
+		switch rules.ErrorAction(r.Do) {
+		case rules.ErrorStop:
+			c.line("%s --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
+		case rules.ErrorRestart:
+			c.line("%s --> %s_first", node, c.id)
+		case rules.ErrorRetry:
+			c.line("%s --> %s_page", node, c.id)
+		case rules.ErrorFail:
+			c.line("%s --> %s_failed([%s])", node, c.id, quoted("stop: failed"))
+		case rules.ErrorContinue:
+			c.line("%s --> %s", node, read)
+		}
+	}
+}
+
+// keep writes the values that a complete list saves.
+func (c chart) keep(x JobExplanation) {
+	var kept []string
+	for _, r := range x.Keep {
+		kept = append(kept, r.ID+" = "+r.Source)
+	}
+	if kept != nil {
+		c.line("%s_complete([%s]) --> %s_keep[%s]", c.id, quoted("stop: complete"), c.id, quoted(kept...))
+	}
 }
 
 // escaper writes as entities what Mermaid or HTML would read as syntax.
 var escaper = strings.NewReplacer(
-	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "\n", " ", "`", "#96;", "\\", "#92;", "{", "#123;", "}", "#125;",
+	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "\n", " ", "\r", " ",
+	"`", "#96;", "\\", "#92;", "{", "#123;", "}", "#125;",
 )
 
 // quoted returns a label of several lines.

@@ -14,6 +14,9 @@ func (j *Job) Sequential() string {
 	if !j.Paged() {
 		return "the job is not paged"
 	}
+	if s, ok := j.onlyPage(); ok {
+		return "there is only one page: " + s.Rule.ID
+	}
 	for _, e := range slices.Concat(j.nextParts, j.Next) {
 		for _, r := range e.Reads {
 			if known := r.known(); known != rules.KnownJob && known != rules.KnownPlan {
@@ -32,7 +35,7 @@ func (j *Job) Sequential() string {
 func (j *Job) MaxPages() int {
 	most := 0
 	for _, s := range j.Stops {
-		b, ok := (prover{j.Set}).bound(s.code.syntax)
+		b, ok := j.prover().bound(s.code.syntax)
 		limit, _ := j.Set.Limit.(int)
 		switch {
 		case !ok:

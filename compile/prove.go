@@ -40,7 +40,10 @@ func truthOf(b bool) truth {
 }
 
 // A prover proves facts about the expressions of a ruleset, which fixes the limit.
-type prover struct{ set *rules.Ruleset }
+type prover struct {
+	set   *rules.Ruleset
+	empty bool // the page has no items
+}
 
 // condition reports whether a condition is true on every page, or on none.
 func (p prover) condition(node ast.Node) truth {
@@ -69,6 +72,22 @@ func (p prover) condition(node ast.Node) truth {
 	return either
 }
 
+// remaining returns the alternative of a conditional expression that is chosen on every page, or
+// the node itself.
+func (p prover) remaining(node ast.Node) ast.Node {
+	n, ok := node.(*ast.ConditionalNode)
+	if !ok {
+		return node
+	}
+	switch p.condition(n.Cond) {
+	case always:
+		return p.remaining(n.Exp1)
+	case never:
+		return p.remaining(n.Exp2)
+	}
+	return node
+}
+
 func (p prover) binary(n *ast.BinaryNode) truth {
 	switch n.Operator {
 	case "and", "&&":
@@ -83,6 +102,9 @@ func (p prover) binary(n *ast.BinaryNode) truth {
 			return always
 		}
 		return both(a, b)
+	}
+	if t := p.absence(n); t != either {
+		return t
 	}
 	a, left := p.number(n.Left)
 	b, right := p.number(n.Right)
@@ -102,6 +124,38 @@ func (p prover) binary(n *ast.BinaryNode) truth {
 		return decided(a == b && a.Low == a.High, a.High < b.Low || a.Low > b.High)
 	case "!=":
 		return decided(a.High < b.Low || a.Low > b.High, a == b && a.Low == a.High)
+	}
+	return either
+}
+
+// absence decides a comparison by which of its sides are nil: only nil equals nil, and
+// any other comparison with nil is false.
+func (p prover) absence(n *ast.BinaryNode) truth {
+	a, b := p.isNil(n.Left), p.isNil(n.Right)
+	switch n.Operator {
+	case "==", "!=":
+		if a == either || b == either || a == never && b == never {
+			return either
+		}
+		return truthOf((a == b) == (n.Operator == "=="))
+	case "<", "<=", ">", ">=":
+		if a == always || b == always {
+			return never
+		}
+	}
+	return either
+}
+
+// isNil reports whether a value is nil on every page, or on none.
+func (p prover) isNil(node ast.Node) truth {
+	if _, ok := node.(*ast.NilNode); ok {
+		return always
+	}
+	if isIdentifier(node, "limit") {
+		return truthOf(p.set.Limit == nil)
+	}
+	if _, ok := p.number(node); ok {
+		return never
 	}
 	return either
 }
@@ -131,6 +185,9 @@ func (p prover) number(node ast.Node) (rules.Range, bool) {
 	case *ast.FloatNode:
 		return interval(n.Value, n.Value), true
 	case *ast.IdentifierNode, *ast.MemberNode:
+		if p.empty && isIdentifier(node, "count") {
+			return interval(0, 0), true
+		}
 		if limit, fixed := p.set.Limit.(int); fixed && isIdentifier(node, "limit") {
 			return interval(float64(limit), float64(limit)), true
 		}
@@ -168,8 +225,8 @@ func combine(operator string, a, b rules.Range) (rules.Range, bool) {
 // Bound limits a list: its rule is met at the latest after At pages, items, bytes or
 // seconds.
 type Bound struct {
-	Of string  `json:"of"` // "pages", "items", "bytes" or "seconds"
-	At float64 `json:"at"`
+	Of string  `json:"of" doc:"pages, items, bytes or seconds"`
+	At float64 `json:"at" doc:"number of them"`
 }
 
 // String returns the bound for people: "20 pages".
@@ -190,12 +247,18 @@ func (p prover) bound(node ast.Node) (Bound, bool) {
 	}
 	switch n.Operator {
 	case "or", "||":
-		if b, ok := p.bound(n.Left); ok {
-			return b, true
+		left, ok := p.bound(n.Left)
+		right, also := p.bound(n.Right)
+		if ok && (!also || left.Of != "items") { // pages without items may go on
+			return left, true
 		}
-		return p.bound(n.Right)
-	case ">=", "==":
+		return right, also
+	case ">=":
 		return p.counter(n.Left, n.Right, 0)
+	case "==": // of the counters, only that of pages takes every value
+		b, ok := p.counter(n.Left, n.Right, 0)
+		at, _ := p.number(n.Right)
+		return b, ok && b.Of == "pages" && at.Low >= 1 && at.Low == math.Trunc(at.Low)
 	case ">":
 		return p.counter(n.Left, n.Right, 1)
 	case "<=":
@@ -215,7 +278,11 @@ func (p prover) counter(counter, at ast.Node, more float64) (Bound, bool) {
 	if field.Counts == "seconds" {
 		more = 0
 	}
-	return Bound{field.Counts, n.Low + more}, true
+	least := 0.0
+	if field.Counts == "pages" { // the rules are evaluated after the first page
+		least = 1
+	}
+	return Bound{field.Counts, max(n.Low+more, least)}, true
 }
 
 func interval(low, high float64) rules.Range { return rules.Range{Low: low, High: high} }

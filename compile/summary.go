@@ -10,30 +10,98 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// summary says in one sentence what a job does.
+// summary says in a few sentences what a job does: its requests, its ends, its bounds.
 func (j *Job) summary(x *JobExplanation) string {
 	first := fmt.Sprintf("Sends %s %s", x.First.Method, x.First.URL)
 	if x.Method == "" {
 		return first + " once: the job is not paged."
 	}
-	text := first + ", then " + j.laterRequests(x)
-	if !x.IncludeParams {
-		text += ", without the job's own params"
+	sentences := []string{first + ", then " + j.laterRequests(x)}
+	if _, only := j.onlyPage(); only {
+		sentences[0] = first + " once"
 	}
-	var stops []string
-	for _, s := range x.Stops {
-		if s.Outcome != rules.Failed {
-			stops = append(stops, s.Says)
+	ends := x.ends()
+	for _, g := range []struct{ verb, group string }{
+		{"Ends normally when", groupNormal}, {"Is cut off when", groupCutOff}, {"Fails when", groupError},
+	} {
+		if clauses := ends[g.group]; clauses != nil {
+			sentences = append(sentences, g.verb+" "+strings.Join(clauses, "; or "))
 		}
 	}
-	if len(stops) > 0 {
-		text += "; stops when " + strings.Join(stops, ", or ")
-	}
-	return text + x.latest() + "."
+	return strings.Join(append(sentences, "Bounds: "+x.Bounds.Says), ". ") + "."
 }
 
-// laterRequests says how the requests after the first are made: "adds 10 to
-// offset", "sends after = body.cursor".
+// The groups of ends, in the order in which they are printed.
+const (
+	groupNormal = "normal"  // the list is complete
+	groupCutOff = "cut-off" // a limit of the user
+	groupError  = "error"   // the run fails
+	groupSafety = "safety"  // the API makes no progress
+	groupNever  = "never"   // the rule can never be the reason to stop
+)
+
+// group says to which group of ends a stopping rule belongs.
+func (r RuleExplanation) group() string {
+	switch {
+	case r.Never != "":
+		return groupNever
+	case r.Guard, r.Outcome == rules.Guarded:
+		return groupSafety
+	case r.Outcome == rules.Failed:
+		return groupError
+	case r.Outcome == rules.Limited:
+		return groupCutOff
+	}
+	return groupNormal
+}
+
+// ends returns the clauses of the ends by group. A repeated page is a normal end, too, where
+// the guard says so (3.1).
+func (x *JobExplanation) ends() map[string][]string {
+	out := map[string][]string{}
+	add := func(group, clause string) {
+		if clause != "" {
+			out[group] = append(out[group], clause)
+		}
+	}
+	for _, r := range x.Stops {
+		if r.group() != groupSafety {
+			add(r.group(), r.Says)
+		}
+	}
+	if x.NoNext != nil && !x.endsWithoutAddress() {
+		add(groupNormal, x.NoNext.Says)
+	}
+	for _, r := range x.OnError {
+		switch {
+		case r.Never != "":
+		case r.Do == string(rules.ErrorStop):
+			add(groupNormal, "an error response matches "+r.Says)
+		case r.Do == string(rules.ErrorFail):
+			add(groupError, "an error response matches "+r.Says)
+		}
+	}
+	for _, r := range x.Stops {
+		if r.group() == groupSafety && r.Outcome == rules.Complete {
+			add(groupNormal, r.Says)
+		}
+	}
+	return out
+}
+
+// endsWithoutAddress reports whether a stopping rule says the same as the end by a missing
+// address.
+func (x *JobExplanation) endsWithoutAddress() bool {
+	for _, r := range x.Stops {
+		if r.Never == "" && r.Outcome == rules.Complete && r.Source == x.NoNext.Source {
+			return true
+		}
+	}
+	return false
+}
+
+// laterRequests says how the requests after the first are made: "adds 10 to offset", "sends
+// after = the id of the last item".
 func (j *Job) laterRequests(x *JobExplanation) string {
 	var steps, sent []string
 	for i, p := range x.Next {
@@ -42,11 +110,13 @@ func (j *Job) laterRequests(x *JobExplanation) string {
 		switch {
 		case p.FirstOnly, isIdentifier(syntax, "limit") && (p.First || x.Limit == nil): // as in the first request, or omitted
 		case isAddress(p.rule.Role):
-			steps = append(steps, "goes to "+p.Source)
+			steps = append(steps, "requests "+j.later(x, p, syntax))
 		case p.First && step == "1":
 			steps = append(steps, "increments "+name)
 		case p.First && step != "":
 			steps = append(steps, fmt.Sprintf("adds %s to %s", step, name))
+		case p.rule.Target == "" && p.rule.Role != rules.HTTPVerb:
+			sent = append(sent, j.later(x, p, syntax)+" as "+name)
 		default:
 			sent = append(sent, name+" = "+j.later(x, p, syntax))
 		}
@@ -55,9 +125,13 @@ func (j *Job) laterRequests(x *JobExplanation) string {
 		steps = append(steps, "sends "+strings.Join(sent, ", "))
 	}
 	if steps == nil {
-		return "sends the same request again"
+		steps = []string{"sends the same request again"}
 	}
-	return strings.Join(steps, " and ")
+	text := strings.Join(steps, " and ")
+	if !x.IncludeParams && len(j.first.Params) > 0 {
+		text += ", without the job's own params"
+	}
+	return text
 }
 
 // partName is the name of a part of a request: "offset", "url".
@@ -68,8 +142,8 @@ func partName(p RuleExplanation) string {
 	return string(p.rule.Role)
 }
 
-// increment returns the constant that is added from page to page if a node is a
-// variable; empty: it is not, or does not grow by a constant.
+// increment returns the constant that is added from page to page if a node is a variable;
+// empty: it is not, or does not grow by a constant.
 func (j *Job) increment(node ast.Node) string {
 	for _, e := range j.Next {
 		sum, ok := e.code.syntax.(*ast.BinaryNode)
@@ -86,31 +160,23 @@ func (j *Job) increment(node ast.Node) string {
 	return ""
 }
 
-// later returns the source of a part's value in the requests after the first: the
-// limit by its number, a variable by the source of its next value.
+// later returns a part's value in the requests after the first, in words: the limit by its
+// number, a variable by its next value.
 func (j *Job) later(x *JobExplanation, p RuleExplanation, syntax ast.Node) string {
+	if p.Value != "" {
+		return p.Value
+	}
 	if isIdentifier(syntax, "limit") {
 		return value.Preview(x.Limit)
 	}
 	for _, s := range x.State {
-		if s.rule.Role == rules.Next && isVariable(syntax, s.rule.Target) {
-			return s.Source
+		if s.rule.Role != rules.Next || !isVariable(syntax, s.rule.Target) {
+			continue
 		}
+		if s.Value != "" {
+			return s.Value
+		}
+		return s.Source
 	}
 	return p.Source
-}
-
-// latest says what limits a list that neither the API nor a limit ends.
-func (x *JobExplanation) latest() string {
-	guard := ""
-	for _, s := range x.Stops {
-		switch {
-		case s.Bound == nil:
-		case s.Guard:
-			guard = "; fails at " + s.Bound.String()
-		case s.Bound.Of == "pages" || s.Bound.Of == "seconds":
-			return ""
-		}
-	}
-	return guard
 }

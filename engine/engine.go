@@ -165,6 +165,15 @@ func (e *Engine) selected() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !slices.Contains(ids, j.Set.Job.ID) })
 }
 
+// Rules returns the number of rules of all jobs that run, without the audit and keep.
+func (e *Engine) Rules() int {
+	n := 0
+	for _, job := range e.selected() {
+		n += len(job.Init) + len(job.Next) + len(job.Parts) + len(job.Stops) + len(job.OnErrors)
+	}
+	return n
+}
+
 // DataType returns the name of the type of a job's items: its `dataType`, by
 // default its endpoint. It is "" for an unknown job.
 func (e *Engine) DataType(job string) string {
@@ -263,7 +272,9 @@ func (e *Engine) checkJobs() error {
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *compile.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs) // what is missing is nil
-	return compile.Explain(e.cfg, e.selected(), inputs, e.Redactor().String)
+	return compile.Explain(e.cfg, e.selected(), compile.Facts{
+		Inputs: inputs, Kept: e.settings.run.kept, Warnings: e.warnings, Redact: e.Redactor().String,
+	})
 }
 
 // Tests returns the names of the tests of the jobs that run, in their order.

@@ -32,7 +32,7 @@ func (c *Catalog) checkMethod(m Method) error {
 		at := "variable " + v.Name
 		e.identifier("the name of a variable", v.Name, ".")
 		e.condition(at, v.Only)
-		e.sources(at, nil, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext)
+		e.sources(at, nil, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext, v.Says)
 		if v.Init == "" || v.Next == "" {
 			e.wrong("%s: Init and Next must be expressions", at)
 		}
@@ -205,7 +205,7 @@ func (e *entry) overlay(o Overlay) {
 		at := strings.TrimSpace("part " + p.Name)
 		e.condition(at, p.Only)
 		e.each(at, p.Each)
-		e.sources(at, eachName(p.Each), p.Name, p.Value, p.Keboola)
+		e.sources(at, eachName(p.Each), p.Name, p.Value, p.Keboola, p.Says)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
 			e.wrong("%s: Value must be an expression", at)
 		}

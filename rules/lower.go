@@ -97,16 +97,21 @@ func newLowerer(c *Config) *lowerer {
 func (l *lowerer) job(job Job) *Ruleset {
 	set := l.ruleset()
 	set.Job = job
+	if job.DataField != nil {
+		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
+	}
 	if p := l.configured(); p != nil {
 		l.paged(set, p, nil)
 	}
 	for _, t := range auditTable {
-		if !slices.Contains(set.IgnoredFindings, t.ID) {
-			set.Rules = append(set.Rules, Rule{
-				ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also,
-				Origin: Origin{By: Author{Kind: AuthorDefault}},
-			})
+		if slices.Contains(set.IgnoredFindings, t.ID) {
+			set.Unused = append(set.Unused, Unused{ID: t.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
+			continue
 		}
+		set.Rules = append(set.Rules, Rule{
+			ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also,
+			Origin: Origin{By: Author{Kind: AuthorDefault}},
+		})
 	}
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{

@@ -63,7 +63,7 @@ func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {
 		{"singular", `{"method": "pagenum", "forceStop": {"pages": 1}}`, "forceStop.pages", "the limit of 1 page is reached"},
 		{"plural", `{"method": "pagenum", "forceStop": {"pages": 2}}`, "forceStop.pages", "the limit of 2 pages is reached"},
 		{"a fraction", `{"method": "pagenum", "forceStop": {"time": 1.5}}`, "forceStop.time", "the time limit of 1.5 seconds is reached"},
-		{"the limit in force", `{"method": "offset", "limit": 10}`, "offset.short", "a page has fewer items than the limit of 3"},
+		{"the limit in force", `{"method": "offset", "limit": 10}`, "offset.short", "a page has fewer items than the limit of 3, which the job's parameter limit sets"},
 		{"a flag that stops when it is missing", `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`,
 			"nextPageFlag", "last is true or missing"},
 		{"a flag that does not", `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true, "ifNotSet": false}}`,
@@ -226,7 +226,7 @@ func TestOriginsSayWhoWroteARule(t *testing.T) {
 	for _, c := range []struct{ id, json, text string }{
 		{"samePage", `{"by":"default"}`, "default"},
 		{"pagenum.empty", `{"by":"method pagenum","path":"api.pagination","file":"c.json","at":{"line":1,"column":56}}`,
-			"default of pagenum"},
+			"method pagenum"},
 		{"stopRules[0]", `{"by":"config","path":"api.pagination.stopRules[0]","file":"c.json","at":{"line":1,"column":92}}`,
 			"stopRules[0], c.json:1:92"},
 	} {

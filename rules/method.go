@@ -26,6 +26,7 @@ type Variable struct {
 	Init string // its value before the first request
 	Next string // its value after a page, computed from the old values
 	Only string // condition: the settings that must be set, separated by commas; "!" negates
+	Says string // Next in words, if it reads the response: "the id of the last item"
 
 	KeboolaInit, KeboolaNext string // the reference's reading, where it differs
 }
@@ -50,6 +51,7 @@ type Part struct {
 	Value   string
 	Keboola string // the reference's reading, where it differs
 	Only    string // condition, as in [Variable]
+	Says    string // Value in words, if it reads the response: "the link at links.next"
 }
 
 // Template is a stopping rule of a method.
@@ -127,17 +129,20 @@ var builtinMethods = []Method{
 				Doc: "continue from the least identifier instead of the greatest"},
 		},
 		State: []Variable{
-			{Name: "id", Only: "!reverse", Init: `nil`,
+			{Name: "id", Only: "!reverse", Init: `nil`, Says: "the greatest ${idKey} so far",
 				Next:        `greatest(items, ${idKey}, state.id)`,
 				KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`},
-			{Name: "id", Only: "reverse", Init: `nil`,
+			{Name: "id", Only: "reverse", Init: `nil`, Says: "the least ${idKey} so far",
 				Next:        `least(items, ${idKey}, state.id)`,
 				KeboolaNext: `phpLeast(items, ${idKey}, state.id)`},
 		},
 		Next: Overlay{
 			Params: []Part{
 				{Name: "${param}", Only: "!increment", Value: `state.id`},
-				{Name: "${param}", Only: "increment", Value: `number(state.id) + ${increment}`},
+				{Name: "${param}", Only: "increment,!reverse", Value: `number(state.id) + ${increment}`,
+					Says: "the greatest ${idKey} so far + ${increment}"},
+				{Name: "${param}", Only: "increment,reverse", Value: `number(state.id) + ${increment}`,
+					Says: "the least ${idKey} so far + ${increment}"},
 			},
 		},
 		Stops: []Template{
@@ -153,7 +158,7 @@ var builtinMethods = []Method{
 		Next: responseURLNext,
 		Stops: []Template{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`, Keboola: `phpEmpty(at(${urlKey}))`,
-				Clause: "the response has no next link", Message: "the response to page {page} has no next link"},
+				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
 		},
 	},
 	{
@@ -164,7 +169,7 @@ var builtinMethods = []Method{
 		Next:    responseURLNext,
 		Stops: []Template{
 			{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
-				Clause: "the response has no next link", Message: "the response to page {page} has no next link"},
+				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
 			{ID: "zendesk.response.url.recent",
 				When: `phpNumeric(query(at(${urlKey}), "start_time"))` +
 					` and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
@@ -194,7 +199,7 @@ var builtinMethods = []Method{
 			Method:   Part{Value: `${scrollRequest.method}`, Only: "scrollRequest,scrollRequest.method"},
 			Params: []Part{
 				{Each: "scrollRequest.params", Value: `${each}`, Only: "scrollRequest.params"},
-				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`},
+				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`, Says: "the value at ${responseParam}"},
 			},
 			IncludeParams: "includeParams",
 		},
@@ -220,8 +225,8 @@ var builtinMethods = []Method{
 		OneOf: []string{"responseParams", "responseObject"},
 		Next: Overlay{
 			Params: []Part{
-				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`, Only: "responseParams"},
-				{Value: `at(${responseObject})`, Only: "responseObject"},
+				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`, Only: "responseParams", Says: "the value at ${each}"},
+				{Value: `at(${responseObject})`, Only: "responseObject", Says: "the members of ${responseObject}"},
 			},
 			IncludeParams: "includeParams",
 		},
@@ -245,7 +250,7 @@ var builtinMethods = []Method{
 			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters along with the link"},
 		},
 		Next: Overlay{
-			URL:           Part{Value: `link(${rel})`},
+			URL:           Part{Value: `link(${rel})`, Says: "the link with rel=${rel}"},
 			IncludeParams: "includeParams",
 		},
 		Stops: []Template{
@@ -268,7 +273,7 @@ var builtinMethods = []Method{
 				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		Next: Overlay{
-			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`}},
+			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, Says: "the header ${responseHeader}"}},
 			IncludeParams: "includeParams",
 		},
 		Stops: []Template{
@@ -309,7 +314,7 @@ var builtinMethods = []Method{
 				Doc: "a page with fewer items than `limit` is the last; otherwise an empty page is"},
 		},
 		State: []Variable{
-			{Name: "key", Init: `nil`, Next: `text(at(items[-1], ${idKey}))`},
+			{Name: "key", Init: `nil`, Next: `text(at(items[-1], ${idKey}))`, Says: "the ${idKey} of the last item"},
 		},
 		Next: Overlay{
 			Params: []Part{{Name: "${param}", Value: `state.key`}},
@@ -331,16 +336,18 @@ var builtinMethods = []Method{
 			{Name: "variable", Kind: Text, Default: "after", Doc: "variable of the query that carries the cursor"},
 		},
 		Next: Overlay{
-			Body: []Part{{Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`}},
+			Body: []Part{{
+				Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`, Says: "pageInfo.endCursor of ${connection}",
+			}},
 		},
 		Stops: []Template{
 			{ID: "graphql.relay.errors", When: `truthy(at("errors"))`, Outcome: Failed,
 				Clause:  "the response has errors, which GraphQL sends with status 200",
 				Message: "the API returned an error: {body.errors[0].message}"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
-				Clause: "pageInfo.hasNextPage is not true", Message: "pageInfo says that page {page} is the last"},
+				Clause: "pageInfo.hasNextPage of ${connection} is not true", Message: "pageInfo says that page {page} is the last"},
 			{ID: "graphql.relay.cursor", When: `empty(at(${connection}).pageInfo.endCursor)`,
-				Clause: "pageInfo has no endCursor", Message: "pageInfo of page {page} has no endCursor"},
+				Clause: "pageInfo of ${connection} has no endCursor", Message: "pageInfo of page {page} has no endCursor"},
 		},
 	},
 	{
@@ -365,7 +372,7 @@ const Multiple = "multiple"
 const (
 	emptyClause  = "a page is empty"
 	emptyMessage = "page {page} is empty"
-	shortClause  = "a page has fewer items than the limit${ofLimit}"
+	shortClause  = "a page has fewer items than ${theLimit}"
 	shortMessage = "page {page} is short: {count} of {limit} items"
 )
 
@@ -409,9 +416,9 @@ func responseURLFields(delimiter string) []Field {
 }
 
 var responseURLNext = Overlay{
-	URL: Part{Value: `at(${urlKey})`, Only: "!paramIsQuery"},
+	URL: Part{Value: `at(${urlKey})`, Only: "!paramIsQuery", Says: "the link at ${urlKey}"},
 	Params: []Part{
-		{Value: `query(at(${urlKey}))`, Keboola: `phpQuery(at(${urlKey}))`, Only: "paramIsQuery"},
+		{Value: `query(at(${urlKey}))`, Keboola: `phpQuery(at(${urlKey}))`, Only: "paramIsQuery", Says: "the query string at ${urlKey}"},
 	},
 	IncludeParams: "includeParams",
 }

@@ -88,12 +88,22 @@ func (s *scrollerBuilder) methodParts() requestParts {
 	add(HTTPVerb, o.Method)
 	add(Param, o.Params...)
 	add(Body, o.Body...)
-	if o.ApplyToFirst != "" && s.settings.hold(o.ApplyToFirst) {
-		for i := range parts {
-			parts[i].First = true
+	s.first(parts, o.ApplyToFirst)
+	return parts
+}
+
+// first sets whether parts are in the first request, as a setting says.
+func (s *scrollerBuilder) first(parts requestParts, setting string) {
+	if setting == "" {
+		return
+	}
+	use, known := s.use(setting)
+	for i := range parts {
+		parts[i].First = s.settings.hold(setting)
+		if known {
+			parts[i].FirstBy = &use
 		}
 	}
-	return parts
 }
 
 // methodPart returns what one part of a method's overlay adds.
@@ -103,7 +113,9 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 	}
 	source := s.source(p.Value, p.Keboola)
 	if p.Each == "" {
-		return []Rule{part(role, s.settings.say(p.Name, nil), s.settings.bind(source), s.fromMethod())}
+		r := part(role, s.settings.say(p.Name, nil), s.settings.bind(source), s.fromMethod())
+		r.Says, r.Uses = s.settings.say(p.Says, nil), s.uses([]string{p.Name, source}, p.Only)
+		return []Rule{r}
 	}
 	var out []Rule
 	for _, m := range s.settings[p.Each].object() {
@@ -111,8 +123,10 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.mergeScroll && s.set.IncludeParams {
 			v = merged(had, v)
 		}
-		bound := s.settings.with("each", setting{Value: v}).bind(source)
-		out = append(out, part(role, m.Name, bound, s.origin(Author{}, diag.Join(s.settings[p.Each].Path, m.Name))))
+		settings := s.settings.with("each", setting{Value: v})
+		r := part(role, m.Name, settings.bind(source), s.origin(Author{}, diag.Join(s.settings[p.Each].Path, m.Name)))
+		r.Says = settings.say(p.Says, nil)
+		out = append(out, r)
 	}
 	return out
 }
@@ -157,9 +171,7 @@ func (s *scrollerBuilder) userParts() requestParts {
 	case parts.has(URL):
 		s.set.IncludeParams = false
 	}
-	for i := range parts {
-		parts[i].First = s.settings["nextRequest.applyToFirst"].flag()
-	}
+	s.first(parts, "nextRequest.applyToFirst")
 	return parts
 }
 

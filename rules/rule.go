@@ -26,7 +26,11 @@ type Rule struct {
 	Hint       string      // for the error when a Stop fails the run
 	Also       []Outcome   // of an Audit: outcomes after which it is evaluated, besides Complete
 	Clause     string      // completes "stops when …" or "starts at …"
+	Says       string      // of a Next or a part: its value in words, if it reads the response; may be empty
+	Told       bool        // Message is the user's
 	Origin     Origin
+	Uses       []Use // the settings that a rule of a method depends on
+	FirstBy    *Use  // of a part: the setting that says whether the first request has it; nil: none does
 }
 
 // Role says what the value of a rule is for.
@@ -72,10 +76,10 @@ func (r Role) Builds() bool {
 
 // Origin says who wrote a rule, and where.
 type Origin struct {
-	By   Author        `json:"by"`
-	Path string        `json:"path,omitempty"` // config path of the setting that the rule comes from
-	File string        `json:"file,omitempty"`
-	At   diag.Position `json:"at,omitzero"` // zero: built in, or built in Go
+	By   Author        `json:"by" doc:"config, default, or the method"`
+	Path string        `json:"path,omitempty" doc:"config path of the setting that it comes from"`
+	File string        `json:"file,omitempty" doc:"file name"`
+	At   diag.Position `json:"at,omitzero" doc:"position in the file; absent: built in, or written in Go"`
 }
 
 // Author is who wrote a rule.
@@ -111,12 +115,12 @@ func (a Author) String() string {
 // MarshalText returns [Author.String].
 func (a Author) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// String names the origin for people: "default of offset", or the path in the
-// pagination and the location.
+// String names the origin for people: "method offset", or the path in the pagination
+// and the location.
 func (o Origin) String() string {
 	switch {
 	case o.By.Kind == AuthorMethod:
-		return "default of " + o.By.Method
+		return o.By.String()
 	case o.Path == "":
 		return o.By.String()
 	}
@@ -152,12 +156,14 @@ type Ruleset struct {
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // where it was set
+	ItemsFrom Origin // where the path of the items was set; zero: nowhere
 	Rules     []Rule // of each role in the order of evaluation
 
 	IncludeParams   bool       // the job's params are sent with every request
 	Ignore          [][]string // paths that the same-page check ignores
 	Variables       []string   // names of the state's variables
 	Kept            []string   // names of the values that are saved for the next run
+	Unused          []Unused   // rules of the tables that are not in force
 	Inputs          []string   // names of the values that the run sets
 	IgnoredFindings []string   // ids of the audit rules that are left out
 }

@@ -122,28 +122,39 @@ func (s *scrollerBuilder) variables(role Role) {
 		if role == Next {
 			source = s.source(v.Next, v.KeboolaNext)
 		}
-		s.variable(role, v.Name, s.settings.bind(source), s.fromMethod())
+		r := variable(role, v.Name, s.settings.bind(source), s.fromMethod())
+		r.Uses = s.uses([]string{source}, v.Only)
+		if role == Next {
+			r.Says = s.settings.say(v.Says, nil)
+		}
+		s.add(r)
+		s.declare(v.Name)
 	}
 	for _, o := range own {
 		one := o.Value.(settings)[string(role)]
 		switch {
 		case one.Value != nil:
-			s.variable(role, o.Name, sourceOf(one.Value), s.origin(Author{}, one.Path))
+			s.add(variable(role, o.Name, sourceOf(one.Value), s.origin(Author{}, one.Path)))
 		case role == Init:
-			s.variable(role, o.Name, "nil", s.origin(Author{}, o.Path))
+			s.add(variable(role, o.Name, "nil", s.origin(Author{}, o.Path)))
 		}
+		s.declare(o.Name)
 	}
 }
 
-func (s *scrollerBuilder) variable(role Role, name, source string, origin Origin) {
+// declare notes the name of a variable.
+func (s *scrollerBuilder) declare(name string) {
+	if !slices.Contains(s.set.Variables, name) {
+		s.set.Variables = append(s.set.Variables, name)
+	}
+}
+
+func variable(role Role, name, source string, origin Origin) Rule {
 	clause := "becomes"
 	if role == Init {
 		clause = "starts at"
-		if !slices.Contains(s.set.Variables, name) {
-			s.set.Variables = append(s.set.Variables, name)
-		}
 	}
-	s.add(Rule{ID: "state." + name + "." + string(role), Role: role, Target: name, Source: source, Clause: clause, Origin: origin})
+	return Rule{ID: "state." + name + "." + string(role), Role: role, Target: name, Source: source, Clause: clause, Origin: origin}
 }
 
 // sourceOf returns an expression as it is configured: a text, or a number or
@@ -153,6 +164,11 @@ func sourceOf(v any) string {
 		return text
 	}
 	return literal(v)
+}
+
+// limitOfJob reports whether a parameter of the job sets the page size.
+func (s *scrollerBuilder) limitOfJob() bool {
+	return s.set.LimitFrom.Path != "" && strings.HasPrefix(s.set.LimitFrom.Path, s.set.Job.path+".")
 }
 
 // guards adds the guards under their policies. A guard that is configured in a
@@ -168,12 +184,13 @@ func (s *scrollerBuilder) guards() {
 			own = b.settings[name]
 		}
 		policy := g.policy(own, s.dialect)
-		if policy == PolicyIgnore || own.Invalid {
-			continue
-		}
 		origin := Origin{By: Author{Kind: AuthorDefault}}
 		if own.given() {
 			origin = s.origin(Author{}, own.Path)
+		}
+		if policy == PolicyIgnore || own.Invalid {
+			s.unused(g.ID, name+" is ignore", origin)
+			continue
 		}
 		settings := s.settings
 		if settings[name].Path != own.Path { // it is configured next to the scroller
@@ -181,6 +198,7 @@ func (s *scrollerBuilder) guards() {
 		}
 		rule, ok := s.rule(g.template(), settings, origin)
 		if !ok {
+			s.unused(g.ID, name+" is not set", origin)
 			continue
 		}
 		rule.Guard, rule.Hint = true, g.Hint
@@ -189,6 +207,14 @@ func (s *scrollerBuilder) guards() {
 		}
 		s.add(rule)
 	}
+}
+
+// unused notes a rule of a table that is not in force.
+func (s *scrollerBuilder) unused(id, why string, origin Origin) {
+	if origin.By.Kind == AuthorDefault {
+		why += ", the default in dialect " + s.dialect
+	}
+	s.set.Unused = append(s.set.Unused, Unused{ID: id, Why: why, Origin: origin})
 }
 
 // ignoredPaths reads the paths that the same-page check ignores.
@@ -239,20 +265,24 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 	if outcome == "" {
 		outcome = Complete
 	}
-	return Rule{
+	r := Rule{
 		ID: s.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
 		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Expects: t.Expects,
 		Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
-	}, true
+	}
+	if origin.By.Kind == AuthorMethod {
+		r.Uses = s.uses([]string{source}, t.Only, t.Each)
+	}
+	return r, true
 }
 
 // phraseNames are what clauses may name besides settings.
-var phraseNames = []string{"ignoring", "ofLimit", "orMissing"}
+var phraseNames = []string{"ignoring", "theLimit", "orMissing"}
 
 // phrases returns the phrases by name. A phrase depends on more than one setting; it is
 // empty if it does not apply.
 func (s *scrollerBuilder) phrases() map[string]string {
-	out := map[string]string{"ignoring": "", "ofLimit": "", "orMissing": ""}
+	out := map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": ""}
 	var paths []string
 	for _, keys := range s.set.Ignore {
 		paths = append(paths, PathOf(keys...))
@@ -261,7 +291,10 @@ func (s *scrollerBuilder) phrases() map[string]string {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
 	if s.set.Limit != nil {
-		out["ofLimit"] = " of " + textOf(s.set.Limit)
+		out["theLimit"] = "the limit of " + textOf(s.set.Limit)
+		if s.limitOfJob() {
+			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", s.settings["limitParam"].text())
+		}
 	}
 	if s.settings["nextPageFlag.ifNotSet"].Value == s.settings["nextPageFlag.stopOn"].Value {
 		out["orMissing"] = " or missing"
@@ -316,7 +349,8 @@ func (s *scrollerBuilder) stopRules() {
 			s.diags.Errorf(diag.Value(one.Path), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
-		if r.Message == "" {
+		r.Told = r.Message != ""
+		if !r.Told {
 			r.Message = matched(r)
 		}
 		if r.Source != "" {
@@ -361,7 +395,8 @@ func (s *scrollerBuilder) onError() {
 		}
 		s.add(Rule{
 			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object["do"].text()), Outcome: Complete, Source: when.text(),
-			Message: s.message(object["message"]), Clause: "an error response matches " + when.text(), Origin: s.origin(Author{}, when.Path),
+			Message: s.message(object["message"]), Told: object["message"].text() != "",
+			Clause: when.text(), Origin: s.origin(Author{}, when.Path),
 		})
 	}
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/json"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -159,7 +160,7 @@ func (r Result) FailedPage() *Record { return r.failed }
 
 // Reasons of a [Result] that are not ids of rules.
 const (
-	reasonEnd         = "end"         // the job is not paged
-	reasonNextRequest = "nextRequest" // the rules give no address for the next request
+	reasonEnd         = compile.ReasonEnd
+	reasonNextRequest = compile.ReasonNextRequest
 	reasonError       = "error"
 )

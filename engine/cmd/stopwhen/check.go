@@ -37,11 +37,7 @@ func (a *app) check(l *loaded) error {
 	for _, w := range printed(l.Warnings()) {
 		fmt.Fprintf(a.stderr, "warning: %v\n", w)
 	}
-	ruleCount := 0
-	for _, job := range l.Explain().Jobs {
-		ruleCount += len(job.State) + len(job.Next) + len(job.Stops) + len(job.OnError)
-	}
-	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(ruleCount, "rule")}
+	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(l.Rules(), "rule")}
 	if n := len(l.Warnings()); n > 0 {
 		parts = append(parts, value.Counted(n, "warning"))
 	}

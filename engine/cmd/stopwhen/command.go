@@ -140,12 +140,22 @@ func (a *app) stdoutFile() (*os.File, bool) {
 // helpWidth is the number of columns that the descriptions of flags may use.
 func (a *app) helpWidth() int {
 	const widest = 80
-	if isTerminal(a.stdout) {
-		if width, _, err := term.GetSize(int(a.stdout.(*os.File).Fd())); err == nil && width > 0 {
-			return min(width, widest)
-		}
+	if width := a.columns(); width > 0 {
+		return min(width, widest)
 	}
 	return widest
+}
+
+// columns is the width of standard output in columns; 0 if it is no terminal.
+func (a *app) columns() int {
+	if !isTerminal(a.stdout) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(a.stdout.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // version describes the build.

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
@@ -10,9 +12,11 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain CONFIG",
 		Short: "Print the compiled rules of every job without making requests",
-		Long: `Print what a configuration compiles to: the first request, how the next request
-is built, and every rule that can stop paging, with its id, its expression, what
-it reads, and its origin.`,
+		Long: `Print what a configuration compiles to: the first two requests, in which braces
+stand for what only a response can tell, what limits the number of requests, how
+the next request is built, and every rule that can stop paging, with its id, its
+expression, what it reads, and its origin. What several jobs have in common is
+printed once, at the end; --full repeats it for every job, with all messages.`,
 		Example: `  stopwhen explain users.json
   stopwhen explain users.json --format json | jq '.jobs[].stops[].id'
   stopwhen explain users.json --format mermaid > users.mmd
@@ -33,21 +37,27 @@ it reads, and its origin.`,
 	}
 	a.configFlags(cmd)
 	a.formatFlag(cmd, explainFormats...)
+	cmd.Flags().BoolVar(&a.flags.full, "full", false, "print all rules and messages of every job")
+	cmd.Flags().StringVar(&a.flags.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd
 }
 
 var explainFormats = []string{formatText, formatJSON, formatMermaid}
 
 // explain prints the rules in the format of --format, or as text for run --explain.
-func (a *app) explain(l *loaded) error {
-	x := l.Explain()
+func (a *app) explain(l *loaded) (err error) {
+	if a.flags.kept != "" {
+		if l.carryover, err = readCarryover(a.flags.kept); err != nil {
+			return err
+		}
+	}
+	x := l.With(engine.WithKept(l.carryover)).Explain()
 	if a.flags.format == formatJSON {
 		return a.writeJSON(x)
 	}
 	printable.Strings(x)
-	text := x.String
 	if a.flags.format == formatMermaid {
-		text = x.Mermaid
+		return a.writeText(x.Mermaid())
 	}
-	return a.writeText(text())
+	return a.writeText(x.Text(compile.TextOptions{Width: a.columns(), Full: a.flags.full}))
 }

@@ -33,6 +33,7 @@ type flags struct {
 	keepGoing bool
 	failOn    []string
 	explain   bool
+	full      bool // of explain
 
 	format, against string
 	failUncovered   bool

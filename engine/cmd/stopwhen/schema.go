@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -16,6 +17,7 @@ var schemas = []struct {
 	schema func() rules.Object
 }{
 	{"config", func() rules.Object { return rules.Builtin().Schema() }},
+	{"explain", compile.ExplanationSchema},
 	{"trace", engine.TraceSchema},
 	{"result", engine.ResultSchema},
 }
@@ -37,8 +39,9 @@ func (a *app) schemaCommand() *cobra.Command {
 keys, shows their documentation, and marks misspelt ones. It does not cover
 everything: stopwhen check also compiles the expressions.
 
---of trace prints the schema of a line of a trace, and --of result that of the
-file that run --result writes.`,
+--of explain prints the schema of what explain --format json prints, --of trace
+that of a line of a trace, and --of result that of the file that run --result
+writes.`,
 		Example: `  stopwhen schema > stopwhen.schema.json
   stopwhen schema --of trace`,
 		Args: noArguments,

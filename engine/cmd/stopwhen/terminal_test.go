@@ -81,3 +81,19 @@ func TestItemsOnATerminalAreApartFromTheProgressLine(t *testing.T) {
 	}
 	require.Positive(t, items)
 }
+
+func TestExplainIsAsWideAsTheTerminal(t *testing.T) {
+	path := binary(t)
+	for _, width := range []int{40, 60, 110} {
+		out := onTerminalOf(t, width, path+" explain --fixture demo/orders")
+		longest := 0
+		for line := range strings.Lines(out) {
+			line = strings.TrimRight(line, "\r\n")
+			if words := strings.Fields(line); len(words) > 2 || len(words) > 0 && !strings.Contains(line, "://") {
+				longest = max(longest, len(line))
+			}
+		}
+		require.LessOrEqual(t, longest, width)
+		require.Greater(t, longest, width-12, "the width is used")
+	}
+}

@@ -1,0 +1,133 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// BoundsExplanation says what limits the number of requests of a job, whatever the API
+// responds. Retries are not counted.
+type BoundsExplanation struct {
+	Says      string           `json:"says" doc:"the bounds in words"`
+	Unbounded bool             `json:"unbounded,omitempty" doc:"the job may never end"`
+	Limits    []LimitedByRules `json:"limits,omitempty" doc:"the least bound of each kind, pages first"`
+}
+
+// LimitedByRules is a bound with the rule that sets it.
+type LimitedByRules struct {
+	Rule string `json:"rule" doc:"id of the rule"`
+	Bound
+	Fails bool `json:"fails,omitempty" doc:"the run fails there"`
+}
+
+// String names the bound and the rule: "20 pages (forceStop.pages)".
+func (l LimitedByRules) String() string {
+	text := fmt.Sprintf("%s (%s)", l.Bound, l.Rule)
+	if l.Fails {
+		text = fmt.Sprintf("%s, where the run fails (%s)", l.Bound, l.Rule)
+	}
+	return text
+}
+
+// boundKinds are the kinds of bounds, in the order in which they are printed.
+var boundKinds = []string{"pages", "seconds", "bytes", "items"}
+
+func (j *Job) prover() prover { return prover{set: j.Set} }
+
+// bounds says what limits the number of requests of the job.
+func (j *Job) bounds() BoundsExplanation {
+	if !j.Paged() {
+		return BoundsExplanation{Says: "one request"}
+	}
+	b := BoundsExplanation{Limits: j.limits()}
+	if only, ok := j.onlyPage(); ok {
+		b.Says = fmt.Sprintf("one page: %s stops after it", only.Rule.ID)
+		return b
+	}
+	enough := func(l LimitedByRules) bool { return l.Of != "items" || j.endsOnEmptyPages() }
+	restarts := ""
+	if slices.ContainsFunc(j.OnErrors, func(c *Condition) bool { return c.Rule.Do == rules.ErrorRestart }) {
+		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, "+
+			"and then every limit but that of the seconds counts anew", MaxRestarts)
+	}
+	if slices.ContainsFunc(b.Limits, enough) {
+		var all []string
+		for _, fails := range []bool{false, true} { // what the user meant first
+			for _, l := range b.Limits {
+				if l.Fails == fails {
+					all = append(all, l.String())
+				}
+			}
+		}
+		b.Says = "cannot run forever: at most " + value.OrList(all) + restarts
+		return b
+	}
+	b.Unbounded = true
+	b.Says = j.unbounded(b.Limits) + restarts
+	return b
+}
+
+// unbounded says when a job without bounds never ends.
+func (j *Job) unbounded(limits []LimitedByRules) string {
+	const cure = "to limit it, set forceStop or guards.maxPages"
+	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *Condition) bool { return s.Rule.Guard && j.whyNever(s) == "" })
+	switch {
+	case len(limits) > 0:
+		return fmt.Sprintf("UNBOUNDED if pages without items keep coming, which %s does not count; %s", limits[0].Rule, cure)
+	case stopsOnRepetition:
+		return "UNBOUNDED if pages keep differing: only the responses end the list; " + cure
+	}
+	return "UNBOUNDED: only the responses end the list; " + cure
+}
+
+// limits returns the least bound of each kind.
+func (j *Job) limits() []LimitedByRules {
+	never := j.unreached()
+	var out []LimitedByRules
+	for _, kind := range boundKinds {
+		for _, s := range j.Stops {
+			b, ok := j.prover().bound(s.code.syntax)
+			if !ok || b.Of != kind || never[s] != "" {
+				continue
+			}
+			l := LimitedByRules{Rule: s.Rule.ID, Bound: b, Fails: s.Rule.Outcome == rules.Failed}
+			if n := len(out); n > 0 && out[n-1].Of == kind {
+				if b.At < out[n-1].At {
+					out[n-1] = l
+				}
+				continue
+			}
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// onlyPage returns the rule that stops after the first page whatever the response.
+func (j *Job) onlyPage() (*Condition, bool) {
+	for _, s := range j.Stops {
+		if j.stopsFirst(s) {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+func (j *Job) stopsFirst(s *Condition) bool {
+	p := j.prover()
+	if p.condition(s.code.syntax) == always {
+		return true
+	}
+	b, ok := p.bound(s.code.syntax)
+	return ok && b.Of == "pages" && b.At <= 1
+}
+
+// endsOnEmptyPages reports whether a page without items ends the list.
+func (j *Job) endsOnEmptyPages() bool {
+	p := j.prover()
+	p.empty = true
+	return slices.ContainsFunc(j.Stops, func(s *Condition) bool { return p.condition(s.code.syntax) == always })
+}

@@ -1,0 +1,235 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// requests describes the first two requests of the job, which are made from the rules
+// without an API.
+func (x *JobExplanation) requests(j *Job, facts Facts) {
+	s := &simulation{job: j, inputs: facts.Inputs, kept: facts.Kept[j.Set.Job.ID], redact: facts.Redact, unknown: map[string]bool{}}
+	first, request, err := s.first()
+	x.First = first
+	if err != nil {
+		return
+	}
+	if s.kept == nil && j.Reads("kept") {
+		again := *s
+		again.unknown, again.keptUnknown = map[string]bool{}, true
+		if later, _, err := again.first(); err == nil {
+			x.FirstKept = &later
+		}
+	}
+	if j.Paged() && j.MaxPages() != 1 {
+		x.Second = s.second(request)
+	}
+}
+
+// simulation makes requests without responses. What only a response can tell is a mark in
+// them, which is replaced by a phrase in braces when the request is written.
+type simulation struct {
+	job         *Job
+	inputs      map[string]any
+	kept        map[string]any
+	keptUnknown bool // a previous run saved values, but which ones is not known
+	redact      func(string) string
+
+	machine Machine
+	page    rules.Context
+	unknown map[string]bool // variables whose value is a mark
+	phrases []string        // of the marks
+}
+
+// first makes the first request.
+func (s *simulation) first() (RequestExplanation, rules.Request, error) {
+	job := s.job.Set.Job
+	s.page = rules.Context{
+		Limit: s.job.Set.Limit, Input: s.inputs, Kept: s.kept, Now: func() time.Time { return time.Time{} },
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Params},
+	}
+	state, err := s.values(s.job.Init, s.page)
+	if err != nil {
+		return s.failed(s.job.first, err), rules.Request{}, err
+	}
+	s.page.State = state
+	parts, _, err := s.parts(s.job.firstParts, s.page)
+	if err != nil {
+		return s.failed(s.job.first, err), rules.Request{}, err
+	}
+	request, err := s.job.apply(s.job.firstParts, parts, s.job.first)
+	if err != nil {
+		return s.failed(s.job.first, err), rules.Request{}, err
+	}
+	return s.written(request), request, nil
+}
+
+// second makes the request after the first page. It is nil if there is none.
+func (s *simulation) second(first rules.Request) *RequestExplanation {
+	page := s.page
+	page.Page, page.Total.Pages = 1, 1
+	changed, err := s.values(s.job.Next, page)
+	if err == nil {
+		state := maps.Clone(page.State)
+		maps.Copy(state, changed)
+		page.State = state
+	}
+	var parts Parts
+	more := true
+	if err == nil {
+		parts, more, err = s.parts(s.job.nextParts, page)
+	}
+	if err == nil && !more {
+		return nil
+	}
+	var request rules.Request
+	if err == nil {
+		base, _ := first.URL(s.job.Set.Dialect)
+		request, err = s.job.Apply(parts, base)
+	}
+	x := s.failed(s.job.first, err)
+	if err == nil {
+		x = s.written(request)
+	}
+	return &x
+}
+
+// values returns the values of variables, by name.
+func (s *simulation) values(expressions []*Expression, page rules.Context) (map[string]any, error) {
+	values, marked := map[string]any{}, map[string]bool{}
+	for _, e := range expressions {
+		v, mark, err := s.value(e, page)
+		if err != nil {
+			return nil, err
+		}
+		values[e.Rule.Target], marked[e.Rule.Target] = v, mark
+	}
+	maps.Copy(s.unknown, marked) // all change at once
+	return values, nil
+}
+
+// parts returns the values of the parts of a request. It reports false if they give no
+// address.
+func (s *simulation) parts(expressions []*Expression, page rules.Context) (values Parts, more bool, err error) {
+	for _, e := range expressions {
+		v, mark, err := s.value(e, page)
+		if err != nil {
+			return nil, false, err
+		}
+		role := e.Rule.Role
+		switch {
+		case mark && role == rules.URL:
+			v = fmt.Sprintf("https://%s%s/", v, markHost)
+		case mark && role == rules.HTTPVerb:
+			v = s.job.first.Method // a mark is no method
+		case mark && e.Rule.Target == "" && role.Builds() && !isAddress(role):
+			v = rules.Object{{Name: v.(string), Value: ""}}
+		case page.Page > 0 && isAddress(role) && (v == nil || v == ""):
+			return nil, false, nil
+		}
+		values = append(values, v)
+	}
+	return values, true, nil
+}
+
+// value returns the value of an expression, or a mark if it is not known.
+func (s *simulation) value(e *Expression, page rules.Context) (v any, mark bool, err error) {
+	if !slices.ContainsFunc(e.Reads, func(r Read) bool { return s.isUnknown(r, page.Page) }) {
+		v, err := e.eval(&s.machine, &page)
+		if err != nil {
+			return nil, false, &RuleError{e.Rule, err}
+		}
+		return v, false, nil
+	}
+	for name, unknown := range s.unknown {
+		if unknown && isVariable(e.code.syntax, name) {
+			return page.State[name], true, nil
+		}
+	}
+	phrase := e.Rule.Says
+	if phrase == "" && page.Page > 0 {
+		phrase = s.job.laterInWords(e)
+	}
+	if phrase == "" {
+		phrase = e.Rule.Source
+	}
+	s.phrases = append(s.phrases, phrase)
+	return fmt.Sprintf(markFormat, len(s.phrases)-1), true, nil
+}
+
+// isUnknown reports whether a value is not known before a run.
+func (s *simulation) isUnknown(r Read, page int) bool {
+	switch {
+	case r.Root == "state" && r.of == "":
+		return len(r.Path) == 0 || s.unknown[r.Path[0]]
+	case r.Root == "kept" && r.of == "":
+		return s.keptUnknown
+	case r.Root == "input" && r.of == "":
+		return len(r.Path) == 0 || s.inputs[r.Path[0]] == nil
+	case r.Root == "now" && r.of == "":
+		return true
+	}
+	return page > 0 && r.known() != rules.KnownJob && r.known() != rules.KnownPlan
+}
+
+// Marks consist of letters and digits, so every encoding leaves them as they are. One that is
+// an address is a host.
+const (
+	markFormat = "x7unknown%03dx7"
+	markHost   = ".invalid"
+)
+
+// written describes a request, with phrases for its marks.
+func (s *simulation) written(request rules.Request) RequestExplanation {
+	address, err := request.URL(s.job.Set.Dialect)
+	if err != nil {
+		return s.failed(request, err)
+	}
+	payload, kind, _ := request.Payload(s.job.Set.Dialect)
+	body := s.phrased(string(payload))
+	if strings.HasSuffix(kind, "json") {
+		body = s.phrasedJSON(string(payload))
+	}
+	return RequestExplanation{
+		Method: request.Verb(), URL: s.redact(s.phrased(address)), Headers: request.Headers.Names(), Body: s.redact(body),
+	}
+}
+
+// phrased replaces the marks in a text.
+func (s *simulation) phrased(text string) string {
+	return s.replaceMarks(text, func(phrase string) string { return phrase })
+}
+
+// phrasedJSON is phrased for a JSON text, which remains one.
+func (s *simulation) phrasedJSON(text string) string {
+	return s.replaceMarks(text, func(phrase string) string {
+		quoted, _ := value.Marshal(phrase) // text is always encoded
+		return string(quoted[1 : len(quoted)-1])
+	})
+}
+
+func (s *simulation) replaceMarks(text string, encode func(phrase string) string) string {
+	for i, phrase := range s.phrases {
+		mark, phrase := fmt.Sprintf(markFormat, i), "{"+encode(phrase)+"}"
+		address := "https://" + mark + markHost
+		text = strings.ReplaceAll(text, address+"/?", phrase+" and ")
+		for _, form := range []string{address + "/", address, mark + "=", mark} {
+			text = strings.ReplaceAll(text, form, phrase)
+		}
+	}
+	return text
+}
+
+func (s *simulation) failed(request rules.Request, err error) RequestExplanation {
+	x := RequestExplanation{Method: request.Verb()}
+	if err != nil {
+		x.URL = "unknown: " + s.redact(err.Error())
+	}
+	return x
+}

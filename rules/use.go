@@ -1,0 +1,74 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Use is a setting that a rule of a method depends on: one that its expression, its
+// name or its condition names.
+type Use struct {
+	Setting  string `json:"setting" doc:"key of the setting in the pagination"`
+	Required bool   `json:"required,omitempty" doc:"the method needs the setting"`
+	Switch   bool   `json:"switch,omitempty" doc:"the rule is in force because of the setting"`
+	Origin   Origin `json:"origin" doc:"who gave its value; by default, if the configuration does not have it"`
+}
+
+// uses returns the settings that texts of a table and conditions name, in the order in
+// which they are named.
+func (s *scrollerBuilder) uses(texts []string, conditions ...string) []Use {
+	var out []Use
+	add := func(name string, isSwitch bool) {
+		use, ok := s.use(name)
+		use.Switch = isSwitch
+		if ok && !slices.ContainsFunc(out, func(had Use) bool { return had.Setting == name }) {
+			out = append(out, use)
+		}
+	}
+	for _, condition := range conditions {
+		for name := range strings.SplitSeq(condition, ",") {
+			bare, not := strings.CutPrefix(name, "!")
+			add(bare, !not)
+		}
+	}
+	for _, text := range texts {
+		expand(text, func(name string) string { add(name, false); return "" })
+	}
+	return out
+}
+
+// use returns the use of a setting. It reports false for a setting without a value.
+func (s *scrollerBuilder) use(name string) (Use, bool) {
+	one := s.settings[name]
+	if one.Value == nil || name == "each" {
+		return Use{}, false
+	}
+	u := Use{Setting: name, Origin: s.origin(Author{}, one.Path)}
+	if one.Default {
+		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: one.Path}
+	}
+	if f, ok := find(s.method.Fields, name); ok {
+		u.Required = f.Required
+	}
+	return u, true
+}
+
+// String names the setting and who gave its value: "limitParam by default",
+// "param at users.json:3:12".
+func (u Use) String() string {
+	at := u.Origin.At.In(u.Origin.File)
+	switch {
+	case u.Origin.By.Kind == AuthorDefault:
+		return u.Setting + " by default"
+	case at == "":
+		return u.Setting + " set"
+	}
+	return u.Setting + " at " + at
+}
+
+// An Unused rule is one that a table has, but that is not in force.
+type Unused struct {
+	ID     string `json:"id" doc:"id of the rule"`
+	Why    string `json:"why" doc:"completes \"it is not in force: …\""`
+	Origin Origin `json:"origin"`
+}
