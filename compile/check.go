@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // maxPairs is how many pairs of rules are compared with each other. Configurations of
@@ -27,6 +28,7 @@ func (c *compilation) checkJob(j *Job) {
 		c.contradictions(j)
 	}
 	if j.Paged() {
+		c.overriddenParams(j)
 		c.noEnd(j)
 		c.sameRequest(j)
 	}
@@ -209,6 +211,31 @@ func (c *compilation) sameRequest(j *Job) {
 		c.warn(*last, "let it read a value that changes, such as page, state or body",
 			"the next request never changes: its parts have the same values after every page")
 	}
+}
+
+// overriddenParams finds parameters of the job that never reach the API, because the
+// method sets them in every request without reading them.
+func (c *compilation) overriddenParams(j *Job) {
+	for _, e := range j.firstParts {
+		own, has := c.set.Job.Params.Get(e.Rule.Target)
+		if e.Rule.Role != rules.Param || !has || !e.Rule.Subsequent || written(e.Rule) || j.readsJob(e) {
+			continue
+		}
+		text, _ := value.Text(own)
+		c.found.Warnf(diag.Value(c.set.Job.ParamPath(e.Rule.Target)), "%s=%s has no effect: method %s sets it in every request",
+			e.Rule.Target, value.Clip(text, 40), c.set.Method).WithHint(e.Rule.Hint)
+	}
+}
+
+// readsJob reports whether an expression depends on the job's parameters, perhaps by
+// a variable or by the limit.
+func (j *Job) readsJob(e *Expression) bool {
+	return slices.ContainsFunc(e.Reads, func(r Read) bool {
+		if r.Root == "state" && len(r.Path) > 0 {
+			return slices.ContainsFunc(j.Init, func(init *Expression) bool { return init.Rule.Target == r.Path[0] && j.readsJob(init) })
+		}
+		return r.Root == "job" || r.Root == "limit"
+	})
 }
 
 // varies reports whether an expression can differ from page to page.

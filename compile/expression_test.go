@@ -11,6 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // one compiles a single source in a role.
@@ -55,6 +56,10 @@ func decoded(t *testing.T, text string) any {
 
 func unordered(v any) any {
 	switch v := v.(type) {
+	case json.Number:
+		if n, err := value.Number(v); err == nil {
+			return n
+		}
 	case rules.Object:
 		out := map[string]any{}
 		for _, m := range v {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -17,10 +18,21 @@ import (
 // wrong in a few words, or "". A nil result means that the value counts as
 // missing, which the reference decides for empty ones.
 func convert(kind Kind, v any) (any, string) {
+	v = computable(v)
 	if f, ok := conversions[kind]; ok {
 		return f(v)
 	}
 	return v, ""
+}
+
+// computable returns a number without its spelling.
+func computable(v any) any {
+	if n, ok := v.(json.Number); ok {
+		if number, err := value.Number(n); err == nil {
+			return number
+		}
+	}
+	return v
 }
 
 var conversions = map[Kind]func(any) (any, string){

@@ -159,6 +159,9 @@ func (d *decoder) paramValue(path string, v any) any {
 		}
 		return d.paramsOf(path, object)
 	}
+	if d.dialect == Keboola { // PHP keeps no spelling
+		return computable(v)
+	}
 	return v
 }
 

@@ -26,6 +26,9 @@ type Job struct {
 	secretQuery    bool // its query contains what looks like a secret
 }
 
+// ParamPath returns the path of a parameter in the configuration.
+func (j Job) ParamPath(name string) string { return diag.Join(diag.Join(j.path, "params"), name) }
+
 // DataField is the path of the items in a response.
 type DataField struct {
 	Keys []string // none: the root

@@ -35,7 +35,7 @@ func ReadConfigFile(path string) ([]byte, error) {
 }
 
 // ParseJSON parses the source's text into values ([Object], []any, string, bool, nil,
-// int, float64, and json.Number for integers too long for int) and marks the
+// int, float64, and json.Number for numbers of which these would lose digits) and marks the
 // position of each in the source. Errors are [diag.Diagnostics] with one error.
 func ParseJSON(source *diag.Source) (any, error) {
 	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), diags: diag.NewCollector(source)}
@@ -114,9 +114,7 @@ func (p *jsonParser) value(path string, key, depth int) (any, error) {
 		}
 		return p.list(path, depth)
 	case json.Number:
-		if n, err := value.Number(token); err == nil {
-			return n, nil
-		}
+		return value.Spelled(token), nil
 	}
 	return token, nil
 }

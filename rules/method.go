@@ -52,6 +52,7 @@ type Part struct {
 	Keboola string // the reference's reading, where it differs
 	Only    string // condition, as in [Variable]
 	Says    string // Value in words, if it reads the response: "the link at links.next"
+	Hint    string // for a job that sets the part in vain
 }
 
 // Template is a stopping rule of a method.
@@ -94,7 +95,7 @@ var builtinMethods = []Method{
 		Next: Overlay{
 			Params: []Part{
 				{Name: "${limitParam}", Value: `limit`},
-				{Name: "${offsetParam}", Value: `state.offset`},
+				{Name: "${offsetParam}", Value: `state.offset`, Hint: `to begin there, set "offsetFromJob": true`},
 			},
 			ApplyToFirst: "firstPageParams",
 		},
@@ -400,7 +401,7 @@ var pageNumberState = []Variable{
 
 var pageNumberNext = Overlay{
 	Params: []Part{
-		{Name: "${pageParam}", Value: `state.page`},
+		{Name: "${pageParam}", Value: `state.page`, Hint: `to begin there, set "firstPage" in the pagination`},
 		{Name: "${limitParam}", Value: `limit`},
 	},
 	ApplyToFirst: "firstPageParams",

@@ -115,6 +115,7 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 	if p.Each == "" {
 		r := part(role, s.settings.say(p.Name, nil), s.settings.bind(source), s.fromMethod())
 		r.Says, r.Uses = s.settings.say(p.Says, nil), s.uses([]string{p.Name, source}, p.Only)
+		r.Hint = p.Hint
 		return []Rule{r}
 	}
 	var out []Rule

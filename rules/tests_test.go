@@ -146,7 +146,7 @@ tests:
 	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(t, found.Err())
 	pages := cfg.Tests[0].Pages
-	const block = `{"data":[{"id":12345678901234567890,"name":"O'Neil","b":1,"a":["yes",1.5]},"plain text"]}`
+	const block = `{"data":[{"id":12345678901234567890,"name":"O'Neil","b":1,"a":["yes",1.50]},"plain text"]}`
 	require.Equal(t, block, string(pages[0].Body))
 	require.Equal(t, `{"data":[{"id":12345678901234567890,"e":1.50}]}`, string(pages[1].Body), "JSON in YAML is kept as it is written")
 	require.Equal(t, block, string(pages[2].Body))

@@ -128,6 +128,10 @@ func (r *run) public(v any) any {
 			out[i] = r.public(e)
 		}
 		return out
+	case json.Number: // 1.50 is sent as it is spelled, but rules compute with 1.5
+		if n, err := value.Number(v); err == nil {
+			return n
+		}
 	}
 	return v
 }

@@ -202,6 +202,17 @@ func Number(n json.Number) (any, error) {
 	return f + 0, nil // -0 becomes 0
 }
 
+// Spelled returns a number of a configuration like [Number], but keeps the spelling of
+// one whose last decimals are zeros: 1.50 is sent as 1.50.
+func Spelled(n json.Number) any {
+	v, err := Number(n)
+	text := n.String()
+	if err != nil || strings.HasSuffix(text, "0") && strings.Contains(text, ".") && !strings.ContainsAny(text, "eE") {
+		return n
+	}
+	return v
+}
+
 // MaxDigits is how many digits a number may have that is computed with: the time to
 // convert longer ones grows faster than their length.
 const MaxDigits = 1000

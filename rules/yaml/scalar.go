@@ -59,6 +59,9 @@ func plain(text string) (v any, problem string) {
 	case floatForm.MatchString(text):
 		f, err := strconv.ParseFloat(text, 64)
 		if err == nil {
+			if json.Valid([]byte(text)) {
+				return value.Spelled(json.Number(text)), ""
+			}
 			return f, ""
 		}
 		if json.Valid([]byte(text)) {

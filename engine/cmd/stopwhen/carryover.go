@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
+
+	"github.com/stopwhen/stopwhen/engine"
 )
 
 // carryover holds the values that `keep` carries over to the next run, by job
@@ -56,6 +59,16 @@ func parseCarryover(text []byte) (carryover, error) {
 	dec.UseNumber()
 	err := dec.Decode(&values)
 	return values, err
+}
+
+// warnForgotten warns of jobs whose values for the next run are not saved.
+func warnForgotten(logger *slog.Logger, result *engine.Result) {
+	for _, job := range result.Jobs {
+		if len(job.Kept) > 0 {
+			logger.Warn(fmt.Sprintf("Job '%s': the values of keep are not saved, so the next run starts without them; use --kept FILE", job.Job),
+				"event", "warn", "code", "kept_not_saved", "job", job.Job)
+		}
+	}
 }
 
 // readKept sets the values that the run continues from: those of --kept or, without it,

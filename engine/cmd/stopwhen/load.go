@@ -25,6 +25,7 @@ type loaded struct {
 	text      []byte
 	server    *fixtures.Server // nil without --fixture
 	carryover carryover        // from earlier runs
+	forgets   bool             // the values of keep are not saved
 }
 
 func (l *loaded) Close() {

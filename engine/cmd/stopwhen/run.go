@@ -58,6 +58,7 @@ func (a *app) runConfig(cmd *cobra.Command, args []string) error {
 	if err := a.checkPaths(l, args); err != nil {
 		return err
 	}
+	l.forgets = a.flags.kept == "" && a.flags.state == ""
 	return a.runLoaded(l)
 }
 
@@ -132,6 +133,9 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 	err = errors.Join(signalError(ctx, err), out.end(result))
 	out.logPartial()
 	err = errors.Join(err, a.writeResult(out, result), out.Close())
+	if l.forgets {
+		warnForgotten(out.log, result)
+	}
 	logSummary(out.log, result, time.Since(start), err)
 	if err != nil {
 		return err
