@@ -3,7 +3,6 @@ package secret
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -14,7 +13,7 @@ import (
 // parameters of addresses that usually carry credentials. It works on malformed text,
 // in which it rather masks too much.
 func Mask(text string) (masked string, secrets []string) {
-	m := &masker{text: text, hidden: make([]bool, len(text))}
+	m := newMasker(text)
 	m.scan()
 	for _, inAddress := range []*regexp.Regexp{userinfo, parameter} {
 		for _, at := range inAddress.FindAllStringSubmatchIndex(text, -1) {
@@ -31,7 +30,9 @@ var (
 	parameter = regexp.MustCompile(`[?&]([\w.-]+)=([^&#\s"'\\]+)`)
 )
 
-// A masker scans a configuration once, from its beginning.
+// A masker scans a configuration once, from its beginning. What it needs to know of
+// the text before an offset it counts on the way, so that its time is in proportion to
+// the length of the text.
 type masker struct {
 	text    string
 	at      int
@@ -39,6 +40,25 @@ type masker struct {
 	key     string   // the key before a colon; the next value belongs to it
 	hidden  []bool   // bytes to mask
 	secrets []string
+
+	line  int // offset of the line of the latest key
+	upTo  int // offset before which no later line begins
+	below int // offset of the line whose lines below were masked last; -1: none
+
+	inAuthentication int // brackets that are open under the key authentication
+	authentication   int // offset after the first such key of YAML, or the length of the text
+}
+
+// authenticationKey is the key of the object whose value is a secret under a key that
+// says nothing of it.
+const authenticationKey = "authentication"
+
+func newMasker(text string) *masker {
+	m := &masker{text: text, hidden: make([]bool, len(text)), below: -1, authentication: len(text)}
+	if at := strings.Index(text, authenticationKey+":"); at >= 0 {
+		m.authentication = at + len(authenticationKey) + 1
+	}
+	return m
 }
 
 // A token is a string, a plain word or one character of punctuation.
@@ -72,13 +92,31 @@ func (m *masker) scan() {
 func (m *masker) punctuation(c byte) {
 	switch c {
 	case '{', '[':
-		m.keys = append(m.keys, m.key)
+		m.open()
 	case '}', ']':
-		m.keys = m.keys[:max(0, len(m.keys)-1)]
+		m.close()
 	}
 	if c != ':' {
 		m.key = ""
 	}
+}
+
+func (m *masker) open() {
+	m.keys = append(m.keys, m.key)
+	if m.key == authenticationKey {
+		m.inAuthentication++
+	}
+}
+
+func (m *masker) close() {
+	last := len(m.keys) - 1
+	if last < 0 {
+		return
+	}
+	if m.keys[last] == authenticationKey {
+		m.inAuthentication--
+	}
+	m.keys = m.keys[:last]
 }
 
 // isSecret reports whether the value of a key is a secret.
@@ -86,7 +124,7 @@ func (m *masker) isSecret(key string) bool {
 	if strings.HasPrefix(key, "#") || Name(key) {
 		return true
 	}
-	return key == "value" && (slices.Contains(m.keys, "authentication") || strings.Contains(m.text[:m.at], "authentication:"))
+	return key == "value" && (m.inAuthentication > 0 || m.authentication <= m.at)
 }
 
 // mayBeOther reports whether a key is likely to be no secret: a name with other uses,
@@ -174,8 +212,8 @@ func (m *masker) value(line int) {
 		}
 		m.at = end
 	}
-	if len(m.keys) == 0 {
-		m.below(line)
+	if len(m.keys) == 0 && line != m.below {
+		m.deeper(line)
 	}
 }
 
@@ -204,14 +242,15 @@ func (m *masker) brackets() {
 	}
 }
 
-// below masks the lines that follow and are indented more than that of a key, except
+// deeper masks the lines that follow and are indented more than that of a key, except
 // a reference to the environment.
-func (m *masker) below(line int) {
-	indent := indentOf(m.text[line:])
-	rest, _, _ := strings.Cut(m.text[m.at:], "\n")
-	if strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "#") {
+func (m *masker) deeper(line int) {
+	if after := strings.TrimLeft(m.text[m.at:], " \t\r"); after != "" && after[0] != '\n' && after[0] != '#' {
 		return
 	}
+	m.below = line
+	indent := indentOf(m.text[line:])
+	rest, _, _ := strings.Cut(m.text[m.at:], "\n")
 	for next := m.at + len(rest) + 1; next < len(m.text); {
 		body, _, _ := strings.Cut(m.text[next:], "\n")
 		content := strings.TrimSpace(body)
@@ -229,7 +268,17 @@ func (m *masker) below(line int) {
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-func (m *masker) lineStart(at int) int { return strings.LastIndexByte(m.text[:at], '\n') + 1 }
+// lineStart returns the offset at which the line of an offset begins. Offsets must not
+// decrease from call to call.
+func (m *masker) lineStart(at int) int {
+	if m.upTo < at {
+		if last := strings.LastIndexByte(m.text[m.upTo:at], '\n'); last >= 0 {
+			m.line = m.upTo + last + 1
+		}
+		m.upTo = at
+	}
+	return m.line
+}
 
 // hide marks a part of the text and notes it as a secret, also as JSON has it.
 func (m *masker) hide(start, end int) {
