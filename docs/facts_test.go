@@ -2,10 +2,12 @@ package docs
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +51,51 @@ func TestReliabilityNamesExistingTests(t *testing.T) {
 		}
 	}
 	require.Empty(t, missing, "RELIABILITY.md names tests that do not exist")
+}
+
+// A proof names a test, with the script or the case that it plays, or a case.
+var (
+	scriptName = regexp.MustCompile("`TestScripts/([^`]+)`")
+	caseName   = regexp.MustCompile("`([a-z-]+/[a-z0-9-]+)`")
+	trialRow   = regexp.MustCompile(`(?m)^\| (D\d+|missing|2|3\.\d+)(?:: [^|]+)? \| [^|]+ \| ([^|]+) \|$`)
+)
+
+func TestReliabilityHasAProofForEveryTrial(t *testing.T) {
+	_, section, found := strings.Cut(readPage(t, "RELIABILITY.md"), "## Defects of the trials")
+	require.True(t, found)
+	want := append(numbered("D", 21), "missing", "2")
+	var trials []string
+	for _, row := range trialRow.FindAllStringSubmatch(section, -1) {
+		trials = append(trials, row[1])
+		require.Regexp(t, "`(Test|Fuzz|[a-z])|above", row[2], "the proof of %s", row[0])
+	}
+	require.Equal(t, strings.Count(section, "\n| "), len(trials)+1, "a row has another form")
+	require.Equal(t, append(want, numbered("3.", 17)...), slices.Compact(trials), "the trials in their order")
+	for _, m := range scriptName.FindAllStringSubmatch(section, -1) {
+		require.FileExists(t, "../engine/cmd/stopwhen/testdata/script/"+m[1]+".txtar")
+	}
+	for _, m := range caseName.FindAllStringSubmatch(section, -1) {
+		require.FileExists(t, "../fixtures/cases/"+m[1]+".txtar")
+	}
+}
+
+func numbered(prefix string, n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint(prefix, i+1))
+	}
+	return names
+}
+
+func TestReliabilityNamesAPromiseOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for line := range strings.Lines(readPage(t, "RELIABILITY.md")) {
+		first, _, isRow := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !isRow || !strings.HasPrefix(line, "| ") || first == "promise" {
+			continue
+		}
+		require.False(t, seen[first], "two rows for %q", first)
+		seen[first] = true
+	}
 }
 
 func TestReliabilityStatesTheKillsOfTheKillLoop(t *testing.T) {

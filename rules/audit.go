@@ -14,6 +14,8 @@ import (
 type Hints struct {
 	Total       any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
 	TotalAt     string `expr:"totalAt" doc:"where the response has it: meta.total"`
+	Pages       any    `expr:"pages" doc:"the number of pages of the list; nil: unknown"`
+	PagesAt     string `expr:"pagesAt" doc:"where the response has it"`
 	Next        any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
 	NextAt      string `expr:"nextAt" doc:"where the response has it"`
 	More        any    `expr:"more" doc:"whether there is more; nil: unknown"`
@@ -43,6 +45,8 @@ type ListFacts struct {
 	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0: none"`
 
 	Missing   string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
+	MovedPage int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
+	MovedTo   string `expr:"movedTo" doc:"where this page has it"`
 	Error     string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage int    `expr:"errorPage" doc:"the page with this body"`
 	Rewritten int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
@@ -86,6 +90,10 @@ var auditTable = []auditRule{
 		When:    `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
+	{ID: "audit.pages",
+		When:    `hints.total == nil and hints.more != false and hints.pages > total.pages`,
+		Clause:  "a number of pages exceeds the pages read",
+		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
 	{ID: "audit.surplus",
 		When:    `hints.total < total.items`,
 		Clause:  "the items read exceed a total",
@@ -109,7 +117,8 @@ var auditTable = []auditRule{
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
 		Clause: "a page has the items of an earlier page, although another request was made",
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
-			"check the names of the parameters that page through the list"},
+			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
+			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
 	{ID: "audit.ignoredParam", Also: always,
 		When: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
@@ -130,7 +139,12 @@ var auditTable = []auditRule{
 	{ID: "audit.missing", Also: unlessFailed,
 		When:    `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
-		Message: "no response has {list.missing}; check the spelling"},
+		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
+	{ID: "audit.moved", Also: unlessFailed,
+		When:   `list.movedPage > 0`,
+		Clause: "a later page has its list at another place than the first page",
+		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
+			"items there are not read: compare the responses"},
 	{ID: "audit.errorBody", Also: unlessFailed,
 		When:   `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
@@ -159,6 +173,9 @@ var (
 		"totalRecords", "total_records", "totalElements", "total_elements", "totalSize", "total_size",
 		"totalHits", "total_hits", "nbHits", "numFound", "recordCount", "record_count", "resultCount",
 		"count", "@odata.count",
+	}
+	pagesNames = []string{
+		"totalPages", "total_pages", "pageCount", "page_count", "numPages", "num_pages", "nbPages", "lastPage", "last_page", "pages",
 	}
 	nextNames = []string{
 		"next", "nextPage", "next_page", "nextUrl", "next_url", "next_page_url", "nextLink", "next_link",
@@ -198,6 +215,7 @@ type HintKind string
 // The kinds of hints.
 const (
 	HintTotal HintKind = "total" // the number of items
+	HintPages HintKind = "pages" // the number of pages
 	HintNext  HintKind = "next"  // a link or a token
 	HintMore  HintKind = "more"  // true: there is more
 	HintLast  HintKind = "last"  // true: there is no more
@@ -217,7 +235,7 @@ var hintPaths = sync.OnceValue(func() []HintPath {
 	kinds := []struct {
 		kind  HintKind
 		names []string
-	}{{HintTotal, totalNames}, {HintNext, nextNames}, {HintMore, moreNames}, {HintLast, lastNames}}
+	}{{HintTotal, totalNames}, {HintPages, pagesNames}, {HintNext, nextNames}, {HintMore, moreNames}, {HintLast, lastNames}}
 	for _, container := range append([]string{""}, containers...) {
 		for _, k := range kinds {
 			for _, name := range k.names {
@@ -242,6 +260,7 @@ type HintHeader struct {
 func HintHeaders() []HintHeader {
 	return []HintHeader{
 		{"X-Total-Count", HintTotal}, {"X-Total", HintTotal}, {"X-WP-Total", HintTotal}, {"Total-Count", HintTotal},
+		{"X-Total-Pages", HintPages}, {"X-WP-TotalPages", HintPages},
 		{"X-Next-Page", HintNext}, {"X-Next-Token", HintNext}, {"X-Next-Cursor", HintNext},
 	}
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -44,9 +45,11 @@ var errorMessages = []string{
 	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "details", "title", "reason", "description",
 }
 
-// The words, in lower case, that tell success from failure.
+// The words, in lower case, that tell success from failure, and the end of a list
+// ("No more users were found") from a complaint.
 var (
 	wordsOfSuccess = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
+	wordsOfAnEnd   = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
 	wordsOfFailure = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
 )
 
@@ -78,6 +81,13 @@ func ErrorMessages() [][]string {
 		}
 	}
 	return out
+}
+
+// Complains reports whether the message of a page without a list is about a failure, as
+// far as its words tell: it does not say that there are no more items.
+func Complains(message string) bool {
+	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(wordsOfAnEnd, word) })
 }
 
 func within(container, name string) []string {

@@ -67,7 +67,7 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 		hints.LargestPage = r.LargestPage
 		return &hints
 	}
-	hints := &rules.Hints{LargestPage: r.LargestPage}
+	hints, hasTotal := &rules.Hints{LargestPage: r.LargestPage}, false
 	if r.lookup != nil {
 		c.Body, _ = r.lookup(hintPaths())
 	}
@@ -75,6 +75,7 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 		read := compile.Read{Root: "body", Path: hint.Keys}
 		if v, present := read.Lookup(c); present && (hint.Kind != rules.HintNext || !r.endedByReading(hint.Keys)) {
 			note(hints, c, hint.Kind, read.String(), v)
+			hasTotal = hasTotal || hint.Kind == rules.HintTotal
 		}
 	}
 	for _, hint := range rules.HintHeaders() {
@@ -85,7 +86,35 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 	if next := c.Link("next"); next != nil && !r.endedByLink() {
 		note(hints, c, rules.HintNext, "the Link header", next)
 	}
+	r.compareTotals(hints, c, hasTotal)
 	return hints
+}
+
+// compareTotals corrects the total of the last page by that of the first one. A
+// total that is the number of items of both pages counts the items of a page, not of
+// the list. A last page without a total may be one on which the API failed, so that of the
+// first page is used, unless the list has outgrown it.
+func (r *run) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
+	first := r.Noticed.FirstTotal
+	switch {
+	case first == nil || c.Page == 1:
+	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
+		hints.Total, hints.TotalAt = first.Total, first.At+" of page 1"
+	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
+		hints.Total, hints.TotalAt = nil, ""
+	}
+}
+
+// noticeTotal notices the total of the first page.
+func (r *run) noticeTotal() {
+	c := r.Context.Value
+	if c.Page != 1 || r.lookup == nil {
+		return
+	}
+	if hints := r.hints(&c); hints.Total != nil {
+		total, _ := totalOf(hints.Total)
+		r.Noticed.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt}
+	}
 }
 
 func hintPaths() [][]string {
@@ -125,6 +154,10 @@ func note(hints *rules.Hints, c *rules.Context, kind rules.HintKind, at string, 
 		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be the page's
 			hints.Total, hints.TotalAt = n, at
 		}
+	case rules.HintPages:
+		if n, ok := totalOf(v); hints.Pages == nil && ok {
+			hints.Pages, hints.PagesAt = n, at
+		}
 	case rules.HintNext:
 		if hints.Next == nil && isNext(v, c) {
 			hints.Next, hints.NextAt = v, at
@@ -136,7 +169,7 @@ func note(hints *rules.Hints, c *rules.Context, kind rules.HintKind, at string, 
 	}
 }
 
-// totalOf returns a number of items: an integer, text that is one, or the value
+// totalOf returns a number of items or pages: an integer, text that is one, or the value
 // of an object, as in {"value": 25}.
 func totalOf(v any) (int, bool) {
 	if object, ok := value.Members(v); ok {

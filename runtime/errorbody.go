@@ -46,6 +46,23 @@ func (r *run) noticeError(reading document.Reading) {
 			return
 		}
 	}
+	if r.lostItems(reading) {
+		r.noticeComplaint(&page)
+	}
+}
+
+// noticeComplaint notices a message in the root of a page that has no list of items,
+// if the first page has no such message: {"message": "Rate limit exceeded"}.
+func (r *run) noticeComplaint(page *rules.Context) {
+	for _, path := range rules.ErrorMessages() {
+		read := compile.Read{Root: "body", Path: path}
+		v, _ := read.Lookup(page)
+		if text, ok := v.(string); ok && len(path) == 1 && !slices.Contains(r.Noticed.FirstPaths, read.String()) && rules.Complains(text) {
+			f := &r.Noticed.Facts
+			f.Error, f.ErrorPage = read.String()+" is "+shortText(v)+", and there is no list of items", r.Context.Value.Page
+			return
+		}
+	}
 }
 
 // listsErrors reports whether the items of the job are errors by intention.

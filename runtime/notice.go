@@ -20,10 +20,20 @@ type noticed struct {
 	Identities recall `json:"identities"`          // of items: page and content
 	Ambiguous  bool   `json:"ambiguous,omitempty"` // a page has an identifier twice, with different items
 
-	First     Sent     `json:"first"`               // the first request, without its secrets
+	First      Sent        `json:"first"`                // the first request, without its secrets
+	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // of the first page, if it has one
+	FirstPaths []string    `json:"firstPaths,omitempty"` // of the values in its root, and next to its items
+
 	Responses int      `json:"responses,omitempty"` // with status of success and a body
 	HadItems  bool     `json:"hadItems,omitempty"`  // a response had the place of the items
 	Had       []string `json:"had,omitempty"`       // the watched paths that a response had
+}
+
+// A firstTotal is the total of items in the first response.
+type firstTotal struct {
+	Total int    `json:"total"`
+	Count int    `json:"count"` // the items of the page
+	At    string `json:"at"`
 }
 
 // notice compares a page with what is known of its list.
@@ -35,6 +45,8 @@ func (r *run) notice(reading document.Reading, request document.Digest, sent Sen
 	repeats := r.noticeRepeat(reading, request, sent)
 	known := !repeats && r.noticeItems(reading)
 	r.noticeCycle(reading, request, sent, known)
+	r.noticeTotal()
+	r.noticeMoved(reading)
 	r.noticePaths(reading)
 	r.noticeError(reading)
 	r.Request = request

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -108,3 +109,14 @@ func TestABrowserShowsNoGreenForAListThatMayBeIncomplete(t *testing.T) {
 		require.Zero(t, pixels(screenshot(t, path, fmt.Sprintf("--window-size=%d,1400", width)), stop))
 	}
 }
+
+func TestABrowserShowsEveryColumnOnANarrowScreen(t *testing.T) {
+	const measure = `<script>document.title = [...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth).join()</script>`
+	long := strings.ReplaceAll(trace, `"samePage"`, `"scrollers.everything.repeatedExchange"`)
+	page := policy.ReplaceAllString(html(t, read(t, long)), "") + measure
+	dom := chromium(t, writePage(t, page), "--window-size=400,1400", "--dump-dom")
+	require.Contains(t, dom, "<title>0,0</title>", "the pixels by which the tables of rules and pages are cut")
+}
+
+// policy is the element that forbids scripts.
+var policy = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`)

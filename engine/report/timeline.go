@@ -95,13 +95,16 @@ func (a axis) span(first, last int) (from, to float64) {
 
 // ticks returns at most six labels.
 func (a axis) ticks() []tick {
-	const parts = 5
+	parts := 5
+	if a.ByTime {
+		parts = min(parts, max(1, int(a.end))) // a millisecond has one label
+	}
 	var out []tick
 	for i := range parts + 1 {
-		x := plotWidth * float64(i) / parts
+		x := plotWidth * float64(i) / float64(parts)
 		switch {
 		case a.ByTime:
-			out = append(out, tick{x, duration(a.end * int64(i) / parts)})
+			out = append(out, tick{x, duration(a.end * int64(i) / int64(parts))})
 		case i == 0 || i == parts || len(a.pages) >= 2*parts:
 			n := min(len(a.pages)*i/parts, len(a.pages)-1)
 			out = append(out, tick{x, fmt.Sprintf("page %d", a.pages[n].Page)})
