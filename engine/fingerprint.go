@@ -14,10 +14,15 @@ import (
 // "transport" (addresses, headers), "requests" (endpoints, parameters, inputs, the
 // next request), "rules" (the stopping rules and the saved values) and "items" (the
 // paths and types of the items). Of secrets it includes only the names, so another
-// token changes nothing, and neither do retries and logs.
+// token changes nothing, and neither do retries and logs. For every job with `keep`
+// there is a part "keep of " and its id: the saved values and the list that they are
+// about, without the rules of its end.
 func (e *Engine) Fingerprint() map[string]string {
 	parts := map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}
 	note := func(part string, values ...any) {
+		if parts[part] == nil {
+			parts[part] = &strings.Builder{}
+		}
 		text, err := value.Marshal(values)
 		if err != nil {
 			text = fmt.Append(nil, values...)
@@ -39,6 +44,9 @@ func (e *Engine) Fingerprint() map[string]string {
 				part = "requests"
 			}
 			note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Subsequent)
+			if r.Role == rules.Keep {
+				note("keep of "+j.ID, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)
+			}
 		}
 	}
 	out := map[string]string{}

@@ -24,11 +24,16 @@ type disk struct {
 	operations    int
 	stopBefore    int                         // operation before which the power fails; 0: never
 	skip          func(operation string) bool // operations that do nothing and report success; nil: none
+
+	failing, failures int // the number of the first operation that fails, and how many of them fail; the next ones work again
 }
 
 type inode struct{ live, durable []byte }
 
-var errPower = errors.New("the power failed")
+var (
+	errPower = errors.New("the power failed")
+	errFull  = errors.New("no space left on device")
+)
 
 func newDisk() *disk { return &disk{live: map[string]*inode{}, durable: map[string]*inode{}} }
 
@@ -36,6 +41,9 @@ func newDisk() *disk { return &disk{live: map[string]*inode{}, durable: map[stri
 func (d *disk) do(operation string) (bool, error) {
 	if d.operations++; d.stopBefore > 0 && d.operations >= d.stopBefore {
 		return false, errPower
+	}
+	if d.failing <= d.operations && d.operations < d.failing+d.failures {
+		return false, errFull
 	}
 	return d.skip == nil || !d.skip(operation), nil
 }
@@ -213,7 +221,7 @@ func (e extraction) run(d *disk) error {
 		return err
 	}
 	if rows.Published() {
-		return nil
+		return s.End()
 	}
 	outputs := []*Output{rows}
 	if e.state {
@@ -241,7 +249,10 @@ func (e extraction) run(d *disk) error {
 	if e.kept {
 		c.KeptFile = simulatedKept
 	}
-	return s.Publish(rows, c)
+	if err := s.Publish(rows, c); err != nil {
+		return err
+	}
+	return s.End()
 }
 
 // open opens the state, or repairs what a run without a state left.
@@ -250,11 +261,7 @@ func (e extraction) open(d *disk) (*Store, error) {
 		_, err := repair(d, simulatedRows)
 		return stateless(d), err
 	}
-	s, err := open(d, "state.json", "test", map[string]string{"rules": "1"})
-	if err == nil && lastPage(s) == simulatedPages && s.Complete() && !s.Repaired() {
-		s.Next()
-	}
-	return s, err
+	return open(d, "state.json", "test", map[string]string{"rules": "1"})
 }
 
 // increment returns the number of the increment that follows the kept one.
@@ -454,4 +461,86 @@ func TestEverySyncIsNeeded(t *testing.T) {
 			require.NotEmpty(t, wrong)
 		})
 	}
+}
+
+// TestAWriteErrorAtAnyMomentLosesAndRepeatsNothing lets one or several operations of a run
+// fail, as on a full disk, and repeats the run until it succeeds.
+func TestAWriteErrorAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
+	cases := 0
+	for _, e := range extractions() {
+		prepared, operations := e.prepared(t)
+		for first := 1; first <= operations; first++ {
+			for _, failures := range []int{1, 2, 5, operations} {
+				d := prepared.clone()
+				d.failing, d.failures = first, failures
+				err := e.run(d)
+				for tries := 0; err != nil && tries < 2*operations; tries++ {
+					err = e.run(d)
+				}
+				require.NoError(t, err, "%v: %d failures from operation %d", e, failures, first)
+				require.NoError(t, e.check(d), "%v: %d failures from operation %d", e, failures, first)
+				cases++
+			}
+		}
+	}
+	require.Greater(t, cases, 1000)
+	t.Logf("%d cases, each exact", cases)
+}
+
+// TestRowsThatCannotBeAppendedAreNotAppendedByTheNextRun: the run has failed, so its rows
+// are those of the run that follows it.
+func TestRowsThatCannotBeAppendedAreNotAppendedByTheNextRun(t *testing.T) {
+	e := extraction{every: 1, adds: true}
+	d := newDisk()
+	require.NoError(t, e.run(d))
+	before := string(d.live[simulatedRows].live)
+	full := d.clone()
+	for full.failing = 1; full.failures == 0; full.failing++ { // the operation that appends
+		probe := d.clone()
+		probe.stopBefore = full.failing + 1
+		_ = e.run(probe)
+		if string(probe.live[simulatedRows].live) != before {
+			full.failures = 1
+			break
+		}
+	}
+	require.ErrorIs(t, e.run(full), errFull)
+	require.Equal(t, before, string(full.live[simulatedRows].live))
+	require.Equal(t, before, string(full.live[simulatedRows+PartialSuffix].live), "the rows remain")
+	require.NoError(t, e.run(full))
+	require.Equal(t, before+before, string(full.live[simulatedRows].live))
+}
+
+// TestARepairKeepsWhatOthersHaveWritten: a publication that is repaired adds its rows to
+// its own beginning only, and only the rows that were recorded.
+func TestARepairKeepsWhatOthersHaveWritten(t *testing.T) {
+	e := extraction{every: 1, state: true, adds: true, before: 1}
+	prepared, operations := e.prepared(t)
+	for stop := 1; stop <= operations; stop++ {
+		d := prepared.clone()
+		d.stopBefore = stop
+		require.ErrorIs(t, e.run(d), errPower)
+		found := newStore(d, "state.json", "test", nil)
+		d.stopBefore = 0
+		text, err := readFile(d, "state.json")
+		require.NoError(t, err)
+		require.NoError(t, parse(text, &found.state))
+		if found.state.Publish == nil || d.live[simulatedRows+PartialSuffix] == nil {
+			continue
+		}
+		base := found.state.Publish.Base
+
+		foreign := d.clone()
+		node := foreign.live[simulatedRows]
+		node.live = append(node.live[:base:base], "another program\n"...)
+		require.ErrorContains(t, e.run(foreign), "another program has written to out/items.ndjson")
+		require.Equal(t, "another program\n", string(foreign.live[simulatedRows].live[base:]))
+
+		replaced := d.clone()
+		replaced.live[simulatedRows+PartialSuffix].live = bytes.Repeat([]byte("x"), 100)
+		require.ErrorContains(t, e.run(replaced), "out/items.ndjson.partial was modified after the last commit")
+		require.NotContains(t, string(replaced.live[simulatedRows].live), "x")
+		return
+	}
+	t.Fatal("no moment between the record and the rows")
 }

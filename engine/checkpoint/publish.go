@@ -1,12 +1,15 @@
 package checkpoint
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -37,14 +40,21 @@ type publication struct {
 	Newline  bool                       `json:"newline,omitempty"` // the last line of the file has no end
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
+	Sum      string                     `json:"sum,omitempty"` // hash of the rows, with a state
+
+	undone bool // it failed, and the file under the name is as it was before
 }
 
 // Publish makes the rows of an output appear under its name, together with the values
 // that are kept for the next run and, with a state, everything that was marked. If
 // the process ends in the middle, the next run that opens the state, or the output,
 // completes the publication. The output may be nil if the rows are not in a file.
-// After an error, a file that rows were to be appended to is as it was.
+// If the rows cannot be moved under the name, the file is as it was before, and the
+// publication has not begun.
 func (s *Store) Publish(o *Output, c Commitment) error {
+	if err := s.repair(); err != nil { // one that failed in this run
+		return err
+	}
 	p, err := s.plan(o, c)
 	if err != nil {
 		return err
@@ -52,10 +62,26 @@ func (s *Store) Publish(o *Output, c Commitment) error {
 	if err := s.begin(p); err != nil {
 		return err
 	}
-	if err := p.carryOut(s.files); err != nil {
-		return err
+	err = p.carryOut(s.files)
+	switch {
+	case err == nil:
+		return s.end(o, p)
+	case p.undone:
+		return errors.Join(err, s.cancel(p))
 	}
-	return s.end(o, p)
+	if o != nil {
+		o.published = true
+	}
+	return err
+}
+
+// cancel forgets a publication that has changed nothing.
+func (s *Store) cancel(p *publication) error {
+	if s.path == "" {
+		return p.forget(s.files)
+	}
+	s.state.Publish = nil
+	return s.save()
 }
 
 // plan prepares an output for its publication, and decides how to publish it.
@@ -74,6 +100,9 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 		return nil, ioError("save the output", err)
 	}
 	p.Name, p.Bytes = o.name, o.size
+	if o.digest != nil {
+		p.Sum = hex.EncodeToString(o.digest.Sum(nil))
+	}
 	if !c.Append {
 		return p, nil
 	}
@@ -127,16 +156,13 @@ func (s *Store) begin(p *publication) error {
 
 // end records that a publication is complete.
 func (s *Store) end(o *Output, p *publication) error {
-	if o != nil {
-		o.published = true
-	}
 	if s.path == "" {
+		if o != nil {
+			o.published = true
+		}
 		return p.forget(s.files)
 	}
 	s.conclude()
-	if o != nil {
-		o.marked = s.state.Outputs[o.name]
-	}
 	return s.save()
 }
 
@@ -171,6 +197,9 @@ func (s *Store) conclude() {
 		e := s.state.Outputs[p.Name]
 		e.Partial = false
 		s.state.Outputs[p.Name] = e
+		if o := s.outputs[p.Name]; o != nil {
+			o.published, o.marked = true, e
+		}
 	}
 }
 
@@ -180,14 +209,17 @@ func (s *Store) repair() error {
 	if s.state.Publish == nil {
 		return nil
 	}
-	if err := s.state.Publish.carryOut(s.files); err != nil {
+	err := s.state.Publish.verify(s.files)
+	if err == nil {
+		err = s.state.Publish.carryOut(s.files)
+	}
+	if err != nil {
 		if errors.Is(err, errNoRows) {
 			return s.refuse("%v", err)
 		}
 		return err
 	}
 	s.conclude()
-	s.repaired = true
 	return s.save()
 }
 
@@ -301,9 +333,35 @@ func (p *publication) move(files fileSystem) error {
 	return nil
 }
 
+// verify checks that the rows are those that were written: a run without the state may
+// have replaced them.
+func (p *publication) verify(files fileSystem) error {
+	if p.Name == "" || p.Sum == "" {
+		return nil
+	}
+	from := p.Name + PartialSuffix
+	rows, err := files.Open(from, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return ioError("open the output", err)
+	}
+	defer rows.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(rows, 0, p.Bytes)); err != nil {
+		return ioError("read the output", err)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != p.Sum {
+		return fmt.Errorf("%w: %s was modified after the last commit", errNoRows, from)
+	}
+	return nil
+}
+
 func (p *publication) rename(files fileSystem, from string) error {
 	files.CopyMode(p.Name, from)
 	err := files.Rename(from, p.Name)
+	p.undone = err != nil
 	if err == nil {
 		err = files.SyncDir(p.Name)
 	}
@@ -346,47 +404,82 @@ func (p *publication) add(files fileSystem, rows file) error {
 		return ioError("open the output", err)
 	}
 	defer to.Close()
-	if err := p.requireOwn(to); err != nil {
+	if err := p.requireOwn(to, rows); err != nil {
 		return err
 	}
 	err = to.Truncate(p.Base)
 	if err == nil {
-		err = p.write(to, rows)
+		_, err = io.Copy(to, p.added(rows))
 	}
 	if err == nil {
 		err = to.Sync()
 	}
 	if err != nil {
-		return ioError("append to "+p.Name, errors.Join(err, to.Truncate(p.Base)))
+		failed := to.Truncate(p.Base)
+		p.undone = failed == nil
+		return ioError("append to "+p.Name, errors.Join(err, failed))
 	}
 	return nil
 }
 
-func (p *publication) write(to, rows file) error {
+// added returns what the publication adds to the file.
+func (p *publication) added(rows file) io.Reader {
+	all := io.Reader(io.NewSectionReader(rows, 0, p.Bytes))
 	if p.Newline {
-		if _, err := to.Write([]byte{'\n'}); err != nil {
-			return err
-		}
+		all = io.MultiReader(strings.NewReader("\n"), all)
 	}
-	_, err := io.Copy(to, io.NewSectionReader(rows, 0, p.Bytes))
-	return err
+	return all
 }
 
 // requireOwn checks that nobody else has changed the end of the file since the
 // publication began.
-func (p *publication) requireOwn(to file) error {
+func (p *publication) requireOwn(to, rows file) error {
 	size, err := to.Size()
 	if err != nil {
 		return ioError("read the output", err)
 	}
 	if p.Base <= size && size <= p.size() {
-		return nil
+		own, err := begins(p.added(rows), io.NewSectionReader(to, p.Base, size-p.Base))
+		if err != nil {
+			return ioError("read the output", err)
+		}
+		if own {
+			return nil
+		}
+		return &failure.Error{
+			Class: failure.State, Op: "repair",
+			Message: fmt.Sprintf("another program has written to %s after byte %d while rows were being added", p.Name, p.Base),
+			Hint:    "the rows are in " + p.Name + PartialSuffix,
+		}
 	}
 	return &failure.Error{
 		Class: failure.State, Op: "repair",
 		Message: fmt.Sprintf("%s has %d bytes, want from %d to %d: another program has changed it while rows were being added",
 			p.Name, size, p.Base, p.size()),
 		Hint: "the rows are in " + p.Name + PartialSuffix,
+	}
+}
+
+// begins reports whether the part of a file that was written is the beginning of a text.
+// After a loss of power, bytes that were not synced may be zero.
+func begins(text, written io.Reader) (bool, error) {
+	var want, got [32 << 10]byte
+	for {
+		n, err := io.ReadFull(written, got[:])
+		if _, failed := io.ReadFull(text, want[:n]); failed != nil && n > 0 {
+			return false, failed
+		}
+		for i, b := range got[:n] {
+			if b != 0 && b != want[i] {
+				return false, nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return true, nil
+		case err != nil:
+			return false, err
+		}
 	}
 }
 

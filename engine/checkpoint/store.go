@@ -37,8 +37,8 @@ type Store struct {
 	mode      os.FileMode // of new outputs
 	state     state
 	resumed   bool
-	repaired  bool // the run before this one ended in the middle of a publication
-	stale     bool // the file at path is that of an earlier run, which this run replaces
+	changed   string // what an increment changes in the configuration of the one before; "" if nothing
+	stale     bool   // the file at path is that of an earlier run, which this run replaces
 	outputs   map[string]*Output
 	open      []*Output                  // those with an open file, the latest last
 	pending   map[string]json.RawMessage // by job, the checkpoints of the next commit
@@ -54,16 +54,19 @@ type state struct {
 	Jobs        map[string]json.RawMessage `json:"jobs"`              // the checkpoint of each job
 	Kept        map[string]json.RawMessage `json:"kept,omitempty"`    // values for the next run, by job
 	Publish     *publication               `json:"publish,omitempty"` // one that has begun
+	Ended       bool                       `json:"ended,omitempty"`   // the run is over, and its caller knows it: see Store.End
 	Sum         string                     `json:"sum"`               // checksum of all fields above
 }
 
 const version = 2
 
 // Open reads the state file at path. If there is none, the run starts from the
-// beginning. The program names the writer of the file in the file itself. The
-// fingerprint, that of engine.Engine.Fingerprint, must equal that of the run
-// that wrote the state. An error is of class state, with the problem and its
-// fix, or of class io.
+// beginning. So does the increment after a run that has ended (see [Store.End]); the
+// values of [Store.Kept] remain. The program names the writer of the file in the file
+// itself. The fingerprint, that of engine.Engine.Fingerprint, must equal that of the run
+// that wrote the state; after a run that has ended, only the parts of it that begin with
+// [KeepPart] must. An error is of class state, with the problem and its fix, or of
+// class io.
 func Open(path, program string, fingerprint map[string]string) (*Store, error) {
 	return open(system{}, path, program, fingerprint)
 }
@@ -110,7 +113,11 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	if err := s.repair(); err != nil {
 		return nil, err
 	}
-	if changed := changes(found.Fingerprint, fingerprint); changed != "" {
+	changed := changes(found.Fingerprint, fingerprint)
+	switch {
+	case found.Ended:
+		return s, s.next(fingerprint, changed)
+	case changed != "":
 		return nil, s.refuse("it belongs to another configuration: %s changed", changed)
 	}
 	return s, nil
@@ -174,8 +181,10 @@ func changes(before, now map[string]string) string {
 			names = append(names, name)
 		}
 	}
-	if len(before) != len(now) && names == nil {
-		names = []string{"something"}
+	for name := range before { // a part of kept values may be that of a job which this run does not have
+		if _, known := now[name]; !known && !strings.HasPrefix(name, KeepPart) {
+			return "something"
+		}
 	}
 	return strings.Join(names, " and ")
 }
@@ -215,27 +224,47 @@ func (s *Store) Committed() int64 {
 	return n
 }
 
-// Repaired reports whether opening the state completed a publication in the middle of
-// which the run before this one had ended. If nothing else is left to do, this run only
-// completes that one, and the next increment is for the run after it.
-func (s *Store) Repaired() bool { return s.repaired }
+// Changed names the parts of the configuration that this increment changes, such as
+// "rules". It is "" if nothing changed, and in a run that resumes.
+func (s *Store) Changed() string { return s.changed }
 
-// Complete reports whether the rows of all outputs in the state are published. If all
-// jobs have ended, too, the run is over.
-func (s *Store) Complete() bool {
+// End saves that the run is over: the next one that opens the state begins the next
+// increment. It must be called when nothing else can fail. A run that fails or is
+// killed before End has not told anybody that it is complete, so the run after it
+// resumes it, with nothing left to extract. End does nothing if there is no state, or if
+// the rows of an output are not published.
+func (s *Store) End() error {
+	if s.path == "" || s.state.Publish != nil {
+		return nil
+	}
 	for _, e := range s.state.Outputs {
 		if e.Partial {
-			return false
+			return nil
 		}
 	}
-	return true
+	s.state.Ended = true
+	return s.save()
 }
 
-// Next begins the next increment, after a run that is complete: its jobs start at
-// the beginning, and its outputs may be others. The values of [Store.Kept] remain.
-// Next must be called before the outputs are opened.
-func (s *Store) Next() {
-	s.state.Jobs, s.state.Outputs, s.resumed = map[string]json.RawMessage{}, map[string]extent{}, false
+// KeepPart begins the names of the parts of a fingerprint that say what the kept values
+// of a job mean. The id of the job follows.
+const KeepPart = "keep of "
+
+// next begins the next increment: its jobs start at the beginning, and its outputs may
+// be others.
+func (s *Store) next(fingerprint map[string]string, changed string) error {
+	fingerprint = maps.Clone(fingerprint)
+	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
+		before := s.state.Fingerprint[KeepPart+job]
+		if now, keeps := fingerprint[KeepPart+job]; keeps && now != before {
+			return s.refuse("it holds values that job %s kept for a list that was requested in another way", job)
+		}
+		fingerprint[KeepPart+job] = before // also of a job that this run does not have
+	}
+	s.changed, s.resumed = changed, false
+	s.state.Ended, s.state.Fingerprint = false, fingerprint
+	s.state.Jobs, s.state.Outputs = map[string]json.RawMessage{}, map[string]extent{}
+	return nil
 }
 
 // Begin starts writing, once all outputs are known. It refuses to resume with

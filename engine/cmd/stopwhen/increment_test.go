@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -157,4 +158,84 @@ func TestADamagedRecordOfACommitIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(g.path("out/items.ndjson.redo"), []byte("{"), 0o600))
 	require.Contains(t, g.run(t, 8), "items.ndjson.redo is damaged or was not written by stopwhen (compare ")
 	g.require(t, 5)
+}
+
+// TestARunThatHasNotToldItsSuccessIsNotRepeated: the rows are appended, but the command ends
+// with an error of its result. The same command must not append them again.
+func TestARunThatHasNotToldItsSuccessIsNotRepeated(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full")
+	}
+	g := newGrowing(t)
+	g.size.Store(5)
+	state := []string{"--append", "--state", g.path("state.json")}
+	for _, flag := range []string{"--result", "--record"} {
+		g.run(t, 7, append(state, flag, "/dev/full")...)
+	}
+	g.require(t, 5)
+	require.Contains(t, g.run(t, 0, state...), "the extraction has ended; no request is made")
+	g.require(t, 5)
+	g.size.Store(7)
+	g.run(t, 0, state...)
+	g.require(t, 7)
+}
+
+// TestAnIncrementMayHaveAnotherConfiguration: a state of a complete run holds nothing but
+// the kept values.
+func TestAnIncrementMayHaveAnotherConfiguration(t *testing.T) {
+	g := newGrowing(t)
+	t.Chdir(g.dir)
+	original := readText(t, g.config)
+	change := func(from, to string) {
+		t.Helper()
+		require.Contains(t, original, from)
+		require.NoError(t, os.WriteFile(g.config, []byte(strings.Replace(original, from, to, 1)), 0o600))
+	}
+	g.size.Store(5)
+	g.run(t, 0, "--state", "state.json")
+
+	g.size.Store(9)
+	require.Contains(t, g.run(t, 0, "--state", "state.json", "--max-pages", "50"),
+		"state.json: the next increment begins with another configuration: rules changed")
+	g.require(t, 9)
+
+	g.size.Store(20)
+	g.broken.Store(true)
+	g.run(t, 3, "--state", "state.json")
+	g.broken.Store(false)
+	require.Contains(t, g.run(t, 8, "--state", "state.json", "--max-pages", "50"),
+		"it belongs to another configuration: rules changed", "an increment that is not complete has one configuration")
+	g.run(t, 0, "--state", "state.json")
+	g.require(t, 20)
+
+	change(`"endpoint": "items"`, `"id": "items", "endpoint": "items?all=1"`)
+	require.Contains(t, g.run(t, 8, "--state", "state.json"),
+		"it holds values that job items kept for a list that was requested in another way (--restart starts over")
+	g.require(t, 20)
+
+	change(`"endpoint": "items"`, `"id": "renamed", "endpoint": "items"`)
+	require.Contains(t, g.run(t, 0, "--state", "state.json", "--out", "other"),
+		"state.json has values that job items kept, which the configuration does not have; they remain until it is there again")
+	change(`"endpoint": "items"`, `"endpoint": "items"`)
+	g.size.Store(23)
+	g.run(t, 0, "--state", "state.json")
+	g.require(t, 23)
+}
+
+// TestARunThatTimeoutEndsResumes, and one that --max-pages ended is complete: the same
+// command begins the next one.
+func TestATimeoutResumesAndAMaximumOfPagesEnds(t *testing.T) {
+	s := newStateCase(t)
+	s.slow.Store(int64(400 * time.Millisecond))
+	require.Contains(t, s.run(t, 6, "--timeout", "1s"), "users.ndjson.partial")
+	s.slow.Store(0)
+	require.Contains(t, s.run(t, 0, "--timeout", "1m"), "resuming from")
+	require.Equal(t, allItems(), s.items(t))
+
+	for range 2 {
+		s.requests.Store(0)
+		s.run(t, 0, "--max-pages", "3")
+		require.Equal(t, int64(3), s.requests.Load())
+		require.Equal(t, allItems()[:6*len("{\"id\":\"1-a\"}\n")], s.items(t), "the pages up to the limit")
+	}
 }

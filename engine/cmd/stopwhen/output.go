@@ -84,14 +84,12 @@ func (o *output) openFile(f itemFile) error {
 		o.targets, o.close = append(o.targets, &target{w: o.app.guard(stream), jobs: f.jobs}), append(o.close, stream.Close)
 		return nil
 	}
-	if o.state.path == "" {
-		repaired, err := checkpoint.Repair(f.path)
-		if err != nil {
-			return err
-		}
-		if repaired {
-			o.log.Info(fmt.Sprintf("%s: completed the commit that an earlier run had begun", f.path), "event", "repaired", "file", f.path)
-		}
+	repaired, err := checkpoint.Repair(f.path)
+	if err != nil {
+		return err
+	}
+	if repaired {
+		o.log.Info(fmt.Sprintf("%s: completed the commit that an earlier run had begun", f.path), "event", "repaired", "file", f.path)
 	}
 	rows, err := o.state.Rows(f.path)
 	if err != nil {

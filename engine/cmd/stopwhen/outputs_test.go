@@ -121,9 +121,10 @@ func TestASignalEndsARunThatNobodyReads(t *testing.T) {
 func TestARefusedRunChangesNothing(t *testing.T) {
 	s := newStateCase(t)
 	record := []string{"--trace", s.path("trace.json"), "--record", s.path("r.har"), "--result", s.path("result.json")}
-	s.run(t, 0, record...)
+	s.broken.Store(true)
+	s.run(t, 3, record...)
 	before := map[string]string{}
-	for _, name := range []string{"trace.json", "r.har", "result.json", "out/users.ndjson"} {
+	for _, name := range []string{"trace.json", "r.har", "result.json", "out/users.ndjson.partial"} {
 		before[name] = readText(t, s.path(name))
 		require.NotEmpty(t, before[name])
 	}

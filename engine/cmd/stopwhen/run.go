@@ -101,6 +101,11 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error)
 		return err
 	}
 	defer state.Close()
+	defer func() {
+		if err == nil { // a run that has not told its success is completed by the next one
+			err = state.End()
+		}
+	}()
 	out, err := a.openOutput(l, state)
 	if err != nil {
 		return err

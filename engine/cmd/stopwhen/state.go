@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -103,9 +105,6 @@ func (a *app) openStore(l *loaded, file string) (*checkpoint.Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	if store.Resumed() && resumed.Ended() && store.Complete() && !store.Repaired() {
-		store.Next()
-	}
 	return store, nil
 }
 
@@ -121,6 +120,7 @@ func (c *checkpointer) begin(e *engine.Engine) (*engine.Engine, error) {
 	e = e.With(engine.WithResume(c.Jobs()))
 	switch {
 	case !c.Resumed():
+		c.logChanges(e)
 	case e.Ended():
 		c.log.Info(fmt.Sprintf("%s: the extraction has ended; no request is made (--restart starts over)", c.path),
 			"event", "resume", "complete", true)
@@ -132,6 +132,21 @@ func (c *checkpointer) begin(e *engine.Engine) (*engine.Engine, error) {
 		c.log.Info(message, "event", "resume", "truncated_bytes", c.Discarded())
 	}
 	return e, nil
+}
+
+// logChanges tells of an increment whose configuration is not that of the run before it.
+func (c *checkpointer) logChanges(e *engine.Engine) {
+	if changed := c.Changed(); changed != "" {
+		c.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", c.path, changed),
+			"event", "increment", "changed", changed)
+	}
+	all := e.With(engine.WithJobs()).Jobs()
+	for _, job := range slices.Sorted(maps.Keys(c.Kept())) {
+		if !slices.Contains(all, job) {
+			c.log.Warn(fmt.Sprintf("%s has values that job %s kept, which the configuration does not have; they remain until it is there again",
+				c.path, job), "event", "increment", "job", job)
+		}
+	}
 }
 
 // outputs returns the outputs that a page of a job is written to.

@@ -26,6 +26,7 @@ type stateCase struct {
 	dir      string
 	broken   atomic.Bool // the API refuses page 5 and later pages
 	requests atomic.Int64
+	slow     atomic.Int64 // how long the API takes, in nanoseconds
 	api      *httptest.Server
 }
 
@@ -35,6 +36,7 @@ func newStateCase(t *testing.T) *stateCase {
 	s.api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
 		page := r.URL.Query().Get("page")
+		time.Sleep(time.Duration(s.slow.Load()))
 		switch {
 		case s.broken.Load() && (len(page) > 1 || page >= "5"):
 			w.WriteHeader(http.StatusForbidden)
