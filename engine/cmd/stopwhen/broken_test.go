@@ -169,7 +169,9 @@ func (r *brokenRun) increment(t *testing.T, program string, first bool) {
 	}
 	for _, name := range r.names {
 		got := readText(t, r.path(name))
-		require.True(t, r.ordered(got) == r.ordered(r.want[name]), "%v: %s has %d bytes, want %d", r.args, name, len(got), len(r.want[name]))
+		if r.ordered(got) != r.ordered(r.want[name]) { // without a difference of megabytes
+			t.Fatalf("%v: %s has %d bytes, want %d", r.args, name, len(got), len(r.want[name]))
+		}
 		r.old[name] = got
 	}
 	if slices.Contains(r.args, "kept.json") {
