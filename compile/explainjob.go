@@ -40,7 +40,7 @@ func (x *JobExplanation) rules(j *Job, redact func(string) string) {
 		to *[]RuleExplanation
 	}{
 		{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {expressions(j.Stops), &x.Stops},
-		{expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {expressions(j.Audit), &x.Audit},
+		{expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {expressions(j.Audit()), &x.Audit},
 	} {
 		for _, e := range group.of {
 			*group.to = append(*group.to, e.explain(redact))
@@ -65,7 +65,7 @@ func (x *JobExplanation) rules(j *Job, redact func(string) string) {
 	for i, s := range j.OnErrors {
 		x.OnError[i].Never = j.whyNever(s)
 	}
-	for i, s := range j.Audit {
+	for i, s := range j.Audit() {
 		x.Audit[i].Never = j.whyNever(s)
 	}
 }

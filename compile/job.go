@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -17,9 +18,9 @@ type Job struct {
 	Parts    []*Expression // parts of the requests, as the roles of their rules say; address parts come first
 	OnErrors []*Condition  // for error responses; the first that is met decides
 	Keeps    []*Expression // values for the next run
-	Audit    []*Condition  // evaluated on the last page of a complete list
 	Needs    Needs
 
+	audit      func() []*Condition
 	ends       bool          // a rule other than a guard may end the list
 	firstParts []*Expression // those of Parts that the first request has
 	nextParts  []*Expression // those of Parts that the requests after it have
@@ -72,8 +73,13 @@ type compilation struct {
 
 func (c *compilation) job() *Job {
 	job := &Job{Set: c.set}
+	var audit []rules.Rule
 	for _, rule := range c.set.Rules {
-		e, err := c.expression(rule, rule.Role == rules.Audit)
+		if rule.Role == rules.Audit {
+			audit = append(audit, rule)
+			continue
+		}
+		e, err := c.expression(rule, false)
 		if err != nil {
 			c.report(rule, err)
 			continue
@@ -88,14 +94,13 @@ func (c *compilation) job() *Job {
 			job.Stops = append(job.Stops, c.condition(job, e))
 		case rules.OnError:
 			job.OnErrors = append(job.OnErrors, c.condition(job, e))
-		case rules.Audit:
-			job.Audit = append(job.Audit, c.condition(job, e))
 		case rules.Keep:
 			job.Keeps = append(job.Keeps, e)
 		default:
 			job.Parts = append(job.Parts, e)
 		}
 	}
+	job.audit = sync.OnceValue(func() []*Condition { return sharedAuditor().conditions(audit) })
 	slices.SortStableFunc(job.Parts, func(a, b *Expression) int { return addressFirst(a) - addressFirst(b) })
 	for _, e := range job.Parts {
 		if e.Rule.First {

@@ -5,13 +5,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A slip is a common mistake: something that is right in another language, or that
 // looks right. The table of slips is searched when a source cannot be compiled, so
 // that the message proposes the form that is meant.
 type slip struct {
-	pattern *regexp.Regexp // in the source without its strings
+	pattern string // a regular expression, in the source without its strings
 	message string
 	hint    string // $1 is the first group of the pattern
 
@@ -27,120 +28,130 @@ const operand = `([A-Za-z_]\w*(?:\.\w+|\?\.\w+|\[[^\[\]]*\])*)`
 // slips is the table of common mistakes. The first one that is found is reported.
 var slips = []slip{
 	{
-		pattern: regexp.MustCompile(`\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`),
+		pattern: `\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`,
 		near:    []string{"-0", "-1"},
 		message: "a date without quotes is a subtraction",
 		hint:    `write "$1" to compare text, or date("$1") for a time`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:length|size|count|len)\(\)`),
+		pattern: operand + `\.(?:length|size|count|len)\(\)`,
 		near:    []string{".length(", ".size(", ".count(", ".len("},
 		message: "lists and strings have no functions of their own", hint: "write len($1)",
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\??\.length\b`),
+		pattern: operand + `\??\.length\b`,
 		near:    []string{".length"},
 		message: "lists and strings have no length of their own",
 		hint:    `write len($1); for a key of an object write $1["length"]`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:toLowerCase|lower)\(\)`),
+		pattern: operand + `\.(?:toLowerCase|lower)\(\)`,
 		near:    []string{".toLowerCase(", ".lower("},
 		message: "strings have no functions of their own", hint: "write lower($1)",
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:toUpperCase|upper)\(\)`),
+		pattern: operand + `\.(?:toUpperCase|upper)\(\)`,
 		near:    []string{".toUpperCase(", ".upper("},
 		message: "strings have no functions of their own", hint: "write upper($1)",
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:contains|includes|indexOf)\(`),
+		pattern: operand + `\.(?:contains|includes|indexOf)\(`,
 		near:    []string{".contains(", ".includes(", ".indexOf("},
 		message: "lists and strings have no functions of their own", hint: `write $1 contains "text" for a string, and x in $1 for a list`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:startsWith|startswith|hasPrefix)\(`),
+		pattern: operand + `\.(?:startsWith|startswith|hasPrefix)\(`,
 		near:    []string{".startsWith(", ".startswith(", ".hasPrefix("},
 		message: "strings have no functions of their own", hint: `write $1 startsWith "text"`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(?:endsWith|endswith|hasSuffix)\(`),
+		pattern: operand + `\.(?:endsWith|endswith|hasSuffix)\(`,
 		near:    []string{".endsWith(", ".endswith(", ".hasSuffix("},
 		message: "strings have no functions of their own", hint: `write $1 endsWith "text"`,
 	},
 	{
-		pattern: regexp.MustCompile(operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`),
+		pattern: operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`,
 		near: []string{
 			".map(", ".filter(", ".find(", ".some(", ".every(", ".any(", ".all(",
 			".none(", ".sort(", ".join(", ".split(", ".trim(", ".first(", ".last(", ".keys(", ".values(",
 		},
 		message: "values have no functions of their own", hint: "write $2($1, …); the element is #, and its keys begin with a dot: .id",
 	},
-	{pattern: regexp.MustCompile(`===`), message: "unknown operator ===", hint: "write =="},
-	{pattern: regexp.MustCompile(`!==`), message: "unknown operator !==", hint: "write !="},
-	{pattern: regexp.MustCompile(`<>`), message: "unknown operator <>", hint: "write !="},
+	{pattern: `===`, message: "unknown operator ===", hint: "write =="},
+	{pattern: `!==`, message: "unknown operator !==", hint: "write !="},
+	{pattern: `<>`, message: "unknown operator <>", hint: "write !="},
 	{
-		pattern: regexp.MustCompile(`=>`), message: "unknown operator =>",
+		pattern: `=>`, message: "unknown operator =>",
 		hint: "write >= to compare; a predicate has no name for the element: filter(items, .id > 1), where # is the element itself",
 	},
-	{pattern: regexp.MustCompile(`=~`), message: "unknown operator =~", hint: `write matches and a string: x matches "^a"`},
-	{pattern: regexp.MustCompile(`=<`), message: "unknown operator =<", hint: "write <="},
+	{pattern: `=~`, message: "unknown operator =~", hint: `write matches and a string: x matches "^a"`},
+	{pattern: `=<`, message: "unknown operator =<", hint: "write <="},
 	{
-		pattern: regexp.MustCompile(`\bmatches\s*(/)`), message: "a pattern is a string",
+		pattern: `\bmatches\s*(/)`, message: "a pattern is a string",
 		hint: `write it in quotes, without slashes: x matches "^a"`,
 	},
 	{
-		pattern: regexp.MustCompile(`\+\+|--|[-+*/]=`),
+		pattern: `\+\+|--|[-+*/]=`,
 		message: "an expression cannot change a value", hint: "write x + 1; state keeps values from page to page",
 	},
 	{
-		pattern: regexp.MustCompile(`(?:^|[^=!<>])(=)(?:[^=]|$)`), message: "unknown operator =",
+		pattern: `(?:^|[^=!<>])(=)(?:[^=]|$)`, message: "unknown operator =",
 		hint: "write == to compare, and let x = 1; at the beginning for a variable",
 	},
-	{pattern: regexp.MustCompile(`(?:^|[^&])(&)(?:[^&]|$)`), message: "unknown operator &", hint: "write and, or &&"},
+	{pattern: `(?:^|[^&])(&)(?:[^&]|$)`, message: "unknown operator &", hint: "write and, or &&"},
 	{
-		pattern: regexp.MustCompile(`(?:^|[^|])(\|)(?:[^|]|$)`), message: "| passes a value to a function: items | len()",
+		pattern: `(?:^|[^|])(\|)(?:[^|]|$)`, message: "| passes a value to a function: items | len()",
 		hint: "write or, or || for a choice of conditions",
 	},
 	{
-		pattern: regexp.MustCompile(`\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`),
+		pattern: `\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`,
 		message: "unknown operator is not", hint: "write != nil",
 	},
-	{pattern: regexp.MustCompile(`\bis\s+(?:null|nil|None|NULL|undefined)\b`), message: "unknown operator is", hint: "write == nil"},
-	{pattern: regexp.MustCompile(`\bis\s+(not\s+)?`), message: "unknown operator is", hint: "write ==, or != for is not"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(AND|And)\b`), message: "unknown operator $1", hint: "write and, or &&"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(OR|Or)\b`), message: "unknown operator $1", hint: "write or, or ||"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(NOT|Not)\b`), message: "unknown operator $1", hint: "write not, or !"},
+	{pattern: `\bis\s+(?:null|nil|None|NULL|undefined)\b`, message: "unknown operator is", hint: "write == nil"},
+	{pattern: `\bis\s+(not\s+)?`, message: "unknown operator is", hint: "write ==, or != for is not"},
+	{pattern: `(?:^|[^.\w])(AND|And)\b`, message: "unknown operator $1", hint: "write and, or &&"},
+	{pattern: `(?:^|[^.\w])(OR|Or)\b`, message: "unknown operator $1", hint: "write or, or ||"},
+	{pattern: `(?:^|[^.\w])(NOT|Not)\b`, message: "unknown operator $1", hint: "write not, or !"},
 	{
-		pattern: regexp.MustCompile(`(?:^|[^.\w])(LIKE|like)\b`),
+		pattern: `(?:^|[^.\w])(LIKE|like)\b`,
 		message: "unknown operator $1", hint: `write contains, or matches for a pattern: x matches "^a"`,
 	},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(NULL|Null|Nil|NIL|None|undefined)\b`), message: "unknown name $1", hint: "write nil"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(TRUE|True)\b`), message: "unknown name $1", hint: "write true"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(FALSE|False)\b`), message: "unknown name $1", hint: "write false"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(length|size|count_of|strlen)\(`), message: "unknown function $1", hint: "write len(…)"},
+	{pattern: `(?:^|[^.\w])(NULL|Null|Nil|NIL|None|undefined)\b`, message: "unknown name $1", hint: "write nil"},
+	{pattern: `(?:^|[^.\w])(TRUE|True)\b`, message: "unknown name $1", hint: "write true"},
+	{pattern: `(?:^|[^.\w])(FALSE|False)\b`, message: "unknown name $1", hint: "write false"},
+	{pattern: `(?:^|[^.\w])(length|size|count_of|strlen)\(`, message: "unknown function $1", hint: "write len(…)"},
 	{
-		pattern: regexp.MustCompile(`(?:^|[^.\w])(exists|isset|defined|isDefined)\(`),
+		pattern: `(?:^|[^.\w])(exists|isset|defined|isDefined)\(`,
 		message: "unknown function $1", hint: `write has("a.b"), or body.a.b != nil`,
 	},
 	{
-		pattern: regexp.MustCompile(`(?:^|[^.\w])(isEmpty|is_empty|isNull|is_null)\(`),
+		pattern: `(?:^|[^.\w])(isEmpty|is_empty|isNull|is_null)\(`,
 		message: "unknown function $1", hint: "write empty(…), or len(…) == 0 for a list",
 	},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(parseInt|toInt|Number|Int)\(`), message: "unknown function $1", hint: "write number(…)"},
-	{pattern: regexp.MustCompile(`(?:^|[^.\w])(str|String|toString|to_string)\(`), message: "unknown function $1", hint: "write text(…)"},
+	{pattern: `(?:^|[^.\w])(parseInt|toInt|Number|Int)\(`, message: "unknown function $1", hint: "write number(…)"},
+	{pattern: `(?:^|[^.\w])(str|String|toString|to_string)\(`, message: "unknown function $1", hint: "write text(…)"},
 	{
-		pattern: regexp.MustCompile(`\bitems\??\.([A-Za-z_]\w*)`), message: "items is a list, which has no key $1",
+		pattern: `\bitems\??\.([A-Za-z_]\w*)`, message: "items is a list, which has no key $1",
 		hint: "write items[-1].$1 for that of the last item, and map(items, .$1) for those of all",
 	},
-	{pattern: regexp.MustCompile(`\$\.([A-Za-z_][\w.]*)`), message: "unknown name $", hint: `write body.$1, or jsonpath("$$.$1")`},
-	{pattern: regexp.MustCompile(`(\.)@`), message: "a key with @ is written in brackets", hint: `write body["@odata.nextLink"]`},
+	{pattern: `\$\.([A-Za-z_][\w.]*)`, message: "unknown name $", hint: `write body.$1, or jsonpath("$$.$1")`},
+	{pattern: `(\.)@`, message: "a key with @ is written in brackets", hint: `write body["@odata.nextLink"]`},
 	{
-		pattern: regexp.MustCompile(operand + `\.(\w+)-([A-Za-z_]\w*)`), message: "a dash is a subtraction",
+		pattern: operand + `\.(\w+)-([A-Za-z_]\w*)`, message: "a dash is a subtraction",
 		hint: `write $1["$2-$3"] for a key with a dash`,
 	},
-	{pattern: regexp.MustCompile(`^\s*(\{)[^:]*\}\s*$`), message: "an expression is not written in braces", hint: "leave out the braces"},
+	{pattern: `^\s*(\{)[^:]*\}\s*$`, message: "an expression is not written in braces", hint: "leave out the braces"},
 }
+
+// slipPatterns returns the patterns of the table. They are compiled when the first
+// source needs them: most never do.
+var slipPatterns = sync.OnceValue(func() []*regexp.Regexp {
+	patterns := make([]*regexp.Regexp, len(slips))
+	for i, s := range slips {
+		patterns[i] = regexp.MustCompile(s.pattern)
+	}
+	return patterns
+})
 
 // slipIn returns the first common mistake in a source that could not be compiled, if
 // it is the reason, and otherwise the error.
@@ -160,14 +171,15 @@ func slipIn(source string, err error) error {
 // Those that prevent the compilation are found only if it failed.
 func findSlip(source string, failed bool) (found *fault, end int) {
 	blank := ""
-	for _, s := range slips {
+	for i, s := range slips {
 		if !failed && !slices.ContainsFunc(s.near, func(part string) bool { return strings.Contains(source, part) }) {
 			continue
 		}
 		if blank == "" {
 			blank = masked(source)
 		}
-		place := s.pattern.FindStringSubmatchIndex(blank)
+		pattern := slipPatterns()[i]
+		place := pattern.FindStringSubmatchIndex(blank)
 		if place == nil {
 			continue
 		}
@@ -175,7 +187,7 @@ func findSlip(source string, failed bool) (found *fault, end int) {
 		if len(place) > 2 && place[2] >= 0 {
 			at = place[2]
 		}
-		expand := func(template string) string { return string(s.pattern.ExpandString(nil, template, source, place)) }
+		expand := func(template string) string { return string(pattern.ExpandString(nil, template, source, place)) }
 		return &fault{message: expand(s.message), hint: expand(s.hint), at: len([]rune(source[:at]))}, len([]rune(source[:place[1]]))
 	}
 	return nil, 0

@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -59,8 +60,15 @@ type ErrorSign struct {
 	Kind ErrorKind
 }
 
-// ErrorSigns returns the table of signs, those nearer to the root first.
-func ErrorSigns() []ErrorSign {
+// ErrorsNextToData is the sign that GraphQL uses, and the only one that counts in a
+// response with items.
+var ErrorsNextToData = ErrorSign{Keys: []string{"errors"}, Kind: ErrorValue}
+
+// ErrorSigns returns the table of signs, those nearer to the root first. It is shared,
+// and must not be changed.
+func ErrorSigns() []ErrorSign { return errorSigns() }
+
+var errorSigns = sync.OnceValue(func() []ErrorSign {
 	var out []ErrorSign
 	for _, container := range errorContainers {
 		for _, row := range errorNames {
@@ -70,10 +78,13 @@ func ErrorSigns() []ErrorSign {
 		}
 	}
 	return out
-}
+})
 
-// ErrorMessages returns the paths of messages that belong to the signs.
-func ErrorMessages() [][]string {
+// ErrorMessages returns the paths of messages that belong to the signs. It is shared,
+// and must not be changed.
+func ErrorMessages() [][]string { return errorMessagePaths() }
+
+var errorMessagePaths = sync.OnceValue(func() [][]string {
 	var out [][]string
 	for _, container := range errorContainers {
 		for _, name := range errorMessages {
@@ -81,7 +92,7 @@ func ErrorMessages() [][]string {
 		}
 	}
 	return out
-}
+})
 
 // Complains reports whether the message of a page without a list is about a failure, as
 // far as its words tell: it does not say that there are no more items.

@@ -26,7 +26,7 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	outcome := cmp.Or(r.Result.Outcome, rules.Failed) // none: a rule failed on the page
 	r.machine.Context = context.WithoutCancel(ctx)    // a list that is complete is audited, even if the run is being interrupted
 	var findings []Finding
-	for _, rule := range r.job.Audit {
+	for _, rule := range r.job.Audit() {
 		if outcome != rules.Complete && !slices.Contains(rule.Rule.Also, outcome) {
 			continue
 		}

@@ -16,9 +16,6 @@ import (
 // one instead of items are small.
 const maxErrorBody = 1 << 20
 
-// errorsPath is the path of the errors that GraphQL sends, also next to data.
-var errorsPath = []string{"errors"}
-
 // noticeError notices a body that reports an error although the status is one of
 // success: a page without items, or one with errors next to its data.
 func (r *run) noticeError(reading document.Reading) {
@@ -31,7 +28,7 @@ func (r *run) noticeError(reading document.Reading) {
 		if !reading.HasErrors || r.listsErrors() {
 			return
 		}
-		signs = []rules.ErrorSign{{Keys: errorsPath, Kind: rules.ErrorValue}}
+		signs = []rules.ErrorSign{rules.ErrorsNextToData}
 	}
 	body, err := reading.Lookup(errorPaths())
 	if err != nil {
@@ -68,7 +65,7 @@ func (r *run) noticeComplaint(page *rules.Context) {
 // listsErrors reports whether the items of the job are errors by intention.
 func (r *run) listsErrors() bool {
 	job := r.job.Set.Job
-	return job.DataField != nil && slices.Equal(job.DataField.Keys, errorsPath) ||
+	return job.DataField != nil && slices.Equal(job.DataField.Keys, rules.ErrorsNextToData.Keys) ||
 		job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error")
 }
 
@@ -88,7 +85,7 @@ func errorMessage(page *rules.Context, sign []string) string {
 
 // errorPaths lists the paths at which errors are looked for.
 var errorPaths = sync.OnceValue(func() [][]string {
-	paths := rules.ErrorMessages()
+	paths := slices.Clone(rules.ErrorMessages())
 	for _, sign := range rules.ErrorSigns() {
 		paths = append(paths, sign.Keys)
 	}

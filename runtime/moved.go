@@ -72,7 +72,7 @@ func (r *run) placesOfItems(reading document.Reading) (places [][]string) {
 // listsObjects reports whether a page has a list of objects at a path. Errors are
 // noticed elsewhere.
 func listsObjects(reading document.Reading, path []string) bool {
-	if slices.Equal(path, errorsPath) {
+	if slices.Equal(path, rules.ErrorsNextToData.Keys) {
 		return false
 	}
 	body, err := reading.Lookup([][]string{path})

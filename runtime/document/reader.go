@@ -68,9 +68,6 @@ type Reader struct {
 	sample  [][]byte
 }
 
-// errorsPath is where GraphQL reports errors, also next to data.
-var errorsPath = []string{"errors"}
-
 // NewReader returns a reader.
 func NewReader(o Options) *Reader {
 	if o.Warn == nil {
@@ -81,7 +78,7 @@ func NewReader(o Options) *Reader {
 		r.field = nil
 	}
 	tracked := append(slices.Clone(o.Paths), o.Ignore...)
-	tracked = append(tracked, errorsPath)
+	tracked = append(tracked, rules.ErrorsNextToData.Keys)
 	if r.field != nil {
 		tracked = append(tracked, r.field.Keys)
 	}
@@ -124,7 +121,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 		return Reading{}, err
 	}
 	out.HasField = list.present() || single != nil || r.field != nil && doc.find(r.field.Keys).present()
-	if at := doc.find(errorsPath); at.present() {
+	if at := doc.find(rules.ErrorsNextToData.Keys); at.present() {
 		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.of(doc.raw)[:min(5, at.end-at.start)]))
 	}
 	out.Content, out.List = doc.digests(list, r.ignored())
