@@ -110,22 +110,31 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	return e, nil
 }
 
-// hideSecrets replaces the secrets in what diagnostics show. In snippets it does so
-// character by character, so that carets keep pointing to the right place. The source
-// may be nil.
+// hideSecrets replaces the secrets in what diagnostics show. The source may be nil.
 func hideSecrets(found diag.Diagnostics, secrets []string, source *diag.Source) diag.Diagnostics {
+	if len(found) == 0 {
+		return found
+	}
 	secrets = slices.Concat(secrets, source.Secrets())
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // one may be a part of another
-	redactor := redact.New(secrets)
+	redactor, stars := redact.New(secrets), starReplacer(secrets)
 	for _, d := range found {
-		for _, secret := range secrets {
-			if len(secret) >= redact.ShortestSecret {
-				d.Snippet = strings.ReplaceAll(d.Snippet, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
-			}
-		}
-		d.Message, d.Hint, d.Snippet = redactor.String(d.Message), redactor.String(d.Hint), redactor.String(d.Snippet)
+		d.Message, d.Hint, d.Snippet = redactor.String(d.Message), redactor.String(d.Hint), redactor.String(stars.Replace(d.Snippet))
 	}
 	return found
+}
+
+// starReplacer returns a replacer of each character of a secret by a star, so that the
+// carets of snippets keep pointing to the right place.
+func starReplacer(secrets []string) *strings.Replacer {
+	secrets = slices.Clone(secrets)
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // one may be the beginning of another
+	var pairs []string
+	for _, secret := range secrets {
+		if len(secret) >= redact.ShortestSecret {
+			pairs = append(pairs, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // With returns the same compiled configuration with other options for its runs.
