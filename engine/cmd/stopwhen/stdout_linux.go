@@ -12,7 +12,8 @@ import (
 // checkStdout checks that standard output is open for writing. A program that is
 // started with a closed standard output finds /dev/null there, open for reading and
 // writing, because the runtime of Go opens it; a shell that redirects to /dev/null opens
-// it for writing only.
+// it for writing only. Some programs that start others, such as Python with DEVNULL, open
+// it like the runtime, so the two cannot be told apart, and the error names both.
 func (a *app) checkStdout() error {
 	file, ok := a.stdoutFile()
 	if !ok {
@@ -23,8 +24,8 @@ func (a *app) checkStdout() error {
 		return outputError(err)
 	}
 	closed := &engine.Error{
-		Class: failure.IO, Message: "standard output is closed",
-		Hint: "write the items to a directory with --out DIR, or redirect them: > /dev/null discards them",
+		Class: failure.IO, Message: "standard output is closed, or it is /dev/null, opened for reading and writing",
+		Hint: "write the items to a directory with --out DIR, or discard them with --out /dev/null",
 	}
 	switch flags & unix.O_ACCMODE {
 	case unix.O_RDONLY:
