@@ -3,7 +3,6 @@ package compile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -90,8 +89,8 @@ func (c *compilation) shadowedRules(j *Job) {
 	p := prover{set: c.set}
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
-			if i == k || !written(late.Rule) || !strings.HasPrefix(late.Rule.Origin.Path, c.set.Path+".") {
-				continue // a rule next to method multiple is for other scrollers too
+			if i == k || !written(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
+				continue
 			}
 			a, bounded := p.bound(early.code.syntax)
 			b, also := p.bound(late.code.syntax)

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -44,11 +43,17 @@ func (r Read) canBeMissing(page *rules.Context) bool {
 	return r.call != "" && len(r.args) > 0
 }
 
+// A MissingPath is a path or a header that an expression reads and a response does not
+// have.
+type MissingPath struct {
+	Path string
+	Hint string // the nearest name that there is; "" if none is near
+}
+
 // Misspelt lists the headers that the expression reads and the response does not
-// have, and the paths in the page's items that these do not have, with the nearest
-// name: they may be misspelt.
-func (e *Expression) Misspelt(page *rules.Context) []string {
-	var missing []string
+// have, and the paths in the page's items that these do not have: they may be misspelt.
+func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
+	var missing []MissingPath
 	for _, r := range e.code.places() {
 		if r.of != "" || r.Root == "body" || r.Root == "link" || !r.canBeMissing(page) {
 			continue // what is read of the body is known in full to the page reader only
@@ -57,25 +62,25 @@ func (e *Expression) Misspelt(page *rules.Context) []string {
 			continue
 		}
 		if r.call != "" {
-			missing = append(missing, r.String()+", which is missing")
+			missing = append(missing, MissingPath{Path: r.String()})
 			continue
 		}
 		last := len(r.Path) - 1
-		missing = append(missing, nearest(r.String(), Read{Root: r.Root, Path: r.Path[:last]}, r.Path[last], page))
+		missing = append(missing, MissingPath{r.String(), nearest(Read{Root: r.Root, Path: r.Path[:last]}, r.Path[last], page)})
 	}
 	for _, r := range e.code.elements() {
 		if r.list.String() == "items" && r.missing(page) {
-			missing = append(missing, nearest(r.String(), Read{Root: "items", Path: []string{"0"}}, r.path[0], page))
+			missing = append(missing, MissingPath{r.String(), nearest(Read{Root: "items", Path: []string{"0"}}, r.path[0], page)})
 		}
 	}
 	return missing
 }
 
-// nearest adds the nearest name that an object has to a path that ends with another.
-func nearest(path string, object Read, key string, page *rules.Context) string {
+// nearest proposes the nearest name that an object has to a key, or returns "".
+func nearest(object Read, key string, page *rules.Context) string {
 	v, _ := object.Lookup(page)
-	if hint := diag.DidYouMean(key, sortedNames(v)); isObject(v) && hint != "" {
-		return fmt.Sprintf("%s, which is missing; %s", path, hint)
+	if !isObject(v) {
+		return ""
 	}
-	return path + ", which is missing"
+	return diag.DidYouMean(key, sortedNames(v))
 }

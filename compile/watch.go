@@ -2,7 +2,6 @@ package compile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -37,7 +36,7 @@ func (j *Job) Watches() []Watch {
 				found[i].Link = found[i].Link || link
 				continue
 			}
-			optional := e.Rule.Outcome == rules.Failed || j.isShared(e.Rule) || !e.Rule.Expects && e.checksPresence(read)
+			optional := e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Expects && e.checksPresence(read)
 			found = append(found, Watch{Read: read, Rule: e.Rule, Link: link, Optional: optional})
 		}
 	}
@@ -48,12 +47,6 @@ func (j *Job) Watches() []Watch {
 		add(e, true)
 	}
 	return found
-}
-
-// isShared reports whether a rule is written next to method multiple, so that it is
-// for other scrollers, too.
-func (j *Job) isShared(r rules.Rule) bool {
-	return written(r) && !strings.HasPrefix(r.Origin.Path, j.Set.Path+".")
 }
 
 // checksPresence reports whether an expression also checks that a read exists.

@@ -218,7 +218,7 @@ func compiled(method, dialect string, settings rules.Object) (string, error) {
 		line(r, note)
 	}
 	for _, r := range job.Stops {
-		if strings.HasPrefix(r.ID, method) {
+		if r.Origin.By.Kind == rules.AuthorMethod {
 			line(r, "")
 		}
 	}

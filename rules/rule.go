@@ -23,6 +23,7 @@ type Rule struct {
 	Message    string      // for the log when a Stop or OnError matches; {…} holds an expression
 	NamesJob   bool        // Message names the job
 	Expects    bool        // of a Stop: responses have what it reads, even if the rule allows for its absence
+	Shared     bool        // it is next to method multiple, for all of its scrollers
 	Hint       string      // for the error when a Stop fails the run, or for a job that sets a part in vain
 	Also       []Outcome   // of an Audit: outcomes after which it is evaluated, besides Complete
 	Clause     string      // completes "stops when …" or "starts at …"

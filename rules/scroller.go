@@ -60,7 +60,10 @@ func (s *scrollerBuilder) pageLimit() {
 	}
 }
 
-func (s *scrollerBuilder) add(r Rule) { s.set.Rules = append(s.set.Rules, r) }
+func (s *scrollerBuilder) add(r Rule) {
+	r.Shared = s.method.Name == Multiple
+	s.set.Rules = append(s.set.Rules, r)
+}
 
 // taken reports whether a rule has the id.
 func (s *scrollerBuilder) taken(id string) bool {

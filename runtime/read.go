@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -245,8 +244,11 @@ func (r *run) reportMisspelt(e *compile.Expression) {
 		return
 	}
 	for _, missing := range e.Misspelt(&r.Context.Value) {
-		place, _, _ := strings.Cut(missing, ", which is missing")
-		r.warn("missing "+place, fmt.Sprintf("%s reads %s", e.Rule.ID, missing))
+		text := fmt.Sprintf("%s reads %s, which is missing", e.Rule.ID, missing.Path)
+		if missing.Hint != "" {
+			text += "; " + missing.Hint
+		}
+		r.warn("missing "+missing.Path, text)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -145,11 +144,11 @@ func (p *progress) written() {
 	p.paused = false
 }
 
-// lastRule returns the last rule of the job that has values: the rule by which the
-// method ends normally, or a rule of the user.
+// lastRule returns the last rule of the job with its values, if they fit a line: the
+// rule by which the method ends normally, or a rule of the user.
 func lastRule(page *engine.Page) string {
 	for _, v := range slices.Backward(page.Verdicts) {
-		if strings.Contains(v.Because, "(") && len(v.Because) < 60 {
+		if v.Because != "" && len(v.Because) < 60 {
 			return "; stops when " + printable.Text(v.Because)
 		}
 	}
