@@ -229,6 +229,32 @@ func TestWhatLooksLikeASecretIsHiddenAndWarnedOf(t *testing.T) {
 	}, warned)
 }
 
+// An API may repeat a token without its scheme, a password, one cookie, or one parameter
+// of an address that is a secret as a whole.
+func TestCredentialsWithinASecretAreSecrets(t *testing.T) {
+	const part = "Qk7vT0ken"
+	for _, c := range []struct{ name, job, env string }{
+		{"bearer", `"headers": {"#Authorization": "Bearer Qk7vT0ken"}`, ""},
+		{"password of basic", `"headers": {"#Authorization": "Basic dTpRazd2VDBrZW4="}`, ""},
+		{"cookie", `"headers": {"#Cookie": "a=b; sid=Qk7vT0ken"}`, ""},
+		{"cookie from the environment", `"headers": {"Cookie": {"env": "VALUE"}}`, "sid=Qk7vT0ken; a=b"},
+		{"parameter of an endpoint", `"endpoint": {"env": "VALUE"}`, "users?page=1&u=Qk7vT0ke%6e"},
+		{"parameter of an address", `"endpoint": {"env": "VALUE"}`, "https://api.example.com/users?u=Qk7vT0ken&page=1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			job := c.job
+			if !strings.Contains(job, "endpoint") {
+				job += `, "endpoint": "users"`
+			}
+			cfg, _, found := load(t, `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{`+job+`}]}}`,
+				rules.Options{Env: func(string) (string, bool) { return c.env, true }})
+			require.NoError(t, found.Err())
+			require.Contains(t, cfg.Secrets, part)
+			require.NotContains(t, cfg.Secrets, "b", "short values occur in other words")
+		})
+	}
+}
+
 func TestSecretsInScrollRequestsAreReadAsInJobs(t *testing.T) {
 	scroll := `"method": "response.param", "responseParam": "next", "queryParam": "cursor", "scrollRequest": {"params": {"#key": "s1", "a": {"#b": "s2"}}}`
 	for _, pagination := range []string{`{` + scroll + `}`, `{"method": "multiple", "default": "a", "scrollers": {"a": {` + scroll + `}}}`} {

@@ -145,22 +145,19 @@ func (e *environment) placeholder(name string, f Field) any {
 	return f.Sample()
 }
 
-// shortestPart is the length of the shortest part of a path that is a secret. Shorter
-// ones, such as v1, are words that occur elsewhere.
+// shortestPart is the length of the shortest part of an address or a cookie that is a
+// secret. Shorter ones, such as v1, are words that occur elsewhere.
 const shortestPart = 8
 
-// hide makes a value a secret: of an address the long parts of its path, since the
-// network knows the origin.
+// hide makes a value a secret: of an address the long parts of its path and the values of
+// its parameters, since the network knows the origin.
 func (e *environment) hide(text string) {
 	secrets := []string{text}
 	if address, err := url.Parse(text); err == nil && address.Host != "" {
 		secrets = slices.DeleteFunc(strings.Split(address.Path, "/"), func(part string) bool { return len(part) < shortestPart })
+		secrets = append(secrets, "?"+address.RawQuery)
 	}
-	for _, secret := range secrets {
-		if secret != "" {
-			e.cfg.Secrets = append(e.cfg.Secrets, secret)
-		}
-	}
+	e.decoder.hide(secrets...)
 }
 
 // members replaces the values of a map.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -12,21 +13,46 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// hide makes values secrets. Of the value of an Authorization header, what follows the
-// scheme is one, too.
+// hide makes values secrets, and the credentials in them: an API may repeat these alone.
 func (d *decoder) hide(secrets ...string) {
 	for _, text := range secrets {
 		if text != "" {
 			d.cfg.Secrets = append(d.cfg.Secrets, text)
 		}
-		if _, credential, ok := strings.Cut(text, " "); ok && scheme.MatchString(text) {
-			d.cfg.Secrets = append(d.cfg.Secrets, credential)
+		d.cfg.Secrets = append(d.cfg.Secrets, credentialsIn(text)...)
+	}
+}
+
+// credentialsIn returns the parts of a secret that are secrets of their own: what follows
+// the scheme of an Authorization header, the password in the credentials of scheme Basic,
+// and the values of cookies and of the parameters of an address.
+func credentialsIn(text string) []string {
+	var found []string
+	if name, credential, ok := strings.Cut(text, " "); ok && scheme.MatchString(text) {
+		found = append(found, credential)
+		if pair, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.EqualFold(name, "basic") {
+			_, password, _ := strings.Cut(string(pair), ":")
+			found = append(found, string(pair), password)
 		}
 	}
+	for _, m := range assignment.FindAllStringSubmatch(text, -1) {
+		value, err := url.QueryUnescape(m[1])
+		if err != nil {
+			value = m[1]
+		}
+		if len(value) >= shortestPart {
+			found = append(found, value)
+		}
+	}
+	return slices.DeleteFunc(found, func(text string) bool { return text == "" })
 }
 
 // scheme matches the value of an Authorization header (RFC 9110, 11.6.2).
 var scheme = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpop) \S+$`)
+
+// assignment matches the value of a cookie (RFC 6265, 4.2.1) or of a parameter of an
+// address.
+var assignment = regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`)
 
 // plainSecret hides the value of a header or a parameter that looks like a secret,
 // although its key has no #, and warns of it: other programs may print it.
