@@ -30,7 +30,8 @@ type app struct {
 	discardItems bool               // items are not written
 	placeholders bool               // environment variables that are not passed have placeholder values
 	keptPath     string             // the file of --kept, without symbolic links
-	guarded      guardedWriters     // what may block when a signal arrives
+	waits        waits              // calls that may block when a signal arrives
+	leave        chan struct{}      // closed when a run that a signal interrupted is left behind
 	onPage       func(*engine.Page) // called for every page before its items are written; may be nil
 }
 
@@ -193,7 +194,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // writeJSON writes a value to standard output as indented JSON.
 func (a *app) writeJSON(v any) error {
-	enc := json.NewEncoder(printable.Writer(a.stdout, printable.JSON))
+	enc := json.NewEncoder(printable.Writer(a.guard(a.stdout), printable.JSON))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return outputError(enc.Encode(v))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
@@ -11,14 +10,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// noticeTime is how long a run may take to notice a signal. A signal ends the command
-// within a second.
-const noticeTime = 600 * time.Millisecond
-
-// runUntilSignal is [engine.Engine.Run], but returns soon after a signal even if the run
-// does not notice it, since it evaluates rules or decodes a page. Then the result is that
+// runUntilSignal is [engine.Engine.Run], but returns soon after a signal ([app.endSoon])
+// even if the run does not notice it, since it evaluates rules or decodes a page. Then the result is that
 // of the pages that the sink has received.
-func runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.Sink) (*engine.Result, error) {
+func (a *app) runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.Sink) (*engine.Result, error) {
 	type ending struct {
 		result *engine.Result
 		err    error
@@ -32,12 +27,7 @@ func runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.Sink) (*e
 	select {
 	case run := <-ended:
 		return run.result, run.err
-	case <-ctx.Done():
-	}
-	select {
-	case run := <-ended:
-		return run.result, run.err
-	case <-time.After(noticeTime):
+	case <-a.leave:
 		return received.close(), &engine.Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: ctx.Err()}
 	}
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,7 +175,7 @@ func (o *output) openTrace() error {
 	case path == "":
 		return nil
 	case path == "-":
-		o.trace = printable.Writer(o.app.guard(o.app.stdout), printable.JSON)
+		o.trace = o.app.guard(o.app.stdout)
 		return nil
 	case isStream(path):
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -223,13 +223,14 @@ func (o *output) writeTrace(record *engine.Record) error {
 	if o.trace == nil {
 		return nil
 	}
-	buffered := bufio.NewWriter(o.trace)
-	enc := json.NewEncoder(buffered)
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(record); err != nil {
 		return err
 	}
-	return buffered.Flush()
+	_, err := io.WriteString(o.trace, printable.JSON(line.String()))
+	return err
 }
 
 // traceFailures adds the pages on which jobs failed, and which the sink did not receive,

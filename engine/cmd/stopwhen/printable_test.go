@@ -56,13 +56,14 @@ func TestTextsFromOutsideDoNotReachATerminalRaw(t *testing.T) {
 	}
 	good := write("good.json", config("users", ""))
 	noField := write("nofield.json", strings.Replace(config("broken", ""), `, "dataField": "data"`, "", 1))
+	named := write("named.json", config("users", fmt.Sprintf(`, "nextRequest": {"params": {%s: "1"}, "headers": {%s: "2"}}`, quoted, quoted)))
 	trace := filepath.Join(dir, "trace.json")
 	har := filepath.Join(dir, "har.json")
 	for _, args := range [][]string{
 		{"run", good, "-v", "--trace", trace}, {"run", good, "-v", "--log-format", "json"}, {"run", good, "--trace", "-", "--out", filepath.Join(dir, "out")},
 		{"run", write("refused.json", config("refused", ""))}, {"run", noField}, {"run", noField, "--log-format", "json"},
 		{"trace", trace}, {"record", good, har}, {"replay", har, good},
-		{"explain", good}, {"explain", good, "--format", "json"}, {"explain", good, "--format", "mermaid"},
+		{"explain", good}, {"explain", named}, {"explain", good, "--format", "json"}, {"explain", good, "--format", "mermaid"},
 		{"check", write("mistake.json", config("users", fmt.Sprintf(`, %s: 1`, quoted)))},
 		{"check", write("syntax.json", `{"api": "`+strings.Trim(hostile, "\n\r")+`", `)},
 		{"check", filepath.Join(dir, hostile)}, {"run", good, "--set", hostile}, {hostile}, {"run", good, "--fixture", hostile},
@@ -83,4 +84,28 @@ func TestTextsFromOutsideDoNotReachATerminalRaw(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Files are printed, too (cat, less, jq -r): in those that are JSON the characters have
+// the escapes of JSON, and the texts are what the API sent.
+func TestFilesHaveControlCharactersEscaped(t *testing.T) {
+	api, dir := hostileAPI(t), t.TempDir()
+	config := filepath.Join(dir, "c.json")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum",
+		"stopRules": [{"name": "end", "when": "page == 2 or body.x == 'never'", "message": "the end: {body.x}"}]}},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`, api.URL), 0o600))
+	var stderr strings.Builder
+	files := []string{"trace.json", "result.json", "run.har"}
+	require.Zero(t, run([]string{"run", config, "--out", filepath.Join(dir, "out"), "--trace", filepath.Join(dir, files[0]),
+		"--result", filepath.Join(dir, files[1]), "--record", filepath.Join(dir, files[2])}, strings.NewReader(""), &strings.Builder{}, &stderr), stderr.String())
+	for _, name := range files {
+		text := readText(t, filepath.Join(dir, name))
+		for _, r := range text {
+			require.False(t, unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Cf, r), "%s: %q in %q", name, r, text)
+		}
+		require.Contains(t, text, `\u009b31m`, name)
+	}
+	var result struct{ Jobs []struct{ Message string } }
+	require.NoError(t, json.Unmarshal([]byte(readText(t, filepath.Join(dir, files[1]))), &result))
+	require.Contains(t, result.Jobs[0].Message, "\u202e")
 }

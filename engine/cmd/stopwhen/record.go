@@ -74,17 +74,20 @@ func (a *app) startRecording(l *loaded) (*tape, error) {
 
 func (a *app) createRecording() (io.WriteCloser, error) {
 	if a.flags.record == "-" {
-		return struct {
-			io.Writer
-			io.Closer
-		}{printable.Writer(a.guard(a.stdout), printable.JSON), io.NopCloser(nil)}, nil
+		return escaped{printable.Writer(a.guard(a.stdout), printable.JSON), io.NopCloser(nil)}, nil
 	}
 	file, err := os.OpenFile(a.flags.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	_ = file.Chmod(0o600) // fails on a device
-	return file, nil
+	return escaped{printable.Writer(a.guard(file), printable.JSON), file}, nil
+}
+
+// escaped writes JSON to a file with characters escaped that would change a terminal.
+type escaped struct {
+	io.Writer
+	io.Closer
 }
 
 // end completes and closes the file.
@@ -95,6 +98,10 @@ func (t *tape) end(logger *slog.Logger) error {
 	}
 	if err != nil {
 		return outputError(fmt.Errorf("the recording is incomplete: %w", err))
+	}
+	if n := t.Omitted(); n > 0 {
+		logger.Warn(fmt.Sprintf("%s has no body of %s with more than %s; replay reports them as errors", t.name, value.Counted(n, "response"),
+			value.Size(recording.MaxBodyBytes)), "event", "omitted", "responses", n)
 	}
 	logger.Info(fmt.Sprintf("recorded %s in %s", value.Counted(t.Len(), "exchange"), t.name), "event", "recorded", "exchanges", t.Len())
 	return nil

@@ -126,7 +126,7 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 	defer stop()
 	start := time.Now()
 	out.log.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
-	result, err := runUntilSignal(ctx, l.Engine, func(ctx context.Context, page *engine.Page) error {
+	result, err := a.runUntilSignal(ctx, l.Engine, func(ctx context.Context, page *engine.Page) error {
 		bar.page(page)
 		defer bar.written()
 		if a.onPage != nil {

@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -20,6 +18,7 @@ import (
 func (a *app) catchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
+	a.leave = make(chan struct{})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
@@ -33,7 +32,7 @@ func (a *app) catchSignals() (context.Context, func()) {
 				os.Exit(status)
 			}
 			cancel(&interruptedError{status: status})
-			go a.exitIfBlocked(status)
+			go a.endSoon(status)
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); close(signals); cancel(nil) }
@@ -47,52 +46,71 @@ func signalError(ctx context.Context, err error) error {
 	return err
 }
 
-// guardedWriter knows for how long a write has been waiting: to a pipe that
-// nobody reads, a write does not return.
+// waits knows the calls that wait for a reader: a write to a pipe that nobody reads does
+// not return, and neither does opening a named pipe. The zero waits is ready for use.
+type waits struct {
+	mu    sync.Mutex
+	last  int
+	began map[int]time.Time
+}
+
+// during makes a call that may wait for a reader.
+func (w *waits) during(call func() error) error {
+	w.mu.Lock()
+	if w.began == nil {
+		w.began = map[int]time.Time{}
+	}
+	w.last++
+	id := w.last
+	w.began[id] = time.Now()
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.began, id)
+	}()
+	return call()
+}
+
+// blocked reports whether a call has been waiting for a time.
+func (w *waits) blocked(since time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, began := range w.began {
+		if time.Since(began) >= since {
+			return true
+		}
+	}
+	return false
+}
+
+// guard returns a writer whose writes are known to [app.endSoon].
+func (a *app) guard(w io.Writer) io.Writer { return &guardedWriter{w, &a.waits} }
+
 type guardedWriter struct {
-	io.Writer
-	since *atomic.Int64 // when the write began, in nanoseconds; 0: none
+	w     io.Writer
+	waits *waits
 }
 
-// guardedWriters are the writers that [app.exitIfBlocked] looks at.
-type guardedWriters struct {
-	mu      sync.Mutex
-	writers []*guardedWriter
+func (g *guardedWriter) Write(p []byte) (n int, err error) {
+	err = g.waits.during(func() error { n, err = g.w.Write(p); return err })
+	return n, err
 }
 
-// blocked reports whether a write does not return.
-func (g *guardedWriters) blocked() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.writers, func(w *guardedWriter) bool {
-		since := w.since.Load()
-		return since != 0 && time.Since(time.Unix(0, since)) >= blockedTime
-	})
-}
+// A signal ends the command within a second: the run has noticeTime to notice it, and a
+// write then has blockedTime to return.
+const (
+	noticeTime  = 500 * time.Millisecond
+	blockedTime = 300 * time.Millisecond
+)
 
-// guard returns a writer whose writes are known to [app.exitIfBlocked].
-func (a *app) guard(w io.Writer) io.Writer {
-	g := &guardedWriter{w, &atomic.Int64{}}
-	a.guarded.mu.Lock()
-	defer a.guarded.mu.Unlock()
-	a.guarded.writers = append(a.guarded.writers, g)
-	return g
-}
-
-func (g *guardedWriter) Write(p []byte) (int, error) {
-	g.since.Store(time.Now().UnixNano())
-	defer g.since.Store(0)
-	return g.Writer.Write(p)
-}
-
-// blockedTime is how long a write may wait after a signal. A signal ends a run within a
-// second.
-const blockedTime = 400 * time.Millisecond
-
-// exitIfBlocked is called after a signal. It ends the process when a write does not
-// return. What was committed remains, as after a kill.
-func (a *app) exitIfBlocked(status int) {
-	for !a.guarded.blocked() {
+// endSoon is called after a signal. It leaves a run behind that does not notice the
+// signal, so that what the run has written can be completed, and ends the process when
+// a write does not return. What was committed remains, as after a kill.
+func (a *app) endSoon(status int) {
+	time.Sleep(noticeTime)
+	close(a.leave)
+	for !a.waits.blocked(blockedTime) {
 		time.Sleep(blockedTime / 8)
 	}
 	told := make(chan bool)

@@ -212,10 +212,10 @@ func (a *app) writeResult(o *output, result *engine.Result) error {
 	if err != nil {
 		return err
 	}
-	text = append(text, '\n')
+	safe := []byte(printable.JSON(string(text)) + "\n")
 	if a.flags.result == "-" {
-		_, err = io.WriteString(a.stdout, printable.JSON(string(text)))
+		_, err = a.guard(a.stdout).Write(safe)
 		return outputError(err)
 	}
-	return outputError(os.WriteFile(a.flags.result, text, 0o666))
+	return outputError(a.waits.during(func() error { return os.WriteFile(a.flags.result, safe, 0o666) }))
 }

@@ -15,7 +15,7 @@ import (
 
 // writeText writes a text for people to standard output.
 func (a *app) writeText(text string) error {
-	_, err := io.WriteString(a.stdout, printable.Lines(text))
+	_, err := io.WriteString(a.guard(a.stdout), printable.Lines(text))
 	return outputError(err)
 }
 
