@@ -45,7 +45,13 @@ func replaceFile(files fileSystem, temporary, path string, data []byte) error {
 	return files.SyncDir(path)
 }
 
-// readFile returns the content of a file.
+// maxStateBytes is the size of the largest state file.
+const maxStateBytes = 256 << 20
+
+// errTooLarge is the error of a file that is too large for a state.
+var errTooLarge = fmt.Errorf("it has more than %d bytes", maxStateBytes)
+
+// readFile returns the content of a state file.
 func readFile(files fileSystem, path string) ([]byte, error) {
 	f, err := files.Open(path, 0)
 	if err != nil {
@@ -55,6 +61,9 @@ func readFile(files fileSystem, path string) ([]byte, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
+	}
+	if size > maxStateBytes {
+		return nil, errTooLarge
 	}
 	text := make([]byte, size)
 	if _, err = f.ReadAt(text, 0); errors.Is(err, io.EOF) {

@@ -101,6 +101,9 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
 	}
+	if errors.Is(err, errTooLarge) {
+		return nil, s.refuse("it is not a state file: %v", err)
+	}
 	if err != nil {
 		return nil, ioError("read the state", err)
 	}
@@ -126,10 +129,10 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 func restart(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
 	s := newStore(files, path, program, fingerprint)
 	text, err := readFile(files, path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errTooLarge) {
 		return nil, ioError("read the state", err)
 	}
-	s.stale = err == nil
+	s.stale = err == nil || errors.Is(err, errTooLarge)
 	earlier := newStore(files, path, program, fingerprint)
 	if parse(text, &earlier.state) == nil {
 		if err := earlier.repair(); errors.Is(err, failure.ErrIO) {
@@ -360,6 +363,9 @@ func (s *Store) settle() error {
 // save replaces the state file.
 func (s *Store) save() error {
 	text, err := s.state.encode()
+	if len(text) > maxStateBytes {
+		err = fmt.Errorf("%w; let fewer or smaller variables be part of the state", errTooLarge)
+	}
 	if err == nil {
 		err = replaceFile(s.files, s.path+".new", s.path, text)
 	}

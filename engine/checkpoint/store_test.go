@@ -96,6 +96,15 @@ func TestEveryDamagedBitOfAStateIsDetected(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestAStateThatIsTooLargeIsRefused(t *testing.T) {
+	dir := newCommitted(t)
+	path := filepath.Join(dir, "state.json")
+	require.NoError(t, os.Truncate(path, maxStateBytes+1))
+	_, err := reopen(dir)
+	require.ErrorIs(t, err, failure.ErrState)
+	require.ErrorContains(t, err, "it has more than")
+}
+
 func TestModifiedOutputsAreRefusedAndLeftAlone(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -30,24 +30,55 @@ type Exchange struct {
 	Took    time.Duration // until the body was read
 }
 
+// The largest archive that [Read] reads: twice what a run of the default limit of pages
+// records, and 1 GiB.
+const (
+	maxExchanges    = 200_000
+	maxArchiveBytes = 1 << 30
+)
+
 // Read reads an archive. Browsers and proxies write archives too; Read ignores
-// their additions. It returns an error if r is not an archive or has no
-// exchanges.
-func Read(r io.Reader) (*Recording, error) {
+// their additions. It returns an error if r is not an archive, has no exchanges, more
+// than 200,000 exchanges, or more than 1 GiB.
+func Read(r io.Reader) (*Recording, error) { return read(r, maxArchiveBytes) }
+
+func read(r io.Reader, limit int64) (*Recording, error) {
 	out := &Recording{}
-	dec := json.NewDecoder(r)
+	dec := json.NewDecoder(&limitedReader{r: r, limit: limit})
 	err := readMember(dec, "log", func() error {
 		return readMember(dec, "entries", func() error { return out.readEntries(dec) })
 	})
 	switch {
 	case len(out.Exchanges) > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
 		out.Truncated = true
+	case errors.As(err, new(*limitError)):
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("not an HTTP archive (HAR): %w", err)
 	case len(out.Exchanges) == 0:
 		return nil, errors.New("the HTTP archive (HAR) has no entries")
 	}
 	return out, nil
+}
+
+// A limitError says that an archive is too large.
+type limitError struct{ message string }
+
+func (e *limitError) Error() string { return e.message }
+
+// A limitedReader returns an error after limit bytes, unlike [io.LimitedReader], after
+// which a large archive would look like one that ends early.
+type limitedReader struct {
+	r           io.Reader
+	read, limit int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.read += int64(n); l.read > l.limit {
+		return 0, &limitError{fmt.Sprintf("the HTTP archive (HAR) has more than %d bytes", l.limit)}
+	}
+	return n, err
 }
 
 // readMember reads an object, its named member with read, and skips the others.
@@ -85,6 +116,9 @@ func (r *Recording) readEntries(dec *json.Decoder) error {
 		return err
 	}
 	for dec.More() {
+		if len(r.Exchanges) == maxExchanges {
+			return &limitError{fmt.Sprintf("the HTTP archive (HAR) has more than %d exchanges", maxExchanges)}
+		}
 		var e entry
 		if err := dec.Decode(&e); err != nil {
 			return err

@@ -25,8 +25,13 @@ type Recorder struct {
 	mu      sync.Mutex
 	w       io.Writer
 	entries int
+	omitted int
 	err     error // the first error of w
 }
+
+// MaxBodyBytes is the size of the largest body of a response that a [Recorder] keeps. A
+// larger one is left out: its entry has an error instead, with which it is replayed.
+const MaxBodyBytes = 16 << 20
 
 // Options are the options of a [Recorder]. The zero value is valid.
 type Options struct {
@@ -72,12 +77,31 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.writeEntry(e)
 		return nil, err
 	}
-	resp.Body = &tee{ReadCloser: resp.Body, done: func(body []byte, err error) {
-		e.Response = r.response(resp, body)
+	resp.Body = &tee{ReadCloser: resp.Body, done: func(body []byte, size int, err error) {
+		if size > MaxBodyBytes {
+			body, err = nil, errors.Join(err, fmt.Errorf("the body is not recorded: it has %d bytes, more than %d", size, MaxBodyBytes))
+			r.omit()
+		}
+		e.Response = r.response(resp, body, size)
 		e.end(waited, r.clock.Now().Sub(start), err, r.redactor)
 		r.writeEntry(e)
 	}}
 	return resp, nil
+}
+
+// omit notes that a body is not recorded.
+func (r *Recorder) omit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.omitted++
+}
+
+// Omitted returns the number of responses whose bodies are not recorded, because they
+// have more than [MaxBodyBytes].
+func (r *Recorder) Omitted() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.omitted
 }
 
 func (e *entry) end(waited, took time.Duration, err error, redactor *redact.Redactor) {
@@ -121,12 +145,12 @@ func readBody(req *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-func (r *Recorder) response(resp *http.Response, body []byte) response {
+func (r *Recorder) response(resp *http.Response, body []byte, size int) response {
 	return response{
 		Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), HTTPVersion: resp.Proto,
 		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header),
 		Content:     newContent([]byte(r.redactor.JSON(string(body))), resp.Header.Get("Content-Type")),
-		RedirectURL: r.redactor.URL(resp.Header.Get("Location")), HeadersSize: -1, BodySize: len(body),
+		RedirectURL: r.redactor.URL(resp.Header.Get("Location")), HeadersSize: -1, BodySize: size,
 	}
 }
 
@@ -179,16 +203,22 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// tee is a response body that keeps a copy of what is read from it.
+// tee is a response body that keeps a copy of what is read from it, unless it has more
+// than [MaxBodyBytes].
 type tee struct {
 	io.ReadCloser
 	read []byte
-	done func(body []byte, err error) // nil once called
+	size int
+	done func(body []byte, size int, err error) // nil once called
 }
 
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
-	t.read = append(t.read, p[:n]...)
+	if t.size += n; t.size > MaxBodyBytes {
+		t.read = nil
+	} else {
+		t.read = append(t.read, p[:n]...)
+	}
 	switch {
 	case err == io.EOF:
 		t.end(nil)
@@ -205,7 +235,7 @@ func (t *tee) Close() error {
 
 func (t *tee) end(err error) {
 	if t.done != nil {
-		t.done(t.read, err)
+		t.done(t.read, t.size, err)
 		t.done = nil
 	}
 }

@@ -429,3 +429,41 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A body that is too large to be recorded is an error when it is replayed, and never a
+// page without items.
+func TestALargeBodyIsNotRecordedAndNotReplayedAsAnEmptyPage(t *testing.T) {
+	size := recording.MaxBodyBytes
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"data": [1], "pad": "%s"}`, strings.Repeat("x", size-len(`{"data": [1], "pad": ""}`)))
+	}))
+	defer api.Close()
+	for _, c := range []struct{ more, omitted, items int }{{0, 0, 1}, {1, 1, 0}} {
+		size = recording.MaxBodyBytes + c.more
+		e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "http": {"maxRetries": 0}},
+			"config": {"jobs": [{"endpoint": "x", "dataField": "data"}]}}`, api.URL))
+		require.NoError(t, err)
+		var file bytes.Buffer
+		r := recording.NewRecorder(&file, recording.Options{})
+		result, err := e.With(engine.WithTransport(r)).Run(t.Context(), func(context.Context, *engine.Page) error { return nil })
+		require.NoError(t, err)
+		require.Equal(t, 1, result.Jobs[0].Items, "the run itself is not limited")
+		require.NoError(t, r.Close())
+		require.Equal(t, c.omitted, r.Omitted())
+		require.Less(t, file.Len(), recording.MaxBodyBytes*(1-c.omitted)+4096)
+
+		tape, err := recording.Read(&file)
+		require.NoError(t, err)
+		replayed, _ := recording.Replay(t.Context(), e, tape)
+		if c.omitted == 0 {
+			require.NoError(t, replayed.Err)
+			continue
+		}
+		require.ErrorContains(t, replayed.Err, "the body is not recorded")
+	}
+}
+
+func TestAnArchiveOfTooManyExchangesIsRefused(t *testing.T) {
+	_, err := recording.Read(strings.NewReader(`{"log": {"entries": [` + strings.Repeat("{},", 200_000) + `{}]}}`))
+	require.ErrorContains(t, err, "more than 200000 exchanges")
+}
