@@ -314,6 +314,9 @@ func date(m *meter, a []any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("date takes a string, got %s (%s)", kindOf(a[0]), value.Preview(a[0]))
 	}
+	if text == "" { // how many APIs write a date that is absent
+		return nil, nil
+	}
 	use := layouts
 	if len(a) > 1 {
 		use = []string{a[1].(string)}
