@@ -254,7 +254,7 @@ func (s *scanner) gap(data []byte, i int) int {
 
 // space skips whitespace, and counts it.
 func (s *scanner) space(i int) int {
-	end := skipSpace(s.data, i)
+	end := s.skip(i)
 	if end > i {
 		s.spaces += end - i
 		if s.compact {
@@ -263,6 +263,22 @@ func (s *scanner) space(i int) int {
 		}
 	}
 	return end
+}
+
+// skip returns the offset after the whitespace at i. Of a document in a file it holds one
+// window of the whitespace in memory at a time.
+func (s *scanner) skip(i int) int {
+	for s.window != nil {
+		limit := i + spool.WindowBytes
+		if limit >= len(s.data) {
+			break
+		}
+		if i = skipSpace(s.data[:limit], i); i < limit {
+			return i
+		}
+		s.window.Pass(i, s.writePos)
+	}
+	return skipSpace(s.data, i)
 }
 
 func (s *scanner) fail(i int, message string) int {

@@ -273,6 +273,11 @@ var hostileBodies = []hostileBody{
 	{name: "an error that nothing accepts", status: 404, write: quoted("x")},
 	{name: "text that is no JSON", write: func(w io.Writer, size int) { repeat(w, "x", size) }},
 	{name: "whitespace", write: func(w io.Writer, size int) { repeat(w, " \n", size) }},
+	{name: "more whitespace than a run may have memory", write: func(w io.Writer, _ int) {
+		put(w, `{"data": [`)
+		repeat(w, " ", hostileMemory+64<<20)
+		put(w, `]}`)
+	}},
 	{name: "many small items that rules read", paging: `, "stopRules": ["items[0].x == 1"]`, write: func(w io.Writer, size int) {
 		put(w, "[")
 		repeat(w, `{"a":1},`, min(size, 7<<20))
