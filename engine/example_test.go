@@ -112,7 +112,7 @@ func ExampleEngine_Explain() {
 	}
 	// Output:
 	// GET https://api.example.com/v1/users?limit=2&offset=0
-	// samePage | samePage and not moves
+	// samePage | samePage and not emptyWindow
 	// repeatedExchange | repeatedExchange
 	// sameItems | sameItems >= 3
 	// maxPages | total.pages >= 100000

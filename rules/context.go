@@ -55,7 +55,7 @@ type Context struct {
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
-	Moves bool `expr:"moves" doc:"on an empty page that equals the last: whether paging moves on and another rule can end it"`
+	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
 
 	List  *ListFacts `expr:"list" for:"audit" doc:"what the job noticed of the list as a whole"`
 	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`

@@ -42,7 +42,7 @@ type Guard struct {
 // reference has only the first guard.
 var builtinGuards = []Guard{
 	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true,
-		When:    `samePage and not moves`,
+		When:    `samePage and not emptyWindow`,
 		Keboola: `samePage`,
 		Doc:     "a response is identical to the previous one",
 		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",

@@ -140,7 +140,7 @@ func (r *run) public(v any) any {
 func (r *run) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := &r.Context.Value
 	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
-	c.Moves = c.SamePage && c.Count == 0 && request != r.Request && r.job.Ends() && r.moves(request)
+	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.Request && r.job.Ends() && r.moves(request)
 	exchange := request.With(reading.Content)
 	repeats, c.RepeatedExchange = r.Exchanges.seen[exchange]
 	r.Exchanges.add(exchange, c.Page)
