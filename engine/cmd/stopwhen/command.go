@@ -28,6 +28,7 @@ type app struct {
 	redactor     *redact.Redactor   // hides the secrets of the loaded configuration
 	parsed       bool               // the command line is valid
 	discardItems bool               // items are not written
+	discarded    string             // what is written to a standard output that is closed; "": nothing
 	placeholders bool               // environment variables that are not passed have placeholder values
 	keptPath     string             // the file of --kept, without symbolic links
 	waits        waits              // calls that may block when a signal arrives

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -237,5 +239,58 @@ func TestATimeoutResumesAndAMaximumOfPagesEnds(t *testing.T) {
 		s.run(t, 0, "--max-pages", "3")
 		require.Equal(t, int64(3), s.requests.Load())
 		require.Equal(t, allItems()[:6*len("{\"id\":\"1-a\"}\n")], s.items(t), "the pages up to the limit")
+	}
+}
+
+// TestTwoRunsDoNotWriteTheSameFile holds the first run at its second page.
+func TestTwoRunsDoNotWriteTheSameFile(t *testing.T) {
+	s := newStateCase(t)
+	held, release := make(chan bool), make(chan bool)
+	s.hold = func(page string) {
+		if page == "2" {
+			held <- true
+			<-release
+		}
+	}
+	ended := make(chan string, 1)
+	go func() {
+		var stderr bytes.Buffer
+		run([]string{"run", s.path("c.json"), "--out", s.path("out")}, strings.NewReader(""), io.Discard, &stderr)
+		ended <- stderr.String()
+	}()
+	<-held
+	for _, more := range [][]string{nil, {"--append"}, {"--state", s.path("state.json")}} {
+		args := append([]string{"run", s.path("c.json"), "--out", s.path("out")}, more...)
+		require.Contains(t, runCommand(t, 8, args...), "users.ndjson is in use by another run (wait until that run ends, or use another --out)")
+	}
+	s.hold = func(string) {}
+	close(release)
+	require.Contains(t, <-ended, "from 1 job")
+	require.Equal(t, allItems(), s.items(t))
+	require.NoFileExists(t, s.path("out/users.ndjson.lock"))
+
+	require.NoError(t, os.WriteFile(s.path("out/users.ndjson.lock"), nil, 0o600)) // a killed run leaves it
+	runCommand(t, 0, "run", s.path("c.json"), "--out", s.path("out"))
+	require.NoFileExists(t, s.path("out/users.ndjson.lock"))
+}
+
+// TestAStopRuleThatIsCompleteMovesTheValues is what the documentation proposes for lists in
+// the order of the kept value.
+func TestAStopRuleThatIsCompleteMovesTheValues(t *testing.T) {
+	g := newGrowing(t)
+	text := readText(t, g.config)
+	for _, change := range [][2]string{
+		{`"keep": {"size": "body.size"}`, `"state": {"last": {"init": "kept.since", "next": "items[-1].id ?? state.last"}},
+			"keep": {"since": "items[-1].id ?? state.last"}, "stopRules": [{"name": "enough", "when": "total.pages >= 3"}]`},
+		{`"kept.size"`, `"kept.since"`},
+	} {
+		require.Contains(t, text, change[0])
+		text = strings.Replace(text, change[0], change[1], 1)
+	}
+	require.NoError(t, os.WriteFile(g.config, []byte(text), 0o600))
+	g.size.Store(20)
+	for _, last := range []int{6, 12, 18, 20, 20} {
+		g.run(t, 0, "--state", g.path("state.json"))
+		g.require(t, last)
 	}
 }

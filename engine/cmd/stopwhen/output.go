@@ -34,6 +34,7 @@ type output struct {
 	byJob   map[string]*target
 	queues  map[*target]*queue // of targets that concurrent jobs share
 	spool   spool              // items that wait in the queues
+	locks   int                // files of items that are locked
 	trace   io.Writer          // nil: none
 	close   []func() error
 }
@@ -83,6 +84,9 @@ func (o *output) openFile(f itemFile) error {
 		o.state.interval = 0
 		o.targets, o.close = append(o.targets, &target{w: o.app.guard(stream), jobs: f.jobs}), append(o.close, stream.Close)
 		return nil
+	}
+	if err := o.lockRows(f.path); err != nil {
+		return err
 	}
 	repaired, err := checkpoint.Repair(f.path)
 	if err != nil {

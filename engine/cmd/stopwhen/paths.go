@@ -73,8 +73,8 @@ func (a *app) checkStandardStreams(*loaded, []string) error {
 	if err := onlyOnce("standard output", uses...); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(uses, streamUse.standard) {
-		return a.checkStdout()
+	if i := slices.IndexFunc(uses, streamUse.standard); i >= 0 {
+		return a.checkStdout(uses[i].name)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 					"remove it, or use the directory of the file", path, target)}
 			}
 		}
-		add("--out", f.path, f.path+checkpoint.PartialSuffix, f.path+checkpoint.RedoSuffix)
+		add("--out", f.path, f.path+checkpoint.PartialSuffix, f.path+checkpoint.RedoSuffix, f.path+lockSuffix)
 	}
 	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -95,6 +96,9 @@ func (a *app) runLoaded(l *loaded) error {
 func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
 	for _, w := range l.Warnings() {
 		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
+	}
+	if a.discarded != "" {
+		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, a.discarded), "event", "discarded")
 	}
 	state, err := a.openState(l, logger)
 	if err != nil {

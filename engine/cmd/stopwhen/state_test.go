@@ -26,7 +26,8 @@ type stateCase struct {
 	dir      string
 	broken   atomic.Bool // the API refuses page 5 and later pages
 	requests atomic.Int64
-	slow     atomic.Int64 // how long the API takes, in nanoseconds
+	hold     func(page string) // called for every request; may be nil
+	slow     atomic.Int64      // how long the API takes, in nanoseconds
 	api      *httptest.Server
 }
 
@@ -37,6 +38,9 @@ func newStateCase(t *testing.T) *stateCase {
 		s.requests.Add(1)
 		page := r.URL.Query().Get("page")
 		time.Sleep(time.Duration(s.slow.Load()))
+		if s.hold != nil {
+			s.hold(page)
+		}
 		switch {
 		case s.broken.Load() && (len(page) > 1 || page >= "5"):
 			w.WriteHeader(http.StatusForbidden)

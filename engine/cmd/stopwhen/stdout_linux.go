@@ -13,8 +13,9 @@ import (
 // started with a closed standard output finds /dev/null there, open for reading and
 // writing, because the runtime of Go opens it; a shell that redirects to /dev/null opens
 // it for writing only. Some programs that start others, such as Python with DEVNULL, open
-// it like the runtime, so the two cannot be told apart, and the error names both.
-func (a *app) checkStdout() error {
+// it like the runtime, so the two cannot be told apart. So only a run that moves a
+// position on is refused, since the next one would not request the items again.
+func (a *app) checkStdout(use string) error {
 	file, ok := a.stdoutFile()
 	if !ok {
 		return nil
@@ -32,9 +33,13 @@ func (a *app) checkStdout() error {
 		closed.Message = "standard output is open for reading only"
 		return closed
 	case unix.O_RDWR:
-		if isNullFile(file) && !isShared(file) {
+		if !isNullFile(file) || isShared(file) {
+			return nil
+		}
+		if a.flags.state != "" || a.flags.kept != "" {
 			return closed
 		}
+		a.discarded = use
 	}
 	return nil
 }
