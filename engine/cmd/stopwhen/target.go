@@ -152,7 +152,7 @@ func (o *output) repeats(t *target) bool {
 
 func (o *output) withhold(t *target) error {
 	o.log.Warn(fmt.Sprintf("%s is unchanged: a limit ended a list that continues from kept values, so the next run requests its rows again; "+
-		"those of this run are in %s (raise the limit, or make it a stop rule with outcome complete if the values of its last page say where to go on)",
+		"those of this run are in %s (raise the limit or, if any page says where to go on, use a stop rule with outcome complete)",
 		t.file.Name(), t.file.Path()), "event", "withheld", "file", t.file.Name(), "partial", t.file.Path())
 	return o.state.Release(t.file)
 }
