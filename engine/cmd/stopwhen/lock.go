@@ -16,8 +16,8 @@ import (
 const lockSuffix = ".lock"
 
 // maxLocks bounds the files that a run locks. Two runs of one configuration have their
-// first files in common.
-const maxLocks = 64
+// first files in common, and open files are few.
+const maxLocks = 16
 
 // lockRows locks a file of items for this run. It is removed again when the run ends; one
 // that a killed run has left is not locked, and is used again.
