@@ -34,7 +34,8 @@ func randomJitter(bound time.Duration) time.Duration { return rand.N(bound) + 1 
 
 // A budget limits the retries of a whole run, so that a dying API costs minutes
 // and not hours. Every retry takes tokens from it, and every success puts one
-// back.
+// back. A retry at the time that the API asked for takes no more than a success
+// puts back: an API that limits the rate of requests is not dying.
 type budget struct {
 	mu     sync.Mutex
 	tokens int
@@ -42,20 +43,21 @@ type budget struct {
 
 const (
 	budgetStart   = 100
-	retryCost     = 5
+	backoffCost   = 5
+	requestedCost = successRefill
 	successRefill = 1
 )
 
 func newBudget() budget { return budget{tokens: budgetStart} }
 
 // take pays for a retry. It reports false if the budget is spent.
-func (b *budget) take() bool {
+func (b *budget) take(cost int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.tokens < retryCost {
+	if b.tokens < cost {
 		return false
 	}
-	b.tokens -= retryCost
+	b.tokens -= cost
 	return true
 }
 
@@ -74,11 +76,11 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 	if call.attempt >= o.MaxAttempts {
 		return exhausted(cause, ", after "+value.Counted(call.attempt, "attempt"))
 	}
+	wait, source, cost := c.retryWait(call.attempt, r)
 	ahead := call.attempt == 1 && !call.Ended.IsZero()
-	if !ahead && !c.budget.take() {
+	if !ahead && !c.budget.take(cost) {
 		return exhausted(cause, "; too many retries in this run")
 	}
-	wait, source := c.retryWait(call.attempt, r)
 	if ahead {
 		wait = max(wait-clock.Now().Sub(call.Ended), 0)
 	}
@@ -105,16 +107,16 @@ func exhausted(cause *failure.Error, reason string) error {
 	return &e
 }
 
-// retryWait returns how long to wait after an attempt, and what says so: a
-// header of the response, or "backoff".
-func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string) {
+// retryWait returns how long to wait after an attempt, what says so (a header of
+// the response, or "backoff"), and what the retry takes from the budget.
+func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string, cost int) {
 	o := c.options.Retry
 	if r != nil {
 		if wait, ok := c.requestedWait(r.Header); ok {
-			return wait, o.Header
+			return wait, o.Header, requestedCost
 		}
 	}
-	return c.backoff(attempt), "backoff"
+	return c.backoff(attempt), "backoff", backoffCost
 }
 
 // requestedWait returns the wait that the headers of a response request.

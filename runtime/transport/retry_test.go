@@ -97,15 +97,38 @@ func FuzzRetryAfter(f *testing.F) {
 func TestTheRetryBudgetOfARunEndsAndRefills(t *testing.T) {
 	b := newBudget()
 	taken := 0
-	for b.take() {
+	for b.take(backoffCost) {
 		taken++
 	}
-	require.Equal(t, budgetStart/retryCost, taken)
-	for range retryCost {
+	require.Equal(t, budgetStart/backoffCost, taken)
+	for range backoffCost {
 		b.refill()
 	}
-	require.True(t, b.take(), "successes pay for a retry")
-	require.False(t, b.take())
+	require.True(t, b.take(backoffCost), "successes pay for a retry")
+	require.False(t, b.take(backoffCost))
+}
+
+func TestRetriesAtTheTimeThatTheAPIAskedForNeverEndARunThatGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		client := New(Options{
+			Origin: &url.URL{Scheme: "http", Host: "api.test"},
+			Retry:  RetryPolicy{MaxAttempts: 5, Statuses: []int{429}, Header: "Retry-After"},
+			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				requests++
+				response := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}
+				if requests%2 == 1 { // every call is told to wait once
+					response.StatusCode = 429
+					response.Header.Set("Retry-After", "1")
+				}
+				return response, nil
+			}),
+		})
+		for range 2 * budgetStart {
+			_, err := client.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/"}, nil)
+			require.NoError(t, err)
+		}
+	})
 }
 
 func TestADeadHostCostsItsAttemptsAndNoMore(t *testing.T) {
