@@ -131,6 +131,37 @@ var slips = []slip{
 	{pattern: `(?:^|[^.\w])(parseInt|toInt|Number|Int)\(`, message: "unknown function $1", hint: "write number(…)"},
 	{pattern: `(?:^|[^.\w])(str|String|toString|to_string)\(`, message: "unknown function $1", hint: "write text(…)"},
 	{
+		pattern: `\bitems\??\.(size|count|len)\b`, message: "items is a list, which has no key $1",
+		hint: "write count, the number of items",
+	},
+	{
+		pattern: `\bitems\??\.(isEmpty|empty|is_empty)\b`, message: "items is a list, which has no key $1",
+		hint: "write count == 0",
+	},
+	{
+		pattern: `\bitems\??\.(first|last)\b`, message: "items is a list, which has no key $1",
+		hint: "write items[-1] for the last item, and items[0] for the first",
+	},
+	{
+		pattern: `(?:^|[^.\w])page\.([A-Za-z_]\w*)`, message: "page is the number of the page, which has no key $1",
+		hint: "write body.page.$1 for a key of the response",
+	},
+	{
+		pattern: `(?:^|[^.\w])(total)\s*(?:[<>=!]|$)|[<>=]\s*total\s*(?:[^.\w\s\[]|$)`,
+		message: "total has several numbers",
+		hint:    "write total.items or total.pages for what was read, and body.total for a key of the response",
+	},
+	{pattern: `(?:^|[^.\w])(headers?)\.([A-Za-z_]\w*)`, message: "header is a function", hint: `write header("$2")`},
+	{
+		pattern: `(?:^|[^.\w])(headers?)\[["'\x60]([^"'\x60]*)["'\x60]\]`,
+		message: "header is a function", hint: `write header("$2")`,
+	},
+	{
+		pattern: `(?:^|[^.\w])(response|resp|res|json)\.([A-Za-z_]\w*)`,
+		message: "unknown name $1", hint: "write body.$2 for a key of the response",
+	},
+	{pattern: `\b(typeof)\s`, message: "unknown operator typeof", hint: `write type(…), which is "string" or "int", for example`},
+	{
 		pattern: `\bitems\??\.([A-Za-z_]\w*)`, message: "items is a list, which has no key $1",
 		hint: "write items[-1].$1 for that of the last item, and map(items, .$1) for those of all",
 	},
