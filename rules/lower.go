@@ -265,12 +265,17 @@ func (l *lowerer) readOnce(path string, v any) *pagination {
 // nearest returns a hint for an unknown name: the one that was probably meant, or
 // all that are known.
 func nearest(name string, known []string) string {
+	return cmp.Or(diag.DidYouMean(name, known), knownHere(known))
+}
+
+// knownHere returns a hint that lists the names that are known.
+func knownHere(known []string) string {
 	const most = 40
 	more := ""
 	if len(known) > most {
 		known, more = known[:most], ", …"
 	}
-	return cmp.Or(diag.DidYouMean(name, known), "known here: "+strings.Join(known, ", ")+more)
+	return "known here: " + strings.Join(known, ", ") + more
 }
 
 // origin is the origin of something that is configured at a config path.

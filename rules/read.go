@@ -73,7 +73,7 @@ func (r reader) unknownKeys(path string, object Object, fields []Field) {
 		if _, known := find(fields, name); known {
 			continue
 		}
-		r.diags.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(nearest(name, names(fields)))
+		r.diags.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(keyHint(name, object, fields))
 	}
 }
 
