@@ -42,8 +42,12 @@ type Environment struct {
 	Inputs    map[string]any            // by name
 }
 
+// reportVersion is the version of a [Report] as JSON.
+const reportVersion = 1
+
 // A Report says how the tests of a configuration ended.
 type Report struct {
+	Version  int           `json:"version"` // of the JSON; keys may be added to a version
 	Tests    []Result      `json:"tests"`
 	Coverage []JobCoverage `json:"coverage"` // one per job, in their order
 }
@@ -83,7 +87,7 @@ type Difference struct {
 // Run runs the tests. Each runs its job on the pages of the test and on its own
 // clock, so that waiting takes no time and nothing reaches the network.
 func (s *Suite) Run(ctx context.Context) *Report {
-	report := &Report{Tests: []Result{}, Coverage: []JobCoverage{}}
+	report := &Report{Version: reportVersion, Tests: []Result{}, Coverage: []JobCoverage{}}
 	seen := newCoverage()
 	for _, t := range s.Tests {
 		report.Tests = append(report.Tests, s.run(ctx, t, seen))

@@ -55,6 +55,7 @@ that is not in the recording ends the run with status 5.`,
 
 // replayReport is the result of replaying one or two configurations.
 type replayReport struct {
+	Version   int                    `json:"version"` // keys may be added to a version
 	Recording string                 `json:"recording"`
 	Exchanges int                    `json:"exchanges"`
 	Truncated bool                   `json:"truncated,omitempty"`
@@ -138,6 +139,7 @@ func (a *app) newReplayReport(config, path string) (*replayReport, error) {
 	ctx, stop := a.catchSignals()
 	defer stop()
 	report := &replayReport{
+		Version:   1,
 		Recording: path, Exchanges: len(tape.Exchanges), Truncated: tape.Truncated, Started: tape.Exchanges[0].Started,
 	}
 	if report.Config, err = a.play(ctx, first, tape); err != nil || second == nil {
