@@ -128,8 +128,8 @@ var auditTable = []auditRule{
 	{ID: "audit.cycle", Also: always,
 		When:   `list.cycles > 0`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
-		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed, " +
-			"{list.cycles} times in all; the API may be in a loop: guards.repeatedRequest can end it"},
+		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed" +
+			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
 	{ID: "audit.shift", Also: always,
 		When:   `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
