@@ -2,48 +2,46 @@ package rules
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// A home is an object of the configuration in which a key may be written.
-type home struct {
-	place  string // as in "it belongs in …"
-	fields []Field
-}
-
-// homes returns the objects in which a key that is unknown elsewhere is looked for.
-func homes() []home {
-	all := []home{
-		{"a job, config.jobs[0]", jobFields},
-		{"api.pagination", paginationFields},
-		{"api.http", httpFields},
-		{"api", apiFields},
-		{"the root of the configuration, next to api", rootFields},
-		{"config", configFields},
+// homes returns the place to which each key of the configuration belongs, as in
+// "it belongs in …".
+var homes = sync.OnceValue(func() map[string]string {
+	places := map[string]string{}
+	add := func(place string, fields []Field) {
+		for _, f := range fields {
+			if _, known := places[f.Name]; !known && f.Unsupported == None {
+				places[f.Name] = place
+			}
+		}
 	}
+	add("a job, config.jobs[0]", jobFields)
+	add("api.pagination", paginationFields)
+	add("api.http", httpFields)
+	add("api", apiFields)
+	add("the root of the configuration, next to api", rootFields)
+	add("config", configFields)
 	for _, m := range builtinMethods {
-		all = append(all, home{"api.pagination", m.Fields})
+		add("api.pagination", m.Fields)
 	}
-	return all
-}
+	return places
+})
 
 // keyHint returns the hint for a key that an object cannot have: the key that was
 // probably meant, the method or the place to which the key belongs, or all keys that
-// are known.
-func keyHint(name string, object Object, fields []Field) string {
+// are known. method is the method that the object selects; nil: none.
+func keyHint(name string, method any, fields []Field) string {
 	if hint := diag.DidYouMean(name, names(fields)); hint != "" {
 		return hint
 	}
-	if method, ok := object.Get("method"); ok {
-		if owners := methodsWith(name, method); owners != nil {
-			return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(names(fields))
-		}
+	if owners := methodsWith(name, method); owners != nil {
+		return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(names(fields))
 	}
-	for _, h := range homes() {
-		if f, ok := find(h.fields, name); ok && f.Unsupported == None {
-			return "it belongs in " + h.place
-		}
+	if place, known := homes()[name]; known {
+		return "it belongs in " + place
 	}
 	return knownHere(names(fields))
 }

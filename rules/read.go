@@ -69,11 +69,12 @@ func (r reader) defaults(into settings, prefix, path string, fields []Field) {
 
 // unknownKeys reports the members of an object that no field describes.
 func (r reader) unknownKeys(path string, object Object, fields []Field) {
+	method, _ := object.Get("method")
 	for _, name := range object.Names() {
 		if _, known := find(fields, name); known {
 			continue
 		}
-		r.diags.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(keyHint(name, object, fields))
+		r.diags.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(keyHint(name, method, fields))
 	}
 }
 
