@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -31,7 +33,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(withFolder{m}, map[string]func(){
 		"stopwhen": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
@@ -150,12 +152,36 @@ func TestExitStatusesAreTheContract(t *testing.T) {
 	require.Len(t, failure.Classes(), len(contract))
 }
 
-// binary builds the command, for tests that need a process.
+// folder is where the tests build the command, once for all of them.
+var folder string
+
+// withFolder runs the tests with a folder, and removes it.
+type withFolder struct{ m *testing.M }
+
+// Run implements [testscript.TestingM].
+func (w withFolder) Run() int {
+	var err error
+	if folder, err = os.MkdirTemp("", "stopwhen"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	return w.m.Run()
+}
+
+// build builds the command.
+var build = sync.OnceValues(func() (path string, err error) {
+	path = filepath.Join(folder, "stopwhen")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// binary builds the command, unless another test has, and returns its path.
 func binary(t *testing.T) string {
 	t.Helper()
-	path := t.TempDir() + "/stopwhen"
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
+	path, err := build()
+	require.NoError(t, err)
 	return path
 }
 
