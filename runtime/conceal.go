@@ -107,6 +107,9 @@ func (c *concealer) concealText(text string) string {
 	if len(found) == 0 {
 		return strings.ReplaceAll(text, mark, mark+mark)
 	}
+	for i := range found {
+		found[i] = withoutNeedlessEscape(text, found[i])
+	}
 	slices.SortFunc(found, func(a, b redact.Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out strings.Builder
 	end := 0
@@ -120,6 +123,20 @@ func (c *concealer) concealText(text string) string {
 	}
 	out.WriteString(strings.ReplaceAll(text[end:], mark, mark+mark))
 	return out.String()
+}
+
+// withoutNeedlessEscape narrows what was found to the secret as it is, if it stands in
+// the text behind an escape that does nothing: the ~ of "\~". It is restored the same.
+func withoutNeedlessEscape(text string, one redact.Found) redact.Found {
+	plain, known := redact.Spell(one.Form, one.Secret)
+	if !one.Escaped || !known || plain == "" {
+		return one
+	}
+	if at := strings.Index(text[one.Start:one.End], plain); at >= 0 {
+		one.Start += at
+		one.End, one.Escaped = one.Start+len(plain), false
+	}
+	return one
 }
 
 // nameOf returns the name of a secret, and how it is written.

@@ -53,6 +53,16 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	require.ErrorContains(t, err, `it needs the secret "`)
 }
 
+func TestANeedlessEscapeBeforeASecretIsKept(t *testing.T) {
+	secrets := map[string]string{"key": "~"}
+	concealed, err := concealerOf(secrets).conceal([]byte(`{"values":["\\~"]}`))
+	require.NoError(t, err)
+	require.NotContains(t, string(concealed), "~")
+	same, err := concealerOf(secrets).reveal(concealed)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"values":["\\~"]}`, string(same))
+}
+
 func TestWhatIsConcealedIsRevealedTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\n1ab]{0,8}`))
