@@ -14,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -406,14 +407,19 @@ func requireSameMarks(t *testing.T, want, got *diag.Source, path string, v any) 
 // escapedInYAML matches what JSON allows unescaped and this package refuses.
 var escapedInYAML = regexp.MustCompile(`[\x{85}\x{2028}\x{2029}\x{fffe}\x{ffff}\x{10ffff}]`)
 
+// longNumber matches numbers that may have too many digits. JSON leaves them to the
+// check of the setting; YAML, whose numbers have several notations, refuses them at once.
+var longNumber = regexp.MustCompile(fmt.Sprintf(`[0-9.]{%d}`, value.MaxDigits))
+
 // FuzzJSON holds the YAML reader to the JSON reader, marks included: for a JSON
 // text, and for the same text as an element of a YAML list.
 func FuzzJSON(f *testing.F) {
 	f.Add(`{"a": [1, {"b": "c\n\"é\"'"}], "é": {"ü": null}, "e": -1.5e-3, "": ""}`)
 	f.Add(`[[], {}, "#", ": ", "- ", "&a", "*a", "!t", "? ", "|", ">", "%", "@", "{", "12", 12345678901234567890]`)
+	f.Add(strings.Repeat("3", value.MaxDigits+1))
 	f.Fuzz(func(t *testing.T, text string) {
 		v, err := rules.ParseJSON(diag.NewSource("c", text))
-		if err != nil {
+		if err != nil || longNumber.MatchString(text) {
 			return
 		}
 		compact, err := json.Marshal(v)
