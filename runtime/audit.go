@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
 // audit evaluates the audit rules after the last page of a list, of which items were
@@ -117,13 +119,13 @@ func (r *run) noticeTotal() {
 	}
 }
 
-func hintPaths() [][]string {
+var hintPaths = sync.OnceValue(func() *document.Paths {
 	var paths [][]string
 	for _, hint := range rules.HintPaths() {
 		paths = append(paths, hint.Keys)
 	}
-	return paths
-}
+	return document.NewPaths(paths)
+})
 
 // endedByReading reports whether a rule that ended the job reads the path.
 func (r *run) endedByReading(keys []string) bool {

@@ -83,11 +83,11 @@ func errorMessage(page *rules.Context, sign []string) string {
 	return ""
 }
 
-// errorPaths lists the paths at which errors are looked for.
-var errorPaths = sync.OnceValue(func() [][]string {
+// errorPaths are the paths at which errors are looked for.
+var errorPaths = sync.OnceValue(func() *document.Paths {
 	paths := slices.Clone(rules.ErrorMessages())
 	for _, sign := range rules.ErrorSigns() {
 		paths = append(paths, sign.Keys)
 	}
-	return paths
+	return document.NewPaths(paths)
 })

@@ -83,7 +83,7 @@ func TestALargePageIsReadFromAFileAsFromMemory(t *testing.T) {
 					each.Write(append(item, '\n'))
 				}
 				require.True(t, bytes.Equal(items, each.Bytes()))
-				further, err := spooled.Lookup([][]string{{"last"}, {"absent"}})
+				further, err := spooled.Lookup(document.NewPaths([][]string{{"last"}, {"absent"}}))
 				require.NoError(t, err)
 				require.Equal(t, map[string]any{"last": true}, further)
 				clone := spooled.Items.Clone()

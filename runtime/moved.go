@@ -75,7 +75,7 @@ func listsObjects(reading document.Reading, path []string) bool {
 	if slices.Equal(path, rules.ErrorsNextToData.Keys) {
 		return false
 	}
-	body, err := reading.Lookup([][]string{path})
+	body, err := reading.Lookup(document.NewPaths([][]string{path}))
 	if err != nil {
 		return false
 	}

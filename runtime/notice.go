@@ -281,7 +281,7 @@ func (r *run) misspelt(path []string) bool {
 	if near == nil {
 		return false
 	}
-	body, err := r.lookup([][]string{near})
+	body, err := r.lookup(document.NewPaths([][]string{near}))
 	v, present := compile.Read{Root: "body", Path: near}.Lookup(&rules.Context{Body: body})
 	return err == nil && present && !value.Empty(v)
 }

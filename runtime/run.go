@@ -33,10 +33,10 @@ type run struct {
 	prefetcher *prefetcher      // nil: one page at a time
 	buffers    [2]*spool.Buffer // of this page's body and of the last one's, alternating
 	started    time.Time
-	head       []byte                              // first bytes of the last body, for messages
-	lookup     func(paths [][]string) (any, error) // decodes further values of the last response; nil before it
-	notes      []string                            // on the values of the rule that is being judged
-	names      func(path []string) []string        // keys in the last response; nil if it has no content
+	head       []byte                             // first bytes of the last body, for messages
+	lookup     func(*document.Paths) (any, error) // decodes further values of the last response; nil before it
+	notes      []string                           // on the values of the rule that is being judged
+	names      func(path []string) []string       // keys in the last response; nil if it has no content
 	watches    []compile.Watch
 	decisives  []compile.Read
 	readsItems bool            // the next request

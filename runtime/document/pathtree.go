@@ -10,6 +10,7 @@ type pathTree struct {
 	tracked  bool // a path ends here
 	items    bool // the list here is that of the items
 	span     span // where the value is; absent if there is none
+	parent   *pathTree
 	children []*pathTree
 }
 
@@ -20,7 +21,7 @@ func newPathTree(paths [][]string) *pathTree {
 		for _, key := range path {
 			child := node.child(key)
 			if child == nil {
-				child = &pathTree{key: key, index: listIndex(key)}
+				child = &pathTree{key: key, index: listIndex(key), parent: node}
 				node.children = append(node.children, child)
 			}
 			node = child
@@ -28,6 +29,14 @@ func newPathTree(paths [][]string) *pathTree {
 		node.tracked = true
 	}
 	return root
+}
+
+// path returns the path of the tree from its root.
+func (t *pathTree) path() []string {
+	if t.parent == nil {
+		return nil
+	}
+	return append(t.parent.path(), t.key)
 }
 
 // listIndex returns a key as a list index: digits without a leading zero. It

@@ -32,7 +32,7 @@ func project(doc *document, tree *pathTree, left *allowance) (any, error) {
 		return nil, nil
 	}
 	tree.span = doc.facts.root
-	body, _, err := tree.project(doc.raw, nil, left)
+	body, _, err := tree.project(doc.raw, left)
 	return body, err
 }
 
@@ -52,8 +52,8 @@ func (t *pathTree) adopt(from *pathTree) bool {
 }
 
 // project decodes the tracked values here and below. It reports false if there
-// is nothing here. path is the path of the tree, for errors.
-func (t *pathTree) project(data []byte, path []string, left *allowance) (any, bool, error) {
+// is nothing here.
+func (t *pathTree) project(data []byte, left *allowance) (any, bool, error) {
 	if !t.span.present() {
 		return nil, false, nil
 	}
@@ -62,7 +62,7 @@ func (t *pathTree) project(data []byte, path []string, left *allowance) (any, bo
 	if t.tracked || kind == kindList {
 		v, err := decode(raw, left)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", rules.PathOf(path...), err)
+			err = fmt.Errorf("%s: %w", rules.PathOf(t.path()...), err)
 		}
 		return v, true, err
 	}
@@ -71,7 +71,7 @@ func (t *pathTree) project(data []byte, path []string, left *allowance) (any, bo
 	}
 	object := make(map[string]any, len(t.children))
 	for _, child := range t.children {
-		v, present, err := child.project(data, append(path, child.key), left)
+		v, present, err := child.project(data, left)
 		if err != nil {
 			return nil, false, err
 		}

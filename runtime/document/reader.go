@@ -55,7 +55,7 @@ type Reading struct {
 	// values at further paths in the shape of Body. Both are nil if there was no
 	// content, and may be called until the next response is read.
 	Names  func(path []string) []string
-	Lookup func(paths [][]string) (any, error)
+	Lookup func(paths *Paths) (any, error)
 }
 
 // A Reader reads the responses of one job. It takes over their bodies: items are
@@ -147,8 +147,14 @@ func (r *Reader) names(path []string) (names []string) {
 }
 
 // lookup is [Reading.Lookup].
-func (r *Reader) lookup(paths [][]string) (body any, err error) {
-	r.doc.restored(func() { body, err = project(&r.doc, newPathTree(paths), newAllowance(r.options.MaxValueBytes)) })
+func (r *Reader) lookup(paths *Paths) (body any, err error) {
+	left := newAllowance(r.options.MaxValueBytes)
+	r.doc.restored(func() {
+		paths.use(func(tree *pathTree, _ *allowance) {
+			tree.reset()
+			body, err = project(&r.doc, tree, left)
+		})
+	})
 	return body, err
 }
 

@@ -1,0 +1,100 @@
+package document
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+func TestPathsDecodeWhatTheySelect(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		paths [][]string
+		raw   string
+		want  any
+	}{
+		{"no paths", nil, `{"a":1}`, nil},
+		{"one member", [][]string{{"a"}}, `{"b":[1,"]"],"a":1,"c":"}"}`, map[string]any{"a": 1}},
+		{"the whole value", [][]string{{}}, `{"a":{"b":[1.50]}}`, map[string]any{"a": map[string]any{"b": []any{1.5}}}},
+		{"nested members", [][]string{{"a", "b"}, {"a", "d", "e"}}, `{"a":{"b":1,"c":2,"d":{"e":null,"f":3}}}`,
+			map[string]any{"a": map[string]any{"b": 1, "d": map[string]any{"e": nil}}}},
+		{"a list on the path is complete", [][]string{{"a", "0", "b"}}, `{"a":[{"b":1,"c":2}]}`,
+			map[string]any{"a": []any{map[string]any{"b": 1, "c": 2}}}},
+		{"an absent member", [][]string{{"a"}}, `{"b":1}`, map[string]any{}},
+		{"a scalar on the path", [][]string{{"a", "b"}}, `{"a":1}`, map[string]any{}},
+		{"of a scalar", [][]string{{"a"}}, `"text"`, nil},
+		{"all of a scalar", [][]string{{}}, `"text"`, "text"},
+		{"a key with an escape", [][]string{{"é"}}, `{"\u00e9":1}`, map[string]any{"é": 1}},
+		{"the last of duplicate keys", [][]string{{"a", "b"}}, `{"a":{"b":1},"a":{"c":2}}`, map[string]any{"a": map[string]any{}}},
+		{"an empty object", [][]string{{"a"}}, `{}`, map[string]any{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			paths := NewPaths(c.paths)
+			for range 2 { // nothing may remain of an earlier value
+				got, err := paths.Decode([]byte(c.raw))
+				require.NoError(t, err)
+				require.Equal(t, c.want, got)
+				_, err = paths.Decode([]byte(`{"a":{"b":7,"d":{"e":8}},"é":9}`))
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func TestPathsNameTheValueThatCannotBeDecoded(t *testing.T) {
+	_, err := NewPaths([][]string{{"a", "b.c"}}).Decode([]byte(`{"a":{"b.c":1e400}}`))
+	require.ErrorContains(t, err, `a.b\.c: the number 1e400 is too large to compute with`)
+}
+
+func TestPathsAreSafeForConcurrentUse(t *testing.T) {
+	paths := NewPaths([][]string{{"id"}})
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			raw := []byte(`{"id":` + strings.Repeat("1", i+1) + `}`)
+			want, err := Decode(raw)
+			for range 200 {
+				got, failed := paths.Decode(raw)
+				if err != nil || failed != nil || got.(map[string]any)["id"] != want.(map[string]any)["id"] {
+					t.Errorf("got %v, %v; want %v", got, failed, want)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestPathsAllocateOnlyTheResult(t *testing.T) {
+	paths := NewPaths([][]string{{"state"}, {"owner", "id"}})
+	raw := []byte(`{"id":1,"tags":["a","b"],"state":true,"owner":{"name":"x","id":2}}`)
+	allocations := testing.AllocsPerRun(1000, func() { _, _ = paths.Decode(raw) })
+	require.Less(t, allocations, 6.0, "two objects, and nothing for the members that no path selects")
+}
+
+// FuzzPaths compares what paths decode of a value without validating it with what they
+// decode of a document.
+func FuzzPaths(f *testing.F) {
+	f.Add(`{"a":{"b":[1,{"c":2}]},"a.b":"x\"]}","a":{"c":1e5}}`, "a.b|a.c")
+	f.Add(`[{"a":1},{"b":2}]`, "0.a|1")
+	f.Add(`{"\u0061":null,"b":{"":{}}}`, "a|b.")
+	f.Add(`"text"`, "")
+	f.Fuzz(func(t *testing.T, raw, list string) {
+		var paths [][]string
+		for path := range strings.SplitSeq(list, "|") {
+			paths = append(paths, rules.SplitPath(path))
+		}
+		facts, err := scan([]byte(raw), nil, 500)
+		if err != nil {
+			return
+		}
+		value := facts.root.of([]byte(raw))
+		want, wantErr := DecodePaths(value, paths, 0)
+		got, err := NewPaths(paths).Decode(value)
+		require.Equal(t, wantErr == nil, err == nil)
+		require.Equal(t, want, got)
+	})
+}
