@@ -37,7 +37,7 @@ func (a *auditor) conditions(list []rules.Rule) []*Condition {
 
 func (a *auditor) compile(rule rules.Rule) *Condition {
 	c := compilation{sources: a.sources, set: &rules.Ruleset{}}
-	e, err := c.expression(rule, true)
+	e, err := c.expression(rule, rules.ScopeAudit)
 	if err != nil {
 		panic("rule " + rule.ID + ": " + err.Error()) // TestEveryRuleOfTheAuditIsCompiled
 	}

@@ -24,11 +24,11 @@ func (t fieldTable) find(name string) *rules.ContextField {
 	return nil
 }
 
-// names lists the fields that every rule may read.
+// names lists the fields that all rules may read.
 func (t fieldTable) names() []string {
 	var names []string
 	for _, f := range t {
-		if !f.Audit {
+		if f.Scope == rules.ScopePage {
 			names = append(names, f.Name)
 		}
 	}

@@ -25,7 +25,7 @@ func oneIn(t *testing.T, language *Language, role rules.Role, source string) (*E
 	t.Helper()
 	c := newCompilation(language)
 	rule := rules.Rule{ID: "test", Role: role, Source: source}
-	e, err := c.expression(rule, false)
+	e, err := c.expression(rule, rules.ScopePage)
 	if err != nil {
 		c.report(rule, err)
 	}

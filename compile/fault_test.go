@@ -59,7 +59,7 @@ func TestASourceThatIsTooLongIsRefusedBeforeItIsParsed(t *testing.T) {
 
 func TestRulesOfTheAuditSeeHints(t *testing.T) {
 	c := newCompilation(Builtin())
-	e, err := c.expression(rules.Rule{ID: "audit.more", Role: rules.Audit, Source: `hints.more == true`}, true)
+	e, err := c.expression(rules.Rule{ID: "audit.more", Role: rules.Audit, Source: `hints.more == true`}, rules.ScopeAudit)
 	require.NoError(t, err)
 	met, err := e.EvalBool(&Machine{}, &rules.Context{Hints: &rules.Hints{More: true}})
 	require.NoError(t, err)

@@ -150,7 +150,7 @@ func (w *heapWatch) end() int {
 // its limits, whatever its values are.
 func evaluateHostile(t *testing.T, source string) {
 	t.Helper()
-	e, err := newCompilation(Builtin()).expression(rules.Rule{ID: "test", Role: rules.Param, Source: source}, false)
+	e, err := newCompilation(Builtin()).expression(rules.Rule{ID: "test", Role: rules.Param, Source: source}, rules.ScopePage)
 	if err != nil {
 		return
 	}

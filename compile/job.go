@@ -79,7 +79,7 @@ func (c *compilation) job() *Job {
 			audit = append(audit, rule)
 			continue
 		}
-		e, err := c.expression(rule, false)
+		e, err := c.expression(rule, rules.ScopePage)
 		if err != nil {
 			c.report(rule, err)
 			continue
@@ -125,9 +125,9 @@ func addressFirst(part *Expression) int {
 
 func isAddress(r rules.Role) bool { return r == rules.URL || r == rules.Endpoint }
 
-// expression compiles one rule. Only a rule of the audit may read what the audit
-// sees.
-func (c *compilation) expression(rule rules.Rule, audit bool) (*Expression, error) {
+// expression compiles one rule, which may read what all rules may read, and the fields
+// of a scope.
+func (c *compilation) expression(rule rules.Rule, scope rules.Scope) (*Expression, error) {
 	code, err := c.sources.compile(rule.Source)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (c *compilation) expression(rule rules.Rule, audit bool) (*Expression, erro
 	if err := wantKind(rule.Role, code.result); err != nil {
 		return nil, err
 	}
-	if err := code.names.checkFor(c.set, audit); err != nil {
+	if err := code.names.checkFor(c.set, scope); err != nil {
 		return nil, err
 	}
 	return &Expression{Rule: rule, Reads: code.reads, Flags: code.flags, code: code}, nil

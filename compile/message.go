@@ -59,7 +59,11 @@ func (c *compilation) hole(rule rules.Rule, text string) (*Expression, string) {
 	if !closed {
 		return nil, text
 	}
-	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, rule.Role == rules.Audit)
+	scope := rules.ScopePage
+	if rule.Role == rules.Audit {
+		scope = rules.ScopeAudit
+	}
+	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, scope)
 	if err != nil {
 		return nil, text
 	}

@@ -17,8 +17,14 @@ import (
 // configuration declares, and those that only some rules may use.
 type names struct {
 	declared  []declaredName // state.offset, kept.since
-	audit     *fault         // the first field that only the audit may read; nil: none
+	scoped    []scopedName   // item, hints
 	functions []*function    // of an embedder, each once
+}
+
+// scopedName is a field that only the rules of a scope may read.
+type scopedName struct {
+	field *rules.ContextField
+	node  ast.Node
 }
 
 // declaredName is a name in an object whose names the configuration declares.
@@ -122,8 +128,8 @@ func (c *nameCheck) identifier(n *ast.IdentifierNode) *rules.ContextField {
 	field := pageFields.find(n.Value)
 	switch {
 	case field != nil:
-		if field.Audit && c.found.audit == nil {
-			c.found.audit = at(n, "unknown name %s", n.Value)
+		if field.Scope != rules.ScopePage {
+			c.found.scoped = append(c.found.scoped, scopedName{field, n})
 		}
 	case c.language.function(n.Value) == nil && !isBuiltin(n.Value):
 		c.fail(c.unknown(n, n.Value, false))
@@ -258,10 +264,10 @@ func isNumeric(k reflect.Kind) bool {
 }
 
 // checkFor finds names that this rule may not use: those that the configuration does
-// not declare, and those that only the audit may read.
-func (n names) checkFor(set *rules.Ruleset, audit bool) error {
+// not declare, and those of another scope.
+func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 	for _, d := range n.declared {
-		known := map[string][]string{"state": set.Variables, "keep": set.Kept, "inputs": set.Inputs}[d.field.Declared]
+		known := map[string][]string{"state": set.Variables, "keep": set.Kept, "inputs": set.Inputs, "for": set.Bound}[d.field.Declared]
 		if slices.Contains(known, d.name) {
 			continue
 		}
@@ -271,8 +277,17 @@ func (n names) checkFor(set *rules.Ruleset, audit bool) error {
 		}
 		return at(d.node, "unknown name %s.%s", d.field.Name, d.name).withHint(hint)
 	}
-	if n.audit != nil && !audit {
-		return n.audit
+	for _, s := range n.scoped {
+		if s.field.Scope != scope {
+			return at(s.node, "unknown name %s", s.field.Name).withHint(scopeHints[s.field.Scope])
+		}
 	}
 	return nil
+}
+
+// scopeHints say where the fields of a scope may be read.
+var scopeHints = map[rules.Scope]string{
+	rules.ScopeItem:  "only filter and fields read single items; items has those of the page",
+	rules.ScopeLogin: "only the credentials of a login read its response",
+	rules.ScopeSign:  "only the credentials of type sign read the request; sent has the request of the page",
 }

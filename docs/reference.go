@@ -65,7 +65,7 @@ func sentence(text string) string {
 // expressionNames lists the names that an expression can use.
 func expressionNames() (string, error) {
 	b := &strings.Builder{}
-	fields := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Audit })
+	fields := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Scope != rules.ScopePage })
 	writeNames(b, "The page", fields)
 	for _, section := range contextObjects(fields) {
 		writeNames(b, section.title, section.fields)

@@ -28,7 +28,7 @@ import (
 //	declared  the key of the configuration that declares the names in it
 //	resume    "saved": a checkpoint holds it; other values follow from the
 //	          configuration or from the next response
-//	for       "audit": only the rules of the audit may read it
+//	for       a [Scope]: only the rules of that scope may read it
 type Context struct {
 	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1"`
 	Body  any   `expr:"body" doc:"the decoded response"`
@@ -50,12 +50,18 @@ type Context struct {
 	Input map[string]any `expr:"input" from:"job" declared:"inputs" doc:"values that the run sets, by their names in inputs"`
 	Job   JobFacts       `expr:"job" from:"job" doc:"the job"`
 
+	Partition map[string]any `expr:"partition" from:"job" declared:"for" doc:"the variables of for, by their names; order is partition.order"`
+
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
+
+	Item    any `expr:"item" for:"item" doc:"the item that filter or fields is about"`
+	Login   any `expr:"login" from:"job" for:"login" doc:"the response of the login: status, headers and body"`
+	Request any `expr:"request" from:"job" for:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
 
 	List  *ListFacts `expr:"list" for:"audit" doc:"what the job noticed of the list as a whole"`
 	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`
@@ -110,10 +116,22 @@ type ContextField struct {
 	Counts   string // "pages", "items", "bytes" or "seconds"; empty: it counts nothing
 	Declared string // configuration key that declares its names; empty: none does
 	Saved    bool   // a checkpoint holds it
-	Audit    bool   // only the rules of the audit may read it
+	Scope    Scope  // of the rules that may read it; empty: all rules
 
 	Fields []ContextField // of an object whose names are fixed
 }
+
+// Scope says which rules may read a field of the context.
+type Scope string
+
+// The scopes.
+const (
+	ScopePage  Scope = ""      // the rules of a page, which read what all rules may read
+	ScopeAudit Scope = "audit" // the rules of the audit
+	ScopeItem  Scope = "item"  // filter and fields, which are evaluated for each item
+	ScopeLogin Scope = "login" // what requests get from the response of a login
+	ScopeSign  Scope = "sign"  // what signs a request
+)
 
 // Known says when the value of a context field is known, and with that what may
 // depend on it.
@@ -143,7 +161,7 @@ func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField 
 		f := t.Field(i)
 		row := ContextField{
 			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Known: known,
-			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Audit: f.Tag.Get("for") == "audit",
+			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Scope: Scope(f.Tag.Get("for")),
 		}
 		if !optional {
 			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))

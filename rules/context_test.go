@@ -23,7 +23,7 @@ func TestEveryFieldOfTheContextIsACompleteRow(t *testing.T) {
 				require.Equal(t, of.Field(f.Index).Type, f.Type)
 				require.Contains(t, []Known{KnownJob, KnownPlan, KnownFirst, KnownResponse}, f.Known)
 				require.Contains(t, []string{"", "pages", "items", "bytes", "seconds"}, f.Counts)
-				require.Contains(t, []string{"", "state", "keep", "inputs"}, f.Declared)
+				require.Contains(t, []string{"", "state", "keep", "inputs", "for"}, f.Declared)
 				if f.Range != nil {
 					require.Contains(t, []reflect.Kind{reflect.Int, reflect.Float64}, f.Type.Kind(), "only numbers have a range")
 					require.Less(t, f.Range.Low, f.Range.High)
@@ -87,7 +87,7 @@ func TestContextFields(t *testing.T) {
 		})
 	}
 	require.Equal(t, &Range{Low: 200, High: 599}, find("status").Range)
-	require.True(t, find("hints").Audit)
-	require.False(t, find("body").Audit)
+	require.Equal(t, ScopeAudit, find("hints").Scope)
+	require.Equal(t, ScopePage, find("body").Scope)
 	require.Equal(t, "keep", find("kept").Declared)
 }

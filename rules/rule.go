@@ -166,5 +166,6 @@ type Ruleset struct {
 	Kept            []string   // names of the values that are saved for the next run
 	Unused          []Unused   // rules of the tables that are not in force
 	Inputs          []string   // names of the values that the run sets
+	Bound           []string   // names of the variables of for, those of the job's parents first
 	IgnoredFindings []string   // ids of the audit rules that are left out
 }
