@@ -3,8 +3,6 @@ package compile
 import (
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -61,26 +59,24 @@ func newSources(l *Language) *sources {
 	return &sources{language: l, config: l.checker(), compiled: map[string]compiled{}, messages: map[messageKey]*Message{}}
 }
 
-// compile returns the code of a source, in which the variables of for have names of their
-// own. The error is a fault, or one of the expression language.
-func (s *sources) compile(source string, variables []string) (*code, error) {
-	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
-	key := strings.Join(append(variables, source), "\x00")
-	c, done := s.compiled[key]
+// compile returns the code of a source. The error is a fault, or one of the
+// expression language.
+func (s *sources) compile(source string) (*code, error) {
+	c, done := s.compiled[source]
 	if !done {
-		c.code, c.err = s.translate(source, variables)
+		c.code, c.err = s.translate(source)
 		if slip, _ := findSlip(source, false); slip != nil {
 			c.code, c.err = nil, slip
 		} else if c.err != nil {
 			c.err = slipIn(source, c.err)
 		}
-		s.compiled[key] = c
+		s.compiled[source] = c
 	}
 	return c.code, c.err
 }
 
 // translate takes a source from text to a program.
-func (s *sources) translate(source string, variables []string) (*code, error) {
+func (s *sources) translate(source string) (*code, error) {
 	if len(source) > maxSource {
 		return nil, &fault{message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
 	}
@@ -88,7 +84,6 @@ func (s *sources) translate(source string, variables []string) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	nameVariables(&tree.Node, variables)
 	names, err := s.language.checkNames(tree.Node)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -86,26 +85,4 @@ func (a *Auth) secrets() []string {
 		return nil
 	}
 	return a.hidden
-}
-
-// credentials returns the credentials of an option or, without it, those of the
-// configuration.
-func credentials(override *Auth, configured *rules.Auth) transport.Auth {
-	switch {
-	case override != nil:
-		return override.credentials
-	case configured == nil:
-		return transport.Auth{}
-	}
-	switch configured.Type {
-	case rules.AuthBasic:
-		return transport.BasicAuth(configured.Username, configured.Secret)
-	case rules.AuthBearer:
-		return transport.BearerAuth(configured.Secret)
-	case rules.AuthHeader:
-		return transport.HeaderAuth(configured.Name, configured.Secret)
-	case rules.AuthQuery:
-		return transport.QueryAuth(configured.Name, configured.Secret)
-	}
-	return transport.Auth{} // decoding has refused any other type
 }

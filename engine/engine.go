@@ -203,6 +203,13 @@ func (e *Engine) Keeps(job string) bool {
 	return slices.ContainsFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == job && len(j.Keeps) > 0 })
 }
 
+// RotatesTokens reports whether the API may replace a credential of the configuration, a
+// refresh token, by another one, so that [WithTokenStore] is needed.
+func (e *Engine) RotatesTokens() bool {
+	auth := e.cfg.Auth
+	return e.settings.run.auth == nil && auth != nil && auth.Values["grant"] == rules.GrantRefresh
+}
+
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
 // run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {
@@ -252,12 +259,8 @@ func (e *Engine) Check() error {
 	if err := e.checkJobs(); err != nil {
 		return err
 	}
-	inputs, found := e.cfg.BindInputs(e.settings.run.inputs)
-	if found.Err() != nil {
+	if _, found := e.cfg.BindInputs(e.settings.run.inputs); found.Err() != nil {
 		return found.Errors()
-	}
-	if _, err := e.baseURL(inputs); err != nil {
-		return e.invalidBase(err)
 	}
 	for _, job := range e.Jobs() {
 		if token := e.settings.run.resume[job]; token != nil {
@@ -267,21 +270,6 @@ func (e *Engine) Check() error {
 		}
 	}
 	return nil
-}
-
-// baseURL returns the base address of a run with these inputs.
-func (e *Engine) baseURL(inputs map[string]any) (string, error) {
-	if len(e.jobs) == 0 {
-		return e.cfg.BaseURL, nil
-	}
-	return e.jobs[0].BaseURL(inputs)
-}
-
-// invalidBase is the error for inputs that give no base address.
-func (e *Engine) invalidBase(err error) error {
-	found := diag.NewCollector(e.cfg.Source)
-	found.Errorf(diag.Value("api.baseUrl"), "%s", e.Redactor().String(err.Error()))
-	return found.Diagnostics()
 }
 
 // checkJobs reports the ids of [WithJobs] that no job has.
@@ -332,18 +320,8 @@ func (e *Engine) Test(ctx context.Context) *configtest.Report { return e.suite()
 // configuration, to start from.
 func (e *Engine) SampleTest() string { return e.suite().Sample() }
 
-// suiteBase returns the base address of the tests.
-func (e *Engine) suiteBase() *url.URL {
-	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs)
-	text, err := e.baseURL(inputs)
-	if base, invalid := url.Parse(text); err == nil && invalid == nil {
-		return base
-	}
-	return &url.URL{Scheme: "https", Host: "api.invalid", Path: "/"}
-}
-
 func (e *Engine) suite() *configtest.Suite {
-	base := e.suiteBase()
+	base, _ := url.Parse(e.cfg.BaseURL) // checked when it was loaded
 	return &configtest.Suite{
 		Tests: e.tests(), Jobs: e.selected(), Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
 		CheckInputs: func(values map[string]any) error {
@@ -353,7 +331,8 @@ func (e *Engine) suite() *configtest.Suite {
 		Loop: func(env configtest.Environment) runtime.Loop {
 			offline := e.With(WithTransport(env.Transport), WithClock(env.Clock), WithLogger(nil), WithObserver(nil),
 				WithVerdicts(), WithKept(env.Carryover), WithInputs(env.Inputs), WithResume(nil), WithPrefetch(0), WithAuth(&Auth{}))
-			return offline.loop()
+			loop, _ := offline.loop() // without credentials it cannot fail
+			return loop
 		},
 	}
 }

@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"runtime/spool":       {module + "runtime/failure"},
 	"runtime/transport":   {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/spool"},
 	"runtime/document":    {module + "rules", module + "runtime/spool"},
+	"runtime/credential":  {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/transport"},
 	"runtime":             {module + "rules", module + "compile", module + "runtime"},
 	"engine/configtest":   {module + "rules", module + "compile", module + "runtime"},
 	"engine":              {module + "rules", module + "compile", module + "runtime", module + "engine/configtest"},

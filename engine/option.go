@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -50,6 +51,8 @@ type runSettings struct {
 	log       *slog.Logger
 	observer  Observer
 	auth      *Auth
+	tokens    TokenStore
+	offline   bool // credentials are not obtained
 	secrets   int // counts the options that bring secrets
 	userAgent string
 	timeout   time.Duration
@@ -156,6 +159,21 @@ func WithObserver(o Observer) RunOption { return runOption(func(s *runSettings) 
 func WithAuth(a *Auth) RunOption {
 	return runOption(func(s *runSettings) { s.auth = a; s.secrets++ })
 }
+
+// A TokenStore keeps refresh tokens between runs, for APIs that replace them with every
+// use. Its method Update returns once the new token survives a crash.
+type TokenStore = credential.Store
+
+// WithTokenStore stores the refresh tokens with which an API replaces that of the
+// configuration (authentication of type oauth2, grant refresh_token). Without a store, a
+// new token is lost when the run ends, and a warning says so.
+func WithTokenStore(store TokenStore) RunOption {
+	return runOption(func(s *runSettings) { s.tokens = store })
+}
+
+// WithPlaceholderTokens obtains no tokens: requests have placeholders in their places. It
+// is for a transport that plays a recording.
+func WithPlaceholderTokens() RunOption { return runOption(func(s *runSettings) { s.offline = true }) }
 
 // WithUserAgent overrides the User-Agent header, which is "stopwhen".
 func WithUserAgent(agent string) RunOption {

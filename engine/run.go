@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -39,7 +40,10 @@ func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
 	if err := e.Check(); err != nil {
 		return newResult(), err
 	}
-	loop := e.loop()
+	loop, err := e.loop()
+	if err != nil {
+		return newResult(), err
+	}
 	if e.settings.run.transport == nil {
 		defer loop.Client.Close()
 	}
@@ -157,34 +161,49 @@ func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 var errLeft = errors.New("the caller stopped the iteration")
 
 // loop returns the loop of one run.
-func (e *Engine) loop() runtime.Loop {
+func (e *Engine) loop() (runtime.Loop, error) {
 	s, cfg := e.settings.run, e.cfg
 	redactor := e.Redactor()
 	observer := inRun(s.observer)
 	if s.log != nil {
 		s.log = slog.New(redact.Handler(s.log.Handler(), redactor.String))
 	}
-	inputs, _ := cfg.BindInputs(s.inputs) // checked by Run
-	base, _ := e.baseURL(inputs)          // checked by Run
-	origin, err := url.Parse(base)
-	if err != nil {
-		origin = &url.URL{}
-	}
+	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
 	origin.User = cfg.User
+	if s.transport == nil {
+		s.transport = transport.NewTransport()
+	}
+	retry := transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader}
+	auth, err := e.credentials(credential.Options{
+		BaseURL: cfg.BaseURL, Transport: s.transport, Clock: s.clock, Log: s.log, Redactor: redactor, UserAgent: cmp.Or(s.userAgent, "stopwhen"),
+		Retry: retry, Store: s.tokens, Offline: s.offline,
+	})
+	if err != nil {
+		return runtime.Loop{}, err
+	}
 	client := transport.New(transport.Options{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin,
-		Auth: credentials(s.auth, cfg.Auth), SecretHeaders: secretHeaders(cfg),
-		Retry:     transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader},
+		Auth: auth, SecretHeaders: secretHeaders(cfg), Retry: retry,
 		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
 		MaxBody:   int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
 	})
+	inputs, _ := cfg.BindInputs(s.inputs) // checked by Run
 	return runtime.Loop{
 		Inputs: inputs, Secrets: e.namedSecrets(),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxValueBytes: cfg.HTTP.MaxValueBytes,
 		Explain:       s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
+	}, nil
+}
+
+// credentials returns the credentials of a run: those of an option or, without it, those
+// of the configuration.
+func (e *Engine) credentials(options credential.Options) (transport.Auth, error) {
+	if override := e.settings.run.auth; override != nil {
+		return override.credentials, nil
 	}
+	return credential.New(e.cfg.Auth, options)
 }
 
 func secretHeaders(cfg *rules.Config) []string {

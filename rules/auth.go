@@ -2,17 +2,23 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // Auth is one kind of authentication.
 type Auth struct {
-	Type     string // [AuthBasic], [AuthBearer], [AuthHeader] or [AuthQuery]
-	Username string // basic
-	Name     string // header and query: the name that carries the key
-	Secret   string // password, token or key
+	Type   string            // one of the types below
+	Path   string            // config path
+	Values map[string]string // of the keys that the type has, without #: username, clientSecret
+	Scopes string            // oauth2: separated by spaces
+	Params Object            // oauth2: further parameters of the token request
+
+	RenewBefore time.Duration // oauth2: how long before its end a token is renewed
+	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
 }
 
 // The types of authentication.
@@ -21,17 +27,43 @@ const (
 	AuthBearer = "bearer" // a token in the Authorization header
 	AuthHeader = "header" // a key in a header
 	AuthQuery  = "query"  // a key in the query
+	AuthOAuth2 = "oauth2" // a token that an OAuth 2.0 token endpoint issues
+	AuthAWS4   = "aws4"   // AWS Signature Version 4
 )
 
-// authTypes are the types of authentication, each with the keys that it needs.
-var authTypes = []struct {
+// An authType is a type of authentication with the keys that it needs, and those that it
+// may have. A # marks a secret.
+type authType struct {
 	name  string
 	needs []string
-}{
-	{AuthBasic, []string{"username", "#password"}},
-	{AuthBearer, []string{"#token"}},
-	{AuthHeader, []string{"name", "#value"}},
-	{AuthQuery, []string{"name", "#value"}},
+	may   []string
+}
+
+var authTypes = []authType{
+	{AuthBasic, []string{"username", "#password"}, nil},
+	{AuthBearer, []string{"#token"}, nil},
+	{AuthHeader, []string{"name", "#value"}, nil},
+	{AuthQuery, []string{"name", "#value"}, nil},
+	{AuthOAuth2, []string{"tokenUrl"}, []string{
+		"grant", "clientId", "#clientSecret", "clientAuth", "#refreshToken", "username", "#password",
+		"scopes", "params", "renewBefore", "allowHttp",
+	}},
+	{AuthAWS4, []string{"region", "service", "accessKeyId", "#secretAccessKey"}, []string{"#sessionToken"}},
+}
+
+func (t authType) has(key string) bool {
+	return slices.ContainsFunc(append(slices.Clone(t.needs), t.may...), func(k string) bool {
+		return strings.TrimPrefix(k, "#") == strings.TrimPrefix(key, "#")
+	})
+}
+
+// findAuthType returns the row of a type, or one without keys.
+func findAuthType(name string) authType {
+	i := slices.IndexFunc(authTypes, func(t authType) bool { return t.name == name })
+	if i < 0 {
+		return authType{name: name}
+	}
+	return authTypes[i]
 }
 
 func authTypeNames() []string {
@@ -44,20 +76,48 @@ func authTypeNames() []string {
 
 var authenticationFields = []Field{
 	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},
-	{Name: "username", Kind: Secret, Doc: "for `basic`"},
-	{Name: "#password", Kind: Secret, Doc: "for `basic`"},
-	{Name: "password", Kind: Secret, Doc: "for `basic`; prefer `#password`"},
+	{Name: "username", Kind: Secret, Doc: "for `basic`, and for `oauth2` with grant `password`"},
+	{Name: "#password", Kind: Secret, Doc: "for `basic`, and for `oauth2` with grant `password`"},
+	{Name: "password", Kind: Secret, Doc: "prefer `#password`"},
 	{Name: "#token", Kind: Secret, Doc: "for `bearer`"},
 	{Name: "token", Kind: Secret, Doc: "for `bearer`; prefer `#token`"},
 	{Name: "name", Kind: Text, Doc: "for `header` and `query`: the name that carries the key"},
 	{Name: "#value", Kind: Secret, Doc: "for `header` and `query`: the key"},
 	{Name: "value", Kind: Secret, Doc: "for `header` and `query`; prefer `#value`"},
+
+	{Name: "grant", Kind: Text, Values: oauthGrants,
+		Doc: "for `oauth2`; by default `refresh_token` if there is a `#refreshToken`, `password` if there is a `username`, " +
+			"and otherwise `client_credentials`"},
+	{Name: "tokenUrl", Kind: Secret, Doc: "for `oauth2`: the token endpoint; a relative address is resolved against `baseUrl`"},
+	{Name: "clientId", Kind: Secret, Doc: "for `oauth2`"},
+	{Name: "#clientSecret", Kind: Secret, Doc: "for `oauth2`"},
+	{Name: "clientSecret", Kind: Secret, Doc: "for `oauth2`; prefer `#clientSecret`"},
+	{Name: "clientAuth", Kind: Text, Values: []string{ClientInHeader, ClientInBody},
+		Doc: "for `oauth2`: where the token request has the client's id and secret: " +
+			"in the `header` Authorization (the default if there is a secret), or in its `body`"},
+	{Name: "#refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`"},
+	{Name: "refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`; prefer `#refreshToken`"},
+	{Name: "scopes", Kind: Any, Env: true, Doc: "for `oauth2`: a list, or a text with spaces between the scopes"},
+	{Name: "params", Kind: Map, Doc: "for `oauth2`: further parameters of the token request, such as `audience`"},
+	{Name: "renewBefore", Kind: Seconds, Default: 60,
+		Doc: "for `oauth2`: how long before its end a token is renewed, but at most half of its lifetime"},
+	{Name: "allowHttp", Kind: Flag, Default: false,
+		Doc: "for `oauth2`: whether `tokenUrl` may be an http address of another machine, to which the credentials are sent unencrypted"},
+
+	{Name: "region", Kind: Secret, Doc: "for `aws4`, such as `eu-west-1`"},
+	{Name: "service", Kind: Secret, Doc: "for `aws4`, such as `execute-api`"},
+	{Name: "accessKeyId", Kind: Secret, Doc: "for `aws4`"},
+	{Name: "#secretAccessKey", Kind: Secret, Doc: "for `aws4`"},
+	{Name: "secretAccessKey", Kind: Secret, Doc: "for `aws4`; prefer `#secretAccessKey`"},
+	{Name: "#sessionToken", Kind: Secret, Doc: "for `aws4` with temporary credentials"},
+	{Name: "sessionToken", Kind: Secret, Doc: "for `aws4`; prefer `#sessionToken`"},
 }
 
 // authentication reads api.authentication. The reference has the credentials of
 // type basic in config.
 func (d *decoder) authentication(s settings) *Auth {
-	auth := &Auth{Type: s["api.authentication.type"].text()}
+	section := s["api.authentication"]
+	auth := &Auth{Type: s["api.authentication.type"].text(), Path: section.Path, Values: map[string]string{}}
 	if auth.Type == "" {
 		return nil
 	}
@@ -65,43 +125,65 @@ func (d *decoder) authentication(s settings) *Auth {
 	if auth.Type == AuthBasic {
 		sections = append(sections, "config")
 	}
-	for _, t := range authTypes {
-		if t.name != auth.Type {
-			continue
-		}
-		for _, key := range t.needs {
-			d.credential(auth, s, sections, key)
+	kind := findAuthType(auth.Type)
+	for _, key := range kind.needs {
+		if !d.credential(auth, s, sections, key) {
+			d.diags.Errorf(diag.Value(section.Path), "authentication of type %s needs %s", auth.Type, key)
 		}
 	}
-	if auth.Type == AuthBasic && auth.Secret != "" {
-		d.hide(auth.Username + ":" + auth.Secret) // encoded, even a short password is hidden
+	for _, key := range kind.may {
+		d.credential(auth, s, sections, key)
+	}
+	d.uselessCredentials(kind, s.under("api.authentication"))
+	if auth.Type == AuthBasic && auth.Values["password"] != "" {
+		d.hide(auth.Values["username"] + ":" + auth.Values["password"]) // encoded, even a short password is hidden
+	}
+	if auth.Type == AuthOAuth2 {
+		d.oauth2(auth, s.under("api.authentication"))
 	}
 	return auth
 }
 
-// credential reads a credential from the first section that has it. A secret under
-// a key without # draws a warning, because other programs may print it.
-func (d *decoder) credential(auth *Auth, s settings, sections []string, key string) {
-	plain, hidden := strings.CutPrefix(key, "#")
-	into := map[string]*string{"username": &auth.Username, "name": &auth.Name}[plain]
-	if into == nil {
-		into = &auth.Secret
+// uselessCredentials reports the keys of other types of authentication.
+func (d *decoder) uselessCredentials(kind authType, s settings) {
+	for _, f := range authenticationFields {
+		if f.Name == "type" || kind.has(f.Name) || !s[f.Name].given() {
+			continue
+		}
+		var owners []string
+		for _, other := range authTypes {
+			if other.has(f.Name) {
+				owners = append(owners, other.name)
+			}
+		}
+		d.diags.Report(d.unknown, diag.Key(s[f.Name].Path), "%s has no effect with type %s", f.Name, kind.name).
+			WithHint("remove it; it is for type " + strings.Join(owners, ", "))
 	}
+}
+
+// credential reads a credential from the first section that has it. A secret under
+// a key without # draws a warning, because other programs may print it. It reports false
+// if the configuration does not have the credential.
+func (d *decoder) credential(auth *Auth, s settings, sections []string, key string) bool {
+	plain, hidden := strings.CutPrefix(key, "#")
 	for _, section := range sections {
 		for _, name := range []string{key, plain} {
 			one := s[section+"."+name]
 			if !one.given() {
 				continue
 			}
+			if f, _ := find(authenticationFields, name); f.Kind != Secret && f.Kind != Text {
+				return true
+			}
 			if _, isText := one.Value.(string); isText && hidden && name == plain {
 				d.diags.Warnf(diag.Key(one.Path), "a secret under a key without #").
 					WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", key))
 			}
 			if !one.Invalid {
-				*into, _ = d.secret(one.Path, one.Value, hidden)
+				auth.Values[plain], _ = d.secret(one.Path, one.Value, hidden)
 			}
-			return
+			return true
 		}
 	}
-	d.diags.Errorf(diag.Value(s["api.authentication"].Path), "authentication of type %s needs %s", auth.Type, key)
+	return false
 }

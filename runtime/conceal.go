@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"net/url"
@@ -62,7 +63,7 @@ func quoted(marshal func(any) ([]byte, error), text string) string {
 type concealer struct {
 	find    func(text string) []redact.Found
 	secrets map[string]string      // by name
-	token   func() (string, error) // the present value of the secrets named [redact.TokenName]; nil: there is none
+	fetched func(name string) (text string, known bool, err error) // the present value of a secret that a run fetches; nil: none
 }
 
 // newConcealer returns a concealer of secrets by their names, and of those that a
@@ -204,12 +205,14 @@ func (c *concealer) spell(name string) (string, error) {
 	}
 	parts := append(strings.Split(name, "|"), "", "")
 	secret, known := c.secrets[parts[0]]
-	if parts[0] == redact.TokenName && c.token != nil {
+	if !known && c.fetched != nil {
 		var err error
-		if secret, err = c.token(); err != nil {
+		if secret, known, err = c.fetched(parts[0]); err != nil {
 			return "", err
 		}
-		known = true
+	}
+	if !known && parts[0] == redact.TokenName {
+		return "", errors.New("it needs a bearer token, which the credentials do not have")
 	}
 	if !known {
 		return "", fmt.Errorf("it needs the secret %q, which the configuration does not have", parts[0])

@@ -28,9 +28,7 @@ type prefetcher struct {
 	client *transport.Client
 	clock  transport.Clock
 	job    *compile.Job
-
-	binding *compile.Binding
-	encode  func(rules.Request) (transport.Call, error)
+	encode func(rules.Request) (transport.Call, error)
 
 	window   int  // pages in flight, including the one that the loop waits for
 	auto     bool // the window grows while the loop waits
@@ -73,7 +71,7 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 		return nil
 	}
 	p := &prefetcher{
-		client: r.Client, clock: r.Clock, job: r.job, binding: r.binding, encode: r.encode, window: r.Prefetch, lastPage: r.job.MaxPages(),
+		client: r.Client, clock: r.Clock, job: r.job, encode: r.encode, window: r.Prefetch, lastPage: r.job.MaxPages(),
 		context: r.Context.Value, next: next, planned: true, started: r.Context.Value.Page > 0,
 	}
 	if p.auto = r.Prefetch == AutoPrefetch; p.auto {
@@ -136,7 +134,7 @@ func (p *prefetcher) plan() {
 	variables, parts, more, err := p.job.Advance(&p.machine, &p.context)
 	if err == nil && more {
 		p.context.State = variables
-		p.next, err = p.binding.Apply(parts, "")
+		p.next, err = p.job.Apply(parts, "")
 	}
 	p.planned = more && err == nil
 }

@@ -61,8 +61,11 @@ func NewRecorder(w io.Writer, options Options) *Recorder {
 }
 
 // RoundTrip makes one exchange. It records the exchange when the response body
-// has been read to the end or closed.
+// has been read to the end or closed. Requests that obtain credentials are not recorded.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !transport.Recordable(req.Context()) {
+		return r.next.RoundTrip(req)
+	}
 	start := r.clock.Now()
 	recorded, err := r.request(req)
 	if err != nil {

@@ -39,7 +39,8 @@ type item struct {
 func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, error) {
 	player := r.NewPlayer(e.Redactor())
 	start := player.Now()
-	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithVerdicts())
+	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithVerdicts(),
+		engine.WithPlaceholderTokens(), engine.WithTokenStore(nil))
 	jobs := map[string]*Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {
 		job := jobs[page.Job]

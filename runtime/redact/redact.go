@@ -67,14 +67,17 @@ func NewNamed(secrets map[string]string) *Redactor {
 
 // Hide adds a secret, such as a token that was fetched during the run. Only the
 // latest of these are hidden.
-func (r *Redactor) Hide(text string) {
+func (r *Redactor) Hide(text string) { r.HideAs(TokenName, text) }
+
+// HideAs is [Redactor.Hide] for a secret with a name of its own.
+func (r *Redactor) HideAs(name, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	same := func(s named) bool { return s.text == text }
-	if slices.ContainsFunc(r.recent, same) || slices.ContainsFunc(r.fixed, same) {
+	if text == "" || slices.ContainsFunc(r.recent, same) || slices.ContainsFunc(r.fixed, same) {
 		return
 	}
-	r.recent = append(r.recent, named{TokenName, text})
+	r.recent = append(r.recent, named{name, text})
 	r.recent = r.recent[max(0, len(r.recent)-maxRecent):]
 	r.update()
 }

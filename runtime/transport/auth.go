@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // Auth holds the credentials that every request to the configured origin is sent
@@ -22,6 +23,17 @@ type Auth struct {
 	// Token returns the bearer token for a request; nil adds none. It is called
 	// before every request, from several goroutines.
 	Token func(context.Context) (string, error)
+
+	// Obtain returns credentials that expire; nil: there are none. It is called before
+	// the first request, when a lease is due, and once for each request that the API
+	// refuses with status 401. Only one call is made at a time. Its error is final: it
+	// makes its own retries.
+	Obtain func(context.Context) (*Lease, error)
+
+	// Sign adds a signature to the headers or the address of a request, when everything
+	// else is in it; nil adds none. It is called for every attempt, from several
+	// goroutines. The body is nil if the request has none.
+	Sign func(request *http.Request, body []byte) error
 }
 
 // BasicAuth returns credentials with a user name and a password (RFC 7617).
@@ -39,7 +51,7 @@ func HeaderAuth(name, value string) Auth { return Auth{Header: [][2]string{{name
 func QueryAuth(name, value string) Auth { return Auth{Query: [][2]string{{name, value}}} }
 
 // authorize adds the credentials to the headers of a request.
-func (c *Client) authorize(ctx context.Context, request *http.Request) error {
+func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Lease, body []byte) error {
 	auth := c.options.Auth
 	if o := c.options.Origin; o != nil && o.User != nil && request.URL.User == nil && request.Header.Get("Authorization") == "" {
 		password, _ := o.User.Password()
@@ -48,6 +60,20 @@ func (c *Client) authorize(ctx context.Context, request *http.Request) error {
 	for _, pair := range auth.Header {
 		request.Header.Set(pair[0], pair[1])
 	}
+	if lease != nil {
+		for _, pair := range lease.Header {
+			request.Header.Set(pair[0], pair[1])
+		}
+	}
+	if err := c.addToken(ctx, request); err != nil || auth.Sign == nil {
+		return err
+	}
+	return auth.Sign(request, body)
+}
+
+// addToken adds the bearer token of [Auth.Token].
+func (c *Client) addToken(ctx context.Context, request *http.Request) error {
+	auth := c.options.Auth
 	if auth.Token == nil {
 		return nil
 	}
@@ -63,23 +89,33 @@ func (c *Client) authorize(ctx context.Context, request *http.Request) error {
 	return nil
 }
 
-// Token returns the bearer token that the next request would be sent with, and hides
-// it from now on. It fails if the credentials have no source of tokens.
-func (c *Client) Token(ctx context.Context) (string, error) {
-	if c.options.Auth.Token == nil {
-		return "", errors.New("it needs a bearer token, which the credentials do not have")
+// Secret returns the present value of a secret that is fetched during a run: the bearer
+// token of a source of tokens, or a secret of a lease. It reports false if the
+// credentials have none of that name. The secret is hidden from now on.
+func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) {
+	if c.options.Auth.Obtain != nil {
+		lease, err := c.lease(ctx, Call{})
+		if err != nil {
+			return "", false, err
+		}
+		if text, ok := lease.Secrets[name]; ok {
+			return text, true, nil
+		}
+	}
+	if c.options.Auth.Token == nil || name != redact.TokenName {
+		return "", false, nil
 	}
 	token, err := fetchToken(ctx, c.options.Auth.Token)
 	if err == nil {
 		c.options.Redactor.Hide(token)
 	}
-	return token, err
+	return token, err == nil, err
 }
 
-// address returns an address with the query credentials added, which replace
-// parameters of the same name.
-func (a Auth) address(address string) string {
-	for _, pair := range a.Query {
+// withQuery returns an address with parameters added, which replace those of the same
+// name.
+func withQuery(address string, query [][2]string) string {
+	for _, pair := range query {
 		path, query, _ := strings.Cut(address, "?")
 		var parts []string
 		for part := range strings.SplitSeq(query, "&") {

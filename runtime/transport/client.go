@@ -43,6 +43,7 @@ type Client struct {
 	budget  budget
 	quota   quota
 	holds   holds
+	leases  leases
 	served  atomic.Bool // a response has arrived, so the host exists
 }
 
@@ -108,12 +109,18 @@ func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) Decis
 func (c *Client) Complete(
 	ctx context.Context, call Call, response *Response, err error, decide func(*Response) Decision,
 ) (*Response, error) {
+	requests := 0
 	for attempt := 1; ; attempt++ {
 		if call.attempt = attempt; attempt > 1 {
 			response, err = c.Exchange(ctx, call)
 		}
+		if c.repeatWithNewLease(&call, response) {
+			requests++
+			response, err = c.Exchange(ctx, call)
+		}
+		requests++
 		if response != nil {
-			response.Attempts = attempt
+			response.Attempts = requests
 			c.served.Store(true)
 		}
 		verdict := c.judge(ctx, call, response, err, decide)

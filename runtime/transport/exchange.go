@@ -29,6 +29,10 @@ type Call struct {
 
 	Waits *[]Event // receives the events of the call's waits, in their order; may be nil
 
+	// Uninterrupted says that an attempt that has begun is ended even if the context is
+	// cancelled, since its response may be the only one.
+	Uninterrupted bool
+
 	Reserved bool // [Client.Reserve] has counted this request
 
 	// Ended is when the first attempt ended, of a call that was made ahead and is now
@@ -39,7 +43,8 @@ type Call struct {
 	Job  string // for events and errors
 	Page int    // for events and errors, from 1
 
-	attempt int // from 1; 0 is the first too
+	attempt int    // from 1; 0 is the first too
+	refused *Lease // that the API has refused in this call; nil: none
 }
 
 // A Response is an HTTP response that was read to its end and decompressed.
@@ -52,7 +57,8 @@ type Response struct {
 
 	Window *spool.Window // of a body that is in a file; nil for one in memory
 
-	unframed bool // only the end of the connection marked the end of the body
+	unframed bool   // only the end of the connection marked the end of the body
+	lease    *Lease // that the request was sent with; nil: none
 }
 
 // ContentType returns the content type, or "no content type".
@@ -170,9 +176,19 @@ func (c *Client) shownError(err error) error {
 // send sends one request and reads the response. The status is 0 if no response
 // arrived.
 func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, int, error) {
+	var lease *Lease
+	if trusted {
+		var err error
+		if lease, err = c.lease(ctx, call); err != nil {
+			return nil, 0, err
+		}
+	}
+	if call.Uninterrupted {
+		ctx = context.WithoutCancel(ctx)
+	}
 	ctx, watch := newWatchdog(ctx)
 	defer watch.stop()
-	request, err := c.newRequest(ctx, call, trusted)
+	request, err := c.newRequest(ctx, call, trusted, lease)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -191,16 +207,20 @@ func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, 
 		return nil, answer.StatusCode, err
 	}
 	return &Response{
-		Status: answer.StatusCode, Header: answer.Header, Body: body, URL: call.URL, Window: window, unframed: endsWithConnection(answer),
+		Status: answer.StatusCode, Header: answer.Header, Body: body, URL: call.URL, Window: window,
+		unframed: endsWithConnection(answer), lease: lease,
 	}, answer.StatusCode, nil
 }
 
 // newRequest builds the HTTP request of a call. It adds the credentials if the
 // address is trusted, and removes all secret headers otherwise.
-func (c *Client) newRequest(ctx context.Context, call Call, trusted bool) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease *Lease) (*http.Request, error) {
 	address := call.URL
 	if trusted {
-		address = c.options.Auth.address(address)
+		address = withQuery(address, c.options.Auth.Query)
+	}
+	if lease != nil {
+		address = withQuery(address, lease.Query)
 	}
 	var body io.Reader
 	if call.Body != nil {
@@ -221,7 +241,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool) (*http
 		request.Header.Del("Host")
 	}
 	if trusted {
-		return request, c.authorize(ctx, request)
+		return request, c.authorize(ctx, request, lease, call.Body)
 	}
 	for _, name := range c.options.SecretHeaders {
 		request.Header.Del(name)

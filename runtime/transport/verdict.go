@@ -57,7 +57,7 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 	switch action := decision.Action; {
 	case action == Accept:
 		return verdict{}
-	case action == Retry, action == 0 && slices.Contains(c.options.Retry.Statuses, r.Status):
+	case action == Retry, action == 0 && slices.Contains(c.options.Retry.Statuses, r.Status) && !r.refusesLease():
 		return verdict{err: c.statusError(failure.Transient, call, r), retry: true}
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)
@@ -79,7 +79,7 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) verdict {
 		if known.URL == "" {
 			known.Method, known.URL = e.Method, e.URL
 		}
-		return verdict{err: known, retry: known.Class == failure.Transient && !errors.Is(known, errTooLate)}
+		return verdict{err: known, retry: known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)}
 	}
 	e.Err = withoutURL(err)
 	e.Message = c.options.Redactor.String(e.Err.Error())
@@ -107,7 +107,7 @@ func (c *Client) judgePage(call Call, r *Response) verdict {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
 		return verdict{err: c.fault(failure.Transient, call, r.Status, message), retry: true}
 	}
-	if what, retries := doubtful(r); r.Attempts <= retries && r.Attempts < c.options.Retry.MaxAttempts {
+	if what, retries := doubtful(r); call.attempt <= retries && call.attempt < c.options.Retry.MaxAttempts {
 		return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), retry: true}
 	}
 	reason := statusFault(r.Status)

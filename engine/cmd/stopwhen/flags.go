@@ -24,7 +24,7 @@ type flags struct {
 	maxPages                  int      // 0: no limit
 
 	out, trace, result, record string // where a run writes
-	state, kept                string
+	state, kept, tokens        string
 	restart, appendRows        bool
 
 	prefetch  string // a number or "auto"
@@ -98,6 +98,8 @@ func (a *app) runFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
 	f.BoolVar(&a.flags.restart, "restart", false, "with --state: start over, without what the state holds")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
+	f.StringVar(&a.flags.tokens, "tokens", "",
+		"`FILE` that stores the refresh tokens with which an API replaces that of the configuration; by default the --state FILE with .tokens")
 	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "))
 	f.StringVar(&a.flags.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")

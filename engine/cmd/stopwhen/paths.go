@@ -193,12 +193,18 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 	if strings.HasSuffix(a.flags.fixture, ".txtar") {
 		add("--fixture", a.flags.fixture)
 	}
+	if a.flags.tokens == "-" {
+		return nil, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
+	}
 	if a.flags.kept == "-" || a.flags.state == "-" {
 		return nil, &usageError{"--kept and --state are read and replaced, so they need a file instead of -"}
 	}
 	add("--kept", a.flags.kept)
 	if a.flags.state != "" {
 		add("--state", a.flags.state, a.flags.state+".lock", a.flags.state+".new")
+	}
+	if l.RotatesTokens() {
+		add("--tokens", a.tokensPath(), a.tokensPath()+lockSuffix)
 	}
 	add("--trace", a.flags.trace)
 	add("--record", a.flags.record)
@@ -268,9 +274,14 @@ func isConfig(path string) bool {
 
 // checkWritable checks that the files of a run can be written. It leaves them as they
 // are.
-func (a *app) checkWritable(*loaded, []string) error {
+func (a *app) checkWritable(l *loaded, _ []string) error {
 	for _, path := range []string{a.flags.trace, a.flags.record, a.flags.result} {
 		if err := probe(path); err != nil {
+			return err
+		}
+	}
+	if path := a.tokensPath(); path != "" && l.RotatesTokens() {
+		if err := probe(path + ".new"); err != nil {
 			return err
 		}
 	}

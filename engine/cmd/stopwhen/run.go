@@ -83,6 +83,13 @@ func (a *app) runLoaded(l *loaded) error {
 	}
 	prefetch, _ := a.prefetch()
 	timeout, _ := a.timeout()
+	if l.RotatesTokens() {
+		tokens, err := a.openTokens()
+		if err != nil {
+			return err
+		}
+		l.Engine = l.With(engine.WithTokenStore(tokens))
+	}
 	l.Engine = l.With(
 		engine.WithLogger(logger), engine.WithPrefetch(prefetch), engine.WithParallelJobs(a.flags.parallel), engine.WithTimeout(timeout),
 	)

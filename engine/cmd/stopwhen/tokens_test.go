@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A rotatingAPI accepts each refresh token once, and only its latest access token. Its
+// lists fail as long as down is true.
+type rotatingAPI struct {
+	*httptest.Server
+	valid int
+	down  bool
+	used  func() // is called with the first request that has a new token
+}
+
+func newRotatingAPI(t *testing.T) *rotatingAPI {
+	t.Helper()
+	a := &rotatingAPI{valid: 1, used: func() {}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("refresh_token") != fmt.Sprintf("refresh-token-%d", a.valid) {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"error": "invalid_grant"}`)
+			return
+		}
+		a.valid++
+		fmt.Fprintf(w, `{"access_token": "access-token-%d", "refresh_token": "refresh-token-%d", "expires_in": 3600}`, a.valid, a.valid)
+	})
+	mux.HandleFunc("GET /users", func(w http.ResponseWriter, r *http.Request) {
+		a.used()
+		switch {
+		case r.Header.Get("Authorization") != fmt.Sprintf("Bearer access-token-%d", a.valid):
+			w.WriteHeader(http.StatusUnauthorized)
+		case a.down:
+			w.WriteHeader(http.StatusNotImplemented)
+		default:
+			fmt.Fprint(w, `[{"id": 1}]`)
+		}
+	})
+	a.Server = httptest.NewServer(mux)
+	t.Cleanup(a.Close)
+	return a
+}
+
+// run runs a configuration with the first refresh token, and returns the exit status, the
+// items and the log.
+func (a *rotatingAPI) run(t *testing.T, dir string, flags ...string) (status int, items, log string) {
+	t.Helper()
+	config := filepath.Join(dir, "users.json")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"api": {"baseUrl": %q, "authentication": {
+		"type": "oauth2", "tokenUrl": "/token", "clientId": "c", "#refreshToken": "refresh-token-1"}},
+		"config": {"jobs": [{"endpoint": "users"}]}}`, a.URL), 0o600))
+	var stdout, stderr bytes.Buffer
+	status = run(append([]string{"run", config}, flags...), strings.NewReader(""), &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+func TestARotatedRefreshTokenIsStoredBeforeItIsUsed(t *testing.T) {
+	for name, flags := range map[string]func(dir string) []string{
+		"--tokens": func(dir string) []string { return []string{"--tokens", filepath.Join(dir, "file.tokens")} },
+		"--state":  func(dir string) []string { return []string{"--state", filepath.Join(dir, "file")} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, dir := newRotatingAPI(t), t.TempDir()
+			file := filepath.Join(dir, "file.tokens")
+			api.down = true // the run ends as if it was killed
+			api.used = func() {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				require.Contains(t, string(text), fmt.Sprintf("refresh-token-%d", api.valid))
+			}
+			status, _, log := api.run(t, dir, flags(dir)...)
+			require.Equal(t, 3, status, log)
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+			api.down = false
+			status, items, log := api.run(t, dir, flags(dir)...)
+			require.Equal(t, 0, status, log)
+			require.Equal(t, "{\"id\":1}\n", items)
+			require.Equal(t, 3, api.valid, "the second run used the token that the first one stored")
+			for _, entry := range []string{"file", "users.json"} {
+				text, _ := os.ReadFile(filepath.Join(dir, entry))
+				require.NotContains(t, string(text), "refresh-token-2")
+				require.NotContains(t, string(text), "access-token")
+			}
+		})
+	}
+}
+
+func TestWithoutAFileForTokensTheRunWarns(t *testing.T) {
+	api, dir := newRotatingAPI(t), t.TempDir()
+	status, items, log := api.run(t, dir)
+	require.Equal(t, 0, status, log)
+	require.Equal(t, "{\"id\":1}\n", items)
+	require.Contains(t, log, "--tokens FILE stores it")
+	require.NotContains(t, log, "token-2")
+
+	status, _, log = api.run(t, dir)
+	require.Equal(t, 3, status)
+	require.Contains(t, log, "authorize again, and set #refreshToken")
+}
+
+func TestAFileOfTokensThatCannotBeUsedEndsTheRunBeforeTheFirstRequest(t *testing.T) {
+	api, dir := newRotatingAPI(t), t.TempDir()
+	file := filepath.Join(dir, "tokens")
+	require.NoError(t, os.WriteFile(file, []byte(`{"version": 1, "tok`), 0o600))
+	status, _, log := api.run(t, dir, "--tokens", file)
+	require.Equal(t, 8, status, log)
+	require.Contains(t, log, "cannot be read")
+
+	status, _, log = api.run(t, dir, "--tokens", filepath.Join(dir, "missing", "tokens"))
+	require.Equal(t, 7, status, log)
+
+	status, _, log = api.run(t, dir, "--tokens", filepath.Join(dir, "users.json"))
+	require.Equal(t, 2, status, log)
+	require.Equal(t, 1, api.valid, "no token was requested")
+}
+
+func TestReplayNeedsNoTokenAndRecordingsHaveNone(t *testing.T) {
+	api, dir := newRotatingAPI(t), t.TempDir()
+	har := filepath.Join(dir, "users.har")
+	status, _, log := api.run(t, dir, "--record", har)
+	require.Equal(t, 0, status, log)
+	text, err := os.ReadFile(har)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "access-token")
+	require.NotContains(t, string(text), "refresh")
+	require.NotContains(t, string(text), "/token")
+
+	var stdout, stderr bytes.Buffer
+	status = run([]string{"replay", filepath.Join(dir, "users.json"), har}, strings.NewReader(""), &stdout, &stderr)
+	require.Equal(t, 0, status, stderr.String())
+	require.Equal(t, 2, api.valid, "the replay made no request")
+}

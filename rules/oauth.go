@@ -1,0 +1,173 @@
+package rules
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The grants of OAuth 2.0 (RFC 6749, sections 4.3, 4.4 and 6).
+const (
+	GrantClient   = "client_credentials"
+	GrantRefresh  = "refresh_token"
+	GrantPassword = "password"
+)
+
+var oauthGrants = []string{GrantClient, GrantRefresh, GrantPassword}
+
+// Where a token request has the id and the secret of the client (RFC 6749, section 2.3.1).
+const (
+	ClientInHeader = "header"
+	ClientInBody   = "body"
+)
+
+// grantNeeds are the keys that each grant needs beside tokenUrl.
+var grantNeeds = map[string][]string{
+	GrantClient:   {"clientId", "clientSecret"},
+	GrantRefresh:  {"refreshToken"},
+	GrantPassword: {"username", "password"},
+}
+
+// oauth2 completes authentication of type oauth2, and checks it.
+func (d *decoder) oauth2(auth *Auth, s settings) {
+	values := auth.Values
+	d.chooseGrant(auth)
+	for _, key := range grantNeeds[values["grant"]] {
+		if _, given := values[key]; !given {
+			d.diags.Errorf(diag.Value(auth.Path), "grant %s needs %s", values["grant"], authKey(key))
+		}
+	}
+	for grant, keys := range grantNeeds {
+		for _, key := range keys {
+			if one := s.firstGiven(authKey(key), key); grant != GrantClient && grant != values["grant"] && one.given() {
+				d.diags.Report(d.unknown, diag.Key(one.Path), "%s has no effect with grant %s", authKey(key), values["grant"]).
+					WithHint("remove it; it is for grant " + grant)
+			}
+		}
+	}
+	if _, secret := values["clientSecret"]; values["clientAuth"] == "" && secret {
+		values["clientAuth"] = ClientInHeader
+	} else if values["clientAuth"] == "" {
+		values["clientAuth"] = ClientInBody
+	}
+	if _, given := values["clientId"]; !given && values["clientSecret"] != "" {
+		d.diags.Errorf(diag.Value(auth.Path), "#clientSecret needs clientId")
+	}
+	auth.Scopes = d.scopes(s["scopes"])
+	auth.Params = d.params(s["params"])
+	d.checkTokenParams(auth, s["params"])
+	if text, ok := value.Text(s["renewBefore"].Value); ok {
+		auth.RenewBefore, _ = ParseDuration(text) // it was read as seconds
+	}
+	auth.AllowHTTP = s["allowHttp"].flag()
+	if address := values["tokenUrl"]; address != "" {
+		if err := CheckTokenURL(address, auth.AllowHTTP); err != nil {
+			d.diags.Errorf(diag.Value(s["tokenUrl"].Path), "%s", err).WithHint(tokenURLHint(err))
+		}
+	}
+}
+
+// authKey returns a key as the table has it: with # if it is a secret.
+func authKey(key string) string {
+	if _, hidden := find(authenticationFields, "#"+key); hidden {
+		return "#" + key
+	}
+	return key
+}
+
+// chooseGrant sets the grant that the other keys call for, if none is given.
+func (d *decoder) chooseGrant(auth *Auth) {
+	values := auth.Values
+	_, refreshes := values["refreshToken"]
+	_, user := values["username"]
+	switch {
+	case values["grant"] != "":
+	case refreshes:
+		values["grant"] = GrantRefresh
+	case user:
+		values["grant"] = GrantPassword
+	default:
+		values["grant"] = GrantClient
+	}
+}
+
+// scopes returns the scopes, separated by spaces.
+func (d *decoder) scopes(s setting) string {
+	if s.Value == nil {
+		return ""
+	}
+	if text, ok := s.Value.(string); ok {
+		return text
+	}
+	var scopes []string
+	list, isList := s.Value.([]any)
+	for _, v := range list {
+		text, ok := v.(string)
+		if !ok || text == "" || strings.Contains(text, " ") {
+			isList = false
+			break
+		}
+		scopes = append(scopes, text)
+	}
+	if !isList {
+		d.diags.Errorf(diag.Value(s.Path), "want a list of scopes, or a text with spaces between them, got %s", found(s.Value))
+	}
+	return strings.Join(scopes, " ")
+}
+
+// checkTokenParams refuses parameters of the token request that other keys set, and
+// values that are not scalars.
+func (d *decoder) checkTokenParams(auth *Auth, s setting) {
+	own := map[string]string{
+		"grant_type": "grant", "client_id": "clientId", "client_secret": "#clientSecret", "refresh_token": "#refreshToken",
+		"username": "username", "password": "#password", "scope": "scopes",
+	}
+	for _, m := range auth.Params {
+		at := diag.Join(s.Path, m.Name)
+		if key, taken := own[m.Name]; taken {
+			d.diags.Errorf(diag.Key(at), "the parameter %s is set by the key %s", m.Name, key)
+		}
+		if _, scalar := value.Text(m.Value); !scalar {
+			d.diags.Errorf(diag.Value(at), "want text, a number or a boolean, got %s", found(m.Value))
+		}
+	}
+}
+
+var errPlainHTTP = errors.New("the credentials would be sent unencrypted, to an http address of another machine")
+
+// CheckTokenURL reports why credentials must not be sent to the address of a token
+// endpoint, which may be relative: it is neither https nor on this machine, unless that
+// is allowed.
+func CheckTokenURL(address string, allowHTTP bool) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "" && u.Scheme != "https" && u.Scheme != "http" || u.Scheme != "" && u.Host == "":
+		return errors.New("not an http or https address")
+	case u.User != nil:
+		return errors.New("an address with a user name: write it under clientId and #clientSecret")
+	case u.Scheme == "http" && !allowHTTP && !isLoopback(u.Hostname()):
+		return errPlainHTTP
+	}
+	return nil
+}
+
+func tokenURLHint(err error) string {
+	if errors.Is(err, errPlainHTTP) {
+		return `use an https address; "allowHttp": true allows it nevertheless`
+	}
+	return "write it like https://auth.example.com/oauth/token"
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,84 @@
+package credential
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// Options are what credentials need of a run.
+type Options struct {
+	BaseURL   string            // that relative addresses are resolved against
+	Transport http.RoundTripper // shared with the client of the run
+	Clock     transport.Clock
+	Log       *slog.Logger
+	Redactor  *redact.Redactor
+	UserAgent string
+	Retry     transport.RetryPolicy
+	Store     Store // of refresh tokens; nil: they are only kept during the run
+	Offline   bool  // obtain nothing: requests have placeholders
+}
+
+// A Store keeps refresh tokens between runs.
+type Store interface {
+	// Update calls change with the token that is stored under a key, or "" if there is
+	// none, and stores the token that it returns, so that it survives a crash, before
+	// it returns. If change returns "" or an error, Update changes nothing, and returns
+	// the error. Meanwhile no other call for the key begins, of another process neither:
+	// a refresh token can often be used only once.
+	Update(ctx context.Context, key string, change func(stored string) (string, error)) error
+}
+
+// New returns the credentials of a run. They are not used before the first request.
+func New(auth *rules.Auth, options Options) (transport.Auth, error) {
+	if auth == nil {
+		return transport.Auth{}, nil
+	}
+	options.complete()
+	v := auth.Values
+	switch auth.Type {
+	case rules.AuthBasic:
+		return transport.BasicAuth(v["username"], v["password"]), nil
+	case rules.AuthBearer:
+		return transport.BearerAuth(v["token"]), nil
+	case rules.AuthHeader:
+		return transport.HeaderAuth(v["name"], v["value"]), nil
+	case rules.AuthQuery:
+		return transport.QueryAuth(v["name"], v["value"]), nil
+	case rules.AuthOAuth2:
+		return newOAuth(auth, options)
+	}
+	return transport.Auth{}, nil // decoding has refused any other type
+}
+
+// complete fills in what may be nil.
+func (o *Options) complete() {
+	if o.Clock == nil {
+		o.Clock = transport.SystemClock
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Redactor == nil {
+		o.Redactor = redact.New(nil)
+	}
+}
+
+// client returns a client for the requests that obtain credentials. Only the origin of
+// the address receives them.
+func (o Options) client(address string) *transport.Client {
+	return transport.New(transport.Options{
+		Transport: o.Transport, Clock: o.Clock, Log: o.Log, Redactor: o.Redactor, UserAgent: o.UserAgent,
+		Origin: originOf(address), Retry: o.Retry, MaxBody: maxResponse,
+	})
+}
+
+// placeholder is sent instead of a token where nothing is obtained.
+const placeholder = "placeholder-for-token"
+
+// maxResponse is the size of the largest response that credentials are read from.
+const maxResponse = 1 << 20

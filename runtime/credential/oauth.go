@@ -1,0 +1,297 @@
+package credential
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// oauth obtains access tokens from a token endpoint (RFC 6749). One call is made at a
+// time, as [transport.Auth] promises.
+type oauth struct {
+	Options
+	auth    *rules.Auth
+	address string // of the token endpoint
+	client  *transport.Client
+	refresh string // the refresh token of this run, if it was replaced; grant refresh_token only
+	warned  bool
+}
+
+func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
+	address, err := rules.Resolve(options.BaseURL, auth.Values["tokenUrl"])
+	if err == nil {
+		err = rules.CheckTokenURL(address, auth.AllowHTTP)
+	}
+	if err != nil {
+		return transport.Auth{}, &failure.Error{Class: failure.Config, Op: "authenticate", Message: auth.Path + ".tokenUrl: " + err.Error()}
+	}
+	if options.Offline {
+		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return token{access: placeholder}.lease(), nil }}, nil
+	}
+	o := &oauth{Options: options, auth: auth, address: address}
+	o.client = options.client(address)
+	return transport.Auth{Obtain: o.obtain}, nil
+}
+
+func originOf(address string) *url.URL {
+	u, err := url.Parse(address)
+	if err != nil {
+		return &url.URL{}
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+}
+
+// obtain returns a new access token.
+func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
+	if o.auth.Values["grant"] != rules.GrantRefresh {
+		issued, err := o.request(ctx, o.form(""))
+		return issued.lease(), err
+	}
+	if o.Store == nil {
+		issued, err := o.useRefreshToken(ctx, cmp.Or(o.refresh, o.auth.Values["refreshToken"]))
+		if err == nil && issued.rotated != "" && !o.warned {
+			o.warned = true
+			o.Log.Warn("the API has replaced the refresh token, and there is no file to store the new one in: "+
+				"the configured token is probably of no use to the next run (--tokens FILE stores it)",
+				"event", "warn", "code", "refresh_token_not_stored")
+		}
+		return issued.lease(), err
+	}
+	var issued token
+	err := o.Store.Update(ctx, o.storeKey(), func(stored string) (string, error) {
+		var err error
+		issued, err = o.useRefreshToken(ctx, cmp.Or(stored, o.refresh, o.auth.Values["refreshToken"]))
+		return issued.rotated, err
+	})
+	if err != nil && !errors.As(err, new(*failure.Error)) {
+		err = &failure.Error{Class: failure.IO, Op: "authenticate", Message: o.storeFault(issued, err), Err: err}
+	}
+	return issued.lease(), err
+}
+
+func (o *oauth) storeFault(issued token, err error) string {
+	message := "the refresh token cannot be stored: " + err.Error()
+	if issued.rotated != "" {
+		message = "the API has replaced the refresh token, but the new one cannot be stored: " + err.Error()
+	}
+	return o.Redactor.String(message)
+}
+
+// storeKey names the refresh token in a store. It changes with the configured token,
+// so that a token of a new authorization is not hidden by one of the old.
+func (o *oauth) storeKey() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{o.address, o.auth.Values["clientId"], o.auth.Values["refreshToken"]}, "\x00")))
+	return originOf(o.address).Host + " " + hex.EncodeToString(sum[:12])
+}
+
+// useRefreshToken exchanges a refresh token. The response may have the only refresh token
+// that is still valid.
+func (o *oauth) useRefreshToken(ctx context.Context, refresh string) (token, error) {
+	o.Redactor.HideAs("refresh token", refresh)
+	issued, err := o.request(ctx, o.form(refresh))
+	if err != nil {
+		return issued, err
+	}
+	if issued.rotated = issued.refresh; issued.rotated == refresh {
+		issued.rotated = ""
+	}
+	if issued.rotated != "" {
+		o.refresh = issued.rotated
+	}
+	return issued, nil
+}
+
+// form returns the parameters of the token request, without the client's credentials.
+func (o *oauth) form(refresh string) url.Values {
+	v := o.auth.Values
+	form := url.Values{"grant_type": {v["grant"]}}
+	switch v["grant"] {
+	case rules.GrantRefresh:
+		form.Set("refresh_token", refresh)
+	case rules.GrantPassword:
+		form.Set("username", v["username"])
+		form.Set("password", v["password"])
+	}
+	if o.auth.Scopes != "" {
+		form.Set("scope", o.auth.Scopes)
+	}
+	for _, m := range o.auth.Params {
+		text, _ := value.Text(m.Value)
+		form.Set(m.Name, text)
+	}
+	return form
+}
+
+// request sends a token request with the client's credentials, with retries.
+func (o *oauth) request(ctx context.Context, form url.Values) (token, error) {
+	v := o.auth.Values
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
+	if v["clientAuth"] == rules.ClientInHeader {
+		pair := url.QueryEscape(v["clientId"]) + ":" + url.QueryEscape(v["clientSecret"]) // RFC 6749, 2.3.1
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+	} else {
+		setUnlessEmpty(form, "client_id", v["clientId"])
+		setUnlessEmpty(form, "client_secret", v["clientSecret"])
+	}
+	sent := o.Clock.Now()
+	call := transport.Call{
+		Method: http.MethodPost, URL: o.address, Header: header, Body: []byte(form.Encode()),
+		Uninterrupted: v["grant"] == rules.GrantRefresh,
+	}
+	response, err := o.client.Do(transport.WithoutRecording(ctx), call, o.decide)
+	if err != nil {
+		return token{}, asAuthentication(err)
+	}
+	issued, err := o.read(response)
+	if err != nil {
+		return token{}, err
+	}
+	issued.renew = renewal(sent, issued.lifetime, o.auth.RenewBefore)
+	o.Redactor.HideAs(redact.TokenName, issued.access)
+	o.Redactor.HideAs("refresh token", issued.refresh)
+	o.Log.Debug("obtained a token", "event", "token", "grant", v["grant"], "seconds", issued.lifetime.Seconds())
+	return issued, nil
+}
+
+func setUnlessEmpty(form url.Values, name, text string) {
+	if text != "" {
+		form.Set(name, text)
+	}
+}
+
+// asAuthentication marks an error as one of authentication.
+func asAuthentication(err error) error {
+	known := (*failure.Error)(nil)
+	if !errors.As(err, &known) {
+		return err
+	}
+	marked := *known
+	marked.Op, marked.Message = "authenticate", "cannot obtain a token: "+known.Message
+	return &marked
+}
+
+// decide says what fixes an error response of the token endpoint (RFC 6749, section 5.2).
+func (o *oauth) decide(r *transport.Response) transport.Decision {
+	if r.Status != http.StatusBadRequest && r.Status != http.StatusUnauthorized {
+		return transport.Decision{}
+	}
+	hint := "check api.authentication"
+	switch parseFields(r)["error"] {
+	case "invalid_grant":
+		hint = map[string]string{
+			rules.GrantRefresh:  "the refresh token has expired, was revoked, or was used before: authorize again, and set #refreshToken",
+			rules.GrantPassword: "check username and #password",
+		}[o.auth.Values["grant"]]
+	case "invalid_client", "unauthorized_client":
+		hint = "check clientId and #clientSecret, and whether the API wants them in the header or in the body (clientAuth)"
+	case "invalid_scope":
+		hint = "check scopes"
+	}
+	return transport.Decision{Action: transport.Fail, Message: hint}
+}
+
+// token is what a token endpoint has issued.
+type token struct {
+	access   string
+	refresh  string
+	rotated  string // the refresh token, if it replaces the one that was used
+	lifetime time.Duration
+	renew    time.Time
+}
+
+// lease returns what requests are sent with; nil if there is no token.
+func (t token) lease() *transport.Lease {
+	if t.access == "" {
+		return nil
+	}
+	return &transport.Lease{
+		Header:  [][2]string{{"Authorization", "Bearer " + t.access}},
+		Secrets: map[string]string{redact.TokenName: t.access},
+		Renew:   t.renew,
+	}
+}
+
+// read reads the response of a token endpoint (RFC 6749, section 5.1). Its errors do not
+// show the response, which may have a token.
+func (o *oauth) read(r *transport.Response) (token, error) {
+	fields := parseFields(r)
+	out := token{access: fields["access_token"], refresh: fields["refresh_token"], lifetime: lifetimeOf(fields["expires_in"])}
+	if out.access != "" && !strings.ContainsAny(out.access, "\r\n") {
+		return out, nil
+	}
+	e := &failure.Error{
+		Class: failure.API, Op: "authenticate", Method: http.MethodPost, URL: o.Redactor.URL(o.address), Status: r.Status,
+		Message: fmt.Sprintf("cannot obtain a token: the response (status %d, %s) has no access_token", r.Status, r.ContentType()),
+		Hint:    "check tokenUrl, and whether the API has a token endpoint of OAuth 2.0",
+	}
+	if fields["error"] != "" {
+		e.Message += "; it has the error " + o.Redactor.Excerpt([]byte(fields["error"]), len(fields["error"]))
+	}
+	return out, e
+}
+
+// parseFields returns the scalar fields of a response that is JSON or, as some token
+// endpoints send it, a form.
+func parseFields(r *transport.Response) map[string]string {
+	fields := map[string]string{}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
+		form, _ := url.ParseQuery(string(r.Body))
+		for name := range form {
+			fields[name] = form.Get(name)
+		}
+		return fields
+	}
+	var object map[string]any
+	dec := json.NewDecoder(bytes.NewReader(r.Body))
+	dec.UseNumber()
+	if dec.Decode(&object) != nil {
+		return fields
+	}
+	for name, v := range object {
+		if text, ok := value.Text(v); ok {
+			fields[name] = text
+		}
+	}
+	return fields
+}
+
+// lifetimeOf reads expires_in: seconds, which some APIs send as text. It is 0 if the
+// lifetime is unknown: then only the API says that the token has expired. A token that
+// has no time left is one of these, since its clock must be wrong.
+func lifetimeOf(text string) time.Duration {
+	const century = 100 * 365 * 24 * 60 * 60
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || math.IsNaN(seconds) || seconds <= 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, century) * float64(time.Second))
+}
+
+// renewal returns when to renew a token: some time before its end, but not before half
+// of its lifetime. The lifetime counts from the request, so that a slow response does
+// not prolong it. The zero time is never.
+func renewal(sent time.Time, lifetime, before time.Duration) time.Time {
+	if lifetime <= 0 {
+		return time.Time{}
+	}
+	return sent.Add(lifetime - min(before, lifetime/2))
+}
