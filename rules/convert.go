@@ -308,7 +308,7 @@ func readPHPSeconds(v any) (any, string) {
 	case int:
 		return v, ""
 	case string:
-		s, _ := php.StrToTime(v)
+		s, _ := php.StrToTime(v, 0)
 		return s, ""
 	}
 	return nil, want(phpSeconds, v)

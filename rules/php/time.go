@@ -2,30 +2,33 @@ package php
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// StrToTime is PHP's strtotime(text, 0) in UTC, with which the reference reads
-// forceStop.time. It returns the seconds since 1970-01-01, the base of relative times:
+// StrToTime is PHP's strtotime(text, base) in UTC: the time that a text describes, in
+// seconds since 1970-01-01. What the text leaves open is taken from base: with base 0,
 // "10 minutes" is 600, "1 month" is 2678400 and "tomorrow" is 86400.
 //
 // StrToTime understands amounts with a unit ("2 hours 30 minutes", "-1 day", "1 week
-// ago"), clock times ("00:10:00", "0010"), dates ("2030-01-31", "20300131", "2030-01",
-// with a time and an offset as in ISO 8601), years of four digits that are not a clock
-// time ("3600" is the year 3600, but "2000" is 20:00), "@seconds", and the words now,
-// today, midnight, noon, tomorrow and yesterday. It does not understand PHP's other
-// forms: names of weekdays and months, ordinals, zones by name, am and pm.
+// ago"), clock times ("00:10:00", "9:16pm", "0010"), dates ("2030-01-31", "1/31/2030",
+// "31.1.2030", "31 jan 2030", "2030-01", "2030-W05", with a time and an offset as in ISO
+// 8601), years of four digits that are not a clock time ("3600" is the year 3600, but
+// "2000" is 20:00), "@seconds", days of the week ("monday", "last friday of next
+// month"), relative texts ("next month", "monday this week", "first day of"), and the
+// words now, today, midnight, noon, tomorrow and yesterday. It does not understand zones
+// by name other than UTC, working days ("3 weekdays"), "back of", and a day of the week
+// together with "first day of" or "ago".
 //
 // It reports false for text that it does not understand. As in PHP, "60", "90s" and
-// "1h" are among it: the reference then reads 0 and stops after the first page.
-func StrToTime(text string) (seconds int, ok bool) {
+// "1h" are among it: for forceStop.time the reference then reads 0 and stops after the
+// first page.
+func StrToTime(text string, base int) (seconds int, ok bool) {
 	if text == "" {
 		return 0, false
 	}
-	m := moment{year: 1970, month: 1, day: 1}
+	m := momentOf(base)
 	rest := strings.ToLower(strings.Trim(text, " \t\n\r\v\f"))
 	for rest != "" {
 		var words []string
@@ -40,6 +43,9 @@ func StrToTime(text string) (seconds int, ok bool) {
 		}
 		rest = rest[len(words[0]):]
 	}
+	if m.weekday != nil && m.edge > 0 { // PHP's results are arbitrary
+		return 0, false
+	}
 	return m.seconds(), true
 }
 
@@ -49,172 +55,77 @@ type moment struct {
 	clock                        int // seconds of the day
 	offset                       int // seconds east of UTC
 	hasDate, hasClock, hasOffset bool
+	noClock                      bool // the clock was set to 0 by a day
 
 	// Amounts that are added to it.
 	years, months, days, secs, micros int
+
+	edge    int // 1: the first day of the month; 2: the last one
+	weekday *weekday
 }
+
+// weekday is a day of the week that the moment moves to.
+type weekday struct {
+	number int // 0: Sunday
+	stay   int // 1: the moment may be on that day already; 0: it moves on; 2: the day of the same week
+	of     int // 1: the day is counted from the first of the month; -1: from its end
+}
+
+func momentOf(base int) moment {
+	t := time.Unix(int64(base), 0).UTC()
+	return moment{year: t.Year(), month: int(t.Month()), day: t.Day(), clock: t.Hour()*3600 + t.Minute()*60 + t.Second()}
+}
+
+// dropClock sets the clock to midnight. A later clock time is not a second one.
+func (m *moment) dropClock() { m.clock, m.hasClock, m.noClock = 0, false, true }
 
 func (m *moment) seconds() int {
+	if m.hasDate && !m.hasClock && !m.noClock {
+		m.clock = 0
+	}
+	clock := m.clock - m.offset + m.secs + int(math.Floor(float64(m.micros)/1e6))
+	if m.edge > 0 { // neither the day nor days that are added count
+		return int(time.Date(m.year+m.years, time.Month(m.month+m.months+m.edge-1), 2-m.edge, 0, 0, 0, 0, time.UTC).Unix()) + clock
+	}
+	m.startOfMonth()
 	// A day that its month does not have is a day of the next month, both before
 	// and after amounts are added.
-	start := time.Date(m.year, time.Month(m.month), m.day, 0, 0, 0, 0, time.UTC)
-	day := start.AddDate(m.years, m.months, 0)
-	return int(day.Unix()) + m.days*86400 + m.clock - m.offset + m.secs +
-		int(math.Floor(float64(m.micros)/1e6))
-}
-
-// timeForm is one form of a time. Of the forms that match, the one with the longest
-// match applies, and of equal ones the first.
-type timeForm struct {
-	pattern *regexp.Regexp
-	read    func(m *moment, words []string) bool
-}
-
-var timeForms = []timeForm{
-	{timePattern(`[ .,\t]`), func(*moment, []string) bool { return true }},
-	{timePattern(`(now|today|midnight|noon|tomorrow|yesterday|ago)`), readWord},
-	{timePattern(`([+-]*)[ \t]*([0-9]{1,13})[ \t]*(` + unitNames + `)`), readAmount},
-	{timePattern(`@(-?[0-9]{1,15})`), readSeconds},
-	{timePattern(`t?([01]?[0-9]|2[0-4]):([0-5]?[0-9])`), readClock},
-	{timePattern(`t?([01]?[0-9]|2[0-4]):([0-5]?[0-9]):([0-5]?[0-9]|60)([.,:][0-9]+)?`), readClock},
-	{timePattern(`([01][0-9]|2[0-4])([0-5][0-9])([0-5][0-9]|60)`), readClock},
-	{timePattern(`t?([01][0-9]|2[0-4])([0-5][0-9])`), readClockOrYear},
-	{timePattern(`([0-9]{4})`), readYear},
-	{timePattern(`([0-9]{4})-(0?[0-9]|1[0-2])-([0-2]?[0-9]|3[01])`), readDate},
-	{timePattern(`([0-9]{4})-(0?[0-9]|1[0-2])`), readMonth},
-	{timePattern(`([0-9]{4})(0[0-9]|1[0-2])([0-2][0-9]|3[01])`), readDate},
-	{timePattern(`([0-9]{4})\.?(00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])`), readDayOfYear},
-	{timePattern(`(z|utc|gmt)`), readOffset},
-	{timePattern(`(gmt|utc)?([+-])([0-9]{1,2})(:?([0-9]{2}))?`), readOffset},
-}
-
-// timePattern compiles the pattern of a form. Its longest match counts, too.
-func timePattern(pattern string) *regexp.Regexp {
-	re := regexp.MustCompile(`^` + pattern)
-	re.Longest()
-	return re
-}
-
-const unitNames = `ms|µs|(?:msec|millisecond|µsec|microsecond|usec|sec|second|min|minute|hour|day|fortnight|forthnight|week|month|year)s?`
-
-// manyYears limits an amount. It is longer than any run, and its seconds fit into an
-// int.
-const manyYears = 100_000_000
-
-func readAmount(m *moment, words []string) bool {
-	n := number(words[2])
-	if strings.Count(words[1], "-")%2 == 1 {
-		n = -n
+	day := time.Date(m.year, time.Month(m.month), m.day, 0, 0, 0, 0, time.UTC)
+	if m.weekday != nil {
+		day = day.AddDate(0, 0, m.weekday.distance(int(day.Weekday()), m.days))
 	}
-	days := max(min(n, 365*manyYears), -365*manyYears)
-	years := max(min(n, manyYears), -manyYears)
-	switch unit := strings.TrimSuffix(words[3], "s"); unit {
-	case "m", "msec", "millisecond":
-		m.micros += n * 1000
-	case "µ", "µsec", "microsecond", "usec":
-		m.micros += n
-	case "sec", "second":
-		m.secs += n
-	case "min", "minute":
-		m.secs += n * 60
-	case "hour":
-		m.secs += n * 3600
-	case "day":
-		m.days += days
-	case "week":
-		m.days += 7 * days
-	case "fortnight", "forthnight":
-		m.days += 14 * days
-	case "month":
-		m.months += years
-	case "year":
-		m.years += years
-	}
-	return true
+	day = time.Date(day.Year()+m.years, day.Month()+time.Month(m.months), day.Day(), 0, 0, 0, 0, time.UTC)
+	return int(day.Unix()) + m.days*86400 + clock
 }
 
-func readWord(m *moment, words []string) bool {
-	word := words[1]
-	switch word {
-	case "now":
-		return true
-	case "ago":
-		// PHP does not negate fractions of a second.
-		m.years, m.months, m.days, m.secs = -m.years, -m.months, -m.days, -m.secs
-		return true
-	case "tomorrow":
-		m.days = 1
-	case "yesterday":
-		m.days = -1
+// startOfMonth moves to the month whose days of the week are counted.
+func (m *moment) startOfMonth() {
+	if m.weekday == nil || m.weekday.of == 0 {
+		return
 	}
-	m.clock, m.hasClock = 0, false
-	if word == "noon" {
-		m.clock, m.hasClock = 12*3600, true
+	m.day, m.month, m.months = 1, m.month+m.months, 0
+	if m.weekday.of < 0 {
+		m.month++
 	}
-	return true
 }
 
-func readSeconds(m *moment, words []string) bool {
-	m.secs += number(words[1])
-	return true
-}
-
-func readClock(m *moment, words []string) bool {
-	if m.hasClock {
-		return false
+// distance returns how many days there are from a day of the week to this one, if
+// days are added.
+func (w weekday) distance(from, days int) int {
+	to := w.number
+	if w.stay == 2 { // weeks begin on Monday
+		if from == 0 && to != 0 {
+			to -= 7
+		} else if to == 0 && from != 0 {
+			to = 7
+		}
+		return to - from
 	}
-	m.hasClock = true
-	m.clock = number(words[1])*3600 + number(words[2])*60
-	if len(words) > 3 {
-		m.clock += number(words[3])
+	n := to - from
+	if days < 0 && n < 0 || days >= 0 && n <= -w.stay {
+		n += 7
 	}
-	return true
-}
-
-// readClockOrYear reads four digits after a clock time as a year.
-func readClockOrYear(m *moment, words []string) bool {
-	if m.hasClock {
-		return readYear(m, []string{words[0], words[1] + words[2]})
-	}
-	return readClock(m, words)
-}
-
-func readYear(m *moment, words []string) bool {
-	m.year = number(words[1])
-	return true
-}
-
-func readDate(m *moment, words []string) bool {
-	if m.hasDate {
-		return false
-	}
-	m.hasDate = true
-	m.year, m.month, m.day = number(words[1]), number(words[2]), number(words[3])
-	return true
-}
-
-func readMonth(m *moment, words []string) bool {
-	return readDate(m, append(words, "1"))
-}
-
-func readDayOfYear(m *moment, words []string) bool {
-	return readDate(m, []string{words[0], words[1], "1", words[2]})
-}
-
-// readOffset reads an offset from UTC. It ignores a second one.
-func readOffset(m *moment, words []string) bool {
-	if m.hasOffset {
-		return true
-	}
-	m.hasOffset = true
-	if len(words) < 3 {
-		return true
-	}
-	m.offset = number(words[3])*3600 + number(words[5])*60
-	if words[2] == "-" {
-		m.offset = -m.offset
-	}
-	return true
+	return n
 }
 
 // number parses the digits that a form has matched. No digits are 0.

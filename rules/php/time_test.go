@@ -95,11 +95,63 @@ func TestStrToTime(t *testing.T) {
 		{"+1", -3600}, // an offset from UTC
 	} {
 		t.Run(tt.text, func(t *testing.T) {
-			seconds, ok := php.StrToTime(tt.text)
+			seconds, ok := php.StrToTime(tt.text, 0)
 			require.True(t, ok)
 			require.Equal(t, tt.seconds, seconds)
 		})
 	}
+}
+
+// What a text leaves open is taken from the base: the manual, "Relative Formats".
+func TestStrToTimeFromABase(t *testing.T) {
+	const base = 1508620560 // Saturday 2017-10-21 21:16:00
+	for text, want := range map[string]string{
+		"-7 days":                       "2017-10-14 21:16:00",
+		"+7 days midnight":              "2017-10-28 00:00:00",
+		"2017-10-04":                    "2017-10-04 00:00:00",
+		"21 oct 2017 9:16pm":            "2017-10-21 21:16:00",
+		"oct 21 9:16":                   "2017-10-21 09:16:00",
+		"12 am":                         "2017-10-21 00:00:00",
+		"10:30":                         "2017-10-21 10:30:00",
+		"march 5th, 2018":               "2018-03-05 00:00:00",
+		"5-jan-20":                      "2020-01-05 00:00:00",
+		"jan 2020":                      "2020-01-01 00:00:00",
+		"january":                       "2017-01-21 00:00:00",
+		"12.10.2019":                    "2019-10-12 00:00:00",
+		"12.10.19":                      "2017-10-21 12:10:19", // a clock time
+		"10/12/2019":                    "2019-10-12 00:00:00",
+		"10/12":                         "2017-10-12 00:00:00",
+		"2017-W053":                     "2017-02-01 00:00:00",
+		"20180305T101112":               "2018-03-05 10:11:12",
+		"Sat, 21 Oct 2017 09:16:00 GMT": "2017-10-21 09:16:00",
+
+		"monday":                      "2017-10-23 00:00:00",
+		"saturday":                    "2017-10-21 00:00:00", // today counts
+		"next saturday":               "2017-10-28 00:00:00",
+		"last monday":                 "2017-10-16 00:00:00",
+		"monday 9am":                  "2017-10-23 09:00:00",
+		"monday this week":            "2017-10-16 00:00:00",
+		"sunday this week":            "2017-10-22 00:00:00", // a week ends on Sunday
+		"monday next week":            "2017-10-23 00:00:00",
+		"this week":                   "2017-10-16 21:16:00",
+		"first monday of january":     "2017-01-02 00:00:00",
+		"last friday of next month":   "2017-11-24 00:00:00",
+		"first day of next month":     "2017-11-01 21:16:00",
+		"first day of last month":     "2017-09-01 21:16:00",
+		"last day of feb 2020":        "2020-02-29 00:00:00",
+		"first day of this month 0:0": "2017-10-01 00:00:00",
+		"previous year":               "2016-10-21 21:16:00",
+		"third day":                   "2017-10-24 21:16:00",
+		"@0 1 day":                    "1970-01-02 00:00:00",
+	} {
+		t.Run(text, func(t *testing.T) {
+			seconds, ok := php.StrToTime(text, base)
+			require.True(t, ok)
+			require.Equal(t, want, php.Date("Y-m-d H:i:s", seconds))
+		})
+	}
+	february, _ := php.StrToTime("last day of next month", 1485820800) // from 2017-01-31
+	require.Equal(t, "2017-02-28", php.Date("Y-m-d", february), "the month is counted without the day")
 }
 
 func TestTextThatIsNoTime(t *testing.T) {
@@ -107,9 +159,10 @@ func TestTextThatIsNoTime(t *testing.T) {
 		"", "garbage", "60", "90", "300", "86400", "90s", "1h", "1 h", "1 m", "10 minutes!", "10 minutes later",
 		"1.5 hours", "1,5 hours", "one minute", "1 decade", "1 hr", "hours", "25:00", "10:60", "10:59:61",
 		"1970-13-01", "1970-02-32", "12345", "1234567", "10:00 11:00", "1970-01-01 1970-01-02", "1 day and 2 hours",
+		"3 weekdays", "friday ago", "first day of monday", "last friday of monday", "10:00 CEST", "13pm",
 	} {
 		t.Run(text, func(t *testing.T) {
-			_, ok := php.StrToTime(text)
+			_, ok := php.StrToTime(text, 0)
 			require.False(t, ok)
 		})
 	}
