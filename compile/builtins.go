@@ -87,6 +87,22 @@ var builtins = []function{
 	},
 	{
 		Function: Function{
+			Name: "segment", Signature: `segment(v)`, Example: `segment("a/b c")`, Result: `"a%2Fb%20c"`,
+			Doc: "v as one segment of a path, or one value of a query: everything but letters, digits and -._~ is percent-encoded, " +
+				"as in endpoint: orders/{order.id}; nil or an empty text fails the rule",
+		},
+		types: types(func(any) any { return nil }), call: unaryOrError(segment), grows: 3,
+	},
+	{
+		Function: Function{
+			Name: "reserved", Signature: `reserved(v)`, Example: `reserved("a/b c")`, Result: `"a/b%20c"`,
+			Doc: "v as a part of an address, whose reserved characters keep their meaning, as in endpoint: {+order.path}; " +
+				"nil or an empty text fails the rule",
+		},
+		types: types(func(any) any { return nil }), call: unaryOrError(reserved), grows: 3,
+	},
+	{
+		Function: Function{
 			Name: "phpTruthy", Signature: `phpTruthy(v)`, Example: `phpTruthy("")`, Result: `false`,
 			Doc: "dialect keboola: the reference's boolean; \"\" is false too",
 		},

@@ -11,13 +11,15 @@
 // A run evaluates the state and the parts of the next request in one step, and
 // makes the request from the parts in another:
 //
-//	state, request, err := job.Begin(machine, page)
+//	values, err := job.Compute(machine, page)            // once for each partition
+//	binding, err := job.Bind(values)
+//	state, request, err := binding.Begin(machine, page)
 //	for {
 //		page = …                                            // the response to request
 //		page.State = state
 //		…                                                   // job.Stops: does the list end here?
 //		state, parts, more, err = job.Advance(machine, page) // more is false: the rules give no address
-//		request, err = job.Apply(parts, addressOfTheResponse)
+//		request, err = binding.Apply(parts, addressOfTheResponse)
 //	}
 //
 // [Parts] are plain values. A run that is resumed applies the parts that it saved

@@ -63,7 +63,15 @@ func ExampleLanguage_WithFunction() {
 func ExampleJob_Advance() {
 	job := compiled(rules.Object{{Name: "method", Value: "offset"}, {Name: "limit", Value: 100}}, nil)
 	machine, page := &compile.Machine{}, &rules.Context{Limit: 100}
-	state, request, err := job.Begin(machine, page)
+	values, err := job.Compute(machine, page)
+	if err != nil {
+		panic(err)
+	}
+	binding, err := job.Bind(values)
+	if err != nil {
+		panic(err)
+	}
+	state, request, err := binding.Begin(machine, page)
 	if err != nil {
 		panic(err)
 	}
@@ -77,7 +85,7 @@ func ExampleJob_Advance() {
 		if state, parts, _, err = job.Advance(machine, page); err != nil {
 			panic(err)
 		}
-		if request, err = job.Apply(parts, address); err != nil {
+		if request, err = binding.Apply(parts, address); err != nil {
 			panic(err)
 		}
 	}

@@ -52,6 +52,7 @@ type JobExplanation struct {
 	Ignore        []string              `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
 	Limit         any                   `json:"limit,omitempty" doc:"page size in effect"`
 	LimitFrom     *rules.Origin         `json:"limitFrom,omitempty" doc:"where the page size was set"`
+	Computed      []RuleExplanation     `json:"computed,omitempty" doc:"values of the requests that are computed once, before the first one"`
 	State         []RuleExplanation     `json:"state,omitempty" doc:"variables, before the first request and after each page"`
 	Next          []RuleExplanation     `json:"nextRequest,omitempty" doc:"parts of the requests, which override the job's own"`
 	IncludeParams bool                  `json:"includeParams" doc:"the job's parameters are sent with every request"`

@@ -39,7 +39,7 @@ func (x *JobExplanation) rules(j *Job, redact func(string) string) {
 		of []*Expression
 		to *[]RuleExplanation
 	}{
-		{j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {expressions(j.Stops), &x.Stops},
+		{j.Binds, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {expressions(j.Stops), &x.Stops},
 		{expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {expressions(j.Audit()), &x.Audit},
 	} {
 		for _, e := range group.of {
@@ -86,6 +86,9 @@ func (j *Job) laterInWords(e *Expression) string {
 
 // limitInWords says what a parameter with the page size holds.
 func (j *Job) limitInWords() string {
+	if j.Set.LimitBy != "" {
+		return "as the job computes it"
+	}
 	if j.Set.Limit == nil {
 		return "left out, since no page size is set"
 	}
@@ -180,7 +183,7 @@ func (j *Job) whyNever(c *Condition) string {
 
 // comparesAbsentLimit reports whether a condition reads the page size, although there is none.
 func (j *Job) comparesAbsentLimit(c *Condition) bool {
-	return j.Set.Limit == nil && slices.ContainsFunc(c.Reads, func(r Read) bool { return r.Root == "limit" && r.of == "" })
+	return j.Set.Limit == nil && j.Set.LimitBy == "" && slices.ContainsFunc(c.Reads, func(r Read) bool { return r.Root == "limit" && r.of == "" })
 }
 
 // unreached says of each rule that is never the reason to stop why not.

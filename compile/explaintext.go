@@ -125,6 +125,7 @@ func (t *textWriter) job(x *JobExplanation, shared []sharedText) {
 	t.facts(x)
 	t.ends(x)
 	t.parts(x)
+	t.computed(x)
 	t.state(x)
 	t.section("saved for the next run, when the list is complete", x.Keep, t.rule)
 	common := t.common(x)
@@ -264,6 +265,13 @@ func partSays(r RuleExplanation) string {
 		says = append(says, "not in the first request"+by)
 	}
 	return strings.Join(says, "; ")
+}
+
+// computed writes the values that are computed before the first request.
+func (t *textWriter) computed(x *JobExplanation) {
+	t.section("computed once, before the first request", x.Computed, func(r RuleExplanation) {
+		t.entry(r.ID, r.Source, r.Value, from(r))
+	})
 }
 
 func (t *textWriter) state(x *JobExplanation) {

@@ -5,24 +5,27 @@ import (
 	"reflect"
 
 	"github.com/expr-lang/expr/builtin"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // The functions that makeSafe puts into a tree. Their names begin with a
 // character that no identifier of a source may have.
 const (
-	safeGet   = "·get"
-	safeSlice = "·slice"
-	safeBool  = "·bool"
-	safeNeg   = "·neg"
-	safeList  = "·list"
-	safeAt    = "·at"
-	safeHas   = "·has"
-	safeJSON  = "·jsonpath"
-	safeTick  = "·tick"
-	safeMatch = "·matches"
-	safeKeyed = "·keyed"
-	safeOp    = "·op "   // and the operator
-	safeCall  = "·call " // and the name of a function of an embedder
+	safeGet    = "·get"
+	safeSlice  = "·slice"
+	safeBool   = "·bool"
+	safeNeg    = "·neg"
+	safeList   = "·list"
+	safeAt     = "·at"
+	safeHas    = "·has"
+	safeJSON   = "·jsonpath"
+	safeTick   = "·tick"
+	safeMatch  = "·matches"
+	safeObject = "·object"
+	safeKeyed  = "·keyed"
+	safeOp     = "·op "   // and the operator
+	safeCall   = "·call " // and the name of a function of an embedder
 
 	safeMethod  = "·method "  // and the name of a method of a time or a duration
 	safeBuiltin = "·builtin " // and the name of a function of the expression language
@@ -53,6 +56,7 @@ func internalFunctions() []*builtin.Function {
 		metered(safeTick, givesAny, func(m *meter, _ []any) (any, error) { return nil, m.step() }),
 		metered(safeMatch, givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) }),
 		metered(safeKeyed, givesAny, keyedOf),
+		metered(safeObject, givesAny, objectOf),
 	}
 	for name, f := range afterPredicate {
 		list = append(list, metered(safeBuiltin+name, givesAny, f))
@@ -76,4 +80,14 @@ func internalFunctions() []*builtin.Function {
 		}})
 	}
 	return list
+}
+
+// objectOf makes an object of its keys and their values, in their order.
+func objectOf(m *meter, args []any) (any, error) {
+	keys := args[0].([]string)
+	object := make(rules.Object, 0, len(keys))
+	for i, key := range keys {
+		object = append(object, rules.Member{Name: key, Value: args[i+1]})
+	}
+	return rules.Object{}.Merge(object), m.grow(product(len(keys), 64))
 }

@@ -12,6 +12,7 @@ import (
 // many goroutines at once.
 type Job struct {
 	Set      *rules.Ruleset
+	Binds    []*Expression // computed values of the job's own request, for each partition
 	Init     []*Expression // initial values of the state's variables
 	Stops    []*Condition  // in the order in which they give the reason
 	Next     []*Expression // values of the state's variables after a page
@@ -85,6 +86,13 @@ func (c *compilation) job() *Job {
 			continue
 		}
 		job.add(e)
+		if rule.Bound {
+			job.Binds = append(job.Binds, e)
+			if err := checkBound(e); err != nil {
+				c.report(rule, err)
+			}
+			continue
+		}
 		switch rule.Role {
 		case rules.Init:
 			job.Init = append(job.Init, e)
@@ -128,7 +136,7 @@ func isAddress(r rules.Role) bool { return r == rules.URL || r == rules.Endpoint
 // expression compiles one rule, which may read what all rules may read, and the fields
 // of a scope.
 func (c *compilation) expression(rule rules.Rule, scope rules.Scope) (*Expression, error) {
-	code, err := c.sources.compile(rule.Source)
+	code, err := c.sources.compile(rule.Source, c.set.Bound)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +199,7 @@ func (n *Needs) add(r Read) {
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	for _, list := range [][]*Expression{j.Init, j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors)} {
+	for _, list := range [][]*Expression{j.Binds, j.Init, j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors)} {
 		for _, e := range list {
 			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == root || r.of == root }) {
 				return true

@@ -152,6 +152,9 @@ func (p prover) isNil(node ast.Node) truth {
 		return always
 	}
 	if isIdentifier(node, "limit") {
+		if p.set.LimitBy != "" {
+			return either
+		}
 		return truthOf(p.set.Limit == nil)
 	}
 	if _, ok := p.number(node); ok {

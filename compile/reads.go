@@ -32,6 +32,9 @@ func (r Read) String() string {
 		root = r.of + "." + root
 	}
 	text := rules.FormatPath(root, r.Path)
+	if r.of == "" && r.Root == partitionField && len(r.Path) > 0 {
+		text = rules.FormatPath(r.Path[0], r.Path[1:]) // a variable has a name of its own
+	}
 	if r.Has {
 		return "has(" + text + ")"
 	}

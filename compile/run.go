@@ -35,15 +35,15 @@ type Parts []any
 
 // Begin evaluates the initial state, and returns it with the first request. The
 // page is the context before the first response.
-func (j *Job) Begin(m *Machine, page *rules.Context) (state map[string]any, request rules.Request, err error) {
-	if state, err = evaluate(j.Init, m, page); err != nil {
+func (b *Binding) Begin(m *Machine, page *rules.Context) (state map[string]any, request rules.Request, err error) {
+	if state, err = evaluate(b.job.Init, m, page); err != nil {
 		return nil, rules.Request{}, err
 	}
 	begun := *page
 	begun.State = state
-	values, _, err := evaluateParts(j.firstParts, m, &begun)
+	values, _, err := evaluateParts(b.job.firstParts, m, &begun)
 	if err == nil {
-		request, err = j.apply(j.firstParts, values, j.first)
+		request, err = b.apply(b.job.firstParts, values, b.First)
 	}
 	return state, request, err
 }
@@ -69,18 +69,19 @@ func (j *Job) Advance(m *Machine, page *rules.Context) (state map[string]any, pa
 // Apply returns the request that consists of parts: the job's own, with the parts
 // applied to it. Relative addresses are resolved against base, the address of the
 // response before it, unless the dialect says otherwise.
-func (j *Job) Apply(parts Parts, base string) (rules.Request, error) {
+func (b *Binding) Apply(parts Parts, base string) (rules.Request, error) {
+	j := b.job
 	if len(parts) != len(j.nextParts) {
 		return rules.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.nextParts), "part"), len(parts))
 	}
-	request := j.first
+	request := b.First
 	if !j.Set.IncludeParams {
 		request.Params = nil
 	}
 	if j.resolvesAgainstResponse() {
 		request.Base = base
 	}
-	return j.apply(j.nextParts, parts, request)
+	return b.apply(j.nextParts, parts, request)
 }
 
 // CheckAddress returns an error if the request that Apply returned has no valid
@@ -187,13 +188,13 @@ func evaluateParts(parts []*Expression, m *Machine, page *rules.Context) (values
 }
 
 // apply applies parts to a request, whose parameters override those of every request.
-func (j *Job) apply(parts []*Expression, values Parts, request rules.Request) (rules.Request, error) {
+func (b *Binding) apply(parts []*Expression, values Parts, request rules.Request) (rules.Request, error) {
 	for i, e := range parts {
-		if err := j.applyPart(e.Rule, values[i], &request); err != nil {
+		if err := b.job.applyPart(e.Rule, values[i], &request); err != nil {
 			return request, &RuleError{e.Rule, err}
 		}
 	}
-	return request.Under(j.common), nil
+	return request.Under(b.common), nil
 }
 
 func (j *Job) applyPart(rule rules.Rule, v any, to *rules.Request) (err error) {

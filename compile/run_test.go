@@ -13,7 +13,9 @@ import (
 func requests(t *testing.T, j *Job, body string) (first, next rules.Request, parts Parts, more bool) {
 	t.Helper()
 	m, page := &Machine{}, &rules.Context{Limit: j.Set.Limit}
-	state, first, err := j.Begin(m, page)
+	binding, err := j.Bind(nil)
+	require.NoError(t, err)
+	state, first, err := binding.Begin(m, page)
 	require.NoError(t, err)
 	require.Nil(t, page.State, "Begin does not change the page")
 	page.Page, page.State, page.Body = 1, state, decoded(t, body)
@@ -22,7 +24,7 @@ func requests(t *testing.T, j *Job, body string) (first, next rules.Request, par
 	require.NoError(t, err)
 	require.Equal(t, before.State, page.State, "Advance does not change the page")
 	if more {
-		next, err = j.Apply(parts, "https://x.example/v1/users?page=1")
+		next, err = binding.Apply(parts, "https://x.example/v1/users?page=1")
 		require.NoError(t, err)
 	}
 	return first, next, parts, more
@@ -92,7 +94,7 @@ func TestAPartOfTheWrongKindFailsTheRequest(t *testing.T) {
 			_, parts, more, err := j.Advance(&Machine{}, &rules.Context{Page: 1, Body: decoded(t, c.body)})
 			require.NoError(t, err)
 			require.True(t, more)
-			_, err = j.Apply(parts, "")
+			_, err = j.unbound().Apply(parts, "")
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -113,7 +115,7 @@ func TestAllVariablesAdvanceAtOnce(t *testing.T) {
 	j := job(t, `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"params": {"a": "state.a", "b": "state.b"}},
 		"state": {"a": {"init": "1", "next": "state.b"}, "b": {"init": "2", "next": "state.a"}, "c": {"init": "page"}}}`, nil)
 	m, page := &Machine{}, &rules.Context{}
-	state, _, err := j.Begin(m, page)
+	state, _, err := j.unbound().Begin(m, page)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"a": 1, "b": 2, "c": 0}, state)
 	page.Page, page.State = 1, state
@@ -126,7 +128,7 @@ func TestAllVariablesAdvanceAtOnce(t *testing.T) {
 
 func TestSavedPartsMustBeThoseOfTheJob(t *testing.T) {
 	j := job(t, `{"method": "offset", "limit": 10}`, nil)
-	_, err := j.Apply(Parts{1}, "")
+	_, err := j.unbound().Apply(Parts{1}, "")
 	require.EqualError(t, err, "the next request has 2 parts, but 1 are given")
 }
 

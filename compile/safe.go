@@ -46,7 +46,7 @@ func (s *safety) Visit(node *ast.Node) {
 	case *ast.CallNode:
 		s.call(node, n)
 	case *ast.MapNode:
-		constantObject(node, n)
+		orderedObject(node, n)
 	}
 }
 
@@ -164,17 +164,23 @@ func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
 	}
 }
 
-// constantObject keeps the order of the members of an object literal.
-func constantObject(node *ast.Node, n *ast.MapNode) {
-	object := rules.Object{}
+// orderedObject keeps the order of the members of an object literal.
+func orderedObject(node *ast.Node, n *ast.MapNode) {
+	keys, values, object := []string{}, []ast.Node{}, rules.Object{}
+	constants := true
 	for _, p := range n.Pairs {
 		pair := p.(*ast.PairNode)
 		key, isText := pair.Key.(*ast.StringNode)
-		v, ok := constant(pair.Value)
-		if !isText || !ok {
+		if !isText {
 			return
 		}
-		object = object.With(key.Value, v)
+		keys, values = append(keys, key.Value), append(values, pair.Value)
+		v, ok := constant(pair.Value)
+		object, constants = object.With(key.Value, v), constants && ok
+	}
+	if !constants {
+		replaceMetered(node, safeObject, append([]ast.Node{&ast.ConstantNode{Value: keys}}, values...)...)
+		return
 	}
 	ast.Patch(node, &ast.ConstantNode{Value: object})
 	(*node).SetType(anyType)

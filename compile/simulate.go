@@ -42,6 +42,7 @@ type simulation struct {
 	redact      func(string) string
 
 	machine Machine
+	binding *Binding
 	page    rules.Context
 	unknown map[string]bool // variables whose value is a mark
 	phrases []string        // of the marks
@@ -52,8 +53,12 @@ func (s *simulation) first() (RequestExplanation, rules.Request, error) {
 	job := s.job.Set.Job
 	s.page = rules.Context{
 		Limit: s.job.Set.Limit, Input: s.inputs, Kept: s.kept, Now: func() time.Time { return time.Time{} },
-		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Params},
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
 	}
+	if err := s.bind(); err != nil {
+		return s.failed(s.job.first, err), rules.Request{}, err
+	}
+	s.page.Job.Endpoint, s.page.Job.Params = s.binding.First.Endpoint, s.binding.First.Params
 	state, err := s.values(s.job.Init, s.page)
 	if err != nil {
 		return s.failed(s.job.first, err), rules.Request{}, err
@@ -63,11 +68,39 @@ func (s *simulation) first() (RequestExplanation, rules.Request, error) {
 	if err != nil {
 		return s.failed(s.job.first, err), rules.Request{}, err
 	}
-	request, err := s.job.apply(s.job.firstParts, parts, s.job.first)
+	request, err := s.binding.apply(s.job.firstParts, parts, s.binding.First)
 	if err != nil {
 		return s.failed(s.job.first, err), rules.Request{}, err
 	}
 	return s.written(request), request, nil
+}
+
+// bind computes the values of the job's own request, with marks for what is not known.
+func (s *simulation) bind() error {
+	s.binding = s.job.unbound()
+	for _, e := range s.job.Binds {
+		v, mark, err := s.value(e, s.page)
+		switch role := e.Rule.Role; {
+		case err != nil:
+			return err
+		case mark && (role == rules.BaseURL || role == rules.Endpoint):
+			v = rules.ExpandAddress(e.Rule.Says, s.mark)
+		case mark && e.Rule.Target == s.job.Set.LimitBy:
+			s.binding.First.Params = s.binding.First.Params.With(e.Rule.Target, v)
+			continue
+		}
+		if err := s.binding.set(e.Rule, sendable(v)); err != nil {
+			return &RuleError{e.Rule, err}
+		}
+	}
+	s.page.Limit = s.binding.Limit
+	return nil
+}
+
+// mark returns a mark that is written as a phrase.
+func (s *simulation) mark(phrase string) string {
+	s.phrases = append(s.phrases, phrase)
+	return fmt.Sprintf(markFormat, len(s.phrases)-1)
 }
 
 // second makes the request after the first page. It is nil if there is none.
@@ -91,9 +124,9 @@ func (s *simulation) second(first rules.Request) *RequestExplanation {
 	var request rules.Request
 	if err == nil {
 		base, _ := first.URL(s.job.Set.Dialect)
-		request, err = s.job.Apply(parts, base)
+		request, err = s.binding.Apply(parts, base)
 	}
-	x := s.failed(s.job.first, err)
+	x := s.failed(s.binding.First, err)
 	if err == nil {
 		x = s.written(request)
 	}
@@ -159,8 +192,7 @@ func (s *simulation) value(e *Expression, page rules.Context) (v any, mark bool,
 	if phrase == "" {
 		phrase = e.Rule.Source
 	}
-	s.phrases = append(s.phrases, phrase)
-	return fmt.Sprintf(markFormat, len(s.phrases)-1), true, nil
+	return s.mark(phrase), true, nil
 }
 
 // isUnknown reports whether a value is not known before a run.
@@ -172,7 +204,7 @@ func (s *simulation) isUnknown(r Read, page int) bool {
 		return s.keptUnknown
 	case r.Root == "input" && r.of == "":
 		return len(r.Path) == 0 || s.inputs[r.Path[0]] == nil
-	case r.Root == "now" && r.of == "":
+	case r.Root == "now" && r.of == "", r.Root == partitionField && r.of == "":
 		return true
 	}
 	return page > 0 && r.known() != rules.KnownJob && r.known() != rules.KnownPlan

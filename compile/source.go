@@ -3,6 +3,8 @@ package compile
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,24 +61,26 @@ func newSources(l *Language) *sources {
 	return &sources{language: l, config: l.checker(), compiled: map[string]compiled{}, messages: map[messageKey]*Message{}}
 }
 
-// compile returns the code of a source. The error is a fault, or one of the
-// expression language.
-func (s *sources) compile(source string) (*code, error) {
-	c, done := s.compiled[source]
+// compile returns the code of a source, in which the variables of for have names of their
+// own. The error is a fault, or one of the expression language.
+func (s *sources) compile(source string, variables []string) (*code, error) {
+	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
+	key := strings.Join(append(variables, source), "\x00")
+	c, done := s.compiled[key]
 	if !done {
-		c.code, c.err = s.translate(source)
+		c.code, c.err = s.translate(source, variables)
 		if slip, _ := findSlip(source, false); slip != nil {
 			c.code, c.err = nil, slip
 		} else if c.err != nil {
 			c.err = slipIn(source, c.err)
 		}
-		s.compiled[source] = c
+		s.compiled[key] = c
 	}
 	return c.code, c.err
 }
 
 // translate takes a source from text to a program.
-func (s *sources) translate(source string) (*code, error) {
+func (s *sources) translate(source string, variables []string) (*code, error) {
 	if len(source) > maxSource {
 		return nil, &fault{message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
 	}
@@ -84,6 +88,7 @@ func (s *sources) translate(source string) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	nameVariables(&tree.Node, variables)
 	names, err := s.language.checkNames(tree.Node)
 	if err != nil {
 		return nil, err

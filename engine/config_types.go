@@ -42,11 +42,12 @@ type Job struct {
 	// Name in logs, trace and result; default: the endpoint, with the position if that is not unique.
 	ID string `config:"id"`
 	// Path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the
-	// host.
+	// host; expressions in braces are values in it: `orders/{order.id}`.
 	Endpoint string `config:"endpoint"`
 	// `POST` sends the parameters as a JSON body, `FORM` urlencoded; default "GET".
 	Method string `config:"method"`
-	// Query parameters of GET, body fields of POST and FORM, sent in the order of their names.
+	// Query parameters of GET, body fields of POST and FORM, sent in the order of their names;
+	// {"expr": "…"} computes a value, once for each partition.
 	Params map[string]any `config:"params"`
 	// Headers of this job's requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`

@@ -259,8 +259,12 @@ func (e *Engine) Check() error {
 	if err := e.checkJobs(); err != nil {
 		return err
 	}
-	if _, found := e.cfg.BindInputs(e.settings.run.inputs); found.Err() != nil {
+	inputs, found := e.cfg.BindInputs(e.settings.run.inputs)
+	if found.Err() != nil {
 		return found.Errors()
+	}
+	if _, err := e.baseURL(inputs); err != nil {
+		return e.invalidBase(err)
 	}
 	for _, job := range e.Jobs() {
 		if token := e.settings.run.resume[job]; token != nil {
@@ -270,6 +274,21 @@ func (e *Engine) Check() error {
 		}
 	}
 	return nil
+}
+
+// baseURL returns the base address of a run with these inputs.
+func (e *Engine) baseURL(inputs map[string]any) (string, error) {
+	if len(e.jobs) == 0 {
+		return e.cfg.BaseURL, nil
+	}
+	return e.jobs[0].BaseURL(inputs)
+}
+
+// invalidBase is the error for inputs that give no base address.
+func (e *Engine) invalidBase(err error) error {
+	found := diag.NewCollector(e.cfg.Source)
+	found.Errorf(diag.Value("api.baseUrl"), "%s", e.Redactor().String(err.Error()))
+	return found.Diagnostics()
 }
 
 // checkJobs reports the ids of [WithJobs] that no job has.
@@ -320,8 +339,18 @@ func (e *Engine) Test(ctx context.Context) *configtest.Report { return e.suite()
 // configuration, to start from.
 func (e *Engine) SampleTest() string { return e.suite().Sample() }
 
+// suiteBase returns the base address of the tests.
+func (e *Engine) suiteBase() *url.URL {
+	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs)
+	text, err := e.baseURL(inputs)
+	if base, invalid := url.Parse(text); err == nil && invalid == nil {
+		return base
+	}
+	return &url.URL{Scheme: "https", Host: "api.invalid", Path: "/"}
+}
+
 func (e *Engine) suite() *configtest.Suite {
-	base, _ := url.Parse(e.cfg.BaseURL) // checked when it was loaded
+	base := e.suiteBase()
 	return &configtest.Suite{
 		Tests: e.tests(), Jobs: e.selected(), Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
 		CheckInputs: func(values map[string]any) error {

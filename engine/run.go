@@ -168,7 +168,12 @@ func (e *Engine) loop() (runtime.Loop, error) {
 	if s.log != nil {
 		s.log = slog.New(redact.Handler(s.log.Handler(), redactor.String))
 	}
-	origin, _ := url.Parse(cfg.BaseURL) // checked when it was loaded
+	inputs, _ := cfg.BindInputs(s.inputs) // checked by Run
+	base, _ := e.baseURL(inputs)          // checked by Run
+	origin, err := url.Parse(base)
+	if err != nil {
+		origin = &url.URL{}
+	}
 	origin.User = cfg.User
 	if s.transport == nil {
 		s.transport = transport.NewTransport()
@@ -188,7 +193,6 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
 		MaxBody:   int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
 	})
-	inputs, _ := cfg.BindInputs(s.inputs) // checked by Run
 	return runtime.Loop{
 		Inputs: inputs, Secrets: e.namedSecrets(),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 
@@ -58,7 +59,8 @@ var rootFields = []Field{
 
 var apiFields = []Field{
 	{Name: "baseUrl", Kind: Text, Required: true, Env: true,
-		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash"},
+		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash; " +
+			"it may hold inputs in braces: `https://{input.tenant}.example.com/`"},
 	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
 	{Name: "dialect", Kind: Text, Default: Spec, Values: dialects,
 		Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
@@ -103,22 +105,30 @@ func (c *Config) check(diags *diag.Collector) {
 }
 
 func checkBaseURL(diags *diag.Collector, at diag.Place, address string) {
+	if err := CheckBaseURL(sampleAddress(address)); err != nil {
+		diags.Errorf(at, "%v", err).WithHint("write it like https://api.example.com/v1/")
+	}
+}
+
+// CheckBaseURL reports what is wrong with a base address.
+func CheckBaseURL(address string) error {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		diags.Errorf(at, "not an http or https address").WithHint("write it like https://api.example.com/v1/")
+		return errors.New("not an http or https address")
 	}
+	return nil
 }
 
 // checkBasePath warns of the parts of baseUrl that requests do not have: what follows
 // the last slash of its path, and its query (RFC 3986).
 func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
-	base, err := url.Parse(c.BaseURL)
+	base, err := url.Parse(sampleAddress(c.BaseURL))
 	if err != nil {
 		return // reported
 	}
 	last := base.Path[strings.LastIndexByte(base.Path, '/')+1:]
 	for _, j := range c.Jobs {
-		if last != "" && relative(j.Endpoint) && !strings.HasPrefix(j.Endpoint, last+"/") {
+		if last != "" && relative(sampleAddress(j.Endpoint)) && !strings.HasPrefix(j.Endpoint, last+"/") {
 			diags.Warnf(at, "requests do not have the last part of the path, %q, because no slash follows it: %s is added to %q",
 				last, value.Preview(j.Endpoint), strings.TrimSuffix(base.Path, last)).WithHint("end the path with a slash: " + last + "/")
 			break

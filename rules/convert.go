@@ -25,6 +25,20 @@ func convert(kind Kind, v any) (any, string) {
 	return v, ""
 }
 
+// PageSize reads the value of a parameter that sets the page size: an int, or nil.
+func PageSize(dialect string, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	field, _ := find(paginationFields, "limit")
+	kind, _ := field.in(dialect)
+	size, problem := convert(kind, v)
+	if problem != "" {
+		return nil, errors.New("the page size: " + problem)
+	}
+	return size, nil
+}
+
 // computable returns a number without its spelling.
 func computable(v any) any {
 	if n, ok := v.(json.Number); ok {

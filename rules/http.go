@@ -96,20 +96,30 @@ func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
 	var own Object
 	for _, m := range s.object() {
 		name, hidden := strings.CutPrefix(m.Name, "#")
-		text, ok := d.secret(diag.Join(s.Path, m.Name), m.Value, hidden)
+		v, ok := d.header(diag.Join(s.Path, m.Name), name, m.Value, hidden)
 		if !ok {
 			continue
 		}
 		if hidden {
 			*secret = append(*secret, name)
-		} else {
-			d.plainSecret(diag.Join(s.Path, m.Name), name, m.Value)
 		}
-		own = append(own, Member{Name: name, Value: text})
+		own = append(own, Member{Name: name, Value: v})
 	}
 	if len(own) > 0 {
 		*headers = headers.Merge(own)
 	}
+}
+
+// header reads the value of a header: text, or a computed value.
+func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
+	if c, ok := computed(path, v); ok {
+		c.Secret = hidden
+		return c, true
+	}
+	if !hidden {
+		d.plainSecret(path, name, v)
+	}
+	return d.secret(path, v, hidden)
 }
 
 // params reads parameters. A `#` before a name makes its value a secret, at any
@@ -133,6 +143,10 @@ var functionKeys = []string{"function", "attr", "time", "date"}
 
 func (d *decoder) param(path string, m Member) Member {
 	if name, hidden := strings.CutPrefix(m.Name, "#"); hidden {
+		if c, ok := computed(path, m.Value); ok {
+			c.Secret = true
+			return Member{Name: name, Value: c}
+		}
 		text, _ := d.secret(path, m.Value, true)
 		return Member{Name: name, Value: text}
 	}
@@ -145,6 +159,9 @@ func (d *decoder) paramValue(path string, v any) any {
 	if _, isReference := envReference(v); isReference {
 		text, _ := d.secret(path, v, true)
 		return text
+	}
+	if c, ok := computed(path, v); ok {
+		return c
 	}
 	if list, isList := v.([]any); isList {
 		out := make([]any, len(list))

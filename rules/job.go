@@ -43,10 +43,12 @@ func HTTPMethods() []string { return append([]string(nil), httpMethods...) }
 var jobFields = []Field{
 	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint, with the position if that is not unique"},
 	{Name: "endpoint", Kind: Text, Required: true, Env: true,
-		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host"},
+		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host; " +
+			"expressions in braces are values in it: `orders/{order.id}`"},
 	{Name: "method", Kind: Text, Default: "GET", Values: httpMethods, FoldCase: true,
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
-	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order"},
+	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
+		`{"expr": "…"}` + " computes a value, once for each partition"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
 	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Doc: "path of the list of items (`.` is the whole response), " +
 		"or `{\"path\", \"delimiter\"}`; default: the root, or the only list in the root"},

@@ -97,6 +97,7 @@ func newLowerer(c *Config) *lowerer {
 func (l *lowerer) job(job Job) *Ruleset {
 	set := l.ruleset()
 	set.Job = job
+	l.bound(set)
 	if job.DataField != nil {
 		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
 	}

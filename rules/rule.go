@@ -31,6 +31,9 @@ type Rule struct {
 	Told       bool        // Message is the user's
 	Origin     Origin
 	Uses       []Use // the settings that a rule of a method depends on
+	Bound      bool  // of a part: it is evaluated once, before the first request of a partition, and belongs to the job's own request
+	Common     bool  // of a bound part: every request has it, also if the job's own parameters are left out
+	Secret     bool  // of a bound part: its value must never be printed
 	FirstBy    *Use  // of a part: the setting that says whether the first request has it; nil: none does
 }
 
@@ -44,6 +47,7 @@ const (
 	Next     Role = "next"     // a variable's value after a page
 	URL      Role = "url"      // the next request's address
 	Endpoint Role = "endpoint" // the next request's endpoint
+	BaseURL  Role = "baseUrl"  // the address that endpoints are resolved against; bound only
 	HTTPVerb Role = "method"   // the next request's method
 	Param    Role = "params"   // a parameter of the next request
 	Header   Role = "headers"  // a header of the next request
@@ -69,7 +73,7 @@ const (
 // Builds reports whether the rule is part of the next request.
 func (r Role) Builds() bool {
 	switch r {
-	case URL, Endpoint, HTTPVerb, Param, Header, Body:
+	case URL, Endpoint, BaseURL, HTTPVerb, Param, Header, Body:
 		return true
 	}
 	return false
@@ -157,6 +161,7 @@ type Ruleset struct {
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // where it was set
+	LimitBy   string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then
 	ItemsFrom Origin // where the path of the items was set; zero: nowhere
 	Rules     []Rule // of each role in the order of evaluation
 

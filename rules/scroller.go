@@ -101,7 +101,10 @@ func (s *scrollerBuilder) limit() {
 		field, _ := find(paginationFields, "limit")
 		kind, _ := field.in(s.dialect)
 		converted, problem := convert(kind, own)
-		if problem == "" {
+		if isComputed, _ := isComputed(own); isComputed {
+			s.set.LimitBy, limit = name, setting{}
+			s.set.LimitFrom = s.origin(Author{}, path)
+		} else if problem == "" {
 			limit = setting{Value: converted, Path: path}
 		} else if _, needed := find(s.method.Fields, "limit"); needed {
 			s.diags.Errorf(diag.Value(path), "%s", problem).WithHint("this parameter overrides the limit of the pagination")
@@ -292,6 +295,9 @@ func (s *scrollerBuilder) phrases() map[string]string {
 	}
 	if paths != nil {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
+	}
+	if s.set.LimitBy != "" {
+		out["theLimit"] = fmt.Sprintf("the limit that the job's parameter %s sets", s.set.LimitBy)
 	}
 	if s.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(s.set.Limit)

@@ -113,8 +113,13 @@ func (d *decoder) scrollRequests(path string, pagination any) any {
 // userOfBaseURL takes the user name and the password out of baseUrl. They are
 // credentials, and an address is printed.
 func (d *decoder) userOfBaseURL(at diag.Place) {
-	base, err := url.Parse(d.cfg.BaseURL)
+	base, err := url.Parse(sampleAddress(d.cfg.BaseURL))
 	if err != nil || base.User == nil {
+		return
+	}
+	if strings.ContainsAny(d.cfg.BaseURL, "{}") {
+		d.diags.Errorf(at, "an address with expressions cannot have a user name or a password").
+			WithHint("write them under api.authentication, with type basic")
 		return
 	}
 	d.cfg.User = base.User

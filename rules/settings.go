@@ -153,6 +153,8 @@ func literal(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nil"
+	case Computed:
+		return "(" + v.Source + ")"
 	case string:
 		return strconv.Quote(v)
 	case json.Number:

@@ -28,7 +28,9 @@ type prefetcher struct {
 	client *transport.Client
 	clock  transport.Clock
 	job    *compile.Job
-	encode func(rules.Request) (transport.Call, error)
+
+	binding *compile.Binding
+	encode  func(rules.Request) (transport.Call, error)
 
 	window   int  // pages in flight, including the one that the loop waits for
 	auto     bool // the window grows while the loop waits
@@ -71,7 +73,7 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 		return nil
 	}
 	p := &prefetcher{
-		client: r.Client, clock: r.Clock, job: r.job, encode: r.encode, window: r.Prefetch, lastPage: r.job.MaxPages(),
+		client: r.Client, clock: r.Clock, job: r.job, binding: r.binding, encode: r.encode, window: r.Prefetch, lastPage: r.job.MaxPages(),
 		context: r.Context.Value, next: next, planned: true, started: r.Context.Value.Page > 0,
 	}
 	if p.auto = r.Prefetch == AutoPrefetch; p.auto {
@@ -134,7 +136,7 @@ func (p *prefetcher) plan() {
 	variables, parts, more, err := p.job.Advance(&p.machine, &p.context)
 	if err == nil && more {
 		p.context.State = variables
-		p.next, err = p.job.Apply(parts, "")
+		p.next, err = p.binding.Apply(parts, "")
 	}
 	p.planned = more && err == nil
 }

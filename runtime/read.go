@@ -176,7 +176,7 @@ func (r *run) moves(sent document.Digest) bool {
 	if err != nil || !more {
 		return false
 	}
-	next, err := r.job.Apply(parts, r.Base)
+	next, err := r.binding.Apply(parts, r.Base)
 	return err == nil && digestOf(r.shown(next)) != sent
 }
 

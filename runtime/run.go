@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type run struct {
 	switches rules.Switches
 	sink     Sink
 
+	binding    *compile.Binding // nil before the first request
 	machine    compile.Machine
 	reader     *document.Reader
 	concealer  *concealer
@@ -67,11 +69,50 @@ func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 // list begin at zero. The running time and the number of restarts remain.
 func (r *run) reset() {
 	job := r.job.Set.Job
-	r.state = state{Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent}
+	r.state = state{
+		Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent, Computed: r.Computed,
+	}
 	r.Context.Value = rules.Context{
 		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Now: func() time.Time { return r.started },
-		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.public(job.Params)},
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.public(job.Constants())},
 	}
+	if r.binding != nil {
+		r.bound()
+	}
+}
+
+// bind computes the values of the job's own request. Those that a checkpoint has, which
+// are all but the secret ones, stay as they are.
+func (r *run) bind() error {
+	values, err := r.job.Compute(&r.machine, &r.Context.Value)
+	if err != nil {
+		return err
+	}
+	saved := slices.Clone(values)
+	for i, e := range r.job.Binds {
+		switch {
+		case e.Rule.Secret:
+			saved[i] = nil
+		case len(r.Computed.Value) == len(values):
+			saved[i], values[i] = r.Computed.Value[i], r.Computed.Value[i]
+		}
+	}
+	r.Computed.Value = saved
+	if r.binding, err = r.job.Bind(values); err != nil {
+		return err
+	}
+	for _, secret := range r.binding.Secrets {
+		r.Redactor.Hide(secret)
+	}
+	r.bound()
+	return nil
+}
+
+// bound sets what rules see of the job's own request.
+func (r *run) bound() {
+	c := &r.Context.Value
+	c.Limit = r.binding.Limit
+	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.public(r.binding.First.Params)
 }
 
 // close stops prefetching and releases the buffers of the last pages.
@@ -99,7 +140,12 @@ func (r *run) begin(ctx context.Context) (request rules.Request, more bool, err 
 
 func (r *run) firstRequest() (request rules.Request, err error) {
 	c := &r.Context.Value
-	variables, request, err := r.job.Begin(&r.machine, c)
+	if r.binding == nil {
+		if err := r.bind(); err != nil {
+			return request, r.fault(failure.Config, err)
+		}
+	}
+	variables, request, err := r.binding.Begin(&r.machine, c)
 	if err == nil {
 		c.State, err = savable(variables)
 	}
@@ -115,7 +161,7 @@ func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 	c := &r.Context.Value
 	variables, parts, more, err := r.job.Advance(&r.machine, c)
 	if err == nil && more {
-		request, err = r.job.Apply(parts, r.Base)
+		request, err = r.binding.Apply(parts, r.Base)
 	}
 	if err == nil && more {
 		err = r.job.CheckAddress(request)

@@ -33,8 +33,10 @@ type state struct {
 	Context snapshot[rules.Context] `json:"context,omitzero"`
 	Last    snapshot[*rules.Past]   `json:"last,omitzero"`  // the last page; prev of the next one
 	Parts   snapshot[compile.Parts] `json:"parts,omitzero"` // of the next request
-	Base    string                  `json:"base,omitempty"` // URL of the last response, after redirects
-	Hints   snapshot[*rules.Hints]  `json:"hints,omitzero"` // of the last response, if an error response may end the list
+
+	Computed snapshot[compile.Parts] `json:"computed,omitzero"` // values of the job's own request
+	Base     string                  `json:"base,omitempty"`    // URL of the last response, after redirects
+	Hints    snapshot[*rules.Hints]  `json:"hints,omitzero"`    // of the last response, if an error response may end the list
 
 	Restarts    int     `json:"restarts,omitempty"`
 	Noticed     noticed `json:"noticed"`
@@ -98,17 +100,22 @@ func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, e
 	if saved.Result.Job != r.Result.Job {
 		return request, false, r.unusable(fmt.Errorf("it belongs to job %q", saved.Result.Job))
 	}
-	fresh := r.Context.Value // what comes from the configuration
-	r.state = saved
 	if saved.Done {
+		r.state = saved
 		return request, false, nil
 	}
+	r.Computed = saved.Computed
+	if err := r.bind(); err != nil {
+		return request, false, r.unusable(err)
+	}
+	fresh := r.Context.Value // what comes from the configuration
+	r.state = saved
 	context := &r.Context.Value
 	restoreUnsaved(context, fresh)
 	context.Header = func(string) any { return nil }
 	context.Link = func(string, ...string) any { return nil }
 	r.started = r.Clock.Now().Add(-saved.Elapsed)
-	if request, err = r.job.Apply(saved.Parts.Value, saved.Base); err != nil {
+	if request, err = r.binding.Apply(saved.Parts.Value, saved.Base); err != nil {
 		return request, false, r.unusable(err)
 	}
 	return request, true, nil

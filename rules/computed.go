@@ -1,0 +1,139 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Computed is a value of the configuration that an expression gives: {"expr": "…"}. It is
+// evaluated once, before the first request of a partition.
+type Computed struct {
+	Source string
+	Secret bool   // the value must never be printed
+	Path   string // config path
+}
+
+// MarshalJSON writes the value as the configuration has it.
+func (c Computed) MarshalJSON() ([]byte, error) {
+	return value.Marshal(Object{{Name: "expr", Value: c.Source}})
+}
+
+// computed returns the value that an object {"expr": "…"} stands for.
+func computed(path string, v any) (Computed, bool) {
+	object, isObject := value.Members(v)
+	if !isObject || len(object) != 1 || object[0].Name != "expr" {
+		return Computed{}, false
+	}
+	source, isText := object[0].Value.(string)
+	return Computed{Source: source, Path: diag.Join(path, "expr")}, isText
+}
+
+// isComputed reports whether a value, or one in it, is computed, and whether it is secret.
+func isComputed(v any) (found, hidden bool) {
+	switch v := v.(type) {
+	case Computed:
+		return true, v.Secret
+	case []any:
+		for _, e := range v {
+			f, h := isComputed(e)
+			found, hidden = found || f, hidden || h
+		}
+	case Object:
+		for _, m := range v {
+			f, h := isComputed(m.Value)
+			found, hidden = found || f, hidden || h
+		}
+	}
+	return found, hidden
+}
+
+// sourceOfValue returns the expression that gives a configured value, in which other
+// values may be computed.
+func sourceOfValue(v any) string {
+	if c, ok := v.(Computed); ok {
+		return c.Source
+	}
+	return literal(v)
+}
+
+// constants returns the members of an object that are not computed.
+func constants(o Object) Object {
+	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { found, _ := isComputed(m.Value); return found })
+}
+
+// Constants returns the job with the parameters that are known without an expression.
+func (j Job) Constants() Object { return constants(j.Params) }
+
+// bound adds the rules that compute values of the job's own request, once for each
+// partition.
+func (l *lowerer) bound(set *Ruleset) {
+	job := &set.Job
+	if l.dialect != Keboola { // which has placeholders in braces
+		base := l.cfg.BaseURL
+		l.address(set, BaseURL, &base, diag.Join(l.cfg.path, "api.baseUrl"))
+		l.address(set, Endpoint, &job.Endpoint, diag.Join(job.path, "endpoint"))
+	}
+	l.values(set, "http.params", Param, l.cfg.HTTP.Params, true)
+	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
+	l.values(set, "http.headers", Header, common, false)
+	l.values(set, "params", Param, job.Params, false)
+	l.values(set, "headers", Header, job.Headers, false)
+}
+
+// address adds the rule for an address that holds expressions in braces. Of any other it
+// removes the doubled braces.
+func (l *lowerer) address(set *Ruleset, role Role, text *string, path string) {
+	if !strings.ContainsAny(*text, "{}") {
+		return
+	}
+	source, computed, err := addressSource(*text)
+	switch {
+	case err != nil:
+		l.diags.Errorf(diag.Value(path), "%v", err).WithHint("write {{ for a brace that begins no expression")
+	case computed:
+		set.Rules = append(set.Rules, Rule{
+			ID: string(role), Role: role, Source: source, Bound: true, Clause: "is", Says: *text, Origin: l.origin(Author{}, path),
+		})
+	default:
+		*text = sampleAddress(*text)
+	}
+}
+
+// values adds the rules for the computed values of an object. Common ones are those of
+// every request.
+func (l *lowerer) values(set *Ruleset, prefix string, role Role, object Object, common bool) {
+	for _, m := range object {
+		found, hidden := isComputed(m.Value)
+		if !found {
+			continue
+		}
+		set.Rules = append(set.Rules, Rule{
+			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value), Bound: true, Common: common,
+			Secret: hidden, Clause: "is", Origin: l.origin(Author{}, firstComputed(m.Value).Path),
+		})
+	}
+}
+
+// firstComputed returns the first computed value in a value that has one.
+func firstComputed(v any) Computed {
+	switch v := v.(type) {
+	case Computed:
+		return v
+	case []any:
+		for _, e := range v {
+			if found, _ := isComputed(e); found {
+				return firstComputed(e)
+			}
+		}
+	case Object:
+		for _, m := range v {
+			if found, _ := isComputed(m.Value); found {
+				return firstComputed(m.Value)
+			}
+		}
+	}
+	return Computed{}
+}
