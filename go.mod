@@ -7,6 +7,7 @@ toolchain go1.26.8
 require (
 	github.com/expr-lang/expr v1.17.7
 	github.com/gofrs/flock v0.13.1
+	github.com/klauspost/compress v1.20.3
 	github.com/lmittmann/tint v1.2.1
 	github.com/ohler55/ojg v1.28.5
 	github.com/rogpeppe/go-internal v1.16.0

@@ -24,12 +24,18 @@ type Output struct {
 	name  string // under which the content appears
 	path  string // of the file that is written
 
+	compression Compression // nil: none
+	frame       FrameWriter // nil: not needed since the file was opened
+	framed      bool        // the frame has begun
+
 	created   bool // the file holds the content of this run
 	published bool
 	file      file // nil: closed
 	size      int64
-	rows      int64       // lines
-	digest    hash.Cloner // of the content; nil without a state
+	head      int64 // bytes of the header
+	rows      int64
+	note      string
+	digest    hash.Cloner // of the file; nil without a state
 	marked    extent      // what belongs to the pending checkpoints
 	atMark    hash.Cloner // digest of the marked content
 	beyond    int64       // bytes found after the last commit
@@ -40,26 +46,34 @@ type Output struct {
 type extent struct {
 	Bytes   int64  `json:"bytes"`
 	Rows    int64  `json:"rows"`
-	Sum     string `json:"sum"`               // hash of the content
+	Head    int64  `json:"head,omitempty"`    // bytes of the header
+	Note    string `json:"note,omitempty"`    // see [Output.SetNote]
+	Sum     string `json:"sum"`               // hash of the file
 	Partial bool   `json:"partial,omitempty"` // the rows are not published yet
 }
 
 // Output returns an output that is written under its own name from the start, like
 // a trace. It refuses a file that was committed before and is now shorter or
 // modified. It changes nothing: [Store.Begin] does.
-func (s *Store) Output(path string) (*Output, error) { return s.output(path, path) }
+func (s *Store) Output(path string) (*Output, error) { return s.output(path, path, nil) }
 
 // Rows returns an output that is written to a file of the same name with the ending
 // [PartialSuffix], and appears under its name by [Store.Publish]. The file is created,
 // and an earlier one replaced, when the first page is written. Otherwise Rows is like
 // [Store.Output].
-func (s *Store) Rows(path string) (*Output, error) { return s.output(path, path+PartialSuffix) }
+func (s *Store) Rows(path string) (*Output, error) { return s.CompressedRows(path, nil) }
 
-func (s *Store) output(name, path string) (*Output, error) {
+// CompressedRows is like [Store.Rows], but compresses what is written. A nil compression
+// is none.
+func (s *Store) CompressedRows(path string, c Compression) (*Output, error) {
+	return s.output(path, path+PartialSuffix, c)
+}
+
+func (s *Store) output(name, path string, c Compression) (*Output, error) {
 	if o := s.outputs[name]; o != nil {
 		return o, nil
 	}
-	o := &Output{store: s, name: name, path: path}
+	o := &Output{store: s, name: name, path: path, compression: c}
 	if s.path != "" {
 		o.digest = sha256.New().(hash.Cloner)
 		o.mark()
@@ -82,8 +96,16 @@ func (o *Output) Name() string { return o.name }
 // Path returns the path of the file that is written.
 func (o *Output) Path() string { return o.path }
 
-// Lines returns the number of complete lines that were written, in earlier runs too.
+// Lines returns the number of complete rows that were written, in earlier runs too.
 func (o *Output) Lines() int64 { return o.rows }
+
+// Note returns what [Output.SetNote] has set, in earlier runs too.
+func (o *Output) Note() string { return o.note }
+
+// SetNote notes what the writer of the output has to know to continue it, such as its
+// columns. Like what is written, it is part of the next mark, and [Output.Rollback] goes
+// back to the note of the last one.
+func (o *Output) SetNote(note string) { o.note = note }
 
 // Created reports whether the output has received a page, in this run or in one that
 // it resumes.
@@ -96,7 +118,7 @@ func (o *Output) Published() bool { return o.published }
 // looked at, since it belongs to others now.
 func (o *Output) resume(committed extent) error {
 	o.created, o.published = true, o.partial() && !committed.Partial
-	o.size, o.rows, o.marked = committed.Bytes, committed.Rows, committed
+	o.size, o.head, o.rows, o.note, o.marked = committed.Bytes, committed.Head, committed.Rows, committed.Note, committed
 	if o.published {
 		return nil
 	}
@@ -137,10 +159,14 @@ func (o *Output) verify() error {
 
 // extent describes everything that was written.
 func (o *Output) extent() extent {
-	return extent{Bytes: o.size, Rows: o.rows, Sum: hex.EncodeToString(o.digest.Sum(nil)), Partial: o.partial() && !o.published}
+	return extent{
+		Bytes: o.size, Rows: o.rows, Head: o.head, Note: o.note, Sum: hex.EncodeToString(o.digest.Sum(nil)),
+		Partial: o.partial() && !o.published,
+	}
 }
 
-// mark says that everything that was written belongs to complete pages.
+// mark says that everything that was written belongs to complete pages. The frame has
+// ended.
 func (o *Output) mark() {
 	o.marked = o.extent()
 	o.atMark, _ = o.digest.Clone() // cannot fail for SHA-256
@@ -148,11 +174,12 @@ func (o *Output) mark() {
 
 // Torn reports whether the output holds more than was marked: part of a page, or a page
 // on which the job failed. Without a state nothing is marked.
-func (o *Output) Torn() bool { return o.digest != nil && o.size > o.marked.Bytes }
+func (o *Output) Torn() bool { return o.digest != nil && (o.framed || o.size > o.marked.Bytes) }
 
 // Rollback removes what was written after the last mark.
 func (o *Output) Rollback() error {
-	o.size, o.rows = o.marked.Bytes, o.marked.Rows
+	o.dropFrame()
+	o.size, o.head, o.rows, o.note = o.marked.Bytes, o.marked.Head, o.marked.Rows, o.marked.Note
 	o.digest, _ = o.atMark.Clone() // cannot fail for SHA-256
 	f, err := o.store.use(o)
 	if err != nil {
@@ -164,29 +191,67 @@ func (o *Output) Rollback() error {
 	return nil
 }
 
-// Write appends to the output. The next mark includes what was written.
+// Write appends lines to the output. The next mark includes what was written.
 func (o *Output) Write(p []byte) (int, error) {
-	f, err := o.store.use(o)
-	if err != nil {
+	n, err := o.write(p)
+	o.rows += int64(bytes.Count(p[:n], []byte{'\n'}))
+	return n, err
+}
+
+// WriteRows appends a text that has some number of rows, which are not its lines.
+func (o *Output) WriteRows(p []byte, rows int) error {
+	_, err := o.write(p)
+	if err == nil {
+		o.rows += int64(rows)
+	}
+	return err
+}
+
+// WriteHeader writes the beginning of the output, before its rows. It is left out when
+// the rows are appended to a file that has rows.
+func (o *Output) WriteHeader(p []byte) error {
+	_, err := o.write(p)
+	if err == nil {
+		err = o.endFrame()
+	}
+	o.head = o.size
+	return err
+}
+
+func (o *Output) write(p []byte) (int, error) {
+	if _, err := o.store.use(o); err != nil {
 		return 0, err
 	}
-	n, err := f.Write(p)
+	if o.compression == nil {
+		return appender{o}.Write(p)
+	}
+	return o.openFrame().Write(p)
+}
+
+// appender appends bytes to the open file of an output.
+type appender struct{ *Output }
+
+func (o appender) Write(p []byte) (int, error) {
+	n, err := o.file.Write(p)
 	o.size += int64(n)
-	o.rows += int64(bytes.Count(p[:n], []byte{'\n'}))
 	if o.digest != nil {
 		o.digest.Write(p[:n])
 	}
 	return n, err
 }
 
-// use returns the open file of an output. If too many files are open, it closes the
-// one that was not used for the longest time.
+// use returns the open file of an output. If too many files are open, it closes those
+// that were not used for the longest time.
 func (s *Store) use(o *Output) (file, error) {
 	if i := slices.Index(s.open, o); i >= 0 {
 		s.open = append(slices.Delete(s.open, i, i+1), o)
 		return o.file, nil
 	}
-	if len(s.open) >= maxOpen {
+	limit := maxOpen
+	if o.compression != nil {
+		limit = maxFrames
+	}
+	for len(s.open) >= limit {
 		if err := s.open[0].close(); err != nil {
 			return nil, ioError("write the output", err)
 		}
@@ -260,8 +325,10 @@ func (o *Output) close() error {
 	if i < 0 {
 		return nil
 	}
+	err := o.endFrame()
+	o.dropFrame()
 	o.store.open = slices.Delete(o.store.open, i, i+1)
 	f := o.file
 	o.file = nil
-	return f.Close()
+	return errors.Join(err, f.Close())
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,13 +10,16 @@ import (
 	"io"
 	"maps"
 	"os"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // RedoSuffix ends the name of the record of a publication without a state: see [Repair].
 const RedoSuffix = ".redo"
+
+// CompleteSuffix ends the name of a file that is written when the rows of an output have
+// to be rewritten before they appear: see [Commitment].
+const CompleteSuffix = ".complete"
 
 // A Commitment is what [Store.Publish] changes together with the name of an output.
 type Commitment struct {
@@ -28,16 +32,23 @@ type Commitment struct {
 	// remain.
 	Kept     map[string]json.RawMessage
 	KeptFile string
+
+	// Rewrite, unless it is nil, writes the content that appears under the name: before
+	// has that of the file under the name, and is nil unless Append is set and there is
+	// such a file; rows has what was written to the output.
+	Rewrite func(to io.Writer, before, rows io.Reader) error
 }
 
 // publication is the record of a publication that has begun. It has all that is
 // needed to complete it after a crash, any number of times.
 type publication struct {
-	Name     string                     `json:"name,omitempty"` // "" if only values are kept
-	Bytes    int64                      `json:"bytes"`          // of the rows
+	Name     string                     `json:"name,omitempty"`     // "" if only values are kept
+	Bytes    int64                      `json:"bytes"`              // of the rows
+	Complete bool                       `json:"complete,omitempty"` // the rows are in the file of [CompleteSuffix]
 	Append   bool                       `json:"append,omitempty"`
-	Base     int64                      `json:"base,omitempty"`    // size of the file before it is appended to
-	Newline  bool                       `json:"newline,omitempty"` // the last line of the file has no end
+	Base     int64                      `json:"base,omitempty"`   // size of the file before it is appended to
+	Prefix   []byte                     `json:"prefix,omitempty"` // comes first: the end of the last line of the file
+	Skip     int64                      `json:"skip,omitempty"`   // bytes of the rows that are not added: their header
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
 	Sum      string                     `json:"sum,omitempty"` // hash of the rows, with a state
@@ -77,6 +88,9 @@ func (s *Store) Publish(o *Output, c Commitment) error {
 
 // cancel forgets a publication that has changed nothing.
 func (s *Store) cancel(p *publication) error {
+	if p.Complete {
+		_ = s.files.Remove(p.from()) // the next publication replaces it
+	}
 	if s.path == "" {
 		return p.forget(s.files)
 	}
@@ -93,6 +107,9 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 	if _, err := s.use(o); err != nil { // an output without rows is an empty file
 		return nil, err
 	}
+	if err := o.complete(c.Append); err != nil {
+		return nil, ioError("write the output", err)
+	}
 	if err := s.sync(o); err != nil {
 		return nil, err
 	}
@@ -103,46 +120,56 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 	if o.digest != nil {
 		p.Sum = hex.EncodeToString(o.digest.Sum(nil))
 	}
-	if !c.Append {
-		return p, nil
-	}
-	before, err := s.files.Open(o.name, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return p, nil
-	}
+	before, err := s.before(o, c)
 	if err != nil {
-		return nil, ioError("open the output", err)
+		return nil, err
 	}
-	defer before.Close()
-	p.Append = true
-	if p.Base, p.Newline, err = lastLine(before); err != nil {
-		return nil, ioError("read the output", err)
+	if before != nil {
+		defer before.Close()
+	}
+	switch {
+	case c.Rewrite != nil:
+		return p, s.rewrite(p, o, before, c.Rewrite)
+	case before != nil:
+		return p, p.appendTo(o, before)
 	}
 	return p, nil
 }
 
-// lastLine returns the size of a file, and whether its last line has no end.
-func lastLine(f file) (size int64, open bool, err error) {
-	if size, err = f.Size(); err != nil || size == 0 {
-		return size, false, err
+// before opens the file that rows are added to. It returns nil if there is none.
+func (s *Store) before(o *Output, c Commitment) (file, error) {
+	if !c.Append {
+		return nil, nil
 	}
-	last := make([]byte, 1)
-	if _, err = f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
-		err = nil
+	before, err := s.files.Open(o.name, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
 	}
-	return size, last[0] != '\n', err
+	if err != nil {
+		return nil, ioError("open the output", err)
+	}
+	return before, nil
 }
 
-// EndsWithOpenLine reports whether the last line of a file has no newline. Before rows are
-// appended to such a file, it gets one.
-func EndsWithOpenLine(path string) (bool, error) {
-	f, err := system{}.Open(path, 0)
-	if err != nil {
-		return false, err
+// appendTo prepares a publication that adds rows to a file.
+func (p *publication) appendTo(o *Output, before file) error {
+	p.Append = true
+	var err error
+	if p.Base, err = before.Size(); err != nil {
+		return ioError("read the output", err)
 	}
-	defer f.Close()
-	_, open, err := lastLine(f)
-	return open, err
+	if p.Base == 0 {
+		return nil
+	}
+	p.Skip = o.head
+	open, err := endsWithOpenLine(before, o.compression)
+	if err != nil {
+		return ioError("read "+o.name, err)
+	}
+	if open {
+		p.Prefix, err = compressed(o.compression, []byte{'\n'})
+	}
+	return err
 }
 
 // begin records a publication.
@@ -255,9 +282,23 @@ func repair(files fileSystem, path string) (bool, error) {
 	return true, p.forget(files)
 }
 
-// record saves a publication next to its file. A single rename needs no record.
+// recorded reports whether a publication without a state has a record next to its file. A
+// single rename needs none.
+func (p *publication) recorded() bool {
+	return p.Name != "" && (p.Append || p.Complete || p.KeptFile != "")
+}
+
+// from returns the name of the file that the rows are moved from.
+func (p *publication) from() string {
+	if p.Complete {
+		return p.Name + CompleteSuffix
+	}
+	return p.Name + PartialSuffix
+}
+
+// record saves a publication next to its file.
 func (p *publication) record(files fileSystem) error {
-	if p.Name == "" || !p.Append && p.KeptFile == "" {
+	if !p.recorded() {
 		return nil
 	}
 	text, err := json.Marshal(p)
@@ -272,7 +313,7 @@ func (p *publication) record(files fileSystem) error {
 
 // forget removes the record of a publication.
 func (p *publication) forget(files fileSystem) error {
-	if p.Name == "" || !p.Append && p.KeptFile == "" {
+	if !p.recorded() {
 		return nil
 	}
 	if err := errors.Join(files.Remove(p.Name+RedoSuffix), files.SyncDir(p.Name)); err != nil {
@@ -309,26 +350,26 @@ var errNoRows = errors.New("rows are missing")
 
 // move moves the rows to the file under their name.
 func (p *publication) move(files fileSystem) error {
-	from := p.Name + PartialSuffix
-	rows, err := files.Open(from, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return p.requireMoved(files)
-	}
-	if err != nil {
-		return ioError("open the output", err)
-	}
-	if !p.Append {
-		if err := rows.Close(); err != nil {
+	rows, err := files.Open(p.from(), 0)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = p.requireMoved(files)
+	case err != nil:
+		err = ioError("open the output", err)
+	case p.Append:
+		err = errors.Join(p.add(files, rows), rows.Close())
+	default:
+		if err = rows.Close(); err != nil {
 			return ioError("open the output", err)
 		}
-		return p.rename(files, from)
+		err = p.rename(files, p.from())
 	}
-	err = p.add(files, rows)
-	if err = errors.Join(err, rows.Close()); err != nil {
+	if err != nil || !p.Append && !p.Complete {
 		return err
 	}
-	if err := errors.Join(files.Remove(from), files.SyncDir(from)); err != nil {
-		return ioError("remove "+from, err)
+	partial := p.Name + PartialSuffix // its rows are under the name now
+	if err := errors.Join(files.Remove(partial), files.SyncDir(partial)); err != nil {
+		return ioError("remove "+partial, err)
 	}
 	return nil
 }
@@ -339,7 +380,7 @@ func (p *publication) verify(files fileSystem) error {
 	if p.Name == "" || p.Sum == "" {
 		return nil
 	}
-	from := p.Name + PartialSuffix
+	from := p.from()
 	rows, err := files.Open(from, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -373,11 +414,7 @@ func (p *publication) rename(files fileSystem, from string) error {
 
 // size returns the size of the file after the publication.
 func (p *publication) size() int64 {
-	size := p.Base + p.Bytes
-	if p.Newline {
-		size++
-	}
-	return size
+	return p.Base + int64(len(p.Prefix)) + p.Bytes - p.Skip
 }
 
 // requireMoved checks that rows that are no longer where they were written are
@@ -394,7 +431,7 @@ func (p *publication) requireMoved(files fileSystem) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return ioError("read the output", err)
 	}
-	return fmt.Errorf("%w: %s does not exist, and %s does not have them", errNoRows, p.Name+PartialSuffix, p.Name)
+	return fmt.Errorf("%w: %s does not exist, and %s does not have them", errNoRows, p.from(), p.Name)
 }
 
 // add appends the rows to the file. If that fails, the file is as it was before.
@@ -424,11 +461,7 @@ func (p *publication) add(files fileSystem, rows file) error {
 
 // added returns what the publication adds to the file.
 func (p *publication) added(rows file) io.Reader {
-	all := io.Reader(io.NewSectionReader(rows, 0, p.Bytes))
-	if p.Newline {
-		all = io.MultiReader(strings.NewReader("\n"), all)
-	}
-	return all
+	return io.MultiReader(bytes.NewReader(p.Prefix), io.NewSectionReader(rows, p.Skip, p.Bytes-p.Skip))
 }
 
 // requireOwn checks that nobody else has changed the end of the file since the

@@ -42,7 +42,8 @@ type Store struct {
 	outputs   map[string]*Output
 	open      []*Output                  // those with an open file, the latest last
 	pending   map[string]json.RawMessage // by job, the checkpoints of the next commit
-	discarded int64                      // bytes of the outputs
+	idle      map[Compression][]FrameWriter
+	discarded int64 // bytes of the outputs
 }
 
 // state is the content of a state file.
@@ -89,10 +90,14 @@ func stateless(files fileSystem) *Store {
 }
 
 func newStore(files fileSystem, path, program string, fingerprint map[string]string) *Store {
-	return &Store{files: files, path: path, mode: private, outputs: map[string]*Output{}, pending: map[string]json.RawMessage{}, state: state{
-		Version: version, Program: program, Fingerprint: fingerprint,
-		Outputs: map[string]extent{}, Jobs: map[string]json.RawMessage{},
-	}}
+	return &Store{
+		files: files, path: path, mode: private,
+		outputs: map[string]*Output{}, pending: map[string]json.RawMessage{}, idle: map[Compression][]FrameWriter{},
+		state: state{
+			Version: version, Program: program, Fingerprint: fingerprint,
+			Outputs: map[string]extent{}, Jobs: map[string]json.RawMessage{},
+		},
+	}
 }
 
 func open(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
@@ -309,15 +314,21 @@ func (s *Store) matchOutputs() error {
 // Mark says that everything that was written to some outputs so far belongs to
 // the pages up to the checkpoint of a job. The next commit saves both. What is
 // written to an output after its last mark, a page on which the run fails, for
-// example, is not part of a commit.
-func (s *Store) Mark(job string, checkpoint json.RawMessage, outputs ...*Output) {
+// example, is not part of a commit. An error means that nothing was marked.
+func (s *Store) Mark(job string, checkpoint json.RawMessage, outputs ...*Output) error {
 	if s.path == "" {
-		return
+		return nil
+	}
+	for _, o := range outputs {
+		if err := o.endFrame(); err != nil {
+			return ioError("write the output", err)
+		}
 	}
 	for _, o := range outputs {
 		o.mark()
 	}
 	s.pending[job] = slices.Clone(checkpoint)
+	return nil
 }
 
 // Commit saves the checkpoints of jobs together with everything that was written
@@ -326,7 +337,9 @@ func (s *Store) Mark(job string, checkpoint json.RawMessage, outputs ...*Output)
 func (s *Store) Commit(checkpoints map[string]json.RawMessage) error {
 	all := slices.Collect(maps.Values(s.outputs))
 	for job, checkpoint := range checkpoints {
-		s.Mark(job, checkpoint, all...)
+		if err := s.Mark(job, checkpoint, all...); err != nil {
+			return err
+		}
 	}
 	return s.Flush()
 }
@@ -380,10 +393,9 @@ func (s *Store) save() error {
 // the files until the run resumes.
 func (s *Store) Close() error {
 	var err error
-	for _, o := range s.open {
-		err = errors.Join(err, o.file.Close())
-		o.file = nil
+	for len(s.open) > 0 {
+		err = errors.Join(err, s.open[0].close())
 	}
-	s.open, s.outputs = nil, map[string]*Output{}
+	s.outputs = map[string]*Output{}
 	return err
 }

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	formats "github.com/stopwhen/stopwhen/engine/output"
 )
 
 // breaks is how many runs the loop breaks: 60 in CI, more with
@@ -51,7 +53,11 @@ func (a *brokenAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func appendItems(b *strings.Builder, separator string, from, to int) {
 	for id := from; id < to; id++ {
-		fmt.Fprintf(b, `{"id":%d,"text":"%s"}%s`, id, strings.Repeat("x", id%50), separator)
+		late := ""
+		if id%37 == 36 {
+			late = `,"late":true` // a column that appears late, from increment to increment too
+		}
+		fmt.Fprintf(b, `{"id":%d,"text":"%s"%s}%s`, id, strings.Repeat("x", id%50), late, separator)
 	}
 }
 
@@ -61,8 +67,10 @@ type brokenRun struct {
 	jobs                    []string
 	state, keep, add, share bool
 	args                    []string
+	format                  string
 	names                   []string          // of the files
-	old, want               map[string]string // the files before and after the increment
+	old, want               map[string]string // the items of the files before and after the increment, as NDJSON
+	raw                     map[string]string // the files before the increment
 	broken                  int               // runs
 }
 
@@ -71,13 +79,17 @@ func drawBrokenRun(t *testing.T, api *brokenAPI, url string) *brokenRun {
 	flip := func() bool { return rand.N(2) == 0 }
 	r := &brokenRun{
 		api: api, jobs: []string{"a", "b", "c"}[:1+rand.N(3)], state: rand.N(3) > 0, keep: flip(), share: rand.N(4) == 0, old: map[string]string{},
+		raw: map[string]string{}, format: formats.Formats()[rand.N(len(formats.Formats()))],
+	}
+	if flip() {
+		r.format = "ndjson"
 	}
 	r.add = flip() && (r.state || r.keep) // otherwise nothing says which rows were added already
 	jobs := "1"
 	if !r.share || !r.state {
 		jobs = strconv.Itoa(1 + rand.N(3))
 	}
-	r.args = []string{"run", "c.json", "--out", "out", "--jobs", jobs, "--prefetch", []string{"0", "4", "auto"}[rand.N(3)]}
+	r.args = []string{"run", "c.json", "--out", "out", "--format", r.format, "--jobs", jobs, "--prefetch", []string{"0", "4", "auto"}[rand.N(3)]}
 	for _, f := range []struct {
 		use  bool
 		args []string
@@ -121,11 +133,12 @@ func (r *brokenRun) write(t *testing.T, url string) {
 	}
 	for _, name := range r.names {
 		r.old[name] = "{\"before\":1}\n"
-		require.NoError(t, os.WriteFile(r.path(name), []byte(r.old[name]), 0o600))
+		r.raw[name] = encodeItems(t, r.format, r.old[name])
+		require.NoError(t, os.WriteFile(r.path(name), []byte(r.raw[name]), 0o600))
 	}
 }
 
-func (r *brokenRun) path(name string) string { return filepath.Join("out", name+".ndjson") }
+func (r *brokenRun) path(name string) string { return filepath.Join("out", name+"."+r.format) }
 
 // increment repeats the command until it succeeds, and checks the files after every run.
 func (r *brokenRun) increment(t *testing.T, program string, first bool) {
@@ -161,14 +174,15 @@ func (r *brokenRun) increment(t *testing.T, program string, first bool) {
 		require.Contains(t, []int{3, 5, 7, 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM)}, status, "%v: %s", r.args, stderr)
 		for _, name := range r.names {
 			text, _ := os.ReadFile(r.path(name))
-			got, old, want := string(text), r.old[name], r.want[name]
-			torn := how == 1 && (r.add || r.keep) && strings.HasPrefix(got, old) && len(got) < len(want) // the next run completes it
+			got, old, want := decodeItems(r.format, string(text)), r.old[name], r.want[name]
+			torn := how == 1 && (r.add || r.keep) && strings.HasPrefix(string(text), r.raw[name]) // the next run completes it
 			require.True(t, got == old || r.ordered(got) == r.ordered(want) || torn,
 				"%v: %s has %d bytes, want %d or %d: %s", r.args, name, len(got), len(old), len(want), stderr)
 		}
 	}
 	for _, name := range r.names {
-		got := readText(t, r.path(name))
+		r.raw[name] = readText(t, r.path(name))
+		got := decodeItems(r.format, r.raw[name])
 		if r.ordered(got) != r.ordered(r.want[name]) { // without a difference of megabytes
 			t.Fatalf("%v: %s has %d bytes, want %d", r.args, name, len(got), len(r.want[name]))
 		}
@@ -194,7 +208,7 @@ func (r *brokenRun) ordered(text string) string {
 func (r *brokenRun) complete() bool {
 	return !slices.ContainsFunc(r.names, func(name string) bool {
 		text, err := os.ReadFile(r.path(name))
-		return err != nil || r.ordered(string(text)) != r.ordered(r.want[name])
+		return err != nil || r.ordered(decodeItems(r.format, string(text))) != r.ordered(r.want[name])
 	})
 }
 

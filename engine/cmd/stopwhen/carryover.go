@@ -35,6 +35,19 @@ func readCarryover(path string) (carryover, error) {
 	return values, nil
 }
 
+// encode returns the values of every job as JSON.
+func (c carryover) encode() (map[string]json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	for job, values := range c {
+		text, err := json.Marshal(values)
+		if err != nil {
+			return nil, err
+		}
+		all[job] = text
+	}
+	return all, nil
+}
+
 // maxCarryover is the size of the largest file of --kept, in bytes.
 const maxCarryover = 16 << 20
 

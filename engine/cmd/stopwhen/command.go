@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -27,6 +28,7 @@ type app struct {
 	flags        flags
 	redactor     *redact.Redactor   // hides the secrets of the loaded configuration
 	parsed       bool               // the command line is valid
+	items        formats.Options    // how items are written
 	discardItems bool               // items are not written
 	discarded    string             // what is written to a standard output that is closed; "": nothing
 	placeholders bool               // environment variables that are not passed have placeholder values

@@ -27,6 +27,8 @@ type flags struct {
 	state, kept, tokens        string
 	restart, appendRows        bool
 
+	itemFormat, csvNested, catalog string // how items are written
+
 	prefetch  string // a number or "auto"
 	parallel  int
 	timeout   string // a duration; empty: none
@@ -128,9 +130,10 @@ func (a *app) checkJobFlags(cmd *cobra.Command) error {
 
 // outFlag adds the flag --out for items.
 func (a *app) outFlag(cmd *cobra.Command, byDefault string) {
-	cmd.Flags().StringVar(&a.flags.out, "out", byDefault, "`DIR` to write one NDJSON file per dataType into; - is standard output")
+	cmd.Flags().StringVar(&a.flags.out, "out", byDefault, "`DIR` to write one file per dataType into; - is standard output")
 	cmd.Flags().BoolVar(&a.flags.appendRows, "append", false, "with --out DIR: add the rows of this run to those in the files")
 	_ = cmd.MarkFlagDirname("out")
+	a.itemFlags(cmd)
 }
 
 // formatFlag adds the flag --format; the first format is the default.
@@ -155,6 +158,9 @@ func (a *app) checkDialect() error {
 
 func (a *app) checkRunFlags(cmd *cobra.Command) error {
 	if err := a.checkJobFlags(cmd); err != nil {
+		return err
+	}
+	if err := a.checkItemFlags(cmd); err != nil {
 		return err
 	}
 	if _, err := a.timeout(); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -32,10 +33,11 @@ type output struct {
 	state   *checkpointer
 	targets []*target
 	byJob   map[string]*target
-	queues  map[*target]*queue // of targets that concurrent jobs share
-	spool   spool              // items that wait in the queues
-	locks   int                // files of items that are locked
-	trace   io.Writer          // nil: none
+	queues  map[*target]*queue         // of targets that concurrent jobs share
+	kept    map[string]json.RawMessage // by job: values for the next run, for a STATE message
+	spool   spool                      // items that wait in the queues
+	locks   int                        // files of items that are locked
+	trace   io.Writer                  // nil: none
 	close   []func() error
 }
 
@@ -43,18 +45,18 @@ type output struct {
 // to publish.
 func (o *output) openItems() error {
 	switch {
-	case o.app.discardItems || isNull(o.app.flags.out):
-		o.addStream(io.Discard)
-	case o.app.flags.toStdout():
-		o.addStream(o.app.guard(o.app.stdout))
-	default:
+	case o.app.writesFiles():
 		return o.openDir(o.app.flags.out)
+	case o.app.discardsItems():
+		return o.addStream(formats.Options{}, io.Discard, o.engine.Jobs())
 	}
-	return nil
+	return o.addStream(o.app.items, o.app.guard(o.app.stdout), o.engine.Jobs())
 }
 
-func (o *output) addStream(w io.Writer) {
-	o.targets = []*target{{w: w, jobs: o.engine.Jobs()}}
+func (o *output) addStream(format formats.Options, w io.Writer, jobs []string) error {
+	stream, err := format.NewStream(w)
+	o.targets = append(o.targets, &target{stream: stream, jobs: jobs})
+	return err
 }
 
 // openDir opens one file per data type in a directory.
@@ -65,7 +67,7 @@ func (o *output) openDir(path string) error {
 	if err := probe(filepath.Join(path, ".stopwhen.new")); err != nil {
 		return err
 	}
-	for _, f := range itemFiles(o.engine, path) {
+	for _, f := range itemFiles(o.engine, path, o.app.items.Format) {
 		if err := o.openFile(f); err != nil {
 			return err
 		}
@@ -82,8 +84,8 @@ func (o *output) openFile(f itemFile) error {
 			return outputError(err)
 		}
 		o.state.interval = 0
-		o.targets, o.close = append(o.targets, &target{w: o.app.guard(stream), jobs: f.jobs}), append(o.close, stream.Close)
-		return nil
+		o.close = append(o.close, stream.Close)
+		return o.addStream(o.app.items, o.app.guard(stream), f.jobs)
 	}
 	if err := o.lockRows(f.path); err != nil {
 		return err
@@ -95,23 +97,24 @@ func (o *output) openFile(f itemFile) error {
 	if repaired {
 		o.log.Info(fmt.Sprintf("%s: completed the commit that an earlier run had begun", f.path), "event", "repaired", "file", f.path)
 	}
-	rows, err := o.state.Rows(f.path)
+	file, err := o.app.items.OpenFile(o.state.Store, f.path, f.dataType)
 	if err != nil {
 		return err
 	}
-	o.targets = append(o.targets, &target{w: rows, file: rows, jobs: f.jobs})
+	o.targets = append(o.targets, &target{items: file, file: file.Rows(), jobs: f.jobs})
 	return nil
 }
 
 // itemFile is the file of the items of one data type.
 type itemFile struct {
-	path   string
-	jobs   []string // that run
-	others []string // that --job leaves out, and that write to it otherwise
+	path     string
+	dataType string
+	jobs     []string // that run
+	others   []string // that --job leaves out, and that write to it otherwise
 }
 
 // itemFiles returns the files of all items below a directory.
-func itemFiles(e *engine.Engine, dir string) []itemFile {
+func itemFiles(e *engine.Engine, dir string, format formats.Format) []itemFile {
 	var files []itemFile
 	places := map[string]int{}                             // by data type
 	used := map[string]bool{}                              // lower case, since some file systems ignore case
@@ -127,7 +130,7 @@ func itemFiles(e *engine.Engine, dir string) []itemFile {
 		}
 		used[strings.ToLower(name)] = true
 		places[dataType] = len(files)
-		files = append(files, itemFile{path: filepath.Join(dir, name+".ndjson")})
+		files = append(files, itemFile{path: filepath.Join(dir, name+"."+format.String()), dataType: dataType})
 		files[len(files)-1].add(job, e.Jobs())
 	}
 	return slices.DeleteFunc(files, func(f itemFile) bool { return f.jobs == nil })
@@ -219,7 +222,10 @@ func (o *output) writeItems(t *target, page *engine.Page) error {
 	if q := o.queues[t]; q != nil {
 		return q.page(page)
 	}
-	_, err := page.Items.WriteTo(t.w)
+	_, err := page.Items.WriteTo(t.writer(o.engine.DataType(page.Job)))
+	if err == nil && t.stream != nil {
+		err = t.stream.Flush()
+	}
 	return err
 }
 
@@ -250,15 +256,15 @@ func (o *output) traceFailures(result *engine.Result) error {
 	return nil
 }
 
-// end writes the rest of the run: queued items, what jobs have completed that ended in
-// an earlier run, and the trace of failures, which is not part of a commit.
+// end writes the rest of the run: queued items, what waits for the end of a stream, what
+// jobs have completed that ended in an earlier run, and the trace of failures, which is not part of a commit.
 func (o *output) end(result *engine.Result) error {
 	for _, q := range o.queues {
 		if err := q.end(); err != nil {
 			return outputError(err)
 		}
 	}
-	if err := o.keepEnded(); err != nil {
+	if err := o.endStreams(); err != nil {
 		return err
 	}
 	for _, job := range result.Jobs {

@@ -21,7 +21,7 @@ import (
 func (a *app) checkPaths(l *loaded, args []string) error {
 	a.nameStandardStreams()
 	for _, check := range []func(*loaded, []string) error{
-		a.checkStandardStreams, a.checkOut, a.checkPurposes, a.checkWritable,
+		a.checkStandardStreams, a.checkOut, a.checkFormatOfItems, a.checkPurposes, a.checkWritable,
 	} {
 		if err := check(l, args); err != nil {
 			return err
@@ -62,9 +62,10 @@ func (a *app) isStdout(path string) bool {
 // written to it arrives.
 func (a *app) checkStandardStreams(*loaded, []string) error {
 	items := streamUse{"the items", a.flags.out}
-	if a.discardItems {
+	switch {
+	case a.discardsItems():
 		items.path = ""
-	} else if a.flags.toStdout() {
+	case a.flags.toStdout():
 		items.path = "-"
 	}
 	uses := []streamUse{
@@ -118,7 +119,7 @@ var dataEndings = []string{
 // checkOut checks that --out names a directory.
 func (a *app) checkOut(*loaded, []string) error {
 	out := a.flags.out
-	if a.flags.toStdout() || isNull(out) {
+	if !a.writesFiles() {
 		if a.flags.appendRows {
 			return &usageError{"--append requires --out DIR: it adds rows to files"}
 		}
@@ -206,13 +207,14 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 	if l.RotatesTokens() {
 		add("--tokens", a.tokensPath(), a.tokensPath()+lockSuffix)
 	}
+	add("--singer-catalog", a.flags.catalog)
 	add("--trace", a.flags.trace)
 	add("--record", a.flags.record)
 	add("--result", a.flags.result)
-	if a.flags.toStdout() || a.discardItems || isNull(a.flags.out) {
+	if !a.writesFiles() {
 		return all, nil
 	}
-	for _, f := range itemFiles(l.Engine, a.flags.out) {
+	for _, f := range itemFiles(l.Engine, a.flags.out, a.items.Format) {
 		if err := a.checkShared(f); err != nil {
 			return nil, err
 		}
@@ -222,7 +224,7 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 					"remove it, or use the directory of the file", path, target)}
 			}
 		}
-		add("--out", f.path, f.path+checkpoint.PartialSuffix, f.path+checkpoint.RedoSuffix, f.path+lockSuffix)
+		add("--out", f.path, f.path+checkpoint.PartialSuffix, f.path+checkpoint.RedoSuffix, f.path+checkpoint.CompleteSuffix, f.path+lockSuffix)
 	}
 	return all, nil
 }
@@ -325,6 +327,3 @@ func isStream(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
-
-// isNull reports whether a path names the null device.
-func isNull(path string) bool { return path == os.DevNull }

@@ -13,15 +13,15 @@ import (
 // same as if the jobs had run one after another. Items of a job whose turn has
 // not come wait in a temporary file.
 type queue struct {
-	w       io.Writer
+	writer  func(job string) io.Writer
 	spool   *spool
 	jobs    []string // that have not ended, in order; it is the turn of the first
 	ended   map[string]bool
 	waiting map[string][]section // by job
 }
 
-func newQueue(w io.Writer, spool *spool, jobs []string) *queue {
-	return &queue{w: w, spool: spool, jobs: slices.Clone(jobs), ended: map[string]bool{}, waiting: map[string][]section{}}
+func newQueue(writer func(job string) io.Writer, spool *spool, jobs []string) *queue {
+	return &queue{writer: writer, spool: spool, jobs: slices.Clone(jobs), ended: map[string]bool{}, waiting: map[string][]section{}}
 }
 
 // page writes the items of a page to the writer, or lets them wait.
@@ -40,7 +40,7 @@ func (q *queue) page(page *engine.Page) error {
 
 func (q *queue) write(page *engine.Page) error {
 	if page.Job == q.jobs[0] {
-		_, err := page.Items.WriteTo(q.w)
+		_, err := page.Items.WriteTo(q.writer(page.Job))
 		return err
 	}
 	s, err := q.spool.add(page.Items)
@@ -57,7 +57,7 @@ func (q *queue) next() error {
 	waiting := q.waiting[q.jobs[0]]
 	delete(q.waiting, q.jobs[0])
 	for _, s := range waiting {
-		if err := q.spool.write(q.w, s); err != nil {
+		if err := q.spool.write(q.writer(q.jobs[0]), s); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (o *output) queueJobs() error {
 			return &usageError{"--jobs with --state: several jobs write to the same file; " +
 				"give each job its own dataType with --out DIR, or omit --jobs"}
 		}
-		o.queues[t] = newQueue(t.w, &o.spool, t.jobs)
+		o.queues[t] = newQueue(func(job string) io.Writer { return t.writer(o.engine.DataType(job)) }, &o.spool, t.jobs)
 	}
 	return nil
 }

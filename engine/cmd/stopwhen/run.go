@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -22,12 +23,14 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run CONFIG",
 		Short: "Extract what a configuration describes",
 		Long: `Run all jobs of a configuration, in order. Items are written as NDJSON, one item
-per line, to standard output or, with --out, to DIR/<dataType>.ndjson. The log
-goes to standard error and shows why each job stopped.
+per line, to standard output or, with --out, to DIR/<dataType>.ndjson. With
+--format they are CSV or Singer messages, compressed or not. The log goes to
+standard error and shows why each job stopped.
 
 CONFIG is a JSON file, a YAML file (named .yaml or .yml), or - for standard
 input. Items of pages fetched before a failure are written, too.`,
 		Example: `  stopwhen run users.json > users.ndjson
+  stopwhen run users.json --out data --format csv.gz
   stopwhen run users.json --out data --trace trace.json
   stopwhen run users.yaml --env API_TOKEN --fail-on limited,guarded
   stopwhen run users.json --out data --state users.state --prefetch auto
@@ -59,7 +62,7 @@ func (a *app) runConfig(cmd *cobra.Command, args []string) error {
 	if err := a.checkPaths(l, args); err != nil {
 		return err
 	}
-	l.forgets = a.flags.kept == "" && a.flags.state == ""
+	l.forgets = a.flags.kept == "" && a.flags.state == "" && a.items.Format.Kind != formats.Singer
 	return a.runLoaded(l)
 }
 
@@ -146,7 +149,7 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 		return out.page(ctx, page)
 	})
 	bar.done()
-	err = errors.Join(signalError(ctx, err), out.end(result))
+	err = errors.Join(signalError(ctx, err), out.end(result), out.settle())
 	out.logPartial()
 	err = errors.Join(err, a.writeResult(out, result), out.Close())
 	if l.forgets {
@@ -172,6 +175,9 @@ func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) 
 		return nil, err
 	}
 	if err := a.readKept(l, state); err != nil {
+		return nil, err
+	}
+	if o.kept, err = l.carryover.encode(); err != nil {
 		return nil, err
 	}
 	if err := o.chooseModes(l.carryover); err != nil {

@@ -187,9 +187,8 @@ func (c *checkpointer) endPage(page *engine.Page, items *checkpoint.Output) erro
 	if err != nil || saved == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	c.Mark(page.Job, saved, c.outputs(items)...)
-	if !due {
-		return nil
+	if err := c.Mark(page.Job, saved, c.outputs(items)...); err != nil || !due {
+		return err
 	}
 	if err := c.Flush(); err != nil {
 		return err

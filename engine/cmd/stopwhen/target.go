@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -18,11 +21,20 @@ import (
 
 // A target is where the items of one or several jobs go.
 type target struct {
-	w     io.Writer
-	file  *checkpoint.Output // nil: standard output, a pipe or a device
-	jobs  []string
-	adds  bool // the rows are added to those of earlier runs
-	ended []ending
+	stream *formats.Stream    // standard output, a pipe or a device; nil: a file
+	items  *formats.File      // nil: a stream
+	file   *checkpoint.Output // its rows
+	jobs   []string
+	adds   bool // the rows are added to those of earlier runs
+	ended  []ending
+}
+
+// writer returns a writer for the items of a data type.
+func (t *target) writer(dataType string) io.Writer {
+	if t.stream != nil {
+		return t.stream.Items(dataType)
+	}
+	return t.items
 }
 
 // ending says how a job ended.
@@ -46,7 +58,9 @@ func (o *output) chooseModes(kept carryover) error {
 			}
 		}
 		t.adds = o.app.flags.appendRows || len(continues) > 0
-		o.warnOpenLine(t)
+		if err := o.beginAppend(t); err != nil {
+			return err
+		}
 		if t.file == nil || o.app.flags.appendRows || len(continues) == 0 {
 			continue
 		}
@@ -60,15 +74,17 @@ func (o *output) chooseModes(kept carryover) error {
 	return nil
 }
 
-// warnOpenLine warns of a file that is added to and does not end with a newline: its last
-// line may have been cut off.
-func (o *output) warnOpenLine(t *target) {
+// beginAppend prepares a file that rows are added to. It warns of one that does not end
+// with a newline: its last line may have been cut off.
+func (o *output) beginAppend(t *target) error {
 	if t.file == nil || !t.adds {
-		return
+		return nil
 	}
-	if open, err := checkpoint.EndsWithOpenLine(t.file.Name()); err == nil && open {
+	open, err := t.items.Append()
+	if open {
 		o.log.Warn(fmt.Sprintf("the last line of %s has no end; a newline is added", t.file.Name()), "event", "open_line", "file", t.file.Name())
 	}
+	return err
 }
 
 // carries reports whether values are carried over from run to run.
@@ -85,7 +101,7 @@ func (o *output) endJob(t *target, e ending) error {
 	}
 	t.ended = append(t.ended, e)
 	switch {
-	case t.file == nil && o.queues[t] == nil:
+	case t.file == nil && o.queues[t] == nil && !t.stream.Waits():
 		return o.publish(t, []ending{e})
 	case len(t.ended) < len(t.jobs) || o.queues[t] != nil && !o.queues[t].empty():
 		return nil
@@ -95,20 +111,43 @@ func (o *output) endJob(t *target, e ending) error {
 	return o.publish(t, t.ended)
 }
 
-// keepEnded saves the values of jobs that shared standard output, or another stream: their
-// rows have all been written now, also if another of these jobs has failed.
-func (o *output) keepEnded() error {
+// endStreams completes standard output and other streams, and saves the values of jobs
+// whose items waited for that: their rows have all been written now, also if another of
+// these jobs has failed.
+func (o *output) endStreams() error {
 	queues := o.queues
 	o.queues = nil
-	for t := range queues {
-		if t.file != nil || len(t.ended) == len(t.jobs) {
+	for _, t := range o.targets {
+		if t.stream == nil {
 			continue
 		}
-		if err := o.publish(t, t.ended); err != nil {
-			return err
+		waited := t.stream.Waits() || queues[t] != nil && len(t.ended) < len(t.jobs)
+		if t.stream.Waits() {
+			if err := t.stream.Close(); err != nil {
+				return outputError(err)
+			}
+		}
+		if waited {
+			if err := o.publish(t, t.ended); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// settle ends the compression of streams, and completes the rows of files that do not
+// appear.
+func (o *output) settle() error {
+	var all error
+	for _, t := range o.targets {
+		if t.stream != nil {
+			all = errors.Join(all, t.stream.Close())
+		} else {
+			all = errors.Join(all, t.items.Settle())
+		}
+	}
+	return outputError(all)
 }
 
 func (t *target) has(job string) bool {
@@ -118,27 +157,28 @@ func (t *target) has(job string) bool {
 // publish makes the rows of a target appear under their name, together with the values
 // that the jobs keep.
 func (o *output) publish(t *target, ended []ending) error {
-	c := checkpoint.Commitment{Append: t.adds}
-	if o.carries() {
-		c.Kept, c.KeptFile = map[string]json.RawMessage{}, o.app.keptPath
-		for _, e := range ended {
-			if e.kept == nil {
-				continue
-			}
-			text, err := json.Marshal(e.kept)
-			if err != nil {
-				return err
-			}
-			c.Kept[e.job] = text
+	kept := map[string]json.RawMessage{}
+	for _, e := range ended {
+		if e.kept == nil {
+			continue
 		}
+		text, err := json.Marshal(e.kept)
+		if err != nil {
+			return err
+		}
+		kept[e.job] = text
 	}
-	if t.file == nil && len(c.Kept) == 0 {
+	if t.items != nil {
+		return outputError(t.items.Publish(kept, o.app.keptPath))
+	}
+	if len(kept) == 0 {
 		return nil
 	}
-	if err := o.state.Publish(t.file, c); err != nil {
+	maps.Copy(o.kept, kept)
+	if err := t.stream.State(o.kept); err != nil || !o.carries() {
 		return outputError(err)
 	}
-	return nil
+	return outputError(o.state.Publish(nil, checkpoint.Commitment{Kept: kept, KeptFile: o.app.keptPath}))
 }
 
 // repeats reports whether the next run will request the rows of a target again,

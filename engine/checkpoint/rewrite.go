@@ -1,0 +1,120 @@
+package checkpoint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+)
+
+// rewrite writes the content of a publication to a file of its own, from which it is
+// moved to its name. Rows and the file before remain as they are until then.
+func (s *Store) rewrite(p *publication, o *Output, before file, write func(to io.Writer, before, rows io.Reader) error) error {
+	p.Complete = true
+	f, err := s.files.Open(p.from(), s.mode)
+	if err != nil {
+		return ioError("open "+p.from(), err)
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		err = s.rewriteTo(f, p, o, before, write)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.files.SyncDir(p.from())
+	}
+	if err != nil {
+		_ = s.files.Remove(p.from())
+		return ioError("add columns to "+o.name, err)
+	}
+	return nil
+}
+
+func (s *Store) rewriteTo(f file, p *publication, o *Output, before file, write func(to io.Writer, before, rows io.Reader) error) error {
+	partial, err := s.files.Open(o.path, 0)
+	if err != nil {
+		return err
+	}
+	defer partial.Close()
+	rows, err := decompressed(o.compression, io.NewSectionReader(partial, 0, o.size))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var earlier io.Reader
+	if before != nil {
+		content, err := openContent(before, o.compression)
+		if err != nil {
+			return err
+		}
+		if content != nil {
+			defer content.Close()
+			earlier = content
+		}
+	}
+	sum := sha256.New()
+	counted := &counter{w: io.MultiWriter(f, sum)}
+	to := compressTo(o.compression, counted)
+	if err := write(to, earlier, rows); err != nil {
+		return err
+	}
+	if err := to.Close(); err != nil {
+		return err
+	}
+	p.Bytes, p.Sum = counted.n, ""
+	if o.digest != nil {
+		p.Sum = hex.EncodeToString(sum.Sum(nil))
+	}
+	return nil
+}
+
+// RewriteRows replaces the rows of an output that is not published and gets no more: what
+// a failed run has obtained can be read then. Without a state only, since a state has to
+// continue them.
+func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.Reader) error) error {
+	if s.path != "" || o.published || !o.created {
+		return nil
+	}
+	if err := o.close(); err != nil {
+		return ioError("write the output", err)
+	}
+	p := &publication{Name: o.name}
+	if err := s.rewrite(p, o, nil, write); err != nil {
+		return err
+	}
+	err := s.files.Rename(p.from(), o.path)
+	if err == nil {
+		err = s.files.SyncDir(o.path)
+	}
+	if err != nil {
+		return ioError("rewrite "+o.path, err)
+	}
+	o.size = p.Bytes
+	return nil
+}
+
+// compressTo returns a writer of one frame. Close does not close w.
+func compressTo(c Compression, w io.Writer) io.WriteCloser {
+	if c == nil {
+		return plain{w}
+	}
+	return c.NewWriter(w)
+}
+
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
+// counter counts what it writes.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}

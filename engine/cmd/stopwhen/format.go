@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine"
+	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// itemFlags adds the flags that say how items are written.
+func (a *app) itemFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.flags.itemFormat, "format", string(formats.NDJSON), "`FORMAT` of the items: ndjson, csv or singer; .gz or .zst compresses: csv.gz")
+	f.StringVar(&a.flags.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
+	f.StringVar(&a.flags.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
+	complete(cmd, "format", formats.Formats)
+}
+
+// checkItemFlags reads the flags of itemFlags.
+func (a *app) checkItemFlags(cmd *cobra.Command) error {
+	format, err := formats.ParseFormat(a.flags.itemFormat)
+	if err != nil {
+		return &usageError{fmt.Sprintf("--format: %v", err)}
+	}
+	a.items = formats.Options{Format: format, Nested: a.flags.csvNested}
+	for _, f := range []struct {
+		flag string
+		kind formats.Kind
+	}{{"csv-nested", formats.CSV}, {"singer-catalog", formats.Singer}} {
+		if cmd.Flags().Changed(f.flag) && format.Kind != f.kind {
+			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, f.kind)}
+		}
+	}
+	if a.flags.csvNested == "" {
+		return &usageError{"--csv-nested: want a text, such as . or _"}
+	}
+	if a.flags.catalog == "" {
+		return nil
+	}
+	a.items.Catalog, err = readCatalog(a.flags.catalog)
+	return err
+}
+
+// maxCatalog is the size of the largest catalog, in bytes.
+const maxCatalog = 16 << 20
+
+func readCatalog(path string) (*formats.Catalog, error) {
+	text, err := readAtMost(path, maxCatalog)
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("--singer-catalog: %v", err)}
+	}
+	catalog, err := formats.ParseCatalog(text)
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("--singer-catalog: %s is not a Singer catalog: %v", path, err)}
+	}
+	return catalog, nil
+}
+
+// checkFormatOfItems checks that items can be written in their format to where they go.
+func (a *app) checkFormatOfItems(l *loaded, _ []string) error {
+	var dataTypes []string
+	for _, f := range itemFiles(l.Engine, "", a.items.Format) {
+		dataTypes = append(dataTypes, f.dataType)
+	}
+	if err := a.checkCatalog(l); err != nil {
+		return err
+	}
+	if a.items.Format.Kind != formats.CSV || a.writesFiles() || a.discardsItems() {
+		return nil
+	}
+	switch {
+	case len(dataTypes) > 1:
+		return &usageError{fmt.Sprintf("--format %s: a table has the items of one dataType, and standard output would get those of %s; "+
+			"use --out DIR, or --job", a.items.Format, strings.Join(dataTypes, ", "))}
+	case a.flags.state != "":
+		return &usageError{fmt.Sprintf("--format %s with --state needs --out DIR: the header is known at the end, "+
+			"so nothing can be written to standard output page by page", a.items.Format)}
+	}
+	return nil
+}
+
+// checkCatalog refuses streams that the configuration does not have: a misspelt one would
+// be written without its keys.
+func (a *app) checkCatalog(l *loaded) error {
+	all := l.With(engine.WithJobs())
+	var dataTypes []string
+	for _, job := range all.Jobs() {
+		dataTypes = append(dataTypes, all.DataType(job))
+	}
+	for _, stream := range a.items.Catalog.Streams() {
+		if !slices.Contains(dataTypes, stream) {
+			return &usageError{fmt.Sprintf("--singer-catalog: no job has the dataType %q of a stream; %s", stream,
+				cmp.Or(diag.DidYouMean(stream, dataTypes), "the dataTypes are "+strings.Join(dataTypes, ", ")))}
+		}
+	}
+	return nil
+}
+
+// writesFiles reports whether items are written to files below --out.
+func (a *app) writesFiles() bool { return !a.discardsItems() && !a.flags.toStdout() }
+
+// discardsItems reports whether items are written nowhere.
+func (a *app) discardsItems() bool { return a.discardItems || a.flags.out == os.DevNull }

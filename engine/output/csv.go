@@ -1,0 +1,282 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// maxColumns bounds the columns of a file of CSV and the properties of a Singer schema.
+// Names that are data, such as ids, would need one each.
+const maxColumns = 10_000
+
+// valueColumn is the column of items without members: texts, numbers, lists, {}.
+const valueColumn = "value"
+
+// csvWriter writes items as CSV (RFC 4180, with lines that end in LF). The columns are in
+// the order in which they appear. A row has the columns that were known when it was
+// written, and the header those of the first block of rows: rewrite adds the others.
+type csvWriter struct {
+	lineWriter
+	to     rowWriter
+	nested string
+	note   string // of the columns
+
+	initial []string // columns of the file that rows are added to
+	columns []string
+	index   map[string]int // of a column
+	head    int            // columns of the header; 0: it is not written
+
+	row   []cell // of the item, by column
+	items int    // number of the item in row
+	path  []byte // of the member that is visited
+	out   []byte
+}
+
+// cell is a value of a row.
+type cell struct {
+	value  []byte
+	item   int   // that it belongs to
+	parent *byte // of the value: its object
+}
+
+// csvNote is what a writer has to know to continue.
+type csvNote struct {
+	Columns []string `json:"columns"`
+	Head    int      `json:"head"`
+	Nested  string   `json:"nested"`
+}
+
+func newCSV(to rowWriter, nested string, columns []string) *csvWriter {
+	w := &csvWriter{to: to, nested: nested, initial: columns}
+	w.lines = w.write
+	w.setColumns(columns)
+	return w
+}
+
+func (w *csvWriter) setColumns(columns []string) {
+	w.columns, w.index = slices.Clone(columns), map[string]int{}
+	for i, name := range columns {
+		w.index[name] = i
+	}
+	w.row = make([]cell, len(columns))
+}
+
+// resume continues after what was written: by an earlier run, or before rows were taken
+// back.
+func (w *csvWriter) resume() error {
+	note := w.to.Note()
+	if note == w.note {
+		return nil
+	}
+	found := csvNote{Columns: w.initial, Nested: w.nested}
+	if note != "" {
+		if err := json.Unmarshal([]byte(note), &found); err != nil {
+			return fmt.Errorf("columns of the state: %w", err)
+		}
+	}
+	if found.Nested != w.nested {
+		return &engine.Error{
+			Class: failure.State, Op: "csv", Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", found.Nested, w.nested),
+			Hint: "use the same --csv-nested, or start over with --restart",
+		}
+	}
+	w.setColumns(found.Columns)
+	w.head, w.note = found.Head, note
+	return nil
+}
+
+// write writes the rows of some items.
+func (w *csvWriter) write(block []byte) error {
+	if err := w.resume(); err != nil {
+		return err
+	}
+	before, rows, err := len(w.columns), 0, error(nil)
+	for known := -1; known != len(w.columns); { // again if columns appeared, so that all rows have them
+		known = len(w.columns)
+		if rows, err = w.encode(block); err != nil {
+			return err
+		}
+	}
+	headless := w.head == 0
+	if headless {
+		w.head = len(w.columns)
+		if err := w.to.WriteHeader(appendHeader(nil, w.columns)); err != nil {
+			return err
+		}
+	}
+	if err := w.to.WriteRows(w.out, rows); err != nil {
+		return err
+	}
+	if !headless && before == len(w.columns) {
+		return nil
+	}
+	text, err := json.Marshal(csvNote{w.columns, w.head, w.nested})
+	w.note = string(text)
+	w.to.SetNote(w.note)
+	return err
+}
+
+// encode makes rows of some items, with the columns that are known.
+func (w *csvWriter) encode(block []byte) (rows int, err error) {
+	w.out = w.out[:0]
+	for rest := block; len(rest) > 0; rows++ {
+		end := bytes.IndexByte(rest, '\n')
+		if err := w.item(rest[:end]); err != nil {
+			return 0, err
+		}
+		rest = rest[end+1:]
+	}
+	return rows, nil
+}
+
+// item adds the row of an item to the output.
+func (w *csvWriter) item(raw []byte) error {
+	w.items++
+	w.path = w.path[:0]
+	var err error
+	if raw[0] == '{' && !isEmpty(raw) {
+		err = w.object(raw)
+	} else {
+		w.path = append(w.path, valueColumn...)
+		err = w.set(raw, raw)
+	}
+	if err != nil {
+		return err
+	}
+	start := len(w.out)
+	for i := range w.columns {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		if w.row[i].item == w.items {
+			w.out = appendCell(w.out, w.row[i].value)
+		}
+	}
+	if len(w.out) == start {
+		w.out = append(w.out, `""`...) // an empty line is not a row
+	}
+	w.out = append(w.out, '\n')
+	return nil
+}
+
+// object sets the cells of the members of an object.
+func (w *csvWriter) object(raw []byte) error {
+	outer := len(w.path)
+	return members(raw, func(m member) error {
+		w.path = append(w.path[:outer], m.name...)
+		if m.value[0] != '{' || isEmpty(m.value) {
+			return w.set(m.value, raw)
+		}
+		w.path = append(w.path, w.nested...)
+		return w.object(m.value)
+	})
+}
+
+// set sets the cell of the column that path names. If an object has a name twice, the last
+// value counts, as for other readers of JSON.
+func (w *csvWriter) set(value, object []byte) error {
+	i, known := w.index[string(w.path)]
+	if !known {
+		if len(w.columns) == maxColumns {
+			return &engine.Error{
+				Class: failure.IO, Op: "csv", Message: fmt.Sprintf("the items have more than %d columns; the next one is %q", maxColumns, w.path),
+				Hint: "if names of members are data, remove or rename them with fields, or write ndjson",
+			}
+		}
+		i = len(w.columns)
+		name := string(w.path)
+		w.columns, w.index[name], w.row = append(w.columns, name), i, append(w.row, cell{})
+	}
+	c := &w.row[i]
+	if c.item == w.items && c.parent != &object[0] {
+		return &engine.Error{
+			Class: failure.IO, Op: "csv", Message: fmt.Sprintf("two members of an item have the column %q", w.path),
+			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with --csv-nested", w.nested),
+		}
+	}
+	*c = cell{value, w.items, &object[0]}
+	return nil
+}
+
+func (*csvWriter) state(map[string]json.RawMessage) error { return nil }
+
+// appendHeader appends the line with the names of the columns.
+func appendHeader(line []byte, columns []string) []byte {
+	for i, name := range columns {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = appendText(line, []byte(name))
+	}
+	return append(line, '\n')
+}
+
+// appendCell appends a value: null is nothing, numbers are as they were sent, and lists
+// are JSON.
+func appendCell(line, value []byte) []byte {
+	switch value[0] {
+	case 'n':
+		return line
+	case '"':
+		return appendText(line, text(value))
+	case '[', '{':
+		return appendText(line, value)
+	}
+	return append(line, value...)
+}
+
+// appendText appends a text. An empty text has quotes, which tell it from null.
+func appendText(line, s []byte) []byte {
+	if len(s) > 0 && !bytes.ContainsAny(s, ",\"\r\n") && !isBlank(s[0]) && !isBlank(s[len(s)-1]) {
+		return append(line, s...)
+	}
+	line = append(line, '"')
+	for {
+		i := bytes.IndexByte(s, '"')
+		if i < 0 {
+			break
+		}
+		line = append(append(line, s[:i+1]...), '"')
+		s = s[i+1:]
+	}
+	return append(append(line, s...), '"')
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// rewrite returns how columns are added to the rows that were written without them, and
+// to those of the file before.
+func (w *csvWriter) rewrite(before io.Reader) (rewriteFunc, error) {
+	if err := w.resume(); err != nil {
+		return nil, err
+	}
+	if w.head == 0 { // no rows
+		return nil, nil
+	}
+	columns, head := w.columns, w.head
+	if before != nil {
+		earlier, err := readHeader(before)
+		if err != nil {
+			return nil, err
+		}
+		if len(earlier) > len(columns) || !slices.Equal(earlier, columns[:len(earlier)]) {
+			return nil, &engine.Error{
+				Class: failure.IO, Op: "csv", Message: "the columns of the file were changed while rows were being obtained for it",
+				Hint: "move the file away, then run the same command",
+			}
+		}
+		head = len(earlier)
+	}
+	if head == len(columns) {
+		return nil, nil
+	}
+	return func(to io.Writer, before, rows io.Reader) error {
+		return rewriteCSV(to, columns, before, rows)
+	}, nil
+}

@@ -1,0 +1,132 @@
+package output
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A File is the file of the items of one data type. What is written to it are items as
+// NDJSON; they appear under its name, in its format, when they are published.
+type File struct {
+	store   *checkpoint.Store
+	rows    *checkpoint.Output
+	options Options
+	stream  string
+	appends bool
+	columns []string // of the file that rows are added to
+	encoder encoder
+}
+
+// OpenFile returns a file of a store. Its items are those of a stream, which is the data
+// type of jobs.
+func (o Options) OpenFile(store *checkpoint.Store, path, stream string) (*File, error) {
+	if err := o.Format.check(); err != nil {
+		return nil, err
+	}
+	rows, err := store.CompressedRows(path, o.Format.compression())
+	if err != nil {
+		return nil, err
+	}
+	return &File{store: store, rows: rows, options: o, stream: stream}, nil
+}
+
+// Rows returns the rows of the file, which a checkpoint can be committed with. Write to the
+// file itself.
+func (f *File) Rows() *checkpoint.Output { return f.rows }
+
+// Append says, before anything is written, that the items are added to those under the
+// name of the file. It reports whether the last line there has no end: it gets one. An
+// error means that nothing can be added, since the file is damaged or has no valid header.
+func (f *File) Append() (openLine bool, err error) {
+	f.appends = true
+	openLine, err = f.rows.EndsWithOpenLine()
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err == nil && f.options.Format.kind() == CSV:
+		err = f.readColumns()
+	}
+	if err != nil {
+		return false, &engine.Error{
+			Class: failure.IO, Op: "append", Message: fmt.Sprintf("cannot add to %s: %v", f.rows.Name(), err), Err: err,
+			Hint: "repair the file, or move it away",
+		}
+	}
+	return openLine, nil
+}
+
+// readColumns reads the header of the file under the name.
+func (f *File) readColumns() error {
+	before, err := f.before()
+	if err != nil || before == nil {
+		return err
+	}
+	f.columns, err = readHeader(before)
+	return errors.Join(err, before.Close())
+}
+
+// Write writes items as NDJSON.
+func (f *File) Write(p []byte) (int, error) { return f.items().Write(p) }
+
+func (f *File) items() encoder {
+	if f.encoder == nil {
+		f.encoder = f.options.encoder(f.rows, f.stream, f.columns)
+	}
+	return f.encoder
+}
+
+// Publish makes the items appear under the name of the file, together with values that are
+// kept for the next run: see [checkpoint.Store.Publish]. The store saves them if the file
+// of kept values is named, or if it has a state.
+func (f *File) Publish(kept map[string]json.RawMessage, keptFile string) error {
+	if err := f.items().state(kept); err != nil {
+		return err
+	}
+	rewrite, err := f.rewrite()
+	if err != nil {
+		return err
+	}
+	return f.store.Publish(f.rows, checkpoint.Commitment{Append: f.appends, Kept: kept, KeptFile: keptFile, Rewrite: rewrite})
+}
+
+// Settle completes rows that will not be published, after a run that has failed: it adds
+// late columns of CSV to the header. With a state it does not, since the run can resume.
+func (f *File) Settle() error {
+	if f.encoder == nil || !f.rows.Created() || f.rows.Published() {
+		return nil
+	}
+	rewrite, err := f.encoder.rewrite(nil)
+	if err != nil || rewrite == nil {
+		return err
+	}
+	return f.store.RewriteRows(f.rows, rewrite)
+}
+
+// rewrite returns how the rows have to be rewritten; nil: not at all.
+func (f *File) rewrite() (rewriteFunc, error) {
+	before, err := f.before()
+	if err != nil {
+		return nil, err
+	}
+	if before == nil {
+		return f.items().rewrite(nil)
+	}
+	rewrite, err := f.items().rewrite(before)
+	return rewrite, errors.Join(err, before.Close())
+}
+
+// before returns the content of the file under the name, if rows are added to one that is
+// not empty, and nil otherwise.
+func (f *File) before() (io.ReadCloser, error) {
+	if !f.appends {
+		return nil, nil
+	}
+	return f.rows.Before()
+}

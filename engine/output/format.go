@@ -1,0 +1,92 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+)
+
+// A Format says how items are written, and how that is compressed. Its text is the ending
+// of the names of files: "ndjson", "csv.gz", "singer.zst". The zero Format is NDJSON.
+type Format struct {
+	Kind        Kind
+	Compression Compression
+}
+
+// A Kind is the form of items in a file.
+type Kind string
+
+// The kinds of formats.
+const (
+	NDJSON Kind = "ndjson" // one item per line, as the API sent it; "" is the same
+	CSV    Kind = "csv"    // one item per row, its nested members in columns
+	Singer Kind = "singer" // messages SCHEMA, RECORD and STATE of the Singer specification
+)
+
+// A Compression is an ending of names of files: "gz", "zst", or "" for none.
+type Compression string
+
+// The compressions.
+const (
+	Plain Compression = ""
+	Gzip  Compression = "gz"
+	Zstd  Compression = "zst"
+)
+
+// Kinds returns the kinds of formats.
+func Kinds() []Kind { return []Kind{NDJSON, CSV, Singer} }
+
+// Formats returns the texts of all formats.
+func Formats() []string {
+	var all []string
+	for _, kind := range Kinds() {
+		for _, c := range []Compression{Plain, Gzip, Zstd} {
+			all = append(all, Format{kind, c}.String())
+		}
+	}
+	return all
+}
+
+// ParseFormat returns the format of a text such as "csv.gz".
+func ParseFormat(text string) (Format, error) {
+	kind, ending, _ := strings.Cut(text, ".")
+	if slices.Contains(Formats(), text) {
+		return Format{Kind(kind), Compression(ending)}, nil
+	}
+	return Format{}, fmt.Errorf("want ndjson, csv or singer, each also with .gz or .zst, such as csv.gz, got %q", text)
+}
+
+// String returns the ending of the names of files in this format.
+func (f Format) String() string {
+	text := string(f.kind())
+	if f.Compression != Plain {
+		text += "." + string(f.Compression)
+	}
+	return text
+}
+
+func (f Format) kind() Kind {
+	if f.Kind == "" {
+		return NDJSON
+	}
+	return f.Kind
+}
+
+// check returns an error if there is no such format.
+func (f Format) check() error {
+	_, err := ParseFormat(f.String())
+	return err
+}
+
+// compression returns how a file is compressed; nil: not at all.
+func (f Format) compression() checkpoint.Compression {
+	switch f.Compression {
+	case Gzip:
+		return gzipFrames{}
+	case Zstd:
+		return zstdFrames{}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// singerWriter writes items as messages of the Singer specification, version 0.3. A
+// SCHEMA precedes the first RECORD, and again those to which the one before does not
+// apply. It is that of the catalog, or derived from the items.
+type singerWriter struct {
+	lineWriter
+	to     rowWriter
+	stream string
+	keys   []byte          // a list of names
+	given  json.RawMessage // schema of the catalog; nil: none
+	schema *schema         // of the items
+	left   int             // properties that may still appear
+	note   string          // the schema that was written
+	out    []byte
+}
+
+func newSinger(to rowWriter, stream string, catalog *Catalog) *singerWriter {
+	given, keys := catalog.stream(stream)
+	w := &singerWriter{to: to, stream: stream, keys: keys, given: given, schema: &schema{}, left: maxColumns}
+	w.lines = w.write
+	return w
+}
+
+// resume continues after what was written: by an earlier run, or before rows were taken
+// back.
+func (w *singerWriter) resume() {
+	note := w.to.Note()
+	if note == w.note {
+		return
+	}
+	w.note, w.schema = note, &schema{}
+	if w.given == nil && note != "" && !strings.HasPrefix(note, givenNote) {
+		w.schema = parseSchema([]byte(note))
+	}
+	w.left = maxColumns - w.schema.size()
+}
+
+// write writes the messages of some items.
+func (w *singerWriter) write(block []byte) error {
+	w.resume()
+	rows, widened, records := 0, false, w.out[:0]
+	for rest := block; len(rest) > 0; rows++ {
+		end := bytes.IndexByte(rest, '\n')
+		record := rest[:end]
+		if record[0] != '{' {
+			record = fmt.Appendf(nil, `{%q:%s}`, valueColumn, record)
+		}
+		if w.given == nil {
+			more, err := w.schema.learn(record, &w.left)
+			if err != nil {
+				return err
+			}
+			widened = widened || more
+		}
+		records = append(records, `{"type":"RECORD","stream":`...)
+		records = append(records, quoted(w.stream)...)
+		records = append(append(records, `,"record":`...), record...)
+		records = append(records, "}\n"...)
+		rest = rest[end+1:]
+	}
+	w.out = records
+	if widened || w.note == "" || w.given != nil != strings.HasPrefix(w.note, givenNote) {
+		if err := w.writeSchema(); err != nil {
+			return err
+		}
+	}
+	return w.to.WriteRows(records, rows)
+}
+
+// writeSchema writes a SCHEMA with all properties that are known.
+func (w *singerWriter) writeSchema() error {
+	text := w.given
+	if text == nil {
+		derived := w.schema.appendTo(nil)
+		text = bytes.Replace(derived, []byte(`["null","object"]`), []byte(`"object"`), 1) // a record is not null
+	}
+	message := fmt.Appendf(nil, `{"type":"SCHEMA","stream":%s,"schema":%s,"key_properties":%s}`+"\n", quoted(w.stream), text, w.keys)
+	if err := w.to.WriteRows(message, 0); err != nil {
+		return err
+	}
+	w.note = w.current()
+	w.to.SetNote(w.note)
+	return nil
+}
+
+// givenNote begins the note of a schema of the catalog.
+const givenNote = "given "
+
+// current returns the note of the schema.
+func (w *singerWriter) current() string {
+	if w.given != nil {
+		return givenNote + string(w.given)
+	}
+	return string(w.schema.appendTo(nil))
+}
+
+// state writes a STATE message. Its value is the content of a file of --kept.
+func (w *singerWriter) state(kept map[string]json.RawMessage) error {
+	w.resume()
+	if w.note == "" && w.given != nil { // the stream is known to the target, also if it is empty
+		if err := w.writeSchema(); err != nil {
+			return err
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return writeState(w.to, kept)
+}
+
+func writeState(to rowWriter, kept map[string]json.RawMessage) error {
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	return to.WriteRows(fmt.Appendf(nil, `{"type":"STATE","value":%s}`+"\n", text), 0)
+}
+
+func (*singerWriter) rewrite(io.Reader) (rewriteFunc, error) { return nil, nil }

@@ -1,0 +1,114 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+)
+
+// Options say how items are written. The zero Options are those of NDJSON.
+type Options struct {
+	Format Format
+	// Nested joins the names of nested members in the columns of CSV; "" is ".".
+	Nested string
+	// Catalog has schemas and keys of Singer streams; nil: schemas are derived from the
+	// items, and there are no keys.
+	Catalog *Catalog
+}
+
+// An encoder writes items in a format. What is written to it are items as NDJSON, in
+// parts of any size.
+type encoder interface {
+	io.Writer
+	// state writes a message with the values for the next run, if the format has one.
+	state(kept map[string]json.RawMessage) error
+	// rewrite returns how the rows have to be rewritten before they appear, after the
+	// content of a file if they are added to it. It is nil if they can remain as they
+	// are.
+	rewrite(before io.Reader) (rewriteFunc, error)
+}
+
+// rewriteFunc is the type of [checkpoint.Commitment].Rewrite.
+type rewriteFunc = func(to io.Writer, before, rows io.Reader) error
+
+// rowWriter is where an encoder writes. It is [checkpoint.Output], or a stream.
+type rowWriter interface {
+	// WriteRows writes a text with a number of rows.
+	WriteRows(text []byte, rows int) error
+	// WriteHeader writes what precedes the rows.
+	WriteHeader(text []byte) error
+	// Note returns what SetNote has set, unless it was taken back together with what
+	// was written after it.
+	Note() string
+	SetNote(note string)
+}
+
+var _ rowWriter = (*checkpoint.Output)(nil)
+
+// encoder returns the encoder of a stream of items. The columns are those of the file
+// that rows are added to.
+func (o Options) encoder(to rowWriter, stream string, columns []string) encoder {
+	switch o.Format.kind() {
+	case CSV:
+		return newCSV(to, o.nested(), columns)
+	case Singer:
+		return newSinger(to, stream, o.Catalog)
+	}
+	return &ndjson{to: to}
+}
+
+func (o Options) nested() string {
+	if o.Nested == "" {
+		return "."
+	}
+	return o.Nested
+}
+
+// ndjson passes items on as they are.
+type ndjson struct{ to rowWriter }
+
+func (n *ndjson) Write(p []byte) (int, error) {
+	if err := n.to.WriteRows(p, bytes.Count(p, newline)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (*ndjson) state(map[string]json.RawMessage) error { return nil }
+
+func (*ndjson) rewrite(io.Reader) (rewriteFunc, error) { return nil, nil }
+
+var newline = []byte{'\n'}
+
+// lineWriter passes complete lines on, many at a time.
+type lineWriter struct {
+	lines func(block []byte) error
+	rest  []byte // the beginning of a line
+}
+
+func (l *lineWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(l.rest) > 0 {
+		end := bytes.IndexByte(p, '\n') + 1
+		if end == 0 {
+			l.rest = append(l.rest, p...)
+			return n, nil
+		}
+		line := append(l.rest, p[:end]...)
+		l.rest, p = l.rest[:0], p[end:]
+		if err := l.lines(line); err != nil {
+			return 0, err
+		}
+	}
+	end := bytes.LastIndexByte(p, '\n') + 1
+	l.rest = append(l.rest, p[end:]...)
+	if end == 0 {
+		return n, nil
+	}
+	if err := l.lines(p[:end]); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
