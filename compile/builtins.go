@@ -103,6 +103,61 @@ var builtins = []function{
 	},
 	{
 		Function: Function{
+			Name: "hmac", Signature: `hmac(algorithm, key, v)`, Example: `base64(hmac("sha256", "key", "text"))`,
+			Result: `"avqQRqlXnK0UOjhMG1ZLmiUNJ9b2pj+fIL86dZTJ4sY="`,
+			Doc: "the keyed hash of v (RFC 2104), with md5, sha1, sha256, sha384 or sha512; as text it is its hexadecimal digits, " +
+				"and base64, hex, hmac and the hashes take its bytes",
+		},
+		types: types(func(string, any, any) any { return nil }), call: keyedHash,
+	},
+	{
+		Function: Function{
+			Name: "md5", Signature: `md5(v)`, Example: `md5("text")`,
+			Result: `"1cb251ec0d568de6a929b520c4aed8d1"`,
+			Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		},
+		types: types(func(any) any { return nil }), call: hashed("md5"),
+	},
+	{
+		Function: Function{
+			Name: "sha1", Signature: `sha1(v)`, Example: `sha1("text")`,
+			Result: `"372ea08cab33e71c02c651dbc83a474d32c676ea"`,
+			Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		},
+		types: types(func(any) any { return nil }), call: hashed("sha1"),
+	},
+	{
+		Function: Function{
+			Name: "sha256", Signature: `sha256(v)`, Example: `sha256("text")`,
+			Result: `"982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"`,
+			Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		},
+		types: types(func(any) any { return nil }), call: hashed("sha256"),
+	},
+	{
+		Function: Function{
+			Name: "sha512", Signature: `sha512(v)`, Example: `sha512("text")`,
+			Result: `"eaf2c12742cb8c161bcbd84b032b9bb98999a23282542672ca01cc6edd268f7dce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`,
+			Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		},
+		types: types(func(any) any { return nil }), call: hashed("sha512"),
+	},
+	{
+		Function: Function{
+			Name: "base64", Signature: `base64(v)`, Example: `base64(md5("text"))`, Result: `"HLJR7A1WjeapKbUgxK7Y0Q=="`,
+			Doc: "v in base64 (RFC 4648, 4): the bytes of a hash, or of a text",
+		},
+		types: types(func(any) any { return nil }), call: onBytes(inBase64), grows: 2,
+	},
+	{
+		Function: Function{
+			Name: "hex", Signature: `hex(v)`, Example: `hex("text")`, Result: `"74657874"`,
+			Doc: "v in hexadecimal digits: the bytes of a hash, or of a text",
+		},
+		types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2,
+	},
+	{
+		Function: Function{
 			Name: "phpTruthy", Signature: `phpTruthy(v)`, Example: `phpTruthy("")`, Result: `false`,
 			Doc: "dialect keboola: the reference's boolean; \"\" is false too",
 		},

@@ -22,6 +22,7 @@ const (
 	safeJSON   = "·jsonpath"
 	safeTick   = "·tick"
 	safeMatch  = "·matches"
+	safeHex    = "·hex"
 	safeObject = "·object"
 	safeKeyed  = "·keyed"
 	safeOp     = "·op "   // and the operator
@@ -56,6 +57,7 @@ func internalFunctions() []*builtin.Function {
 		metered(safeTick, givesAny, func(m *meter, _ []any) (any, error) { return nil, m.step() }),
 		metered(safeMatch, givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) }),
 		metered(safeKeyed, givesAny, keyedOf),
+		{Name: safeHex, Types: givesAny, Func: func(a ...any) (any, error) { return onBytes(inHex)(a...) }},
 		metered(safeObject, givesAny, objectOf),
 	}
 	for name, f := range afterPredicate {

@@ -113,6 +113,7 @@ func (s *sources) translate(source string, variables []string) (*code, error) {
 	c.elements = sync.OnceValue(func() []elementRead { return s.language.elementReadsOf(syntax) })
 	c.reads, c.flags = s.language.readsOf(syntax)
 	tree.Node = clone(syntax)
+	exposeDigests(&tree.Node)
 	if err := s.language.makeSafe(&tree.Node); err != nil {
 		return nil, err
 	}

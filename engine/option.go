@@ -53,7 +53,7 @@ type runSettings struct {
 	auth      *Auth
 	tokens    TokenStore
 	offline   bool // credentials are not obtained
-	secrets   int // counts the options that bring secrets
+	secrets   int  // counts the options that bring secrets
 	userAgent string
 	timeout   time.Duration
 	verdicts  bool

@@ -62,7 +62,7 @@ func quoted(marshal func(any) ([]byte, error), text string) string {
 // A concealer keeps secrets out of what is saved.
 type concealer struct {
 	find    func(text string) []redact.Found
-	secrets map[string]string      // by name
+	secrets map[string]string                                      // by name
 	fetched func(name string) (text string, known bool, err error) // the present value of a secret that a run fetches; nil: none
 }
 
