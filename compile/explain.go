@@ -18,6 +18,7 @@ type Explanation struct {
 	Dialect  string               `json:"dialect" doc:"dialect of the configuration"`
 	Warnings []WarningExplanation `json:"warnings,omitempty" doc:"probable mistakes, as the command check prints them"`
 	Retries  RetryExplanation     `json:"retries" doc:"how often a request is made again after a transient error"`
+	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
 	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
 }
 
@@ -37,6 +38,15 @@ type RetryExplanation struct {
 	Max      int    `json:"max" doc:"number of retries of one request; then the run fails"`
 	Statuses []int  `json:"statuses,omitempty" doc:"the statuses that are retried"`
 	Header   string `json:"header,omitempty" doc:"header of the response that says when to retry"`
+}
+
+// PaceExplanation says what limits the pace of the requests of a run.
+type PaceExplanation struct {
+	Says      string  `json:"says" doc:"the limits in words"`
+	Timeout   float64 `json:"timeout,omitempty" doc:"how long a request may take, in seconds"`
+	PerSecond float64 `json:"requestsPerSecond,omitempty" doc:"requests per second"`
+	Burst     int     `json:"burst,omitempty" doc:"requests that may follow each other at once, after a rest"`
+	Parallel  int     `json:"parallel,omitempty" doc:"requests at the same time"`
 }
 
 // JobExplanation describes how one job is paged.
@@ -129,6 +139,7 @@ func Explain(cfg *rules.Config, jobs []*Job, facts Facts) *Explanation {
 	e := &Explanation{
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
 		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
+		Pace:    explainPace(cfg.HTTP.Pace),
 	}
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name

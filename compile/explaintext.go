@@ -159,6 +159,9 @@ func (t *textWriter) facts(x *JobExplanation) {
 		t.row("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
 	}
 	t.row("bounds", x.Bounds.Says)
+	if pace := t.explanation.Pace; pace != nil {
+		t.row("pace", pace.Says)
+	}
 	if x.Method == "" {
 		return
 	}

@@ -24,6 +24,17 @@ type HTTP struct {
 	// Header that says when there are more: `X-RateLimit-Reset`, in seconds from now or as a time in
 	// seconds or milliseconds since 1970.
 	RateLimitReset string `config:"rateLimit.reset"`
+	// How long a request may take, from sending it to the last byte of its response; after that it is
+	// retried. Without it a response must begin within a minute and be complete within ten.
+	Timeout time.Duration `config:"timeout"`
+	// Maximum number of requests per second, of all jobs together, retries included; `0.2` is one
+	// request every five seconds.
+	RequestsPerSecond float64 `config:"requestsPerSecond"`
+	// How many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`;
+	// default 1.
+	Burst int `config:"burst"`
+	// Maximum number of requests at the same time, of all jobs together.
+	Parallel int `config:"parallel"`
 	// Statuses whose response is read as a page.
 	IgnoreErrors []int `config:"ignoreErrors"`
 	// Maximum size of a response, decompressed, in bytes; default 1073741824.

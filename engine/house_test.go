@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"runtime/failure":     {},
 	"runtime/redact":      {module + "rules/value", module + "rules/secret"},
 	"runtime/spool":       {module + "runtime/failure"},
-	"runtime/transport":   {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/spool"},
+	"runtime/transport":   {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/spool", "golang.org/x/time/rate"},
 	"runtime/document":    {module + "rules", module + "runtime/spool"},
 	"runtime/credential":  {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/transport"},
 	"runtime":             {module + "rules", module + "compile", module + "runtime"},

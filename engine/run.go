@@ -179,9 +179,11 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		s.transport = transport.NewTransport()
 	}
 	retry := transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader}
+	pace := cfg.HTTP.Pace
+	pacer := transport.NewPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel})
 	auth, err := e.credentials(credential.Options{
 		BaseURL: cfg.BaseURL, Transport: s.transport, Clock: s.clock, Log: s.log, Redactor: redactor, UserAgent: cmp.Or(s.userAgent, "stopwhen"),
-		Retry: retry, Store: s.tokens, Offline: s.offline,
+		Retry: retry, Pacer: pacer, Timeout: pace.Timeout, Store: s.tokens, Offline: s.offline,
 	})
 	if err != nil {
 		return runtime.Loop{}, err
@@ -191,7 +193,8 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin,
 		Auth: auth, SecretHeaders: secretHeaders(cfg), Retry: retry,
 		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
-		MaxBody:   int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
+		Pacer:     pacer, Timeout: pace.Timeout,
+		MaxBody: int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
 	})
 	return runtime.Loop{
 		Inputs: inputs, Secrets: e.namedSecrets(),

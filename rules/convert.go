@@ -58,6 +58,7 @@ var conversions = map[Kind]func(any) (any, string){
 	Count:      count,
 	Status:     status,
 	Seconds:    seconds,
+	PerSecond:  perSecond,
 	Secret:     asSecret,
 	Expression: asText(Expression),
 	Map:        asObject(Map),
@@ -247,6 +248,23 @@ func seconds(v any) (any, string) {
 	return s, ""
 }
 
+// perSecond reads a number per second, or a string that holds one. Less than one per day
+// is probably a mistake, and would soon be longer than times can be.
+func perSecond(v any) (any, string) {
+	n, ok := v.(float64)
+	switch v := v.(type) {
+	case int:
+		n, ok = float64(v), true
+	case string:
+		number, err := strconv.ParseFloat(v, 64)
+		n, ok = number, err == nil
+	}
+	if !ok || !(n >= 1.0/(24*60*60)) || math.IsInf(n, 0) {
+		return nil, want(PerSecond, v)
+	}
+	return n, ""
+}
+
 // maxSeconds is about a century: more seconds do not fit a [time.Duration].
 const maxSeconds = 3_000_000_000
 
@@ -257,13 +275,19 @@ func ParseDuration(text string) (time.Duration, error) {
 	if problem != "" {
 		return 0, errors.New(problem)
 	}
+	return durationOf(v), nil
+}
+
+// durationOf returns a number of seconds, as they are read from a setting, as a duration.
+// It is 0 for anything else.
+func durationOf(v any) time.Duration {
 	switch v := v.(type) {
 	case int:
-		return time.Duration(min(v, maxSeconds)) * time.Second, nil
+		return time.Duration(min(v, maxSeconds)) * time.Second
 	case float64:
-		return time.Duration(min(v, maxSeconds) * float64(time.Second)), nil
+		return time.Duration(min(v, maxSeconds) * float64(time.Second))
 	}
-	return 0, errors.New(want(Seconds, text))
+	return 0
 }
 
 // durationInWords reads pairs of a number and a unit. It returns 0 if the text

@@ -43,7 +43,7 @@ func envReference(v any) (string, bool) {
 // expression: its text would be a program, and not a value.
 func (f Field) envMay() bool {
 	switch f.Kind {
-	case Text, Flag, Count, Integer, Status, Path, Key, Seconds, Secret:
+	case Text, Flag, Count, Integer, Status, Path, Key, Seconds, PerSecond, Secret:
 		return true
 	case Any:
 		return f.Env || f.Fields != nil

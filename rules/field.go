@@ -76,6 +76,7 @@ const (
 	Path                   // dot-separated keys; `\.` is a dot in a key, a number indexes a list
 	Key                    // one key in the root of the response, taken literally
 	Seconds                // seconds above 0, or a duration: "90s", "10 minutes"
+	PerSecond              // a number per second, which may be below 1
 	Secret                 // a string, or {"env": "NAME"}
 	Map                    // an object with any keys
 	Paths                  // an object of paths
@@ -102,7 +103,8 @@ var kindNames = map[Kind]string{
 	Any: "any value", Text: "a non-empty string", Flag: "true or false",
 	Count: "a whole number above 0", Integer: "a whole number", Status: "an HTTP status", Path: "a path like a.b",
 	Key: "the name of a key", Seconds: `seconds above 0, or a duration like "90s" or "10 minutes"`,
-	Secret: `a string or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
+	PerSecond: "a number above 0, and at least one per day (0.0000116)",
+	Secret:    `a string or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
 	List: "a list", Expression: "an expression", Nested: "a pagination object",
 	phpNumber: "a number other than 0", phpInt: "a number", phpFlag: "a boolean", phpText: "a string",
 	phpStrict: "a non-empty string", phpWhole: "a whole number", phpBytes: "a number",
@@ -194,7 +196,7 @@ func (f Field) Sample() any {
 	switch f.Kind {
 	case Flag:
 		return true
-	case Count, Integer, Seconds:
+	case Count, Integer, Seconds, PerSecond:
 		return 1
 	case Map:
 		return Object{}

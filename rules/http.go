@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -18,11 +19,20 @@ type HTTP struct {
 	RetryHeader   string   // says when to retry
 	RateRemaining string   // header with the number of requests that are left; empty: none
 	RateReset     string   // header that says when there will be more
-	IgnoreErrors  []int    // statuses whose response is read as a page
-	MaxBodyBytes  int      // of a response, decompressed
-	MaxDepth      int      // nesting of a response
-	MaxItems      int      // of a response
-	MaxValueBytes int      // memory for the values of a response that rules read
+	Pace          Pace
+	IgnoreErrors  []int // statuses whose response is read as a page
+	MaxBodyBytes  int   // of a response, decompressed
+	MaxDepth      int   // nesting of a response
+	MaxItems      int   // of a response
+	MaxValueBytes int   // memory for the values of a response that rules read
+}
+
+// Pace limits the requests of a run, whichever job makes them.
+type Pace struct {
+	Timeout   time.Duration // of one request; 0: none is configured
+	PerSecond float64       // requests per second; 0: any number
+	Burst     int           // requests at once after a rest
+	Parallel  int           // requests in flight; 0: any number
 }
 
 var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,
@@ -49,6 +59,12 @@ var httpFields = []Field{
 		{Name: "reset", Kind: Text, Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
 			"in seconds from now or as a time in seconds or milliseconds since 1970"},
 	}},
+	{Name: "timeout", Kind: Seconds, Doc: "how long a request may take, from sending it to the last byte of its response; after that it is retried. " +
+		"Without it a response must begin within a minute and be complete within ten"},
+	{Name: "requestsPerSecond", Kind: PerSecond, Doc: "maximum number of requests per second, of all jobs together, retries included; " +
+		"`0.2` is one request every five seconds"},
+	{Name: "burst", Kind: Count, Default: 1, Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
+	{Name: "parallel", Kind: Count, Doc: "maximum number of requests at the same time, of all jobs together"},
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},
 	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
 	{Name: "maxItemsPerPage", Kind: Count, Default: 1_000_000, Doc: "maximum number of items in a response"},
@@ -83,11 +99,24 @@ func (d *decoder) http(s settings) HTTP {
 		RateRemaining: s["api.http.rateLimit.remaining"].text(),
 		RateReset:     s["api.http.rateLimit.reset"].text(),
 		Params:        d.params(s["api.http.defaultOptions.params"]),
+		Pace:          d.pace(s),
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
 		d.headers(s[name], &h.Headers, &h.SecretHeaders)
 	}
 	return h
+}
+
+// pace reads the limits of the pace of all requests.
+func (d *decoder) pace(s settings) Pace {
+	perSecond, _ := s["api.http.requestsPerSecond"].Value.(float64)
+	if burst := s["api.http.burst"]; perSecond == 0 && burst.given() {
+		d.diags.Warnf(diag.Key(burst.Path), "burst has no effect without requestsPerSecond")
+	}
+	return Pace{
+		Timeout: durationOf(s["api.http.timeout"].Value), PerSecond: perSecond,
+		Burst: s["api.http.burst"].number(), Parallel: s["api.http.parallel"].number(),
+	}
 }
 
 // headers adds header values, which are scalars. A header replaces an earlier one

@@ -227,6 +227,8 @@ func (f Field) kindSchema(dialect string) Object {
 		return anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`))
 	case Seconds:
 		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
+	case PerSecond:
+		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
 	case Secret:
 		return typed("string")
 	case Map:

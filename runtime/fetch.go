@@ -58,7 +58,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	if f := r.takePrefetched(call); f != nil {
 		out.sent = f.began
 		call = f.call
-		call.Reserved = false // a retry is another request
+		call.Turn = nil // a retry is another request
 		out.Response, err = r.Client.Complete(ctx, call, f.response, f.err, decide)
 	} else {
 		call.Into = r.nextBuffer()

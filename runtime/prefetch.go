@@ -92,8 +92,7 @@ func (p *prefetcher) fill() {
 			p.planned = false
 			return
 		}
-		call.Page, call.Into, call.Reserved, call.Waits = p.context.Page+1, p.buffer(), true, &[]transport.Event{}
-		p.client.Reserve()
+		call.Page, call.Into, call.Turn, call.Waits = p.context.Page+1, p.buffer(), p.client.Reserve(), &[]transport.Event{}
 		f := &inFlight{call: call, began: p.clock.Now(), done: make(chan struct{})}
 		p.flights = append(p.flights, f)
 		p.active.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -19,8 +20,10 @@ type Options struct {
 	Redactor  *redact.Redactor
 	UserAgent string
 	Retry     transport.RetryPolicy
-	Store     Store // of refresh tokens; nil: they are only kept during the run
-	Offline   bool  // obtain nothing: requests have placeholders
+	Pacer     *transport.Pacer // of the requests that need the credentials; nil: they do not wait
+	Timeout   time.Duration    // of a request; 0 is that of [transport.Options]
+	Store     Store            // of refresh tokens; nil: they are only kept during the run
+	Offline   bool             // obtain nothing: requests have placeholders
 }
 
 // A Store keeps refresh tokens between runs.
@@ -63,6 +66,9 @@ func (o *Options) complete() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Pacer == nil {
+		o.Pacer = transport.NewPacer(transport.Pace{})
+	}
 	if o.Redactor == nil {
 		o.Redactor = redact.New(nil)
 	}
@@ -73,7 +79,7 @@ func (o *Options) complete() {
 func (o Options) client(address string) *transport.Client {
 	return transport.New(transport.Options{
 		Transport: o.Transport, Clock: o.Clock, Log: o.Log, Redactor: o.Redactor, UserAgent: o.UserAgent,
-		Origin: originOf(address), Retry: o.Retry, MaxBody: maxResponse,
+		Origin: originOf(address), Retry: o.Retry, Pacer: o.Pacer.WithinTurn(), Timeout: o.Timeout, MaxBody: maxResponse,
 	})
 }
 

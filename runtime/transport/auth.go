@@ -51,7 +51,7 @@ func HeaderAuth(name, value string) Auth { return Auth{Header: [][2]string{{name
 func QueryAuth(name, value string) Auth { return Auth{Query: [][2]string{{name, value}}} }
 
 // authorize adds the credentials to the headers of a request.
-func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Lease, body []byte) error {
+func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Lease) error {
 	auth := c.options.Auth
 	if o := c.options.Origin; o != nil && o.User != nil && request.URL.User == nil && request.Header.Get("Authorization") == "" {
 		password, _ := o.User.Password()
@@ -65,10 +65,7 @@ func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Le
 			request.Header.Set(pair[0], pair[1])
 		}
 	}
-	if err := c.addToken(ctx, request); err != nil || auth.Sign == nil {
-		return err
-	}
-	return auth.Sign(request, body)
+	return c.addToken(ctx, request)
 }
 
 // addToken adds the bearer token of [Auth.Token].

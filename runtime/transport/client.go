@@ -30,7 +30,9 @@ type Options struct {
 
 	Retry     RetryPolicy
 	RateLimit RateLimit
-	MaxBody   int64 // decompressed bytes; 0 is no limit
+	Pacer     *Pacer        // nil lets every request go at once
+	Timeout   time.Duration // of a request, from sending it to the last byte of its response; 0: a minute for the headers, ten in all
+	MaxBody   int64         // decompressed bytes; 0 is no limit
 
 	Observe func(context.Context, Event) // is called from several goroutines; nil observes nothing
 }
@@ -41,6 +43,7 @@ type Client struct {
 	http    http.Client
 	jitter  func(bound time.Duration) time.Duration // returns a wait, up to a bound
 	budget  budget
+	turns   atomic.Int64 // the number of the last [Turn]
 	quota   quota
 	holds   holds
 	leases  leases
@@ -60,6 +63,9 @@ func New(options Options) *Client {
 	}
 	if options.Redactor == nil {
 		options.Redactor = redact.New(nil)
+	}
+	if options.Pacer == nil {
+		options.Pacer = NewPacer(Pace{})
 	}
 	options.MaxBody = cmp.Or(options.MaxBody, math.MaxInt64-1)
 	c := &Client{options: options, jitter: randomJitter, budget: newBudget()}

@@ -33,7 +33,7 @@ type Call struct {
 	// cancelled, since its response may be the only one.
 	Uninterrupted bool
 
-	Reserved bool // [Client.Reserve] has counted this request
+	Turn *Turn // of a request that [Client.Reserve] has counted; nil for any other
 
 	// Ended is when the first attempt ended, of a call that was made ahead and is now
 	// passed to [Client.Complete]; otherwise zero. Its first repetition does not count
@@ -91,7 +91,7 @@ func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
 		if call, err = c.redirected(call, response.Status, location); err != nil {
 			return nil, err
 		}
-		call.Reserved = false
+		call.Turn = nil
 	}
 	return nil, c.fault(failure.API, call, 0, fmt.Sprintf("more than %d redirects", maxRedirects))
 }
@@ -126,25 +126,17 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 	return call, nil
 }
 
-// roundTrip sends one request, if it may go to its address and the rate limit
-// allows it, and reads the response.
+// roundTrip sends one request, if it may go to its address, as soon as it may be made,
+// and reads the response.
 func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
-	if !call.Reserved {
-		c.quota.reserve()
+	if call.Turn == nil {
+		call.Turn = c.Reserve()
 	}
 	defer c.quota.release()
 	trusted, err := c.trust(call)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.waitForQuota(ctx, call); err != nil {
-		return nil, err
-	}
-	ended, err := c.waitForHold(ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	defer ended()
 	if !trusted {
 		if c.options.Redactor.Contains(string(call.Body)) {
 			e := c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+originOf(c.options.Origin))
@@ -155,8 +147,13 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 			return nil, err
 		}
 	}
+	prepared, err := c.prepare(ctx, call, trusted)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.ended()
 	event := Event{Kind: EventRequest, Time: c.options.Clock.Now()}
-	response, status, err := c.send(ctx, call, trusted)
+	response, status, err := c.send(ctx, call, prepared)
 	event.Duration, event.Status, event.Err = c.options.Clock.Now().Sub(event.Time), status, c.shownError(err)
 	if response != nil {
 		event.Bytes = int64(len(response.Body))
@@ -175,24 +172,18 @@ func (c *Client) shownError(err error) error {
 
 // send sends one request and reads the response. The status is 0 if no response
 // arrived.
-func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, int, error) {
-	var lease *Lease
-	if trusted {
-		var err error
-		if lease, err = c.lease(ctx, call); err != nil {
-			return nil, 0, err
-		}
-	}
+func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, int, error) {
 	if call.Uninterrupted {
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, watch := newWatchdog(ctx)
+	ctx, watch := newWatchdog(ctx, c.options.Timeout)
 	defer watch.stop()
-	request, err := c.newRequest(ctx, call, trusted, lease)
-	if err != nil {
-		return nil, 0, err
+	if sign := c.options.Auth.Sign; sign != nil && p.trusted {
+		if err := sign(p.request, call.Body); err != nil {
+			return nil, 0, err
+		}
 	}
-	answer, err := c.http.Do(request)
+	answer, err := c.http.Do(p.request.WithContext(ctx))
 	if err != nil {
 		return nil, 0, watch.cause(err)
 	}
@@ -208,12 +199,12 @@ func (c *Client) send(ctx context.Context, call Call, trusted bool) (*Response, 
 	}
 	return &Response{
 		Status: answer.StatusCode, Header: answer.Header, Body: body, URL: call.URL, Window: window,
-		unframed: endsWithConnection(answer), lease: lease,
+		unframed: endsWithConnection(answer), lease: p.lease,
 	}, answer.StatusCode, nil
 }
 
-// newRequest builds the HTTP request of a call. It adds the credentials if the
-// address is trusted, and removes all secret headers otherwise.
+// newRequest builds the HTTP request of a call. It adds the credentials, but no signature,
+// if the address is trusted, and removes all secret headers otherwise.
 func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease *Lease) (*http.Request, error) {
 	address := call.URL
 	if trusted {
@@ -241,7 +232,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 		request.Header.Del("Host")
 	}
 	if trusted {
-		return request, c.authorize(ctx, request, lease, call.Body)
+		return request, c.authorize(ctx, request, lease)
 	}
 	for _, name := range c.options.SecretHeaders {
 		request.Header.Del(name)

@@ -67,27 +67,25 @@ func (c *Client) noteHold(call Call, r *http.Response) {
 	}
 }
 
-// waitForHold waits until a request may go to its origin. The function that it returns
-// has to be called when the request has ended.
-func (c *Client) waitForHold(ctx context.Context, call Call) (ended func(), err error) {
-	h, clock := c.holds.of(call.URL), c.options.Clock
+// waitForHold waits until there is no hold on the origin of a call, or the first request
+// after it may be made.
+func (c *Client) waitForHold(ctx context.Context, call Call, h *hold) error {
+	clock := c.options.Clock
 	for {
-		wait, first, changed := h.enter(clock.Now())
-		switch {
+		var err error
+		switch wait, changed := h.state(clock.Now()); {
 		case wait > maxWait:
-			return nil, c.tooLate(call, fmt.Sprintf("the API says to retry in %s, at %s",
+			return c.tooLate(call, fmt.Sprintf("the API says to retry in %s, at %s",
 				wait.Round(time.Second), clock.Now().Add(wait).UTC().Format(time.RFC3339)))
 		case wait > 0:
 			err = c.sleepThroughHold(ctx, call, wait)
 		case changed != nil:
 			err = waitFor(ctx, changed)
-		case first:
-			return h.leave, nil
 		default:
-			return func() {}, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -112,22 +110,39 @@ func waitFor(ctx context.Context, closed <-chan struct{}) error {
 	}
 }
 
-// enter returns how long a request has to wait, or what tells it that the first request
-// after the hold has ended, or whether it is that request itself. A request that may be
-// made without more ado gets none of these.
-func (h *hold) enter(now time.Time) (wait time.Duration, first bool, ended <-chan struct{}) {
+// state returns how long a request has to wait, or what tells it that the first request
+// after the hold has ended. It returns neither if the request may be made.
+func (h *hold) state(now time.Time) (wait time.Duration, ended <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case now.Before(h.until):
+		return h.until.Sub(now), nil
+	case !h.probed.IsZero():
+		return 0, h.changed
+	}
+	return 0, nil
+}
+
+// holds reports whether a request has to wait.
+func (h *hold) holds(now time.Time) bool {
+	wait, ended := h.state(now)
+	return wait > 0 || ended != nil
+}
+
+// enter begins a request, unless it has to wait. It reports whether it may be made, and
+// whether it is the first one after the hold, which has to leave when it has ended.
+func (h *hold) enter(now time.Time) (first, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.until.IsZero():
-		return 0, false, nil
-	case now.Before(h.until):
-		return h.until.Sub(now), false, nil
-	case !h.probed.IsZero():
-		return 0, false, h.changed
+		return false, true
+	case now.Before(h.until), !h.probed.IsZero():
+		return false, false
 	}
 	h.probed = h.until
-	return 0, true, nil
+	return true, true
 }
 
 // leave ends the first request after a hold. If it did not begin another hold, all

@@ -52,9 +52,15 @@ func (q *quota) available() bool {
 	return !q.known || q.left > 0
 }
 
+// A Turn is a request that was counted before it is made ([Client.Reserve]).
+type Turn struct{ number int }
+
 // Reserve counts a request against the API's rate limit before it is made, for a
-// call with [Call.Reserved] set.
-func (c *Client) Reserve() { c.quota.reserve() }
+// [Call.Turn]. If requests have to wait for the [Pace], an earlier turn comes first.
+func (c *Client) Reserve() *Turn {
+	c.quota.reserve()
+	return &Turn{int(c.turns.Add(1))}
+}
 
 // MayReserve reports whether requests are left besides those in flight, as far
 // as the API has reported its rate limit.
@@ -105,6 +111,13 @@ func (c *Client) tooLate(call Call, message string) error {
 	e := c.fault(failure.Transient, call, 0, message)
 	e.Err = errTooLate
 	return e
+}
+
+// exhausted reports whether no requests are left before the rate limit resets.
+func (q *quota) exhausted(now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.until.After(now)
 }
 
 // waitForQuota waits until the rate limit resets, if no requests are left.

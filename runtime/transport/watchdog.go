@@ -3,12 +3,14 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// The time limits of an exchange.
+// The time limits of an exchange. A configured timeout replaces those of the headers and of
+// the whole response.
 const (
 	headerTimeout = time.Minute      // until the response headers arrive
 	idleTimeout   = time.Minute      // between two pieces of the body
@@ -24,12 +26,19 @@ type watchdog struct {
 	page   *time.Timer
 }
 
-// newWatchdog returns a watchdog and the context that it cancels.
-func newWatchdog(parent context.Context) (context.Context, *watchdog) {
+// newWatchdog returns a watchdog and the context that it cancels. The timeout is that of
+// the configuration; 0 is none.
+func newWatchdog(parent context.Context, timeout time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := &watchdog{ctx: ctx, cancel: cancel}
-	w.idle = time.AfterFunc(headerTimeout, func() { cancel(stalled("no response within " + headerTimeout.String())) })
-	w.page = time.AfterFunc(pageTimeout, func() { cancel(stalled("the response is not complete after " + pageTimeout.String())) })
+	header, page := stalled("no response within "+headerTimeout.String()), stalled("the response is not complete after "+pageTimeout.String())
+	headersIn, pageIn := headerTimeout, pageTimeout
+	if timeout > 0 {
+		header = stalled(fmt.Sprintf("no complete response within %s (api.http.timeout)", timeout))
+		page, headersIn, pageIn = header, timeout, timeout
+	}
+	w.idle = time.AfterFunc(headersIn, func() { cancel(header) })
+	w.page = time.AfterFunc(pageIn, func() { cancel(page) })
 	return ctx, w
 }
 

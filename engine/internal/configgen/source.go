@@ -150,6 +150,8 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 		return "int"
 	case rules.Seconds:
 		return "time.Duration"
+	case rules.PerSecond:
+		return "float64"
 	case rules.Paths:
 		return "map[string]string"
 	case rules.Nested:
