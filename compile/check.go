@@ -18,6 +18,7 @@ const maxPairs = 250_000
 // checkJob warns about rules that are probably mistakes. It needs no page.
 func (c *compilation) checkJob(j *Job) {
 	j.ends = c.mayEnd(j)
+	c.filterOfNoItem(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -36,6 +37,13 @@ func (c *compilation) checkJob(j *Job) {
 // warn adds a warning about a rule, at its place in the configuration.
 func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 	c.found.Warnf(diag.Value(r.Origin.Path), format, args...).WithHint(hint)
+}
+
+// filterOfNoItem finds a filter that does not read the item.
+func (c *compilation) filterOfNoItem(j *Job) {
+	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, Read.ofItem) {
+		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
+	}
 }
 
 // written reports whether a rule was written by the user, not by a table.

@@ -59,6 +59,7 @@ type JobExplanation struct {
 	FirstKept     *RequestExplanation   `json:"firstRequestAfterKept,omitempty" doc:"the first request, if it reads unknown kept values"`
 	Second        *RequestExplanation   `json:"secondRequest,omitempty" doc:"the request after the first page; absent: there is none"`
 	Items         ItemsExplanation      `json:"items" doc:"where the items of a response are"`
+	Shape         []RuleExplanation     `json:"shape,omitempty" doc:"filter and fields, which are evaluated for each item"`
 	Ignore        []string              `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
 	Limit         any                   `json:"limit,omitempty" doc:"page size in effect"`
 	LimitFrom     *rules.Origin         `json:"limitFrom,omitempty" doc:"where the page size was set"`

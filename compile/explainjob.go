@@ -40,7 +40,7 @@ func (x *JobExplanation) rules(j *Job, redact func(string) string) {
 		to *[]RuleExplanation
 	}{
 		{j.Binds, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {expressions(j.Stops), &x.Stops},
-		{expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {expressions(j.Audit()), &x.Audit},
+		{expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {j.Shape.rules, &x.Shape}, {expressions(j.Audit()), &x.Audit},
 	} {
 		for _, e := range group.of {
 			*group.to = append(*group.to, e.explain(redact))

@@ -127,6 +127,7 @@ func (t *textWriter) job(x *JobExplanation, shared []sharedText) {
 	t.parts(x)
 	t.computed(x)
 	t.state(x)
+	t.shape(x)
 	t.section("saved for the next run, when the list is complete", x.Keep, t.rule)
 	common := t.common(x)
 	at := slices.IndexFunc(shared, func(s sharedText) bool { return s.text == common })
@@ -274,6 +275,20 @@ func partSays(r RuleExplanation) string {
 func (t *textWriter) computed(x *JobExplanation) {
 	t.section("computed once, before the first request", x.Computed, func(r RuleExplanation) {
 		t.entry(r.ID, r.Source, r.Value, from(r))
+	})
+}
+
+// shape writes what is evaluated for each item.
+func (t *textWriter) shape(x *JobExplanation) {
+	t.section("each item, after the rules have seen the page", x.Shape, func(r RuleExplanation) {
+		switch r.rule.Role {
+		case rules.Filter:
+			t.entry(r.ID, r.Source, "an item is left out unless this is true", from(r))
+		case rules.Remove:
+			t.entry(r.ID, r.Says, from(r))
+		default:
+			t.entry(r.ID, r.Source, r.Value, from(r))
+		}
 	})
 }
 

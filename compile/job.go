@@ -19,6 +19,7 @@ type Job struct {
 	Parts    []*Expression // parts of the requests, as the roles of their rules say; address parts come first
 	OnErrors []*Condition  // for error responses; the first that is met decides
 	Keeps    []*Expression // values for the next run
+	Shape    Shape
 	Needs    Needs
 
 	audit      func() []*Condition
@@ -80,7 +81,7 @@ func (c *compilation) job() *Job {
 			audit = append(audit, rule)
 			continue
 		}
-		e, err := c.expression(rule, rules.ScopePage)
+		e, err := c.expression(rule, rule.Role.Scope())
 		if err != nil {
 			c.report(rule, err)
 			continue
@@ -104,6 +105,8 @@ func (c *compilation) job() *Job {
 			job.OnErrors = append(job.OnErrors, c.condition(job, e))
 		case rules.Keep:
 			job.Keeps = append(job.Keeps, e)
+		case rules.Filter, rules.Set, rules.Remove:
+			job.Shape.add(e)
 		default:
 			job.Parts = append(job.Parts, e)
 		}
@@ -199,7 +202,9 @@ func (n *Needs) add(r Read) {
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	for _, list := range [][]*Expression{j.Binds, j.Init, j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors)} {
+	for _, list := range [][]*Expression{
+		j.Binds, j.Init, j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors), j.Shape.rules,
+	} {
 		for _, e := range list {
 			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == root || r.of == root }) {
 				return true

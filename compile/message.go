@@ -59,11 +59,7 @@ func (c *compilation) hole(rule rules.Rule, text string) (*Expression, string) {
 	if !closed {
 		return nil, text
 	}
-	scope := rules.ScopePage
-	if rule.Role == rules.Audit {
-		scope = rules.ScopeAudit
-	}
-	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, scope)
+	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, rule.Role.Scope())
 	if err != nil {
 		return nil, text
 	}

@@ -67,6 +67,8 @@ func expressionNames() (string, error) {
 	b := &strings.Builder{}
 	fields := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Scope != rules.ScopePage })
 	writeNames(b, "The page", fields)
+	ofItems := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Scope != rules.ScopeItem })
+	writeNames(b, "In `filter` and `fields`", ofItems)
 	for _, section := range contextObjects(fields) {
 		writeNames(b, section.title, section.fields)
 	}

@@ -67,6 +67,12 @@ type Job struct {
 	DataField string `config:"dataField"`
 	// Type of the items, and name of their file under `--out`; default: the endpoint.
 	DataType string `config:"dataType"`
+	// Expression over `item`: an item for which it is not true is not written; the other rules see all
+	// items.
+	Filter string `config:"filter"`
+	// Members of the items: names, or paths, and expressions over `item`; `null` removes the member;
+	// other members keep their bytes and their order.
+	Fields map[string]any `config:"fields"`
 	// With method `multiple`: the scroller that pages this job.
 	Scroller string `config:"scroller"`
 }

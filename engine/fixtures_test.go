@@ -321,6 +321,9 @@ func traceLine(page *engine.Page) string {
 	if page.Dropped {
 		b.WriteString(" dropped")
 	}
+	if page.Written != nil {
+		fmt.Fprintf(b, ", %d written", *page.Written)
+	}
 	if page.Decision == engine.Continue {
 		b.WriteString(", continue\n")
 		return b.String()

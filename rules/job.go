@@ -18,6 +18,8 @@ type Job struct {
 	SecretHeaders []string
 	DataField     *DataField // nil: found automatically
 	DataType      string
+	Filter        string      // an expression; "": every item passes
+	Fields        []ItemField // in the order in which members are added
 
 	scroller string // with method multiple
 	path     string // config path of the job
@@ -54,6 +56,10 @@ var jobFields = []Field{
 		"or `{\"path\", \"delimiter\"}`; default: the root, or the only list in the root"},
 	{Name: "dataType", Kind: Text, DefaultOf: "endpoint",
 		Doc: "type of the items, and name of their file under `--out`; default: the endpoint"},
+	{Name: "filter", Kind: Expression, Doc: "expression over `item`: an item for which it is not true is not written; " +
+		"the other rules see all items"},
+	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
+		"over `item`; `null` removes the member; other members keep their bytes and their order"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "children", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
@@ -74,6 +80,7 @@ func (d *decoder) job(path string, s settings) Job {
 		path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
 		DataType: s["dataType"].text(), scroller: s["scroller"].text(),
 		Params: d.params(s["params"]), DataField: d.dataField(s["dataField"]),
+		Filter: s["filter"].text(), Fields: d.itemFields(s["fields"]),
 	}
 	j.secretEndpoint = d.env.paths[s["endpoint"].Path]
 	if j.secretEndpoint && s["dataType"].Default {

@@ -174,6 +174,9 @@ func (r reader) mayHave(list *setting, f Field) bool {
 }
 
 func (r reader) element(into setting, v any, f Field) setting {
+	if v == nil && f.OrNull {
+		return into
+	}
 	r.convert(&into, v, f)
 	if members, ok := into.Value.(Object); ok && f.Kind == Block {
 		into.Value = r.strict().object(into.Path, members, f.Fields)

@@ -12,7 +12,7 @@ import (
 type Rule struct {
 	ID         string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
 	Role       Role        // what its value is for
-	Target     string      // the variable, parameter, header or body path that it sets; "" merges an object
+	Target     string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
 	Source     string      // the expression
 	Outcome    Outcome     // of a Stop
 	Guard      bool        // of a Stop: it is a guard, and Failed is a breach of policy
@@ -54,8 +54,23 @@ const (
 	Body     Role = "body"     // a value in the JSON body of the next request
 	OnError  Role = "onError"  // true decides what to do about an error response
 	Keep     Role = "keep"     // a value for the next run
+	Filter   Role = "filter"   // true lets an item pass
+	Set      Role = "set"      // the value of a member of an item
+	Remove   Role = "remove"   // removes a member of an item; it has no value
 	Audit    Role = "audit"    // true after the last page is a sign that the list is incomplete
 )
+
+// Scope returns the scope of the rule: the names that it may read besides those that
+// all rules may read.
+func (r Role) Scope() Scope {
+	switch r {
+	case Audit:
+		return ScopeAudit
+	case Filter, Set, Remove:
+		return ScopeItem
+	}
+	return ScopePage
+}
 
 // ErrorAction is what an onError rule does about an error response. The zero
 // value is no decision.

@@ -212,7 +212,11 @@ func (f Field) kindSchema(dialect string) Object {
 		if f.Each == nil {
 			return s
 		}
-		return s.With(key, f.Each.schema(dialect))
+		element := f.Each.schema(dialect)
+		if f.Each.OrNull {
+			element = anyOf(element, typed("null"))
+		}
+		return s.With(key, element)
 	}
 	switch f.Kind {
 	case Text, Key, Path, Expression:

@@ -156,7 +156,7 @@ func (r *run) stopOnError(ctx context.Context, request rules.Request, f fetched)
 	record.Page = r.Context.Value.Page + 1
 	record.Decision, record.StoppedBy, record.Outcome, record.Reason = Stop, by, f.action.rule.Outcome, by[0]
 	record.Verdicts = []Verdict{{Rule: f.action.rule.ID, Met: true, Because: f.action.because}}
-	record.Findings = r.audit(ctx, r.Result.Items)
+	record.Findings = r.audit(ctx, r.obtained())
 	page := &Page{Record: record}
 	failed := r.carryOver()
 	if failed != nil {

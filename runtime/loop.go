@@ -102,6 +102,7 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 	r.learn()
 	failed := r.judge(page)
 	r.noticeWritten(page, repeats)
+	failed = r.shape(ctx, page, failed)
 	if failed == nil && page.Decision == Continue {
 		next, failed = r.advance(page)
 	}
@@ -115,7 +116,8 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 		page.fail(failed)
 	}
 	if page.Decision == Stop {
-		page.Findings = r.audit(ctx, r.Result.Items+page.Items.Len())
+		r.shaper.warn()
+		page.Findings = r.audit(ctx, r.obtained()+page.Items.Len()+page.filtered)
 	}
 	if failed == nil {
 		failed = r.stopFailure(page)

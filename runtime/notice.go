@@ -244,6 +244,7 @@ func (r *run) missing(hints *rules.Hints) string {
 			missing = append(missing, fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, r.suggest(watch.Path)))
 		}
 	}
+	missing = append(missing, r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter })...)
 	return strings.Join(missing, ", nor ")
 }
 
@@ -252,7 +253,7 @@ func (r *run) missing(hints *rules.Hints) string {
 func (r *run) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
 	more := hints.More == true || hints.Next != nil
 	if total, ok := hints.Total.(int); ok {
-		more = more || total > r.Result.Items
+		more = more || total > r.obtained()
 	}
 	switch {
 	case r.misspelt(watch.Path):

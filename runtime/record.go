@@ -12,9 +12,10 @@ import (
 // A Page is one page of a job and the decision about it.
 type Page struct {
 	Record
-	Items document.Items // in the order and spelling of the API; empty when the page was dropped
+	Items document.Items // in the order and spelling of the API, as filter and fields leave them; empty when the page was dropped
 	Kept  map[string]any // on the last page of a job: the values for the next run, see [Result]
 
+	filtered   int // items that the filter left out
 	checkpoint func() (json.RawMessage, error)
 }
 
@@ -37,8 +38,9 @@ type Record struct {
 	Page      int           `json:"page"` // from 1
 	Request   Sent          `json:"request"`
 	Status    int           `json:"status"`
-	Count     int           `json:"count"` // items that the API sent
-	Bytes     int           `json:"bytes"` // size as minified JSON
+	Count     int           `json:"count"`             // items that the API sent
+	Written   *int          `json:"written,omitempty"` // items that were delivered, if the filter left some out; nil: all, unless Dropped
+	Bytes     int           `json:"bytes"`             // size as minified JSON
 	Verdicts  []Verdict     `json:"verdicts"`
 	Decision  Decision      `json:"decision"`
 	StoppedBy []string      `json:"stoppedBy"`
@@ -135,12 +137,13 @@ type Finding struct {
 type Result struct {
 	Job       string        `json:"job"`
 	Outcome   rules.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`    // id of the first rule that was met, or "end", "nextRequest" or "error"
-	StoppedBy []string      `json:"stoppedBy"` // ids of all rules that were met
-	Message   string        `json:"message"`   // one sentence
-	Pages     int           `json:"pages"`     // pages fetched
-	Items     int           `json:"items"`     // items passed to the sink
-	Bytes     int           `json:"bytes"`     // minified JSON fetched
+	Reason    string        `json:"reason"`             // id of the first rule that was met, or "end", "nextRequest" or "error"
+	StoppedBy []string      `json:"stoppedBy"`          // ids of all rules that were met
+	Message   string        `json:"message"`            // one sentence
+	Pages     int           `json:"pages"`              // pages fetched
+	Items     int           `json:"items"`              // items passed to the sink
+	Filtered  int           `json:"filtered,omitempty"` // items that the filter of the job left out
+	Bytes     int           `json:"bytes"`              // minified JSON fetched
 	Seconds   float64       `json:"seconds"`
 
 	// Kept holds the values for the next run: those of keep in the configuration

@@ -27,6 +27,7 @@ type run struct {
 	job      *compile.Job
 	switches rules.Switches
 	sink     Sink
+	shaper   *shaper // nil: items are passed on as they are
 
 	binding    *compile.Binding // nil before the first request
 	machine    compile.Machine
@@ -58,6 +59,7 @@ func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: r.warn,
 	})
+	r.shaper = newShaper(r)
 	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
 	r.started, r.attempt.begun = l.Clock.Now(), true
 	r.reset()
@@ -120,6 +122,9 @@ func (r *run) close() {
 	r.stopPrefetching()
 	for _, b := range r.buffers {
 		b.Release()
+	}
+	if r.shaper != nil {
+		r.shaper.out.Release()
 	}
 }
 
@@ -204,10 +209,14 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.Result.Job, action.text, again),
 		"event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
 	r.reset()
-	r.Noticed.Facts.Rewritten = r.Result.Items
+	r.Noticed.Facts.Rewritten = r.obtained()
 	r.stopPrefetching()
 	return r.firstRequest()
 }
+
+// obtained returns the number of items of the pages that were delivered, those that a
+// filter left out included.
+func (r *run) obtained() int { return r.Result.Items + r.Result.Filtered }
 
 // deliver passes a page to the sink.
 func (r *run) deliver(ctx context.Context, page *Page) error {
@@ -223,6 +232,7 @@ func (r *run) deliver(ctx context.Context, page *Page) error {
 		return fmt.Errorf("job %s, page %d: %w", r.Result.Job, page.Page, err)
 	}
 	r.Result.Items += page.Items.Len()
+	r.Result.Filtered += page.filtered
 	r.observePage(ctx, page)
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // as 1e400, or with more than [value.MaxDigits] digits is an error, and so are values
 // that need more than [MaxValueBytes].
 func Decode(raw []byte) (any, error) {
-	facts, err := scan(raw, nil, maxDepth)
+	facts, err := scan(raw, maxDepth)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got, err := Decode(raw)
-		facts, invalid := scan(raw, nil, maxDepth)
+		facts, invalid := scan(raw, maxDepth)
 		if invalid != nil {
 			require.Equal(t, invalid, err)
 			return

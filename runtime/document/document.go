@@ -133,6 +133,16 @@ const (
 	maxName  = 256 // bytes
 )
 
+// Names returns the first keys of the object at a path of a JSON value, for hints; nil if
+// there is none.
+func Names(raw []byte, path []string) []string {
+	doc, err := newDocument(raw, [][]string{path}, 0)
+	if err != nil {
+		return nil
+	}
+	return doc.names(path)
+}
+
 // names returns the first keys of the object at a path that are not too long, each once
 // and in order; nil if there is no object. It costs a pass over the object.
 func (d *document) names(path []string) []string {

@@ -24,6 +24,15 @@ type Items struct {
 	at     int           // offset of block in the window's file
 }
 
+// NewItems returns the items of an NDJSON block of count lines. The window is that of a
+// block that is in a file, or nil.
+func NewItems(block []byte, count int, window *spool.Window) Items {
+	if count == 0 {
+		return Items{}
+	}
+	return Items{block: block, count: count, window: window}
+}
+
 // Clone returns a copy that stays valid.
 func (items Items) Clone() Items { return Items{block: bytes.Clone(items.block), count: items.count} }
 

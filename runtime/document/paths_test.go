@@ -87,7 +87,7 @@ func FuzzPaths(f *testing.F) {
 		for path := range strings.SplitSeq(list, "|") {
 			paths = append(paths, rules.SplitPath(path))
 		}
-		facts, err := scan([]byte(raw), nil, 500)
+		facts, err := scan([]byte(raw), 500)
 		if err != nil {
 			return
 		}

@@ -49,11 +49,10 @@ type scanner struct {
 	key  int           // number of keys met in this element
 }
 
-// scan scans data and sets the spans of the tree, which may be nil. The offsets
-// of errors count from the beginning of data.
-func scan(data []byte, tree *pathTree, limit int) (*scanner, error) {
+// scan scans data. The offsets of errors count from its beginning.
+func scan(data []byte, limit int) (*scanner, error) {
 	s := &scanner{}
-	return s, s.scan(data, tree, limit)
+	return s, s.scan(data, nil, limit)
 }
 
 func (s *scanner) scan(data []byte, tree *pathTree, limit int) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Buffer holds the body of one response and is reused for the next. The zero
-// Buffer is ready for use.
+// A Buffer holds the body of one response, or what was made of it, and is reused for the
+// next. The zero Buffer is empty.
 type Buffer struct {
 	data  []byte
 	file  *os.File
@@ -65,7 +65,16 @@ func (b *Buffer) ReadPiece(r io.Reader) (int, error) {
 	return n, err
 }
 
-// Len returns the number of bytes read so far.
+// Write appends to the buffer, as [Buffer.ReadPiece] does.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.data = append(b.data, p...)
+	if len(b.data) < b.limit || !canMap {
+		return len(p), nil
+	}
+	return len(p), b.spool()
+}
+
+// Len returns the number of bytes so far.
 func (b *Buffer) Len() int64 { return int64(b.size + len(b.data)) }
 
 // spool moves the bytes in memory to the file.
@@ -95,7 +104,7 @@ func spoolError(err error) error {
 	}
 }
 
-// Body returns everything that was read, and the window of a body that is in a
+// Body returns everything that was read or written, and the window of a body that is in a
 // file (nil for one in memory). Both are valid until the next Reset or Release.
 func (b *Buffer) Body() ([]byte, *Window, error) {
 	if b.file == nil {

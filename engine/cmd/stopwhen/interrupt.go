@@ -54,6 +54,9 @@ func (r *receivedPages) page(ctx context.Context, page *engine.Page) error {
 	}
 	job := r.job(page.Job)
 	job.Pages, job.Items, job.Bytes = job.Pages+1, job.Items+page.Items.Len(), job.Bytes+page.Bytes
+	if page.Written != nil {
+		job.Filtered += page.Count - *page.Written
+	}
 	return nil
 }
 

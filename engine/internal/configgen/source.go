@@ -160,7 +160,7 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 		switch {
 		case strings.HasSuffix(strings.ToLower(f.Name), "headers"):
 			return "map[string]string"
-		case f.Each == nil:
+		case f.Each == nil || f.Each.OrNull:
 			return "map[string]any"
 		}
 		return "map[string]" + g.element(f)

@@ -1,0 +1,69 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// ItemField is a change of a member of every item.
+type ItemField struct {
+	Name   string   // as the configuration has it
+	Keys   []string // the path of the member
+	Source string   // the expression that gives its value; "" removes the member
+}
+
+// itemFields reads the members that a job sets or removes.
+func (d *decoder) itemFields(s setting) []ItemField {
+	var fields []ItemField
+	for _, one := range s.list() {
+		f := ItemField{Name: one.Name, Keys: SplitPath(one.Name), Source: one.text()}
+		if problem, hint := f.mistake(fields); problem != "" {
+			d.diags.Errorf(diag.Key(one.Path), "%s", problem).WithHint(hint)
+			continue
+		}
+		if !one.Invalid {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// mistake says what is wrong with the path of a member, next to those of others.
+func (f ItemField) mistake(others []ItemField) (problem, hint string) {
+	switch {
+	case len(f.Keys) == 0:
+		return fmt.Sprintf("%q is the whole item", f.Name), "name a member of the item, such as id or owner.id"
+	case slices.Contains(f.Keys, "*"):
+		return fmt.Sprintf("%q has *, which fields does not support", f.Name), `set the complete list: {"lines": "map(item.lines, …)"}`
+	}
+	for _, other := range others {
+		n := min(len(f.Keys), len(other.Keys))
+		if slices.Equal(f.Keys[:n], other.Keys[:n]) {
+			return fmt.Sprintf("%q and %q change the same member", other.Name, f.Name), "keep one of them"
+		}
+	}
+	return "", ""
+}
+
+// shape adds the rules that are evaluated for each item.
+func (l *lowerer) shape(set *Ruleset) {
+	job := set.Job
+	if job.Filter != "" {
+		set.Rules = append(set.Rules, Rule{
+			ID: "filter", Role: Filter, Source: job.Filter, Clause: job.Filter,
+			Origin: l.origin(Author{}, diag.Join(job.path, "filter")),
+		})
+	}
+	for _, f := range job.Fields {
+		rule := Rule{
+			ID: "fields." + f.Name, Role: Set, Target: PathOf(f.Keys...), Source: f.Source, Clause: "is",
+			Origin: l.origin(Author{}, diag.Join(diag.Join(job.path, "fields"), f.Name)),
+		}
+		if f.Source == "" {
+			rule.Role, rule.Source, rule.Clause = Remove, "nil", "is removed"
+		}
+		set.Rules = append(set.Rules, rule)
+	}
+}

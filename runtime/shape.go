@@ -1,0 +1,221 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// A shaper filters and changes the items of one job's pages: filter and fields of the
+// configuration. The rules have seen the page before, as the API sent it.
+type shaper struct {
+	run    *run
+	shape  *compile.Shape
+	paths  *document.Paths // what the rules read of an item
+	editor *document.Editor
+	values [][]byte // of the fields, for one item
+	line   []byte   // one item
+	out    spool.Buffer
+
+	unseen []compile.Watch // what the rules read, and no item had so far
+	sample []byte          // the first item, for hints
+}
+
+// newShaper returns the shaper of a job; nil if it passes items on as they are.
+func newShaper(r *run) *shaper {
+	shape := &r.job.Shape
+	if shape.Empty() {
+		return nil
+	}
+	s := &shaper{
+		run: r, shape: shape, paths: document.NewPaths(shape.Reads), values: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
+	}
+	if len(shape.Fields) > 0 {
+		var paths [][]string
+		for _, f := range shape.Fields {
+			paths = append(paths, f.Path)
+		}
+		s.editor = document.NewEditor(paths)
+	}
+	return s
+}
+
+// shape filters and changes the items of a page that was judged. It returns the error of
+// the page: failed, if that is not nil and the job is not being cancelled.
+func (r *run) shape(ctx context.Context, page *Page, failed error) error {
+	if r.shaper == nil || page.Items.Len() == 0 {
+		return failed
+	}
+	err := r.shaper.page(ctx, page)
+	if failed == nil || errors.Is(err, failure.ErrCancelled) {
+		return err
+	}
+	return failed
+}
+
+// page shapes the items of a page. If a rule fails on one of them, the page has no items,
+// because a page is delivered completely or not at all.
+func (s *shaper) page(ctx context.Context, page *Page) error {
+	c := &s.run.Context.Value
+	defer func() { c.Item = nil }()
+	items, err := s.items(ctx, page.Items)
+	if err != nil {
+		page.Items, page.Written = document.Items{}, new(int)
+		return err
+	}
+	if page.filtered = page.Items.Len() - items.Len(); page.filtered > 0 {
+		written := items.Len()
+		page.Written = &written
+	}
+	page.Items = items
+	return nil
+}
+
+// items returns the items that pass, with their changes.
+func (s *shaper) items(ctx context.Context, items document.Items) (document.Items, error) {
+	s.out.Reset(int64(len(items.Bytes())))
+	read, written := 0, 0
+	for raw := range items.All() {
+		read++
+		if read%1024 == 0 && ctx.Err() != nil {
+			return document.Items{}, s.fault(read, &compile.RuleError{Rule: s.shape.Rules()[0].Rule, Err: context.Cause(ctx)})
+		}
+		passes, err := s.item(raw)
+		if err != nil {
+			return document.Items{}, s.fault(read, err)
+		}
+		if !passes {
+			continue
+		}
+		written++
+		s.line = append(s.line, '\n')
+		if _, err := s.out.Write(s.line); err != nil {
+			return document.Items{}, err
+		}
+	}
+	block, window, err := s.out.Body()
+	return document.NewItems(block, written, window), err
+}
+
+// item sets s.line to an item with its changes. It reports whether the item passes.
+func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
+	r := s.run
+	c := &r.Context.Value
+	if c.Item, err = s.paths.Decode(raw); err != nil {
+		return false, err
+	}
+	if len(s.unseen) > 0 {
+		s.look(raw)
+	}
+	if f := s.shape.Filter; f != nil {
+		passes, err := f.EvalBool(&r.machine, c)
+		if err != nil {
+			return false, &compile.RuleError{Rule: f.Rule, Err: err}
+		}
+		if !passes {
+			return false, nil
+		}
+	}
+	if s.editor == nil {
+		s.line = append(s.line[:0], raw...)
+		return true, nil
+	}
+	for i, f := range s.shape.Fields {
+		if s.values[i], err = s.value(f, raw); err != nil {
+			return false, &compile.RuleError{Rule: f.Rule, Err: err}
+		}
+	}
+	s.line, err = s.editor.Append(s.line[:0], raw, s.values)
+	return true, err
+}
+
+// value returns the value of a field as JSON; nil removes the member.
+func (s *shaper) value(f compile.ItemField, raw json.RawMessage) ([]byte, error) {
+	switch {
+	case f.Rule.Role == rules.Remove:
+		return nil, nil
+	case f.Copy != nil:
+		if found := document.Find(raw, f.Copy); found != nil {
+			return found, nil
+		}
+		return null, nil
+	}
+	v, err := f.Value(&s.run.machine, &s.run.Context.Value)
+	if err != nil {
+		return nil, err
+	}
+	text, err := value.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("its value cannot be written as JSON: %w", err)
+	}
+	return text, nil
+}
+
+var null = []byte("null")
+
+// fault returns the error of a rule on an item, which counts from 1.
+func (s *shaper) fault(item int, err error) error {
+	at := fmt.Sprintf("item %d of the page", item)
+	if failed, ok := errors.AsType[*compile.RuleError](err); ok {
+		return s.run.fault(failure.Response, &compile.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", at, failed.Err)})
+	}
+	return s.run.fault(failure.Response, fmt.Errorf("%s: %w", at, err))
+}
+
+// maxSample is the size of the largest item that is kept for hints, in bytes.
+const maxSample = 64 << 10
+
+// look notices which paths an item has that no item before it had.
+func (s *shaper) look(raw json.RawMessage) {
+	if s.sample == nil && len(raw) <= maxSample {
+		s.sample = slices.Clone(raw)
+	}
+	n := &s.run.Noticed
+	s.unseen = slices.DeleteFunc(s.unseen, func(w compile.Watch) bool {
+		seen := slices.Contains(n.Had, w.String())
+		if _, present := w.Lookup(&s.run.Context.Value); !seen && (present || document.Find(raw, w.Path) != nil) {
+			n.Had = append(n.Had, w.String())
+			seen = true
+		}
+		return seen
+	})
+}
+
+// missing describes the paths that a rule reads and no item had.
+func (s *shaper) missing(of func(rules.Rule) bool) (missing []string) {
+	if s == nil || s.run.Context.Value.Total.Items == 0 {
+		return nil
+	}
+	for _, w := range s.unseen {
+		if !w.Optional && of(w.Rule) && !slices.Contains(s.run.Noticed.Had, w.String()) {
+			missing = append(missing, fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path)))
+		}
+	}
+	return missing
+}
+
+// suggest proposes the path of the first item that is nearest to one that is missing, as
+// the end of a sentence.
+func (s *shaper) suggest(path []string) string {
+	names := func(path []string) []string { return document.Names(s.sample, path) }
+	if near := document.Nearest(names, path); near != nil {
+		return "; did you mean " + rules.FormatPath("item", near) + "?"
+	}
+	return ""
+}
+
+// warn logs the paths that the rules read and no item had, at the end of a list.
+func (s *shaper) warn() {
+	for _, text := range s.missing(func(rules.Rule) bool { return true }) {
+		s.run.warn("missing "+text, "no item has "+text)
+	}
+}
