@@ -38,6 +38,7 @@ func (c chart) line(format string, args ...any) {
 
 func (c chart) job(x JobExplanation) {
 	c.line("%s_first[%s] --> %s_page([page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
+	c.shape(x)
 	if x.Method == "" {
 		c.line("%s_page --> %s_complete([%s])", c.id, c.id, quoted("stop: complete", x.NoNext.ID, "one request, no paging"))
 		c.errors(x, c.id+"_complete")
@@ -120,6 +121,21 @@ func (c chart) errors(x JobExplanation, read string) {
 		case rules.ErrorContinue:
 			c.line("%s --> %s", node, read)
 		}
+	}
+}
+
+// shape writes what is evaluated for each item.
+func (c chart) shape(x JobExplanation) {
+	var shape []string
+	for _, r := range x.Shape {
+		text := r.ID + " = " + r.Source
+		if r.rule.Role == rules.Remove {
+			text = r.ID + " " + r.Says
+		}
+		shape = append(shape, text)
+	}
+	if shape != nil {
+		c.line("%s_page -. %s .-> %s_items[%s]", c.id, quoted("each item"), c.id, quoted(shape...))
 	}
 }
 
