@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -191,6 +192,14 @@ type extraction struct {
 	adds   bool // the rows are added to those of the increments before
 	kept   bool // the number of the increment is kept in a file
 	before int  // increments that are complete on the disk
+	form   form
+}
+
+// form says how the rows are written.
+type form struct {
+	compression Compression
+	header      string
+	rewrites    bool // they are rewritten before they appear
 }
 
 const simulatedPages = 5
@@ -202,7 +211,8 @@ const (
 )
 
 func (e extraction) String() string {
-	return fmt.Sprintf("a commit every %d pages, state %v, append %v, kept %v, %d increments before", e.every, e.state, e.adds, e.kept, e.before)
+	return fmt.Sprintf("a commit every %d pages, state %v, append %v, kept %v, %d increments before, form %v",
+		e.every, e.state, e.adds, e.kept, e.before, e.form)
 }
 
 // run runs the extraction, or what is left of it.
@@ -216,7 +226,7 @@ func (e extraction) run(d *disk) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.Rows(simulatedRows)
+	rows, err := s.CompressedRows(simulatedRows, e.form.compression)
 	if err != nil {
 		return err
 	}
@@ -235,10 +245,17 @@ func (e extraction) run(d *disk) error {
 		return err
 	}
 	for page := lastPage(s) + 1; page <= simulatedPages; page++ {
+		if page == 1 && e.form.header != "" {
+			if err := rows.WriteHeader([]byte(e.form.header)); err != nil {
+				return err
+			}
+		}
 		if err := writePage(increment, page, outputs); err != nil {
 			return err
 		}
-		s.Mark("job", json.RawMessage(strconv.Itoa(page)), outputs...)
+		if err := s.Mark("job", json.RawMessage(strconv.Itoa(page)), outputs...); err != nil {
+			return err
+		}
 		if page%e.every == 0 {
 			if err := s.Flush(); err != nil {
 				return err
@@ -249,11 +266,32 @@ func (e extraction) run(d *disk) error {
 	if e.kept {
 		c.KeptFile = simulatedKept
 	}
+	if e.form.rewrites {
+		c.Rewrite = copyBoth
+	}
 	if err := s.Publish(rows, c); err != nil {
 		return err
 	}
 	return s.End()
 }
+
+// copyBoth rewrites rows to what they are without it.
+func copyBoth(to io.Writer, before, rows io.Reader) error {
+	if before != nil {
+		if _, err := io.Copy(to, before); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(to, rows)
+	return err
+}
+
+// gzipped compresses the rows of a test.
+type gzipped struct{}
+
+func (gzipped) NewWriter(w io.Writer) FrameWriter { return gzip.NewWriter(w) }
+
+func (gzipped) NewReader(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
 
 // open opens the state, or repairs what a run without a state left.
 func (e extraction) open(d *disk) (*Store, error) {
@@ -331,16 +369,16 @@ func (e extraction) check(d *disk) error {
 			fmt.Fprintf(&rows, "%d.%d-0\n%d.%d-1\n", increment, page, increment, page)
 		}
 	}
-	if err := d.require(simulatedRows, rows.String()); err != nil || !e.state {
+	if err := d.require(simulatedRows, e.form.compression, e.form.header+rows.String()); err != nil || !e.state {
 		return err
 	}
-	return d.require(simulatedTrace, fmt.Sprintf("page %[1]d.1\npage %[1]d.2\npage %[1]d.3\npage %[1]d.4\npage %[1]d.5\n", last))
+	return d.require(simulatedTrace, nil, fmt.Sprintf("page %[1]d.1\npage %[1]d.2\npage %[1]d.3\npage %[1]d.4\npage %[1]d.5\n", last))
 }
 
 // require compares the content of a file, and checks that nothing is left of its
 // publication.
-func (d *disk) require(name, want string) error {
-	for _, suffix := range []string{PartialSuffix, RedoSuffix} {
+func (d *disk) require(name string, c Compression, want string) error {
+	for _, suffix := range []string{PartialSuffix, RedoSuffix, CompleteSuffix} {
 		if d.live[name+suffix] != nil {
 			return fmt.Errorf("%s is left", name+suffix)
 		}
@@ -348,7 +386,15 @@ func (d *disk) require(name, want string) error {
 	if d.live[name] == nil {
 		return fmt.Errorf("%s is missing", name)
 	}
-	if got := string(d.live[name].live); got != want {
+	content, err := decompressed(c, bytes.NewReader(d.live[name].live))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	got, err := io.ReadAll(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if string(got) != want {
 		return fmt.Errorf("%s is %q, want %q", name, got, want)
 	}
 	return nil
@@ -413,6 +459,13 @@ func extractions() []extraction {
 			extraction{every: every, state: true, adds: true, kept: true, before: 2})
 	}
 	return append(all,
+		extraction{every: 2, state: true, form: form{compression: gzipped{}}},
+		extraction{every: 2, state: true, adds: true, kept: true, before: 1, form: form{compression: gzipped{}, header: "header\n"}},
+		extraction{every: 1, adds: true, kept: true, before: 1, form: form{compression: gzipped{}, header: "header\n"}},
+		extraction{every: 2, state: true, form: form{rewrites: true}},
+		extraction{every: 2, state: true, adds: true, kept: true, before: 1, form: form{compression: gzipped{}, rewrites: true}},
+		extraction{every: 1, form: form{rewrites: true}},
+		extraction{every: 1, adds: true, kept: true, before: 1, form: form{rewrites: true}},
 		extraction{every: 1},
 		extraction{every: 1, adds: true, kept: true},
 		extraction{every: 1, adds: true, kept: true, before: 2},
@@ -436,6 +489,8 @@ func TestPowerLossAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
 func TestEverySyncIsNeeded(t *testing.T) {
 	resumed := extraction{every: 1, state: true, adds: true, kept: true, before: 1}
 	plain := extraction{every: 1, adds: true, kept: true, before: 1}
+	rewritten, rewrittenState := plain, resumed
+	rewritten.form.rewrites, rewrittenState.form.rewrites = true, true
 	for _, test := range []struct {
 		name       string
 		extraction extraction
@@ -449,6 +504,8 @@ func TestEverySyncIsNeeded(t *testing.T) {
 		{"of what is appended", plain, "sync out/items.ndjson"},
 		{"of the record of the publication", plain, "sync out/items.ndjson.redo.new"},
 		{"of the kept values", plain, "sync kept/kept.json.new"},
+		{"of rewritten rows", rewritten, "sync out/items.ndjson.complete"},
+		{"of rewritten rows that are resumed", rewrittenState, "sync out/items.ndjson.complete"},
 		{"of the directory of the kept values", plain, "sync directory of kept/"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
