@@ -389,11 +389,11 @@ func (p *publication) verify(files fileSystem) error {
 		return ioError("open the output", err)
 	}
 	defer rows.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(rows, 0, p.Bytes)); err != nil {
-		return ioError("read the output", err)
+	sum, err := sumOf(rows, p.Bytes, sha256.New())
+	if err != nil {
+		return err
 	}
-	if hex.EncodeToString(sum.Sum(nil)) != p.Sum {
+	if sum != p.Sum {
 		return fmt.Errorf("%w: %s was modified after the last commit", errNoRows, from)
 	}
 	return nil

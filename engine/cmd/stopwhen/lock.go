@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/gofrs/flock"
@@ -25,15 +24,9 @@ func (o *output) lockRows(path string) error {
 	if o.locks >= maxLocks {
 		return nil
 	}
-	lock, err := tryLock(path + lockSuffix)
+	lock, err := lockFile(path, path, "--out")
 	if err != nil {
-		return outputError(err)
-	}
-	if lock == nil {
-		return &engine.Error{
-			Class: failure.State, Op: "lock", Message: fmt.Sprintf("%s is in use by another run", path),
-			Hint: "wait until that run ends, or use another --out",
-		}
+		return err
 	}
 	o.locks++
 	o.close = append(o.close, func() error {
@@ -41,6 +34,22 @@ func (o *output) lockRows(path string) error {
 		return lock.Unlock()
 	})
 	return nil
+}
+
+// lockFile locks a file, which messages name, for this run. The flags are those that name
+// another one.
+func lockFile(path, name, flags string) (*flock.Flock, error) {
+	lock, err := tryLock(path + lockSuffix)
+	if err != nil {
+		return nil, outputError(err)
+	}
+	if lock == nil {
+		return nil, &engine.Error{
+			Class: failure.State, Op: "lock", Message: name + " is in use by another run",
+			Hint: "wait until that run ends, or use another " + flags,
+		}
+	}
+	return lock, nil
 }
 
 // tryLock locks a file, which it creates if there is none. It returns nil if another

@@ -202,7 +202,7 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 	}
 	add("--kept", a.flags.kept)
 	if a.flags.state != "" {
-		add("--state", a.flags.state, a.flags.state+".lock", a.flags.state+".new")
+		add("--state", a.flags.state, a.flags.state+lockSuffix, a.flags.state+".new")
 	}
 	if l.RotatesTokens() {
 		add("--tokens", a.tokensPath(), a.tokensPath()+lockSuffix)

@@ -16,7 +16,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // commitInterval bounds what a kill costs: pages since the last commit are
@@ -54,16 +53,8 @@ func (a *app) openState(l *loaded, logger *slog.Logger) (*checkpointer, error) {
 	if err != nil {
 		return nil, outputError(err)
 	}
-	c.lock = flock.New(file + ".lock")
-	locked, err := c.lock.TryLock()
-	if err != nil {
-		return nil, outputError(err)
-	}
-	if !locked {
-		return nil, &engine.Error{
-			Class: failure.State, Op: "lock", Message: fmt.Sprintf("state %s is in use by another run", c.path),
-			Hint: "wait until that run ends, or use another --state and --out",
-		}
+	if c.lock, err = lockFile(file, "state "+c.path, "--state and --out"); err != nil {
+		return nil, err
 	}
 	if c.Store, err = a.openStore(l, file); err != nil {
 		return nil, errors.Join(err, c.lock.Unlock())
