@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -123,17 +124,46 @@ func (e *Expression) explain(redact func(string) string) RuleExplanation {
 
 // items says where the items of the job's responses are.
 func (j *Job) items() ItemsExplanation {
-	field := j.Set.Job.DataField
-	switch {
-	case field == nil:
-		return ItemsExplanation{
-			Where: "the response itself if it is a list, otherwise the only list in its root (dataField is not set)",
-			From:  rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}},
-		}
-	case len(field.Keys) == 0:
-		return ItemsExplanation{Path: field.Text, Where: "the whole response", From: j.Set.ItemsFrom}
+	x := ItemsExplanation{From: j.Set.ItemsFrom}
+	response, field := j.Set.Job.Response, j.Set.Job.DataField
+	if response.Format != rules.JSON {
+		x.Format = response.Format
 	}
-	return ItemsExplanation{Path: field.Text, Where: "at " + field.Text + " of the response", From: j.Set.ItemsFrom}
+	switch {
+	case x.Format == rules.NDJSON:
+		x.Where = "each line of the response (NDJSON)"
+	case x.Format == rules.CSV:
+		x.Where = "each row of the response (CSV" + tableInWords(response) + ")"
+	case field == nil:
+		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
+		x.From = rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}
+	case len(field.Keys) == 0:
+		x.Path, x.Where = field.Text, "the whole response"
+	default:
+		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
+	}
+	switch x.Format {
+	case rules.XML:
+		x.Where += " (XML)"
+	case rules.Auto:
+		x.Where += "; each line or row of NDJSON and CSV (the format is that of the response" + tableInWords(response) + ")"
+	}
+	return x
+}
+
+// tableInWords says how CSV is read, if that is configured.
+func tableInWords(r rules.Response) string {
+	out := ""
+	if r.Delimiter != 0 {
+		out += fmt.Sprintf(", delimiter %q", r.Delimiter)
+	}
+	switch {
+	case r.Columns != nil:
+		out += fmt.Sprintf(", columns %s", strings.Join(r.Columns, ", "))
+	case !r.Header:
+		out += ", no header"
+	}
+	return out
 }
 
 // The reasons of ends that no rule decides.

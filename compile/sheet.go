@@ -83,15 +83,19 @@ func (s *sheet) entry(id, source string, texts ...string) {
 	}
 }
 
-// columns writes a name and, from a column on, a text.
+// columns writes a name and, from a column on, a text. A name that reaches beyond the column
+// is on a line of its own if the text does not fit after it.
 func (s *sheet) columns(indent int, name string, column int, text string) {
-	for i, line := range wrap(text, s.width-column) {
-		left := strings.Repeat(" ", column)
-		if i == 0 {
-			left = strings.Repeat(" ", indent) + name
-			left += strings.Repeat(" ", max(column-utf8.RuneCountInString(left), 2))
-		}
-		s.WriteString(left + line + "\n")
+	lines := wrap(text, s.width-column)
+	left := strings.Repeat(" ", indent) + name
+	used := max(column, utf8.RuneCountInString(left)+2)
+	if used > column && used+utf8.RuneCountInString(lines[0]) > s.width {
+		s.line(0, left)
+		left = ""
+	}
+	for _, line := range lines {
+		s.WriteString(left + strings.Repeat(" ", max(column-utf8.RuneCountInString(left), 2)) + line + "\n")
+		left = ""
 	}
 }
 

@@ -1,9 +1,7 @@
 package docs
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/fixtures"
@@ -13,20 +11,12 @@ import (
 )
 
 // recipe is one row of the cookbook: an API, how it pages, and the configuration
-// that extracts from it. An API that cannot be extracted has a reason instead of a
-// configuration, so that no API is left out silently.
+// that extracts from it.
 type recipe struct {
-	number            int
-	api, how          string
-	method, config    string
-	file              string // the case, relative to fixtures/cases
-	reasonNotPossible string
-}
-
-var notPossible = []recipe{
-	{number: 28, api: "AWS S3 ListObjectsV2", reasonNotPossible: "answers in XML, which is not read"},
-	{number: 31, api: "AWS Route 53, S3 versions", reasonNotPossible: "answer in XML, which is not read; " +
-		"method `response.params` sends several tokens at once"},
+	number         int
+	api, how       string
+	method, config string
+	file           string // the case, relative to fixtures/cases
 }
 
 // recipeTable lists the APIs of the cookbook.
@@ -35,15 +25,9 @@ func recipeTable() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rows := slices.Concat(recipes, notPossible)
-	slices.SortStableFunc(rows, func(a, b recipe) int { return cmp.Compare(a.number, b.number) })
 	b := &strings.Builder{}
 	b.WriteString("| # | API | how it pages | method |\n|--:|---|---|---|\n")
-	for _, r := range rows {
-		if r.reasonNotPossible != "" {
-			fmt.Fprintf(b, "| %d | %s | not possible: %s | |\n", r.number, r.api, r.reasonNotPossible)
-			continue
-		}
+	for _, r := range recipes {
 		fmt.Fprintf(b, "| %d | [%s](#%s) | %s | `%s` |\n", r.number, r.api, anchor(r.heading()), cell(r.how), r.method)
 	}
 	return b.String(), nil

@@ -9,6 +9,7 @@ type Config struct {
 	Dialect        string   `config:"dialect"`    // "spec" (default) or "keboola"
 	Paging         Paging   `config:"pagination"` // nil is one request per job
 	HTTP           HTTP     `config:"http"`
+	Response       Response `config:"response"`       // the format of the responses of all jobs
 	AllowedOrigins []string `config:"allowedOrigins"` // other origins that links and redirects may point to, without credentials
 	Auth           *Auth    // nil is none
 	Jobs           []Job

@@ -73,8 +73,34 @@ type Job struct {
 	// Members of the items: names, or paths, and expressions over `item`; `null` removes the member;
 	// other members keep their bytes and their order.
 	Fields map[string]any `config:"fields"`
+	// `json`, `ndjson` (one JSON value per line), `csv`, `xml`, or `auto`: by the content type of the
+	// response, then by its first byte; default "json".
+	ResponseFormat string `config:"response.format"`
+	// Of CSV: whether the first row has the names of the columns; default true.
+	ResponseHeader *bool `config:"response.header"`
+	// Of CSV: the character between fields (`\t` is a tab); default: a comma, or a tab for
+	// `text/tab-separated-values`.
+	ResponseDelimiter string `config:"response.delimiter"`
+	// Of CSV: the names of the columns, instead of those of the header. Without either, each row is a
+	// list of texts.
+	ResponseColumns []string `config:"response.columns"`
 	// With method `multiple`: the scroller that pages this job.
 	Scroller string `config:"scroller"`
+}
+
+// Response is the format of responses.
+type Response struct {
+	// `json`, `ndjson` (one JSON value per line), `csv`, `xml`, or `auto`: by the content type of the
+	// response, then by its first byte; default "json".
+	Format string `config:"format"`
+	// Of CSV: whether the first row has the names of the columns; default true.
+	Header *bool `config:"header"`
+	// Of CSV: the character between fields (`\t` is a tab); default: a comma, or a tab for
+	// `text/tab-separated-values`.
+	Delimiter string `config:"delimiter"`
+	// Of CSV: the names of the columns, instead of those of the header. Without either, each row is a
+	// list of texts.
+	Columns []string `config:"columns"`
 }
 
 // Input is a value that each run sets.

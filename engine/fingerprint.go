@@ -37,6 +37,9 @@ func (e *Engine) Fingerprint() map[string]string {
 		j := job.Set.Job
 		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
 		note("items", j.ID, j.DataType, j.DataField)
+		if j.Response.Format != rules.JSON {
+			note("items", j.Response)
+		}
 		note("rules", j.ID, job.Set.Method, job.Set.Ignore, job.Set.IgnoredFindings)
 		for _, r := range job.Set.Rules {
 			part := "rules"

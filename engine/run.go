@@ -199,8 +199,8 @@ func (e *Engine) loop() (runtime.Loop, error) {
 	return runtime.Loop{
 		Inputs: inputs, Secrets: e.namedSecrets(),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
-		MaxValueBytes: cfg.HTTP.MaxValueBytes,
-		Explain:       s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
+		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
+		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,
 	}, nil
 }
 

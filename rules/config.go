@@ -65,6 +65,7 @@ var apiFields = []Field{
 	{Name: "dialect", Kind: Text, Default: Spec, Values: dialects,
 		Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
 	{Name: "http", Kind: Block, Fields: httpFields, Doc: "headers, retries and limits of all requests"},
+	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of the responses of all jobs"},
 	{Name: "authentication", Kind: Block, Fields: authenticationFields, Doc: "credentials, sent only to the origin of `baseUrl`"},
 	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
@@ -101,6 +102,7 @@ func (c *Config) check(diags *diag.Collector) {
 		diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
 	c.nameJobs(diags)
+	c.checkFormats(diags)
 	c.checkTests(diags)
 }
 

@@ -77,9 +77,11 @@ func (d *decoder) root(root any) {
 	c.pagination = d.scrollRequests(s["api.pagination"].Path, c.pagination)
 	c.AllowedOrigins = s["api.allowedOrigins"].texts()
 	c.Debug = s["config.debug"].flag()
-	for _, one := range s["config.jobs"].list() {
-		c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings)))
+	api, jobs := s.under("api"), s["config.jobs"].list()
+	for _, one := range jobs {
+		c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), api))
 	}
+	d.checkResponses(api, jobs)
 	c.HTTP = d.http(s)
 	c.Auth = d.authentication(s)
 	for _, one := range s["inputs"].list() {

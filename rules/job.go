@@ -20,6 +20,7 @@ type Job struct {
 	DataType      string
 	Filter        string      // an expression; "": every item passes
 	Fields        []ItemField // in the order in which members are added
+	Response      Response
 
 	scroller string // with method multiple
 	path     string // config path of the job
@@ -60,6 +61,7 @@ var jobFields = []Field{
 		"the other rules see all items"},
 	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
 		"over `item`; `null` removes the member; other members keep their bytes and their order"},
+	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of this job's responses; its keys override those of `api.response`"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "children", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
@@ -75,12 +77,13 @@ var dataFieldFields = []Field{
 	{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in path"},
 }
 
-func (d *decoder) job(path string, s settings) Job {
+func (d *decoder) job(path string, s, api settings) Job {
 	j := Job{
 		path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
 		DataType: s["dataType"].text(), scroller: s["scroller"].text(),
 		Params: d.params(s["params"]), DataField: d.dataField(s["dataField"]),
 		Filter: s["filter"].text(), Fields: d.itemFields(s["fields"]),
+		Response: d.response(s, api),
 	}
 	j.secretEndpoint = d.env.paths[s["endpoint"].Path]
 	if j.secretEndpoint && s["dataType"].Default {

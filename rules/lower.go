@@ -98,7 +98,10 @@ func (l *lowerer) job(job Job) *Ruleset {
 	set := l.ruleset()
 	set.Job = job
 	l.bound(set)
-	if job.DataField != nil {
+	switch format := job.Response.Format; {
+	case format == NDJSON, format == CSV:
+		set.ItemsFrom = l.origin(Author{}, job.Response.path)
+	case job.DataField != nil:
 		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
 	}
 	if p := l.configured(); p != nil {

@@ -64,7 +64,8 @@ var testFields = []Field{
 var answerFields = []Field{
 	{Name: "status", Kind: Status, Default: 200, Doc: "the HTTP status"},
 	{Name: "headers", Kind: Map, Doc: "names, each with a string, or with a list of strings for a header that is sent several times"},
-	{Name: "body", Kind: Any, Doc: "the body of the response, sent as it is written"},
+	{Name: "body", Kind: Any, Doc: "the body of the response, sent as it is written; " +
+		"of a job whose format is not `json`, a string is sent as its text"},
 	{Name: "after", Kind: Seconds, Doc: "delay of the response; the test does not wait"},
 }
 

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func (r *run) onError(request rules.Request, sent time.Time, response *transport
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sentFacts(request, r.shown(request))
 	c.Now = func() time.Time { return sent }
-	c.Body, _ = document.DecodePaths(response.Body, r.job.Needs.Body, r.MaxDepth) // nil unless it is JSON
+	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // nil unless it is JSON
 	for _, rule := range r.job.OnErrors {
 		met, err := rule.EvalBool(&r.machine, &c)
 		if err != nil {
@@ -137,6 +138,26 @@ func (r *run) onError(request rules.Request, sent time.Time, response *transport
 		}
 	}
 	return errorAction{}
+}
+
+// errorBody returns the body of an error response as JSON, if the job has another format and
+// it can be converted, and otherwise as it is.
+func (r *run) errorBody(response *transport.Response) []byte {
+	const most = 8 << 20 // rules see no larger one
+	if r.converter == nil || len(response.Body) > most {
+		return response.Body
+	}
+	into := &spool.Buffer{}
+	defer into.Release()
+	done, err := r.converter.Convert(bodyOf(response, response.Body), into)
+	if err != nil || !done {
+		return response.Body
+	}
+	body, _, err := into.Body()
+	if err != nil {
+		return response.Body
+	}
+	return bytes.Clone(body)
 }
 
 // message returns the message of a condition that was met on a page.

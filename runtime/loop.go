@@ -23,6 +23,7 @@ type Loop struct {
 	Redactor *redact.Redactor // nil hides nothing
 	MaxDepth int              // of a response's nesting; 0 is 10,000
 	MaxItems int              // of a response; 0 is any number
+	MaxBody  int64            // bytes of a response of another format as JSON; 0 is no limit
 
 	// MaxValueBytes is how much memory the values of a response may need that rules
 	// read; 0 is [document.MaxValueBytes].

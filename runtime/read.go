@@ -12,16 +12,22 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // read turns a response into a page and into the context that rules see. It does not
 // change the state if the response is unacceptable.
 func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	r.head = append(r.head[:0], f.Body[:min(len(f.Body), redact.ExcerptBytes)]...) // the reader modifies the body
+	size := len(f.Body)
+	if err := r.convert(f); err != nil {
+		return nil, r.unacceptable(f, size, err)
+	}
 	reading, err := r.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window})
 	if err != nil {
-		return nil, r.unacceptable(f, err)
+		return nil, r.unacceptable(f, size, err)
 	}
 	r.lookup, r.names, r.Hints.Value = reading.Lookup, reading.Names, nil
 	record := r.record(request, f)
@@ -61,11 +67,42 @@ func (r *run) record(request rules.Request, f fetched) Record {
 	}
 }
 
-// unacceptable returns the error for a response that is not a page.
-func (r *run) unacceptable(f fetched, err error) error {
+// convert replaces a body of another format by JSON.
+func (r *run) convert(f fetched) error {
+	if r.converter == nil {
+		return nil
+	}
+	r.converted[0], r.converted[1] = r.converted[1], r.converted[0]
+	into := r.converted[0]
+	done, err := r.converter.Convert(bodyOf(f.Response, f.Body), into)
+	if err != nil || !done {
+		return err
+	}
+	if f.Body, f.Window, err = into.Body(); err == nil {
+		r.buffers[0].Release() // a retry or the next page uses it again
+	}
+	return err
+}
+
+// bodyOf returns a body for conversion, with the data of a response or the beginning of it.
+func bodyOf(response *transport.Response, data []byte) format.Body {
+	return format.Body{
+		Status: response.Status, ContentType: response.Header.Get("Content-Type"), Data: data, Window: response.Window,
+	}
+}
+
+// unacceptable returns the error for a response of size bytes that is not a page.
+func (r *run) unacceptable(f fetched, size int, err error) error {
 	e := &failure.Error{
 		Class: failure.Response, Job: r.Result.Job, Page: r.Context.Value.Page + 1, Op: "read",
 		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
+	}
+	if known, ok := errors.AsType[*failure.Error](err); ok { // of a temporary file
+		e.Class, e.Message, e.Hint = known.Class, known.Message, known.Hint
+		return e
+	}
+	if r.converter == nil {
+		e.Hint = format.Hint(bodyOf(f.Response, r.head))
 	}
 	if errors.As(err, new(*document.DepthError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
@@ -76,8 +113,8 @@ func (r *run) unacceptable(f fetched, err error) error {
 	if size, ok := errors.AsType[*document.SizeError](err); ok {
 		e.Class, e.Hint = failure.Policy, size.Hint
 	}
-	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.head, len(f.Body)))
-	if len(f.Body) == 0 {
+	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.head, size))
+	if size == 0 {
 		e.Message = fmt.Sprintf("the response body is empty (%s)", f.ContentType())
 	}
 	return e

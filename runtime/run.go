@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -31,10 +32,12 @@ type run struct {
 
 	binding    *compile.Binding // nil before the first request
 	machine    compile.Machine
+	converter  *format.Converter // nil: the responses are JSON
 	reader     *document.Reader
 	concealer  *concealer
 	prefetcher *prefetcher      // nil: one page at a time
 	buffers    [2]*spool.Buffer // of this page's body and of the last one's, alternating
+	converted  [2]*spool.Buffer // the same, of the bodies that were converted to JSON
 	started    time.Time
 	head       []byte                             // first bytes of the last body, for messages
 	lookup     func(*document.Paths) (any, error) // decodes further values of the last response; nil before it
@@ -53,13 +56,17 @@ func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 	r := &run{
 		Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
 		watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
-		concealer: newConcealer(l.Secrets, l.Redactor), buffers: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
+		concealer: newConcealer(l.Secrets, l.Redactor), buffers: [2]*spool.Buffer{{}, {}},
+		converted: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
 	}
 	r.reader = document.NewReader(document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: r.warn,
 	})
 	r.shaper = newShaper(r)
+	r.converter = format.NewConverter(format.Options{
+		Response: job.Set.Job.Response, Lists: job.Set.Job.ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
+	})
 	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
 	r.started, r.attempt.begun = l.Clock.Now(), true
 	r.reset()
@@ -120,7 +127,7 @@ func (r *run) bound() {
 // close stops prefetching and releases the buffers of the last pages.
 func (r *run) close() {
 	r.stopPrefetching()
-	for _, b := range r.buffers {
+	for _, b := range slices.Concat(r.buffers[:], r.converted[:]) {
 		b.Release()
 	}
 	if r.shaper != nil {
@@ -360,6 +367,10 @@ func (r *run) encode(request rules.Request) (transport.Call, error) {
 	call := transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}, Job: r.Result.Job}
 	if contentType != "" {
 		call.Header.Set("Content-Type", contentType)
+	}
+	if r.converter != nil {
+		call.Header.Set("Accept", format.Accept(r.job.Set.Job.Response.Format))
+		call.MayBeEmpty = r.converter.MayBeEmpty
 	}
 	for _, m := range request.Headers {
 		text, _ := value.Text(m.Value)

@@ -134,7 +134,9 @@ type trial struct {
 }
 
 func newTrial(s *Suite, job *compile.Job, t rules.Test) *trial {
-	return &trial{suite: s, test: t, job: job, script: &script{answers: t.Pages, origin: s.BaseURL, redact: s.Redact, now: scriptStart}}
+	return &trial{suite: s, test: t, job: job, script: &script{
+		answers: t.Pages, format: job.Set.Job.Response.Format, origin: s.BaseURL, redact: s.Redact, now: scriptStart,
+	}}
 }
 
 func (t *trial) run(ctx context.Context, seen *coverage) {

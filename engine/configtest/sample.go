@@ -22,8 +22,8 @@ func (s *Suite) Sample() string {
 		t := rules.Test{Job: job.ID}
 		pages = nil
 		for _, items := range lists {
-			page := pageOf(items, job.DataField)
-			body, _ := value.Marshal(page)
+			page, content := samplePage(items, job)
+			body, _ := value.Marshal(content)
 			pages, t.Pages = append(pages, page), append(t.Pages, rules.Answer{Body: body})
 		}
 		if tried = s.run(context.Background(), t, newCoverage()); tried.OK {

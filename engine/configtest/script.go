@@ -18,6 +18,7 @@ import (
 // pages in order, and reaches no network.
 type script struct {
 	answers []rules.Answer
+	format  string // of the responses of the job
 	origin  *url.URL
 	redact  func(string) string
 	now     time.Time // the test's clock; see [script.Now]
@@ -42,10 +43,11 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := s.answers[len(s.requests)]
 	s.requests = append(s.requests, request)
 	s.now = s.now.Add(answer.After)
+	body, contentType := bodyOf(answer, s.format)
 	response := &http.Response{
 		StatusCode: answer.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}, "Date": {s.now.Format(http.TimeFormat)}},
-		Body:   io.NopCloser(bytes.NewReader(answer.Body)), ContentLength: int64(len(answer.Body)),
+		Header: http.Header{"Content-Type": {contentType}, "Date": {s.now.Format(http.TimeFormat)}},
+		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 	if response.StatusCode == 0 {
 		response.StatusCode = http.StatusOK

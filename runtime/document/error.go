@@ -21,6 +21,10 @@ type DepthError struct {
 	limit  int
 }
 
+// NewDepthError returns the error for a list or an object at an offset that is nested more
+// deeply than limit.
+func NewDepthError(offset, limit int) *DepthError { return &DepthError{offset, limit} }
+
 // Error returns the limit and the offset.
 func (e *DepthError) Error() string {
 	return fmt.Sprintf("nested more than %d levels deep at byte %d", e.limit, e.offset)

@@ -51,30 +51,40 @@ func (b *Buffer) Reset(size int64) {
 // bytes and the error of r, which is io.EOF at the end. If a temporary file is
 // needed and cannot be written, the error is a [*failure.Error].
 func (b *Buffer) ReadPiece(r io.Reader) (int, error) {
-	if len(b.data) == cap(b.data) {
-		if cap(b.data) >= b.limit && canMap {
-			if err := b.spool(); err != nil {
-				return 0, err
-			}
-		} else {
-			b.data = append(make([]byte, 0, 2*cap(b.data)), b.data...)
-		}
+	if err := b.makeRoom(); err != nil {
+		return 0, err
 	}
 	n, err := r.Read(b.data[len(b.data):cap(b.data)])
 	b.data = b.data[:len(b.data)+n]
 	return n, err
 }
 
-// Write appends to the buffer, as [Buffer.ReadPiece] does.
+// Write appends p to the buffer. Its error is one of the temporary file, a
+// [*failure.Error].
 func (b *Buffer) Write(p []byte) (int, error) {
-	b.data = append(b.data, p...)
-	if len(b.data) < b.limit || !canMap {
-		return len(p), nil
+	for rest := p; len(rest) > 0; {
+		if err := b.makeRoom(); err != nil {
+			return len(p) - len(rest), err
+		}
+		n := copy(b.data[len(b.data):cap(b.data)], rest)
+		b.data, rest = b.data[:len(b.data)+n], rest[n:]
 	}
-	return len(p), b.spool()
+	return len(p), nil
 }
 
-// Len returns the number of bytes so far.
+// makeRoom makes room for at least one byte in memory.
+func (b *Buffer) makeRoom() error {
+	switch {
+	case len(b.data) < cap(b.data):
+		return nil
+	case cap(b.data) >= b.limit && canMap:
+		return b.spool()
+	}
+	b.data = append(make([]byte, 0, max(2*cap(b.data), 512)), b.data...)
+	return nil
+}
+
+// Len returns the number of bytes in the buffer.
 func (b *Buffer) Len() int64 { return int64(b.size + len(b.data)) }
 
 // spool moves the bytes in memory to the file.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -21,11 +22,10 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte,
 	}
 	limit := c.options.MaxBody
 	call.Into.Reset(min(r.ContentLength, limit))
-	reader := &io.LimitedReader{R: r.Body, N: limit + 1}
+	reader, err := unpacked(&io.LimitedReader{R: watched{r.Body, watch}, N: limit + 1}, limit)
 	for {
-		n, err := call.Into.ReadPiece(reader)
-		if n > 0 {
-			watch.progress()
+		if err == nil {
+			_, err = call.Into.ReadPiece(reader)
 		}
 		if call.Into.Len() > limit {
 			e := c.fault(failure.Policy, call, r.StatusCode, fmt.Sprintf("the response has more than %d bytes, decompressed", limit))
@@ -41,9 +41,38 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte,
 	}
 }
 
+// watched reports progress to a watchdog.
+type watched struct {
+	io.Reader
+	watch *watchdog
+}
+
+// Read implements [io.Reader].
+func (w watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if n > 0 {
+		w.watch.progress()
+	}
+	return n, err
+}
+
+// unpacked returns what is in a body that is a gzip file, up to limit bytes and one more,
+// and any other body as it is. No text begins like a gzip file.
+func unpacked(body io.Reader, limit int64) (io.Reader, error) {
+	const magic = "\x1f\x8b"
+	peeked := bufio.NewReaderSize(body, 16) // larger reads bypass its buffer
+	if head, _ := peeked.Peek(len(magic)); string(head) != magic {
+		return peeked, nil
+	}
+	content, err := gzip.NewReader(peeked)
+	return &io.LimitedReader{R: content, N: limit + 1}, err
+}
+
 // bodyError returns the error for a body that cannot be read to its end.
 func (c *Client) bodyError(call Call, r *http.Response, err error) error {
 	switch {
+	case errors.Is(err, gzip.ErrHeader) && !r.Uncompressed:
+		return c.fault(failure.Response, call, r.StatusCode, "the response begins like a gzip file, but is none")
 	case errors.Is(err, gzip.ErrHeader):
 		return c.fault(failure.Response, call, r.StatusCode, "the response is marked as gzip, but is not gzip")
 	case errors.Is(err, gzip.ErrChecksum):

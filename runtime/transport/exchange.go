@@ -25,6 +25,10 @@ type Call struct {
 	Header http.Header
 	Body   []byte // nil sends none
 
+	// MayBeEmpty reports whether an empty body of a content type can be a page. nil: none can,
+	// so that an empty body is requested once more.
+	MayBeEmpty func(contentType string) bool
+
 	Into *spool.Buffer // receives the response body; nil is a new buffer
 
 	Waits *[]Event // receives the events of the call's waits, in their order; may be nil

@@ -107,7 +107,7 @@ func (c *Client) judgePage(call Call, r *Response) verdict {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
 		return verdict{err: c.fault(failure.Transient, call, r.Status, message), retry: true}
 	}
-	if what, retries := doubtful(r); call.attempt <= retries && call.attempt < c.options.Retry.MaxAttempts {
+	if what, retries := doubtful(call, r); call.attempt <= retries && call.attempt < c.options.Retry.MaxAttempts {
 		return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), retry: true}
 	}
 	reason := statusFault(r.Status)
@@ -123,12 +123,14 @@ func (c *Client) judgePage(call Call, r *Response) verdict {
 // doubtful describes a body that a proxy, or a server that is just starting,
 // sends with status 200. It returns how often to retry before accepting the body;
 // 0 for all other bodies.
-func doubtful(r *Response) (what string, retries int) {
+func doubtful(call Call, r *Response) (what string, retries int) {
 	if r.Status != http.StatusOK {
 		return "", 0
 	}
 	head := bytes.TrimLeft(r.head(), " \t\r\n")
 	switch {
+	case len(head) == 0 && call.MayBeEmpty != nil && call.MayBeEmpty(r.Header.Get("Content-Type")):
+		return "", 0
 	case len(head) == 0 && len(r.Body) < redact.ExcerptBytes:
 		return "an empty body", 1
 	case len(head) > 0 && head[0] == '<' && strings.Contains(r.Header.Get("Content-Type"), "html"):

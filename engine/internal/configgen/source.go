@@ -20,6 +20,7 @@ func Source() ([]byte, error) {
 	}
 	g.structure("HTTP", "HTTP is what all requests have in common.", sections["api.http"].Fields)
 	g.structure("Job", "Job is one list to extract. Parameters are sent in the order of their names.", sections["config.jobs[]"].Fields)
+	g.structure("Response", "Response is the format of responses.", sections["api.response"].Fields)
 	g.structure("Input", "Input is a value that each run sets.", sections["inputs.NAME"].Fields)
 	common := sections["api.pagination"].Fields
 	for _, m := range rules.Builtin().Methods() {

@@ -1,0 +1,172 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// The formats of responses.
+const (
+	JSON   = "json"   // one document (RFC 8259)
+	NDJSON = "ndjson" // one JSON value per line
+	CSV    = "csv"    // a table (RFC 4180)
+	XML    = "xml"    // XML 1.0
+	Auto   = "auto"   // what the response says that it is
+)
+
+var formats = []string{JSON, NDJSON, CSV, XML, Auto}
+
+// Response says how the responses of a job are read.
+type Response struct {
+	Format    string   // one of [JSON], [NDJSON], [CSV], [XML] and [Auto]
+	Header    bool     // of CSV: the first row has the names of the columns
+	Delimiter rune     // of CSV, between fields; 0 is a comma, or a tab where the content type says so
+	Columns   []string // of CSV, the names of the columns instead of those of the header; nil: none
+
+	path string // config path of Format; empty: it is the default
+}
+
+var responseFields = []Field{
+	{Name: "format", Kind: Text, Default: JSON, Values: formats, Doc: "`json`, `ndjson` (one JSON value per line), `csv`, " +
+		"`xml`, or `auto`: by the content type of the response, then by its first byte"},
+	{Name: "header", Kind: Flag, Default: true, Doc: "of CSV: whether the first row has the names of the columns"},
+	{Name: "delimiter", Kind: Text, Doc: "of CSV: the character between fields (`\\t` is a tab); default: a comma, or a tab " +
+		"for `text/tab-separated-values`"},
+	{Name: "columns", Kind: List, Each: &Field{Kind: Text}, Doc: "of CSV: the names of the columns, instead of those of the header. " +
+		"Without either, each row is a list of texts"},
+}
+
+// response reads the format of a job's responses: what the job says, then what the
+// settings of the API say.
+func (d *decoder) response(job, api settings) Response {
+	r := Response{Format: JSON, Header: true}
+	for _, s := range []settings{api, job} {
+		if format := s["response.format"]; format.given() {
+			r.Format, r.path = format.text(), format.Path
+		}
+		if header := s["response.header"]; header.given() {
+			r.Header = header.flag()
+		}
+		if delimiter := s["response.delimiter"]; delimiter.given() {
+			r.Delimiter = d.delimiter(delimiter)
+		}
+		if columns := s["response.columns"]; columns.given() {
+			r.Columns = d.columnNames(columns)
+		}
+	}
+	return r
+}
+
+// delimiter reads the character between fields.
+func (d *decoder) delimiter(s setting) rune {
+	r, size := utf8.DecodeRuneInString(s.text())
+	if s.Invalid {
+		return 0
+	}
+	if size != len(s.text()) || strings.ContainsRune("\"\r\n\x00\uFEFF", r) || r == utf8.RuneError {
+		d.diags.Errorf(diag.Value(s.Path), "want one character that is neither a quote nor a line end, got %q", s.text()).
+			WithHint(`"\t" is a tab`)
+		return 0
+	}
+	return r
+}
+
+// columnNames reads the names of columns, which differ.
+func (d *decoder) columnNames(s setting) []string {
+	names := s.texts()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			d.diags.Errorf(diag.Value(diag.Index(s.Path, i)), "the column %q is named twice", name)
+		}
+	}
+	return names
+}
+
+// checkResponses reports formats that do not fit the rest of the configuration.
+func (d *decoder) checkResponses(api settings, jobs []setting) {
+	table := false
+	for i, j := range d.cfg.Jobs {
+		own := jobs[i].Value.(settings)
+		table = table || j.Response.MayBeCSV()
+		if !j.Response.MayBeCSV() {
+			d.noTable(j.Response, own)
+		}
+		d.checkPath(j, own["dataField"])
+	}
+	if !table {
+		d.noTable(Response{Format: cmp.Or(api["response.format"].text(), JSON)}, api)
+	}
+}
+
+// noTable reports settings of CSV in the response object of a job, or of the API, that has
+// another format.
+func (d *decoder) noTable(r Response, s settings) {
+	for _, name := range []string{"header", "delimiter", "columns"} {
+		if at := s["response."+name]; at.given() {
+			d.diags.Errorf(diag.Key(at.Path), "%s needs the format csv, and the format is %s", name, r.Format).
+				WithHint(`add "format": "csv", or remove it`)
+		}
+	}
+}
+
+// checkPath reports a dataField that the format of a job cannot have, or lacks.
+func (d *decoder) checkPath(j Job, field setting) {
+	problem := j.Response.PathProblem(j.ItemPaths())
+	switch {
+	case problem == "" || field.Invalid:
+	case field.given():
+		d.diags.Errorf(diag.Value(field.Path), "%s", problem).WithHint("remove dataField")
+	default:
+		d.diags.Errorf(diag.Value(j.path), "%s", problem).WithHint(`write it like "dataField": "feed.entry"`)
+	}
+}
+
+// checkFormats reports formats in a dialect that reads JSON only.
+func (c *Config) checkFormats(diags *diag.Collector) {
+	for _, j := range c.Jobs {
+		if c.Dialect == Keboola && j.Response.Format != JSON {
+			diags.Errorf(diag.Value(j.path), "dialect %s reads JSON only, and response.format is %s", Keboola, j.Response.Format).
+				WithHint("use dialect " + Spec)
+		}
+	}
+}
+
+// WithFormat returns r with another format.
+func (r Response) WithFormat(format string) Response {
+	r.Format = format
+	return r
+}
+
+// MayBeCSV reports whether responses may be CSV.
+func (r Response) MayBeCSV() bool { return r.Format == CSV || r.Format == Auto }
+
+// ItemPaths returns the paths of the items; without a dataField there are none.
+func (j Job) ItemPaths() [][]string {
+	if j.DataField == nil {
+		return nil
+	}
+	return [][]string{j.DataField.Keys}
+}
+
+// PathProblem says why the paths of items (dataField) do not fit the format; "" if they
+// do. Without a path, paths is empty; a path without keys is the root.
+func (r Response) PathProblem(paths [][]string) string {
+	switch r.Format {
+	case NDJSON, CSV:
+		for _, path := range paths {
+			if len(path) > 0 {
+				return fmt.Sprintf("each line of %s is an item, so dataField has no meaning", strings.ToUpper(r.Format))
+			}
+		}
+	case XML:
+		if len(paths) == 0 {
+			return "the format xml needs dataField: the path of the elements that are the items, from the root element on"
+		}
+	}
+	return ""
+}

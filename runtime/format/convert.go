@@ -1,0 +1,165 @@
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// Options say how the bodies of a job are read.
+type Options struct {
+	Response rules.Response // the format
+	Lists    [][]string     // paths of XML elements that become a list even if there is only one, or none
+	MaxBytes int64          // of the JSON that a body becomes; 0 is no limit
+	MaxDepth int            // of elements in XML, and of values in a line; 0 is 10,000
+}
+
+// A Body is the body of a response, decompressed.
+type Body struct {
+	Status      int    // of HTTP; from 400 on, only XML is converted
+	ContentType string // of HTTP; empty: unknown
+	Data        []byte
+	Window      *spool.Window // of a body that is in a file; nil for one in memory
+}
+
+// A Converter turns the bodies of one job into JSON. It keeps memory from body to body.
+type Converter struct {
+	options Options
+	lists   *listTree
+	check   document.Checker
+	scratch []byte
+	open    []*element // of XML; those beyond the current depth are reused
+}
+
+// NewConverter returns a converter, or nil for a job whose format is JSON.
+func NewConverter(o Options) *Converter {
+	if o.Response.Format == rules.JSON {
+		return nil
+	}
+	o.MaxBytes, o.MaxDepth = cmp.Or(o.MaxBytes, math.MaxInt64), cmp.Or(o.MaxDepth, 10_000)
+	return &Converter{options: o, lists: newListTree(o.Lists)}
+}
+
+// Convert writes a body as JSON to the buffer, which it resets. It reports false if the
+// body is JSON, or an error response that is not XML: then it writes nothing. The error
+// names the line; it is a [*document.DepthError] or a [*document.SizeError] beyond a limit.
+func (c *Converter) Convert(b Body, into *spool.Buffer) (bool, error) {
+	if b.Status == http.StatusNoContent {
+		return false, nil
+	}
+	read, err := c.reading(b)
+	if read == nil || err != nil {
+		return false, err
+	}
+	into.Reset(-1)
+	w := &writer{to: into, limit: c.options.MaxBytes}
+	err = read(c, newSource(b), w)
+	if b.Status >= http.StatusBadRequest && err != nil && !errors.As(err, new(*document.SizeError)) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// reading returns what converts a body, or nil for one that is read as it is.
+func (c *Converter) reading(b Body) (func(*Converter, *source, *writer) error, error) {
+	if b.Status >= http.StatusBadRequest {
+		if head := beginning(b.Data); typeOf(b.ContentType) == rules.XML || looksLikeXML(head) {
+			return (*Converter).document, nil
+		}
+		return nil, nil
+	}
+	if isUTF16(b.Data) {
+		return nil, errors.New("the document is UTF-16, not UTF-8")
+	}
+	format, err := c.formatOf(b)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]func(*Converter, *source, *writer) error{
+		rules.NDJSON: (*Converter).lines, rules.CSV: (*Converter).rows, rules.XML: (*Converter).document,
+	}[format], nil
+}
+
+// Accept returns the value of the header Accept for a format.
+func Accept(format string) string {
+	switch format {
+	case rules.NDJSON:
+		return "application/x-ndjson, application/jsonl, */*;q=0.5"
+	case rules.CSV:
+		return "text/csv, */*;q=0.5"
+	case rules.XML:
+		return "application/xml, text/xml;q=0.9, */*;q=0.5"
+	}
+	return "application/json, */*;q=0.5"
+}
+
+// MayBeEmpty reports whether an empty body of a content type is a page without items.
+func (c *Converter) MayBeEmpty(contentType string) bool {
+	if c == nil {
+		return false
+	}
+	format := c.options.Response.Format
+	if format == rules.Auto {
+		format = typeOf(contentType)
+	}
+	return format == rules.NDJSON || format == rules.CSV
+}
+
+// A writer writes JSON up to a limit.
+type writer struct {
+	to    *spool.Buffer
+	limit int64
+}
+
+// write writes a piece of the document.
+func (w *writer) write(piece []byte) error {
+	if w.to.Len()+int64(len(piece)) > w.limit {
+		return &document.SizeError{
+			Message: fmt.Sprintf("the response has more than %s when it is written as JSON", value.Size(int(w.limit))),
+			Hint:    "raise api.http.maxBodyBytes, or request smaller pages",
+		}
+	}
+	_, err := w.to.Write(piece)
+	return err
+}
+
+// A source reads a body. Of one in a file it holds one window in memory.
+type source struct {
+	data   []byte // without the byte order mark
+	skip   int    // length of the byte order mark
+	at     int    // offset of the next byte
+	window *spool.Window
+
+	contentType string
+}
+
+func newSource(b Body) *source {
+	data := bytes.TrimPrefix(b.Data, byteOrderMark)
+	b.Window.Rewind()
+	return &source{data: data, skip: len(b.Data) - len(data), window: b.Window, contentType: b.ContentType}
+}
+
+// advance sets the offset of the next byte.
+func (s *source) advance(to int) {
+	s.at = to
+	s.window.Pass(s.skip+to, s.skip+to)
+}
+
+// Read implements [io.Reader].
+func (s *source) Read(p []byte) (int, error) {
+	n := copy(p, s.data[s.at:])
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	s.advance(s.at + n)
+	return n, nil
+}

@@ -1,0 +1,159 @@
+package format
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// rows converts CSV (RFC 4180) to a list of objects, one for each row, with the columns
+// in their order. All values are texts: CSV has no other type, and a number would lose
+// its leading zeros. Without names of columns, a row is a list of texts.
+func (c *Converter) rows(from *source, to *writer) error {
+	limited := &rowReader{from: from}
+	r := csv.NewReader(limited)
+	r.Comma, r.FieldsPerRecord, r.ReuseRecord = c.delimiter(from.contentType), -1, true
+	columns, err := c.columns(r)
+	if errors.Is(err, io.EOF) {
+		return to.write([]byte("[]"))
+	}
+	if err != nil {
+		return csvError(err)
+	}
+	var members [][]byte
+	for _, name := range columns {
+		members = append(members, append(appendText(nil, name), ':'))
+	}
+	out := append(c.scratch[:0], '[')
+	for first := true; ; first = false {
+		limited.begin(r.InputOffset())
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && columns != nil && len(row) != len(columns) {
+			err = raggedError(r, len(row), len(columns))
+		}
+		if err != nil {
+			return csvError(err)
+		}
+		if !first {
+			out = append(out, ',')
+		}
+		out = appendRow(out, members, row)
+		if err := to.write(out); err != nil {
+			return err
+		}
+		out = out[:0]
+	}
+	c.scratch = out
+	return to.write(append(out, ']'))
+}
+
+// delimiter returns the character between fields.
+func (c *Converter) delimiter(contentType string) rune {
+	switch configured := c.options.Response.Delimiter; {
+	case configured != 0:
+		return configured
+	case mediaType(contentType) == tabSeparated:
+		return '\t'
+	}
+	return ','
+}
+
+// columns returns the names of the columns: those that are configured, or those of the
+// header. It returns nil if there are none, and io.EOF for an empty file.
+func (c *Converter) columns(r *csv.Reader) ([]string, error) {
+	o := c.options.Response
+	if !o.Header {
+		return o.Columns, nil
+	}
+	row, err := r.Read()
+	if err != nil {
+		return nil, err
+	}
+	if o.Columns != nil {
+		if len(row) != len(o.Columns) {
+			return nil, fmt.Errorf("the header has %s, and response.columns %d", value.Counted(len(row), "column"), len(o.Columns))
+		}
+		return o.Columns, nil
+	}
+	names := slices.Clone(row)
+	seen := make(map[string]bool, len(names))
+	for i, name := range names {
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("column %d has no name in the header; name all columns with response.columns", i+1)
+		case seen[name]:
+			return nil, fmt.Errorf("the header has the column %s twice; name all columns with response.columns", value.Preview(name))
+		}
+		seen[name] = true
+	}
+	return names, nil
+}
+
+// appendRow appends a row as an object, or as a list if members is nil.
+func appendRow(out []byte, members [][]byte, row []string) []byte {
+	before, after := byte('{'), byte('}')
+	if members == nil {
+		before, after = '[', ']'
+	}
+	out = append(out, before)
+	for i, text := range row {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if members != nil {
+			out = append(out, members[i]...)
+		}
+		out = appendText(out, text)
+	}
+	return append(out, after)
+}
+
+// raggedError returns the error for a row with another number of fields than there are
+// columns.
+func raggedError(r *csv.Reader, fields, columns int) error {
+	line, _ := r.FieldPos(0)
+	return fmt.Errorf("line %d has %s, want %d as there are columns", line, value.Counted(fields, "field"), columns)
+}
+
+// csvError returns an error with the line and the column.
+func csvError(err error) error {
+	parse, ok := errors.AsType[*csv.ParseError](err)
+	if !ok {
+		return err
+	}
+	if errors.Is(parse.Err, csv.ErrBareQuote) {
+		return fmt.Errorf("line %d, column %d: a quote in a field that is not in quotes", parse.Line, parse.Column)
+	}
+	return fmt.Errorf("line %d: a field of this row has a quote that is neither doubled nor the last", parse.StartLine)
+}
+
+// maxRowBytes is the length of the longest row: the reader holds one row in memory, and
+// a quote that is never closed makes one of the rest of the file.
+const maxRowBytes = 64 << 20
+
+// A rowReader fails within a row that is too long.
+type rowReader struct {
+	from *source
+	row  int // offset at which the row begins
+}
+
+// begin notes the offset at which a row begins.
+func (r *rowReader) begin(offset int64) { r.row = int(offset) }
+
+// Read implements [io.Reader].
+func (r *rowReader) Read(p []byte) (int, error) {
+	if r.from.at-r.row > maxRowBytes {
+		return 0, &document.SizeError{
+			Message: fmt.Sprintf("a row has more than %s", value.Size(maxRowBytes)), Hint: "a quote may be missing in the file",
+		}
+	}
+	return r.from.Read(p)
+}

@@ -1,0 +1,156 @@
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+var byteOrderMark = []byte("\ufeff")
+
+// mediaTypes has the formats of the media types that are not found by their suffix.
+var mediaTypes = map[string]string{
+	"application/json": rules.JSON, "text/json": rules.JSON, "application/x-json": rules.JSON,
+
+	"application/x-ndjson": rules.NDJSON, "application/ndjson": rules.NDJSON, "application/jsonl": rules.NDJSON,
+	"application/x-jsonl": rules.NDJSON, "application/jsonlines": rules.NDJSON, "application/x-jsonlines": rules.NDJSON,
+	"application/json-lines": rules.NDJSON, "application/jsonl+json": rules.NDJSON, "application/stream+json": rules.NDJSON,
+	"application/json-seq": rules.NDJSON,
+
+	"text/csv": rules.CSV, "application/csv": rules.CSV, "text/comma-separated-values": rules.CSV,
+	tabSeparated: rules.CSV,
+
+	"application/xml": rules.XML, "text/xml": rules.XML,
+
+	"text/html": html, "application/xhtml+xml": html,
+}
+
+const (
+	html         = "html" // no format of a list
+	tabSeparated = "text/tab-separated-values"
+)
+
+// typeOf returns the format of a content type, or "".
+func typeOf(contentType string) string {
+	media := mediaType(contentType)
+	switch format, known := mediaTypes[media]; {
+	case known:
+		return format
+	case strings.HasSuffix(media, "+json"):
+		return rules.JSON
+	case strings.HasSuffix(media, "+xml"):
+		return rules.XML
+	}
+	return ""
+}
+
+// mediaType returns a content type without its parameters.
+func mediaType(contentType string) string {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		media, _, _ = strings.Cut(contentType, ";")
+		media = strings.ToLower(strings.TrimSpace(media))
+	}
+	return media
+}
+
+// formatOf returns the format of a response that is a page. The configured one holds,
+// unless header and body agree that the response is something else: then a table would
+// be made of an error message.
+func (c *Converter) formatOf(b Body) (string, error) {
+	head, format := beginning(b.Data), c.options.Response.Format
+	switch said := typeOf(b.ContentType); {
+	case looksLikeHTML(head), said == html && len(head) > 0 && head[0] == '<' && format != rules.XML:
+		return "", errors.New("the response is a web page")
+	case format == rules.CSV && said == rules.XML && looksLikeXML(head), format == rules.CSV && said == rules.JSON && looksLikeJSON(head):
+		return "", fmt.Errorf("want %s, got %s", names[format], names[said])
+	case format == rules.Auto:
+		return c.detect(b, said, head)
+	}
+	return format, nil
+}
+
+// names has the formats as messages spell them.
+var names = map[string]string{rules.JSON: "JSON", rules.NDJSON: "NDJSON", rules.CSV: "CSV", rules.XML: "XML"}
+
+// detect returns the format of a body by its content type, then by its first byte.
+func (c *Converter) detect(b Body, said string, head []byte) (string, error) {
+	if said != "" && said != html {
+		return said, c.checkPath(said)
+	}
+	switch {
+	case len(head) == 0:
+		return rules.JSON, nil // which says that it is empty
+	case looksLikeXML(head):
+		return rules.XML, c.checkPath(rules.XML)
+	case c.isLines(head):
+		return rules.NDJSON, c.checkPath(rules.NDJSON)
+	case looksLikeJSON(head):
+		return rules.JSON, nil
+	}
+	return "", fmt.Errorf("the format cannot be told from %s; set response.format", cmp.Or(mediaType(b.ContentType), "the body alone"))
+}
+
+// checkPath checks that dataField is a path in the format that was found.
+func (c *Converter) checkPath(format string) error {
+	if problem := c.options.Response.WithFormat(format).PathProblem(c.options.Lists); problem != "" {
+		return errors.New(problem)
+	}
+	return nil
+}
+
+// isLines reports whether a body has a JSON value in its first line, and more after it.
+func (c *Converter) isLines(head []byte) bool {
+	line, rest, found := bytes.Cut(head, []byte("\n"))
+	return found && len(bytes.TrimSpace(rest)) > 0 && looksLikeJSON(head) && c.check.Check(trimLine(line), 0) == nil
+}
+
+// headBytes is how much of a body its format is recognized from.
+const headBytes = 64 << 10
+
+// beginning returns the first bytes of a body, without white space before them.
+func beginning(data []byte) []byte {
+	head := bytes.TrimPrefix(data[:min(len(data), headBytes)], byteOrderMark)
+	return bytes.TrimLeft(head, " \t\r\n")
+}
+
+func looksLikeXML(head []byte) bool { return len(head) > 0 && head[0] == '<' }
+
+func looksLikeJSON(head []byte) bool { return len(head) > 0 && (head[0] == '{' || head[0] == '[') }
+
+func looksLikeHTML(head []byte) bool {
+	start := bytes.ToLower(head[:min(len(head), len("<!doctype html"))])
+	return bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
+}
+
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE})
+}
+
+// Hint returns the setting that fits a response which is not JSON, for one that was read
+// as JSON. It returns "" if none does.
+func Hint(b Body) string {
+	head := beginning(b.Data)
+	format := typeOf(b.ContentType)
+	var check document.Checker
+	switch {
+	case looksLikeHTML(head), format == html:
+		return "the API answered with a web page: check the address and the credentials"
+	case looksLikeXML(head):
+		format = rules.XML
+	case looksLikeJSON(head) && (&Converter{check: check}).isLines(head):
+		format = rules.NDJSON
+	case format == rules.XML, format == rules.NDJSON, looksLikeJSON(head):
+		return ""
+	}
+	if format == "" || format == rules.JSON {
+		return ""
+	}
+	return fmt.Sprintf(`if the API sends %s, set "response": {"format": %q}`, names[format], format)
+}

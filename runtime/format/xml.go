@@ -1,0 +1,303 @@
+package format
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// document converts XML 1.0 to an object whose only member is the root element:
+//
+//   - an element with nothing but text becomes that text, unchanged: `<a> x </a>` is " x "
+//   - any other element becomes an object: its attributes, as "@name", then its elements
+//     by name, in the order in which the names first appear, then its text, without white
+//     space around it, as "#text"
+//   - elements of one name next to each other, or apart, become a list
+//   - names keep their prefix as it is written; declarations of namespaces are left out
+//
+// Comments, processing instructions and the document type are left out. Only the
+// predefined entities and character references are known.
+func (c *Converter) document(from *source, to *writer) error {
+	x := &xmlReader{Converter: c, decoder: xml.NewDecoder(from), attributes: map[string]bool{}}
+	defer x.heap.close()
+	x.decoder.CharsetReader = charsetReader
+	top := x.push("", c.lists)
+	for {
+		token, err := x.decoder.RawToken()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = x.token(token)
+		}
+		if err != nil {
+			return x.located(err)
+		}
+	}
+	switch {
+	case x.depth > 1:
+		return x.located(fmt.Errorf("the document ends within <%s>", x.top().name))
+	case len(top.members) == 0:
+		return errors.New("the document has no element")
+	}
+	var all rope
+	if err := x.object(top, &all); err != nil {
+		return err
+	}
+	return x.heap.writeTo(to, &all)
+}
+
+// An xmlReader converts one document.
+type xmlReader struct {
+	*Converter
+	decoder    *xml.Decoder
+	heap       heap
+	depth      int             // elements of Converter.open that are open; the first one holds the root
+	attributes map[string]bool // of one element
+}
+
+// An element is an open element.
+type element struct {
+	name    string
+	lists   *listTree
+	attrs   []byte // as members of an object
+	text    []byte
+	members []*member
+	index   map[string]*member // of the members by name, once there are many
+}
+
+// A member is all elements of one name in an element.
+type member struct {
+	name  string
+	count int
+	value rope // as JSON, with commas
+}
+
+func (x *xmlReader) top() *element { return x.open[x.depth-1] }
+
+// push opens an element.
+func (x *xmlReader) push(name string, lists *listTree) *element {
+	if x.depth == len(x.open) {
+		x.open = append(x.open, &element{})
+	}
+	e := x.open[x.depth]
+	x.depth++
+	e.name, e.lists, e.attrs, e.text, e.members, e.index = name, lists, e.attrs[:0], e.text[:0], e.members[:0], nil
+	return e
+}
+
+// token reads one token.
+func (x *xmlReader) token(token xml.Token) error {
+	switch t := token.(type) {
+	case xml.StartElement:
+		return x.start(t)
+	case xml.EndElement:
+		return x.end(qualified(t.Name))
+	case xml.CharData:
+		if x.depth > 1 {
+			x.top().text = append(x.top().text, t...)
+			return nil
+		}
+		if len(bytes.TrimSpace(t)) > 0 {
+			return errors.New("text outside of the root element")
+		}
+	}
+	return nil
+}
+
+// start opens an element.
+func (x *xmlReader) start(t xml.StartElement) error {
+	name := qualified(t.Name)
+	if x.depth > x.options.MaxDepth {
+		return document.NewDepthError(int(x.decoder.InputOffset()), x.options.MaxDepth)
+	}
+	if x.depth == 1 && len(x.top().members) > 0 {
+		return fmt.Errorf("a second root element, <%s>", name)
+	}
+	e := x.push(name, x.top().lists.at(name))
+	clear(x.attributes)
+	for _, a := range t.Attr {
+		name := qualified(a.Name)
+		if x.attributes[name] {
+			return fmt.Errorf("the attribute %s of <%s> is written twice", name, e.name)
+		}
+		x.attributes[name] = true
+		if name == "xmlns" || a.Name.Space == "xmlns" {
+			continue
+		}
+		if len(e.attrs) > 0 {
+			e.attrs = append(e.attrs, ',')
+		}
+		e.attrs = append(appendText(e.attrs, "@"+name), ':')
+		e.attrs = appendText(e.attrs, a.Value)
+	}
+	return nil
+}
+
+// end closes an element, which becomes part of the one around it.
+func (x *xmlReader) end(name string) error {
+	e := x.top()
+	if x.depth == 1 {
+		return fmt.Errorf("</%s> ends no element", name)
+	}
+	if e.name != name {
+		return fmt.Errorf("</%s> where </%s> should be", name, e.name)
+	}
+	x.depth--
+	outer := x.top()
+	m, err := outer.member(name)
+	if err != nil {
+		return err
+	}
+	if m.count++; m.count > 1 {
+		if e.lists.leads() {
+			return fmt.Errorf("<%s> is repeated, but dataField has a name after it: write .%s between the two", name, anyElement)
+		}
+		x.heap.add(&m.value, []byte(","))
+	}
+	if err := x.close(e, &m.value); err != nil {
+		return err
+	}
+	return x.spill()
+}
+
+// close appends an element as JSON.
+func (x *xmlReader) close(e *element, to *rope) error {
+	if len(e.attrs) == 0 && len(e.members) == 0 && e.lists.absent(nil) == nil {
+		before := len(to.tail)
+		to.tail = appendText(to.tail, e.text)
+		x.heap.held += len(to.tail) - before
+		return nil
+	}
+	return x.object(e, to)
+}
+
+// object appends an element as an object.
+func (x *xmlReader) object(e *element, to *rope) error {
+	h, separator := &x.heap, "{"
+	if len(e.attrs) > 0 {
+		h.add(to, []byte(separator))
+		h.add(to, e.attrs)
+		separator = ","
+	}
+	for _, m := range e.members {
+		list := m.count > 1 || e.lists.at(m.name).isList()
+		h.add(to, append(appendText([]byte(separator), m.name), ':'))
+		if list {
+			h.add(to, []byte("["))
+		}
+		if err := h.join(to, &m.value); err != nil {
+			return err
+		}
+		if list {
+			h.add(to, []byte("]"))
+		}
+		m.value.reset()
+		separator = ","
+	}
+	for _, name := range e.lists.absent(e.members) {
+		h.add(to, append(appendText([]byte(separator), name), ":[]"...))
+		separator = ","
+	}
+	if text := bytes.TrimSpace(e.text); len(text) > 0 {
+		h.add(to, appendText([]byte(separator+`"#text":`), text))
+	}
+	h.add(to, []byte("}"))
+	return nil
+}
+
+// spill moves what is in memory to the file if it is much.
+func (x *xmlReader) spill() error {
+	if x.heap.held < maxHeld {
+		return nil
+	}
+	for _, e := range x.open[:x.depth] {
+		for _, m := range e.members {
+			if err := x.heap.spill(&m.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxMembers is how many different names the elements in one element may have.
+const maxMembers = 100_000
+
+// member returns the member of a name.
+func (e *element) member(name string) (*member, error) {
+	const few = 16
+	if e.index != nil {
+		if m := e.index[name]; m != nil {
+			return m, nil
+		}
+	} else {
+		for _, m := range e.members {
+			if m.name == name {
+				return m, nil
+			}
+		}
+	}
+	n := len(e.members)
+	if n == maxMembers {
+		return nil, fmt.Errorf("<%s> has elements of more than %d names", e.name, maxMembers)
+	}
+	m := e.reused()
+	m.name, m.count = name, 0
+	m.value.reset()
+	if e.index == nil && n >= few {
+		e.index = make(map[string]*member, 2*few)
+		for _, had := range e.members {
+			e.index[had.name] = had
+		}
+	}
+	if e.index != nil {
+		e.index[name] = m
+	}
+	return m, nil
+}
+
+// reused adds a member, which an earlier element may have used.
+func (e *element) reused() *member {
+	n := len(e.members)
+	if n < cap(e.members) {
+		if e.members = e.members[:n+1]; e.members[n] != nil {
+			return e.members[n]
+		}
+		e.members[n] = &member{}
+		return e.members[n]
+	}
+	e.members = append(e.members, &member{})
+	return e.members[n]
+}
+
+// located adds the line to an error.
+func (x *xmlReader) located(err error) error {
+	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
+		return fmt.Errorf("line %d: %s", syntax.Line, syntax.Msg)
+	}
+	line, _ := x.decoder.InputPos()
+	return fmt.Errorf("line %d: %w", line, err)
+}
+
+// qualified returns a name with its prefix, as it is written.
+func qualified(name xml.Name) string {
+	if name.Space == "" {
+		return name.Local
+	}
+	return name.Space + ":" + name.Local
+}
+
+// charsetReader accepts the names of encodings that are part of UTF-8.
+func charsetReader(label string, input io.Reader) (io.Reader, error) {
+	switch strings.ToLower(label) {
+	case "utf8", "us-ascii", "ascii":
+		return input, nil
+	}
+	return nil, fmt.Errorf("encoding %s, want UTF-8", label)
+}
