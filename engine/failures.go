@@ -26,7 +26,7 @@ type failures struct {
 	all   map[int]error // of the jobs that failed, by their position
 }
 
-func (e *Engine) newFailures(sink Sink) *failures {
+func (e *Engine) newFailures(sink SinkFunc) *failures {
 	s := e.settings.run
 	return &failures{sink: runtime.Sink(sink), keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
 }

@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"engine/configtest":   {module + "rules", module + "compile", module + "runtime"},
 	"engine":              {module + "rules", module + "compile", module + "runtime", module + "engine/configtest"},
 	"engine/checkpoint":   {module + "runtime"},
-	"engine/output":       {module + "engine", module + "runtime/failure", "github.com/klauspost/compress"},
+	"engine/output":       {module + "rules", module + "engine", module + "runtime/failure", "github.com/klauspost/compress"},
 	"engine/recording":    {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/report":       {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/otelstopwhen": {module + "engine", "go.opentelemetry.io/otel"},

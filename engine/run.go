@@ -20,12 +20,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// Run runs all jobs in their order and passes every page to the sink. It ends
+// Run runs all jobs in their order and passes every page to the function. It ends
 // when all jobs have ended, or with the first error: an [*Error] that names its
-// class, job and page, or the sink's own. With [WithKeepGoing] an error of one job does
+// class, job and page, or the function's own. With [WithKeepGoing] an error of one job does
 // not end the others. The result says how far each job came; the pages that the sink
 // received are complete, whatever the error.
-func (e *Engine) Run(ctx context.Context, sink Sink) (*Result, error) {
+func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	if sink == nil {
 		return newResult(), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}

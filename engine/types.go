@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -51,9 +49,6 @@ type Result struct {
 const resultVersion = 1
 
 func newResult() *Result { return &Result{Version: resultVersion, Jobs: []JobResult{}} }
-
-// A Sink receives pages in order, one at a time. Its error ends the run.
-type Sink func(ctx context.Context, page *Page) error
 
 // Errors for use with errors.Is: each matches every [*Error] of its class.
 var (

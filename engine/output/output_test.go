@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 )
 
@@ -101,7 +102,7 @@ func TestATableHasEveryValueOfEveryItem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := drawItems(t, 12)
 		var b bytes.Buffer
-		s, err := Options{Format: Format{Kind: CSV}, Nested: "/"}.NewStream(&b)
+		s, err := Options{Format: Format{Kind: CSV}, Nested: "/"}.NewStream(&b, &engine.Engine{})
 		require.NoError(t, err)
 		writeParts(t, s.Items("users"), items)
 		require.NoError(t, s.Close())
@@ -191,7 +192,7 @@ func TestRecordsConformToTheirSchemas(t *testing.T) {
 	format := compileSchema(t, messageFormat)
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
-		s, err := Options{Format: Format{Kind: Singer}}.NewStream(&b)
+		s, err := Options{Format: Format{Kind: Singer}}.NewStream(&b, &engine.Engine{})
 		require.NoError(t, err)
 		want := map[string][]json.RawMessage{}
 		for range 3 {
@@ -289,7 +290,7 @@ func TestMoreColumnsThanATableMayHave(t *testing.T) {
 	}
 	for _, kind := range []Kind{CSV, Singer} {
 		var b bytes.Buffer
-		s, err := Options{Format: Format{Kind: kind}}.NewStream(&b)
+		s, err := Options{Format: Format{Kind: kind}}.NewStream(&b, &engine.Engine{})
 		require.NoError(t, err)
 		_, err = s.Items("users").Write([]byte("{\"id0\":7}\n"))
 		require.NoError(t, err)

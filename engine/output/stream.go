@@ -1,15 +1,18 @@
 package output
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Stream is a pipe, a device, or any other writer that items are written to.
+// A Stream is a sink that writes to a pipe, a device, or any other writer.
 //
 // The header of CSV has the columns of all items, so CSV waits in a temporary file until
 // Close, and must have the items of one data type only.
@@ -17,16 +20,18 @@ type Stream struct {
 	w        io.Writer
 	frame    checkpoint.FrameWriter // nil: not compressed
 	options  Options
+	types    func(job string) (dataType string)
+	kept     map[string]json.RawMessage // by job
 	encoders map[string]encoder
 	waiting  *os.File // CSV; nil: nothing
 }
 
-// NewStream returns a stream to a writer.
-func (o Options) NewStream(w io.Writer) (*Stream, error) {
+// NewStream returns a stream to a writer, for the items of the jobs of an engine.
+func (o Options) NewStream(w io.Writer, e *engine.Engine) (*Stream, error) {
 	if err := o.Format.check(); err != nil {
 		return nil, err
 	}
-	s := &Stream{w: w, options: o, encoders: map[string]encoder{}}
+	s := &Stream{w: w, options: o, types: e.DataType, kept: map[string]json.RawMessage{}, encoders: map[string]encoder{}}
 	if c := o.Format.compression(); c != nil {
 		s.frame = c.NewWriter(w)
 		s.w = s.frame
@@ -42,6 +47,9 @@ func (s *Stream) Items(dataType string) io.Writer { return s.encoder(dataType) }
 
 func (s *Stream) encoder(dataType string) encoder {
 	e := s.encoders[dataType]
+	if e == nil && s.Waits() && len(s.encoders) > 0 {
+		return refusing{}
+	}
 	if e == nil {
 		e = s.options.encoder(&streamRows{stream: s}, dataType, nil)
 		s.encoders[dataType] = e
@@ -57,6 +65,27 @@ func (s *Stream) Flush() error {
 		return nil
 	}
 	return f.Flush()
+}
+
+// Page writes the items of a page.
+func (s *Stream) Page(_ context.Context, page *engine.Page) error {
+	if _, err := page.Items.WriteTo(s.Items(s.types(page.Job))); err != nil {
+		return err
+	}
+	return s.Flush()
+}
+
+// Commit writes a message with the values for the next run of all jobs so far.
+func (s *Stream) Commit(_ context.Context, job engine.JobResult) error {
+	if len(job.Kept) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(job.Kept)
+	if err != nil {
+		return err
+	}
+	s.kept[job.Job] = text
+	return s.State(s.kept)
 }
 
 // State writes a message with the values for the next run, by job, if the format has one.
@@ -94,6 +123,16 @@ func (s *Stream) writeWaiting() error {
 	}
 	s.waiting = nil
 	return nil
+}
+
+// refusing is the encoder of a second table.
+type refusing struct{ encoder }
+
+func (refusing) Write([]byte) (int, error) {
+	return 0, &engine.Error{
+		Class: failure.IO, Op: "csv", Message: "a table has the items of one dataType, and the jobs have several",
+		Hint: "write files, or run one job",
+	}
 }
 
 // streamRows is what an encoder writes to a stream.

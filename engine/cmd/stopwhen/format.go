@@ -66,8 +66,8 @@ func readCatalog(path string) (*formats.Catalog, error) {
 // checkFormatOfItems checks that items can be written in their format to where they go.
 func (a *app) checkFormatOfItems(l *loaded, _ []string) error {
 	var dataTypes []string
-	for _, f := range itemFiles(l.Engine, "", a.items.Format) {
-		dataTypes = append(dataTypes, f.dataType)
+	for _, f := range formats.Places(l.Engine, "", a.items.Format) {
+		dataTypes = append(dataTypes, f.DataType)
 	}
 	if err := a.checkCatalog(l); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // runUntilSignal is [engine.Engine.Run], but returns soon after a signal ([app.endSoon])
 // even if the run does not notice it, since it evaluates rules or decodes a page. Then the result is that
 // of the pages that the sink has received.
-func (a *app) runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.Sink) (*engine.Result, error) {
+func (a *app) runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 	type ending struct {
 		result *engine.Result
 		err    error
@@ -35,7 +35,7 @@ func (a *app) runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.
 // receivedPages passes pages to a sink and counts them. It observes the run, to know the
 // results of the jobs that have ended.
 type receivedPages struct {
-	sink engine.Sink
+	sink engine.SinkFunc
 
 	mu     sync.Mutex
 	closed bool

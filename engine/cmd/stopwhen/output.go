@@ -11,8 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -54,7 +52,7 @@ func (o *output) openItems() error {
 }
 
 func (o *output) addStream(format formats.Options, w io.Writer, jobs []string) error {
-	stream, err := format.NewStream(w)
+	stream, err := format.NewStream(w, o.engine)
 	o.targets = append(o.targets, &target{stream: stream, jobs: jobs})
 	return err
 }
@@ -67,7 +65,7 @@ func (o *output) openDir(path string) error {
 	if err := probe(filepath.Join(path, ".stopwhen.new")); err != nil {
 		return err
 	}
-	for _, f := range itemFiles(o.engine, path, o.app.items.Format) {
+	for _, f := range formats.Places(o.engine, path, o.app.items.Format) {
 		if err := o.openFile(f); err != nil {
 			return err
 		}
@@ -77,102 +75,45 @@ func (o *output) openDir(path string) error {
 
 // openFile opens the file of a data type. A pipe or a device gets the items at once;
 // the rows of a file appear when they are complete.
-func (o *output) openFile(f itemFile) error {
-	if isStream(f.path) {
-		stream, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+func (o *output) openFile(f formats.Place) error {
+	if isStream(f.Path) {
+		stream, err := os.OpenFile(f.Path, os.O_WRONLY, 0)
 		if err != nil {
 			return outputError(err)
 		}
 		o.state.interval = 0
 		o.close = append(o.close, stream.Close)
-		return o.addStream(o.app.items, o.app.guard(stream), f.jobs)
+		return o.addStream(o.app.items, o.app.guard(stream), f.Jobs)
 	}
-	if err := o.lockRows(f.path); err != nil {
+	if err := o.lockRows(f.Path); err != nil {
 		return err
 	}
-	repaired, err := checkpoint.Repair(f.path)
+	repaired, err := checkpoint.Repair(f.Path)
 	if err != nil {
 		return err
 	}
 	if repaired {
-		o.log.Info(fmt.Sprintf("%s: completed the commit that an earlier run had begun", f.path), "event", "repaired", "file", f.path)
+		o.log.Info(fmt.Sprintf("%s: completed the commit that an earlier run had begun", f.Path), "event", "repaired", "file", f.Path)
 	}
-	file, err := o.app.items.OpenFile(o.state.Store, f.path, f.dataType)
+	file, err := o.app.items.OpenFile(o.state.Store, f.Path, f.DataType)
 	if err != nil {
 		return err
 	}
-	o.targets = append(o.targets, &target{items: file, file: file.Rows(), jobs: f.jobs})
+	o.targets = append(o.targets, &target{items: file, file: file.Rows(), jobs: f.Jobs})
 	return nil
-}
-
-// itemFile is the file of the items of one data type.
-type itemFile struct {
-	path     string
-	dataType string
-	jobs     []string // that run
-	others   []string // that --job leaves out, and that write to it otherwise
-}
-
-// itemFiles returns the files of all items below a directory.
-func itemFiles(e *engine.Engine, dir string, format formats.Format) []itemFile {
-	var files []itemFile
-	places := map[string]int{}                             // by data type
-	used := map[string]bool{}                              // lower case, since some file systems ignore case
-	for _, job := range e.With(engine.WithJobs()).Jobs() { // all, so that a job has the same file in every run
-		dataType := e.DataType(job)
-		if i, known := places[dataType]; known {
-			files[i].add(job, e.Jobs())
-			continue
-		}
-		name := fileName(dataType)
-		for n := 2; used[strings.ToLower(name)]; n++ {
-			name = fmt.Sprintf("%s-%d", fileName(dataType), n)
-		}
-		used[strings.ToLower(name)] = true
-		places[dataType] = len(files)
-		files = append(files, itemFile{path: filepath.Join(dir, name+"."+format.String()), dataType: dataType})
-		files[len(files)-1].add(job, e.Jobs())
-	}
-	return slices.DeleteFunc(files, func(f itemFile) bool { return f.jobs == nil })
-}
-
-// add notes that a job writes to the file, if it is one of those that run.
-func (f *itemFile) add(job string, running []string) {
-	to := &f.others
-	if slices.Contains(running, job) {
-		to = &f.jobs
-	}
-	if !slices.Contains(*to, job) {
-		*to = append(*to, job)
-	}
 }
 
 // checkShared refuses to replace a file that also holds the items of jobs which --job
 // leaves out.
-func (a *app) checkShared(f itemFile) error {
-	if f.others == nil || a.flags.appendRows || isStream(f.path) {
+func (a *app) checkShared(f formats.Place) error {
+	if f.LeftOut == nil || a.flags.appendRows || isStream(f.Path) {
 		return nil
 	}
-	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(f.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
-		"use another --out, or add to it with --append", f.path, strings.Join(f.others, ", "))}
-}
-
-var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-
-// fileName turns a data type into a safe file name of at most 128 bytes. It does
-// not begin or end with a dot or a dash, so that no shell hides it and no command
-// takes it for a flag.
-func fileName(dataType string) string {
-	name := unsafe.ReplaceAllString(dataType, "-")
-	name = strings.Trim(name, ".-")
-	name = strings.TrimRight(name[:min(len(name), 128)], ".-")
-	if name == "" {
-		return "items"
-	}
-	return name
+		"use another --out, or add to it with --append", f.Path, strings.Join(f.LeftOut, ", "))}
 }
 
 // openTrace opens the trace. With a state, it is resumed like the items.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -214,17 +215,17 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 	if !a.writesFiles() {
 		return all, nil
 	}
-	for _, f := range itemFiles(l.Engine, a.flags.out, a.items.Format) {
+	for _, f := range formats.Places(l.Engine, a.flags.out, a.items.Format) {
 		if err := a.checkShared(f); err != nil {
 			return nil, err
 		}
-		for _, path := range []string{f.path, f.path + checkpoint.PartialSuffix} {
+		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
 			if target, ok := linkTarget(path); ok && !isStream(path) {
 				return nil, &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+
 					"remove it, or use the directory of the file", path, target)}
 			}
 		}
-		add("--out", f.path, f.path+checkpoint.PartialSuffix, f.path+checkpoint.RedoSuffix, f.path+checkpoint.CompleteSuffix, f.path+lockSuffix)
+		add("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix, f.Path+checkpoint.CompleteSuffix, f.Path+lockSuffix)
 	}
 	return all, nil
 }

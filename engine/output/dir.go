@@ -1,0 +1,248 @@
+package output
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// commitInterval bounds what a kill costs: pages since the last commit are extracted
+// again. A commit takes about a millisecond.
+const commitInterval = 200 * time.Millisecond
+
+// A Dir is a sink that writes one file per data type, below a directory. A file appears
+// under its name when all jobs of its data type are complete; until then its rows are in a
+// file of the same name with the ending [checkpoint.PartialSuffix], which a run that fails
+// leaves.
+type Dir struct {
+	engine *engine.Engine
+	store  *checkpoint.Store
+	state  bool
+	files  []*dirFile
+	last   time.Time // commit
+}
+
+// dirFile is a file of a Dir.
+type dirFile struct {
+	*File
+	jobs    []string
+	appends bool
+	ended   []engine.JobResult
+}
+
+// DirOptions are the options of [OpenDir].
+type DirOptions struct {
+	Options
+
+	// Append adds the items of a run to those in the files, instead of replacing them.
+	Append bool
+
+	// State is the path of a state file; "" is none. With a state, a run that fails or is
+	// killed is resumed by the next one with the same configuration, and every item is in
+	// its file once. Values that jobs keep are part of the state, and the items of jobs
+	// that continue from them are added. Two runs must not use a state, or a directory, at
+	// the same time: the caller locks them.
+	State string
+
+	// Program names the writer of the state in the state file; "" is "stopwhen".
+	Program string
+}
+
+// OpenDir prepares a run to the files of a directory, which it creates if there is none.
+// It completes what an earlier run had begun to publish. Run the extraction with
+// [Dir.Run], and close the directory after it.
+func OpenDir(e *engine.Engine, path string, options DirOptions) (*Dir, error) {
+	if err := options.Format.check(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, &engine.Error{Class: failure.IO, Op: "output", Message: err.Error(), Err: err}
+	}
+	d := &Dir{engine: e, store: checkpoint.Stateless(), state: options.State != ""}
+	if err := d.open(path, options); err != nil {
+		return nil, errors.Join(err, d.store.Close())
+	}
+	return d, nil
+}
+
+func (d *Dir) open(path string, options DirOptions) (err error) {
+	if d.state {
+		if err := d.openState(options); err != nil {
+			return err
+		}
+	}
+	kept, err := d.kept()
+	if err != nil {
+		return err
+	}
+	for _, place := range Places(d.engine, path, options.Format) {
+		if err := d.openFile(place, options, kept); err != nil {
+			return err
+		}
+	}
+	if err := d.store.Begin(); err != nil {
+		return err
+	}
+	if d.state {
+		d.engine = d.engine.With(engine.WithKept(kept), engine.WithResume(d.store.Jobs()))
+	}
+	return nil
+}
+
+// openState reads the state, and checks that the engine can resume from it.
+func (d *Dir) openState(options DirOptions) error {
+	store, err := checkpoint.Open(options.State, cmp.Or(options.Program, "stopwhen"), d.engine.Fingerprint())
+	if err != nil {
+		return err
+	}
+	d.store = store
+	return d.engine.With(engine.WithResume(store.Jobs())).Check()
+}
+
+// kept returns the values that jobs continue from.
+func (d *Dir) kept() (map[string]map[string]any, error) {
+	kept := map[string]map[string]any{}
+	for job, text := range d.store.Kept() {
+		var values map[string]any
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.UseNumber()
+		if err := dec.Decode(&values); err != nil {
+			return nil, err
+		}
+		kept[job] = values
+	}
+	return kept, nil
+}
+
+// openFile opens the file of a data type. A job that continues from kept values adds its
+// items: those of the runs before are not requested again.
+func (d *Dir) openFile(place Place, options DirOptions, kept map[string]map[string]any) error {
+	if _, err := checkpoint.Repair(place.Path); err != nil {
+		return err
+	}
+	file, err := options.OpenFile(d.store, place.Path, place.DataType)
+	if err != nil {
+		return err
+	}
+	f := &dirFile{File: file, jobs: place.Jobs, appends: options.Append}
+	d.files = append(d.files, f)
+	continues := func(job string) bool { return len(kept[job]) > 0 && d.engine.Keeps(job) }
+	if !options.Append && slices.ContainsFunc(f.jobs, continues) {
+		if i := slices.IndexFunc(f.jobs, func(job string) bool { return !continues(job) }); i >= 0 {
+			return &engine.Error{
+				Class: failure.Config, Op: "output", Job: f.jobs[i],
+				Message: "this job starts at the beginning, but another one with its dataType continues from kept values",
+				Hint:    "give each job its own dataType, or add all items with Append",
+			}
+		}
+		f.appends = true
+	}
+	if f.appends {
+		_, err = file.Append()
+	}
+	return err
+}
+
+// Run runs the engine with the directory as its sink. It continues where the state says,
+// and when it succeeds, the next run with the state is the next increment.
+func (d *Dir) Run(ctx context.Context) (*engine.Result, error) {
+	result, err := d.engine.RunTo(ctx, d)
+	if err == nil {
+		err = d.store.End()
+	}
+	return result, err
+}
+
+// Page writes the items of a page. With a state, it commits them now and then.
+func (d *Dir) Page(_ context.Context, page *engine.Page) error {
+	f := d.file(page.Job)
+	if f.rows.Torn() { // a page on which another job failed, which is requested again
+		if err := f.rows.Rollback(); err != nil {
+			return err
+		}
+	}
+	if _, err := page.Items.WriteTo(f); err != nil || !d.state {
+		return err
+	}
+	position, err := page.Checkpoint()
+	if err != nil || position == nil { // the run cannot resume after a page on which it fails
+		return err
+	}
+	if err := d.store.Mark(page.Job, position, f.rows); err != nil {
+		return err
+	}
+	if page.Decision != engine.Stop && time.Since(d.last) < commitInterval {
+		return nil
+	}
+	d.last = time.Now()
+	return d.store.Flush()
+}
+
+// Commit publishes the file of a job, if the other jobs of the file are complete too.
+func (d *Dir) Commit(_ context.Context, job engine.JobResult) error {
+	f := d.file(job.Job)
+	if f == nil || f.rows.Published() {
+		return nil
+	}
+	f.ended = append(f.ended, job)
+	if len(f.ended) < len(f.jobs) {
+		return nil
+	}
+	if d.repeats(f) {
+		return d.store.Release(f.rows)
+	}
+	kept := map[string]json.RawMessage{}
+	for _, ended := range f.ended {
+		if ended.Kept == nil {
+			continue
+		}
+		text, err := json.Marshal(ended.Kept)
+		if err != nil {
+			return err
+		}
+		kept[ended.Job] = text
+	}
+	return f.Publish(kept, "")
+}
+
+// repeats reports whether the next run requests the items of a file again, because a limit
+// ended a list that continued from kept values: if they were added now, they would be added
+// twice.
+func (d *Dir) repeats(f *dirFile) bool {
+	return d.state && f.appends && slices.ContainsFunc(f.ended, func(job engine.JobResult) bool {
+		return job.Outcome != rules.Complete && d.engine.Keeps(job.Job)
+	})
+}
+
+func (d *Dir) file(job string) *dirFile {
+	i := slices.IndexFunc(d.files, func(f *dirFile) bool { return slices.Contains(f.jobs, job) })
+	if i < 0 {
+		return nil
+	}
+	return d.files[i]
+}
+
+// Close saves the last pages of a run that has failed, completes their rows, and closes
+// all files.
+func (d *Dir) Close() error {
+	err := d.store.Flush()
+	for _, f := range d.files {
+		err = errors.Join(err, f.Settle())
+	}
+	return errors.Join(err, d.store.Close())
+}
+
+var (
+	_ engine.Sink = (*Dir)(nil)
+	_ engine.Sink = (*Stream)(nil)
+)

@@ -1,0 +1,69 @@
+package output
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// A Place is the file of the items of one data type.
+type Place struct {
+	Path     string
+	DataType string
+	Jobs     []string // that run
+	LeftOut  []string // that [engine.WithJobs] leaves out, and that write to it otherwise
+}
+
+// Places returns the files of all items below a directory. A job has the same file in
+// every run, whatever jobs run.
+func Places(e *engine.Engine, dir string, format Format) []Place {
+	var all []Place
+	known := map[string]int{} // by data type
+	used := map[string]bool{} // lower case, since some file systems ignore case
+	for _, job := range e.With(engine.WithJobs()).Jobs() {
+		dataType := e.DataType(job)
+		if i, ok := known[dataType]; ok {
+			all[i].add(job, e.Jobs())
+			continue
+		}
+		name := fileName(dataType)
+		for n := 2; used[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s-%d", fileName(dataType), n)
+		}
+		used[strings.ToLower(name)] = true
+		known[dataType] = len(all)
+		all = append(all, Place{Path: filepath.Join(dir, name+"."+format.String()), DataType: dataType})
+		all[len(all)-1].add(job, e.Jobs())
+	}
+	return slices.DeleteFunc(all, func(p Place) bool { return p.Jobs == nil })
+}
+
+// add notes that a job writes to the file, if it is one of those that run.
+func (p *Place) add(job string, running []string) {
+	to := &p.LeftOut
+	if slices.Contains(running, job) {
+		to = &p.Jobs
+	}
+	if !slices.Contains(*to, job) {
+		*to = append(*to, job)
+	}
+}
+
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// fileName turns a data type into a safe file name of at most 128 bytes. It does
+// not begin or end with a dot or a dash, so that no shell hides it and no command
+// takes it for a flag.
+func fileName(dataType string) string {
+	name := unsafe.ReplaceAllString(dataType, "-")
+	name = strings.Trim(name, ".-")
+	name = strings.TrimRight(name[:min(len(name), 128)], ".-")
+	if name == "" {
+		return "items"
+	}
+	return name
+}
