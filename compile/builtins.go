@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// builtins is the table of functions in addition to those of the expression language.
+// builtins is the table of functions in addition to those of the expression language and
+// [phpBuiltins].
 // The examples see the body {"meta": {"next": "p2", "total": 25}, "done": "no",
 // "flags": []}.
 var builtins = []function{
@@ -156,62 +156,6 @@ var builtins = []function{
 		},
 		types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2,
 	},
-	{
-		Function: Function{
-			Name: "phpTruthy", Signature: `phpTruthy(v)`, Example: `phpTruthy("")`, Result: `false`,
-			Doc: "dialect keboola: the reference's boolean; \"\" is false too",
-		},
-		types: types(func(any) bool { return false }), call: unary(php.Truthy),
-	},
-	{
-		Function: Function{
-			Name: "phpEmpty", Signature: `phpEmpty(v)`, Example: `phpEmpty(body.flags)`, Result: `true`,
-			Doc: "dialect keboola: the reference's empty value; 0, \"0\" and [] are empty too",
-		},
-		types: types(func(any) bool { return false }), call: unary(php.Empty),
-	},
-	{
-		Function: Function{
-			Name: "phpInt", Signature: `phpInt(v)`, Example: `phpInt("7 items")`, Result: `7`,
-			Doc: "dialect keboola: any value as an integer, as the reference converts it",
-		},
-		types: types(func(any) any { return nil }), call: unary(php.Int),
-	},
-	{
-		Function: Function{
-			Name: "phpNumeric", Signature: `phpNumeric(v)`, Example: `phpNumeric("1e2")`, Result: `true`,
-			Doc: "dialect keboola: whether the reference accepts v as a number",
-		},
-		types: types(func(any) bool { return false }), call: unary(php.IsNumeric),
-	},
-	{
-		Function: Function{
-			Name: "phpTotal", Signature: `phpTotal(v)`, Example: `phpTotal("3 items")`, Result: `3`,
-			Doc: "dialect keboola: v as the reference compares a total with a count",
-		},
-		types: types(func(any) any { return nil }), call: unary(php.Number),
-	},
-	{
-		Function: Function{
-			Name: "phpQuery", Signature: `phpQuery(v)`, Example: `phpQuery("?a=1").a`, Result: `"1"`,
-			Doc: "dialect keboola: the parameters of a query string, as the reference parses it",
-		},
-		types: types(func(any) any { return nil }), call: unaryOrError(phpQuery), grows: 64,
-	},
-	{
-		Function: Function{
-			Name: "phpGreatest", Signature: `phpGreatest(items, "id"[, v])`, Example: `phpGreatest([{"id": "3"}, {"id": 7.9}], "id")`, Result: `7`,
-			Doc: "dialect keboola: the greatest identifier, compared as integers",
-		},
-		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, 1),
-	},
-	{
-		Function: Function{
-			Name: "phpLeast", Signature: `phpLeast(items, "id"[, v])`, Example: `phpLeast([{"id": "3"}, {"id": 7.9}], "id")`, Result: `3`,
-			Doc: "dialect keboola: like phpGreatest, but returns the least identifier",
-		},
-		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, -1),
-	},
 }
 
 func types(functions ...any) []reflect.Type {
@@ -261,17 +205,6 @@ func query(args ...any) (any, error) {
 	return v, nil
 }
 
-func phpQuery(v any) (any, error) {
-	address, ok := v.(string)
-	if !ok {
-		return nil, fmt.Errorf("want a query string, got %s", kindOf(v))
-	}
-	if err := rules.CheckURLLength(address); err != nil {
-		return nil, err
-	}
-	return php.ParseQuery(address), nil
-}
-
 // extreme returns the body of greatest (sign 1) or least (sign -1). It compares the
 // values at a path of the items, and an earlier value.
 func extreme(read func(id any, place string) (any, error), sign int) func(args ...any) (any, error) {
@@ -306,13 +239,6 @@ func identifier(id any, place string) (any, error) {
 		return nil, fmt.Errorf("%s is %s; an identifier is a number or a string", place, kindOrAbsent(id))
 	}
 	return id, nil
-}
-
-func phpIdentifier(id any, place string) (any, error) {
-	if !php.IsNumeric(id) {
-		return nil, fmt.Errorf("%s is %s, not a number", place, kindOrAbsent(id))
-	}
-	return php.Int(id), nil
 }
 
 func kindOrAbsent(v any) string {

@@ -26,9 +26,11 @@ type Language struct {
 func Builtin() *Language { return builtinLanguage() }
 
 var builtinLanguage = sync.OnceValue(func() *Language {
-	list := make([]*function, len(builtins))
-	for i := range builtins {
-		list[i] = &builtins[i]
+	var list []*function
+	for _, table := range [][]function{builtins, phpBuiltins} {
+		for i := range table {
+			list = append(list, &table[i])
+		}
 	}
 	return newLanguage(list)
 })

@@ -23,6 +23,9 @@ func (c Computed) MarshalJSON() ([]byte, error) {
 
 // computed returns the value that an object {"expr": "…"} stands for.
 func computed(path string, v any) (Computed, bool) {
+	if c, ok := v.(Computed); ok { // by functions
+		return c, true
+	}
 	object, isObject := value.Members(v)
 	if !isObject || len(object) != 1 || object[0].Name != "expr" {
 		return Computed{}, false
@@ -75,6 +78,11 @@ func (l *lowerer) bound(set *Ruleset) {
 		base := l.cfg.BaseURL
 		l.address(set, BaseURL, &base, diag.Join(l.cfg.path, "api.baseUrl"))
 		l.address(set, Endpoint, &job.Endpoint, diag.Join(job.path, "endpoint"))
+	}
+	if c := l.cfg.baseSource; c.Source != "" {
+		set.Rules = append(set.Rules, Rule{
+			ID: string(BaseURL), Role: BaseURL, Source: c.Source, Bound: true, Clause: "is", Origin: l.origin(Author{}, c.Path),
+		})
 	}
 	l.values(set, "http.params", Param, l.cfg.HTTP.Params, true)
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })

@@ -30,6 +30,7 @@ type Config struct {
 	pages      int      // Options.Pages
 	pagination any      // the pagination object: an [Object] or a map; nil: one request per job
 	catalog    *Catalog // the methods and guards
+	baseSource Computed // what computes BaseURL; zero: nothing does
 	path       string   // config path of the object that holds api and config
 }
 

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"cmp"
+
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -19,7 +21,13 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	d.env = newEnvironment(d, options)
 	d.env.overridden = options.BaseURL
 	inner := d.parameters(root)
+	if d.dialect = dialectOf(inner, options); d.dialect == Keboola {
+		d.legacy, inner = d.legacyOf(inner)
+	}
 	d.root(d.env.object(cfg.path, inner, rootFields))
+	if d.legacy != nil {
+		d.legacy.unread()
+	}
 	cfg.Env = d.env.names
 	d.override(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
@@ -31,8 +39,19 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 // decoder fills a Config from settings.
 type decoder struct {
 	reader
-	env *environment
-	cfg *Config
+	env    *environment
+	cfg    *Config
+	legacy *legacy // nil: another dialect
+}
+
+// dialectOf returns the dialect of a configuration, whose other mistakes are found later.
+func dialectOf(root any, options Options) string {
+	object, _ := value.Members(root)
+	api, _ := object.Get("api")
+	members, _ := value.Members(api)
+	written, _ := members.Get("dialect")
+	text, _ := written.(string)
+	return cmp.Or(options.Dialect, text)
 }
 
 // override applies the options that override the configuration.

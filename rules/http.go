@@ -102,7 +102,7 @@ func (d *decoder) http(s settings) HTTP {
 		Pace:          d.pace(s),
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
-		d.headers(s[name], &h.Headers, &h.SecretHeaders)
+		d.headers(d.legacy.headers(s[name]), &h.Headers, &h.SecretHeaders)
 	}
 	return h
 }
@@ -142,7 +142,7 @@ func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
 // header reads the value of a header: text, or a computed value.
 func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 	if c, ok := computed(path, v); ok {
-		c.Secret = hidden
+		c.Secret = c.Secret || hidden
 		return c, true
 	}
 	if !hidden {
@@ -201,7 +201,7 @@ func (d *decoder) paramValue(path string, v any) any {
 	}
 	if object, ok := value.Members(v); ok {
 		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
-			d.diags.Errorf(diag.Value(path), "functions as parameters are not supported yet").WithHint("write the value itself")
+			d.diags.Errorf(diag.Value(path), "functions and references have no effect here").WithHint("write {\"expr\": \"…\"}, or in dialect keboola put the parameter under params of the jobs")
 		}
 		return d.paramsOf(path, object)
 	}

@@ -81,7 +81,7 @@ func (d *decoder) job(path string, s, api settings) Job {
 	j := Job{
 		path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
 		DataType: s["dataType"].text(), scroller: s["scroller"].text(),
-		Params: d.params(s["params"]), DataField: d.dataField(s["dataField"]),
+		Params: d.params(d.legacy.params(s["params"])), DataField: d.dataField(s["dataField"]),
 		Filter: s["filter"].text(), Fields: d.itemFields(s["fields"]),
 		Response: d.response(s, api),
 	}

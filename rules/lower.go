@@ -108,6 +108,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 		l.paged(set, p, nil)
 	}
 	l.shape(set)
+	l.keepStart(set)
 	for _, t := range auditTable {
 		if slices.Contains(set.IgnoredFindings, t.ID) {
 			set.Unused = append(set.Unused, Unused{ID: t.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})

@@ -43,7 +43,7 @@ func Sprintf(format string, args []any) (string, error) {
 }
 
 // MaxWidth is the greatest width and precision of a directive of [Sprintf].
-const MaxWidth = 10_000
+const MaxWidth = 1000
 
 // directive is what follows a percent sign in a format.
 type directive struct {

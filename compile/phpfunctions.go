@@ -1,0 +1,179 @@
+package compile
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/php"
+)
+
+// phpBuiltins is the table of functions of the dialect keboola: conversions of values, and
+// the functions that configurations of the reference implementation may call.
+var phpBuiltins = []function{
+	{
+		Function: Function{
+			Name: "phpTruthy", Signature: `phpTruthy(v)`, Example: `phpTruthy("")`, Result: `false`,
+			Doc: "dialect keboola: the reference's boolean; \"\" is false too",
+		},
+		types: types(func(any) bool { return false }), call: unary(php.Truthy),
+	},
+	{
+		Function: Function{
+			Name: "phpEmpty", Signature: `phpEmpty(v)`, Example: `phpEmpty(body.flags)`, Result: `true`,
+			Doc: "dialect keboola: the reference's empty value; 0, \"0\" and [] are empty too",
+		},
+		types: types(func(any) bool { return false }), call: unary(php.Empty),
+	},
+	{
+		Function: Function{
+			Name: "phpInt", Signature: `phpInt(v)`, Example: `phpInt("7 items")`, Result: `7`,
+			Doc: "dialect keboola: any value as an integer, as the reference converts it",
+		},
+		types: types(func(any) any { return nil }), call: unary(php.Int),
+	},
+	{
+		Function: Function{
+			Name: "phpNumeric", Signature: `phpNumeric(v)`, Example: `phpNumeric("1e2")`, Result: `true`,
+			Doc: "dialect keboola: whether the reference accepts v as a number",
+		},
+		types: types(func(any) bool { return false }), call: unary(php.IsNumeric),
+	},
+	{
+		Function: Function{
+			Name: "phpTotal", Signature: `phpTotal(v)`, Example: `phpTotal("3 items")`, Result: `3`,
+			Doc: "dialect keboola: v as the reference compares a total with a count",
+		},
+		types: types(func(any) any { return nil }), call: unary(php.Number),
+	},
+	{
+		Function: Function{
+			Name: "phpQuery", Signature: `phpQuery(v)`, Example: `phpQuery("?a=1").a`, Result: `"1"`,
+			Doc: "dialect keboola: the parameters of a query string, as the reference parses it",
+		},
+		types: types(func(any) any { return nil }), call: unaryOrError(phpQuery), grows: 64,
+	},
+	{
+		Function: Function{
+			Name: "phpGreatest", Signature: `phpGreatest(items, "id"[, v])`, Example: `phpGreatest([{"id": "3"}, {"id": 7.9}], "id")`, Result: `7`,
+			Doc: "dialect keboola: the greatest identifier, compared as integers",
+		},
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, 1),
+	},
+	{
+		Function: Function{
+			Name: "phpLeast", Signature: `phpLeast(items, "id"[, v])`, Example: `phpLeast([{"id": "3"}, {"id": 7.9}], "id")`, Result: `3`,
+			Doc: "dialect keboola: like phpGreatest, but returns the least identifier",
+		},
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, -1),
+	},
+	{
+		Function: Function{
+			Name: "phpText", Signature: `phpText(v)`, Example: `phpText(true)`, Result: `"1"`,
+			Doc: "dialect keboola: v as text; true is \"1\", nil and false are \"\"",
+		},
+		types: types(func(any) string { return "" }), call: unary(php.String),
+	},
+	phpFunction("concat", 4, Function{
+		Name: "phpConcat", Signature: `phpConcat(v, …)`, Example: `phpConcat("Hen", "Or", "Egg")`, Result: `"HenOrEgg"`,
+		Doc: "dialect keboola: the values as text, one after the other",
+	}),
+	phpFunction("implode", 4, Function{
+		Name: "phpImplode", Signature: `phpImplode(glue, list)`, Example: `phpImplode(",", [1, true, "a"])`, Result: `"1,1,a"`,
+		Doc: "dialect keboola: the members of a list as text, with the glue between them",
+	}),
+	phpFunction("ifempty", 1, Function{
+		Name: "phpIfEmpty", Signature: `phpIfEmpty(v, other)`, Example: `phpIfEmpty("0", "all")`, Result: `"all"`,
+		Doc: "dialect keboola: v, or the other value if the reference takes v for empty",
+	}),
+	phpFunction("md5", 0, Function{
+		Name: "phpMd5", Signature: `phpMd5(v)`, Example: `phpMd5("abc")`, Result: `"900150983cd24fb0d6963f7d28e17f72"`,
+		Doc: "dialect keboola: the MD5 hash of v as text, in hexadecimal",
+	}),
+	phpFunction("sha1", 0, Function{
+		Name: "phpSha1", Signature: `phpSha1(v)`, Example: `phpSha1("abc")`, Result: `"a9993e364706816aba3e25717850c26c9cd0d89d"`,
+		Doc: "dialect keboola: the SHA-1 hash of v as text, in hexadecimal",
+	}),
+	phpFunction("hash", 0, Function{
+		Name: "phpHash", Signature: `phpHash("crc32b", v)`, Example: `phpHash("crc32b", "123456789")`, Result: `"cbf43926"`,
+		Doc: "dialect keboola: a hash of v as text, in hexadecimal, by the name of its algorithm",
+	}),
+	phpFunction("hash_hmac", 0, Function{
+		Name: "phpHashHmac", Signature: `phpHashHmac("sha256", v, key)`, Example: `phpHashHmac("md5", "what do ya want for nothing?", "Jefe")`,
+		Result: `"750c783e6ab0b503eaa86e310a5db738"`,
+		Doc:    "dialect keboola: a keyed hash of v as text, in hexadecimal",
+	}),
+	phpFunction("base64_encode", 2, Function{
+		Name: "phpBase64Encode", Signature: `phpBase64Encode(v)`, Example: `phpBase64Encode("TeaPot")`, Result: `"VGVhUG90"`,
+		Doc: "dialect keboola: v as text, in base64",
+	}),
+	phpFunction("urlencode", 3, Function{
+		Name: "phpUrlencode", Signature: `phpUrlencode(v)`, Example: `phpUrlencode("a b/c")`, Result: `"a+b%2Fc"`,
+		Doc: "dialect keboola: v as text, encoded as in a query",
+	}),
+	phpFunction("sprintf", php.MaxWidth/4, Function{
+		Name: "phpSprintf", Signature: `phpSprintf(format, v, …)`, Example: `phpSprintf("%05d-%s", 42, "a")`, Result: `"00042-a"`,
+		Doc: "dialect keboola: the format with its directives replaced by the values",
+	}),
+	phpFunction("date", 32, Function{
+		Name: "phpDate", Signature: `phpDate(format, seconds)`, Example: `phpDate("Y-m-d", 1490000000)`, Result: `"2017-03-20"`,
+		Doc: "dialect keboola: a time in seconds since 1970 as text, in UTC",
+	}),
+	phpFunction("strtotime", 0, Function{
+		Name: "phpStrtotime", Signature: `phpStrtotime(text, base)`, Example: `phpStrtotime("-7 days", 1490000000)`, Result: `1489395200`,
+		Doc: "dialect keboola: the time that a text describes, in seconds since 1970; what it leaves open is taken from the base",
+	}),
+	{
+		Function: Function{
+			Name: "phpCompare", Signature: `phpCompare(a, b)`, Example: `phpCompare(10, "9")`, Result: `1`,
+			Doc: "dialect keboola: -1, 0 or 1: how two values compare as text: as numbers if both are numeric",
+		},
+		types: types(func(any, any) int { return 0 }),
+		call:  func(args ...any) (any, error) { return php.Compare(php.String(args[0]), php.String(args[1])), nil },
+	},
+	{
+		Function: Function{
+			Name: "phpLike", Signature: `phpLike(v, "%pattern%")`, Example: `phpLike("administrator", "%min%")`, Result: `true`,
+			Doc: "dialect keboola: whether v as text has the pattern, in which % stands for any characters",
+		},
+		types: types(func(any, string) bool { return false }),
+		call:  func(args ...any) (any, error) { return php.Like(php.String(args[0]), args[1].(string)), nil },
+	},
+}
+
+func phpQuery(v any) (any, error) {
+	address, ok := v.(string)
+	if !ok {
+		return nil, fmt.Errorf("want a query string, got %s", kindOf(v))
+	}
+	if err := rules.CheckURLLength(address); err != nil {
+		return nil, err
+	}
+	return php.ParseQuery(address), nil
+}
+
+func phpIdentifier(id any, place string) (any, error) {
+	if !php.IsNumeric(id) {
+		return nil, fmt.Errorf("%s is %s, not a number", place, kindOrAbsent(id))
+	}
+	return php.Int(id), nil
+}
+
+// phpFunction returns the row of a function of [php.Functions]. Its result takes at most
+// grows bytes for each byte of the arguments.
+func phpFunction(name string, grows int, doc Function) function {
+	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
+	f := php.Functions[i]
+	shape := make([]reflect.Type, f.Min)
+	for i := range shape {
+		shape[i] = anyType
+	}
+	if f.Max < 0 {
+		shape = append(shape, listType)
+	}
+	return function{
+		Function: doc, grows: grows, types: []reflect.Type{reflect.FuncOf(shape, []reflect.Type{anyType}, f.Max < 0)},
+		call: func(args ...any) (any, error) { return f.Call(args) },
+	}
+}

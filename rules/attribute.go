@@ -1,0 +1,107 @@
+package rules
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The attributes of a configuration are the values in its section config, apart from
+// jobs. Functions read them as {"attr": "server"}, and nested ones with dots between their
+// keys. Those that are read become inputs, so that a run can set them.
+
+// attributes are values by their names, flattened.
+type attributes struct {
+	*decoder
+	input  func(name string) string // the name of the input for an attribute
+	values Object
+}
+
+// newAttributes returns the attributes in an object.
+func (d *decoder) newAttributes(object Object, input func(name string) string) *attributes {
+	return &attributes{decoder: d, input: input, values: flatten("", object)}
+}
+
+// flatten returns the scalars in a value by their paths.
+func flatten(prefix string, v any) Object {
+	var out Object
+	if object, ok := value.Members(v); ok {
+		for _, m := range object {
+			out = append(out, flattenMember(prefix, m.Name, m.Value)...)
+		}
+	}
+	list, _ := v.([]any)
+	for i, e := range list {
+		out = append(out, flattenMember(prefix, strconv.Itoa(i), e)...)
+	}
+	return out
+}
+
+func flattenMember(prefix, name string, v any) Object {
+	if _, ok := value.Text(v); ok {
+		return Object{{Name: prefix + name, Value: v}}
+	}
+	if env, ok := envReference(v); ok {
+		return Object{{Name: prefix + name, Value: envVariable(env)}}
+	}
+	return flatten(prefix+name+".", v)
+}
+
+// envVariable is the value of an environment variable of that name.
+type envVariable string
+
+// refer is a function of type [refers] to an attribute: it declares the input.
+func (a *attributes) refer(path, name string) (source string, hidden bool) {
+	v, ok := a.values.Get(name)
+	if !ok {
+		a.missing(path, name)
+		return "", false
+	}
+	in := Input{Name: a.input(name), Doc: "attribute " + name + " of config", Default: computable(v)}
+	if env, ok := v.(envVariable); ok {
+		text, ok := a.env.text(string(env), path)
+		if !ok {
+			return "", false
+		}
+		in.Default, in.Secret = text, true
+	}
+	text, _ := value.Text(in.Default)
+	in.Secret = in.Secret || hiddenName(name, text)
+	if in.Secret {
+		a.hide(text)
+	}
+	if !slices.ContainsFunc(a.cfg.Inputs, func(had Input) bool { return had.Name == in.Name }) {
+		a.cfg.Inputs = append(a.cfg.Inputs, in)
+	}
+	return FormatPath("input", []string{in.Name}), in.Secret
+}
+
+// hiddenName reports whether one of the keys in the path of an attribute marks a secret.
+func hiddenName(name, text string) bool {
+	for key := range strings.SplitSeq(name, ".") {
+		if strings.HasPrefix(key, "#") || secret.Like(key, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// missing reports an attribute that does not exist.
+func (a *attributes) missing(path, name string) {
+	hint := nearest(name, a.values.Names())
+	for _, known := range a.values.Names() {
+		if strings.HasPrefix(known, name+".") {
+			hint = "its values are " + knownNames(a.values.Names(), name+".")
+		}
+	}
+	a.diags.Errorf(diag.Value(path), "config has no value %q", name).WithHint(hint)
+}
+
+func knownNames(names []string, prefix string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	return strings.Join(names[:min(len(names), 20)], ", ")
+}
