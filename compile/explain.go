@@ -17,6 +17,7 @@ type Explanation struct {
 	Config   string               `json:"config,omitempty" doc:"file name of the configuration"`
 	Dialect  string               `json:"dialect" doc:"dialect of the configuration"`
 	Warnings []WarningExplanation `json:"warnings,omitempty" doc:"probable mistakes, as the command check prints them"`
+	Auth     *AuthExplanation     `json:"credentials,omitempty" doc:"the credentials, without their values; absent: there are none"`
 	Retries  RetryExplanation     `json:"retries" doc:"how often a request is made again after a transient error"`
 	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
 	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
@@ -31,6 +32,13 @@ type WarningExplanation struct {
 	At      diag.Position `json:"at,omitzero" doc:"position in the file"`
 
 	text string
+}
+
+// AuthExplanation describes the credentials.
+type AuthExplanation struct {
+	Type  string            `json:"type" doc:"type of api.authentication"`
+	Says  string            `json:"says" doc:"what requests are sent with, and when that is renewed"`
+	Rules []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
 }
 
 // RetryExplanation says how often a request is made again.
@@ -134,6 +142,7 @@ type Facts struct {
 	Inputs   map[string]any            // by name
 	Kept     map[string]map[string]any // values that the previous run saved, by job and name
 	Warnings diag.Diagnostics
+	Auth     *Credentials // nil: none
 	Redact   func(string) string
 }
 
@@ -144,6 +153,7 @@ func Explain(cfg *rules.Config, jobs []*Job, facts Facts) *Explanation {
 		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
 		Pace:    explainPace(cfg.HTTP.Pace),
 	}
+	e.Auth = facts.Auth.explain(cfg.Auth, facts.Redact)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
 	}

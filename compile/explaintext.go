@@ -22,6 +22,7 @@ func (e *Explanation) String() string { return e.Text(TextOptions{}) }
 func (e *Explanation) Text(o TextOptions) string {
 	t := &textWriter{sheet: newSheet(o.Width), full: o.Full, explanation: e}
 	t.warnings()
+	t.credentials()
 	shared := t.shared()
 	for i := range e.Jobs {
 		if i > 0 {
@@ -58,6 +59,19 @@ func (t *textWriter) warnings() {
 			}
 			t.paragraph(2, line)
 		}
+	}
+	t.blank()
+}
+
+// credentials writes what requests are sent with.
+func (t *textWriter) credentials() {
+	x := t.explanation.Auth
+	if x == nil {
+		return
+	}
+	t.paragraph(0, fmt.Sprintf("credentials: type %s, %s", x.Type, x.Says))
+	for _, r := range x.Rules {
+		t.entry(r.ID, r.Source, "", from(r))
 	}
 	t.blank()
 }

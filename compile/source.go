@@ -89,6 +89,7 @@ func (s *sources) translate(source string, variables []string) (*code, error) {
 		return nil, err
 	}
 	nameVariables(&tree.Node, variables)
+	loginHeaders(&tree.Node)
 	names, err := s.language.checkNames(tree.Node)
 	if err != nil {
 		return nil, err

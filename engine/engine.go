@@ -27,6 +27,7 @@ import (
 type Engine struct {
 	cfg      *rules.Config
 	jobs     []*compile.Job
+	auth     *compile.Credentials // nil: none
 	warnings diag.Diagnostics
 	settings settings
 	redactor *redact.Redactor
@@ -94,10 +95,13 @@ func LoadFile(path string, options ...Option) (*Engine, error) {
 func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	cfg, found := rules.Decode(source, root, s.decode)
 	var jobs []*compile.Job
+	var auth *compile.Credentials
 	if len(cfg.Jobs) > 0 || found.Err() == nil {
 		lowered, more := cfg.Lower()
 		found = append(found, more...)
 		jobs, more = compile.Rulesets(cfg, lowered, s.language)
+		found = append(found, more...)
+		auth, more = compile.CompileCredentials(cfg, s.language)
 		found = append(found, more...)
 	}
 	found = hideSecrets(found.Unique(), cfg.Secrets, source)
@@ -105,7 +109,7 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	e := &Engine{cfg: cfg, jobs: jobs, warnings: found.Warnings(), settings: s}
+	e := &Engine{cfg: cfg, jobs: jobs, auth: auth, warnings: found.Warnings(), settings: s}
 	e.redactor = e.newRedactor()
 	return e, nil
 }
@@ -308,7 +312,7 @@ func (e *Engine) checkJobs() error {
 func (e *Engine) Explain() *compile.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs) // what is missing is nil
 	return compile.Explain(e.cfg, e.selected(), compile.Facts{
-		Inputs: inputs, Kept: e.settings.run.kept, Warnings: e.warnings, Redact: e.Redactor().String,
+		Inputs: inputs, Kept: e.settings.run.kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
 	})
 }
 

@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"runtime/spool":       {module + "runtime/failure"},
 	"runtime/transport":   {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/spool", "golang.org/x/time/rate"},
 	"runtime/document":    {module + "rules", module + "runtime/spool"},
-	"runtime/credential":  {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/transport"},
+	"runtime/credential":  {module + "rules", module + "compile", module + "runtime/failure", module + "runtime/redact", module + "runtime/transport"},
 	"runtime/format":      {module + "rules", module + "runtime/document", module + "runtime/spool"},
 	"runtime":             {module + "rules", module + "compile", module + "runtime"},
 	"engine/configtest":   {module + "rules", module + "compile", module + "runtime"},

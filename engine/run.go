@@ -182,7 +182,8 @@ func (e *Engine) loop() (runtime.Loop, error) {
 	pace := cfg.HTTP.Pace
 	pacer := transport.NewPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel})
 	auth, err := e.credentials(credential.Options{
-		BaseURL: cfg.BaseURL, Transport: s.transport, Clock: s.clock, Log: s.log, Redactor: redactor, UserAgent: cmp.Or(s.userAgent, "stopwhen"),
+		Expressions: e.auth, Inputs: inputs,
+		BaseURL: base, Transport: s.transport, Clock: s.clock, Log: s.log, Redactor: redactor, UserAgent: cmp.Or(s.userAgent, "stopwhen"),
 		Retry: retry, Pacer: pacer, Timeout: pace.Timeout, Store: s.tokens, Offline: s.offline,
 	})
 	if err != nil {

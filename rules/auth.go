@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Auth is one kind of authentication.
@@ -17,7 +18,12 @@ type Auth struct {
 	Scopes string            // oauth2: separated by spaces
 	Params Object            // oauth2: further parameters of the token request
 
-	RenewBefore time.Duration // oauth2: how long before its end a token is renewed
+	Computed map[string]Computed // values that expressions give, by the keys of Values
+	Login    *Job                // login: the request
+	Parts    []AuthPart          // login and sign: what requests get
+	Expires  *AuthPart           // login: when the response says that it ends; nil: it does not say
+
+	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
 }
 
@@ -28,6 +34,8 @@ const (
 	AuthHeader = "header" // a key in a header
 	AuthQuery  = "query"  // a key in the query
 	AuthOAuth2 = "oauth2" // a token that an OAuth 2.0 token endpoint issues
+	AuthLogin  = "login"  // what the response of a login gives
+	AuthSign   = "sign"   // a signature that expressions compute
 	AuthAWS4   = "aws4"   // AWS Signature Version 4
 )
 
@@ -48,6 +56,8 @@ var authTypes = []authType{
 		"grant", "clientId", "#clientSecret", "clientAuth", "#refreshToken", "username", "#password",
 		"scopes", "params", "renewBefore", "allowHttp",
 	}},
+	{AuthLogin, []string{"loginRequest", "apiRequest"}, []string{"expires", "renewBefore"}},
+	{AuthSign, nil, []string{"params", "headers"}},
 	{AuthAWS4, []string{"region", "service", "accessKeyId", "#secretAccessKey"}, []string{"#sessionToken"}},
 }
 
@@ -98,9 +108,15 @@ var authenticationFields = []Field{
 	{Name: "#refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`"},
 	{Name: "refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`; prefer `#refreshToken`"},
 	{Name: "scopes", Kind: Any, Env: true, Doc: "for `oauth2`: a list, or a text with spaces between the scopes"},
-	{Name: "params", Kind: Map, Doc: "for `oauth2`: further parameters of the token request, such as `audience`"},
+	{Name: "params", Kind: Map, Doc: "for `oauth2`: further parameters of the token request, such as `audience`; " +
+		"for `sign`: expressions over `request`, which give parameters of each request"},
+	{Name: "headers", Kind: Map, Doc: "for `sign`: expressions over `request`, which give headers of each request; they see its params"},
+	{Name: "loginRequest", Kind: Block, Fields: loginFields, Doc: "for `login`: the request that logs in"},
+	{Name: "apiRequest", Kind: Block, Fields: apiRequestFields, Doc: "for `login`: what the other requests get of its response"},
+	{Name: "expires", Kind: Expression, Doc: "for `login`: an expression over `login`, which gives when the login ends: " +
+		"seconds from now, or a time; without it, the login is repeated when the API refuses a request with status 401"},
 	{Name: "renewBefore", Kind: Seconds, Default: 60,
-		Doc: "for `oauth2`: how long before its end a token is renewed, but at most half of its lifetime"},
+		Doc: "for `oauth2` and `login`: how long before its end a token is renewed, but at most half of its lifetime"},
 	{Name: "allowHttp", Kind: Flag, Default: false,
 		Doc: "for `oauth2`: whether `tokenUrl` may be an http address of another machine, to which the credentials are sent unencrypted"},
 
@@ -117,7 +133,7 @@ var authenticationFields = []Field{
 // type basic in config.
 func (d *decoder) authentication(s settings) *Auth {
 	section := s["api.authentication"]
-	auth := &Auth{Type: s["api.authentication.type"].text(), Path: section.Path, Values: map[string]string{}}
+	auth := &Auth{Type: s["api.authentication.type"].text(), Path: section.Path, Values: map[string]string{}, Computed: map[string]Computed{}}
 	if auth.Type == "" {
 		return nil
 	}
@@ -138,8 +154,16 @@ func (d *decoder) authentication(s settings) *Auth {
 	if auth.Type == AuthBasic && auth.Values["password"] != "" {
 		d.hide(auth.Values["username"] + ":" + auth.Values["password"]) // encoded, even a short password is hidden
 	}
-	if auth.Type == AuthOAuth2 {
-		d.oauth2(auth, s.under("api.authentication"))
+	if text, ok := value.Text(s["api.authentication.renewBefore"].Value); ok {
+		auth.RenewBefore, _ = ParseDuration(text) // it was read as seconds
+	}
+	switch own := s.under("api.authentication"); auth.Type {
+	case AuthOAuth2:
+		d.oauth2(auth, own)
+	case AuthLogin:
+		d.login(auth, own)
+	case AuthSign:
+		d.sign(auth, own)
 	}
 	return auth
 }
@@ -173,6 +197,11 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 				continue
 			}
 			if f, _ := find(authenticationFields, name); f.Kind != Secret && f.Kind != Text {
+				return true
+			}
+			if c, ok := computed(one.Path, one.Value); ok {
+				c.Secret = hidden
+				auth.Computed[plain] = c
 				return true
 			}
 			if _, isText := one.Value.(string); isText && hidden && name == plain {

@@ -282,7 +282,7 @@ func TestDecodeWithoutASourceChecksTheSame(t *testing.T) {
 		{Name: "config",
 			Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "x"}, {Name: "method", Value: "put"}}}}}},
 	}, rules.Options{})
-	require.EqualError(t, found.Err(), `api.authentication.type: want basic, bearer, header, query, oauth2 or aws4, got "Bearer"
+	require.EqualError(t, found.Err(), `api.authentication.type: want basic, bearer, header, query, oauth2, login, sign or aws4, got "Bearer"
    did you mean "bearer"?
 config.jobs[0].method: want GET, POST or FORM, got "put"`)
 	var list diag.Diagnostics

@@ -63,6 +63,8 @@ type Context struct {
 	Login   any `expr:"login" from:"job" for:"login" doc:"the response of the login: status, headers and body"`
 	Request any `expr:"request" from:"job" for:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
 
+	UUID func() string `expr:"uuid" from:"job" for:"sign" doc:"a random UUID; the same for the whole request"`
+
 	List  *ListFacts `expr:"list" for:"audit" doc:"what the job noticed of the list as a whole"`
 	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`
 

@@ -37,7 +37,7 @@ func (d *decoder) oauth2(auth *Auth, s settings) {
 	values := auth.Values
 	d.chooseGrant(auth)
 	for _, key := range grantNeeds[values["grant"]] {
-		if _, given := values[key]; !given {
+		if !auth.has(key) {
 			d.diags.Errorf(diag.Value(auth.Path), "grant %s needs %s", values["grant"], authKey(key))
 		}
 	}
@@ -49,26 +49,34 @@ func (d *decoder) oauth2(auth *Auth, s settings) {
 			}
 		}
 	}
-	if _, secret := values["clientSecret"]; values["clientAuth"] == "" && secret {
+	if values["clientAuth"] == "" && auth.has("clientSecret") {
 		values["clientAuth"] = ClientInHeader
 	} else if values["clientAuth"] == "" {
 		values["clientAuth"] = ClientInBody
 	}
-	if _, given := values["clientId"]; !given && values["clientSecret"] != "" {
+	if auth.has("clientSecret") && !auth.has("clientId") {
 		d.diags.Errorf(diag.Value(auth.Path), "#clientSecret needs clientId")
 	}
 	auth.Scopes = d.scopes(s["scopes"])
 	auth.Params = d.params(s["params"])
 	d.checkTokenParams(auth, s["params"])
-	if text, ok := value.Text(s["renewBefore"].Value); ok {
-		auth.RenewBefore, _ = ParseDuration(text) // it was read as seconds
-	}
 	auth.AllowHTTP = s["allowHttp"].flag()
+	if source, computed, err := addressSource(values["tokenUrl"]); err == nil && computed {
+		delete(values, "tokenUrl")
+		auth.Computed["tokenUrl"] = Computed{Source: source, Path: s["tokenUrl"].Path}
+	}
 	if address := values["tokenUrl"]; address != "" {
 		if err := CheckTokenURL(address, auth.AllowHTTP); err != nil {
 			d.diags.Errorf(diag.Value(s["tokenUrl"].Path), "%s", err).WithHint(tokenURLHint(err))
 		}
 	}
+}
+
+// has reports whether the configuration has a value, as it is or computed.
+func (a *Auth) has(key string) bool {
+	_, given := a.Values[key]
+	_, computed := a.Computed[key]
+	return given || computed
 }
 
 // authKey returns a key as the table has it: with # if it is a secret.
@@ -82,13 +90,11 @@ func authKey(key string) string {
 // chooseGrant sets the grant that the other keys call for, if none is given.
 func (d *decoder) chooseGrant(auth *Auth) {
 	values := auth.Values
-	_, refreshes := values["refreshToken"]
-	_, user := values["username"]
 	switch {
 	case values["grant"] != "":
-	case refreshes:
+	case auth.has("refreshToken"):
 		values["grant"] = GrantRefresh
-	case user:
+	case auth.has("username"):
 		values["grant"] = GrantPassword
 	default:
 		values["grant"] = GrantClient
@@ -130,6 +136,9 @@ func (d *decoder) checkTokenParams(auth *Auth, s setting) {
 		at := diag.Join(s.Path, m.Name)
 		if key, taken := own[m.Name]; taken {
 			d.diags.Errorf(diag.Key(at), "the parameter %s is set by the key %s", m.Name, key)
+		}
+		if computed, _ := isComputed(m.Value); computed {
+			continue
 		}
 		if _, scalar := value.Text(m.Value); !scalar {
 			d.diags.Errorf(diag.Value(at), "want text, a number or a boolean, got %s", found(m.Value))

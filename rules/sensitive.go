@@ -19,14 +19,14 @@ func (d *decoder) hide(secrets ...string) {
 		if text != "" {
 			d.cfg.Secrets = append(d.cfg.Secrets, text)
 		}
-		d.cfg.Secrets = append(d.cfg.Secrets, credentialsIn(text)...)
+		d.cfg.Secrets = append(d.cfg.Secrets, CredentialsIn(text)...)
 	}
 }
 
-// credentialsIn returns the parts of a secret that are secrets of their own: what follows
+// CredentialsIn returns the parts of a secret that are secrets of their own: what follows
 // the scheme of an Authorization header, the password in the credentials of scheme Basic,
 // and the values of cookies and of the parameters of an address.
-func credentialsIn(text string) []string {
+func CredentialsIn(text string) []string {
 	var found []string
 	if name, credential, ok := strings.Cut(text, " "); ok && scheme.MatchString(text) {
 		found = append(found, credential)

@@ -20,6 +20,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A Player is the transport and the clock of a replayed run. It answers requests
@@ -101,9 +102,10 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	shown := p.show(req.Method, req.URL.String(), body)
+	address, _ := transport.Recorded(req)
+	shown := p.show(req.Method, address, body)
 	p.requests = append(p.requests, shown)
-	t, recorded := p.find(p.key(req.Method, req.URL.String(), body))
+	t, recorded := p.find(p.key(req.Method, address, body))
 	if t == nil {
 		p.missing = cmp.Or(p.missing, shown)
 		return nil, &failure.Error{

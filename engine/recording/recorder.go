@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +64,7 @@ func NewRecorder(w io.Writer, options Options) *Recorder {
 // RoundTrip makes one exchange. It records the exchange when the response body
 // has been read to the end or closed. Requests that obtain credentials are not recorded.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !transport.Recordable(req.Context()) {
+	if !transport.Recordable(req) {
 		return r.next.RoundTrip(req)
 	}
 	start := r.clock.Now()
@@ -116,11 +117,14 @@ func (e *entry) end(waited, took time.Duration, err error, redactor *redact.Reda
 }
 
 func (r *Recorder) request(req *http.Request) (request, error) {
+	address, header := transport.Recorded(req)
 	out := request{
-		Method: req.Method, URL: r.redactor.URL(req.URL.String()), HTTPVersion: "HTTP/1.1",
-		Cookies: []pair{}, Headers: newPairs(req.Header, r.redactor.Header), Query: []pair{}, HeadersSize: -1, BodySize: 0,
+		Method: req.Method, URL: r.redactor.URL(address), HTTPVersion: "HTTP/1.1",
+		Cookies: []pair{}, Headers: newPairs(header, r.redactor.Header), Query: []pair{}, HeadersSize: -1, BodySize: 0,
 	}
-	for name, values := range req.URL.Query() {
+	_, query, _ := strings.Cut(address, "?")
+	params, _ := url.ParseQuery(query) // what is malformed is in the address
+	for name, values := range params {
 		for _, v := range values {
 			shown := strings.TrimPrefix(r.redactor.URL("?"+name+"="+v), "?"+name+"=")
 			out.Query = append(out.Query, pair{r.redactor.String(name), shown})

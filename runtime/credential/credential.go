@@ -2,28 +2,34 @@ package credential
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // Options are what credentials need of a run.
 type Options struct {
-	BaseURL   string            // that relative addresses are resolved against
-	Transport http.RoundTripper // shared with the client of the run
-	Clock     transport.Clock
-	Log       *slog.Logger
-	Redactor  *redact.Redactor
-	UserAgent string
-	Retry     transport.RetryPolicy
-	Pacer     *transport.Pacer // of the requests that need the credentials; nil: they do not wait
-	Timeout   time.Duration    // of a request; 0 is that of [transport.Options]
-	Store     Store            // of refresh tokens; nil: they are only kept during the run
-	Offline   bool             // obtain nothing: requests have placeholders
+	Expressions *compile.Credentials // those of the configuration; nil: it has none
+	Inputs      map[string]any
+	BaseURL     string            // that relative addresses are resolved against
+	Transport   http.RoundTripper // shared with the client of the run
+	Clock       transport.Clock
+	Log         *slog.Logger
+	Redactor    *redact.Redactor
+	UserAgent   string
+	Retry       transport.RetryPolicy
+	Pacer       *transport.Pacer // of the requests that need the credentials; nil: they do not wait
+	Timeout     time.Duration    // of a request; 0 is that of [transport.Options]
+	Store       Store            // of refresh tokens; nil: they are only kept during the run
+	Offline     bool             // obtain nothing: requests have placeholders
 }
 
 // A Store keeps refresh tokens between runs.
@@ -42,6 +48,10 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 		return transport.Auth{}, nil
 	}
 	options.complete()
+	auth, err := options.bind(auth)
+	if err != nil {
+		return transport.Auth{}, err
+	}
 	v := auth.Values
 	switch auth.Type {
 	case rules.AuthBasic:
@@ -54,6 +64,10 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 		return transport.QueryAuth(v["name"], v["value"]), nil
 	case rules.AuthOAuth2:
 		return newOAuth(auth, options)
+	case rules.AuthLogin:
+		return newLogin(auth, options)
+	case rules.AuthSign:
+		return newSigner(options), nil
 	}
 	return transport.Auth{}, nil // decoding has refused any other type
 }
@@ -72,6 +86,36 @@ func (o *Options) complete() {
 	if o.Redactor == nil {
 		o.Redactor = redact.New(nil)
 	}
+}
+
+// bind returns the credentials with the values that expressions give.
+func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
+	if o.Expressions == nil {
+		return auth, nil
+	}
+	values, params, err := o.Expressions.Values(&compile.Machine{}, o.page())
+	if err != nil {
+		return nil, o.fault(failure.Config, "", err)
+	}
+	for key := range auth.Computed {
+		o.Redactor.HideAs("authentication "+key, values[key])
+	}
+	return auth.Bound(values, params), nil
+}
+
+// page returns the context of expressions that are evaluated outside of a list.
+func (o *Options) page() *rules.Context {
+	now := o.Clock.Now()
+	return &rules.Context{Input: o.Inputs, Now: func() time.Time { return now }}
+}
+
+// fault returns the error of an expression, with its place. what says what it is about.
+func (o *Options) fault(class failure.Class, what string, err error) *failure.Error {
+	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(what + err.Error()), Err: err}
+	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+		e.Message = o.Redactor.String(fmt.Sprintf("%s%v, in %s (%s)", what, failed.Err, failed.Rule.Source, failed.Rule.Origin))
+	}
+	return e
 }
 
 // client returns a client for the requests that obtain credentials. Only the origin of

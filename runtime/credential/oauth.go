@@ -52,14 +52,6 @@ func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
 	return transport.Auth{Obtain: o.obtain}, nil
 }
 
-func originOf(address string) *url.URL {
-	u, err := url.Parse(address)
-	if err != nil {
-		return &url.URL{}
-	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-}
-
 // obtain returns a new access token.
 func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 	if o.auth.Values["grant"] != rules.GrantRefresh {
@@ -159,7 +151,7 @@ func (o *oauth) request(ctx context.Context, form url.Values) (token, error) {
 	}
 	response, err := o.client.Do(transport.WithoutRecording(ctx), call, o.decide)
 	if err != nil {
-		return token{}, asAuthentication(err)
+		return token{}, asAuthentication("cannot obtain a token: ", err)
 	}
 	issued, err := o.read(response)
 	if err != nil {
@@ -179,13 +171,13 @@ func setUnlessEmpty(form url.Values, name, text string) {
 }
 
 // asAuthentication marks an error as one of authentication.
-func asAuthentication(err error) error {
+func asAuthentication(what string, err error) error {
 	known := (*failure.Error)(nil)
 	if !errors.As(err, &known) {
 		return err
 	}
 	marked := *known
-	marked.Op, marked.Message = "authenticate", "cannot obtain a token: "+known.Message
+	marked.Op, marked.Message = "authenticate", what+known.Message
 	return &marked
 }
 

@@ -34,6 +34,8 @@ type Auth struct {
 	// else is in it; nil adds none. It is called for every attempt, from several
 	// goroutines. The body is nil if the request has none.
 	Sign func(request *http.Request, body []byte) error
+
+	Computed []string // names of the headers and parameters that Sign adds
 }
 
 // BasicAuth returns credentials with a user name and a password (RFC 7617).
@@ -109,9 +111,9 @@ func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) 
 	return token, err == nil, err
 }
 
-// withQuery returns an address with parameters added, which replace those of the same
+// WithQuery returns an address with parameters added, which replace those of the same
 // name.
-func withQuery(address string, query [][2]string) string {
+func WithQuery(address string, query [][2]string) string {
 	for _, pair := range query {
 		path, query, _ := strings.Cut(address, "?")
 		var parts []string

@@ -212,14 +212,17 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease *Lease) (*http.Request, error) {
 	address := call.URL
 	if trusted {
-		address = withQuery(address, c.options.Auth.Query)
+		address = WithQuery(address, c.options.Auth.Query)
 	}
 	if lease != nil {
-		address = withQuery(address, lease.Query)
+		address = WithQuery(address, lease.Query)
 	}
 	var body io.Reader
 	if call.Body != nil {
 		body = bytes.NewReader(call.Body)
+	}
+	if trusted && c.options.Auth.Computed != nil {
+		ctx = context.WithValue(ctx, credentialNames, c.options.Auth.Computed)
 	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, address, body)
 	if err != nil {

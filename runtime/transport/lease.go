@@ -25,6 +25,16 @@ type Lease struct {
 	Renew time.Time
 }
 
+// Add adds a header or, otherwise, a parameter of the query. It is for a lease that is not
+// in use yet.
+func (l *Lease) Add(header bool, name, text string) {
+	if header {
+		l.Header = append(l.Header, [2]string{name, text})
+		return
+	}
+	l.Query = append(l.Query, [2]string{name, text})
+}
+
 // leases shares one lease among all requests of a client. It obtains a new one when
 // there is none, when the last one is due, and when the API has refused it.
 type leases struct {

@@ -1,10 +1,20 @@
 package transport
 
-import "context"
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"net/url"
+)
 
 type contextKey int
 
-const withoutRecording contextKey = iota
+const (
+	withoutRecording contextKey = iota
+	credentialNames
+)
 
 // WithoutRecording marks the requests of a context as private: what they send and receive
 // are credentials, which must not be recorded.
@@ -12,5 +22,35 @@ func WithoutRecording(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutRecording, true)
 }
 
-// Recordable reports whether a transport may record a request of this context.
-func Recordable(ctx context.Context) bool { return ctx.Value(withoutRecording) == nil }
+// Recordable reports whether a transport may record a request.
+func Recordable(r *http.Request) bool { return r.Context().Value(withoutRecording) == nil }
+
+// hiddenCredential replaces the value of a credential.
+const hiddenCredential = "***"
+
+// Recorded returns the address and the headers of a request as a recording may have them:
+// without the values of what [Auth] has computed, such as signatures, which no redactor
+// knows.
+func Recorded(r *http.Request) (address string, header http.Header) {
+	names, _ := r.Context().Value(credentialNames).([]string)
+	if names == nil {
+		return r.URL.String(), r.Header
+	}
+	header = r.Header.Clone()
+	var query []string
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		name, _, hasValue := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && hasValue && slices.Contains(names, plain) {
+			part = name + "=" + hiddenCredential
+		}
+		query = append(query, part)
+	}
+	for _, name := range names {
+		if header.Get(name) != "" {
+			header.Set(name, hiddenCredential)
+		}
+	}
+	shown := *r.URL
+	shown.RawQuery = strings.Join(query, "&")
+	return shown.String(), header
+}

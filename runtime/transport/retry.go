@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,9 @@ type RetryPolicy struct {
 	Statuses    []int  // that are retried
 	Header      string // response header that says when to retry; "" is none
 }
+
+// Retries reports whether a status is retried.
+func (p RetryPolicy) Retries(status int) bool { return slices.Contains(p.Statuses, status) }
 
 // The waits before a retry.
 const (

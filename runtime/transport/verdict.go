@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -57,7 +56,7 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 	switch action := decision.Action; {
 	case action == Accept:
 		return verdict{}
-	case action == Retry, action == 0 && slices.Contains(c.options.Retry.Statuses, r.Status) && !r.refusesLease():
+	case action == Retry, action == 0 && c.options.Retry.Retries(r.Status) && !r.refusesLease():
 		return verdict{err: c.statusError(failure.Transient, call, r), retry: true}
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)

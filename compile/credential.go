@@ -1,0 +1,275 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Credentials are the compiled expressions of api.authentication. They never change and
+// may be shared.
+type Credentials struct {
+	Login   *Job          // the request of a login; nil: there is none
+	Parts   []*Expression // headers and parameters of requests
+	Expires *Expression   // nil: none
+
+	values []*Expression // of keys, which are their targets
+	params []*Expression // of the token request
+}
+
+// CompileCredentials compiles the expressions of the credentials in a language; nil is
+// [Builtin]. It returns nil if there are no credentials.
+func CompileCredentials(cfg *rules.Config, language *Language) (*Credentials, diag.Diagnostics) {
+	lowered, found := cfg.LowerAuth()
+	if lowered == nil || found.Err() != nil {
+		return nil, found
+	}
+	if language == nil {
+		language = Builtin()
+	}
+	collector := diag.NewCollector(cfg.Source)
+	c := &compilation{sources: newSources(language), set: lowered.Set, found: collector}
+	out := &Credentials{
+		values: c.credentials(lowered.Values, rules.ScopePage), params: c.credentials(lowered.Params, rules.ScopePage),
+		Parts: c.credentials(lowered.Parts, lowered.Scope),
+	}
+	if lowered.Expires != nil {
+		if list := c.credentials([]rules.Rule{*lowered.Expires}, lowered.Scope); len(list) > 0 {
+			out.Expires = list[0]
+		}
+	}
+	if lowered.Login != nil {
+		out.Login = (&compilation{sources: c.sources, set: lowered.Login, found: collector}).job()
+		out.Login.first, out.Login.common = cfg.FirstRequest(lowered.Login.Job), cfg.HTTP.Params
+	}
+	return out, append(found, collector.Diagnostics()...)
+}
+
+// credentials compiles expressions that are evaluated outside of a list.
+func (c *compilation) credentials(list []rules.Rule, scope rules.Scope) []*Expression {
+	var out []*Expression
+	for _, rule := range list {
+		e, err := c.expression(rule, scope)
+		if err == nil {
+			err = checkCredential(e, scope)
+		}
+		if err != nil {
+			c.report(rule, err)
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// scopeFields are the members of the field of a scope.
+var scopeFields = map[rules.Scope][]string{
+	rules.ScopeLogin: {"status", "headers", "body"},
+	rules.ScopeSign:  {"method", "url", "path", "query", "headers", "body"},
+}
+
+// checkCredential reports what an expression of the credentials cannot read: whatever
+// belongs to a list and its pages.
+func checkCredential(e *Expression, scope rules.Scope) error {
+	names := map[rules.Scope]string{rules.ScopeLogin: "login", rules.ScopeSign: "request"}
+	own := names[scope]
+	for _, r := range e.Reads {
+		switch {
+		case r.Root == "input" || r.Root == "now" || r.Root == "uuid":
+		case r.Root == "header" && scope == rules.ScopeLogin: // login.header
+		case r.Root == own && own != "":
+			if len(r.Path) > 0 && !slices.Contains(scopeFields[scope], r.Path[0]) {
+				f := &fault{message: fmt.Sprintf("unknown name %s.%s", own, r.Path[0])}
+				return f.withHint(fmt.Sprintf("%s has %s", own, value.OrList(scopeFields[scope])))
+			}
+		default:
+			may := []string{"input"}
+			if own != "" {
+				may = append(may, own)
+			}
+			return (&fault{message: fmt.Sprintf("credentials cannot read %s, which belongs to a page", r)}).
+				withHint("they may read " + strings.Join(may, " and "))
+		}
+	}
+	return nil
+}
+
+// loginHeaders replaces login.header("X") by header("X"): in the scope of a login, the
+// headers of the context are those of its response.
+func loginHeaders(node *ast.Node) {
+	if *node == nil {
+		return
+	}
+	for _, child := range children(*node) {
+		loginHeaders(child)
+	}
+	call, ok := (*node).(*ast.CallNode)
+	if !ok {
+		return
+	}
+	callee := call.Callee
+	if chain, optional := callee.(*ast.ChainNode); optional {
+		callee = chain.Node
+	}
+	member, ok := callee.(*ast.MemberNode)
+	if !ok || !isIdentifier(member.Node, "login") {
+		return
+	}
+	if key, ok := member.Property.(*ast.StringNode); ok && key.Value == "header" {
+		header := &ast.IdentifierNode{Value: "header"}
+		header.SetLocation(call.Callee.Location())
+		call.Callee = header
+	}
+}
+
+// Values evaluates the values of keys and the parameters of the token request, when a run
+// begins. The page has the inputs and the time.
+func (c *Credentials) Values(m *Machine, page *rules.Context) (values map[string]string, params rules.Object, err error) {
+	values = map[string]string{}
+	for _, e := range c.values {
+		v, err := e.eval(m, page)
+		if err != nil {
+			return nil, nil, &RuleError{e.Rule, err}
+		}
+		if values[e.Rule.Target], err = credentialText(v); err != nil {
+			return nil, nil, &RuleError{e.Rule, err}
+		}
+	}
+	for _, e := range c.params {
+		v, err := e.eval(m, page)
+		if err == nil {
+			v, err = credentialText(v)
+		}
+		if err != nil {
+			return nil, nil, &RuleError{e.Rule, err}
+		}
+		params = params.With(e.Rule.Target, v)
+	}
+	return values, params, nil
+}
+
+// Text evaluates a part. An absent value is an error: a request without it would not be
+// authenticated.
+func (e *Expression) Text(m *Machine, page *rules.Context) (string, error) {
+	v, err := e.eval(m, page)
+	if err != nil {
+		return "", &RuleError{e.Rule, err}
+	}
+	text, err := credentialText(v)
+	if err != nil {
+		return "", &RuleError{e.Rule, err}
+	}
+	return text, nil
+}
+
+// maxCredential is the length of the longest value that is sent as a credential, in bytes.
+const maxCredential = 64 << 10
+
+func credentialText(v any) (string, error) {
+	v = sendable(v)
+	text, ok := value.Text(v)
+	switch {
+	case v == nil:
+		return "", errors.New("the value is absent")
+	case !ok:
+		return "", fmt.Errorf("want text, got %s", value.KindOf(v))
+	case text == "":
+		return "", errors.New("the value is empty")
+	case strings.ContainsAny(text, "\r\n"):
+		return "", errors.New("the value has a line break")
+	case len(text) > maxCredential:
+		return "", &rules.LengthError{What: "the value", Limit: maxCredential}
+	}
+	return text, nil
+}
+
+// End evaluates when a login ends: a time, or how long after its request. Both are zero if
+// the response does not say.
+func (e *Expression) End(m *Machine, page *rules.Context) (at time.Time, after time.Duration, err error) {
+	v, err := e.eval(m, page)
+	if err == nil {
+		at, after, err = endOf(v)
+	}
+	if err != nil {
+		return at, after, &RuleError{e.Rule, err}
+	}
+	return at, after, nil
+}
+
+// epoch is the least number that is a time and not a duration, in seconds: 2001. In
+// milliseconds it is a thousand times as large.
+const epoch = 1e9
+
+func endOf(v any) (time.Time, time.Duration, error) {
+	switch v := v.(type) {
+	case nil:
+		return time.Time{}, 0, nil
+	case time.Time:
+		return v, 0, nil
+	case time.Duration:
+		return time.Time{}, v, nil
+	}
+	if n, err := number(v); err == nil {
+		seconds := float(n)
+		switch {
+		case seconds >= 1000*epoch:
+			return time.UnixMilli(int64(min(seconds, 1e15))), 0, nil
+		case seconds >= epoch:
+			return time.Unix(int64(seconds), 0), 0, nil
+		}
+		return time.Time{}, time.Duration(max(seconds, 0) * float64(time.Second)), nil
+	}
+	if text, ok := v.(string); ok {
+		for _, layout := range []string{time.RFC3339, time.RFC1123, "2006-01-02T15:04:05", time.DateTime} {
+			if at, err := time.Parse(layout, text); err == nil {
+				return at, 0, nil
+			}
+		}
+	}
+	return time.Time{}, 0, fmt.Errorf("want seconds or a time, got %s (%s); date(…) reads a time in another form", kindOf(v), value.Preview(v))
+}
+
+// LoginPaths returns the paths in the body of a login's response that the parts read, whose
+// values must be hidden.
+func (c *Credentials) LoginPaths() [][]string {
+	var paths [][]string
+	for _, e := range c.Parts {
+		for _, r := range e.Reads {
+			if r.Root == "login" && len(r.Path) > 1 && r.Path[0] == "body" {
+				paths = append(paths, r.Path[1:])
+			}
+		}
+	}
+	return paths
+}
+
+// explain describes the credentials, which may have no expressions.
+func (c *Credentials) explain(auth *rules.Auth, redact func(string) string) *AuthExplanation {
+	if auth == nil {
+		return nil
+	}
+	x := &AuthExplanation{Type: auth.Type, Says: redact(auth.Summary())}
+	if c == nil {
+		return x
+	}
+	list := slices.Concat(c.values, c.params)
+	if c.Login != nil {
+		list = append(list, c.Login.Binds...)
+	}
+	list = append(list, c.Parts...)
+	if c.Expires != nil {
+		list = append(list, c.Expires)
+	}
+	for _, e := range list {
+		x.Rules = append(x.Rules, e.explain(redact))
+	}
+	return x
+}

@@ -1,0 +1,146 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// AuthPart is a header or a parameter of requests that an expression of the credentials
+// gives.
+type AuthPart struct {
+	Role   Role   // [Header] or [Param]; empty for expires
+	Name   string // of the header or the parameter
+	Source string // expression
+	Path   string // config path
+}
+
+// loginFields are the keys of a login's request: those of a job that make a request.
+var loginFields = slices.DeleteFunc(cloneFields(jobFields), func(f Field) bool {
+	return !slices.Contains([]string{"endpoint", "method", "params", "headers"}, f.Name)
+})
+
+var apiRequestFields = []Field{
+	{Name: "headers", Kind: Map, Doc: "expressions over `login`, by the names of headers"},
+	{Name: "params", Kind: Map, Doc: "expressions over `login`, by the names of parameters of the query"},
+}
+
+// login reads authentication of type login.
+func (d *decoder) login(auth *Auth, s settings) {
+	job := d.job(s["loginRequest"].Path, s.under("loginRequest"), settings{})
+	job.ID = "login"
+	auth.Login = &job
+	auth.Parts = append(d.authParts(Header, s["apiRequest.headers"]), d.authParts(Param, s["apiRequest.params"])...)
+	if len(auth.Parts) == 0 && s["apiRequest"].given() {
+		d.diags.Errorf(diag.Value(s["apiRequest"].Path), "want headers or params that the response of the login gives").
+			WithHint(`for instance {"headers": {"X-Token": "login.body.token"}}`)
+	}
+	if expires := s["expires"]; expires.text() != "" {
+		auth.Expires = &AuthPart{Source: expires.text(), Path: expires.Path}
+	}
+}
+
+// sign reads authentication of type sign. The parameters come first, so that the headers
+// see them; of each, those that are written first.
+func (d *decoder) sign(auth *Auth, s settings) {
+	auth.Parts = append(d.authParts(Param, s["params"]), d.authParts(Header, s["headers"])...)
+	if len(auth.Parts) == 0 {
+		d.diags.Errorf(diag.Value(auth.Path), "authentication of type sign needs headers or params").
+			WithHint(`for instance "headers": {"X-Signature": "hmac('sha256', input.key, request.method + request.path)"}`)
+	}
+}
+
+// authParts reads expressions by the names of headers or parameters.
+func (d *decoder) authParts(role Role, s setting) []AuthPart {
+	var parts []AuthPart
+	for _, m := range s.object() {
+		at := diag.Join(s.Path, m.Name)
+		source, isText := m.Value.(string)
+		if c, ok := computed(at, m.Value); ok {
+			source, isText, at = c.Source, true, c.Path
+		}
+		if !isText || strings.TrimSpace(source) == "" {
+			d.diags.Errorf(diag.Value(at), "want an expression, got %s", found(m.Value))
+			continue
+		}
+		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: at})
+	}
+	return parts
+}
+
+// AuthRules are the expressions of the credentials.
+type AuthRules struct {
+	Scope Scope
+	Set   *Ruleset // what its rules may name
+	Login *Ruleset // the request of a login; nil: there is none
+
+	Values  []Rule // values of keys, which are their targets; evaluated when a run begins
+	Params  []Rule // oauth2: computed parameters of the token request, evaluated then too
+	Parts   []Rule // headers and parameters of requests
+	Expires *Rule  // nil: none
+}
+
+// LowerAuth turns the credentials into rules. It returns nil if they have no expression.
+func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
+	auth := c.Auth
+	if auth == nil {
+		return nil, nil
+	}
+	l := newLowerer(c)
+	out := &AuthRules{Set: l.ruleset()}
+	switch auth.Type {
+	case AuthLogin:
+		out.Scope = ScopeLogin
+	case AuthSign:
+		out.Scope = ScopeSign
+	}
+	for _, f := range authenticationFields {
+		if v, ok := auth.Computed[f.Name]; ok {
+			out.Values = append(out.Values, l.authRule(AuthPart{Role: Param, Name: f.Name, Source: v.Source, Path: v.Path}, v.Secret))
+		} else if v, ok := auth.Computed[strings.TrimPrefix(f.Name, "#")]; ok && f.Name[0] == '#' {
+			out.Values = append(out.Values, l.authRule(AuthPart{Role: Param, Name: f.Name[1:], Source: v.Source, Path: v.Path}, true))
+		}
+	}
+	out.Values = slices.CompactFunc(out.Values, func(a, b Rule) bool { return a.Target == b.Target })
+	set := l.ruleset()
+	l.values(set, "authentication.params", Param, auth.Params, false)
+	out.Params = set.Rules
+	for _, p := range auth.Parts {
+		out.Parts = append(out.Parts, l.authRule(p, true))
+	}
+	if auth.Expires != nil {
+		rule := l.authRule(*auth.Expires, false)
+		out.Expires = &rule
+	}
+	if auth.Login != nil {
+		out.Login = l.ruleset()
+		out.Login.Job = *auth.Login
+		l.bound(out.Login)
+	}
+	return out, l.diags.Diagnostics().Unique()
+}
+
+// authRule returns the rule of a part. Its id is its place in api.authentication.
+func (l *lowerer) authRule(p AuthPart, hidden bool) Rule {
+	id := strings.TrimPrefix(p.Path, diag.Join(l.cfg.path, "api.authentication")+".")
+	return Rule{
+		ID: id, Role: cmp.Or(p.Role, Param), Target: p.Name, Source: p.Source, Secret: hidden, Clause: "is", Origin: l.origin(Author{}, p.Path),
+	}
+}
+
+// Bound returns the credentials with values that expressions have given: those of keys,
+// and the parameters of the token request.
+func (a *Auth) Bound(values map[string]string, params Object) *Auth {
+	bound := *a
+	bound.Values = map[string]string{}
+	for key, text := range a.Values {
+		bound.Values[key] = text
+	}
+	for key, text := range values {
+		bound.Values[key] = text
+	}
+	bound.Params = constants(a.Params).Merge(params)
+	return &bound
+}

@@ -1,0 +1,236 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// login sends a request whose response gives headers and parameters for the others. One
+// call is made at a time, as [transport.Auth] promises.
+type login struct {
+	Options
+	auth    *rules.Auth
+	call    transport.Call
+	client  *transport.Client
+	dialect string
+}
+
+func newLogin(auth *rules.Auth, options Options) (transport.Auth, error) {
+	l := &login{Options: options, auth: auth, dialect: options.Expressions.Login.Set.Dialect}
+	if options.Offline {
+		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return l.placeholder(), nil }}, nil
+	}
+	request, err := l.request()
+	if err == nil {
+		l.call, err = l.encode(request)
+	}
+	if err != nil {
+		return transport.Auth{}, options.fault(failure.Config, "", err)
+	}
+	l.client = options.client(l.call.URL)
+	return transport.Auth{Obtain: l.obtain}, nil
+}
+
+// placeholder returns a lease for a recording: the names of the parts, without values.
+func (l *login) placeholder() *transport.Lease {
+	lease := &transport.Lease{Secrets: map[string]string{"login": placeholder}}
+	for _, e := range l.Expressions.Parts {
+		lease.Add(e.Rule.Role == rules.Header, e.Rule.Target, placeholder)
+	}
+	return lease
+}
+
+// request returns the request that logs in. One to another origin than that of baseUrl has
+// only its own headers and parameters.
+func (l *login) request() (rules.Request, error) {
+	job, machine, page := l.Expressions.Login, &compile.Machine{}, l.page()
+	values, err := job.Compute(machine, page)
+	if err != nil {
+		return rules.Request{}, err
+	}
+	binding, err := job.Bind(values)
+	if err != nil {
+		return rules.Request{}, err
+	}
+	for i, secret := range binding.Secrets {
+		l.Redactor.HideAs(fmt.Sprintf("login request %d", i), secret)
+	}
+	_, request, err := binding.Begin(machine, page)
+	if err != nil {
+		return request, err
+	}
+	if !sameOrigin(request.Base, request.Endpoint) {
+		request.Headers, request.Params = only(request.Headers, l.auth.Login.Headers), only(request.Params, l.auth.Login.Params)
+	}
+	return request, nil
+}
+
+// only returns the members of an object that another one has.
+func only(of, names rules.Object) rules.Object {
+	var out rules.Object
+	for _, m := range of {
+		if _, own := names.Get(m.Name); own {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// sameOrigin reports whether an endpoint is at the origin of a base address.
+func sameOrigin(base, endpoint string) bool {
+	address, err := rules.Resolve(base, endpoint)
+	if err != nil {
+		return false
+	}
+	a, b := originOf(base), originOf(address)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+}
+
+func (l *login) encode(request rules.Request) (transport.Call, error) {
+	address, err := request.URL(l.dialect)
+	if err != nil {
+		return transport.Call{}, err
+	}
+	if !sameOrigin(request.Base, request.Endpoint) {
+		if err := rules.CheckTokenURL(address, false); err != nil {
+			return transport.Call{}, fmt.Errorf("%s.loginRequest.endpoint: %w", l.auth.Path, err)
+		}
+	}
+	body, contentType, err := request.Payload(l.dialect)
+	if err != nil {
+		return transport.Call{}, err
+	}
+	call := transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}}
+	if contentType != "" {
+		call.Header.Set("Content-Type", contentType)
+	}
+	for _, m := range request.Headers {
+		text, _ := value.Text(m.Value)
+		call.Header.Set(m.Name, text)
+	}
+	return call, nil
+}
+
+// obtain logs in.
+func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
+	sent := l.Clock.Now()
+	response, err := l.client.Do(transport.WithoutRecording(ctx), l.call, func(r *transport.Response) transport.Decision {
+		if r.Status < http.StatusInternalServerError && !l.Retry.Retries(r.Status) {
+			return transport.Decision{Action: transport.Fail, Message: "check api.authentication.loginRequest"}
+		}
+		return transport.Decision{}
+	})
+	if err != nil {
+		return nil, asAuthentication("cannot log in: ", err)
+	}
+	page := l.page()
+	body := decoded(response.Body)
+	page.Login, page.Header = factsOf(response, body), response.HeaderValue
+	lease := &transport.Lease{Secrets: map[string]string{}}
+	l.hideBody(lease, body)
+	machine := &compile.Machine{Context: ctx}
+	for _, e := range l.Expressions.Parts {
+		text, err := e.Text(machine, page)
+		if err != nil {
+			return nil, l.unusable(response, err)
+		}
+		lease.Add(e.Rule.Role == rules.Header, e.Rule.Target, text)
+		for i, secret := range append([]string{text}, rules.CredentialsIn(text)...) {
+			lease.Secrets[fmt.Sprintf("login %s %d", e.Rule.Target, i)] = secret
+		}
+	}
+	if lease.Renew, err = l.end(machine, page, response, sent); err != nil {
+		return nil, l.unusable(response, err)
+	}
+	l.Log.Debug("logged in", "event", "token", "grant", rules.AuthLogin, "seconds", secondsUntil(sent, lease.Renew))
+	return lease, nil
+}
+
+// unusable returns the error for a response that does not give what the configuration
+// reads in it.
+func (l *login) unusable(r *transport.Response, err error) error {
+	what := fmt.Sprintf("the response of the login (status %d, %s) does not give what requests need: ", r.Status, r.ContentType())
+	e := l.fault(failure.Response, what, err)
+	e.Method, e.URL, e.Status = l.call.Method, l.Redactor.URL(l.call.URL), r.Status
+	return e
+}
+
+func secondsUntil(from, to time.Time) float64 {
+	if to.IsZero() {
+		return 0
+	}
+	return to.Sub(from).Seconds()
+}
+
+// hideBody hides the values in the response that the parts are made of.
+func (l *login) hideBody(lease *transport.Lease, body any) {
+	for _, path := range l.Expressions.LoginPaths() {
+		v := body
+		for _, key := range path {
+			object, _ := value.Members(v)
+			v, _ = object.Get(key)
+		}
+		if text, ok := value.Text(v); ok && text != "" {
+			name := "login " + strings.Join(path, ".")
+			lease.Secrets[name] = text
+			l.Redactor.HideAs(name, text) // also if another part is missing
+		}
+	}
+}
+
+// decoded returns a body as rules see it: JSON or, if it is not, text.
+func decoded(body []byte) any {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(body)
+	}
+	return v
+}
+
+// factsOf returns the response of a login as its expressions see it.
+func factsOf(r *transport.Response, body any) rules.Object {
+	headers := map[string]any{}
+	for name := range r.Header {
+		headers[name] = r.Header.Get(name)
+	}
+	return rules.Object{{Name: "status", Value: r.Status}, {Name: "headers", Value: headers}, {Name: "body", Value: body}}
+}
+
+// end returns when to log in again. A time is compared with the time of the response, so
+// that a wrong clock does no harm.
+func (l *login) end(m *compile.Machine, page *rules.Context, r *transport.Response, sent time.Time) (time.Time, error) {
+	if l.Expressions.Expires == nil {
+		return time.Time{}, nil
+	}
+	at, after, err := l.Expressions.Expires.End(m, page)
+	if err != nil || at.IsZero() {
+		return renewal(sent, after, l.auth.RenewBefore), err
+	}
+	served, err := http.ParseTime(r.Header.Get("Date"))
+	if err != nil {
+		served = sent
+	}
+	return renewal(sent, at.Sub(served), l.auth.RenewBefore), nil
+}
+
+func originOf(address string) *url.URL {
+	u, err := url.Parse(address)
+	if err != nil {
+		return &url.URL{}
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+}
