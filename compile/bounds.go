@@ -62,12 +62,21 @@ func (j *Job) bounds() BoundsExplanation {
 				}
 			}
 		}
-		b.Says = "cannot run forever: at most " + value.OrList(all) + restarts
+		b.Says = "cannot run forever: at most " + value.OrList(all) + j.waits() + restarts
 		return b
 	}
 	b.Unbounded = true
-	b.Says = j.unbounded(b.Limits) + restarts
+	b.Says = j.unbounded(b.Limits) + j.waits() + restarts
 	return b
+}
+
+// waits says that the requests wait, if they do.
+func (j *Job) waits() string {
+	i := slices.IndexFunc(j.nextParts, func(e *Expression) bool { return e.Rule.Role == rules.After })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("; each request after the first waits (%s)", j.nextParts[i].Rule.ID)
 }
 
 // unbounded says when a job without bounds never ends.

@@ -205,8 +205,12 @@ func (c *compilation) noEnd(j *Job) {
 
 // sameRequest finds requests that are the same for every page.
 func (c *compilation) sameRequest(j *Job) {
-	var last *rules.Rule
+	var last, wait *rules.Rule
 	for _, e := range j.nextParts {
+		if e.Rule.Role == rules.After {
+			wait = &e.Rule
+			continue
+		}
 		if j.varies(e) {
 			return
 		}
@@ -214,10 +218,26 @@ func (c *compilation) sameRequest(j *Job) {
 			last = &e.Rule
 		}
 	}
+	if wait != nil {
+		c.unboundedPoll(j, *wait)
+		return
+	}
 	if last != nil {
 		c.warn(*last, "let it read a value that changes, such as page, state or body",
 			"the next request never changes: its parts have the same values after every page")
 	}
+}
+
+// unboundedPoll finds polls that only a response or a guard ends.
+func (c *compilation) unboundedPoll(j *Job, wait rules.Rule) {
+	p := prover{set: c.set}
+	for _, s := range j.Stops {
+		if _, ok := p.bound(s.code.syntax); ok && !s.Rule.Guard {
+			return
+		}
+	}
+	c.warn(wait, `limit it, for instance with "forceStop": {"time": "1 hour"}`,
+		"the request is repeated until the API answers otherwise, however long that takes")
 }
 
 // overriddenParams finds parameters of the job that never reach the API, because the

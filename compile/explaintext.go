@@ -270,6 +270,9 @@ func partSays(r RuleExplanation) string {
 	if isAddress(r.rule.Role) && len(r.Reads) > 0 {
 		says = append(says, "overrides the endpoint; the list ends if it is missing or empty")
 	}
+	if r.rule.Role == rules.After {
+		says = append(says, "waits so long before the request")
+	}
 	by := ""
 	if r.FirstBy != nil {
 		by = " (" + r.FirstBy.String() + ")"

@@ -18,6 +18,9 @@ func (j *Job) Sequential() string {
 		return "there is only one page: " + s.Rule.ID
 	}
 	for _, e := range slices.Concat(j.nextParts, j.Next) {
+		if e.Rule.Role == rules.After {
+			return e.Rule.ID + " waits before each request"
+		}
 		for _, r := range e.Reads {
 			if known := r.known(); known != rules.KnownJob && known != rules.KnownPlan {
 				return fmt.Sprintf("%s reads %s", e.Rule.ID, r)

@@ -216,6 +216,8 @@ func (j *Job) applyPart(rule rules.Rule, v any, to *rules.Request) (err error) {
 		to.Headers, err = mergeHeaders(to.Headers, rule.Target, v)
 	case rules.Body:
 		to.Body, err = mergeBody(to.Body, rule.Target, v)
+	case rules.After:
+		to.After, err = waitOf(v)
 	}
 	return err
 }

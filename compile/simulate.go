@@ -161,6 +161,8 @@ func (s *simulation) parts(expressions []*Expression, page rules.Context) (value
 			v = fmt.Sprintf("https://%s%s/", v, markHost)
 		case mark && role == rules.HTTPVerb:
 			v = s.job.first.Method // a mark is no method
+		case mark && role == rules.After:
+			v = nil // it is no part of what is sent
 		case mark && e.Rule.Target == "" && role.Builds() && !isAddress(role):
 			v = rules.Object{{Name: v.(string), Value: ""}}
 		case page.Page > 0 && isAddress(role) && (v == nil || v == ""):

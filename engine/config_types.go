@@ -171,6 +171,9 @@ type Offset struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -253,6 +256,9 @@ type PageNumber struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -337,6 +343,9 @@ type Cursor struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -421,6 +430,9 @@ type ResponseURL struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -509,6 +521,9 @@ type ResponseParam struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -591,6 +606,9 @@ type ResponseParams struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -673,6 +691,9 @@ type HeaderLink struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -755,6 +776,9 @@ type HeaderParam struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -841,6 +865,9 @@ type PageCount struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -923,6 +950,9 @@ type Keyset struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -1003,6 +1033,9 @@ type GraphQLRelay struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -1079,6 +1112,9 @@ type Expression struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.
@@ -1159,6 +1195,9 @@ type Multiple struct {
 	NextRequestHeaders map[string]string `config:"nextRequest.headers"`
 	// Paths in the JSON body, each with an expression.
 	NextRequestBody map[string]string `config:"nextRequest.body"`
+	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
+	NextRequestAfter string `config:"nextRequest.after"`
 	// Also send the job's parameters; default: false with url, otherwise true.
 	NextRequestIncludeParams *bool `config:"nextRequest.includeParams"`
 	// Apply it to the first request, too; default false.

@@ -67,7 +67,7 @@ var (
 const (
 	EventRequest = runtime.EventRequest // one HTTP request with its response or error
 	EventRetry   = runtime.EventRetry   // a wait before a request is repeated
-	EventWait    = runtime.EventWait    // a wait for the API's rate limit
+	EventWait    = runtime.EventWait    // a wait for a rate limit, or for nextRequest.after
 	EventPage    = runtime.EventPage    // a page was judged and delivered
 	EventVerdict = runtime.EventVerdict // one rule's verdict on that page
 	EventFinding = runtime.EventFinding // evidence that the list may be incomplete

@@ -64,6 +64,7 @@ type Context struct {
 	Request any `expr:"request" from:"job" for:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
 
 	UUID func() string `expr:"uuid" from:"job" for:"sign" doc:"a random UUID; the same for the whole request"`
+	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
 
 	List  *ListFacts `expr:"list" for:"audit" doc:"what the job noticed of the list as a whole"`
 	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`

@@ -61,6 +61,7 @@ var conversions = map[Kind]func(any) (any, string){
 	PerSecond:  perSecond,
 	Secret:     asSecret,
 	Expression: asText(Expression),
+	Wait:       wait,
 	Map:        asObject(Map),
 	Paths:      paths,
 	Block:      asObject(Block),
@@ -263,6 +264,25 @@ func perSecond(v any) (any, string) {
 		return nil, want(PerSecond, v)
 	}
 	return n, ""
+}
+
+// wait reads an expression, or a number of seconds or a duration, which it returns as
+// expressions.
+func wait(v any) (any, string) {
+	text, isText := v.(string)
+	n, problem := seconds(v)
+	_, err := strconv.ParseFloat(text, 64)
+	switch {
+	case problem == "" && isText && err != nil:
+		return fmt.Sprintf("duration(%q)", durationOf(n)), ""
+	case problem == "":
+		return literal(n), ""
+	case v == 0, v == 0.0:
+		return "0", ""
+	case text == "":
+		return nil, want(Wait, v)
+	}
+	return text, ""
 }
 
 // maxSeconds is about a century: more seconds do not fit a [time.Duration].

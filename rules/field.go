@@ -88,6 +88,7 @@ const (
 	Blocks                 // a list of objects with the keys of Fields
 	List                   // a list
 	Expression             // an expression
+	Wait                   // an expression for a duration, or one such as "30s"
 	Nested                 // a pagination object; its keys depend on its method
 
 	// Values of these kinds are read like the reference implementation reads
@@ -110,6 +111,7 @@ var kindNames = map[Kind]string{
 	PerSecond: "a number above 0, and at least one per day (0.0000116)",
 	Secret:    `a string or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
 	List: "a list", Expression: "an expression", Nested: "a pagination object",
+	Wait:      `an expression for seconds or a duration, or a duration like "30s"`,
 	phpNumber: "a number other than 0", phpInt: "a number", phpFlag: "a boolean", phpText: "a string",
 	phpStrict: "a non-empty string", phpWhole: "a whole number", phpBytes: "a number",
 	phpSeconds: `seconds, or a time like "10 minutes"`, phpBlock: "an object",
@@ -208,7 +210,7 @@ func (f Field) Sample() any {
 		return Object{{Name: "name", Value: "path"}}
 	case List:
 		return []any{}
-	case Expression:
+	case Expression, Wait:
 		return "nil"
 	case Block:
 		required := Object{}

@@ -27,6 +27,10 @@ type Guard struct {
 	Hint    string // for the error if it fails the run
 	Doc     string // documentation of its key
 
+	// ExceptPolled says that the guard is not for a request that repeats the one before it
+	// after a wait: the same response is what such a poll expects.
+	ExceptPolled bool
+
 	NamesJob bool // Message names the job, so the log does not
 
 	Policy        Policy // unless the configuration says otherwise
@@ -41,26 +45,26 @@ type Guard struct {
 // API: if it ended the list quietly, the list would pass for a complete one. The
 // reference has only the first guard.
 var builtinGuards = []Guard{
-	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true,
+	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true, ExceptPolled: true,
 		When:    `samePage and not emptyWindow`,
 		Keboola: `samePage`,
 		Doc:     "a response is identical to the previous one",
 		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",
 		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true,
 		Hint: `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
-	{ID: "repeatedExchange", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded,
+	{ID: "repeatedExchange", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
 		When:    `repeatedExchange`,
 		Doc:     "an earlier request is repeated and gets the same response (a loop)",
 		Clause:  "an earlier request is repeated and gets the same response (a loop)",
 		Message: "page {page} repeats an earlier request and gets the same response: the API is in a loop",
 		Hint:    `if this is how the API ends a list, set "guards": {"repeatedExchange": "stop"}`},
-	{ID: "sameItems", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded,
+	{ID: "sameItems", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
 		When:    `sameItems >= 3`,
 		Doc:     "three pages in a row have the same items in different wrappers",
 		Clause:  "three pages in a row have the same items",
 		Message: "page {page} is the third in a row with the same items: the API makes no progress",
 		Hint:    `if this is how the API ends a list, set "guards": {"sameItems": "stop"}`},
-	{ID: "repeatedRequest", Policy: PolicyIgnore, Outcome: Guarded,
+	{ID: "repeatedRequest", Policy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
 		When:    `repeatedRequest`,
 		Doc:     "an earlier request is repeated, and nothing that rules read has changed; do not use it for lists with a constant scroll token",
 		Clause:  "an earlier request is repeated, and nothing that rules read has changed",
@@ -98,6 +102,19 @@ func (g Guard) template() Template {
 		t.Only = "guards." + g.ID
 	}
 	return t
+}
+
+// polling returns the guard for a job whose next request waits.
+func (g Guard) polling() Guard {
+	if !g.ExceptPolled {
+		return g
+	}
+	g.When += " and not polled"
+	if g.Keboola != "" {
+		g.Keboola += " and not polled"
+	}
+	g.Clause += ", unless the request is a poll"
+	return g
 }
 
 // policy returns the policy of the guard for a setting of its key.

@@ -173,6 +173,9 @@ func (s *scrollerBuilder) userParts() requestParts {
 		s.set.IncludeParams = false
 	}
 	s.first(parts, "nextRequest.applyToFirst")
+	if wait := s.settings["nextRequest.after"]; wait.Value != nil {
+		parts = append(parts, part(After, "", wait.text(), s.origin(Author{}, wait.Path)))
+	}
 	return parts
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -18,7 +19,8 @@ type Request struct {
 	Endpoint string // relative to Base, or an absolute address
 	Params   Object // query of GET, body of POST and FORM
 	Headers  Object
-	Body     any // JSON body in addition to the params of POST: an [Object], or nil
+	Body     any           // JSON body in addition to the params of POST: an [Object], or nil
+	After    time.Duration // to wait before it is sent
 }
 
 // FirstRequest returns the job's own request: endpoint, method, params, headers.

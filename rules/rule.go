@@ -52,6 +52,7 @@ const (
 	Param    Role = "params"   // a parameter of the next request
 	Header   Role = "headers"  // a header of the next request
 	Body     Role = "body"     // a value in the JSON body of the next request
+	After    Role = "after"    // how long to wait before the next request
 	OnError  Role = "onError"  // true decides what to do about an error response
 	Keep     Role = "keep"     // a value for the next run
 	Filter   Role = "filter"   // true lets an item pass
@@ -88,7 +89,7 @@ const (
 // Builds reports whether the rule is part of the next request.
 func (r Role) Builds() bool {
 	switch r {
-	case URL, Endpoint, BaseURL, HTTPVerb, Param, Header, Body:
+	case URL, Endpoint, BaseURL, HTTPVerb, Param, Header, Body, After:
 		return true
 	}
 	return false

@@ -233,6 +233,8 @@ func (f Field) kindSchema(dialect string) Object {
 		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
 	case PerSecond:
 		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
+	case Wait:
+		return anyOf(typed("number").With("minimum", 0), typed("string").With("minLength", 1))
 	case Secret:
 		return typed("string")
 	case Map:

@@ -184,6 +184,9 @@ func (s *scrollerBuilder) guards() {
 		b.ignoredPaths()
 	}
 	for _, g := range s.catalog.guards {
+		if s.settings["nextRequest.after"].given() {
+			g = g.polling()
+		}
 		name := "guards." + g.ID
 		own := s.settings[name]
 		for b := s.outer; b != nil && !own.given(); b = b.outer {

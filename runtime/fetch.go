@@ -52,6 +52,11 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	}
 	r.reportWithheld(request, call.URL)
 	call.Page, call.Waits = r.Context.Value.Page+1, &[]transport.Event{}
+	if err := r.pause(ctx, request, call); err != nil {
+		out.waits = *call.Waits
+		return out, err
+	}
+	out.sent = r.Clock.Now()
 	decide := func(response *transport.Response) transport.Decision {
 		out.action = r.onError(request, out.sent, response)
 		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}

@@ -42,9 +42,12 @@ func (r *run) notice(reading document.Reading, request document.Digest, sent Sen
 	if c.Page == 1 {
 		n.First = sent
 	}
-	repeats := r.noticeRepeat(reading, request, sent)
-	known := !repeats && r.noticeItems(reading)
-	r.noticeCycle(reading, request, sent, known)
+	c.RepeatedRequest = false
+	if !c.Polled {
+		repeats := r.noticeRepeat(reading, request, sent)
+		known := !repeats && r.noticeItems(reading)
+		r.noticeCycle(reading, request, sent, known)
+	}
 	r.noticeTotal()
 	r.noticeMoved(reading)
 	r.noticePaths(reading)

@@ -38,7 +38,7 @@ type EventKind string
 const (
 	EventRequest EventKind = transport.EventRequest // one HTTP request and its response or error
 	EventRetry   EventKind = transport.EventRetry   // a wait before a request is repeated
-	EventWait    EventKind = transport.EventWait    // a wait for the API's rate limit
+	EventWait    EventKind = transport.EventWait    // a wait for a rate limit, or for nextRequest.after
 	EventPage    EventKind = "page"                 // a page was judged and passed to the sink
 	EventVerdict EventKind = "verdict"              // one rule's verdict on that page
 	EventFinding EventKind = "finding"              // evidence that the list may be incomplete

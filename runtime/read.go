@@ -43,6 +43,7 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	c.Sent = r.sentFacts(request, record.Request)
 	c.Prev = r.Last.Value
 	sent := digestOf(record.Request)
+	c.Polled = request.After > 0 && c.Prev != nil && sent == r.Request
 	repeats := r.compare(reading, sent)
 	r.notice(reading, sent, record.Request)
 	if c.First == nil {
@@ -186,7 +187,7 @@ func (r *run) compare(reading document.Reading, request document.Digest) (repeat
 		c.SameItems = 0
 	case c.Prev != nil && reading.List == r.List:
 		c.SameItems++
-		if !c.SamePage && !r.switches.QuietSameItems {
+		if !c.SamePage && !c.Polled && !r.switches.QuietSameItems {
 			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))
 		}
 	default:
@@ -194,7 +195,7 @@ func (r *run) compare(reading document.Reading, request document.Digest) (repeat
 	}
 	if c.Page == 1 {
 		r.FirstContent = reading.Content
-	} else if c.Page > 2 && reading.Content == r.FirstContent && c.Count > 0 && !c.SamePage {
+	} else if c.Page > 2 && reading.Content == r.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {
 		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
 	r.Content, r.List, r.Spelling = reading.Content, reading.List, reading.Spelling

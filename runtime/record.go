@@ -64,10 +64,10 @@ const RecordVersion = 1
 
 // A Wait is a pause before a request.
 type Wait struct {
-	For     string `json:"for"`               // "retry", or "wait" for the rate limit of the API
+	For     string `json:"for"`               // "retry", or "wait" for a rate limit or the rules
 	Attempt int    `json:"attempt,omitempty"` // that failed before a retry, from 1
 	Millis  int64  `json:"ms"`
-	Source  string `json:"source,omitempty"` // the header that asked for it, or "backoff"
+	Source  string `json:"source,omitempty"` // the header or the setting that asked for it, or "backoff"
 	Status  int    `json:"status,omitempty"` // of the attempt that failed; 0 without a response
 	Cause   string `json:"cause,omitempty"`  // why it failed
 }

@@ -182,6 +182,10 @@ func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 		return request, false, r.fault(failure.Response, err)
 	}
 	c.State, r.Parts.Value = variables, parts
+	r.Due = time.Time{}
+	if request.After > 0 {
+		r.Due = r.Clock.Now().Add(request.After)
+	}
 	return request, more, nil
 }
 

@@ -36,6 +36,7 @@ type state struct {
 
 	Computed snapshot[compile.Parts] `json:"computed,omitzero"` // values of the job's own request
 	Base     string                  `json:"base,omitempty"`    // URL of the last response, after redirects
+	Due      time.Time               `json:"due,omitzero"`      // when the next request may be made, if it waits
 	Hints    snapshot[*rules.Hints]  `json:"hints,omitzero"`    // of the last response, if an error response may end the list
 
 	Restarts    int     `json:"restarts,omitempty"`

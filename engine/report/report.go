@@ -255,7 +255,11 @@ func remarks(p engine.Record) []string {
 // waited describes a wait.
 func waited(w runtime.Wait) string {
 	text := "waited " + duration(w.Millis)
-	if w.For != "retry" {
+	switch {
+	case w.For == "retry":
+	case w.Source == runtime.SourceAfter:
+		return text + " (" + w.Source + ")"
+	default:
 		return text + " for the rate limit (" + w.Source + ")"
 	}
 	if w.Source != "" && w.Source != "backoff" {

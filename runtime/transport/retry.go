@@ -97,7 +97,7 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 	if err := clock.Sleep(ctx, wait); err != nil {
 		e := *cause
 		e.Class, e.Err = failure.Cancelled, errors.Join(err, context.Cause(ctx))
-		e.Message = interruption(ctx) + " while waiting to retry: " + cause.Message
+		e.Message = Interruption(ctx) + " while waiting to retry: " + cause.Message
 		return &e
 	}
 	return nil

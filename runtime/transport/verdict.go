@@ -71,7 +71,7 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 func (c *Client) judgeError(ctx context.Context, call Call, err error) verdict {
 	e := c.fault(failure.Transient, call, 0, "")
 	if ctx.Err() != nil {
-		e.Class, e.Message, e.Err = failure.Cancelled, interruption(ctx), errors.Join(ctx.Err(), context.Cause(ctx))
+		e.Class, e.Message, e.Err = failure.Cancelled, Interruption(ctx), errors.Join(ctx.Err(), context.Cause(ctx))
 		return verdict{err: e}
 	}
 	if known := (*failure.Error)(nil); errors.As(err, &known) {
@@ -91,9 +91,9 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) verdict {
 	return verdict{err: e, retry: e.Class == failure.Transient}
 }
 
-// interruption says why a context ended: what its cause says if the cause is an error of
+// Interruption says why a context ended: what its cause says if the cause is an error of
 // a run, such as that of another job.
-func interruption(ctx context.Context) string {
+func Interruption(ctx context.Context) string {
 	if cause, ok := errors.AsType[*failure.Error](context.Cause(ctx)); ok {
 		return cause.Message
 	}

@@ -151,6 +151,8 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 		return "int"
 	case rules.Seconds:
 		return "time.Duration"
+	case rules.Wait:
+		return "string"
 	case rules.PerSecond:
 		return "float64"
 	case rules.Paths:
