@@ -72,27 +72,27 @@ func (s *Store) rewriteTo(f file, p *publication, o *Output, before file, write 
 
 // RewriteRows replaces the rows of an output that is not published and gets no more: what
 // a failed run has obtained can be read then. Without a state only, since a state has to
-// continue them.
-func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.Reader) error) error {
+// continue them. It reports whether it has replaced them.
+func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.Reader) error) (bool, error) {
 	if s.path != "" || o.published || !o.created {
-		return nil
+		return false, nil
 	}
 	if err := o.close(); err != nil {
-		return ioError("write the output", err)
+		return false, ioError("write the output", err)
 	}
 	p := &publication{Name: o.name}
 	if err := s.rewrite(p, o, nil, write); err != nil {
-		return err
+		return false, err
 	}
 	err := s.files.Rename(p.from(), o.path)
 	if err == nil {
 		err = s.files.SyncDir(o.path)
 	}
 	if err != nil {
-		return ioError("rewrite "+o.path, err)
+		return false, ioError("rewrite "+o.path, err)
 	}
 	o.size = p.Bytes
-	return nil
+	return true, nil
 }
 
 // compressTo returns a writer of one frame. Close does not close w.

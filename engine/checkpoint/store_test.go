@@ -176,10 +176,10 @@ func TestOnlyWhatIsMarkedIsCommitted(t *testing.T) {
 	}
 	s, a, b := open()
 	write(a, "a1\n")
-	s.Mark("a", json.RawMessage(`1`), a)
+	require.NoError(t, s.Mark("a", json.RawMessage(`1`), a))
 	write(a, "a2 is cut o")
 	write(b, "b1\n")
-	s.Mark("b", json.RawMessage(`1`), b)
+	require.NoError(t, s.Mark("b", json.RawMessage(`1`), b))
 	require.True(t, a.Torn())
 	require.False(t, b.Torn())
 	require.NoError(t, s.Flush())

@@ -82,8 +82,9 @@ func (w *csvWriter) resume() error {
 	}
 	if found.Nested != w.nested {
 		return &engine.Error{
-			Class: failure.State, Op: "csv", Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", found.Nested, w.nested),
-			Hint: "use the same --csv-nested, or start over with --restart",
+			Class: failure.State, Op: "csv",
+			Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", found.Nested, w.nested),
+			Hint:    "use the same --csv-nested, or start over with --restart",
 		}
 	}
 	w.setColumns(found.Columns)
@@ -96,12 +97,13 @@ func (w *csvWriter) write(block []byte) error {
 	if err := w.resume(); err != nil {
 		return err
 	}
-	before, rows, err := len(w.columns), 0, error(nil)
-	for known := -1; known != len(w.columns); { // again if columns appeared, so that all rows have them
-		known = len(w.columns)
-		if rows, err = w.encode(block); err != nil {
-			return err
-		}
+	before := len(w.columns)
+	rows, err := w.encode(block)
+	if err == nil && len(w.columns) > before {
+		rows, err = w.encode(block) // again, so that all of these rows have the columns that appeared
+	}
+	if err != nil {
+		return err
 	}
 	headless := w.head == 0
 	if headless {

@@ -58,6 +58,9 @@ func TestARunThatFailedAnywhereResumes(t *testing.T) {
 	defer server.Close()
 	for _, dataTypes := range []string{"x,y", "x,x"} {
 		for _, format := range Formats() {
+			if dataTypes == "x,x" && format != "csv.gz" {
+				continue
+			}
 			f, err := ParseFormat(format)
 			require.NoError(t, err)
 			for refused := 1; refused <= 10; refused++ {
@@ -65,10 +68,10 @@ func TestARunThatFailedAnywhereResumes(t *testing.T) {
 				options := DirOptions{Options: Options{Format: f}, State: filepath.Join(dir, "state")}
 				api.requests.Store(0)
 				api.refused.Store(int64(refused))
-				_, err := extract(loadFlaky(t, server.URL, dataTypes), dir, options)
+				err := extract(loadFlaky(t, server.URL, dataTypes), dir, options)
 				require.ErrorIs(t, err, engine.ErrAPI)
 				require.NoFileExists(t, filepath.Join(dir, dataTypes[2:]+"."+format), "its last job has not ended")
-				_, err = extract(loadFlaky(t, server.URL, dataTypes), dir, options)
+				err = extract(loadFlaky(t, server.URL, dataTypes), dir, options)
 				require.NoError(t, err)
 				require.EqualValues(t, 11, api.requests.Load(), "no other request is repeated")
 				ids := "a1 a2 a3 a4 b1 b2 b3 b4"
@@ -82,16 +85,16 @@ func TestARunThatFailedAnywhereResumes(t *testing.T) {
 	}
 }
 
-func extract(e *engine.Engine, path string, options DirOptions) (result *engine.Result, err error) {
+func extract(e *engine.Engine, path string, options DirOptions) error {
 	dir, err := OpenDir(e, path, options)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	result, err = dir.Run(context.Background())
+	_, err = dir.Run(context.Background())
 	if closed := dir.Close(); err == nil {
 		err = closed
 	}
-	return result, err
+	return err
 }
 
 // idsOf returns the ids in a file, in order. All rows of a table have all columns.
@@ -133,7 +136,7 @@ func TestAJobThatFailedIsNotCommitted(t *testing.T) {
 	defer server.Close()
 	dir := t.TempDir()
 	api.refused.Store(5)
-	_, err := extract(loadFlaky(t, server.URL, "x,y").With(engine.WithKeepGoing()), dir, DirOptions{Options: Options{Format: Format{Kind: CSV}}})
+	err := extract(loadFlaky(t, server.URL, "x,y").With(engine.WithKeepGoing()), dir, DirOptions{Options: Options{Format: Format{Kind: CSV}}})
 	require.ErrorIs(t, err, engine.ErrAPI)
 	require.NoFileExists(t, filepath.Join(dir, "x.csv"))
 	require.Equal(t, "a1 a2 a3 a4", idsOf(t, filepath.Join(dir, "x.csv.partial")), "the header has the late column")

@@ -22,6 +22,7 @@ type File struct {
 	appends bool
 	columns []string // of the file that rows are added to
 	encoder encoder
+	settled bool
 }
 
 // OpenFile returns a file of a store. Its items are those of a stream, which is the data
@@ -96,6 +97,16 @@ func (f *File) Publish(kept map[string]json.RawMessage, keptFile string) error {
 	return f.store.Publish(f.rows, checkpoint.Commitment{Append: f.appends, Kept: kept, KeptFile: keptFile, Rewrite: rewrite})
 }
 
+// LateColumns returns how many columns of CSV are not in the header of the rows, because
+// they appeared late. They are added when the file is published or settled.
+func (f *File) LateColumns() int {
+	w, ok := f.encoder.(*csvWriter)
+	if !ok || w.head == 0 || f.rows.Published() || f.settled {
+		return 0
+	}
+	return len(w.columns) - w.head
+}
+
 // Settle completes rows that will not be published, after a run that has failed: it adds
 // late columns of CSV to the header. With a state it does not, since the run can resume.
 func (f *File) Settle() error {
@@ -106,7 +117,8 @@ func (f *File) Settle() error {
 	if err != nil || rewrite == nil {
 		return err
 	}
-	return f.store.RewriteRows(f.rows, rewrite)
+	f.settled, err = f.store.RewriteRows(f.rows, rewrite)
+	return err
 }
 
 // rewrite returns how the rows have to be rewritten; nil: not at all.

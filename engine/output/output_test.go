@@ -141,11 +141,10 @@ func requireTable(t *rapid.T, table []byte, items []json.RawMessage) {
 // TestRowsAreAddedToATable adds items to a table that another program has written, or an
 // earlier run.
 func TestRowsAreAddedToATable(t *testing.T) {
+	dir, table := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "table-*")
-		require.NoError(t, err)
-		defer os.RemoveAll(dir)
-		path := filepath.Join(dir, "users.csv")
+		table++
+		path := filepath.Join(dir, fmt.Sprintf("%d.csv", table))
 		options := Options{Format: Format{Kind: CSV, Compression: rapid.SampledFrom([]Compression{Plain, Gzip, Zstd}).Draw(t, "compression")}, Nested: "/"}
 		var all []json.RawMessage
 		for range 3 {
@@ -168,9 +167,9 @@ func TestRowsAreAddedToATable(t *testing.T) {
 			r, err = c.NewReader(f)
 			require.NoError(t, err)
 		}
-		table, err := io.ReadAll(r)
+		text, err := io.ReadAll(r)
 		require.NoError(t, err)
-		requireTable(t, table, all)
+		requireTable(t, text, all)
 	})
 }
 

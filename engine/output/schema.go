@@ -70,8 +70,9 @@ func (s *schema) learnObject(raw []byte, left *int) (bool, error) {
 		if !known {
 			if *left--; *left < 0 {
 				return &engine.Error{
-					Class: failure.IO, Op: "singer", Message: fmt.Sprintf("the items have more than %d properties; the next one is %q", maxColumns, m.name),
-					Hint: "if names of members are data, remove or rename them with fields, or give the stream a schema with --singer-catalog",
+					Class: failure.IO, Op: "singer",
+					Message: fmt.Sprintf("the items have more than %d properties; the next one is %q", maxColumns, m.name),
+					Hint:    "if names of members are data, remove or rename them with fields, or give the stream a schema with --singer-catalog",
 				}
 			}
 		}

@@ -14,7 +14,7 @@ import (
 type singerWriter struct {
 	lineWriter
 	to     rowWriter
-	stream string
+	stream []byte          // its name as JSON
 	keys   []byte          // a list of names
 	given  json.RawMessage // schema of the catalog; nil: none
 	schema *schema         // of the items
@@ -25,7 +25,7 @@ type singerWriter struct {
 
 func newSinger(to rowWriter, stream string, catalog *Catalog) *singerWriter {
 	given, keys := catalog.stream(stream)
-	w := &singerWriter{to: to, stream: stream, keys: keys, given: given, schema: &schema{}, left: maxColumns}
+	w := &singerWriter{to: to, stream: quoted(stream), keys: keys, given: given, schema: &schema{}, left: maxColumns}
 	w.lines = w.write
 	return w
 }
@@ -62,7 +62,7 @@ func (w *singerWriter) write(block []byte) error {
 			widened = widened || more
 		}
 		records = append(records, `{"type":"RECORD","stream":`...)
-		records = append(records, quoted(w.stream)...)
+		records = append(records, w.stream...)
 		records = append(append(records, `,"record":`...), record...)
 		records = append(records, "}\n"...)
 		rest = rest[end+1:]
@@ -83,7 +83,7 @@ func (w *singerWriter) writeSchema() error {
 		derived := w.schema.appendTo(nil)
 		text = bytes.Replace(derived, []byte(`["null","object"]`), []byte(`"object"`), 1) // a record is not null
 	}
-	message := fmt.Appendf(nil, `{"type":"SCHEMA","stream":%s,"schema":%s,"key_properties":%s}`+"\n", quoted(w.stream), text, w.keys)
+	message := fmt.Appendf(nil, `{"type":"SCHEMA","stream":%s,"schema":%s,"key_properties":%s}`+"\n", w.stream, text, w.keys)
 	if err := w.to.WriteRows(message, 0); err != nil {
 		return err
 	}

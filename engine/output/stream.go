@@ -99,10 +99,10 @@ func (s *Stream) State(kept map[string]json.RawMessage) error {
 // Close writes what waits, and ends the compression. It does not close the writer.
 func (s *Stream) Close() error {
 	err := s.writeWaiting()
-	if s.frame != nil {
-		err = errors.Join(err, s.frame.Close())
-		s.frame = nil
+	if s.frame != nil && err == nil {
+		err = s.frame.Close()
 	}
+	s.frame = nil
 	return err
 }
 
@@ -111,17 +111,17 @@ func (s *Stream) writeWaiting() error {
 	if s.waiting == nil {
 		return nil
 	}
-	defer s.waiting.Close()
-	w := s.w
-	for _, e := range s.encoders {
-		if _, err := s.waiting.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if err := rewriteCSV(w, e.(*csvWriter).columns, nil, s.waiting); err != nil {
+	rows := s.waiting
+	s.waiting = nil
+	defer rows.Close()
+	if _, err := rows.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	for _, e := range s.encoders { // there is one
+		if err := rewriteCSV(s.w, e.(*csvWriter).columns, nil, rows); err != nil {
 			return err
 		}
 	}
-	s.waiting = nil
 	return nil
 }
 

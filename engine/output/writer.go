@@ -96,11 +96,11 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 			l.rest = append(l.rest, p...)
 			return n, nil
 		}
-		line := append(l.rest, p[:end]...)
-		l.rest, p = l.rest[:0], p[end:]
-		if err := l.lines(line); err != nil {
+		l.rest = append(l.rest, p[:end]...)
+		if err := l.lines(l.rest); err != nil {
 			return 0, err
 		}
+		l.rest, p = l.rest[:0], p[end:]
 	}
 	end := bytes.LastIndexByte(p, '\n') + 1
 	l.rest = append(l.rest, p[end:]...)

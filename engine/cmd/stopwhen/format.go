@@ -17,7 +17,8 @@ import (
 // itemFlags adds the flags that say how items are written.
 func (a *app) itemFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.flags.itemFormat, "format", string(formats.NDJSON), "`FORMAT` of the items: ndjson, csv or singer; .gz or .zst compresses: csv.gz")
+	f.StringVar(&a.flags.itemFormat, "format", string(formats.NDJSON),
+		"`FORMAT` of the items: ndjson, csv or singer; .gz or .zst compresses: csv.gz")
 	f.StringVar(&a.flags.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
 	f.StringVar(&a.flags.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
 	complete(cmd, "format", formats.Formats)

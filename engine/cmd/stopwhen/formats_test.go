@@ -107,7 +107,7 @@ func encodeItems(t *testing.T, format, items string) string {
 			strings.ReplaceAll(items, `{"before":1}`, `{"type":"RECORD","stream":"before","record":{"before":1}}`)
 	}
 	var b bytes.Buffer
-	w := io.WriteCloser(nil)
+	var w io.WriteCloser
 	switch compression {
 	case "gz":
 		w = gzip.NewWriter(&b)

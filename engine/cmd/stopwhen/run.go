@@ -149,7 +149,10 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 		return out.page(ctx, page)
 	})
 	bar.done()
-	err = errors.Join(signalError(ctx, err), out.end(result), out.settle())
+	err = errors.Join(signalError(ctx, err), out.end(result))
+	if settled := out.settle(); err == nil { // otherwise it is the same error again
+		err = settled
+	}
 	out.logPartial()
 	err = errors.Join(err, a.writeResult(out, result), out.Close())
 	if l.forgets {

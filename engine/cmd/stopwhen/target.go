@@ -101,7 +101,9 @@ func (o *output) endJob(t *target, e ending) error {
 	}
 	t.ended = append(t.ended, e)
 	switch {
-	case t.file == nil && o.queues[t] == nil && !t.stream.Waits():
+	case t.file == nil && t.stream.Waits():
+		return nil // endStreams publishes it
+	case t.file == nil && o.queues[t] == nil:
 		return o.publish(t, []ending{e})
 	case len(t.ended) < len(t.jobs) || o.queues[t] != nil && !o.queues[t].empty():
 		return nil
@@ -204,6 +206,8 @@ type outputReport struct {
 	Rows     int64    `json:"rows"`              // of this run and of those that it resumed
 	Complete bool     `json:"complete"`          // the rows are in the file
 	Partial  string   `json:"partial,omitempty"` // the file that has the rows until they are complete
+
+	late int // columns that the header of the partial file does not have
 }
 
 // reports returns what became of the files of items.
@@ -215,7 +219,7 @@ func (o *output) reports() []outputReport {
 		}
 		r := outputReport{File: t.file.Name(), Jobs: t.jobs, Rows: t.file.Lines(), Complete: t.file.Published()}
 		if !r.Complete && t.file.Created() {
-			r.Partial = t.file.Path()
+			r.Partial, r.late = t.file.Path(), t.items.LateColumns()
 		}
 		all = append(all, r)
 	}
@@ -236,6 +240,9 @@ func (o *output) logPartial() {
 		if r.Partial != "" {
 			message = fmt.Sprintf("%s %s: the list is incomplete, and what was obtained (%s) is in %s",
 				r.File, before, value.Counted(int(r.Rows), "row"), filepath.Base(r.Partial))
+		}
+		if r.late > 0 {
+			message += fmt.Sprintf("; its header does not have %s that appeared late", value.Counted(r.late, "column"))
 		}
 		o.log.Warn(message, "event", "partial", "file", r.File, "partial", r.Partial, "rows", r.Rows)
 	}
