@@ -3,6 +3,8 @@ package document
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // The functions below examine eight bytes at a time. A mask has the high bit of
@@ -88,7 +90,10 @@ func hexDigit(c byte) rune {
 
 // valueEnd returns the offset after the value that begins at i, in a valid
 // document.
-func valueEnd(raw []byte, i int) int {
+func valueEnd(raw []byte, i int) int { return valueEndIn(raw, i, nil) }
+
+// valueEndIn is valueEnd for a document in a file, of which it holds one window in memory.
+func valueEndIn(raw []byte, i int, window *spool.Window) int {
 	for depth := 0; i < len(raw); {
 		switch structure[raw[i]] {
 		case isQuote:
@@ -100,6 +105,7 @@ func valueEnd(raw []byte, i int) int {
 		case isOpen:
 			depth++
 		case isClose:
+			window.Pass(i, i)
 			if depth == 0 {
 				return i
 			}

@@ -155,13 +155,15 @@ func Names(raw []byte, path []string) []string {
 // names returns the first keys of the object at a path that are not too long, each once
 // and in order; nil if there is no object. It costs a pass over the object.
 func (d *document) names(path []string) []string {
-	raw, present := d.lookup(path)
-	if !present || kindOf(raw) != kindObject {
+	at := d.find(path)
+	if !at.present() || kindOf(d.raw[at.start:]) != kindObject {
 		return nil
 	}
+	raw, window := d.raw, d.facts.window
+	window.Rewind()
 	var names []string
 	seen := map[string]bool{}
-	for i := skipSpace(raw, 1); raw[i] == '"' && len(names) < maxNames; {
+	for i := skipSpace(raw, at.start+1); raw[i] == '"' && len(names) < maxNames; {
 		end := textEnd(raw, i)
 		if end-i <= maxName {
 			if name := string(unquote(raw[i:end])); !seen[name] {
@@ -170,7 +172,7 @@ func (d *document) names(path []string) []string {
 			}
 		}
 		i = skipSpace(raw, skipSpace(raw, end)+1)
-		i = skipSpace(raw, valueEnd(raw, i))
+		i = skipSpace(raw, valueEndIn(raw, i, window))
 		if raw[i] == ',' {
 			i = skipSpace(raw, i+1)
 		}

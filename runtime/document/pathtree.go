@@ -1,6 +1,9 @@
 package document
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // A pathTree holds paths, merged by their common prefixes, and where the last
 // scan found their values. Most methods accept a nil tree, which holds none.
@@ -98,6 +101,12 @@ func (t *pathTree) element(index int) *pathTree {
 		}
 	}
 	return nil
+}
+
+// entersList reports whether a list here has a value at one of the paths: it is one itself,
+// or a path goes on with an index.
+func (t *pathTree) entersList() bool {
+	return t.tracked || slices.ContainsFunc(t.children, func(child *pathTree) bool { return child.index >= 0 })
 }
 
 // reset forgets the values found here and below. The last of duplicate keys

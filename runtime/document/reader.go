@@ -151,6 +151,9 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 	left := newAllowance(r.options.MaxValueBytes)
 	r.doc.restored(func() {
 		paths.use(func(tree *pathTree, _ *allowance) {
+			if r.doc.rootKind() == kindList && !tree.entersList() {
+				return // a list in the root may be large, and has no names
+			}
 			tree.reset()
 			body, err = project(&r.doc, tree, left)
 		})

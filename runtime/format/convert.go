@@ -38,6 +38,7 @@ type Converter struct {
 	check   document.Checker
 	scratch []byte
 	open    []*element // of XML; those beyond the current depth are reused
+	held    int        // bytes of an XML document in memory
 }
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
@@ -46,7 +47,7 @@ func NewConverter(o Options) *Converter {
 		return nil
 	}
 	o.MaxBytes, o.MaxDepth = cmp.Or(o.MaxBytes, math.MaxInt64), cmp.Or(o.MaxDepth, 10_000)
-	return &Converter{options: o, lists: newListTree(o.Lists)}
+	return &Converter{options: o, lists: newListTree(o.Lists), held: heldBytes}
 }
 
 // Convert writes a body as JSON to the buffer, which it resets. It reports false if the

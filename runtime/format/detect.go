@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"regexp"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -124,10 +125,9 @@ func looksLikeXML(head []byte) bool { return len(head) > 0 && head[0] == '<' }
 
 func looksLikeJSON(head []byte) bool { return len(head) > 0 && (head[0] == '{' || head[0] == '[') }
 
-func looksLikeHTML(head []byte) bool {
-	start := bytes.ToLower(head[:min(len(head), len("<!doctype html"))])
-	return bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
-}
+var htmlBeginning = regexp.MustCompile(`^<(?i:!doctype\s+html|html)[\s>]`)
+
+func looksLikeHTML(head []byte) bool { return htmlBeginning.Match(head) }
 
 func isUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE})

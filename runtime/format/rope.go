@@ -19,10 +19,11 @@ func (r *rope) reset() { r.parts, r.tail = r.parts[:0], r.tail[:0] }
 type heap struct {
 	buffer *spool.Buffer // nil until it is needed
 	held   int           // bytes of all ropes that are in memory
+	most   int           // bytes that are held in memory before they are moved to the file
 }
 
-// maxHeld is how many bytes of ropes are held in memory before they are moved to the file.
-const maxHeld = 8 << 20
+// heldBytes is how many bytes of ropes are held in memory.
+const heldBytes = 8 << 20
 
 // add appends a text to a rope.
 func (h *heap) add(r *rope, text []byte) {

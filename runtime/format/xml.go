@@ -24,6 +24,7 @@ import (
 // predefined entities and character references are known.
 func (c *Converter) document(from *source, to *writer) error {
 	x := &xmlReader{Converter: c, decoder: xml.NewDecoder(from), attributes: map[string]bool{}}
+	x.heap.most = c.held
 	defer x.heap.close()
 	x.decoder.CharsetReader = charsetReader
 	top := x.push("", c.lists)
@@ -213,7 +214,7 @@ func (x *xmlReader) object(e *element, to *rope) error {
 
 // spill moves what is in memory to the file if it is much.
 func (x *xmlReader) spill() error {
-	if x.heap.held < maxHeld {
+	if x.heap.held < x.heap.most {
 		return nil
 	}
 	for _, e := range x.open[:x.depth] {
