@@ -54,6 +54,7 @@ var rootFields = []Field{
 	{Name: "config", Kind: Block, Fields: configFields, Required: true, Doc: "what to extract"},
 	{Name: "inputs", Kind: Map, Each: &Field{Kind: Block, Fields: inputFields},
 		Doc: "values that each run sets (`--set NAME=VALUE`), by name; expressions read them as `input.NAME`"},
+	{Name: "iterations", Kind: List, Unsupported: OnSpec, Doc: "objects whose values override those of `config`: its jobs run once for each"},
 	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
 		"Only `stopwhen test` reads them"},
 }
@@ -92,8 +93,7 @@ var configFields = []Field{
 	{Name: "mappings", Kind: Any, Unsupported: OnOutput},
 	{Name: "incrementalOutput", Kind: Any, Unsupported: OnOutput},
 	{Name: "compatLevel", Kind: Any, Unsupported: OnOutput},
-	{Name: "userData", Kind: Any, Unsupported: OnOutput},
-	{Name: "iterations", Kind: Any, Unsupported: OnRequest},
+	{Name: "userData", Kind: Any, Unsupported: OnSpec, Doc: "members that are added to every item, which functions may compute"},
 }
 
 // check reports mistakes that involve several values, and fills in the ids of jobs

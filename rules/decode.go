@@ -96,11 +96,14 @@ func (d *decoder) root(root any) {
 	c.pagination = d.scrollRequests(s["api.pagination"].Path, c.pagination)
 	c.AllowedOrigins = s["api.allowedOrigins"].texts()
 	c.Debug = s["config.debug"].flag()
-	api, jobs := s.under("api"), s["config.jobs"].list()
-	for _, one := range jobs {
-		c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), api))
+	if d.legacy != nil {
+		d.legacy.jobs(s)
+	} else {
+		for _, one := range s["config.jobs"].list() {
+			c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), s.under("api")))
+		}
 	}
-	d.checkResponses(api, jobs)
+	d.checkResponses(s.under("api"), s["config.jobs"].list())
 	c.HTTP = d.http(s)
 	c.Auth = d.authentication(s)
 	for _, one := range s["inputs"].list() {

@@ -30,7 +30,6 @@ type Switches struct {
 	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
 	mergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
 	nestedMultiple bool // a scroller of method multiple may have that method itself
-	jobsOnce       bool // equal jobs without ids run once
 	phpEncoding    bool // queries and bodies are encoded as PHP does: true is 1, ~ is %7E, / is \/
 }
 
@@ -41,7 +40,7 @@ func SwitchesOf(dialect string) Switches {
 	}
 	return Switches{
 		optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, phpEncoding: true, PHPVolume: true,
-		mergeScroll: true, nestedMultiple: true, FollowAnyOrigin: true, jobsOnce: true, WholeSeconds: true,
+		mergeScroll: true, nestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
 		EmptyIsAbsent: true, QuietSameItems: true,
 	}
 }

@@ -61,6 +61,7 @@ const (
 	None      Effect = iota // the key is supported
 	OnRequest               // the requests: the key is an error
 	OnOutput                // only the output: the key is a warning
+	OnSpec                  // nothing in dialect keboola, which supports the key; in another one the key is an error
 )
 
 // Off replaces a source or a default that does not exist in a dialect.

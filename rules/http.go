@@ -71,7 +71,8 @@ var httpFields = []Field{
 	{Name: "maxValueBytes", Kind: Count, Default: 256 << 20,
 		Doc: "maximum memory for the values of a response that rules read, in bytes; items that no rule reads need none"},
 	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "maximum nesting of a response"},
-	{Name: "requiredHeaders", Kind: List, Unsupported: OnRequest},
+	{Name: "requiredHeaders", Kind: List, Each: &Field{Kind: Text}, Unsupported: OnSpec,
+		Doc: "names of headers that `config.http.headers` must have"},
 }
 
 // retryFields are the keys of retries in the form of the reference.
@@ -102,8 +103,11 @@ func (d *decoder) http(s settings) HTTP {
 		Pace:          d.pace(s),
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
-		d.headers(d.legacy.headers(s[name]), &h.Headers, &h.SecretHeaders)
+		if !d.legacy.iterates() { // each iteration has its own
+			d.headers(d.legacy.headers(s[name]), &h.Headers, &h.SecretHeaders)
+		}
 	}
+	d.requiredHeaders(s)
 	return h
 }
 
@@ -116,6 +120,24 @@ func (d *decoder) pace(s settings) Pace {
 	return Pace{
 		Timeout: durationOf(s["api.http.timeout"].Value), PerSecond: perSecond,
 		Burst: s["api.http.burst"].number(), Parallel: s["api.http.parallel"].number(),
+	}
+}
+
+// requiredHeaders reports headers that config should have.
+func (d *decoder) requiredHeaders(s settings) {
+	headers := s["config.http.headers"].object()
+	if d.legacy.iterates() {
+		for _, over := range d.legacy.iterations {
+			http, _ := value.Members(valueOf(over, "http"))
+			own, _ := value.Members(valueOf(http, "headers"))
+			headers = headers.Merge(own)
+		}
+	}
+	for _, one := range s["api.http.requiredHeaders"].list() {
+		name, _ := one.Value.(string)
+		if valueOf(headers, name) == nil && valueOf(headers, "#"+name) == nil {
+			d.diags.Errorf(diag.Value(one.Path), "config.http.headers does not have %s", name)
+		}
 	}
 }
 

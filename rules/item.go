@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,8 @@ type ItemField struct {
 	Name   string   // as the configuration has it
 	Keys   []string // the path of the member
 	Source string   // the expression that gives its value; "" removes the member
+
+	path string // config path; "": that of the member under fields
 }
 
 // itemFields reads the members that a job sets or removes.
@@ -59,7 +62,7 @@ func (l *lowerer) shape(set *Ruleset) {
 	for _, f := range job.Fields {
 		rule := Rule{
 			ID: "fields." + f.Name, Role: Set, Target: PathOf(f.Keys...), Source: f.Source, Clause: "is",
-			Origin: l.origin(Author{}, diag.Join(diag.Join(job.path, "fields"), f.Name)),
+			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
 		}
 		if f.Source == "" {
 			rule.Role, rule.Source, rule.Clause = Remove, "nil", "is removed"

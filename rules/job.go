@@ -25,6 +25,8 @@ type Job struct {
 	scroller string // with method multiple
 	path     string // config path of the job
 
+	iteration int // from 1; 0: there are no iterations
+
 	secretEndpoint bool // it was read from the environment
 	secretQuery    bool // its query contains what looks like a secret
 }
@@ -67,6 +69,7 @@ var jobFields = []Field{
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionFilter", Kind: Any, Unsupported: OnRequest},
 	{Name: "placeholders", Kind: Any, Unsupported: OnRequest},
+	{Name: "userData", Kind: Any, Unsupported: OnSpec, Doc: "members that are added to every item of this job"},
 	{Name: "responseFilter", Kind: Any, Unsupported: OnOutput},
 	{Name: "responseFilterDelimiter", Kind: Any, Unsupported: OnOutput},
 	{Name: "parentId", Kind: Any, Unsupported: OnOutput},

@@ -15,6 +15,9 @@ import (
 // legacy is a configuration of the reference implementation.
 type legacy struct {
 	*decoder
+	config     Object   // as it is written
+	iterations []Object // what each of them overrides in config
+	ownBasic   bool     // the iterations have credentials of type basic
 	attributes *attributes
 	unknown    Object // the members of config that have no meaning of their own
 }
@@ -28,8 +31,8 @@ func (d *decoder) legacyOf(root any) (*legacy, any) {
 	if !ok {
 		return nil, root
 	}
-	l := &legacy{decoder: d, attributes: d.newAttributes(members.Without("jobs"), func(name string) string { return name })}
-	object = slices.Clone(object)
+	l := &legacy{decoder: d, config: members, iterations: d.iterations(object), attributes: d.newAttributes(members.Without("jobs"), func(name string) string { return name })}
+	object = object.Without("iterations")
 	for i, m := range object {
 		switch m.Name {
 		case "config":
@@ -41,13 +44,35 @@ func (d *decoder) legacyOf(root any) (*legacy, any) {
 	return l, object
 }
 
+// iterations returns what the iterations override in config.
+func (d *decoder) iterations(root Object) []Object {
+	written, _ := root.Get("iterations")
+	if php.EmptyConfig(written) {
+		return nil
+	}
+	at := diag.Join(d.cfg.path, "iterations")
+	list, ok := written.([]any)
+	if !ok {
+		d.diags.Errorf(diag.Value(at), "want a list of objects, got %s", found(written))
+	}
+	var all []Object
+	for i, one := range list {
+		members, ok := value.Members(one)
+		if _, isList := one.([]any); !ok && !isList {
+			d.diags.Errorf(diag.Value(diag.Index(at, i)), "want an object, got %s", found(one))
+		}
+		all = append(all, members)
+	}
+	return all
+}
+
 // known returns the members of config that have a meaning of their own.
 func (l *legacy) known(config Object) Object {
 	var known Object
 	for _, m := range config {
 		if _, ok := find(configFields, m.Name); ok {
 			known = append(known, m)
-		} else {
+		} else if _, had := l.unknown.Get(m.Name); !had {
 			l.unknown = append(l.unknown, m)
 		}
 	}
@@ -57,6 +82,10 @@ func (l *legacy) known(config Object) Object {
 // api takes functions out of baseUrl, and leaves the address that they give at present.
 func (l *legacy) api(path string, api any) any {
 	object, _ := value.Members(api)
+	if kind, _ := value.Members(valueOf(object, "authentication")); len(l.iterations) > 0 && valueOf(kind, "type") == AuthBasic {
+		l.ownBasic, object = true, object.Without("authentication")
+		api = object
+	}
 	base, _ := object.Get("baseUrl")
 	f := l.functions(nil)
 	if _, isObject := value.Members(base); !isObject || !f.calls(base) {
@@ -80,7 +109,10 @@ func (l *legacy) api(path string, api any) any {
 func (l *legacy) unread() {
 	for _, m := range l.unknown {
 		name := m.Name
-		if slices.ContainsFunc(l.cfg.Inputs, func(in Input) bool { return in.Name == name || strings.HasPrefix(in.Name, name+".") }) {
+		if slices.ContainsFunc(l.cfg.Inputs, func(in Input) bool {
+			read := attributeOf(in.Name)
+			return read == name || strings.HasPrefix(read, name+".")
+		}) {
 			continue
 		}
 		l.diags.Warnf(diag.Key(diag.Join(diag.Join(l.cfg.path, "config"), name)), "no function reads %s, so it has no effect", name).
@@ -88,13 +120,24 @@ func (l *legacy) unread() {
 	}
 }
 
+// attributeOf returns the name of the attribute that an input is for.
+func attributeOf(input string) string {
+	if _, name, ok := strings.Cut(input, "]."); ok && strings.HasPrefix(input, "iterations[") {
+		return name
+	}
+	return input
+}
+
 // params computes the functions in the parameters of a job.
 func (l *legacy) params(s setting) setting {
 	if l == nil {
 		return s
 	}
-	return l.functions(l.times()).evaluated(s)
+	return l.functions(l.times(sourceOfNow)).evaluated(s)
 }
+
+// iterates reports whether there are iterations.
+func (l *legacy) iterates() bool { return l != nil && len(l.iterations) > 0 }
 
 // headers computes the functions in headers of all requests.
 func (l *legacy) headers(s setting) setting {
@@ -103,6 +146,8 @@ func (l *legacy) headers(s setting) setting {
 	}
 	return l.functions(nil).evaluated(s)
 }
+
+func valueOf(object Object, name string) any { v, _ := object.Get(name); return v }
 
 // functions returns what reads function objects that may refer to the attributes, and
 // more.
@@ -164,12 +209,12 @@ func (l *legacy) constantCall(name, args any) (any, error) {
 	return "", nil // reported
 }
 
-// times are the references to the times of runs, which parameters and user data can read.
-func (l *legacy) times() map[string]refers {
+// times are the references to the times of runs. The current one is given.
+func (l *legacy) times(current string) map[string]refers {
 	return map[string]refers{"time": func(path, name string) (string, bool) {
 		switch name {
 		case "currentStart":
-			return sourceOfNow, false
+			return current, false
 		case "previousStart":
 			return "(kept." + previousStart + " ?? 0)", false
 		}
@@ -178,22 +223,32 @@ func (l *legacy) times() map[string]refers {
 	}}
 }
 
-// previousStart is the name under which a job keeps the time of its beginning for the
-// next run.
-const previousStart = "previousStart"
+const (
+	previousStart = "previousStart" // the name under which a job keeps the time of its beginning for the next run
+	startVariable = "currentStart"  // the variable of the state that holds it
+)
 
-// keepStart adds what lets the next run know when the job began, if it asks.
+// keepStart adds what remembers when a job began, if one of its rules asks.
 func (l *lowerer) keepStart(set *Ruleset) {
-	i := slices.IndexFunc(set.Rules, func(r Rule) bool { return strings.Contains(r.Source, "kept."+previousStart) })
-	if i < 0 {
+	asks := func(source string) int {
+		return slices.IndexFunc(set.Rules, func(r Rule) bool { return strings.Contains(r.Source, source) })
+	}
+	previous := asks("kept." + previousStart)
+	i := max(previous, asks("state."+startVariable))
+	if l.dialect != Keboola || i < 0 {
 		return
 	}
-	const variable = "currentStart"
 	origin := set.Rules[i].Origin
-	set.Variables, set.Kept = append(set.Variables, variable), append(set.Kept, previousStart)
+	set.Variables = append(set.Variables, startVariable)
 	set.Rules = append(set.Rules,
-		Rule{ID: "state." + variable, Role: Init, Target: variable, Source: sourceOfNow, Clause: "starts at", Origin: origin},
-		Rule{ID: "state." + variable, Role: Next, Target: variable, Source: "state." + variable, Clause: "is", Origin: origin},
-		Rule{ID: "keep." + previousStart, Role: Keep, Target: previousStart, Source: "state." + variable, Clause: "is", Origin: origin},
+		Rule{ID: "state." + startVariable, Role: Init, Target: startVariable, Source: sourceOfNow, Clause: "starts at", Origin: origin},
+		Rule{ID: "state." + startVariable, Role: Next, Target: startVariable, Source: "state." + startVariable, Clause: "is", Origin: origin},
 	)
+	if previous < 0 {
+		return
+	}
+	set.Kept = append(set.Kept, previousStart)
+	set.Rules = append(set.Rules, Rule{
+		ID: "keep." + previousStart, Role: Keep, Target: previousStart, Source: "state." + startVariable, Clause: "is", Origin: origin,
+	})
 }

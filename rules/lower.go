@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -24,7 +23,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	l := newLowerer(c)
 	out := &Lowered{}
 	total := 0
-	for _, job := range l.distinct(c.Jobs) {
+	for _, job := range c.Jobs {
 		set := l.job(job)
 		if total += len(set.Rules); total > maxRules {
 			l.diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "the jobs have more than %d rules in all", maxRules).
@@ -39,34 +38,6 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 
 // maxRules is how many rules all jobs of a configuration may have together.
 const maxRules = 500_000
-
-// distinct returns the jobs without those that the dialect runs only once.
-func (l *lowerer) distinct(jobs []Job) []Job {
-	if !l.switches.jobsOnce {
-		return jobs
-	}
-	var out []Job
-	similar := map[string][]Job{} // by what is quick to compare
-	for _, job := range jobs {
-		params, _ := value.Marshal(job.Params)
-		key := job.Endpoint + "?" + string(params)
-		if !slices.ContainsFunc(similar[key], job.alike) {
-			similar[key] = append(similar[key], job)
-			out = append(out, job)
-		}
-	}
-	return out
-}
-
-// alike reports whether two jobs request the same and would have the same id in
-// the reference, which keeps jobs in a map by id.
-func (j Job) alike(other Job) bool {
-	j.path, other.path = "", ""
-	if strings.HasPrefix(j.ID, j.Endpoint+"#") && strings.HasPrefix(other.ID, j.Endpoint+"#") {
-		j.ID, other.ID = "", ""
-	}
-	return reflect.DeepEqual(j, other)
-}
 
 // lowerer makes the rulesets of one configuration.
 type lowerer struct {

@@ -86,6 +86,13 @@ func (r reader) convert(into *setting, v any, f Field) {
 			WithHint("remove it, or extract this part with another tool for now")
 		into.Invalid = true
 		return
+	case OnSpec:
+		if r.dialect != Keboola {
+			r.diags.Errorf(diag.Key(into.Path), "%s is a key of dialect keboola", f.Name).
+				WithHint(`set "dialect": "keboola" in api, or see the guide to the dialects for what does the same`)
+			into.Invalid = true
+			return
+		}
 	case OnOutput:
 		r.diags.Warnf(diag.Key(into.Path), "%s is not supported and has no effect", f.Name)
 		return

@@ -89,9 +89,12 @@ func (d *decoder) columnNames(s setting) []string {
 
 // checkResponses reports formats that do not fit the rest of the configuration.
 func (d *decoder) checkResponses(api settings, jobs []setting) {
-	table := false
-	for i, j := range d.cfg.Jobs {
-		own := jobs[i].Value.(settings)
+	table, read := false, map[string]settings{}
+	for _, one := range jobs {
+		read[one.Path] = one.Value.(settings)
+	}
+	for _, j := range d.cfg.Jobs {
+		own := read[j.path] // a job of several iterations has one path
 		table = table || j.Response.MayBeCSV()
 		if !j.Response.MayBeCSV() {
 			d.noTable(j.Response, own)

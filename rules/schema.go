@@ -118,7 +118,7 @@ func methodSchema(words []any, dialect string) Object {
 func objectSchema(fields []Field, dialect string) Object {
 	properties, required, open := Object{}, []any{}, false
 	for _, f := range fields {
-		if f.Unsupported == OnRequest {
+		if f.Unsupported == OnRequest || f.Unsupported == OnSpec && dialect != Keboola {
 			continue
 		}
 		if f.Required && !(dialect == Keboola && f.Keboola != Any) {

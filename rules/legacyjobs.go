@@ -1,0 +1,138 @@
+package rules
+
+import (
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// jobs reads the jobs of config; with iterations, those of each of them, one after another.
+func (l *legacy) jobs(s settings) {
+	api, path := s.under("api"), diag.Join(l.cfg.path, "config")
+	if len(l.iterations) == 0 {
+		l.iteration(s.under("config"), l.config, api)
+		return
+	}
+	own := l.attributes
+	for i, over := range l.iterations {
+		config := l.config.Merge(over)
+		l.attributes = l.newAttributes(config.Without("jobs"), func(name string) string {
+			if slices.ContainsFunc(flatten("", over), func(m Member) bool { return m.Name == name }) {
+				return fmt.Sprintf("iterations[%d].%s", i, name)
+			}
+			return name
+		})
+		from := len(l.cfg.Jobs)
+		l.iteration(l.object(path, l.env.object(path, l.known(config), configFields), configFields), config, api)
+		for k := from; k < len(l.cfg.Jobs); k++ {
+			job := &l.cfg.Jobs[k]
+			if job.iteration = i + 1; job.ID != "" {
+				job.ID = fmt.Sprintf("%s#%d", job.ID, i+1)
+			}
+		}
+	}
+	l.attributes = own
+}
+
+// iteration reads the jobs of one config: its settings, and the object that they were read
+// from. Of equal jobs without an id only the first is run, as in the reference, which
+// keeps jobs by the hash of their text.
+func (l *legacy) iteration(config settings, raw Object, api settings) {
+	var common Job
+	if len(l.iterations) > 0 {
+		for _, one := range []setting{api["http.headers"], api["http.defaultOptions.headers"], config["http.headers"]} {
+			l.decoder.headers(l.headers(one), &common.Headers, &common.SecretHeaders)
+		}
+		l.basic(&common, raw)
+	}
+	list, _ := raw.Get("jobs")
+	written, _ := list.([]any)
+	for _, one := range config["jobs"].list() {
+		if repeats(written, config["jobs"].Path, one.Path) {
+			continue
+		}
+		job := l.job(one.Path, one.Value.(settings), api)
+		job.Fields = append(l.userData(config["userData"], one.Value.(settings)["userData"]), job.Fields...)
+		job.Headers = common.Headers.Merge(job.Headers)
+		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
+		l.cfg.Jobs = append(l.cfg.Jobs, job)
+	}
+}
+
+// repeats reports whether the job at a path equals an earlier one of a list.
+func repeats(jobs []any, list, path string) bool {
+	for i, job := range jobs {
+		if diag.Index(list, i) == path {
+			return slices.ContainsFunc(jobs[:i], func(had any) bool { return reflect.DeepEqual(had, job) })
+		}
+	}
+	return false
+}
+
+// userData returns the members that user data adds to the items of a job. That of the job
+// overrides that of config.
+func (l *legacy) userData(config, job setting) []ItemField {
+	times := l.times("state." + startVariable)
+	f := l.functions(times)
+	var fields []ItemField
+	for _, one := range []struct {
+		setting
+		name string // of a value that is no object
+	}{{config, "userData"}, {job, "job_parent_id"}} {
+		if php.EmptyConfig(one.Value) {
+			continue
+		}
+		data, isObject := value.Members(one.Value)
+		if !isObject {
+			data = Object{{Name: one.name, Value: one.Value}}
+		}
+		for _, m := range data {
+			source, _ := f.source(diag.Join(one.Path, m.Name), m.Value)
+			field := ItemField{Name: m.Name, Keys: []string{m.Name}, Source: source, path: diag.Join(one.Path, m.Name)}
+			if i := slices.IndexFunc(fields, func(had ItemField) bool { return had.Name == m.Name }); i >= 0 {
+				fields[i] = field
+			} else {
+				fields = append(fields, field)
+			}
+		}
+	}
+	return fields
+}
+
+// basic adds the credentials of type basic that an iteration has. They are a header of its
+// jobs.
+func (l *legacy) basic(job *Job, config Object) {
+	if !l.ownBasic {
+		return
+	}
+	name, password := l.either(config, "username"), l.either(config, "password")
+	if name == "" || password == "" {
+		l.diags.Errorf(diag.Value(diag.Join(l.cfg.path, "config")), "authentication of type basic needs username and #password")
+		return
+	}
+	pair := name + ":" + password
+	encoded := base64.StdEncoding.EncodeToString([]byte(pair))
+	l.hide(password, pair, encoded)
+	job.Headers = job.Headers.Merge(Object{{Name: "Authorization", Value: "Basic " + encoded}})
+	job.SecretHeaders = append(job.SecretHeaders, "Authorization")
+}
+
+// either returns the text of a key of config, with or without # before its name.
+func (l *legacy) either(config Object, name string) string {
+	for _, key := range []string{name, "#" + name} {
+		v, _ := config.Get(key)
+		if _, isReference := envReference(v); isReference {
+			text, _ := l.secret(diag.Join(diag.Join(l.cfg.path, "config"), key), v, true)
+			return text
+		}
+		if text, ok := value.Text(v); ok && !php.EmptyConfig(v) {
+			return text
+		}
+	}
+	return ""
+}
