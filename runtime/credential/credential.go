@@ -66,6 +66,8 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 		return newOAuth(auth, options)
 	case rules.AuthLogin:
 		return newLogin(auth, options)
+	case rules.AuthAWS4:
+		return newAWS(auth, options), nil
 	case rules.AuthSign:
 		return newSigner(options), nil
 	}

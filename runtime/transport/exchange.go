@@ -186,6 +186,7 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 		if err := sign(p.request, call.Body); err != nil {
 			return nil, 0, err
 		}
+		ctx = context.WithValue(ctx, credentialNames, c.options.Auth.Computed)
 	}
 	answer, err := c.http.Do(p.request.WithContext(ctx))
 	if err != nil {
@@ -220,9 +221,6 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 	var body io.Reader
 	if call.Body != nil {
 		body = bytes.NewReader(call.Body)
-	}
-	if trusted && c.options.Auth.Computed != nil {
-		ctx = context.WithValue(ctx, credentialNames, c.options.Auth.Computed)
 	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, address, body)
 	if err != nil {

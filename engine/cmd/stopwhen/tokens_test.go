@@ -127,6 +127,46 @@ func TestAFileOfTokensThatCannotBeUsedEndsTheRunBeforeTheFirstRequest(t *testing
 	require.Equal(t, 1, api.valid, "no token was requested")
 }
 
+func TestARecordingOfSignedRequestsIsReplayed(t *testing.T) {
+	requests := 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		switch {
+		case r.URL.Path == "/session":
+			fmt.Fprint(w, `{"token": "session-token"}`)
+		case r.URL.Query().Get("page") == "2":
+			fmt.Fprint(w, `[]`)
+		default:
+			fmt.Fprint(w, `[{"id": 1}]`)
+		}
+	}))
+	defer api.Close()
+	for name, authentication := range map[string]string{
+		"sign": `{"type": "sign", "params": {"nonce": "uuid()", "key": "'session-token'"}, "headers": {"X-Signature": "'session-token' + uuid()"}}`,
+		"login": `{"type": "login", "loginRequest": {"endpoint": "session"}, "apiRequest": {
+			"params": {"sid": "login.body.token"}, "headers": {"X-Token": "login.body.token"}}}`,
+		"aws4": `{"type": "aws4", "region": "r", "service": "s", "accessKeyId": "id", "#secretAccessKey": "s3cret", "#sessionToken": "session-token"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			config, har := filepath.Join(dir, "users.json"), filepath.Join(dir, "users.har")
+			require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"api": {"baseUrl": %q, "pagination": {"method": "pagenum"},
+				"authentication": %s}, "config": {"jobs": [{"endpoint": "users"}]}}`, api.URL, authentication), 0o600))
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, 0, run([]string{"record", config, har}, strings.NewReader(""), &stdout, &stderr), stderr.String())
+			text, err := os.ReadFile(har)
+			require.NoError(t, err)
+			require.NotContains(t, string(text), "session")
+			require.NotContains(t, string(text), "Signature=")
+
+			made := requests
+			stdout.Reset()
+			require.Equal(t, 0, run([]string{"replay", config, har}, strings.NewReader(""), &stdout, &stderr), stderr.String()+stdout.String())
+			require.Equal(t, made, requests, "the replay made no request")
+		})
+	}
+}
+
 func TestReplayNeedsNoTokenAndRecordingsHaveNone(t *testing.T) {
 	api, dir := newRotatingAPI(t), t.TempDir()
 	har := filepath.Join(dir, "users.har")
