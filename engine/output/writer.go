@@ -82,6 +82,10 @@ func (*ndjson) rewrite(io.Reader) (rewriteFunc, error) { return nil, nil }
 
 var newline = []byte{'\n'}
 
+// maxBlock is how many bytes of lines are passed on at once, unless one line is longer. It
+// bounds the memory for what is made of them.
+const maxBlock = 1 << 20
+
 // lineWriter passes complete lines on, many at a time.
 type lineWriter struct {
 	lines func(block []byte) error
@@ -102,13 +106,31 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 		}
 		l.rest, p = l.rest[:0], p[end:]
 	}
-	end := bytes.LastIndexByte(p, '\n') + 1
-	l.rest = append(l.rest, p[end:]...)
-	if end == 0 {
-		return n, nil
-	}
-	if err := l.lines(p[:end]); err != nil {
-		return 0, err
+	for len(p) > 0 {
+		end := blockEnd(p)
+		if end == 0 {
+			l.rest = append(l.rest, p...)
+			break
+		}
+		if err := l.lines(p[:end]); err != nil {
+			return 0, err
+		}
+		p = p[end:]
 	}
 	return n, nil
+}
+
+// blockEnd returns the end of the lines at the beginning of p that are passed on at once; 0
+// if there is no complete one.
+func blockEnd(p []byte) int {
+	if len(p) <= maxBlock {
+		return bytes.LastIndexByte(p, '\n') + 1
+	}
+	if end := bytes.LastIndexByte(p[:maxBlock], '\n') + 1; end > 0 {
+		return end
+	}
+	if i := bytes.IndexByte(p[maxBlock:], '\n'); i >= 0 {
+		return maxBlock + i + 1
+	}
+	return 0
 }

@@ -31,6 +31,9 @@ func (a *app) checkItemFlags(cmd *cobra.Command) error {
 		return &usageError{fmt.Sprintf("--format: %v", err)}
 	}
 	a.items = formats.Options{Format: format, Nested: a.flags.csvNested}
+	if a.discardItems && cmd.Flags().Changed("format") {
+		return &usageError{"--format requires --out: items are written nowhere without it"}
+	}
 	for _, f := range []struct {
 		flag string
 		kind formats.Kind
