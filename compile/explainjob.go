@@ -137,6 +137,8 @@ func (j *Job) items() ItemsExplanation {
 	case field == nil:
 		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
 		x.From = rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}
+	case field.Lists != nil:
+		x.Path, x.Where = field.Text, listsInWords(field.Lists)
 	case len(field.Keys) == 0:
 		x.Path, x.Where = field.Text, "the whole response"
 	default:
@@ -149,6 +151,22 @@ func (j *Job) items() ItemsExplanation {
 		x.Where += "; each line or row of NDJSON and CSV (the format is that of the response" + tableInWords(response) + ")"
 	}
 	return x
+}
+
+// listsInWords says where the items of several lists are, in their order.
+func listsInWords(lists []rules.ItemList) string {
+	var places []string
+	for _, l := range lists {
+		place := "at " + l.Text + " of the response"
+		if len(l.Steps) == 0 {
+			place = "the whole response"
+		}
+		if l.DataType != "" {
+			place += " (" + l.DataType + ")"
+		}
+		places = append(places, place)
+	}
+	return strings.Join(places, ", then ")
 }
 
 // tableInWords says how CSV is read, if that is configured.

@@ -45,6 +45,13 @@ func (s *Shape) Empty() bool { return len(s.rules) == 0 }
 // Rules returns the rules: filter first, then the fields.
 func (s *Shape) Rules() []*Expression { return s.rules }
 
+// ReadsKey reports whether a rule reads the name of the member that an item comes from.
+func (s *Shape) ReadsKey() bool {
+	return slices.ContainsFunc(s.rules, func(e *Expression) bool {
+		return slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == "key" })
+	})
+}
+
 func (s *Shape) add(e *Expression) {
 	s.rules = append(s.rules, e)
 	if e.Rule.Role == rules.Filter {

@@ -62,9 +62,10 @@ type Job struct {
 	Params map[string]any `config:"params"`
 	// Headers of this job's requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
-	// Path of the list of items (`.` is the whole response); default: the root, or the only list in
-	// the root.
-	DataField string `config:"dataField"`
+	// Path of the list of items (`.` is the whole response), or `{"path", "delimiter", "dataType"}`,
+	// or a list of both; in dialect `spec`, `*` is every element of a list or every member of an
+	// object; default: the root, or the only list in the root.
+	DataField any `config:"dataField"`
 	// Type of the items, and name of their file under `--out`; default: the endpoint.
 	DataType string `config:"dataType"`
 	// Expression over `item`: an item for which it is not true is not written; the other rules see all

@@ -187,15 +187,16 @@ func (e *Engine) Rules() int {
 	return n
 }
 
-// DataType returns the name of the type of a job's items: its `dataType`, by
-// default its endpoint. It is "" for an unknown job.
-func (e *Engine) DataType(job string) string {
+// DataTypes returns the names of the types of a job's items: its `dataType`, by default
+// its endpoint, or those of the paths of its `dataField`, each once and in their order.
+// An unknown job has none.
+func (e *Engine) DataTypes(job string) []string {
 	for _, j := range e.jobs {
 		if j.Set.Job.ID == job {
-			return j.Set.Job.DataType
+			return j.Set.Job.DataTypes()
 		}
 	}
-	return ""
+	return nil
 }
 
 // Env returns the names of the environment variables that the configuration reads, each

@@ -46,6 +46,9 @@ func (e *Engine) Fingerprint() map[string]string {
 			if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
 				part = "requests"
 			}
+			if r.Role.Scope() == rules.ScopeItem {
+				part = "items"
+			}
 			note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Subsequent)
 			if r.Role == rules.Keep {
 				note("keep of "+j.ID, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)

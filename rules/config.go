@@ -103,6 +103,9 @@ func (c *Config) check(diags *diag.Collector) {
 		diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
 	c.nameJobs(diags)
+	if c.Dialect == Keboola {
+		c.plainDataFields(diags)
+	}
 	c.checkFormats(diags)
 	c.checkTests(diags)
 }

@@ -60,6 +60,7 @@ type Context struct {
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
 
 	Item    any `expr:"item" for:"item" doc:"the item that filter or fields is about"`
+	Key     any `expr:"key" for:"item" doc:"with a star of dataField over an object: the name of the member that the item comes from"`
 	Login   any `expr:"login" from:"job" for:"login" doc:"the response of the login: status, headers and body"`
 	Request any `expr:"request" from:"job" for:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
 

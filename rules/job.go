@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Job is one list to extract.
@@ -34,12 +33,6 @@ type Job struct {
 // ParamPath returns the path of a parameter in the configuration.
 func (j Job) ParamPath(name string) string { return diag.Join(diag.Join(j.path, "params"), name) }
 
-// DataField is the path of the items in a response.
-type DataField struct {
-	Keys []string // none: the root
-	Text string   // as the configuration spells it
-}
-
 var httpMethods = []string{"GET", "POST", "FORM"}
 
 // HTTPMethods lists the methods of jobs. FORM is a POST with a urlencoded body.
@@ -55,8 +48,9 @@ var jobFields = []Field{
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
 		`{"expr": "…"}` + " computes a value, once for each partition"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
-	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Doc: "path of the list of items (`.` is the whole response), " +
-		"or `{\"path\", \"delimiter\"}`; default: the root, or the only list in the root"},
+	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Each: &Field{Kind: Any, Fields: dataFieldFields},
+		Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\", \"dataType\"}`, or a list of both; " +
+			"in dialect `spec`, `*` is every element of a list or every member of an object; default: the root, or the only list in the root"},
 	{Name: "dataType", Kind: Text, DefaultOf: "endpoint",
 		Doc: "type of the items, and name of their file under `--out`; default: the endpoint"},
 	{Name: "filter", Kind: Expression, Doc: "expression over `item`: an item for which it is not true is not written; " +
@@ -73,11 +67,6 @@ var jobFields = []Field{
 	{Name: "responseFilter", Kind: Any, Unsupported: OnOutput},
 	{Name: "responseFilterDelimiter", Kind: Any, Unsupported: OnOutput},
 	{Name: "parentId", Kind: Any, Unsupported: OnOutput},
-}
-
-var dataFieldFields = []Field{
-	{Name: "path", Kind: Text, Required: true, Doc: "path of the items"},
-	{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in path"},
 }
 
 func (d *decoder) job(path string, s, api settings) Job {
@@ -97,24 +86,6 @@ func (d *decoder) job(path string, s, api settings) Job {
 		j.DataType = "" // the id of the job
 	}
 	return j
-}
-
-// dataField reads a path, or {"path", "delimiter"}.
-func (d *decoder) dataField(s setting) *DataField {
-	path, delimiter := s.Value, "."
-	if object, ok := path.(settings); ok {
-		path, delimiter = object["path"].Value, object["delimiter"].text()
-	}
-	text, ok := value.Text(path)
-	if _, isFlag := path.(bool); path != nil && (!ok || isFlag) {
-		d.diags.Errorf(diag.Value(s.Path), "want a path, got %s", found(path)).
-			WithHint("write a path like data.items, or . for the whole response")
-		return nil
-	}
-	if text == "" {
-		return nil
-	}
-	return &DataField{Keys: d.split(text, delimiter), Text: text}
 }
 
 // label returns the text that names a job without an id: its endpoint, as far as that is

@@ -153,6 +153,8 @@ func (r reader) inner(into *setting, f Field) {
 		for _, m := range v {
 			list = append(list, r.element(setting{Name: m.Name, Path: diag.Join(into.Path, m.Name)}, m.Value, *each))
 		}
+	default:
+		return
 	}
 	into.Value = list
 }

@@ -148,12 +148,27 @@ func (r Response) WithFormat(format string) Response {
 // MayBeCSV reports whether responses may be CSV.
 func (r Response) MayBeCSV() bool { return r.Format == CSV || r.Format == Auto }
 
-// ItemPaths returns the paths of the items; without a dataField there are none.
+// ItemPaths returns the paths of the items, with * for every element or member; without a
+// dataField there are none.
 func (j Job) ItemPaths() [][]string {
 	if j.DataField == nil {
 		return nil
 	}
-	return [][]string{j.DataField.Keys}
+	var paths [][]string
+	for _, l := range j.DataField.Lists {
+		var keys []string
+		for _, s := range l.Steps {
+			if s.All {
+				s.Key = "*"
+			}
+			keys = append(keys, s.Key)
+		}
+		paths = append(paths, keys)
+	}
+	if paths == nil {
+		paths = [][]string{j.DataField.Keys}
+	}
+	return paths
 }
 
 // PathProblem says why the paths of items (dataField) do not fit the format; "" if they

@@ -30,7 +30,7 @@ func (r *run) judge(page *Page) error {
 		}
 		page.StoppedBy = append(page.StoppedBy, stop.Rule.ID)
 		if stop.Rule.Drop {
-			page.Dropped, page.Items = true, document.Items{}
+			page.Dropped, page.Items, page.Lists = true, document.Items{}, nil
 		}
 	}
 	if first != nil {

@@ -216,6 +216,7 @@ func (r *run) noticePaths(reading document.Reading) {
 	}
 	n.Responses++
 	n.HadItems = n.HadItems || reading.HasField
+	r.noticeLists(reading)
 	for _, watch := range r.watches {
 		key := watch.String()
 		if slices.Contains(n.Had, key) {
@@ -225,6 +226,37 @@ func (r *run) noticePaths(reading document.Reading) {
 			n.Had = append(n.Had, key)
 		}
 	}
+}
+
+// noticeLists notices which of several lists of items the response has.
+func (r *run) noticeLists(reading document.Reading) {
+	n := &r.Noticed
+	for _, list := range r.listsOf() {
+		if key := watchedList(list); !slices.Contains(reading.Missing, list.Text) && !slices.Contains(n.Had, key) {
+			n.Had = append(n.Had, key)
+		}
+	}
+}
+
+// listsOf returns the lists of items, if there are several.
+func (r *run) listsOf() []rules.ItemList {
+	if f := r.job.Set.Job.DataField; f != nil && len(f.Lists) > 1 {
+		return f.Lists
+	}
+	return nil
+}
+
+// watchedList is the name of a list among the watched paths that a response had.
+func watchedList(list rules.ItemList) string { return "dataField " + list.Text }
+
+// missingLists describes the lists that no response had, if others were there.
+func (r *run) missingLists() (missing []string) {
+	for _, list := range r.listsOf() {
+		if r.Noticed.HadItems && !slices.Contains(r.Noticed.Had, watchedList(list)) {
+			missing = append(missing, list.Text+" (dataField)"+r.suggest(list.Fixed()))
+		}
+	}
+	return missing
 }
 
 // missing describes the watched paths that no response had, except for those whose
@@ -242,6 +274,7 @@ func (r *run) missing(hints *rules.Hints) string {
 		}
 		missing = append(missing, field)
 	}
+	missing = append(missing, r.missingLists()...)
 	for _, watch := range r.watches {
 		if !slices.Contains(n.Had, watch.String()) && r.suspectsAbsence(watch, hints) {
 			missing = append(missing, fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, r.suggest(watch.Path)))

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,7 +57,15 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	r.reportOddities()
 	record.Page, record.Count, record.Bytes, record.Repeats = c.Page, c.Count, c.Bytes, repeats
 	r.restarted = nil
-	return &Page{Items: reading.Items, Record: record}, nil
+	return &Page{Items: reading.Items, Lists: r.typed(reading.Lists), Record: record, members: reading.Members}, nil
+}
+
+// typed sets the type of the items of each list.
+func (r *run) typed(lists []document.List) []document.List {
+	for i := range lists {
+		lists[i].DataType = cmp.Or(lists[i].DataType, r.job.Set.Job.DataType)
+	}
+	return lists
 }
 
 // record returns the beginning of a page's trace.
@@ -104,6 +113,9 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 	}
 	if r.converter == nil {
 		e.Hint = format.Hint(bodyOf(f.Response, r.head))
+	}
+	if own, ok := errors.AsType[*failure.Error](err); ok {
+		return own
 	}
 	if errors.As(err, new(*document.DepthError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"

@@ -12,10 +12,12 @@ import (
 // A Page is one page of a job and the decision about it.
 type Page struct {
 	Record
-	Items document.Items // in the order and spelling of the API, as filter and fields leave them; empty when the page was dropped
-	Kept  map[string]any // on the last page of a job: the values for the next run, see [Result]
+	Items document.Items  // in the order and spelling of the API, as filter and fields leave them; empty when the page was dropped
+	Lists []document.List // the items by their types, in the order of dataField: several if it has several paths
+	Kept  map[string]any  // on the last page of a job: the values for the next run, see [Result]
 
-	filtered   int // items that the filter left out
+	members    []any // that the items come from, see [document.Reading.Members]; nil: none
+	filtered   int   // items that the filter left out
 	checkpoint func() (json.RawMessage, error)
 }
 

@@ -60,7 +60,7 @@ func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 		converted: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
 	}
 	r.reader = document.NewReader(document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Switches: r.switches,
+		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Members: job.Shape.ReadsKey(), Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: r.warn,
 	})
 	r.shaper = newShaper(r)
@@ -133,6 +133,7 @@ func (r *run) close() {
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
+	r.reader.Close()
 }
 
 // begin returns the first request of the run, or of its continuation. It reports

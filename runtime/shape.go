@@ -67,31 +67,57 @@ func (r *run) shape(ctx context.Context, page *Page, failed error) error {
 func (s *shaper) page(ctx context.Context, page *Page) error {
 	c := &s.run.Context.Value
 	defer func() { c.Item = nil }()
-	items, err := s.items(ctx, page.Items)
+	defer func() { c.Key = nil }()
+	items, lists, err := s.lists(ctx, page)
 	if err != nil {
-		page.Items, page.Written = document.Items{}, new(int)
+		page.Items, page.Lists, page.Written = document.Items{}, nil, new(int)
 		return err
 	}
 	if page.filtered = page.Items.Len() - items.Len(); page.filtered > 0 {
 		written := items.Len()
 		page.Written = &written
 	}
-	page.Items = items
+	page.Items, page.Lists = items, lists
 	return nil
 }
 
-// items returns the items that pass, with their changes.
-func (s *shaper) items(ctx context.Context, items document.Items) (document.Items, error) {
-	s.out.Reset(int64(len(items.Bytes())))
+// lists returns the items that pass, with their changes: all of them, and those of each
+// list.
+func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lists []document.List, err error) {
+	s.out.Reset(int64(len(page.Items.Bytes())))
+	var marks []document.Mark
 	read, written := 0, 0
+	for _, list := range page.Lists {
+		passed, err := s.list(ctx, list.Items, page.members, read)
+		if err != nil {
+			return all, nil, err
+		}
+		read += list.Items.Len()
+		written += passed
+		marks = append(marks, document.Mark{DataType: list.DataType, End: int(s.out.Len()), Count: written})
+	}
+	block, window, err := s.out.Body()
+	if err != nil {
+		return all, nil, err
+	}
+	all, lists = document.Lists(block, window, marks)
+	return all, lists, nil
+}
+
+// list writes the items of a list that pass, with their changes, and returns their number.
+// The page has read items before the list.
+func (s *shaper) list(ctx context.Context, items document.Items, members []any, read int) (written int, err error) {
 	for raw := range items.All() {
+		if members != nil {
+			s.run.Context.Value.Key = members[read]
+		}
 		read++
 		if read%1024 == 0 && ctx.Err() != nil {
-			return document.Items{}, s.fault(read, &compile.RuleError{Rule: s.shape.Rules()[0].Rule, Err: context.Cause(ctx)})
+			return 0, s.fault(read, &compile.RuleError{Rule: s.shape.Rules()[0].Rule, Err: context.Cause(ctx)})
 		}
 		passes, err := s.item(raw)
 		if err != nil {
-			return document.Items{}, s.fault(read, err)
+			return 0, s.fault(read, err)
 		}
 		if !passes {
 			continue
@@ -99,11 +125,10 @@ func (s *shaper) items(ctx context.Context, items document.Items) (document.Item
 		written++
 		s.line = append(s.line, '\n')
 		if _, err := s.out.Write(s.line); err != nil {
-			return document.Items{}, err
+			return 0, err
 		}
 	}
-	block, window, err := s.out.Body()
-	return document.NewItems(block, written, window), err
+	return written, nil
 }
 
 // item sets s.line to an item with its changes. It reports whether the item passes.

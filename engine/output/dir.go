@@ -35,9 +35,10 @@ type Dir struct {
 // dirFile is a file of a Dir.
 type dirFile struct {
 	*File
-	jobs    []string
-	appends bool
-	ended   []engine.JobResult
+	dataType string
+	jobs     []string
+	appends  bool
+	ended    []engine.JobResult
 }
 
 // DirOptions are the options of [OpenDir].
@@ -134,7 +135,7 @@ func (d *Dir) openFile(place Place, options DirOptions, kept map[string]map[stri
 	if err != nil {
 		return err
 	}
-	f := &dirFile{File: file, jobs: place.Jobs, appends: options.Append}
+	f := &dirFile{File: file, dataType: place.DataType, jobs: place.Jobs, appends: options.Append}
 	d.files = append(d.files, f)
 	continues := func(job string) bool { return len(kept[job]) > 0 && d.engine.Keeps(job) }
 	if !options.Append && slices.ContainsFunc(f.jobs, continues) {
@@ -165,20 +166,31 @@ func (d *Dir) Run(ctx context.Context) (*engine.Result, error) {
 
 // Page writes the items of a page. With a state, it commits them now and then.
 func (d *Dir) Page(_ context.Context, page *engine.Page) error {
-	f := d.file(page.Job)
-	if f.rows.Torn() { // a page on which another job failed, which is requested again
-		if err := f.rows.Rollback(); err != nil {
-			return err
+	var rows []*checkpoint.Output
+	for _, f := range d.filesOf(page.Job) {
+		rows = append(rows, f.rows)
+		if f.rows.Torn() { // a page on which another job failed, which is requested again
+			if err := f.rows.Rollback(); err != nil {
+				return err
+			}
+		}
+		for _, list := range page.Lists {
+			if list.DataType != f.dataType {
+				continue
+			}
+			if _, err := list.Items.WriteTo(f); err != nil {
+				return err
+			}
 		}
 	}
-	if _, err := page.Items.WriteTo(f); err != nil || !d.state {
-		return err
+	if !d.state {
+		return nil
 	}
 	position, err := page.Checkpoint()
 	if err != nil || position == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	if err := d.store.Mark(page.Job, position, f.rows); err != nil {
+	if err := d.store.Mark(page.Job, position, rows...); err != nil {
 		return err
 	}
 	if page.Decision != engine.Stop && time.Since(d.last) < commitInterval {
@@ -188,10 +200,18 @@ func (d *Dir) Page(_ context.Context, page *engine.Page) error {
 	return d.store.Flush()
 }
 
-// Commit publishes the file of a job, if the other jobs of the file are complete too.
+// Commit publishes the files of a job, if the other jobs of a file are complete too.
 func (d *Dir) Commit(_ context.Context, job engine.JobResult) error {
-	f := d.file(job.Job)
-	if f == nil || f.rows.Published() {
+	for _, f := range d.filesOf(job.Job) {
+		if err := d.publish(f, job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Dir) publish(f *dirFile, job engine.JobResult) error {
+	if f.rows.Published() {
 		return nil
 	}
 	f.ended = append(f.ended, job)
@@ -203,7 +223,7 @@ func (d *Dir) Commit(_ context.Context, job engine.JobResult) error {
 	}
 	kept := map[string]json.RawMessage{}
 	for _, ended := range f.ended {
-		if ended.Kept == nil {
+		if ended.Kept == nil || !d.isLast(f, ended.Job) {
 			continue
 		}
 		text, err := json.Marshal(ended.Kept)
@@ -224,12 +244,20 @@ func (d *Dir) repeats(f *dirFile) bool {
 	})
 }
 
-func (d *Dir) file(job string) *dirFile {
-	i := slices.IndexFunc(d.files, func(f *dirFile) bool { return slices.Contains(f.jobs, job) })
-	if i < 0 {
-		return nil
+// filesOf returns the files of a job: one for each of its data types.
+func (d *Dir) filesOf(job string) (files []*dirFile) {
+	for _, f := range d.files {
+		if slices.Contains(f.jobs, job) {
+			files = append(files, f)
+		}
 	}
-	return d.files[i]
+	return files
+}
+
+// isLast reports whether all other files of a job are complete: the values for the next
+// run are saved with the last one, so that no rows are left behind.
+func (d *Dir) isLast(f *dirFile, job string) bool {
+	return !slices.ContainsFunc(d.filesOf(job), func(other *dirFile) bool { return other != f && !other.rows.Published() })
 }
 
 // Close saves the last pages of a run that has failed, completes their rows, and closes

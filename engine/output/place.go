@@ -13,7 +13,7 @@ import (
 // A Place is the file of the items of one data type.
 type Place struct {
 	Path     string
-	DataType string
+	DataType string   // "" is any, of standard output
 	Jobs     []string // that run
 	LeftOut  []string // that [engine.WithJobs] leaves out, and that write to it otherwise
 }
@@ -25,19 +25,20 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 	known := map[string]int{} // by data type
 	used := map[string]bool{} // lower case, since some file systems ignore case
 	for _, job := range e.With(engine.WithJobs()).Jobs() {
-		dataType := e.DataType(job)
-		if i, ok := known[dataType]; ok {
-			all[i].add(job, e.Jobs())
-			continue
+		for _, dataType := range e.DataTypes(job) {
+			if i, ok := known[dataType]; ok {
+				all[i].add(job, e.Jobs())
+				continue
+			}
+			name := fileName(dataType)
+			for n := 2; used[strings.ToLower(name)]; n++ {
+				name = fmt.Sprintf("%s-%d", fileName(dataType), n)
+			}
+			used[strings.ToLower(name)] = true
+			known[dataType] = len(all)
+			all = append(all, Place{Path: filepath.Join(dir, name+"."+format.String()), DataType: dataType})
+			all[len(all)-1].add(job, e.Jobs())
 		}
-		name := fileName(dataType)
-		for n := 2; used[strings.ToLower(name)]; n++ {
-			name = fmt.Sprintf("%s-%d", fileName(dataType), n)
-		}
-		used[strings.ToLower(name)] = true
-		known[dataType] = len(all)
-		all = append(all, Place{Path: filepath.Join(dir, name+"."+format.String()), DataType: dataType})
-		all[len(all)-1].add(job, e.Jobs())
 	}
 	return slices.DeleteFunc(all, func(p Place) bool { return p.Jobs == nil })
 }

@@ -20,7 +20,6 @@ type Stream struct {
 	w        io.Writer
 	frame    checkpoint.FrameWriter // nil: not compressed
 	options  Options
-	types    func(job string) (dataType string)
 	kept     map[string]json.RawMessage // by job
 	encoders map[string]encoder
 	waiting  *os.File // CSV; nil: nothing
@@ -31,7 +30,7 @@ func (o Options) NewStream(w io.Writer, e *engine.Engine) (*Stream, error) {
 	if err := o.Format.check(); err != nil {
 		return nil, err
 	}
-	s := &Stream{w: w, options: o, types: e.DataType, kept: map[string]json.RawMessage{}, encoders: map[string]encoder{}}
+	s := &Stream{w: w, options: o, kept: map[string]json.RawMessage{}, encoders: map[string]encoder{}}
 	if c := o.Format.compression(); c != nil {
 		s.frame = c.NewWriter(w)
 		s.w = s.frame
@@ -69,8 +68,10 @@ func (s *Stream) Flush() error {
 
 // Page writes the items of a page.
 func (s *Stream) Page(_ context.Context, page *engine.Page) error {
-	if _, err := page.Items.WriteTo(s.Items(s.types(page.Job))); err != nil {
-		return err
+	for _, list := range page.Lists {
+		if _, err := list.Items.WriteTo(s.Items(list.DataType)); err != nil {
+			return err
+		}
 	}
 	return s.Flush()
 }

@@ -15,11 +15,12 @@ func (r *Reader) ends(items Items) [][]byte {
 	r.sample = r.sample[:0]
 	breaks := r.doc.separators
 	if len(breaks) == 0 {
+		n := 0
 		for item := range items.All() {
-			if len(r.sample) == wholePage {
-				break
+			if items.Len() <= wholePage || n < edgeItems || n >= items.Len()-edgeItems {
+				r.sample = append(r.sample, item)
 			}
-			r.sample = append(r.sample, item)
+			n++
 		}
 		return r.sample
 	}

@@ -76,6 +76,18 @@ func (items Items) WriteTo(w io.Writer) (int64, error) {
 	return written, nil
 }
 
+// digest returns the digest of the block, read one window at a time.
+func (items Items) digest() Digest {
+	items.window.Rewind()
+	seed, rest := none, items.block
+	for len(rest) > spool.WindowBytes {
+		seed = DigestOf(rest[:spool.WindowBytes], seed)
+		rest = rest[spool.WindowBytes:]
+		items.pass(rest)
+	}
+	return DigestOf(rest, seed)
+}
+
 // pass releases what comes before the rest of the block.
 func (items Items) pass(rest []byte) {
 	i := items.at + len(items.block) - len(rest)

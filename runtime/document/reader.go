@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Paths     [][]string       // values of the body to decode (see rules.SplitPath); a path without keys is the whole body
 	Items     bool             // decode the items too
+	Members   bool             // set [Reading.Members]
 	Ignore    [][]string       // paths that [Reading.Content] leaves out
 	DataField *rules.DataField // where the items are; nil finds the only list
 	Switches  rules.Switches
@@ -40,6 +41,8 @@ type Response struct {
 // A Reading is what was taken from one response.
 type Reading struct {
 	Items    Items
+	Lists    []List   // the items by the path at which they are
+	Members  []any    // with [Options.Members] and paths with a star: the name of the member that each item comes from, or nil
 	Decoded  []any    // the items, if [Options.Items] is set
 	Body     any      // the values at [Options.Paths]
 	Bytes    int      // volume: the length as minified JSON (specification 2.3)
@@ -47,6 +50,7 @@ type Reading struct {
 	List     Digest   // of the items
 	Spelling Spelling // valid until the response after the next is read
 
+	Missing   []string // paths of the items at which the response has nothing
 	HasField  bool     // the response has what [Options.DataField] names, or a list to choose, even if it is null
 	HasErrors bool     // the root has a key "errors" that is not null or empty
 	Ends      [][]byte // items that are compared with those of other pages: all, or those at both ends of a large page
@@ -66,6 +70,7 @@ type Reader struct {
 	doc     document
 	paths   *pathTree
 	sample  [][]byte
+	gather  *gatherer // of several lists, or of paths with a star; nil: there is one list
 }
 
 // NewReader returns a reader.
@@ -81,16 +86,29 @@ func NewReader(o Options) *Reader {
 	tracked = append(tracked, rules.ErrorsNextToData.Keys)
 	if r.field != nil {
 		tracked = append(tracked, r.field.Keys)
+		for _, list := range r.field.Lists {
+			tracked = append(tracked, list.Fixed())
+		}
 	}
 	r.doc = document{
 		limit: depthLimit(o.MaxDepth),
 		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil, keys: make([]expectedKey, 64)},
 		tree:  newPathTree(tracked),
 	}
-	if r.field != nil {
+	switch {
+	case r.field != nil && r.field.Lists != nil:
+		r.gather = &gatherer{doc: &r.doc, field: r.field, maxItems: o.MaxItems, named: o.Members}
+	case r.field != nil:
 		r.doc.tree.at(r.field.Keys).items = true
 	}
 	return r
+}
+
+// Close releases what the reader holds. The items of the last response are no longer valid.
+func (r *Reader) Close() {
+	if r.gather != nil {
+		r.gather.out.Release()
+	}
 }
 
 // Read reads one response. Status 204 has no content and gives the zero Reading.
@@ -116,14 +134,31 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if r.options.Switches.PHPVolume {
 		out.Bytes = php.EncodedLen(doc.rootValue())
 	}
-	list, single, err := r.find(response.Status)
-	if err != nil {
+	if err := r.items(&out, response.Status); err != nil {
 		return Reading{}, err
 	}
-	out.HasField = list.present() || single != nil || r.field != nil && doc.find(r.field.Keys).present()
 	if at := doc.find(rules.ErrorsNextToData.Keys); at.present() {
 		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.of(doc.raw)[:min(5, at.end-at.start)]))
 	}
+	out.Ends = r.ends(out.Items)
+	out.Spelling = doc.spelling()
+	if r.options.Items {
+		out.Decoded, err = decodeItems(out.Items, left)
+	}
+	return out, err
+}
+
+// items finds the items and sets what is known of them.
+func (r *Reader) items(out *Reading, status int) error {
+	doc := &r.doc
+	if r.gather != nil {
+		return r.gathered(out)
+	}
+	list, single, err := r.find(status)
+	if err != nil {
+		return err
+	}
+	out.HasField = list.present() || single != nil || r.field != nil && doc.find(r.field.Keys).present()
 	out.Content, out.List = doc.digests(list, r.ignored())
 	switch {
 	case single != nil:
@@ -132,12 +167,32 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	case list.present():
 		out.Items = doc.elements(list)
 	}
-	out.Ends = r.ends(out.Items)
-	out.Spelling = doc.spelling()
-	if r.options.Items {
-		out.Decoded, err = decodeItems(out.Items, left)
+	out.Lists = []List{{Items: out.Items}}
+	return nil
+}
+
+// gathered is items for several lists, or paths with a star.
+func (r *Reader) gathered(out *Reading) error {
+	found, err := r.gather.gather()
+	if err != nil {
+		return err
 	}
-	return out, err
+	out.Items, out.Lists, out.Members, out.Missing = found.items, found.lists, found.names, found.missing
+	out.HasField = len(found.missing) < len(r.field.Lists)
+	out.Content, _ = r.doc.digests(span{}, r.ignored())
+	if out.HasField {
+		out.List = found.items.digest()
+	}
+	if root := r.doc.rootKind(); !out.HasField && root != kindObject && root != kindList {
+		return fmt.Errorf("the response is %s and has no %s (dataField)", root, r.field.Text)
+	}
+	for _, list := range r.field.Lists {
+		if slices.Contains(found.missing, list.Text) {
+			r.options.Warn("data_missing "+list.Text,
+				fmt.Sprintf("the response has no %s (dataField), so there are no items of it%s", list.Text, Suggest(r.doc.names, list.Fixed())))
+		}
+	}
+	return nil
 }
 
 // names is [Reading.Names].

@@ -96,7 +96,7 @@ func (a *app) checkCatalog(l *loaded) error {
 	all := l.With(engine.WithJobs())
 	var dataTypes []string
 	for _, job := range all.Jobs() {
-		dataTypes = append(dataTypes, all.DataType(job))
+		dataTypes = append(dataTypes, all.DataTypes(job)...)
 	}
 	for _, stream := range a.items.Catalog.Streams() {
 		if !slices.Contains(dataTypes, stream) {

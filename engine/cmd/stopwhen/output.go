@@ -30,7 +30,7 @@ type output struct {
 	log     *slog.Logger
 	state   *checkpointer
 	targets []*target
-	byJob   map[string]*target
+	byJob   map[string][]*target       // several if the items of a job have several types
 	queues  map[*target]*queue         // of targets that concurrent jobs share
 	kept    map[string]json.RawMessage // by job: values for the next run, for a STATE message
 	spool   spool                      // items that wait in the queues
@@ -46,14 +46,15 @@ func (o *output) openItems() error {
 	case o.app.writesFiles():
 		return o.openDir(o.app.flags.out)
 	case o.app.discardsItems():
-		return o.addStream(formats.Options{}, io.Discard, o.engine.Jobs())
+		return o.addStream(formats.Options{}, io.Discard, formats.Place{Jobs: o.engine.Jobs()})
 	}
-	return o.addStream(o.app.items, o.app.guard(o.app.stdout), o.engine.Jobs())
+	return o.addStream(o.app.items, o.app.guard(o.app.stdout), formats.Place{Jobs: o.engine.Jobs()})
 }
 
-func (o *output) addStream(format formats.Options, w io.Writer, jobs []string) error {
+// addStream adds a stream for the items of a place.
+func (o *output) addStream(format formats.Options, w io.Writer, f formats.Place) error {
 	stream, err := format.NewStream(w, o.engine)
-	o.targets = append(o.targets, &target{stream: stream, jobs: jobs})
+	o.targets = append(o.targets, &target{stream: stream, dataType: f.DataType, jobs: f.Jobs})
 	return err
 }
 
@@ -83,7 +84,7 @@ func (o *output) openFile(f formats.Place) error {
 		}
 		o.state.interval = 0
 		o.close = append(o.close, stream.Close)
-		return o.addStream(o.app.items, o.app.guard(stream), f.Jobs)
+		return o.addStream(o.app.items, o.app.guard(stream), f)
 	}
 	if err := o.lockRows(f.Path); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (o *output) openFile(f formats.Place) error {
 	if err != nil {
 		return err
 	}
-	o.targets = append(o.targets, &target{items: file, file: file.Rows(), jobs: f.Jobs})
+	o.targets = append(o.targets, &target{items: file, file: file.Rows(), dataType: f.DataType, jobs: f.Jobs})
 	return nil
 }
 
@@ -143,31 +144,39 @@ func (o *output) openTrace() error {
 
 // page writes one page.
 func (o *output) page(_ context.Context, page *engine.Page) error {
-	t := o.byJob[page.Job]
-	if err := o.state.beginPage(page.Job, t.file); err != nil {
+	targets := o.byJob[page.Job]
+	if err := o.state.beginPage(page.Job, targets); err != nil {
 		return err
 	}
-	if err := o.writeItems(t, page); err != nil {
-		return outputError(err)
+	for _, t := range targets {
+		if err := o.writeItems(t, page); err != nil {
+			return outputError(err)
+		}
 	}
 	if err := o.writeTrace(&page.Record); err != nil {
 		return outputError(err)
 	}
-	if err := o.state.endPage(page, t.file); err != nil || page.Decision != runtime.Stop {
+	if err := o.state.endPage(page, targets); err != nil || page.Decision != runtime.Stop {
 		return err
 	}
-	return o.endJob(t, ending{page.Job, page.Outcome, page.Findings, page.Kept})
+	return o.endJob(ending{page.Job, page.Outcome, page.Findings, page.Kept})
 }
+
+// writeItems writes the items of a page that belong to a target.
 
 func (o *output) writeItems(t *target, page *engine.Page) error {
 	if q := o.queues[t]; q != nil {
 		return q.page(page)
 	}
-	_, err := page.Items.WriteTo(t.writer(o.engine.DataType(page.Job)))
-	if err == nil && t.stream != nil {
-		err = t.stream.Flush()
+	for _, list := range t.lists(page) {
+		if _, err := list.Items.WriteTo(t.writer(list.DataType)); err != nil {
+			return err
+		}
 	}
-	return err
+	if t.stream != nil {
+		return t.stream.Flush()
+	}
+	return nil
 }
 
 func (o *output) writeTrace(record *engine.Record) error {
@@ -209,7 +218,7 @@ func (o *output) end(result *engine.Result) error {
 		return err
 	}
 	for _, job := range result.Jobs {
-		if err := o.endJob(o.byJob[job.Job], ending{job.Job, job.Outcome, job.Findings, job.Kept}); err != nil {
+		if err := o.endJob(ending{job.Job, job.Outcome, job.Findings, job.Kept}); err != nil {
 			return err
 		}
 	}

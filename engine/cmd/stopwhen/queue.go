@@ -13,15 +13,15 @@ import (
 // same as if the jobs had run one after another. Items of a job whose turn has
 // not come wait in a temporary file.
 type queue struct {
-	writer  func(job string) io.Writer
+	target  *target
 	spool   *spool
 	jobs    []string // that have not ended, in order; it is the turn of the first
 	ended   map[string]bool
 	waiting map[string][]section // by job
 }
 
-func newQueue(writer func(job string) io.Writer, spool *spool, jobs []string) *queue {
-	return &queue{writer: writer, spool: spool, jobs: slices.Clone(jobs), ended: map[string]bool{}, waiting: map[string][]section{}}
+func newQueue(t *target, spool *spool) *queue {
+	return &queue{target: t, spool: spool, jobs: slices.Clone(t.jobs), ended: map[string]bool{}, waiting: map[string][]section{}}
 }
 
 // page writes the items of a page to the writer, or lets them wait.
@@ -39,13 +39,21 @@ func (q *queue) page(page *engine.Page) error {
 }
 
 func (q *queue) write(page *engine.Page) error {
-	if page.Job == q.jobs[0] {
-		_, err := page.Items.WriteTo(q.writer(page.Job))
-		return err
+	for _, list := range q.target.lists(page) {
+		if page.Job == q.jobs[0] {
+			if _, err := list.Items.WriteTo(q.target.writer(list.DataType)); err != nil {
+				return err
+			}
+			continue
+		}
+		s, err := q.spool.add(list.Items)
+		s.dataType = list.DataType
+		q.waiting[page.Job] = append(q.waiting[page.Job], s)
+		if err != nil {
+			return err
+		}
 	}
-	s, err := q.spool.add(page.Items)
-	q.waiting[page.Job] = append(q.waiting[page.Job], s)
-	return err
+	return nil
 }
 
 // next gives the turn to the next job and writes its waiting items.
@@ -57,7 +65,7 @@ func (q *queue) next() error {
 	waiting := q.waiting[q.jobs[0]]
 	delete(q.waiting, q.jobs[0])
 	for _, s := range waiting {
-		if err := q.spool.write(q.writer(q.jobs[0]), s); err != nil {
+		if err := q.spool.write(q.target.writer(s.dataType), s); err != nil {
 			return err
 		}
 	}
@@ -86,7 +94,10 @@ type spool struct {
 }
 
 // section is a part of a spool.
-type section struct{ offset, size int64 }
+type section struct {
+	offset, size int64
+	dataType     string // of its items
+}
 
 // add appends what w writes to the spool.
 func (s *spool) add(w io.WriterTo) (section, error) {
@@ -99,7 +110,7 @@ func (s *spool) add(w io.WriterTo) (section, error) {
 		s.file = file
 	}
 	n, err := w.WriteTo(io.NewOffsetWriter(s.file, s.size))
-	added := section{s.size, n}
+	added := section{offset: s.size, size: n}
 	s.size += n
 	s.waiting++
 	return added, err
@@ -125,12 +136,12 @@ func (s *spool) Close() error {
 	return s.file.Close()
 }
 
-// assignJobs finds the target of every job.
+// assignJobs finds the targets of every job.
 func (o *output) assignJobs() {
-	o.byJob = map[string]*target{}
+	o.byJob = map[string][]*target{}
 	for _, t := range o.targets {
 		for _, job := range t.jobs {
-			o.byJob[job] = t
+			o.byJob[job] = append(o.byJob[job], t)
 		}
 	}
 }
@@ -147,7 +158,7 @@ func (o *output) queueJobs() error {
 			return &usageError{"--jobs with --state: several jobs write to the same file; " +
 				"give each job its own dataType with --out DIR, or omit --jobs"}
 		}
-		o.queues[t] = newQueue(func(job string) io.Writer { return t.writer(o.engine.DataType(job)) }, &o.spool, t.jobs)
+		o.queues[t] = newQueue(t, &o.spool)
 	}
 	return nil
 }

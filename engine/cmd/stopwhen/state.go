@@ -141,20 +141,23 @@ func (c *checkpointer) logChanges(e *engine.Engine) {
 }
 
 // outputs returns the outputs that a page of a job is written to.
-func (c *checkpointer) outputs(items *checkpoint.Output) []*checkpoint.Output {
+func (c *checkpointer) outputs(targets []*target) []*checkpoint.Output {
 	var all []*checkpoint.Output
-	for _, o := range []*checkpoint.Output{items, c.trace} {
-		if o != nil {
-			all = append(all, o)
+	for _, t := range targets {
+		if t.file != nil {
+			all = append(all, t.file)
 		}
+	}
+	if c.trace != nil {
+		all = append(all, c.trace)
 	}
 	return all
 }
 
 // beginPage is called before a page is written. It removes a page that another job has
 // begun and will request again when the run resumes.
-func (c *checkpointer) beginPage(job string, items *checkpoint.Output) error {
-	for _, o := range c.outputs(items) {
+func (c *checkpointer) beginPage(job string, targets []*target) error {
+	for _, o := range c.outputs(targets) {
 		if before, shared := c.writers[o]; shared && before != job && o.Torn() {
 			if err := o.Rollback(); err != nil {
 				return err
@@ -166,7 +169,7 @@ func (c *checkpointer) beginPage(job string, items *checkpoint.Output) error {
 }
 
 // endPage is called when a page is fully written. It commits if a commit is due.
-func (c *checkpointer) endPage(page *engine.Page, items *checkpoint.Output) error {
+func (c *checkpointer) endPage(page *engine.Page, targets []*target) error {
 	if c.path == "" {
 		return nil
 	}
@@ -178,7 +181,7 @@ func (c *checkpointer) endPage(page *engine.Page, items *checkpoint.Output) erro
 	if err != nil || saved == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	if err := c.Mark(page.Job, saved, c.outputs(items)...); err != nil || !due {
+	if err := c.Mark(page.Job, saved, c.outputs(targets)...); err != nil || !due {
 		return err
 	}
 	if err := c.Flush(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
 // A target is where the items of one or several jobs go.
@@ -24,9 +25,11 @@ type target struct {
 	stream *formats.Stream    // standard output, a pipe or a device; nil: a file
 	items  *formats.File      // nil: a stream
 	file   *checkpoint.Output // its rows
-	jobs   []string
-	adds   bool // the rows are added to those of earlier runs
-	ended  []ending
+
+	dataType string // of the items; "" is any
+	jobs     []string
+	adds     bool // the rows are added to those of earlier runs
+	ended    []ending
 }
 
 // writer returns a writer for the items of a data type.
@@ -35,6 +38,16 @@ func (t *target) writer(dataType string) io.Writer {
 		return t.stream.Items(dataType)
 	}
 	return t.items
+}
+
+// lists returns the lists of a page that belong to the target.
+func (t *target) lists(page *engine.Page) (lists []document.List) {
+	for _, list := range page.Lists {
+		if t.dataType == "" || t.dataType == list.DataType {
+			lists = append(lists, list)
+		}
+	}
+	return lists
 }
 
 // ending says how a job ended.
@@ -90,9 +103,19 @@ func (o *output) beginAppend(t *target) error {
 // carries reports whether values are carried over from run to run.
 func (o *output) carries() bool { return o.app.flags.kept != "" || o.state.path != "" }
 
-// endJob notes that a job has ended, and publishes the rows of its target when those
-// of all its jobs are complete.
-func (o *output) endJob(t *target, e ending) error {
+// endJob notes that a job has ended, and publishes the rows of its targets.
+func (o *output) endJob(e ending) error {
+	for _, t := range o.byJob[e.job] {
+		if err := o.endTarget(t, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endTarget notes that a job of a target has ended, and publishes its rows when those of
+// all its jobs are complete.
+func (o *output) endTarget(t *target, e ending) error {
 	if t.has(e.job) || e.outcome == rules.Failed || e.outcome == "" || o.app.failing(e.outcome, e.findings) != nil {
 		return nil
 	}
@@ -161,7 +184,7 @@ func (t *target) has(job string) bool {
 func (o *output) publish(t *target, ended []ending) error {
 	kept := map[string]json.RawMessage{}
 	for _, e := range ended {
-		if e.kept == nil {
+		if e.kept == nil || !o.isLast(t, e.job) {
 			continue
 		}
 		text, err := json.Marshal(e.kept)
@@ -181,6 +204,14 @@ func (o *output) publish(t *target, ended []ending) error {
 		return outputError(err)
 	}
 	return outputError(o.state.Publish(nil, checkpoint.Commitment{Kept: kept, KeptFile: o.app.keptPath}))
+}
+
+// isLast reports whether all other targets of a job are complete: the values for the next
+// run are saved with the last one, so that no rows are left behind.
+func (o *output) isLast(t *target, job string) bool {
+	return !slices.ContainsFunc(o.byJob[job], func(other *target) bool {
+		return other != t && (other.file != nil && !other.file.Published() || other.file == nil && !other.has(job))
+	})
 }
 
 // repeats reports whether the next run will request the rows of a target again,

@@ -170,7 +170,7 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 	case rules.List:
 		return "[]" + g.element(f)
 	case rules.Any:
-		if key == "default" { // of an input
+		if key == "default" || key == "dataField" { // of an input; a path, or a list of paths
 			return "any"
 		}
 		if strings.HasPrefix(key, "nextRequest.") { // expressions by name

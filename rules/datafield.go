@@ -1,0 +1,152 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// DataField says where the items of a response are.
+type DataField struct {
+	Keys []string // of the first path, up to its first star; none: the root
+	Text string   // as the configuration spells it
+
+	// Lists are the paths, if there are several or one has a star. nil is the path Keys.
+	Lists []ItemList
+
+	plain []string // the keys without the meaning of a star
+}
+
+// ItemList is a path of items in a response.
+type ItemList struct {
+	Steps    []Step
+	Text     string // as the configuration spells it
+	DataType string // of its items; "" is that of the job
+
+	keys []string // without the meaning of a star
+}
+
+// Step is one key of the path of items.
+type Step struct {
+	Key string // "" with All
+	All bool   // a star: every element of a list, or every member of an object
+}
+
+// Fixed returns the keys before the first star.
+func (l ItemList) Fixed() []string {
+	var keys []string
+	for _, s := range l.Steps {
+		if s.All {
+			break
+		}
+		keys = append(keys, s.Key)
+	}
+	return keys
+}
+
+// DataTypes returns the types of the items of the job, each once, in the order of dataField.
+func (j Job) DataTypes() []string {
+	if j.DataField == nil || j.DataField.Lists == nil {
+		return []string{j.DataType}
+	}
+	var types []string
+	for _, l := range j.DataField.Lists {
+		if t := cmp.Or(l.DataType, j.DataType); !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+var dataFieldFields = []Field{
+	{Name: "path", Kind: Text, Required: true, Doc: "path of the items; in dialect `spec`, `*` is every element of a list or every member of an object"},
+	{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in path"},
+	{Name: "dataType", Kind: Text, Doc: "type of the items at this path; default: that of the job"},
+}
+
+// dataField reads a path, {"path", "delimiter", "dataType"}, or a list of both.
+func (d *decoder) dataField(s setting) *DataField {
+	elements, several := s.Value.([]setting)
+	if !several {
+		elements = []setting{s}
+	}
+	var lists []ItemList
+	for _, one := range elements {
+		list, ok := d.itemList(one, several)
+		switch {
+		case !ok:
+		case slices.ContainsFunc(lists, func(l ItemList) bool { return slices.Equal(l.Steps, list.Steps) }):
+			d.diags.Errorf(diag.Value(one.Path), "dataField has %s twice", list.Text).WithHint("keep one of them, so that no item is written twice")
+		default:
+			lists = append(lists, list)
+		}
+	}
+	if len(lists) == 0 {
+		return nil
+	}
+	field := &DataField{Keys: lists[0].Fixed(), Text: lists[0].Text, plain: lists[0].keys}
+	star := slices.ContainsFunc(lists[0].Steps, func(s Step) bool { return s.All })
+	if len(lists) > 1 || star || lists[0].DataType != "" {
+		field.Lists = lists
+	}
+	for _, l := range lists[1:] {
+		field.Text += ", " + l.Text
+	}
+	return field
+}
+
+// itemList reads one path of items. It reports false if there is none; one of several is
+// required.
+func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
+	path, delimiter, dataType := s.Value, ".", ""
+	if object, ok := path.(settings); ok {
+		if object["path"].Invalid {
+			return ItemList{}, false
+		}
+		path, delimiter, dataType = object["path"].Value, object["delimiter"].text(), object["dataType"].text()
+	}
+	text, ok := value.Text(path)
+	if _, isFlag := path.(bool); path != nil && (!ok || isFlag) || required && text == "" {
+		d.diags.Errorf(diag.Value(s.Path), "want a path, got %s", found(path)).
+			WithHint("write a path like data.items, or . for the whole response")
+		return ItemList{}, false
+	}
+	keys := d.split(text, delimiter)
+	return ItemList{Steps: steps(keys), Text: text, DataType: dataType, keys: keys}, text != ""
+}
+
+// steps returns the steps of a path. A key that is a star is escaped: \*.
+func steps(keys []string) []Step {
+	out := make([]Step, len(keys))
+	for i, key := range keys {
+		switch key {
+		case "*":
+			out[i].All = true
+		case `\*`:
+			out[i].Key = "*"
+		default:
+			out[i].Key = key
+		}
+	}
+	return out
+}
+
+// plainDataFields makes the dataFields of a dialect that has no stars and no lists of paths.
+func (c *Config) plainDataFields(diags *diag.Collector) {
+	for i := range c.Jobs {
+		field, at := c.Jobs[i].DataField, diag.Value(diag.Join(c.Jobs[i].path, "dataField"))
+		switch {
+		case field == nil:
+		case len(field.Lists) > 1:
+			diags.Errorf(at, "dialect %s has one dataField, not a list", c.Dialect).WithHint("use dialect " + Spec + ", or a job for each path")
+		case field.Lists != nil && field.Lists[0].DataType != "":
+			diags.Errorf(at, "dataField has no dataType in dialect %s", c.Dialect).WithHint("set the dataType of the job")
+		case field.Lists != nil:
+			field.Keys, field.Lists = field.Lists[0].keys, nil
+		case len(field.Keys) > 0:
+			field.Keys = field.plain
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package document
+
+import (
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// A List is the items of one path of a page.
+type List struct {
+	DataType string // "" is that of the job
+	Items    Items
+}
+
+// gatherer collects the items of several paths, or of paths with a star, in a buffer:
+// they are not next to each other in the response. A large page is in a file, and so are
+// its items.
+type gatherer struct {
+	doc      *document
+	field    *rules.DataField
+	maxItems int
+	named    bool // the names of members are needed
+
+	out   spool.Buffer
+	count int
+	names []any // of each item, if named: the member of the innermost object with a star; nil: none
+	name  any   // of the item that is being added
+	err   error
+}
+
+// gathered is what a gatherer found.
+type gathered struct {
+	items   Items
+	lists   []List
+	names   []any
+	missing []string // the paths at which there is nothing
+}
+
+// gather collects the items of the document. The error is an [*ItemsError], says which
+// value is no item, or that the buffer cannot be written.
+func (g *gatherer) gather() (gathered, error) {
+	g.doc.facts.window.Rewind()
+	g.out.Reset(int64(len(g.doc.raw)))
+	g.count, g.names, g.name, g.err = 0, nil, nil, nil
+	var found gathered
+	var marks []Mark
+	for _, list := range g.field.Lists {
+		fixed := list.Fixed()
+		at := g.doc.find(fixed)
+		if !at.present() || !g.walk(at, list, len(fixed)) {
+			found.missing = append(found.missing, list.Text)
+		}
+		if g.err != nil {
+			return found, g.err
+		}
+		marks = append(marks, Mark{list.DataType, int(g.out.Len()), g.count})
+	}
+	block, window, err := g.out.Body()
+	found.items, found.lists = Lists(block, window, marks)
+	found.names = g.names
+	return found, err
+}
+
+// A Mark is the end of a list of items in a block: the offset, and the number of items up
+// to there.
+type Mark struct {
+	DataType string
+	End      int
+	Count    int
+}
+
+// Lists returns all items of a block, and those of each of its lists.
+func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists []List) {
+	end, count := 0, 0
+	for _, m := range marks {
+		items := NewItems(block[end:m.End:m.End], m.Count-count, window)
+		items.at = end
+		lists = append(lists, List{m.DataType, items})
+		end, count = m.End, m.Count
+	}
+	return NewItems(block[:end:end], count, window), lists
+}
+
+// walk adds the items of a value, at which the steps from step on begin. It reports
+// whether there is anything: items, or an empty list or object, or null.
+func (g *gatherer) walk(at span, list rules.ItemList, step int) bool {
+	raw := g.doc.raw
+	kind := kindOf(raw[at.start:])
+	switch {
+	case kind == kindNull:
+		return true
+	case step == len(list.Steps):
+		return g.add(at, kind, list)
+	case list.Steps[step].All:
+		return g.all(at, kind, list, step)
+	}
+	at = g.child(at, kind, list.Steps[step].Key)
+	return at.present() && g.walk(at, list, step+1)
+}
+
+// all walks every element of a list, or every member of an object.
+func (g *gatherer) all(at span, kind kind, list rules.ItemList, step int) bool {
+	if kind != kindList && kind != kindObject {
+		g.fail(fmt.Errorf("%s (dataField) has %s at *, want a list or an object", list.Text, kind))
+		return true
+	}
+	outer := g.name
+	defer func() { g.name = outer }()
+	present, empty := false, true
+	for key, value := range g.elements(at, kind) {
+		empty = false
+		if kind == kindObject && g.named {
+			g.name = string(unquote(key.of(g.doc.raw)))
+		}
+		present = g.walk(value, list, step+1) || present
+		if g.err != nil {
+			return true
+		}
+	}
+	return present || empty
+}
+
+// elements iterates over the values in a list or an object, with the keys of an object.
+func (g *gatherer) elements(at span, kind kind) func(yield func(key, value span) bool) {
+	return func(yield func(key, value span) bool) {
+		raw := g.doc.raw
+		for i := at.start + 1; i < at.end-1; i++ { // the comma
+			var key span
+			if kind == kindObject {
+				key = span{i, textEnd(raw, i)}
+				i = key.end + 1 // the colon
+			}
+			value := span{i, g.end(i)}
+			if !yield(key, value) {
+				return
+			}
+			i = value.end
+			g.doc.facts.window.Pass(i, i)
+		}
+	}
+}
+
+// child returns the value at a key of an object, or at an index of a list.
+func (g *gatherer) child(at span, kind kind, key string) (found span) {
+	if kind != kindList && kind != kindObject {
+		return span{}
+	}
+	index, n := listIndex(key), 0
+	for name, value := range g.elements(at, kind) {
+		switch {
+		case kind == kindList && n == index:
+			found = value
+		case kind == kindObject && string(unquote(name.of(g.doc.raw))) == key:
+			found = value // of duplicate keys the last counts
+		}
+		n++
+	}
+	if g.doc.facts.window != nil && at.end-at.start > spool.WindowBytes {
+		g.doc.facts.window.Rewind() // what was found comes before what was passed
+	}
+	return found
+}
+
+// end returns the offset after the value at i. Of a document in a file it holds one window
+// in memory at a time.
+func (g *gatherer) end(i int) int {
+	if g.doc.facts.window == nil {
+		return valueEnd(g.doc.raw, i)
+	}
+	start, depth := i, 0
+	for limit := i + spool.WindowBytes; ; {
+		switch structure[g.doc.raw[i]] {
+		case isQuote:
+			i = textEnd(g.doc.raw, i) - 1
+		case isOpen:
+			depth++
+		case isClose:
+			depth--
+		}
+		if i++; depth == 0 {
+			break
+		}
+		if i > limit {
+			g.doc.facts.window.Pass(i, i)
+			limit = i + spool.WindowBytes
+		}
+	}
+	if c := structure[g.doc.raw[start]]; c != isQuote && c != isOpen { // a word or a number
+		return valueEnd(g.doc.raw, start)
+	}
+	return i
+}
+
+// add adds the items of the value at the end of a path: the elements of a list, or an
+// object as one item. After a star, any value is an item.
+func (g *gatherer) add(at span, kind kind, list rules.ItemList) bool {
+	last := len(list.Steps) - 1
+	switch {
+	case kind == kindList:
+		for _, value := range g.elements(at, kind) {
+			g.item(value)
+			if g.err != nil {
+				break
+			}
+		}
+	case kind == kindObject || last >= 0 && list.Steps[last].All:
+		g.item(at)
+	default:
+		g.fail(fmt.Errorf("%s (dataField) is %s, want a list or an object", list.Text, kind))
+	}
+	return true
+}
+
+// item adds one item.
+func (g *gatherer) item(at span) {
+	if g.count++; g.maxItems > 0 && g.count > g.maxItems {
+		g.fail(&ItemsError{g.maxItems})
+		return
+	}
+	if g.named {
+		g.names = append(g.names, g.name)
+	}
+	for at.end-at.start > spool.WindowBytes {
+		g.write(g.doc.raw[at.start : at.start+spool.WindowBytes])
+		at.start += spool.WindowBytes
+	}
+	g.write(g.doc.raw[at.start:at.end])
+	g.write(newline)
+}
+
+var newline = []byte{'\n'}
+
+func (g *gatherer) write(p []byte) {
+	if _, err := g.out.Write(p); err != nil {
+		g.fail(err)
+	}
+}
+
+func (g *gatherer) fail(err error) {
+	if g.err == nil {
+		g.err = err
+	}
+}
