@@ -59,13 +59,14 @@ type Context struct {
 
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
 
+	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
+
 	Item    any `expr:"item" for:"item" doc:"the item that filter or fields is about"`
 	Key     any `expr:"key" for:"item" doc:"with a star of dataField over an object: the name of the member that the item comes from"`
 	Login   any `expr:"login" from:"job" for:"login" doc:"the response of the login: status, headers and body"`
 	Request any `expr:"request" from:"job" for:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
 
 	UUID func() string `expr:"uuid" from:"job" for:"sign" doc:"a random UUID; the same for the whole request"`
-	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
 
 	List  *ListFacts `expr:"list" for:"audit" doc:"what the job noticed of the list as a whole"`
 	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`
