@@ -42,7 +42,7 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 // one. The onError rules decide about error responses.
 func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error) {
 	out := fetched{sent: r.Clock.Now()}
-	call, err := r.encode(request)
+	call, withheld, err := r.encode(request)
 	if refused := (*failure.Error)(nil); errors.As(err, &refused) {
 		refused.Job, refused.Page = r.Result.Job, r.Context.Value.Page+1
 		return out, err
@@ -50,7 +50,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	if err != nil {
 		return out, r.fault(failure.Config, err)
 	}
-	r.reportWithheld(request, call.URL)
+	r.reportWithheld(withheld)
 	call.Page, call.Waits = r.Context.Value.Page+1, &[]transport.Event{}
 	if err := r.pause(ctx, request, call); err != nil {
 		out.waits = *call.Waits

@@ -30,7 +30,7 @@ type prefetcher struct {
 	job    *compile.Job
 
 	binding *compile.Binding
-	encode  func(rules.Request) (transport.Call, error)
+	encode  func(rules.Request) (transport.Call, []string, error)
 
 	window   int  // pages in flight, including the one that the loop waits for
 	auto     bool // the window grows while the loop waits
@@ -87,7 +87,7 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 // fill requests pages until the window is full.
 func (p *prefetcher) fill() {
 	for p.planned && (len(p.flights) == 0 || p.mayRequest()) {
-		call, err := p.encode(p.next)
+		call, _, err := p.encode(p.next)
 		if err != nil {
 			p.planned = false
 			return

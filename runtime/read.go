@@ -135,7 +135,7 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 
 // shown returns a request without its secrets.
 func (r *run) shown(request rules.Request) Sent {
-	call, err := r.encode(request)
+	call, _, err := r.encode(request)
 	if err != nil {
 		return Sent{Method: request.Verb(), URL: r.Redactor.URL(request.Endpoint)}
 	}

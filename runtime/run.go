@@ -349,27 +349,28 @@ func (r *run) fault(class failure.Class, err error) error {
 }
 
 // encode turns a request into an HTTP call. The call has no secrets if its address is
-// outside the origin of baseUrl. Several goroutines may call it.
-func (r *run) encode(request rules.Request) (transport.Call, error) {
+// outside the origin of baseUrl: withheld names those that it would have. Several
+// goroutines may call it.
+func (r *run) encode(request rules.Request) (call transport.Call, withheld []string, err error) {
 	dialect := r.job.Set.Dialect
 	address, err := request.URL(dialect)
 	if err != nil {
-		return transport.Call{}, err
+		return call, nil, err
 	}
 	if !r.Client.Trusts(address) {
-		request, _ = r.withhold(request)
+		request, withheld = r.withhold(request)
 		if address, err = request.URL(dialect); err != nil {
-			return transport.Call{}, err
+			return call, nil, err
 		}
-		if err := r.checkAddress(address); err != nil {
-			return transport.Call{}, err
+		if err = r.checkAddress(address); err != nil {
+			return call, nil, err
 		}
 	}
 	body, contentType, err := request.Payload(dialect)
 	if err != nil {
-		return transport.Call{}, err
+		return call, nil, err
 	}
-	call := transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}, Job: r.Result.Job}
+	call = transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}, Job: r.Result.Job}
 	if contentType != "" {
 		call.Header.Set("Content-Type", contentType)
 	}
@@ -381,7 +382,7 @@ func (r *run) encode(request rules.Request) (transport.Call, error) {
 		text, _ := value.Text(m.Value)
 		call.Header.Set(m.Name, text)
 	}
-	return call, nil
+	return call, withheld, nil
 }
 
 // warn logs a warning, each code once per run.

@@ -84,12 +84,9 @@ func (r *run) checkAddress(address string) error {
 }
 
 // reportWithheld logs that a request was made without its secrets.
-func (r *run) reportWithheld(request rules.Request, address string) {
-	if r.Client.Trusts(address) {
-		return
-	}
-	if _, left := r.withhold(request); left != nil {
-		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(left, ", ")+
+func (r *run) reportWithheld(withheld []string) {
+	if len(withheld) > 0 {
+		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
 			": secrets are only sent to that origin")
 	}
 }
