@@ -21,6 +21,9 @@ func readHeader(file io.Reader) ([]string, error) {
 		return nil, fmt.Errorf("the header: %w", err)
 	}
 	columns[0] = strings.TrimPrefix(columns[0], byteOrderMark)
+	if i := strings.IndexAny(columns[0], ";\t|"); i >= 0 && len(columns) == 1 {
+		return nil, fmt.Errorf("the columns of the header seem to be separated by %q instead of a comma", columns[0][i])
+	}
 	for i, name := range columns {
 		if slices.Contains(columns[:i], name) {
 			return nil, fmt.Errorf("the header has two columns with the name %q", name)
