@@ -34,7 +34,7 @@ func (d *decoder) login(auth *Auth, s settings) {
 	auth.Login = &job
 	auth.Parts = append(d.authParts(Header, s["apiRequest.headers"]), d.authParts(Param, s["apiRequest.params"])...)
 	if len(auth.Parts) == 0 && s["apiRequest"].given() {
-		d.diags.Errorf(diag.Value(s["apiRequest"].Path), "want headers or params that the response of the login gives").
+		d.diags.Errorf(diag.Value(s["apiRequest"].Path), "apiRequest needs headers or params, which the response of the login gives").
 			WithHint(`for instance {"headers": {"X-Token": "login.body.token"}}`)
 	}
 	if expires := s["expires"]; expires.text() != "" {
@@ -62,7 +62,7 @@ func (d *decoder) authParts(role Role, s setting) []AuthPart {
 			source, isText, at = c.Source, true, c.Path
 		}
 		if !isText || strings.TrimSpace(source) == "" {
-			d.diags.Errorf(diag.Value(at), "want an expression, got %s", found(m.Value))
+			d.diags.Errorf(diag.Value(at), "%s needs an expression, got %s", m.Name, found(m.Value))
 			continue
 		}
 		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: at})

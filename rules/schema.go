@@ -13,7 +13,7 @@ func (c *Catalog) Schema() Object {
 		definitions = append(definitions, c.paginationSchemas(dialect)...)
 	}
 	definitions = append(definitions,
-		Member{Name: "env", Value: envSchema()}, Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
+		Member{Name: "env", Value: envSchema()}, Member{Name: "expr", Value: exprSchema()}, Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
 	return Object{
 		{Name: "$schema", Value: "http://json-schema.org/draft-07/schema#"},
 		{Name: "title", Value: "stopwhen configuration"},
@@ -32,6 +32,12 @@ func (c *Catalog) Schema() Object {
 func envSchema() Object {
 	return typed("object").With("properties", Object{{Name: "env", Value: typed("string")}}).With("required", []any{"env"}).
 		With("additionalProperties", false).With("description", "the value of an environment variable, passed with --env NAME")
+}
+
+// exprSchema is the schema of a value that an expression gives.
+func exprSchema() Object {
+	return typed("object").With("properties", Object{{Name: "expr", Value: typed("string")}}).With("required", []any{"expr"}).
+		With("additionalProperties", false).With("description", "a value that an expression gives")
 }
 
 func reference(name string) Object {
@@ -236,7 +242,7 @@ func (f Field) kindSchema(dialect string) Object {
 	case Wait:
 		return anyOf(typed("number").With("minimum", 0), typed("string").With("minLength", 1))
 	case Secret:
-		return typed("string")
+		return anyOf(typed("string"), reference("expr"))
 	case Map:
 		return each("additionalProperties", typed("object"))
 	case Paths:
