@@ -57,7 +57,8 @@ var jobFields = []Field{
 		"the other rules see all items"},
 	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
 		"over `item`; `null` removes the member; other members keep their bytes and their order"},
-	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of this job's responses; its keys override those of `api.response`"},
+	{Name: "response", Kind: Block, Fields: responseFields,
+		Doc: "the format of this job's responses; its keys override those of `api.response`"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "children", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},

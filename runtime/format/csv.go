@@ -29,7 +29,8 @@ func (c *Converter) rows(from *source, to *writer) error {
 	for _, name := range columns {
 		members = append(members, append(appendText(nil, name), ':'))
 	}
-	out := append(c.scratch[:0], '[')
+	out := c.scratch[:0]
+	out = append(out, '[')
 	for first := true; ; first = false {
 		limited.begin(r.InputOffset())
 		row, err := r.Read()

@@ -113,7 +113,7 @@ func (c *Converter) isLines(head []byte) bool {
 }
 
 // headBytes is how much of a body its format is recognized from.
-const headBytes = 64 << 10
+const headBytes = 1 << 20
 
 // beginning returns the first bytes of a body, without white space before them.
 func beginning(data []byte) []byte {
