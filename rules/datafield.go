@@ -61,7 +61,8 @@ func (j Job) DataTypes() []string {
 }
 
 var dataFieldFields = []Field{
-	{Name: "path", Kind: Text, Required: true, Doc: "path of the items; in dialect `spec`, `*` is every element of a list or every member of an object"},
+	{Name: "path", Kind: Text, Required: true, Doc: "path of the items; in dialect `spec`, `*` is every element of a list or " +
+		"every member of an object"},
 	{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in path"},
 	{Name: "dataType", Kind: Text, Doc: "type of the items at this path; default: that of the job"},
 }

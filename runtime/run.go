@@ -60,7 +60,8 @@ func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
 		converted: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
 	}
 	r.reader = document.NewReader(document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField, Members: job.Shape.ReadsKey(), Switches: r.switches,
+		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
+		Members: job.Shape.ReadsKey(), Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: r.warn,
 	})
 	r.shaper = newShaper(r)
