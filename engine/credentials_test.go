@@ -114,6 +114,33 @@ func signedAPI(t *testing.T, keys map[string]string) *httptest.Server {
 	return api
 }
 
+func TestACheckpointHasNoComputedKeyAndTheNextRunUsesItsOwn(t *testing.T) {
+	var links []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		links = append(links, r.URL.Query().Get("t"))
+		fmt.Fprintf(w, `{"data": [1], "next": "users?page=2&t=%s"}`, url.QueryEscape(r.Header.Get("X-Key")))
+	}))
+	defer api.Close()
+	e := load(t, fmt.Appendf(nil, `{"inputs": {"key": {"secret": true}}, "api": {"baseUrl": "%s/",
+		"authentication": {"type": "header", "name": "X-Key", "#value": {"expr": "'key-of-' + input.key"}},
+		"pagination": {"method": "response.url", "urlKey": "next", "stopRules": ["page >= 2"]}},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`, api.URL))
+	var checkpoint json.RawMessage
+	_, err := e.With(engine.WithInputs(map[string]any{"key": "first-7f3a"})).Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
+		if page.Page == 1 {
+			checkpoint, err = page.Checkpoint()
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.NotContains(t, string(checkpoint), "7f3a")
+	links = nil
+	again := e.With(engine.WithInputs(map[string]any{"key": "second-7f3a"}), engine.WithResume(map[string]json.RawMessage{"users": checkpoint}))
+	_, err = again.Run(t.Context(), discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{"key-of-second-7f3a"}, links)
+}
+
 func TestOneEngineSignsForManyTenantsAtTheSameTime(t *testing.T) {
 	keys := map[string]string{}
 	for i := range 20 {

@@ -181,8 +181,9 @@ func (e *Engine) loop() (runtime.Loop, error) {
 	retry := transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader}
 	pace := cfg.HTTP.Pace
 	pacer := transport.NewPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel})
+	secrets := e.namedSecrets()
 	auth, err := e.credentials(credential.Options{
-		Expressions: e.auth, Inputs: inputs,
+		Expressions: e.auth, Inputs: inputs, Secrets: secrets,
 		BaseURL: base, Transport: s.transport, Clock: s.clock, Log: s.log, Redactor: redactor, UserAgent: cmp.Or(s.userAgent, "stopwhen"),
 		Retry: retry, Pacer: pacer, Timeout: pace.Timeout, Store: s.tokens, Offline: s.offline,
 	})
@@ -198,7 +199,7 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
 	})
 	return runtime.Loop{
-		Inputs: inputs, Secrets: e.namedSecrets(),
+		Inputs: inputs, Secrets: secrets,
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
 		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,

@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Expressions *compile.Credentials // those of the configuration; nil: it has none
 	Inputs      map[string]any
+	Secrets     map[string]string // receives the secrets that are computed when the run begins, by name; may be nil
 	BaseURL     string            // that relative addresses are resolved against
 	Transport   http.RoundTripper // shared with the client of the run
 	Clock       transport.Clock
@@ -99,10 +100,20 @@ func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 	if err != nil {
 		return nil, o.fault(failure.Config, "", err)
 	}
-	for key := range auth.Computed {
-		o.Redactor.HideAs("authentication "+key, values[key])
+	for key, c := range auth.Computed {
+		if c.Secret {
+			o.hide("authentication "+key, values[key])
+		}
 	}
 	return auth.Bound(values, params), nil
+}
+
+// hide hides a secret of the run, and notes it.
+func (o *Options) hide(name, text string) {
+	o.Redactor.HideAs(name, text)
+	if o.Secrets != nil {
+		o.Secrets[name] = text
+	}
 }
 
 // page returns the context of expressions that are evaluated outside of a list.

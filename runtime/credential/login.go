@@ -65,7 +65,7 @@ func (l *login) request() (rules.Request, error) {
 		return rules.Request{}, err
 	}
 	for i, secret := range binding.Secrets {
-		l.Redactor.HideAs(fmt.Sprintf("login request %d", i), secret)
+		l.hide(fmt.Sprintf("login request %d", i), secret)
 	}
 	_, request, err := binding.Begin(machine, page)
 	if err != nil {
