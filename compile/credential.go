@@ -48,7 +48,7 @@ func CompileCredentials(cfg *rules.Config, language *Language) (*Credentials, di
 	}
 	if lowered.Login != nil {
 		out.Login = (&compilation{sources: c.sources, set: lowered.Login, found: collector}).job()
-		out.Login.first, out.Login.common = cfg.FirstRequest(lowered.Login.Job), cfg.HTTP.Params
+		out.Login.first, out.Login.common = cfg.FirstRequest(lowered.Login.Job), cfg.LoginParams()
 	}
 	return out, append(found, collector.Diagnostics()...)
 }

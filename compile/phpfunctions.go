@@ -1,12 +1,17 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // phpBuiltins is the table of functions of the dialect keboola: conversions of values, and
@@ -140,6 +145,31 @@ var phpBuiltins = []function{
 		types: types(func(any, string) bool { return false }),
 		call:  func(args ...any) (any, error) { return php.Like(php.String(args[0]), args[1].(string)), nil },
 	},
+	{
+		Function: Function{
+			Name: "phpFound", Signature: `phpFound(v, "name")`, Example: `phpFound(body.done, "done")`, Result: `"no"`,
+			Doc: "dialect keboola: v; if it is nil, the rule fails, and the error has the name",
+		},
+		types: types(func(any, string) any { return nil }), call: phpFound,
+	},
+	{
+		Function: Function{
+			Name: "phpAddress", Signature: `phpAddress(url, "hostname")`, Example: `phpAddress("https://api.test/v1?a=1", "resource")`,
+			Result: `"/v1?a=1"`,
+			Doc:    "dialect keboola: a part of an address: its hostname, its port, or its resource, which is path and query",
+		},
+		types: types(func(string, string) any { return nil }), call: phpAddress, grows: 2,
+	},
+	{
+		Function: Function{
+			Name: "phpOAuth1", Signature: `phpOAuth1(request, key, secret, token, tokenSecret, nonce, seconds)`,
+			Example: `phpOAuth1({"method": "GET", "url": "https://api.test/"}, "k", "s", "t", "ts", "n", 1)`,
+			Result: `"OAuth oauth_consumer_key=\"k\", oauth_nonce=\"n\", oauth_signature=\"c2eFd9%2BXZhV9jJraUKq7eaDKkTg%3D\", ` +
+				`oauth_signature_method=\"HMAC-SHA1\", oauth_timestamp=\"1\", oauth_token=\"t\", oauth_version=\"1.0\""`,
+			Doc: "dialect keboola: the header Authorization of OAuth 1.0 (RFC 5849), with HMAC-SHA1",
+		},
+		types: types(func(any, string, string, string, string, string, int) any { return nil }), call: phpOAuth1, grows: 16,
+	},
 }
 
 func phpQuery(v any) (any, error) {
@@ -176,4 +206,41 @@ func phpFunction(name string, grows int, doc Function) function {
 		Function: doc, grows: grows, types: []reflect.Type{reflect.FuncOf(shape, []reflect.Type{anyType}, f.Max < 0)},
 		call: func(args ...any) (any, error) { return f.Call(args) },
 	}
+}
+
+func phpFound(args ...any) (any, error) {
+	if args[0] == nil {
+		return nil, fmt.Errorf("there is no %s", args[1])
+	}
+	return args[0], nil
+}
+
+func phpAddress(args ...any) (any, error) {
+	u, err := url.Parse(args[0].(string))
+	if err != nil {
+		return nil, errors.New("not an address")
+	}
+	switch args[1] {
+	case "hostname":
+		return u.Hostname(), nil
+	case "port":
+		if u.Port() != "" {
+			return strconv.Atoi(u.Port())
+		}
+		return map[string]int{"http": 80, "https": 443}[u.Scheme], nil
+	}
+	return u.RequestURI(), nil
+}
+
+func phpOAuth1(args ...any) (any, error) {
+	request, _ := value.Members(args[0])
+	text := func(o rules.Object, name string) string { v, _ := o.Get(name); return php.String(v) }
+	headers, _ := request.Get("headers")
+	own, _ := value.Members(headers)
+	form := ""
+	if strings.HasPrefix(text(own, "Content-Type"), "application/x-www-form-urlencoded") {
+		form = text(request, "body")
+	}
+	credentials := php.OAuth1{Key: args[1].(string), Secret: args[2].(string), Token: args[3].(string), TokenSecret: args[4].(string)}
+	return credentials.Header(text(request, "method"), text(request, "url"), form, args[5].(string), args[6].(int))
 }

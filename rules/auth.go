@@ -22,6 +22,7 @@ type Auth struct {
 	Login    *Job                // login: the request
 	Parts    []AuthPart          // login and sign: what requests get
 	Expires  *AuthPart           // login: when the response says that it ends; nil: it does not say
+	AtOnce   bool                // sign: no expression sees what those before it add
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address

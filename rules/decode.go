@@ -20,7 +20,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	d := &decoder{reader: reader{diags: diags}, cfg: cfg}
 	d.env = newEnvironment(d, options)
 	d.env.overridden = options.BaseURL
-	inner := d.parameters(root)
+	inner := d.parameters(root, options)
 	if d.dialect = dialectOf(inner, options); d.dialect == Keboola {
 		d.legacy, inner = d.legacyOf(inner)
 	}
@@ -42,6 +42,8 @@ type decoder struct {
 	env    *environment
 	cfg    *Config
 	legacy *legacy // nil: another dialect
+
+	authorized any // authorization, next to parameters
 }
 
 // dialectOf returns the dialect of a configuration, whose other mistakes are found later.
@@ -76,13 +78,17 @@ func (d *decoder) override(options Options) {
 }
 
 // parameters returns the object that holds api and config.
-func (d *decoder) parameters(root any) any {
+func (d *decoder) parameters(root any, options Options) any {
 	object, _ := value.Members(root)
 	inner, wrapped := object.Get("parameters")
 	if !wrapped {
 		return root
 	}
 	d.cfg.path = "parameters"
+	d.authorized = valueOf(object, "authorization")
+	if dialectOf(inner, options) == Keboola {
+		object = object.Without("authorization")
+	}
 	for _, name := range object.Without("parameters").Without("$schema").Names() {
 		d.diags.Warnf(diag.Key(name), "%s next to parameters has no effect", name)
 	}

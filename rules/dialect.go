@@ -30,6 +30,7 @@ type Switches struct {
 	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
 	mergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
 	nestedMultiple bool // a scroller of method multiple may have that method itself
+	loginAlone     bool // the request of a login has none of the parameters of all requests
 	phpEncoding    bool // queries and bodies are encoded as PHP does: true is 1, ~ is %7E, / is \/
 }
 
@@ -39,7 +40,7 @@ func SwitchesOf(dialect string) Switches {
 		return Switches{}
 	}
 	return Switches{
-		optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, phpEncoding: true, PHPVolume: true,
+		optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, phpEncoding: true, loginAlone: true, PHPVolume: true,
 		mergeScroll: true, nestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
 		EmptyIsAbsent: true, QuietSameItems: true,
 	}

@@ -15,11 +15,16 @@ import (
 // legacy is a configuration of the reference implementation.
 type legacy struct {
 	*decoder
-	config     Object   // as it is written
-	iterations []Object // what each of them overrides in config
-	ownBasic   bool     // the iterations have credentials of type basic
-	attributes *attributes
-	unknown    Object // the members of config that have no meaning of their own
+	config         Object   // as it is written
+	iterations     []Object // what each of them overrides in config
+	ownBasic       bool     // the iterations have credentials of type basic
+	attributes     *attributes
+	authorized     Object // authorization, next to parameters
+	awsCredentials Object // aws.signature.credentials, next to api
+
+	signsAtOnce bool // the expressions that sign a request do not see each other's results
+
+	unknown Object // the members of config that have no meaning of their own
 }
 
 // legacyOf returns what only the reference implementation reads in the object that holds
@@ -33,6 +38,10 @@ func (d *decoder) legacyOf(root any) (*legacy, any) {
 	}
 	l := &legacy{decoder: d, config: members, iterations: d.iterations(object), attributes: d.newAttributes(members.Without("jobs"), func(name string) string { return name })}
 	object = object.Without("iterations")
+	aws, _ := value.Members(valueOf(object, "aws"))
+	signature, _ := value.Members(valueOf(aws, "signature"))
+	l.awsCredentials, _ = value.Members(valueOf(signature, "credentials"))
+	l.authorized, _ = value.Members(d.authorized)
 	for i, m := range object {
 		switch m.Name {
 		case "config":
@@ -41,6 +50,7 @@ func (d *decoder) legacyOf(root any) (*legacy, any) {
 			object[i].Value = l.api(diag.Join(d.cfg.path, "api"), m.Value)
 		}
 	}
+	object = object.Without("aws")
 	return l, object
 }
 
@@ -84,6 +94,10 @@ func (l *legacy) api(path string, api any) any {
 	object, _ := value.Members(api)
 	if kind, _ := value.Members(valueOf(object, "authentication")); len(l.iterations) > 0 && valueOf(kind, "type") == AuthBasic {
 		l.ownBasic, object = true, object.Without("authentication")
+		api = object
+	}
+	if auth := l.credentials(diag.Join(path, "authentication"), valueOf(object, "authentication")); auth != nil {
+		object = object.With("authentication", auth)
 		api = object
 	}
 	base, _ := object.Get("baseUrl")

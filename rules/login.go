@@ -27,6 +27,14 @@ var apiRequestFields = []Field{
 	{Name: "params", Kind: Map, Doc: "expressions over `login`, by the names of parameters of the query"},
 }
 
+// LoginParams returns the parameters of all requests that a login has, too.
+func (c *Config) LoginParams() Object {
+	if SwitchesOf(c.Dialect).loginAlone {
+		return nil
+	}
+	return c.HTTP.Params
+}
+
 // login reads authentication of type login.
 func (d *decoder) login(auth *Auth, s settings) {
 	job := d.job(s["loginRequest"].Path, s.under("loginRequest"), settings{})
@@ -46,6 +54,7 @@ func (d *decoder) login(auth *Auth, s settings) {
 // see them; of each, those that are written first.
 func (d *decoder) sign(auth *Auth, s settings) {
 	auth.Parts = append(d.authParts(Param, s["params"]), d.authParts(Header, s["headers"])...)
+	auth.AtOnce = d.legacy != nil && d.legacy.signsAtOnce
 	if len(auth.Parts) == 0 {
 		d.diags.Errorf(diag.Value(auth.Path), "authentication of type sign needs headers or params").
 			WithHint(`for instance "headers": {"X-Signature": "hmac('sha256', input.key, request.method + request.path)"}`)

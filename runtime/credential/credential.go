@@ -70,7 +70,7 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 	case rules.AuthAWS4:
 		return newAWS(auth, options), nil
 	case rules.AuthSign:
-		return newSigner(options), nil
+		return newSigner(auth, options), nil
 	}
 	return transport.Auth{}, nil // decoding has refused any other type
 }

@@ -17,10 +17,11 @@ import (
 type signer struct {
 	Options
 	machines sync.Pool
+	atOnce   bool // the expressions see the request as it was before them
 }
 
-func newSigner(options Options) transport.Auth {
-	s := &signer{Options: options, machines: sync.Pool{New: func() any { return &compile.Machine{} }}}
+func newSigner(of *rules.Auth, options Options) transport.Auth {
+	s := &signer{Options: options, atOnce: of.AtOnce, machines: sync.Pool{New: func() any { return &compile.Machine{} }}}
 	auth := transport.Auth{Sign: s.sign}
 	for _, e := range options.Expressions.Parts {
 		auth.Computed = append(auth.Computed, e.Rule.Target)
@@ -28,16 +29,18 @@ func newSigner(options Options) transport.Auth {
 	return auth
 }
 
-// sign adds headers and parameters to a request, in the order of their expressions. Each
-// sees what those before it have added.
+// sign adds headers and parameters to a request, in the order of their expressions. Unless
+// they are evaluated at once, each sees what those before it have added.
 func (s *signer) sign(request *http.Request, body []byte) error {
 	machine := s.machines.Get().(*compile.Machine)
 	defer s.machines.Put(machine)
 	machine.Context = request.Context()
 	page := s.page()
 	page.UUID = sync.OnceValue(newUUID)
-	for _, e := range s.Expressions.Parts {
-		page.Request = requestFacts(request, body)
+	for i, e := range s.Expressions.Parts {
+		if i == 0 || !s.atOnce {
+			page.Request = requestFacts(request, body)
+		}
 		text, err := e.Text(machine, page)
 		if err != nil {
 			return s.fault(failure.Config, "the request cannot be signed: ", err)

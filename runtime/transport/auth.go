@@ -111,19 +111,27 @@ func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) 
 	return token, err == nil, err
 }
 
-// WithQuery returns an address with parameters added, which replace those of the same
-// name.
+// WithQuery returns an address with parameters added. A parameter of the same name is
+// replaced in its place.
 func WithQuery(address string, query [][2]string) string {
 	for _, pair := range query {
 		path, query, _ := strings.Cut(address, "?")
+		own, placed := url.QueryEscape(pair[0])+"="+url.QueryEscape(pair[1]), false
 		var parts []string
 		for part := range strings.SplitSeq(query, "&") {
 			name, _, _ := strings.Cut(part, "=")
-			if plain, err := url.QueryUnescape(name); part != "" && (err != nil || plain != pair[0]) {
+			plain, err := url.QueryUnescape(name)
+			switch same := err == nil && plain == pair[0]; {
+			case part == "" || same && placed:
+			case same:
+				parts, placed = append(parts, own), true
+			default:
 				parts = append(parts, part)
 			}
 		}
-		parts = append(parts, url.QueryEscape(pair[0])+"="+url.QueryEscape(pair[1]))
+		if !placed {
+			parts = append(parts, own)
+		}
 		address = path + "?" + strings.Join(parts, "&")
 	}
 	return address
