@@ -66,9 +66,20 @@ func (o *Output) dropFrame() {
 }
 
 // complete ends the frame of an output. An output without rows gets an empty frame, unless
-// it is appended: a compressed file without any cannot be read.
-func (o *Output) complete(appended bool) error {
-	if o.compression != nil && o.size == 0 && !o.framed && !appended {
+// the file before, to which it is added, has one: a compressed file without any cannot be
+// read.
+func (o *Output) complete(before file) error {
+	if o.compression == nil || o.size > 0 || o.framed {
+		return o.endFrame()
+	}
+	var base int64
+	if before != nil {
+		var err error
+		if base, err = before.Size(); err != nil {
+			return err
+		}
+	}
+	if base == 0 {
 		o.openFrame()
 	}
 	return o.endFrame()

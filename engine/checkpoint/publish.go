@@ -104,10 +104,17 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 	if err := s.settle(); err != nil || o == nil {
 		return p, err
 	}
+	before, err := s.before(o, c)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		defer before.Close()
+	}
 	if _, err := s.use(o); err != nil { // an output without rows is an empty file
 		return nil, err
 	}
-	if err := o.complete(c.Append); err != nil {
+	if err := o.complete(before); err != nil {
 		return nil, ioError("write the output", err)
 	}
 	if err := s.sync(o); err != nil {
@@ -119,13 +126,6 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 	p.Name, p.Bytes = o.name, o.size
 	if o.digest != nil {
 		p.Sum = hex.EncodeToString(o.digest.Sum(nil))
-	}
-	before, err := s.before(o, c)
-	if err != nil {
-		return nil, err
-	}
-	if before != nil {
-		defer before.Close()
 	}
 	switch {
 	case c.Rewrite != nil:
