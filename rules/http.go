@@ -59,11 +59,13 @@ var httpFields = []Field{
 		{Name: "reset", Kind: Text, Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
 			"in seconds from now or as a time in seconds or milliseconds since 1970"},
 	}},
-	{Name: "timeout", Kind: Seconds, Doc: "how long a request may take, from sending it to the last byte of its response; after that it is retried. " +
+	{Name: "timeout", Kind: Seconds, Doc: "how long a request may take, from sending it to the last byte of its response; " +
+		"after that it is retried. " +
 		"Without it a response must begin within a minute and be complete within ten"},
 	{Name: "requestsPerSecond", Kind: PerSecond, Doc: "maximum number of requests per second, of all jobs together, retries included; " +
 		"`0.2` is one request every five seconds"},
-	{Name: "burst", Kind: Count, Default: 1, Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
+	{Name: "burst", Kind: Count, Default: 1,
+		Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
 	{Name: "parallel", Kind: Count, Doc: "maximum number of requests at the same time, of all jobs together"},
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},
 	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
