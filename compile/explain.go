@@ -20,6 +20,7 @@ type Explanation struct {
 	Auth     *AuthExplanation     `json:"credentials,omitempty" doc:"the credentials, without their values; absent: there are none"`
 	Retries  RetryExplanation     `json:"retries" doc:"how often a request is made again after a transient error"`
 	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
+	Trees    []TreeExplanation    `json:"trees,omitempty" doc:"which jobs are for the items of others, or run more than once; absent: none"`
 	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
 }
 
@@ -59,31 +60,32 @@ type PaceExplanation struct {
 
 // JobExplanation describes how one job is paged.
 type JobExplanation struct {
-	Job           string                `json:"job" doc:"id of the job"`
-	Method        string                `json:"method,omitempty" doc:"method of paging; absent: the job is not paged"`
-	Scroller      string                `json:"scroller,omitempty" doc:"with method multiple: name of the scroller"`
-	Summary       string                `json:"summary" doc:"what the job does, in a few sentences"`
-	First         RequestExplanation    `json:"firstRequest" doc:"the first request"`
-	FirstKept     *RequestExplanation   `json:"firstRequestAfterKept,omitempty" doc:"the first request, if it reads unknown kept values"`
-	Second        *RequestExplanation   `json:"secondRequest,omitempty" doc:"the request after the first page; absent: there is none"`
-	Items         ItemsExplanation      `json:"items" doc:"where the items of a response are"`
-	Shape         []RuleExplanation     `json:"shape,omitempty" doc:"filter and fields, which are evaluated for each item"`
-	Ignore        []string              `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
-	Limit         any                   `json:"limit,omitempty" doc:"page size in effect"`
-	LimitFrom     *rules.Origin         `json:"limitFrom,omitempty" doc:"where the page size was set"`
-	Computed      []RuleExplanation     `json:"computed,omitempty" doc:"values of the requests that are computed once, before the first one"`
-	State         []RuleExplanation     `json:"state,omitempty" doc:"variables, before the first request and after each page"`
-	Next          []RuleExplanation     `json:"nextRequest,omitempty" doc:"parts of the requests, which override the job's own"`
-	IncludeParams bool                  `json:"includeParams" doc:"the job's parameters are sent with every request"`
-	Sequential    string                `json:"sequential,omitempty" doc:"why pages cannot be requested ahead; absent: they can"`
-	Bounds        BoundsExplanation     `json:"bounds" doc:"what limits the number of requests"`
-	Stops         []RuleExplanation     `json:"stops,omitempty" doc:"rules that stop paging, in the order in which they give the reason"`
-	NoNext        *RuleExplanation      `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
-	OnError       []RuleExplanation     `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
-	Keep          []RuleExplanation     `json:"keep,omitempty" doc:"values that a complete list saves for the next run"`
-	Audit         []RuleExplanation     `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
-	Unused        []rules.Unused        `json:"unused,omitempty" doc:"rules that are not in force"`
-	Functions     []FunctionExplanation `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
+	Job           string                 `json:"job" doc:"id of the job"`
+	Method        string                 `json:"method,omitempty" doc:"method of paging; absent: the job is not paged"`
+	Scroller      string                 `json:"scroller,omitempty" doc:"with method multiple: name of the scroller"`
+	Summary       string                 `json:"summary" doc:"what the job does, in a few sentences"`
+	First         RequestExplanation     `json:"firstRequest" doc:"the first request"`
+	FirstKept     *RequestExplanation    `json:"firstRequestAfterKept,omitempty" doc:"the first request, if it reads unknown kept values"`
+	Second        *RequestExplanation    `json:"secondRequest,omitempty" doc:"the request after the first page; absent: there is none"`
+	Partitions    *PartitionsExplanation `json:"partitions,omitempty" doc:"for what the job is run more than once; absent: it is run once"`
+	Items         ItemsExplanation       `json:"items" doc:"where the items of a response are"`
+	Shape         []RuleExplanation      `json:"shape,omitempty" doc:"filter and fields, which are evaluated for each item"`
+	Ignore        []string               `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
+	Limit         any                    `json:"limit,omitempty" doc:"page size in effect"`
+	LimitFrom     *rules.Origin          `json:"limitFrom,omitempty" doc:"where the page size was set"`
+	Computed      []RuleExplanation      `json:"computed,omitempty" doc:"values of the requests that are computed once, before the first one"`
+	State         []RuleExplanation      `json:"state,omitempty" doc:"variables, before the first request and after each page"`
+	Next          []RuleExplanation      `json:"nextRequest,omitempty" doc:"parts of the requests, which override the job's own"`
+	IncludeParams bool                   `json:"includeParams" doc:"the job's parameters are sent with every request"`
+	Sequential    string                 `json:"sequential,omitempty" doc:"why pages cannot be requested ahead; absent: they can"`
+	Bounds        BoundsExplanation      `json:"bounds" doc:"what limits the number of requests"`
+	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging, in the order in which they give the reason"`
+	NoNext        *RuleExplanation       `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
+	OnError       []RuleExplanation      `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
+	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that a complete list saves for the next run"`
+	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
+	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
+	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 }
 
 // RequestExplanation is one request, without the values of its headers. What only a
@@ -139,6 +141,8 @@ type FunctionExplanation struct {
 
 // Facts is what an explanation knows about a run besides its configuration.
 type Facts struct {
+	MaxPartitions int // of a run; 0: any number
+
 	Inputs   map[string]any            // by name
 	Kept     map[string]map[string]any // values that the previous run saved, by job and name
 	Warnings diag.Diagnostics
@@ -153,6 +157,8 @@ func Explain(cfg *rules.Config, jobs []*Job, facts Facts) *Explanation {
 		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
 		Pace:    explainPace(cfg.HTTP.Pace),
 	}
+	e.Trees = trees(jobs, facts.Redact)
+	facts.MaxPartitions = cfg.MaxPartitions
 	e.Auth = facts.Auth.explain(cfg.Auth, facts.Redact)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name

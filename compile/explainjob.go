@@ -27,6 +27,9 @@ func (j *Job) explain(facts Facts) JobExplanation {
 	x.rules(j, redact)
 	x.NoNext = j.noNext(redact)
 	x.Bounds = j.bounds()
+	if x.Partitions = j.partitions(redact); x.Partitions != nil {
+		x.Partitions.Bounds = j.ofPartitions(facts.MaxPartitions)
+	}
 	for _, f := range j.functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
 	}

@@ -23,6 +23,7 @@ func (e *Explanation) Text(o TextOptions) string {
 	t := &textWriter{sheet: newSheet(o.Width), full: o.Full, explanation: e}
 	t.warnings()
 	t.credentials()
+	t.trees()
 	shared := t.shared()
 	for i := range e.Jobs {
 		if i > 0 {
@@ -137,6 +138,7 @@ func (t *textWriter) job(x *JobExplanation, shared []sharedText) {
 	t.blank()
 	t.paragraph(2, x.Summary)
 	t.facts(x)
+	t.partitions(x)
 	t.ends(x)
 	t.parts(x)
 	t.computed(x)
@@ -174,6 +176,9 @@ func (t *textWriter) facts(x *JobExplanation) {
 		t.row("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
 	}
 	t.row("bounds", x.Bounds.Says)
+	if x.Partitions != nil {
+		t.row("partitions", x.Partitions.Bounds)
+	}
 	if pace := t.explanation.Pace; pace != nil {
 		t.row("pace", pace.Says)
 	}

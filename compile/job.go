@@ -22,6 +22,13 @@ type Job struct {
 	Shape    Shape
 	Needs    Needs
 
+	Sources   []Source   // the variables of for, in their order
+	Parent    *Job       // the job whose items the partitions are for, or nil
+	Children  []*Job     // the jobs that are for the items of this one, in their order
+	ItemPaths [][]string // what the job and those below it read of an item of its parent; a path without keys is all of it
+
+	partitionReads [][]string // the paths of the variables that expressions read
+
 	audit      func() []*Condition
 	ends       bool          // a rule other than a guard may end the list
 	firstParts []*Expression // those of Parts that the first request has
@@ -60,6 +67,7 @@ func Rulesets(cfg *rules.Config, lowered *rules.Lowered, language *Language) ([]
 		job.first, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		jobs = append(jobs, job)
 	}
+	link(jobs)
 	for _, set := range lowered.Unused {
 		(&compilation{sources: sources, set: set, found: found}).job()
 	}
@@ -75,6 +83,10 @@ type compilation struct {
 
 func (c *compilation) job() *Job {
 	job := &Job{Set: c.set}
+	for _, s := range c.set.Job.For {
+		job.Sources = append(job.Sources, Source{Source: s})
+	}
+	c.checkVariables()
 	var audit []rules.Rule
 	for _, rule := range c.set.Rules {
 		if rule.Role == rules.Audit {
@@ -95,6 +107,11 @@ func (c *compilation) job() *Job {
 			continue
 		}
 		switch rule.Role {
+		case rules.For:
+			job.addSource(e)
+			if err := c.checkSource(job, e); err != nil {
+				c.report(rule, err)
+			}
 		case rules.Init:
 			job.Init = append(job.Init, e)
 		case rules.Next:
@@ -178,6 +195,9 @@ func (c *compilation) condition(job *Job, e *Expression) *Condition {
 func (j *Job) add(e *Expression) {
 	for _, r := range e.Reads {
 		j.Needs.add(r)
+		if r.Root == partitionField && r.of == "" {
+			j.partitionReads = append(j.partitionReads, r.Path)
+		}
 	}
 	for _, f := range e.code.names.functions {
 		if !slices.Contains(j.functions, f) {

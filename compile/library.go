@@ -221,8 +221,10 @@ func (f libraryFunction) accept(name string, i int, v any) (any, error) {
 		i+1, name, argumentNames[want], kindOf(v), value.Preview(v), want.cure(v))
 }
 
-// kindOf names the kind of a value for messages. Other than [value.KindOf] it knows
-// the values that only expressions make.
+// KindOf names the kind of a value for messages: "a time". Other than [value.KindOf] it
+// knows the values that only expressions make.
+func KindOf(v any) string { return kindOf(v) }
+
 func kindOf(v any) string {
 	switch v.(type) {
 	case time.Time:

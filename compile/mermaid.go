@@ -38,6 +38,7 @@ func (c chart) line(format string, args ...any) {
 
 func (c chart) job(x JobExplanation) {
 	c.line("%s_first[%s] --> %s_page([page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
+	c.partitions(x)
 	c.shape(x)
 	if x.Method == "" {
 		c.line("%s_page --> %s_complete([%s])", c.id, c.id, quoted("stop: complete", x.NoNext.ID, "one request, no paging"))
@@ -53,6 +54,21 @@ func (c chart) job(x JobExplanation) {
 	}
 	c.errors(x, read)
 	c.keep(x)
+}
+
+// partitions writes for what the job is run, with the rules that say so.
+func (c chart) partitions(x JobExplanation) {
+	if x.Partitions == nil {
+		return
+	}
+	label := []string{"once for each"}
+	for _, v := range x.Partitions.Variables {
+		label = append(label, v.Name+": "+v.Says)
+		for _, r := range v.Rules {
+			label = append(label, r.ID+" = "+r.Source)
+		}
+	}
+	c.line("%s_for[[%s]] --> %s_first", c.id, quoted(label...), c.id)
 }
 
 // stops writes the rules that stop paging, and returns where the last of them leads.

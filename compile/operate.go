@@ -192,3 +192,12 @@ func boolean(v any) (any, error) {
 	}
 	return nil, fmt.Errorf("want true or false, got %s (%s); truthy(…) converts any value to a boolean", kindOf(v), value.Preview(v))
 }
+
+// Less reports whether a value is less than another, as < compares them. Of values that
+// cannot be compared the second counts as greater.
+func Less(a, b any) bool {
+	m := &meter{}
+	m.reset(nil)
+	less, err := operators["<"](m, a, b)
+	return err != nil || less == true
+}

@@ -37,6 +37,7 @@ const (
 	groupCutOff = "cut-off" // a limit of the user
 	groupError  = "error"   // the run fails
 	groupSafety = "safety"  // the API makes no progress
+	groupSplit  = "split"   // the window is read again in halves
 	groupNever  = "never"   // the rule can never be the reason to stop
 )
 
@@ -47,6 +48,8 @@ func (r RuleExplanation) group() string {
 		return groupNever
 	case r.Guard, r.Outcome == rules.Guarded:
 		return groupSafety
+	case r.Outcome == rules.Split:
+		return groupSplit
 	case r.Outcome == rules.Failed:
 		return groupError
 	case r.Outcome == rules.Limited:

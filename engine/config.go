@@ -13,6 +13,7 @@ type Config struct {
 	AllowedOrigins []string `config:"allowedOrigins"` // other origins that links and redirects may point to, without credentials
 	Auth           *Auth    // nil is none
 	Jobs           []Job
+	MaxPartitions  int              // of a run; 0: any number
 	Inputs         map[string]Input // values that each run sets, by name; see [WithInputs]
 }
 

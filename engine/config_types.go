@@ -87,6 +87,14 @@ type Job struct {
 	ResponseColumns []string `config:"response.columns"`
 	// With method `multiple`: the scroller that pages this job.
 	Scroller string `config:"scroller"`
+	// Variables: the job is run once for each of their values (a partition), each time from the
+	// beginning; several variables are nested loops. Expressions read them by their names.
+	For []ForVariable `config:"for"`
+	// If false, the items are not written: they are needed for other jobs only; default true.
+	Emit *bool `config:"emit"`
+	// What to do when a partition fails: `fail` ends the run, `skip` counts and names the partition,
+	// and goes on; default "fail".
+	OnPartitionError string `config:"onPartitionError"`
 }
 
 // Response is the format of responses.
@@ -1224,6 +1232,31 @@ type Multiple struct {
 }
 
 func (Multiple) pagingMethod() string { return "multiple" }
+
+// ForVariable: a variable of the partitions of a job.
+type ForVariable struct {
+	// Name of the variable.
+	Name string `config:"name"`
+	// Id of another job: the variable is each of its items, one after another.
+	Items string `config:"items"`
+	// With items: only for the items for which this is true.
+	When string `config:"when"`
+	// A list of values, or an expression that gives a list.
+	Values any `config:"values"`
+	// Beginning of the first window: a date, a number, or an expression for a time or a number; the
+	// variable has `from` and `to`.
+	From string `config:"from"`
+	// End of the last window, which does not belong to it.
+	To string `config:"to"`
+	// Length of a window: `24h`, `7d`, `1mo`, or a number; default: one window.
+	Step string `config:"step"`
+	// How much earlier every window but the first begins.
+	Overlap string `config:"overlap"`
+	// A stopping rule: a window in which it is met is discarded, and its halves are read instead.
+	SplitWhen string `config:"splitWhen"`
+	// Length of a window that is not split; default: a second, or the number 1.
+	Smallest string `config:"smallest"`
+}
 
 // NamedRule: a stopping rule with a name, an outcome or a message.
 type NamedRule struct {

@@ -178,6 +178,19 @@ func (e *Engine) selected() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !slices.Contains(ids, j.Set.Job.ID) })
 }
 
+// roots returns the jobs that run and that are not for the items of another one. A job
+// that is for the items of others needs these, whether they are selected or not.
+func (e *Engine) roots() []*compile.Job {
+	needed := map[*compile.Job]bool{}
+	for _, job := range e.selected() {
+		for job.Parent != nil {
+			job = job.Parent
+		}
+		needed[job] = true
+	}
+	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !needed[j] })
+}
+
 // Rules returns the number of rules of all jobs that run, without the audit and keep.
 func (e *Engine) Rules() int {
 	n := 0
@@ -194,6 +207,41 @@ func (e *Engine) DataTypes(job string) []string {
 	for _, j := range e.jobs {
 		if j.Set.Job.ID == job {
 			return j.Set.Job.DataTypes()
+		}
+	}
+	return nil
+}
+
+// Emits reports whether the items of a job are written: its `emit`.
+func (e *Engine) Emits(job string) bool {
+	j := e.job(job)
+	return j != nil && !j.Set.Job.Silent
+}
+
+// Root returns the job at the root of the tree that a job is part of: the one whose items
+// it is for, directly or not, or the job itself. Its checkpoint is that of the tree.
+func (e *Engine) Root(job string) string {
+	j := e.job(job)
+	for j != nil && j.Parent != nil {
+		j = j.Parent
+	}
+	if j == nil {
+		return job
+	}
+	return j.Set.Job.ID
+}
+
+// Partitioned reports whether a job may run more than once, or other jobs are for its
+// items.
+func (e *Engine) Partitioned(job string) bool {
+	j := e.job(job)
+	return j != nil && j.Partitioned()
+}
+
+func (e *Engine) job(id string) *compile.Job {
+	for _, j := range e.jobs {
+		if j.Set.Job.ID == id {
+			return j
 		}
 	}
 	return nil
@@ -218,7 +266,7 @@ func (e *Engine) RotatesTokens() bool {
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
 // run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {
-	for _, job := range e.selected() {
+	for _, job := range e.roots() {
 		if !runtime.Ended(e.settings.run.resume[job.Set.Job.ID]) {
 			return false
 		}
@@ -271,7 +319,8 @@ func (e *Engine) Check() error {
 	if _, err := e.baseURL(inputs); err != nil {
 		return e.invalidBase(err)
 	}
-	for _, job := range e.Jobs() {
+	for _, root := range e.roots() {
+		job := root.Set.Job.ID
 		if token := e.settings.run.resume[job]; token != nil {
 			if err := runtime.CheckVersion(job, token); err != nil {
 				return err

@@ -117,6 +117,9 @@ func TestExplainShowsTheFirstTwoRequestsOfEveryCase(t *testing.T) {
 				if len(pages) > 0 {
 					requireRequest(t, run, job.First, pages[0].Request)
 				}
+				if len(pages) > 1 && pages[1].Page == 1 { // of the next partition
+					continue
+				}
 				if len(pages) < 2 || slices.ContainsFunc(job.OnError, func(r compile.RuleExplanation) bool { return r.MaxRestarts > 0 }) {
 					continue
 				}
@@ -249,7 +252,7 @@ func requireLiveRules(t *testing.T, run explainedRun, job compile.JobExplanation
 		switch {
 		case r.Never != "" && !slices.Contains(live, r.Says):
 			require.NotContains(t, job.Summary, r.Says, r.ID)
-		case r.Never == "" && !r.Guard && r.Outcome != "guarded":
+		case r.Never == "" && !r.Guard && r.Outcome != "guarded" && r.Outcome != "split":
 			require.Contains(t, job.Summary, r.Says, r.ID)
 		}
 		if strings.HasSuffix(r.ID, ".short") && r.Never == "" {

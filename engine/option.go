@@ -66,6 +66,18 @@ type runSettings struct {
 	keepGoing bool
 }
 
+// selection returns the jobs of [WithJobs] as a set; nil is all jobs.
+func (s runSettings) selection() map[string]bool {
+	if len(s.jobs) == 0 {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, id := range s.jobs {
+		set[id] = true
+	}
+	return set
+}
+
 // A format parses the text of a source and marks the positions of its values.
 type format = func(*diag.Source) (any, error)
 

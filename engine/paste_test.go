@@ -115,7 +115,7 @@ func pastedRequest(job compile.JobExplanation) map[string]any {
 func pastedStops(job compile.JobExplanation) []map[string]string {
 	var stops []map[string]string
 	for _, r := range job.Stops {
-		if !r.Guard { // the configuration has the guards
+		if !r.Guard && r.Outcome != rules.Split { // the configuration has the guards, and the variables of for
 			stops = append(stops, map[string]string{"name": r.ID, "when": r.Source, "outcome": string(r.Outcome)})
 		}
 	}

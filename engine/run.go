@@ -47,31 +47,36 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	if e.settings.run.transport == nil {
 		defer loop.Client.Close()
 	}
-	jobs, failures := e.selected(), e.newFailures(sink)
+	jobs, failures := e.roots(), e.newFailures(sink)
 	if e.settings.run.parallel > 1 && len(jobs) > 1 {
 		return e.runParallel(ctx, loop, jobs, failures)
 	}
 	result := newResult()
+	loop.Slots <- struct{}{} // of the job whose turn it is
 	for i, job := range jobs {
-		one, err := loop.Run(ctx, job, failures.deliver)
-		one, err = withTimeout(ctx, one, err)
-		result.Jobs = append(result.Jobs, one)
-		if failures.end(ctx, i, one.Job, err) != nil {
+		tree, err := loop.RunTree(ctx, job, failures.deliver)
+		err = withTimeout(ctx, tree, err)
+		result.Jobs = append(result.Jobs, tree...)
+		if failures.end(ctx, i, job.Set.Job.ID, err) != nil {
 			break
 		}
 	}
 	return result, failures.err()
 }
 
-// withTimeout returns the result and the error of a job. If the timeout of the run
-// ended the job, it is the error.
-func withTimeout(ctx context.Context, result JobResult, err error) (JobResult, error) {
+// withTimeout returns the error of a tree of jobs. If the timeout of the run ended one of
+// them, it is the error, and the result of the job says so.
+func withTimeout(ctx context.Context, results []JobResult, err error) error {
 	limited := timeoutOf(ctx, err)
 	if limited == nil {
-		return result, err
+		return err
 	}
-	result.Message = limited.Error()
-	return result, limited
+	for i := range results {
+		if results[i].Job == limited.Job || len(results) == 1 {
+			results[i].Message = limited.Error()
+		}
+	}
+	return limited
 }
 
 // timeoutOf returns the timeout of the run if it caused an error, and nil otherwise.
@@ -95,8 +100,8 @@ func timeoutOf(ctx context.Context, err error) *Error {
 func (e *Engine) runParallel(run context.Context, loop runtime.Loop, jobs []*compile.Job, failures *failures) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(run)
 	defer cancel(nil)
-	results := make([]*JobResult, len(jobs))
-	slots := make(chan struct{}, e.settings.run.parallel)
+	results := make([][]JobResult, len(jobs))
+	slots := loop.Slots
 	var all sync.WaitGroup
 	for i, job := range jobs {
 		slots <- struct{}{}
@@ -105,20 +110,18 @@ func (e *Engine) runParallel(run context.Context, loop runtime.Loop, jobs []*com
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			result, err := loop.Run(ctx, job, failures.deliver)
-			result, err = withTimeout(run, result, err)
-			results[i] = &result
-			if ended := failures.end(run, i, result.Job, err); ended != nil {
+			tree, err := loop.RunTree(ctx, job, failures.deliver)
+			err = withTimeout(run, tree, err)
+			results[i] = tree
+			if ended := failures.end(run, i, job.Set.Job.ID, err); ended != nil {
 				cancel(ended)
 			}
 		})
 	}
 	all.Wait()
 	result := newResult()
-	for _, r := range results {
-		if r != nil {
-			result.Jobs = append(result.Jobs, *r)
-		}
+	for _, tree := range results {
+		result.Jobs = append(result.Jobs, tree...)
 	}
 	if err := failures.err(); err != nil {
 		return result, err
@@ -188,7 +191,8 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		Retry: retry, Pacer: pacer, Timeout: pace.Timeout, Store: s.tokens, Offline: s.offline,
 	})
 	if err != nil {
-		return runtime.Loop{}, err
+		return runtime.Loop{
+			Jobs: s.selection()}, err
 	}
 	client := transport.New(transport.Options{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
@@ -200,6 +204,7 @@ func (e *Engine) loop() (runtime.Loop, error) {
 	})
 	return runtime.Loop{
 		Inputs: inputs, Secrets: secrets,
+		Slots: make(chan struct{}, max(1, s.parallel)), Partitions: runtime.NewQuota(cfg.MaxPartitions),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
 		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, Resume: s.resume, Observer: observer,

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -33,19 +34,21 @@ func (f SinkFunc) Commit(context.Context, JobResult) error { return nil }
 
 // RunTo is [Engine.Run] with a sink that also learns which jobs are complete. The jobs are
 // committed at the end of the run, in their order, also if another one has failed or if
-// the context has ended.
+// the context has ended. A job and those for its items are committed together, the latter
+// first, or not at all: the values that it keeps for the next run are about their items too.
 func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 	if sink == nil {
 		return newResult(), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
 	result, err := e.Run(ctx, sink.Page)
 	ctx = context.WithoutCancel(ctx)
-	for _, job := range result.Jobs {
-		if job.Outcome == rules.Failed || job.Outcome == "" {
+	failed := func(job JobResult) bool { return job.Outcome == rules.Failed || job.Outcome == "" }
+	for _, tree := range result.Trees() {
+		if slices.ContainsFunc(tree, failed) {
 			continue
 		}
-		if failed := sink.Commit(ctx, job); failed != nil {
-			err = errors.Join(err, failed)
+		for _, job := range tree {
+			err = errors.Join(err, sink.Commit(ctx, job))
 		}
 	}
 	return result, err

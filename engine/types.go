@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -43,6 +45,20 @@ type (
 type Result struct {
 	Version int         `json:"version"` // of the JSON
 	Jobs    []JobResult `json:"jobs"`
+}
+
+// Trees returns the results by tree: those of a job and of the jobs for its items, the
+// latter first. Most jobs are a tree of their own.
+func (r *Result) Trees() [][]JobResult {
+	var trees [][]JobResult
+	for i, job := range r.Jobs {
+		if n := len(trees); n > 0 && job.Root != "" && job.Root == r.Jobs[i-1].Root {
+			trees[n-1] = slices.Insert(trees[n-1], 0, job)
+		} else {
+			trees = append(trees, []JobResult{job})
+		}
+	}
+	return trees
 }
 
 // resultVersion is the version of a [Result] as JSON. Keys may be added to a version.

@@ -26,7 +26,11 @@ func (c Config) values() (any, error) {
 			return nil, err
 		}
 	}
-	root := rules.Object{{Name: "api", Value: api}, {Name: "config", Value: rules.Object{{Name: "jobs", Value: jobs}}}}
+	config := rules.Object{{Name: "jobs", Value: jobs}}
+	if c.MaxPartitions != 0 {
+		config = rules.SetPath(config, []string{"limits", "partitions"}, c.MaxPartitions)
+	}
+	root := rules.Object{{Name: "api", Value: api}, {Name: "config", Value: config}}
 	if c.Inputs != nil {
 		inputs, err := configValue(reflect.ValueOf(c.Inputs), "inputs")
 		if err != nil {
@@ -110,6 +114,8 @@ func configValue(v reflect.Value, path string) (any, error) {
 		return configValue(v.Elem(), path)
 	case v.Kind() == reflect.Struct && v.Type().PkgPath() == reflect.TypeFor[Config]().PkgPath():
 		return object(v, path)
+	case v.Type() == reflect.TypeFor[[]ForVariable]():
+		return variables(v.Interface().([]ForVariable), path)
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 		list := make([]any, v.Len())
 		for i := range list {
@@ -131,6 +137,22 @@ func configValue(v reflect.Value, path string) (any, error) {
 		return members, nil
 	}
 	return anyValue(v.Interface(), path)
+}
+
+// variables writes the variables of a job as an object, in their order.
+func variables(list []ForVariable, path string) (any, error) {
+	var out rules.Object
+	for _, one := range list {
+		value, err := object(reflect.ValueOf(one), diag.Join(path, one.Name))
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out.Get(one.Name); twice {
+			return nil, Diagnostics{{Path: path, Message: fmt.Sprintf("two variables have the name %q", one.Name)}}
+		}
+		out = append(out, rules.Member{Name: one.Name, Value: value.Without("name")})
+	}
+	return out, nil
 }
 
 func mapKeys(v reflect.Value) map[string]bool {

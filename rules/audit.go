@@ -44,12 +44,13 @@ type ListFacts struct {
 	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
 	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0: none"`
 
-	Missing   string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
-	MovedPage int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
-	MovedTo   string `expr:"movedTo" doc:"where this page has it"`
-	Error     string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
-	ErrorPage int    `expr:"errorPage" doc:"the page with this body"`
-	Rewritten int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
+	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
+	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
+	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
+	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
+	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
+	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
+	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 }
 
 // An auditRule is a rule of the audit.
@@ -59,6 +60,7 @@ type auditRule struct {
 	Clause  string    // completes "warns if …"
 	Message string    // for the log, with {expressions}
 	Also    []Outcome // outcomes after which it is evaluated, besides [Complete]
+	Splits  bool      // it is for jobs whose windows may be split
 }
 
 // What a job noticed holds whatever ends it. That there is more after the last page is
@@ -150,6 +152,11 @@ var auditTable = []auditRule{
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
+	{ID: "audit.window", Also: always, Splits: true,
+		When:   `list.fullWindow != ""`,
+		Clause: "the rule that splits windows is met in a window that cannot be split further",
+		Message: "splitWhen is met in {list.fullWindow}, which cannot be split further; items may be missing: " +
+			"make smallest smaller, or narrow the list in another way"},
 	{ID: "audit.restart", Also: always,
 		When:   `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",

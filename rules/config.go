@@ -20,6 +20,7 @@ type Config struct {
 	AllowedOrigins []string // other origins that links and redirects may point to, without credentials
 	Jobs           []Job
 	Debug          bool
+	MaxPartitions  int // of a run; 0: any number
 	Inputs         []Input
 	Tests          []Test
 
@@ -80,6 +81,7 @@ var apiFields = []Field{
 
 var configFields = []Field{
 	{Name: "jobs", Kind: Blocks, Fields: jobFields, Required: true, Doc: "what to extract, in this order"},
+	{Name: "limits", Kind: Block, Doc: "limits of the run as a whole", Fields: limitsFields},
 	{Name: "outputBucket", Kind: Text, Unsupported: OnOutput,
 		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
 	{Name: "debug", Kind: Flag, Default: false, Doc: "log in detail"},

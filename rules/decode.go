@@ -102,6 +102,7 @@ func (d *decoder) root(root any) {
 	c.pagination = d.scrollRequests(s["api.pagination"].Path, c.pagination)
 	c.AllowedOrigins = s["api.allowedOrigins"].texts()
 	c.Debug = s["config.debug"].flag()
+	c.MaxPartitions = s["config.limits.partitions"].number()
 	if d.legacy != nil {
 		d.legacy.jobs(s)
 	} else {

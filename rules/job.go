@@ -20,6 +20,9 @@ type Job struct {
 	Filter        string      // an expression; "": every item passes
 	Fields        []ItemField // in the order in which members are added
 	Response      Response
+	For           []Source // the variables of its partitions; nil: it is one partition
+	Silent        bool     // its items are not written (emit)
+	OnFailure     string   // of a partition: [PartitionFail] or [PartitionSkip]
 
 	scroller string // with method multiple
 	path     string // config path of the job
@@ -29,6 +32,9 @@ type Job struct {
 	secretEndpoint bool // it was read from the environment
 	secretQuery    bool // its query contains what looks like a secret
 }
+
+// Path returns the path of the job in the configuration.
+func (j Job) Path() string { return j.path }
 
 // ParamPath returns the path of a parameter in the configuration.
 func (j Job) ParamPath(name string) string { return diag.Join(diag.Join(j.path, "params"), name) }
@@ -60,6 +66,11 @@ var jobFields = []Field{
 	{Name: "response", Kind: Block, Fields: responseFields,
 		Doc: "the format of this job's responses; its keys override those of `api.response`"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
+	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields}, Doc: "variables: the job is run once for each of their values " +
+		"(a partition), each time from the beginning; several variables are nested loops. Expressions read them by their names"},
+	{Name: "emit", Kind: Flag, Default: true, Doc: "if false, the items are not written: they are needed for other jobs only"},
+	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Values: []string{PartitionFail, PartitionSkip},
+		Doc: "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
 	{Name: "children", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionFilter", Kind: Any, Unsupported: OnRequest},
@@ -78,6 +89,7 @@ func (d *decoder) job(path string, s, api settings) Job {
 		Filter: s["filter"].text(), Fields: d.itemFields(s["fields"]),
 		Response: d.response(s, api),
 	}
+	j.For, j.Silent, j.OnFailure = d.sources(s["for"]), !s["emit"].flag(), s["onPartitionError"].text()
 	j.secretEndpoint = d.env.paths[s["endpoint"].Path]
 	if j.secretEndpoint && s["dataType"].Default {
 		j.DataType = "" // the id of the job

@@ -32,6 +32,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 		}
 		out.Jobs = append(out.Jobs, set)
 	}
+	l.partitions(out.Jobs)
 	out.Unused = l.unused(l.configured())
 	return out, l.diags.Diagnostics().Unique()
 }
@@ -81,6 +82,9 @@ func (l *lowerer) job(job Job) *Ruleset {
 	l.shape(set)
 	l.keepStart(set)
 	for _, t := range auditTable {
+		if t.Splits && !job.splits() {
+			continue
+		}
 		if slices.Contains(set.IgnoredFindings, t.ID) {
 			set.Unused = append(set.Unused, Unused{ID: t.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
 			continue

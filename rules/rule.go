@@ -25,6 +25,7 @@ type Rule struct {
 	Expects    bool        // of a Stop: responses have what it reads, even if the rule allows for its absence
 	Shared     bool        // it is next to method multiple, for all of its scrollers
 	Hint       string      // for the error when a Stop fails the run, or for a job that sets a part in vain
+	Variable   int         // of a For, or a Stop that splits windows: the position of the variable in for
 	Also       []Outcome   // of an Audit: outcomes after which it is evaluated, besides Complete
 	Clause     string      // completes "stops when …" or "starts at …"
 	Says       string      // of a Next or a part: its value in words, if it reads the response; may be empty
@@ -58,6 +59,7 @@ const (
 	Filter   Role = "filter"   // true lets an item pass
 	Set      Role = "set"      // the value of a member of an item
 	Remove   Role = "remove"   // removes a member of an item; it has no value
+	For      Role = "for"      // the values of a variable of for, or a condition on them
 	Audit    Role = "audit"    // true after the last page is a sign that the list is incomplete
 )
 
@@ -162,6 +164,8 @@ const (
 	Limited  Outcome = "limited"  // a limit of the user was reached; there may be more
 	Guarded  Outcome = "guarded"  // a guard ended a job that made no progress; there may be more
 	Failed   Outcome = "failed"   // the run failed; the pages before are valid
+	Partial  Outcome = "partial"  // partitions that failed were skipped; the pages of the others are valid
+	Split    Outcome = "split"    // of a partition: its window is read again in two halves
 )
 
 func outcomeNames() []string {
@@ -174,6 +178,7 @@ type Ruleset struct {
 	Path      string // config path of the pagination object
 	Method    string // "" when the job is not paged
 	Scroller  string // with method multiple: the job's
+	Parent    string // id of the job whose items the partitions are for; empty: none
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // where it was set

@@ -42,7 +42,7 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 			Because: r.Redactor.String(rule.Because(&c)),
 		}
 		findings = append(findings, f)
-		r.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Result.Job, f.Message),
+		r.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.name(), f.Message),
 			"event", "suspect", "job", r.Result.Job, "finding", f.ID)
 		r.observe(ctx, Event{Kind: EventFinding, Page: c.Page, Finding: &f})
 	}

@@ -81,7 +81,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 		out.action = errorAction{}
 	}
 	if out.action.Do == rules.ErrorContinue {
-		r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.Result.Job, out.action.text),
+		r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), out.action.text),
 			"event", "warn", "code", "error_page", "job", call.Job, "page", call.Page)
 	}
 	r.Base = out.URL

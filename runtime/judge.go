@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -22,6 +23,10 @@ func (r *run) judge(page *Page) error {
 			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(&r.Context.Value)), stop.Missing(&r.Context.Value)
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
+		if met && stop.Rule.Outcome == rules.Split && !r.splittable {
+			r.Noticed.Facts.FullWindow = r.partition.Label()
+			continue
+		}
 		if !met {
 			continue
 		}

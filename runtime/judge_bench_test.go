@@ -29,7 +29,7 @@ func judged(tb testing.TB, items int) *run {
 	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(tb, diagnostics.Err())
 	require.Len(tb, jobs[0].Stops, 10)
-	r := newRun(tb.Context(), Loop{}.withDefaults(), jobs[0], nil)
+	r := newRun(tb.Context(), Loop{}.withDefaults(), Partition{Job: jobs[0]}, nil)
 	_, err = r.firstRequest()
 	require.NoError(tb, err)
 	c := &r.Context.Value

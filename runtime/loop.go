@@ -42,6 +42,18 @@ type Loop struct {
 	// Carryover holds the values that earlier runs kept, by job and name.
 	Carryover map[string]map[string]any
 
+	// Jobs holds the ids of the jobs that run; nil is all. A job that is not one of them, but
+	// has jobs for its items that are, runs without being written.
+	Jobs map[string]bool
+
+	// Slots bounds the partitions that run at the same time, those of other trees included:
+	// one that runs ahead of its turn holds a slot. Nil, or a capacity of 1: none does.
+	Slots chan struct{}
+
+	// Partitions bounds the partitions of the run; nil is any number. They then run one
+	// after another, so that the limit leaves out the same ones in every run.
+	Partitions *Quota
+
 	// Inputs holds the values that this run sets, by name.
 	Inputs map[string]any
 
@@ -61,9 +73,24 @@ type Sink func(context.Context, *Page) error
 // [*failure.Error] unless it is the sink's own. The result says how far the job came,
 // even if the error is not nil.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
-	r := newRun(ctx, l.withDefaults(), job, sink)
+	return l.withDefaults().runPartition(ctx, Partition{Job: job}, l.Resume[job.Set.Job.ID], sink)
+}
+
+// runPartition is [Loop.Run] for a partition, from a checkpoint of it if that is not nil.
+func (l Loop) runPartition(ctx context.Context, p Partition, token json.RawMessage, sink Sink) (Result, error) {
+	return newRun(ctx, l, p, sink).run(ctx, token)
+}
+
+// runSplittable is runPartition for one whose window may be split.
+func (l Loop) runSplittable(ctx context.Context, p Partition, sink Sink) (Result, error) {
+	r := newRun(ctx, l, p, sink)
+	r.splittable = true
+	return r.run(ctx, nil)
+}
+
+func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	defer r.close()
-	request, more, err := r.begin(ctx)
+	request, more, err := r.begin(ctx, token)
 	if err == nil && !more { // it had ended before
 		return r.Result, nil
 	}
@@ -74,6 +101,7 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 		request, more, err = r.step(ctx, request)
 	}
 	r.stopPrefetching() // its events come before the end
+	err = r.placed(err)
 	return r.end(ctx, err), err
 }
 

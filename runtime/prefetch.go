@@ -67,7 +67,7 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 	}
 	if reason := r.job.Sequential(); reason != "" {
 		if r.Prefetch > 1 && r.job.Paged() {
-			r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.Result.Job, r.Redactor.String(reason)),
+			r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.String(reason)),
 				"event", "sequential", "job", r.Result.Job)
 		}
 		return nil

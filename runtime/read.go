@@ -71,10 +71,19 @@ func (r *run) typed(lists []document.List) []document.List {
 // record returns the beginning of a page's trace.
 func (r *run) record(request rules.Request, f fetched) Record {
 	return Record{
-		Job: r.Result.Job, Request: r.shown(request), Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
+		Job: r.Result.Job, Partition: r.shownBinding(), Request: r.shown(request), Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
 		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
 		Version: RecordVersion, Waits: r.waitsOf(f.waits), Restarts: r.restarted,
 	}
+}
+
+// shownBinding returns the values of the variables without secrets; nil if there are none.
+func (r *run) shownBinding() map[string]any {
+	if len(r.partition.Binding) == 0 {
+		return nil
+	}
+	shown, _ := r.public(r.partition.Binding).(map[string]any)
+	return shown
 }
 
 // convert replaces a body of another format by JSON.
@@ -169,6 +178,12 @@ func (r *run) public(v any) any {
 		out := make(rules.Object, len(v))
 		for i, m := range v {
 			out[i] = rules.Member{Name: m.Name, Value: r.public(m.Value)}
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, e := range v {
+			out[name] = r.public(e)
 		}
 		return out
 	case []any:

@@ -16,9 +16,16 @@ type Page struct {
 	Lists []document.List // the items by their types, in the order of dataField: several if it has several paths
 	Kept  map[string]any  // on the last page of a job: the values for the next run, see [Result]
 
+	Root  string // the job whose checkpoint [Page.Checkpoint] returns: the one at the root of the tree of partitions, or Job itself
+	Final bool   // the last page of Root and of all jobs below it
+
+	checkpoint func() (json.RawMessage, error)
 	members    []any // that the items come from, see [document.Reading.Members]; nil: none
 	filtered   int   // items that the filter left out
-	checkpoint func() (json.RawMessage, error)
+	obtained   int   // items of the page that are delivered
+	delivered  bool  // the sink has received it
+	silent     bool  // the items are not written
+	last       bool  // as far as the partitions know that have handled it: nothing follows
 }
 
 // Checkpoint returns the position after this page, from which another run continues
@@ -36,8 +43,12 @@ func (p *Page) Checkpoint() (json.RawMessage, error) {
 
 // A Record is what a trace records about a page: one JSON object per page.
 type Record struct {
-	Job       string        `json:"job"`
-	Page      int           `json:"page"` // from 1
+	Job  string `json:"job"`
+	Page int    `json:"page"` // from 1
+
+	// Partition holds the values of the variables of for, as far as expressions read them.
+	Partition map[string]any `json:"partition,omitempty"`
+
 	Request   Sent          `json:"request"`
 	Status    int           `json:"status"`
 	Count     int           `json:"count"`             // items that the API sent
@@ -48,6 +59,7 @@ type Record struct {
 	StoppedBy []string      `json:"stoppedBy"`
 	Outcome   rules.Outcome `json:"outcome,omitempty"` // when the decision is Stop
 	Dropped   bool          `json:"dropped,omitempty"` // the items were not delivered
+	Skipped   bool          `json:"skipped,omitempty"` // the partition failed on this page, and the run goes on
 	Attempts  int           `json:"attempts,omitempty"`
 	At        int64         `json:"at"`                 // when the request was made, in milliseconds since the job began
 	Millis    int64         `json:"ms"`                 // from the request to the decoded page
@@ -133,11 +145,14 @@ type Finding struct {
 	ID      string `json:"id"`                // "audit.token"
 	Message string `json:"message"`           // one sentence
 	Because string `json:"because,omitempty"` // the audit rule with the values it read
+
+	Partition string `json:"partition,omitempty"` // in a [Result]: the partition that it is about
 }
 
 // A Result says how one job ended.
 type Result struct {
 	Job       string        `json:"job"`
+	Root      string        `json:"root,omitempty"` // of a tree of jobs: the one at its root
 	Outcome   rules.Outcome `json:"outcome"`
 	Reason    string        `json:"reason"`             // id of the first rule that was met, or "end", "nextRequest" or "error"
 	StoppedBy []string      `json:"stoppedBy"`          // ids of all rules that were met
@@ -155,7 +170,12 @@ type Result struct {
 	Findings []Finding `json:"findings,omitempty"` // of the audit
 	Error    *Fault    `json:"error,omitempty"`    // why the job failed
 
-	failed *Record
+	Partitions *Partitions `json:"partitions,omitempty"` // of a job with variables; the other values are about all of them
+
+	failed  *Record
+	first   string // how the first of the partitions ended that decide the outcome
+	skipped bool   // the partition failed, and the run goes on
+	leftOut bool   // a limit left the partition out
 }
 
 // FailedPage returns what a trace records about the page on which a job failed, if the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"slices"
@@ -25,10 +26,12 @@ import (
 type run struct {
 	Loop
 	state
-	job      *compile.Job
-	switches rules.Switches
-	sink     Sink
-	shaper   *shaper // nil: items are passed on as they are
+	job        *compile.Job
+	partition  Partition
+	splittable bool // its window may be split
+	switches   rules.Switches
+	sink       Sink
+	shaper     *shaper // nil: items are passed on as they are
 
 	binding    *compile.Binding // nil before the first request
 	machine    compile.Machine
@@ -52,9 +55,10 @@ type run struct {
 	kept       map[string]any  // values of the previous run, with their secrets
 }
 
-func newRun(ctx context.Context, l Loop, job *compile.Job, sink Sink) *run {
+func newRun(ctx context.Context, l Loop, p Partition, sink Sink) *run {
+	job := p.Job
 	r := &run{
-		Loop: l, job: job, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
+		Loop: l, job: job, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
 		watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		concealer: newConcealer(l.Secrets, l.Redactor), buffers: [2]*spool.Buffer{{}, {}},
 		converted: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
@@ -83,7 +87,7 @@ func (r *run) reset() {
 		Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent, Computed: r.Computed,
 	}
 	r.Context.Value = rules.Context{
-		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Now: func() time.Time { return r.started },
+		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.partition.Binding, Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.public(job.Constants())},
 	}
 	if r.binding != nil {
@@ -139,13 +143,13 @@ func (r *run) close() {
 
 // begin returns the first request of the run, or of its continuation. It reports
 // false for a job that had ended.
-func (r *run) begin(ctx context.Context) (request rules.Request, more bool, err error) {
+func (r *run) begin(ctx context.Context, token json.RawMessage) (request rules.Request, more bool, err error) {
 	r.concealer.fetched = func(name string) (string, bool, error) { return r.Client.Secret(ctx, name) }
 	if r.kept, err = r.revealKept(); err != nil {
 		return request, false, err
 	}
 	r.Context.Value.Kept = r.kept
-	if token := r.Resume[r.Result.Job]; token != nil {
+	if token != nil {
 		return r.resume(token)
 	}
 	request, err = r.firstRequest()
@@ -206,6 +210,18 @@ func (r *run) end(ctx context.Context, err error) Result {
 	return r.Result
 }
 
+// placed adds the partition to an error of the job.
+func (r *run) placed(err error) error {
+	known, ok := errors.AsType[*failure.Error](err)
+	if ok && known.Job == r.Result.Job && known.Partition == "" {
+		known.Partition = r.Redactor.String(r.partition.Label())
+	}
+	return err
+}
+
+// name names the job in the log, with the partition.
+func (r *run) name() string { return r.Redactor.String(r.partition.name()) }
+
 // restart starts again from the first request, after an error response which says
 // that the position was lost.
 func (r *run) restart(action errorAction) (rules.Request, error) {
@@ -219,7 +235,7 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 	if r.Result.Items > 0 {
 		again = fmt.Sprintf("; the %s written so far are written again", value.Counted(r.Result.Items, "item"))
 	}
-	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.Result.Job, action.text, again),
+	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), action.text, again),
 		"event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
 	r.reset()
 	r.Noticed.Facts.Rewritten = r.obtained()
@@ -237,22 +253,26 @@ func (r *run) deliver(ctx context.Context, page *Page) error {
 		page.Kept = r.Result.Kept
 	}
 	page.checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
+	page.obtained = page.Items.Len()
 	defer func() { page.checkpoint = nil }()
-	if err := r.sink(ctx, page); err != nil {
+	err := r.sink(ctx, page)
+	if err == nil || page.delivered {
+		r.Result.Items += page.obtained
+		r.Result.Filtered += page.filtered
+	}
+	if err != nil {
 		if known := (*failure.Error)(nil); errors.As(err, &known) {
 			return err
 		}
 		return fmt.Errorf("job %s, page %d: %w", r.Result.Job, page.Page, err)
 	}
-	r.Result.Items += page.Items.Len()
-	r.Result.Filtered += page.filtered
 	r.observePage(ctx, page)
 	return nil
 }
 
 // logPage logs a page and, if it is the last, why the job ended.
 func (r *run) logPage(page *Page) {
-	r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", page.Job, page.Page, value.Counted(page.Count, "item")),
+	r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", r.name(), page.Page, value.Counted(page.Count, "item")),
 		"event", "page_ok", "job", page.Job, "page", page.Page,
 		"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
 	if page.Decision == Stop && page.Outcome != rules.Failed {
@@ -264,9 +284,13 @@ func (r *run) logPage(page *Page) {
 func (r *run) logEnd() {
 	message := r.Result.Message
 	if !r.reason().NamesJob {
-		message = fmt.Sprintf("Job '%s' stopped: %s", r.Result.Job, message)
+		message = fmt.Sprintf("Job '%s' stopped: %s", r.name(), message)
 	}
-	r.Log.Info(message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page,
+	level := slog.LevelInfo
+	if len(r.job.Sources) > 0 { // a job may have a million partitions
+		level = slog.LevelDebug
+	}
+	r.Log.Log(context.Background(), level, message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page,
 		"rule", strings.Join(r.Result.StoppedBy, ","), "outcome", r.Result.Outcome)
 }
 
@@ -287,13 +311,17 @@ func (r *run) carryOver() error {
 
 // revealKept returns the values of the previous run with the present secrets.
 func (r *run) revealKept() (map[string]any, error) {
-	kept := r.Carryover[r.job.Set.Job.ID]
+	return revealKept(r.concealer, r.Result.Job, r.Carryover[r.Result.Job])
+}
+
+// revealKept returns the values that a job kept with the present secrets.
+func revealKept(c *concealer, job string, kept map[string]any) (map[string]any, error) {
 	if kept == nil {
 		return nil, nil
 	}
-	revealed, err := r.concealer.revealed(kept)
+	revealed, err := c.revealed(kept)
 	if err != nil {
-		return nil, &failure.Error{Class: failure.State, Job: r.Result.Job, Op: "kept", Err: err,
+		return nil, &failure.Error{Class: failure.State, Job: job, Op: "kept", Err: err,
 			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}
 	}
 	values, _ := revealed.(map[string]any)
@@ -392,7 +420,7 @@ func (r *run) warn(code, message string) {
 		return
 	}
 	r.reported[code] = true
-	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.Result.Job, message),
+	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), message),
 		"event", "warn", "code", code, "job", r.Result.Job, "page", r.Context.Value.Page)
 }
 

@@ -27,7 +27,7 @@ func shaped(tb testing.TB, keys string) *run {
 	require.NoError(tb, diagnostics.Err())
 	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(tb, diagnostics.Err())
-	r := newRun(tb.Context(), Loop{}.withDefaults(), jobs[0], nil)
+	r := newRun(tb.Context(), Loop{}.withDefaults(), Partition{Job: jobs[0]}, nil)
 	tb.Cleanup(r.close)
 	return r
 }

@@ -60,7 +60,7 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	s := r.state
 	s.Version, s.Done = checkpointVersion, page.Decision == Stop
 	s.Elapsed = r.Clock.Now().Sub(r.started)
-	s.Result.Items += page.Items.Len()
+	s.Result.Items += page.obtained
 	s.Result.Filtered += page.filtered
 	s.Result.Seconds = r.seconds()
 	s.Base = withoutQuery(s.Base)

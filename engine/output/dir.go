@@ -38,6 +38,7 @@ type dirFile struct {
 	dataType string
 	jobs     []string
 	appends  bool
+	skipped  bool // the last page is one on which a partition failed that is skipped
 	ended    []engine.JobResult
 }
 
@@ -166,38 +167,53 @@ func (d *Dir) Run(ctx context.Context) (*engine.Result, error) {
 
 // Page writes the items of a page. With a state, it commits them now and then.
 func (d *Dir) Page(_ context.Context, page *engine.Page) error {
-	var rows []*checkpoint.Output
-	for _, f := range d.filesOf(page.Job) {
-		rows = append(rows, f.rows)
-		if f.rows.Torn() { // a page on which another job failed, which is requested again
-			if err := f.rows.Rollback(); err != nil {
-				return err
-			}
-		}
-		for _, list := range page.Lists {
-			if list.DataType != f.dataType {
-				continue
-			}
-			if _, err := list.Items.WriteTo(f); err != nil {
-				return err
-			}
-		}
-	}
-	if !d.state {
-		return nil
+	rows, err := d.write(page)
+	if err != nil || !d.state {
+		return err
 	}
 	position, err := page.Checkpoint()
 	if err != nil || position == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	if err := d.store.Mark(page.Job, position, rows...); err != nil {
+	if err := d.store.Mark(page.Root, position, rows...); err != nil {
 		return err
 	}
-	if page.Decision != engine.Stop && time.Since(d.last) < commitInterval {
+	if !page.Final && time.Since(d.last) < commitInterval {
 		return nil
 	}
 	d.last = time.Now()
 	return d.store.Flush()
+}
+
+// write writes the items of a page, and returns the outputs that have them. The items of
+// some jobs are not written.
+func (d *Dir) write(page *engine.Page) (rows []*checkpoint.Output, err error) {
+	for _, f := range d.filesOf(page.Job) {
+		rows = append(rows, f.rows)
+		if err := f.write(page); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// write writes the items of a page that belong to the file.
+func (f *dirFile) write(page *engine.Page) error {
+	if f.rows.Torn() && !f.skipped { // a page on which another job failed, which is requested again
+		if err := f.rows.Rollback(); err != nil {
+			return err
+		}
+	}
+	f.skipped = page.Skipped
+	for _, list := range page.Lists {
+		if list.DataType != f.dataType {
+			continue
+		}
+		if _, err := list.Items.WriteTo(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Commit publishes the files of a job, if the other jobs of a file are complete too.

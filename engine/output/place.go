@@ -25,6 +25,9 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 	known := map[string]int{} // by data type
 	used := map[string]bool{} // lower case, since some file systems ignore case
 	for _, job := range e.With(engine.WithJobs()).Jobs() {
+		if !e.Emits(job) {
+			continue
+		}
 		for _, dataType := range e.DataTypes(job) {
 			if i, ok := known[dataType]; ok {
 				all[i].add(job, e.Jobs())

@@ -73,8 +73,11 @@ func ExitStatus(err error) int {
 // An Error says why a run failed. errors.Is compares its class with [ErrTransient]
 // and the like.
 type Error struct {
-	Class   Class
-	Job     string // id of the job
+	Class Class
+	Job   string // id of the job
+
+	Partition string // values of the variables of the partition: "order.id=1001"; empty: there is none
+
 	Page    int    // the page that was being fetched, from 1; 0 if there was none
 	Op      string // the operation: "request", "read", "rule offset.short"
 	Method  string // of the request
@@ -105,6 +108,9 @@ func (e *Error) Error() string {
 	place := ""
 	if e.Job != "" {
 		place = "job " + e.Job
+		if e.Partition != "" {
+			place += " (" + e.Partition + ")"
+		}
 		if e.Page > 0 {
 			place += fmt.Sprintf(", page %d", e.Page)
 		}

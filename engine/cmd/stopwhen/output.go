@@ -11,14 +11,15 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -145,7 +146,7 @@ func (o *output) openTrace() error {
 // page writes one page.
 func (o *output) page(_ context.Context, page *engine.Page) error {
 	targets := o.byJob[page.Job]
-	if err := o.state.beginPage(page.Job, targets); err != nil {
+	if err := o.state.beginPage(page.Root, targets); err != nil {
 		return err
 	}
 	for _, t := range targets {
@@ -156,14 +157,13 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 	if err := o.writeTrace(&page.Record); err != nil {
 		return outputError(err)
 	}
-	if err := o.state.endPage(page, targets); err != nil || page.Decision != runtime.Stop {
+	if err := o.state.endPage(page); err != nil || !page.Final || o.engine.Partitioned(page.Root) {
 		return err
 	}
 	return o.endJob(ending{page.Job, page.Outcome, page.Findings, page.Kept})
 }
 
 // writeItems writes the items of a page that belong to a target.
-
 func (o *output) writeItems(t *target, page *engine.Page) error {
 	if q := o.queues[t]; q != nil {
 		return q.page(page)
@@ -217,15 +217,32 @@ func (o *output) end(result *engine.Result) error {
 	if err := o.endStreams(); err != nil {
 		return err
 	}
-	for _, job := range result.Jobs {
-		if err := o.endJob(ending{job.Job, job.Outcome, job.Findings, job.Kept}); err != nil {
-			return err
-		}
+	if err := o.endJobs(result); err != nil {
+		return err
 	}
 	if err := o.state.Flush(); err != nil {
 		return err
 	}
 	return outputError(o.traceFailures(result))
+}
+
+// endJobs ends the jobs. Those of a tree end together, parents last, or not at all: the
+// values that a parent keeps are about the items of the jobs below it, too.
+func (o *output) endJobs(result *engine.Result) error {
+	failed := func(job engine.JobResult) bool {
+		return job.Outcome == rules.Failed || job.Outcome == "" || o.app.failing(job.Outcome, job.Findings) != nil
+	}
+	for _, tree := range result.Trees() {
+		if slices.ContainsFunc(tree, failed) {
+			continue
+		}
+		for _, job := range tree {
+			if err := o.endJob(ending{job.Job, job.Outcome, job.Findings, job.Kept}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Close closes the files and returns the first error.

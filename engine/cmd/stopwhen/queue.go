@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 )
 
 // queue serialises the output of concurrent jobs that share a target: it is the
@@ -15,22 +15,22 @@ import (
 type queue struct {
 	target  *target
 	spool   *spool
-	jobs    []string // that have not ended, in order; it is the turn of the first
+	roots   []string // jobs, each with those below it, that have not ended, in order; it is the turn of the first
 	ended   map[string]bool
-	waiting map[string][]section // by job
+	waiting map[string][]section // by root
 }
 
-func newQueue(t *target, spool *spool) *queue {
-	return &queue{target: t, spool: spool, jobs: slices.Clone(t.jobs), ended: map[string]bool{}, waiting: map[string][]section{}}
+func newQueue(t *target, spool *spool, roots []string) *queue {
+	return &queue{target: t, spool: spool, roots: slices.Clone(roots), ended: map[string]bool{}, waiting: map[string][]section{}}
 }
 
 // page writes the items of a page to the writer, or lets them wait.
 func (q *queue) page(page *engine.Page) error {
-	if err := q.write(page); err != nil || page.Decision != runtime.Stop {
+	if err := q.write(page); err != nil || !page.Final {
 		return err
 	}
-	q.ended[page.Job] = true
-	for len(q.jobs) > 0 && q.ended[q.jobs[0]] {
+	q.ended[page.Root] = true
+	for len(q.roots) > 0 && q.ended[q.roots[0]] {
 		if err := q.next(); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (q *queue) page(page *engine.Page) error {
 
 func (q *queue) write(page *engine.Page) error {
 	for _, list := range q.target.lists(page) {
-		if page.Job == q.jobs[0] {
+		if page.Root == q.roots[0] {
 			if _, err := list.Items.WriteTo(q.target.writer(list.DataType)); err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func (q *queue) write(page *engine.Page) error {
 		}
 		s, err := q.spool.add(list.Items)
 		s.dataType = list.DataType
-		q.waiting[page.Job] = append(q.waiting[page.Job], s)
+		q.waiting[page.Root] = append(q.waiting[page.Root], s)
 		if err != nil {
 			return err
 		}
@@ -56,14 +56,14 @@ func (q *queue) write(page *engine.Page) error {
 	return nil
 }
 
-// next gives the turn to the next job and writes its waiting items.
+// next gives the turn to the next root and writes its waiting items.
 func (q *queue) next() error {
-	q.jobs = q.jobs[1:]
-	if len(q.jobs) == 0 {
+	q.roots = q.roots[1:]
+	if len(q.roots) == 0 {
 		return nil
 	}
-	waiting := q.waiting[q.jobs[0]]
-	delete(q.waiting, q.jobs[0])
+	waiting := q.waiting[q.roots[0]]
+	delete(q.waiting, q.roots[0])
 	for _, s := range waiting {
 		if err := q.spool.write(q.target.writer(s.dataType), s); err != nil {
 			return err
@@ -73,11 +73,11 @@ func (q *queue) next() error {
 }
 
 // empty reports whether the items of all jobs have been written.
-func (q *queue) empty() bool { return len(q.jobs) == 0 }
+func (q *queue) empty() bool { return len(q.roots) == 0 }
 
 // end writes the items of the jobs that still wait because an earlier job failed.
 func (q *queue) end() error {
-	for len(q.jobs) > 0 {
+	for len(q.roots) > 0 {
 		if err := q.next(); err != nil {
 			return err
 		}
@@ -137,13 +137,22 @@ func (s *spool) Close() error {
 }
 
 // assignJobs finds the targets of every job.
-func (o *output) assignJobs() {
+func (o *output) assignJobs() error {
 	o.byJob = map[string][]*target{}
 	for _, t := range o.targets {
 		for _, job := range t.jobs {
 			o.byJob[job] = append(o.byJob[job], t)
 		}
 	}
+	for _, job := range o.engine.With(engine.WithJobs()).Jobs() {
+		if o.byJob[job] == nil { // it is not written
+			if err := o.addStream(formats.Options{}, io.Discard, formats.Place{Jobs: []string{job}}); err != nil {
+				return err
+			}
+			o.byJob[job] = o.targets[len(o.targets)-1:]
+		}
+	}
+	return nil
 }
 
 // queueJobs creates the queues of concurrent jobs that share a target.
@@ -151,14 +160,27 @@ func (o *output) queueJobs() error {
 	o.queues = map[*target]*queue{}
 	o.close = append(o.close, o.spool.Close)
 	for _, t := range o.targets {
-		if len(t.jobs) < 2 {
+		roots := o.roots(t)
+		if len(roots) < 2 {
 			continue
 		}
 		if o.state.path != "" {
 			return &usageError{"--jobs with --state: several jobs write to the same file; " +
 				"give each job its own dataType with --out DIR, or omit --jobs"}
 		}
-		o.queues[t] = newQueue(t, &o.spool)
+		o.queues[t] = newQueue(t, &o.spool, roots)
 	}
 	return nil
+}
+
+// roots returns the jobs at the roots of those that write to a target. The jobs below one
+// root take turns in the same way in every run.
+func (o *output) roots(t *target) []string {
+	var roots []string
+	for _, job := range t.jobs {
+		if root := o.engine.Root(job); !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
+	return roots
 }

@@ -186,7 +186,9 @@ func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) 
 	if err := o.chooseModes(l.carryover); err != nil {
 		return nil, err
 	}
-	o.assignJobs()
+	if err := o.assignJobs(); err != nil {
+		return nil, err
+	}
 	if a.flags.parallel > 1 {
 		if err := o.queueJobs(); err != nil {
 			return nil, err

@@ -15,7 +15,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // commitInterval bounds what a kill costs: pages since the last commit are
@@ -33,7 +32,7 @@ type checkpointer struct {
 	log       *slog.Logger
 	everyPage bool                          // a commit needs a checkpoint of every page, since jobs take turns
 	trace     *checkpoint.Output            // nil: none, or not a file
-	writers   map[*checkpoint.Output]string // the job that wrote to an output last
+	writers   map[*checkpoint.Output]string // the root of the job that wrote to an output last
 }
 
 // openState locks and reads the state, if there is one.
@@ -154,26 +153,37 @@ func (c *checkpointer) outputs(targets []*target) []*checkpoint.Output {
 	return all
 }
 
+// writtenBy returns the outputs that a job, or one below it, wrote to last.
+func (c *checkpointer) writtenBy(root string) []*checkpoint.Output {
+	var all []*checkpoint.Output
+	for o, writer := range c.writers {
+		if writer == root {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 // beginPage is called before a page is written. It removes a page that another job has
-// begun and will request again when the run resumes.
-func (c *checkpointer) beginPage(job string, targets []*target) error {
+// begun and will request again when the run resumes. The jobs below one root are one job.
+func (c *checkpointer) beginPage(root string, targets []*target) error {
 	for _, o := range c.outputs(targets) {
-		if before, shared := c.writers[o]; shared && before != job && o.Torn() {
+		if before, shared := c.writers[o]; shared && before != root && o.Torn() {
 			if err := o.Rollback(); err != nil {
 				return err
 			}
 		}
-		c.writers[o] = job
+		c.writers[o] = root
 	}
 	return nil
 }
 
 // endPage is called when a page is fully written. It commits if a commit is due.
-func (c *checkpointer) endPage(page *engine.Page, targets []*target) error {
+func (c *checkpointer) endPage(page *engine.Page) error {
 	if c.path == "" {
 		return nil
 	}
-	due := page.Decision == runtime.Stop || time.Since(c.lastCommit) >= c.interval
+	due := page.Final || time.Since(c.lastCommit) >= c.interval
 	if !due && !c.everyPage {
 		return nil
 	}
@@ -181,7 +191,7 @@ func (c *checkpointer) endPage(page *engine.Page, targets []*target) error {
 	if err != nil || saved == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	if err := c.Mark(page.Job, saved, c.outputs(targets)...); err != nil || !due {
+	if err := c.Mark(page.Root, saved, c.writtenBy(page.Root)...); err != nil || !due {
 		return err
 	}
 	if err := c.Flush(); err != nil {

@@ -165,12 +165,15 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 			return "map[string]string"
 		case f.Each == nil || f.Each.OrNull:
 			return "map[string]any"
+		case f.Name == "for": // the order of the variables counts
+			name := rules.Field{Name: "name", Kind: rules.Text, Doc: "name of the variable"}
+			return "[]" + g.need("ForVariable", "a variable of the partitions of a job", append([]rules.Field{name}, f.Each.Fields...))
 		}
 		return "map[string]" + g.element(f)
 	case rules.List:
 		return "[]" + g.element(f)
 	case rules.Any:
-		if key == "default" || key == "dataField" { // of an input; a path, or a list of paths
+		if key == "default" || key == "values" || key == "dataField" { // of an input, of a variable; a path, or a list of paths
 			return "any"
 		}
 		if strings.HasPrefix(key, "nextRequest.") { // expressions by name

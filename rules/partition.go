@@ -1,0 +1,301 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A partition is a job under a binding: the same list, requested with other values of the
+// variables of for. It begins with a fresh state, and its guards, limits and audit are its
+// own.
+
+// A Source says which values a variable of for has.
+type Source struct {
+	Name   string  // of the variable
+	Items  string  // id of the job whose items the variable is; empty: another source
+	Values []any   // constants; nil: an expression gives the values
+	Window *Window // times or numbers, one after another; nil: another source
+
+	given settings
+	path  string
+}
+
+// ID returns the id of a rule of the source: "for.window.from".
+func (s Source) ID(key string) string { return "for." + s.Name + "." + key }
+
+// A Window says how an interval is divided into windows. Its bounds are rules.
+type Window struct {
+	Step     Span // zero: one window
+	Overlap  Span // how much earlier each window but the first begins
+	Smallest Span // a window that is not larger is not split; zero: one second, or the number 1
+	Splits   bool // there is a rule that splits a window
+}
+
+// The policies for a partition that fails.
+const (
+	PartitionFail = "fail" // the run ends
+	PartitionSkip = "skip" // the partition is counted and named, and the run goes on
+)
+
+var forFields = []Field{
+	{Name: "items", Kind: Text, Doc: "id of another job: the variable is each of its items, one after another"},
+	{Name: "when", Kind: Expression, Doc: "with items: only for the items for which this is true"},
+	{Name: "values", Kind: Any, Doc: "a list of values, or an expression that gives a list"},
+	{Name: "from", Kind: Any, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
+		"the variable has `from` and `to`"},
+	{Name: "to", Kind: Any, Doc: "end of the last window, which does not belong to it"},
+	{Name: "step", Kind: Any, Doc: "length of a window: `24h`, `7d`, `1mo`, or a number; default: one window"},
+	{Name: "overlap", Kind: Any, Doc: "how much earlier every window but the first begins"},
+	{Name: "splitWhen", Kind: Expression, Doc: "a stopping rule: a window in which it is met is discarded, and its halves are read instead"},
+	{Name: "smallest", Kind: Any, Doc: "length of a window that is not split; default: a second, or the number 1"},
+}
+
+var limitsFields = []Field{
+	{Name: "partitions", Kind: Count, Doc: "maximum number of partitions of a run; the outcome is then limited"},
+}
+
+// sources reads the variables of a job.
+func (d *decoder) sources(s setting) []Source {
+	var all []Source
+	for _, one := range s.list() {
+		given, ok := one.Value.(settings)
+		if !ok {
+			continue
+		}
+		source := Source{Name: one.Name, Items: given["items"].text(), given: given, path: one.Path}
+		d.checkSource(&source)
+		all = append(all, source)
+	}
+	return all
+}
+
+// sourceKeys are the keys of each kind of source: the first one decides.
+var sourceKeys = [][]string{
+	{"items", "when"},
+	{"values"},
+	{"from", "to", "step", "overlap", "splitWhen", "smallest"},
+}
+
+// checkSource checks that a source is of exactly one kind, and reads its values.
+func (d *decoder) checkSource(s *Source) {
+	if !IsIdentifier(s.Name) {
+		d.diags.Errorf(diag.Key(s.path), "want a name that expressions can use, such as order")
+	}
+	kind := slices.IndexFunc(sourceKeys, func(keys []string) bool { return s.given[keys[0]].given() })
+	if kind < 0 {
+		d.diags.Errorf(diag.Value(s.path), "want one of items, values and from").
+			WithHint(`for instance {"items": "orders"}, {"values": ["a", "b"]} or {"from": "2026-01-01", "to": "now()", "step": "7d"}`)
+		return
+	}
+	for i, keys := range sourceKeys {
+		for _, key := range keys {
+			if one := s.given[key]; i != kind && one.given() {
+				d.diags.Errorf(diag.Key(one.Path), "%s does not go with %s", key, sourceKeys[kind][0])
+			}
+		}
+	}
+	switch sourceKeys[kind][0] {
+	case "values":
+		d.constantValues(s)
+	case "from":
+		d.window(s)
+	}
+}
+
+// constantValues reads a list of values, unless an expression gives one of them.
+func (d *decoder) constantValues(s *Source) {
+	one := s.given["values"]
+	v := d.paramValue(one.Path, one.Value)
+	list, isList := v.([]any)
+	if isComputed, _ := isComputed(v); isComputed {
+		s.given["values"] = setting{Value: sourceOfValue(v), Path: one.Path}
+		return
+	}
+	switch _, isText := v.(string); {
+	case isList:
+		s.Values = list
+	case !isText:
+		d.diags.Errorf(diag.Value(one.Path), "want a list or an expression, got %s", found(one.Value))
+	}
+}
+
+// window reads the lengths of windows.
+func (d *decoder) window(s *Source) {
+	if to := s.given["to"]; !to.given() {
+		d.diags.Errorf(diag.Value(s.path), "to is missing: %s", "the end of the last window")
+	}
+	w := &Window{Splits: s.given["splitWhen"].given()}
+	w.Step, w.Overlap, w.Smallest = d.span(s.given["step"]), d.span(s.given["overlap"]), d.span(s.given["smallest"])
+	if w.Overlap != (Span{}) && w.Step == (Span{}) {
+		d.diags.Errorf(diag.Value(s.given["overlap"].Path), "overlap needs step: there is only one window")
+	}
+	if w.Smallest != (Span{}) && !w.Splits {
+		d.diags.Errorf(diag.Value(s.given["smallest"].Path), "smallest needs splitWhen")
+	}
+	s.Window = w
+}
+
+func (d *decoder) span(s setting) Span {
+	if s.Value == nil {
+		return Span{}
+	}
+	span, err := ParseSpan(s.Value)
+	if err != nil {
+		d.diags.Errorf(diag.Value(s.Path), "%v", err)
+	}
+	return span
+}
+
+// boundSource returns the expression for the beginning or the end of windows. A date may
+// be written as it is.
+func boundSource(v any) string {
+	text, isText := v.(string)
+	if !isText {
+		return literal(v)
+	}
+	if _, err := ParseTime(text); err == nil {
+		return fmt.Sprintf("date(%q)", text)
+	}
+	return text
+}
+
+// timeLayouts are the forms of times that are read as they are written.
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"}
+
+// ParseTime reads a date, or a date and a time. Without a time zone it is UTC.
+func ParseTime(text string) (time.Time, error) {
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time like 2026-01-31 or 2026-01-31T12:00:00Z", value.Clip(text, 60))
+}
+
+// partitions checks how the jobs depend on each other, and says which variables each can
+// read.
+func (l *lowerer) partitions(sets []*Ruleset) {
+	byID := map[string]*Ruleset{}
+	for _, set := range sets {
+		if set.Job.ID != "" { // it has one unless there are errors
+			byID[set.Job.ID] = set
+		}
+	}
+	for _, set := range sets {
+		l.parent(set, byID)
+	}
+	for _, set := range sets {
+		l.circle(set, byID)
+	}
+	for _, set := range sets {
+		l.variables(set, byID)
+	}
+	for _, set := range sets {
+		l.sourceRules(set)
+	}
+}
+
+// parent finds the job whose items a job is for.
+func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
+	for i, s := range set.Job.For {
+		if s.Items == "" {
+			continue
+		}
+		at := diag.Value(s.given["items"].Path)
+		switch {
+		case byID[s.Items] == nil:
+			l.diags.Errorf(at, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.jobIDs()))
+		case set.Parent != "":
+			l.diags.Errorf(at, "a job can be for the items of one job, and this one is for those of %s already", set.Parent).
+				WithHint("a variable of that job can be read here too; to combine two lists, request the second for each item of the first")
+		case i > 0:
+			l.diags.Errorf(at, "the variable with items must be the first: its items arrive page by page").
+				WithHint(fmt.Sprintf("write %s before %s", s.Name, set.Job.For[0].Name))
+		default:
+			set.Parent = s.Items
+		}
+	}
+}
+
+func (l *lowerer) jobIDs() []string {
+	var ids []string
+	for _, j := range l.cfg.Jobs {
+		ids = append(ids, j.ID)
+	}
+	return ids
+}
+
+// circle reports a job that is for its own items, or for those of a job below it.
+func (l *lowerer) circle(set *Ruleset, byID map[string]*Ruleset) {
+	path := []string{set.Job.ID}
+	for up := byID[set.Parent]; up != nil; up = byID[up.Parent] {
+		path = append(path, up.Job.ID)
+		if up == set {
+			slices.Reverse(path)
+			l.diags.Errorf(diag.Value(diag.Join(set.Job.path, "for")), "the jobs are for the items of each other: %s", strings.Join(path, " → "))
+			for _, id := range path {
+				byID[id].Parent = ""
+			}
+			return
+		}
+		if len(path) > len(byID) { // a circle above this job
+			return
+		}
+	}
+}
+
+// variables says which variables a job can read: those of its parents, then its own.
+func (l *lowerer) variables(set *Ruleset, byID map[string]*Ruleset) {
+	set.Bound = nil
+	var chain []*Ruleset
+	for up := set; up != nil; up = byID[up.Parent] {
+		chain = append(chain, up)
+	}
+	for _, up := range slices.Backward(chain) {
+		for _, s := range up.Job.For {
+			if slices.Contains(set.Bound, s.Name) && up == set {
+				l.diags.Errorf(diag.Key(s.path), "a parent of this job has a variable %s already", s.Name).WithHint("give it another name")
+			}
+			set.Bound = append(set.Bound, s.Name)
+		}
+	}
+}
+
+// sourceRules adds the rules of the sources.
+func (l *lowerer) sourceRules(set *Ruleset) {
+	for i, s := range set.Job.For {
+		for _, key := range []string{"when", "values", "from", "to"} {
+			one := s.given[key]
+			if one.Value == nil || one.Invalid || key == "values" && s.Values != nil {
+				continue
+			}
+			source := sourceOf(one.Value)
+			if key == "from" || key == "to" {
+				source = boundSource(one.Value)
+			}
+			set.Rules = append(set.Rules, Rule{
+				ID: s.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.Path), Variable: i,
+			})
+		}
+		if one := s.given["splitWhen"]; one.text() != "" {
+			if i < len(set.Job.For)-1 {
+				l.diags.Errorf(diag.Key(one.Path), "a variable whose windows are split must be the last").
+					WithHint(fmt.Sprintf("write %s after the others", s.Name))
+			}
+			set.Rules = slices.Insert(set.Rules, 0, Rule{
+				ID: s.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Drop: true,
+				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.Path), Variable: i,
+			})
+		}
+	}
+}
+
+// splits reports whether windows of the job may be split.
+func (j Job) splits() bool {
+	return slices.ContainsFunc(j.For, func(s Source) bool { return s.Window != nil && s.Window.Splits })
+}

@@ -1,0 +1,185 @@
+package runtime
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A Partition is a job under a binding. The zero Binding is that of a job without
+// variables.
+type Partition struct {
+	Job     *compile.Job
+	Binding map[string]any // the values of the variables by their names, those of the parents too
+}
+
+// with returns a partition of a job whose variable has a value.
+func (p Partition) with(job *compile.Job, name string, v any) Partition {
+	binding := maps.Clone(p.Binding)
+	if binding == nil {
+		binding = map[string]any{}
+	}
+	binding[name] = v
+	return Partition{job, binding}
+}
+
+// Label names the partition among those of its job: "order.id=1001, month=2026-01-01 to
+// 2026-02-01". It is empty for a job without variables.
+func (p Partition) Label() string {
+	var parts []string
+	for _, name := range p.Job.Set.Bound {
+		parts = append(parts, labels(name, p.Binding[name])...)
+	}
+	const most = 6
+	if len(parts) > most {
+		parts = append(parts[:most], "…")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// labels returns the scalars in the value of a variable, each with its name.
+func labels(name string, v any) []string {
+	if text, ok := shortScalar(v); ok {
+		return []string{name + "=" + text}
+	}
+	members, ok := value.Members(v)
+	if !ok || len(members) == 0 {
+		return []string{name + "=" + value.KindOf(v)}
+	}
+	from, hasFrom := shortScalar(get(members, "from"))
+	to, hasTo := shortScalar(get(members, "to"))
+	if hasFrom && hasTo && len(members) == 2 {
+		return []string{name + "=" + from + " to " + to}
+	}
+	var parts []string
+	for _, m := range members {
+		parts = append(parts, labels(name+"."+m.Name, m.Value)...)
+	}
+	return parts
+}
+
+func get(members rules.Object, name string) any {
+	v, _ := members.Get(name)
+	return v
+}
+
+func shortScalar(v any) (string, bool) {
+	if t, ok := v.(time.Time); ok {
+		return shortTime(t), true
+	}
+	text, ok := value.Text(v)
+	return value.Clip(text, 40), ok
+}
+
+// shortTime writes a time without what is zero.
+func shortTime(t time.Time) string {
+	if t.Equal(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())) {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format(time.RFC3339)
+}
+
+// name names the partition in messages: the id of the job and, in parentheses, the label.
+func (p Partition) name() string {
+	if label := p.Label(); label != "" {
+		return fmt.Sprintf("%s (%s)", p.Job.Set.Job.ID, label)
+	}
+	return p.Job.Set.Job.ID
+}
+
+// Partitions are those of a job of which a [Result] tells.
+type Partitions struct {
+	Count    int               `json:"count"`              // that were run, failed ones included
+	Skipped  int               `json:"skipped,omitempty"`  // that failed, with onPartitionError skip
+	Failures []PartitionResult `json:"failures,omitempty"` // the first of those that were skipped
+	Limited  int               `json:"limited,omitempty"`  // that a limit or a guard ended, or that limits.partitions left out
+}
+
+// A PartitionResult says how a partition ended that was not complete.
+type PartitionResult struct {
+	Partition string `json:"partition"`
+	Error     *Fault `json:"error,omitempty"`
+}
+
+// maxListed is how many partitions and findings a [Result] lists.
+const maxListed = 100
+
+// reasonPartitions is the reason of a result that is about all partitions of a job.
+const reasonPartitions = "partitions"
+
+// severity orders outcomes: that of a job is the worst of its partitions.
+var severity = []rules.Outcome{rules.Complete, rules.Limited, rules.Guarded, rules.Partial, rules.Failed}
+
+// add adds the result of a partition to that of its job.
+func (r *Result) add(p Partition, one Result) {
+	n := r.Partitions
+	if !one.leftOut {
+		n.Count++
+	}
+	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
+	for _, f := range one.Findings {
+		if f.Partition = p.Label(); len(r.Findings) < maxListed {
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	r.keep(one)
+	if !one.leftOut && (one.Outcome == rules.Limited || one.Outcome == rules.Guarded) {
+		n.Limited++
+	}
+	if one.skipped {
+		n.Skipped++
+		if len(n.Failures) < maxListed {
+			n.Failures = append(n.Failures, PartitionResult{p.Label(), one.Error})
+		}
+		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, nil
+	}
+	if r.Outcome == "" || slices.Index(severity, one.Outcome) > slices.Index(severity, r.Outcome) {
+		r.Outcome, r.Reason, r.StoppedBy, r.first = one.Outcome, one.Reason, one.StoppedBy, p.name()+": "+one.Message
+		if one.Error != nil { // it names its place
+			r.first = one.Error.Message
+		}
+		if one.Outcome == rules.Failed {
+			r.Error, r.failed = one.Error, one.failed
+		}
+	}
+	r.Message = r.ofPartitions()
+}
+
+// ofPartitions says how the partitions ended.
+func (r *Result) ofPartitions() string {
+	n := r.Partitions
+	switch {
+	case n.Count == 0:
+		return "there is no partition"
+	case r.Outcome == rules.Complete:
+		r.Reason, r.StoppedBy = reasonPartitions, []string{}
+		return fmt.Sprintf("complete: %s", value.Counted(n.Count, "partition"))
+	case r.Outcome == rules.Partial:
+		return fmt.Sprintf("%d of %s failed and were skipped, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), r.first)
+	case r.Outcome == rules.Failed:
+		return r.first
+	case r.Reason == limitPartitions:
+		return fmt.Sprintf("the limit on the partitions of the run is reached, after %d of this job", n.Count)
+	}
+	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.first)
+}
+
+// keep keeps the greatest of the values that the partitions save for the next run.
+func (r *Result) keep(one Result) {
+	for name, v := range one.Kept {
+		had, known := r.Kept[name]
+		if known && !compile.Less(had, v) {
+			continue
+		}
+		if r.Kept == nil {
+			r.Kept = map[string]any{}
+		}
+		r.Kept[name] = v
+	}
+}

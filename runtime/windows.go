@@ -1,0 +1,201 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// windows divides an interval of times or numbers into windows. As JSON it is the part of
+// a checkpoint that says which of them are still to come.
+type windows struct {
+	From snapshot[any] `json:"from"` // a time, an int or a float64
+	To   snapshot[any] `json:"to"`
+	Next int           `json:"next"` // index of the next window
+
+	source rules.Window
+}
+
+// newWindows returns the windows between two values of the configuration's expressions. It
+// reports values that are no interval.
+func newWindows(source rules.Window, from, to any) (*windows, error) {
+	from, err := windowBound(from)
+	if err == nil {
+		to, err = windowBound(to)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &windows{From: snapshot[any]{from}, To: snapshot[any]{to}, source: source}
+	_, ofTime := from.(time.Time)
+	_, alsoTime := to.(time.Time)
+	if ofTime != alsoTime {
+		return nil, fmt.Errorf("from is %s, and to is %s", kindOfBound(from), kindOfBound(to))
+	}
+	for name, span := range map[string]rules.Span{"step": source.Step, "overlap": source.Overlap, "smallest": source.Smallest} {
+		if span != (rules.Span{}) && span.OfTime() != ofTime {
+			return nil, fmt.Errorf("%s is %s, but from is %s", name, span, kindOfBound(from))
+		}
+	}
+	if before(to, from) {
+		return nil, fmt.Errorf("the windows run backwards: from %s to %s", showBound(from), showBound(to))
+	}
+	return w, nil
+}
+
+// windowBound returns a bound as a time or a number.
+func windowBound(v any) (any, error) {
+	switch v := v.(type) {
+	case time.Time, int, float64:
+		return reread(v)
+	case json.Number:
+		return v.Float64()
+	case string:
+		if t, err := rules.ParseTime(v); err == nil {
+			return t, nil
+		}
+	case nil:
+		return nil, fmt.Errorf("a bound of the windows is nil")
+	}
+	return nil, fmt.Errorf("want a time or a number, got %s (%s)", value.KindOf(v), value.Preview(v))
+}
+
+func kindOfBound(v any) string {
+	if _, ok := v.(time.Time); ok {
+		return "a time"
+	}
+	return "a number"
+}
+
+func showBound(v any) string {
+	text, _ := shortScalar(v)
+	return text
+}
+
+// before reports whether a bound is less than another.
+func before(a, b any) bool {
+	if t, ok := a.(time.Time); ok {
+		u, also := b.(time.Time)
+		return also && t.Before(u)
+	}
+	return number(a) < number(b)
+}
+
+func number(v any) float64 {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return math.NaN()
+}
+
+// next returns the next window, and whether there is one.
+func (w *windows) next() (any, bool) {
+	from, to := w.at(w.Next), w.at(w.Next+1)
+	if !before(from, w.To.Value) {
+		return nil, false
+	}
+	if to == nil || before(w.To.Value, to) {
+		to = w.To.Value
+	}
+	if w.Next > 0 && w.source.Overlap != (rules.Span{}) {
+		from = moved(w.source.Overlap, from, -1)
+	}
+	w.Next++
+	return window(from, to), true
+}
+
+// done reports whether there is no further window.
+func (w *windows) done() bool { return w == nil || !before(w.at(w.Next), w.To.Value) }
+
+// at returns the beginning of the window of an index, without the overlap. It is nil if
+// there is only one window, and the index is not its own.
+func (w *windows) at(i int) any {
+	switch {
+	case w.source.Step != (rules.Span{}):
+		return moved(w.source.Step, w.From.Value, i)
+	case i == 0:
+		return w.From.Value
+	case i == 1:
+		return nil
+	}
+	return w.To.Value
+}
+
+// moved returns the bound that is n spans after another.
+func moved(s rules.Span, from any, n int) any {
+	switch from := from.(type) {
+	case time.Time:
+		return s.After(from, n)
+	case int:
+		if step, ok := s.Number.(int); ok {
+			return from + n*step
+		}
+	}
+	return number(from) + float64(n)*number(s.Number)
+}
+
+func window(from, to any) map[string]any { return map[string]any{"from": from, "to": to} }
+
+// halves divides a window in two. It reports false for a window that is not larger than
+// the smallest.
+func (w *windows) halves(v any) (first, second any, ok bool) {
+	both, _ := v.(map[string]any)
+	from, to := both["from"], both["to"]
+	var middle any
+	switch a := from.(type) {
+	case time.Time:
+		middle, ok = middleTime(a, to.(time.Time), w.source.Smallest)
+	default:
+		middle, ok = middleNumber(from, to, w.source.Smallest)
+	}
+	return window(from, middle), window(middle, to), ok
+}
+
+// middleTime returns the middle of two times: a multiple of the smallest span after the
+// first of them.
+func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
+	if smallest == (rules.Span{}) {
+		smallest.Duration = time.Second
+	}
+	half := to.Sub(from) / 2
+	unit := smallest.After(from, 1).Sub(from)
+	if to.Sub(from) <= unit {
+		return from, false
+	}
+	if smallest.Months == 0 && smallest.Days > 0 {
+		days := max(int(half.Round(time.Hour).Hours())/24/smallest.Days, 1)
+		return smallest.After(from, days), true
+	}
+	if smallest.Months > 0 {
+		n := 1
+		for smallest.After(from, n+1).Before(from.Add(half)) {
+			n++
+		}
+		return smallest.After(from, n), true
+	}
+	return from.Add(max(half.Truncate(unit), unit)), true
+}
+
+func middleNumber(from, to any, smallest rules.Span) (any, bool) {
+	unit := 1.0
+	if smallest.Number != nil {
+		unit = number(smallest.Number)
+	}
+	a, b := number(from), number(to)
+	if b-a <= unit {
+		return from, false
+	}
+	steps := max(math.Floor((b-a)/2/unit), 1)
+	first, isInt := from.(int)
+	if step := unit * steps; isInt && step == math.Trunc(step) {
+		return first + int(step), true
+	}
+	return a + unit*steps, true
+}
