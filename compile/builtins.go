@@ -137,8 +137,9 @@ var builtins = []function{
 	{
 		Function: Function{
 			Name: "sha512", Signature: `sha512(v)`, Example: `sha512("text")`,
-			Result: `"eaf2c12742cb8c161bcbd84b032b9bb98999a23282542672ca01cc6edd268f7dce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`,
-			Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+			Result: `"eaf2c12742cb8c161bcbd84b032b9bb98999a23282542672ca01cc6edd268f7d` +
+				`ce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`,
+			Doc: "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
 		},
 		types: types(func(any) any { return nil }), call: hashed("sha512"),
 	},

@@ -25,9 +25,9 @@ type Credentials struct {
 	params []*Expression // of the token request
 }
 
-// CompileCredentials compiles the expressions of the credentials in a language; nil is
+// CredentialsOf compiles the expressions of the credentials in a language; nil is
 // [Builtin]. It returns nil if there are no credentials.
-func CompileCredentials(cfg *rules.Config, language *Language) (*Credentials, diag.Diagnostics) {
+func CredentialsOf(cfg *rules.Config, language *Language) (*Credentials, diag.Diagnostics) {
 	lowered, found := cfg.LowerAuth()
 	if lowered == nil || found.Err() != nil {
 		return nil, found

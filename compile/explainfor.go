@@ -12,8 +12,8 @@ import (
 type PartitionsExplanation struct {
 	Says      string                `json:"says" doc:"in words: once for each item of orders"`
 	Parent    string                `json:"parent,omitempty" doc:"id of the job whose items they are for; absent: none"`
-	Reads     []string              `json:"reads,omitempty" doc:"what is read of such an item, here and in jobs below; nothing else of it is kept"`
-	Bounds    string                `json:"bounds" doc:"what bounds their number; the bounds of the job are those of each"`
+	Reads     []string              `json:"reads,omitempty" doc:"what is read of such an item, here and below; nothing else is kept"`
+	Bounds    string                `json:"bounds" doc:"what bounds their number; the job's bounds are those of each"`
 	Together  string                `json:"together" doc:"which of them may run at the same time, with --jobs"`
 	OnError   string                `json:"onError" doc:"what happens when one fails: fail or skip"`
 	Variables []VariableExplanation `json:"variables" doc:"the variables, in the order of their loops"`

@@ -234,7 +234,8 @@ func (j *Job) whyNever(c *Condition) string {
 
 // comparesAbsentLimit reports whether a condition reads the page size, although there is none.
 func (j *Job) comparesAbsentLimit(c *Condition) bool {
-	return j.Set.Limit == nil && j.Set.LimitBy == "" && slices.ContainsFunc(c.Reads, func(r Read) bool { return r.Root == "limit" && r.of == "" })
+	none := j.Set.Limit == nil && j.Set.LimitBy == ""
+	return none && slices.ContainsFunc(c.Reads, func(r Read) bool { return r.Root == "limit" && r.of == "" })
 }
 
 // unreached says of each rule that is never the reason to stop why not.

@@ -109,7 +109,7 @@ func (c *compilation) job() *Job {
 		switch rule.Role {
 		case rules.For:
 			job.addSource(e)
-			if err := c.checkSource(job, e); err != nil {
+			if err := c.checkSource(e); err != nil {
 				c.report(rule, err)
 			}
 		case rules.Init:

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -197,7 +198,7 @@ func boolean(v any) (any, error) {
 // cannot be compared the second counts as greater.
 func Less(a, b any) bool {
 	m := &meter{}
-	m.reset(nil)
+	m.reset(context.Background())
 	less, err := operators["<"](m, a, b)
 	return err != nil || less == true
 }

@@ -25,7 +25,7 @@ func (j *Job) addSource(e *Expression) {
 
 // checkSource reports a rule of a variable that reads what is known only later: a response,
 // or a variable that follows.
-func (c *compilation) checkSource(j *Job, e *Expression) error {
+func (c *compilation) checkSource(e *Expression) error {
 	if err := checkBound(e); err != nil {
 		return err
 	}
@@ -60,7 +60,8 @@ func (c *compilation) checkVariables() {
 }
 
 func (c *compilation) reportVariable(s rules.Source, taken string) {
-	c.found.Errorf(diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), s.Name)), "%s is %s", s.Name, taken).WithHint("give the variable another name")
+	place := diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), s.Name))
+	c.found.Errorf(place, "%s is %s", s.Name, taken).WithHint("give the variable another name")
 }
 
 // link connects the jobs with those whose items they are for, and says what has to be

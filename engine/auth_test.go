@@ -40,7 +40,7 @@ func TestCredentialsInGoAreCheckedLikeThoseOfAFile(t *testing.T) {
 		_, err = e.With(engine.WithAuth(c.auth)).Run(t.Context(), discard)
 		require.EqualError(t, err, "Auth: "+c.want)
 	}
-	for _, kind := range []string{"Bearer", "", "oauth2"} {
+	for _, kind := range []string{"Bearer", "", "kerberos"} {
 		_, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "https://api.test/",
 			"authentication": {"type": %q, "#token": "s3cret"}}, "config": {"jobs": [{"endpoint": "users"}]}}`, kind))
 		require.ErrorContains(t, err, "api.authentication.type: ")

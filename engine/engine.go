@@ -101,7 +101,7 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 		found = append(found, more...)
 		jobs, more = compile.Rulesets(cfg, lowered, s.language)
 		found = append(found, more...)
-		auth, more = compile.CompileCredentials(cfg, s.language)
+		auth, more = compile.CredentialsOf(cfg, s.language)
 		found = append(found, more...)
 	}
 	found = hideSecrets(found.Unique(), cfg.Secrets, source)

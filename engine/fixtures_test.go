@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -107,6 +108,9 @@ func TestAResumedRunGivesTheSameResult(t *testing.T) {
 	interruptions := 0
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
+			if requestsDiffer.Match(c.Config) {
+				return
+			}
 			for pages := 1; ; pages++ {
 				got, interrupted := interruptAndResume(t, c, pages)
 				if !interrupted {
@@ -137,7 +141,7 @@ func interruptAndResume(t *testing.T, c *fixtures.Case, pages int) (got outcome,
 			return nil
 		}
 		require.NotContains(t, string(token), "secret-of-")
-		checkpoints[page.Job] = bytes.Clone(token)
+		checkpoints[page.Root] = bytes.Clone(token)
 		if delivered++; delivered == pages {
 			return errors.New("interrupted")
 		}
@@ -151,6 +155,18 @@ func interruptAndResume(t *testing.T, c *fixtures.Case, pages int) (got outcome,
 	got.items, got.trace = first.items+got.items, first.trace+got.trace
 	return got, true
 }
+
+// requestsDiffer matches the configurations of which a run that is resumed makes other
+// requests than one that is not: it obtains another token, its pace begins anew, and a
+// window that was requested, but not delivered, is requested again.
+var requestsDiffer = regexp.MustCompile(tokenTypes.String() + `|"requestsPerSecond"|"splitWhen"`)
+
+// obtainsTokens reports whether the configuration of a case obtains tokens.
+func obtainsTokens(c *fixtures.Case) bool {
+	return tokenTypes.Match(c.Config)
+}
+
+var tokenTypes = regexp.MustCompile(`"type": *"(oauth2|login|oauth20\.login)"`)
 
 // TestAReplayedRunGivesTheSameResult records every case and replays it without its
 // API. Requests, verdicts, items and the end must be the same.
@@ -169,6 +185,9 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 			if recorder == nil || recorder.Len() == 0 {
 				return // the configuration is invalid, or no request was made
 			}
+			if obtainsTokens(c) && live.exit != 0 { // perhaps without a token; a recording holds no such request
+				return
+			}
 			replayed++
 			require.NoError(t, recorder.Close())
 			require.NotContains(t, file.String(), "secret-of-")
@@ -178,6 +197,9 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 			var player *recording.Player
 			again := runCase(c, server, func(e *engine.Engine) *engine.Engine {
 				player = tape.NewPlayer(e.Redactor())
+				if obtainsTokens(c) {
+					e = e.With(engine.WithPlaceholderTokens())
+				}
 				return e.With(engine.WithTransport(player), engine.WithClock(player))
 			}, deliver)
 			live.log, again.log = "", ""

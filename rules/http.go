@@ -225,7 +225,8 @@ func (d *decoder) paramValue(path string, v any) any {
 	}
 	if object, ok := value.Members(v); ok {
 		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
-			d.diags.Errorf(diag.Value(path), "functions and references have no effect here").WithHint("write {\"expr\": \"…\"}, or in dialect keboola put the parameter under params of the jobs")
+			d.diags.Errorf(diag.Value(path), "functions and references have no effect here").
+				WithHint(`write {"expr": "…"}, or in dialect keboola put the parameter under params of the jobs`)
 		}
 		return d.paramsOf(path, object)
 	}

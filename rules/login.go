@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -144,12 +145,8 @@ func (l *lowerer) authRule(p AuthPart, hidden bool) Rule {
 func (a *Auth) Bound(values map[string]string, params Object) *Auth {
 	bound := *a
 	bound.Values = map[string]string{}
-	for key, text := range a.Values {
-		bound.Values[key] = text
-	}
-	for key, text := range values {
-		bound.Values[key] = text
-	}
+	maps.Copy(bound.Values, a.Values)
+	maps.Copy(bound.Values, values)
 	bound.Params = constants(a.Params).Merge(params)
 	return &bound
 }

@@ -13,7 +13,8 @@ func (c *Catalog) Schema() Object {
 		definitions = append(definitions, c.paginationSchemas(dialect)...)
 	}
 	definitions = append(definitions,
-		Member{Name: "env", Value: envSchema()}, Member{Name: "expr", Value: exprSchema()}, Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
+		Member{Name: "env", Value: envSchema()}, Member{Name: "expr", Value: exprSchema()},
+		Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
 	return Object{
 		{Name: "$schema", Value: "http://json-schema.org/draft-07/schema#"},
 		{Name: "title", Value: "stopwhen configuration"},

@@ -241,7 +241,10 @@ func (b *branch) waiting(ctx context.Context) *member {
 			return nil
 		}
 		most := maxAhead * cap(b.tree.slots)
-		for len(b.queue) < 2 && b.pull() {
+		for len(b.queue) < 2 {
+			if !b.pull() {
+				break
+			}
 		}
 		for i := 1; i < min(len(b.queue), most); i++ {
 			if !b.queue[i].started() {

@@ -71,7 +71,8 @@ func (r *run) typed(lists []document.List) []document.List {
 // record returns the beginning of a page's trace.
 func (r *run) record(request rules.Request, f fetched) Record {
 	return Record{
-		Job: r.Result.Job, Partition: r.shownBinding(), Request: r.shown(request), Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
+		Job: r.Result.Job, Partition: r.shownBinding(), Request: r.shown(request),
+		Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
 		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
 		Version: RecordVersion, Waits: r.waitsOf(f.waits), Restarts: r.restarted,
 	}

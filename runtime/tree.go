@@ -270,7 +270,8 @@ func (t *tree) ordered(err error) []Result {
 		case r.Outcome == "":
 			r.Outcome, r.Reason, r.Message = rules.Failed, reasonError, "the run ended before this job"
 		case err != nil && r.Outcome == rules.Complete && r.Partitions != nil:
-			r.Outcome, r.Reason, r.Message = rules.Failed, reasonError, fmt.Sprintf("the run ended after %d partitions of this job", r.Partitions.Count)
+			r.Outcome, r.Reason = rules.Failed, reasonError
+			r.Message = fmt.Sprintf("the run ended after %d partitions of this job", r.Partitions.Count)
 		}
 		list[i], complete = *r, complete && r.Outcome == rules.Complete
 	}
@@ -304,7 +305,10 @@ func (t *tree) context(p Partition) *rules.Context {
 
 // fault returns the error of a rule of a variable.
 func (t *tree) fault(p Partition, err error) error {
-	e := &failure.Error{Class: failure.Config, Job: p.Job.Set.Job.ID, Partition: p.Label(), Op: "for", Message: t.Redactor.String(err.Error()), Err: err}
+	e := &failure.Error{
+		Class: failure.Config, Job: p.Job.Set.Job.ID, Partition: t.Redactor.String(p.Label()), Op: "for",
+		Message: t.Redactor.String(err.Error()), Err: err,
+	}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
 		e.Message = t.Redactor.String(fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -154,9 +155,9 @@ func TestATokenIsRenewedInTime(t *testing.T) {
 func TestTheClientIsEncodedAsTheSpecificationSays(t *testing.T) { // RFC 6749, 2.3.1
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, secret, ok := r.BasicAuth()
-		require.True(t, ok)
-		require.Equal(t, []string{"my%3Aid", "a+b%25"}, []string{id, secret})
-		require.NoError(t, json.NewEncoder(w).Encode(map[string]any{"access_token": "t"}))
+		assert.True(t, ok)
+		assert.Equal(t, []string{"my%3Aid", "a+b%25"}, []string{id, secret})
+		assert.NoError(t, json.NewEncoder(w).Encode(map[string]any{"access_token": "t"}))
 	}))
 	defer endpoint.Close()
 	auth, err := New(&rules.Auth{Type: rules.AuthOAuth2, Values: map[string]string{

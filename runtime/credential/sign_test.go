@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -25,7 +25,7 @@ func configured(t *testing.T, base, authentication string, inputs map[string]any
 	require.NoError(t, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(t, found.Err())
-	expressions, found := compile.CompileCredentials(cfg, nil)
+	expressions, found := compile.CredentialsOf(cfg, nil)
 	require.NoError(t, found.Err())
 	auth, err := New(cfg.Auth, Options{BaseURL: base, Expressions: expressions, Inputs: inputs})
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func exchange(t *testing.T, base string, auth transport.Auth, allowed ...string)
 func TestTheUUIDOfARequestIsTheSameInAllExpressions(t *testing.T) {
 	var seen []string
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, r.Header.Get("X-Nonce")+"!", r.URL.Query().Get("nonce"))
+		assert.Equal(t, r.Header.Get("X-Nonce")+"!", r.URL.Query().Get("nonce"))
 		seen = append(seen, r.Header.Get("X-Nonce"))
 		fmt.Fprint(w, "[]")
 	}))
@@ -56,15 +56,15 @@ func TestTheUUIDOfARequestIsTheSameInAllExpressions(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, uuid := range seen {
-		require.Regexp(t, regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`), uuid)
+		require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, uuid)
 	}
 	require.NotEqual(t, seen[0], seen[1])
 }
 
 func TestARedirectIsSignedAnewWithinTheOriginOnly(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Empty(t, r.Header.Get("X-Signed"))
-		require.Empty(t, r.URL.RawQuery)
+		assert.Empty(t, r.Header.Get("X-Signed"))
+		assert.Empty(t, r.URL.RawQuery)
 		fmt.Fprint(w, "[]")
 	}))
 	defer other.Close()
@@ -95,14 +95,14 @@ func TestARequestThatCannotBeSignedIsNotSent(t *testing.T) {
 
 func TestALoginAtAnotherOriginHasItsOwnHeadersOnly(t *testing.T) {
 	login := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Empty(t, r.Header.Get("X-Api-Key"))
-		require.Equal(t, "own", r.Header.Get("X-Own"))
-		require.Equal(t, "u=1", r.URL.RawQuery)
+		assert.Empty(t, r.Header.Get("X-Api-Key"))
+		assert.Equal(t, "own", r.Header.Get("X-Own"))
+		assert.Equal(t, "u=1", r.URL.RawQuery)
 		fmt.Fprint(w, `{"token": "t1-token"}`)
 	}))
 	defer login.Close()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, "t1-token", r.Header.Get("X-Token"))
+		assert.Equal(t, "t1-token", r.Header.Get("X-Token"))
 		fmt.Fprint(w, "[]")
 	}))
 	defer api.Close()
@@ -113,7 +113,7 @@ func TestALoginAtAnotherOriginHasItsOwnHeadersOnly(t *testing.T) {
 	require.NoError(t, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(t, found.Err())
-	expressions, found := compile.CompileCredentials(cfg, nil)
+	expressions, found := compile.CredentialsOf(cfg, nil)
 	require.NoError(t, found.Err())
 	auth, err := New(cfg.Auth, Options{BaseURL: api.URL, Expressions: expressions})
 	require.NoError(t, err)
