@@ -154,6 +154,13 @@ var phpBuiltins = []function{
 	},
 	{
 		Function: Function{
+			Name: "phpEach", Signature: `phpEach(v)`, Example: `phpEach("a")`, Result: `["a"]`,
+			Doc: "dialect keboola: the members of a list, or v alone, as text",
+		},
+		types: types(func(any) any { return nil }), call: phpEach, grows: 16,
+	},
+	{
+		Function: Function{
 			Name: "phpAddress", Signature: `phpAddress(url, "hostname")`, Example: `phpAddress("https://api.test/v1?a=1", "resource")`,
 			Result: `"/v1?a=1"`,
 			Doc:    "dialect keboola: a part of an address: its hostname, its port, or its resource, which is path and query",
@@ -243,4 +250,19 @@ func phpOAuth1(args ...any) (any, error) {
 	}
 	credentials := php.OAuth1{Key: args[1].(string), Secret: args[2].(string), Token: args[3].(string), TokenSecret: args[4].(string)}
 	return credentials.Header(text(request, "method"), text(request, "url"), form, args[5].(string), args[6].(int))
+}
+
+func phpEach(args ...any) (any, error) {
+	list, isList := args[0].([]any)
+	if !isList {
+		list = args
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		if _, isText := value.Text(v); !isText {
+			return nil, fmt.Errorf("want a value that an address can have, got %s", kindOrAbsent(v))
+		}
+		out[i] = php.String(v)
+	}
+	return out, nil
 }

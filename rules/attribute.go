@@ -19,6 +19,8 @@ type attributes struct {
 	*decoder
 	input  func(name string) string // the name of the input for an attribute
 	values Object
+
+	shared []Object // iterations that cannot override what is read
 }
 
 // newAttributes returns the attributes in an object.
@@ -56,6 +58,13 @@ type envVariable string
 
 // refer is a function of type [refers] to an attribute: it declares the input.
 func (a *attributes) refer(path, name string) (source string, hidden bool) {
+	for i, over := range a.shared {
+		if slices.Contains(flatten("", over).Names(), name) {
+			a.diags.Errorf(diag.Value(path), "all iterations share this value, and iterations[%d] overrides %s", i, name).
+				WithHint("extract each account with a configuration of its own, or set the value with --set")
+			return "", false
+		}
+	}
 	v, ok := a.values.Get(name)
 	if !ok {
 		a.missing(path, name)

@@ -79,6 +79,11 @@ func (l *lowerer) bound(set *Ruleset) {
 		l.address(set, BaseURL, &base, diag.Join(l.cfg.path, "api.baseUrl"))
 		l.address(set, Endpoint, &job.Endpoint, diag.Join(job.path, "endpoint"))
 	}
+	if c := job.endpointSource; c.Source != "" {
+		set.Rules = append(set.Rules, Rule{
+			ID: string(Endpoint), Role: Endpoint, Source: c.Source, Bound: true, Clause: "is", Says: job.Endpoint, Origin: l.origin(Author{}, c.Path),
+		})
+	}
 	if c := l.cfg.baseSource; c.Source != "" {
 		set.Rules = append(set.Rules, Rule{
 			ID: string(BaseURL), Role: BaseURL, Source: c.Source, Bound: true, Clause: "is", Origin: l.origin(Author{}, c.Path),

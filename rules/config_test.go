@@ -92,7 +92,7 @@ func TestEveryMistakeIsReportedWithItsPlaceAndFix(t *testing.T) {
 		{"unknown key of a job", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "dataFeild": "x"}]}}`,
 			"config.jobs[0].dataFeild", `unknown key "dataFeild"`, `did you mean "dataField"?`},
 		{"child jobs", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "children": []}]}}`,
-			"config.jobs[0].children", "children is not supported yet and would change the requests", ""},
+			"config.jobs[0].children", "children is a key of dialect keboola", ""},
 		{"no jobs", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": []}}`, "config.jobs", "want at least one job", ""},
 		{"unknown http method", `{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"endpoint": "x", "method": "PUT"}]}}`,
 			"config.jobs[0].method", `want GET, POST or FORM, got "PUT"`, ""},

@@ -28,6 +28,11 @@ type Job struct {
 	path     string // config path of the job
 
 	iteration int // from 1; 0: there are no iterations
+	parent    int // position of the job whose child it is, from 1; 0: none
+
+	keepsStart bool // the next run learns when the job began
+
+	endpointSource Computed // what gives the endpoint of a child; zero: nothing does
 
 	secretEndpoint bool // it was read from the environment
 	secretQuery    bool // its query contains what looks like a secret
@@ -71,10 +76,10 @@ var jobFields = []Field{
 	{Name: "emit", Kind: Flag, Default: true, Doc: "if false, the items are not written: they are needed for other jobs only"},
 	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Values: []string{PartitionFail, PartitionSkip},
 		Doc: "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
-	{Name: "children", Kind: Any, Unsupported: OnRequest},
+	{Name: "children", Kind: Any, Unsupported: OnSpec, Doc: "jobs that run for each item of this one"},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
-	{Name: "recursionFilter", Kind: Any, Unsupported: OnRequest},
-	{Name: "placeholders", Kind: Any, Unsupported: OnRequest},
+	{Name: "recursionFilter", Kind: Any, Unsupported: OnSpec, Doc: "of a child: the items for which it runs: `type==admin&id>20`"},
+	{Name: "placeholders", Kind: Any, Unsupported: OnSpec, Doc: "of a child: the names in braces in its endpoint, each with its path in an item of the parent"},
 	{Name: "userData", Kind: Any, Unsupported: OnSpec, Doc: "members that are added to every item of this job"},
 	{Name: "responseFilter", Kind: Any, Unsupported: OnOutput},
 	{Name: "responseFilterDelimiter", Kind: Any, Unsupported: OnOutput},
@@ -140,5 +145,10 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 				WithHint("ids name jobs in logs and results, so they must differ")
 		}
 		seen[j.ID] = true
+		if j.parent > 0 { // whose id is known by now
+			items := j.For[0].given["items"]
+			items.Value = c.Jobs[j.parent-1].ID
+			j.For[0].Items, j.For[0].given["items"] = c.Jobs[j.parent-1].ID, items
+		}
 	}
 }

@@ -22,6 +22,9 @@ type legacy struct {
 	authorized     Object // authorization, next to parameters
 	awsCredentials Object // aws.signature.credentials, next to api
 
+	below      bool // a child is being read
+	timesAsked bool // a child of the present job reads the times of runs
+
 	signsAtOnce bool // the expressions that sign a request do not see each other's results
 
 	unknown Object // the members of config that have no meaning of their own
@@ -37,6 +40,7 @@ func (d *decoder) legacyOf(root any) (*legacy, any) {
 		return nil, root
 	}
 	l := &legacy{decoder: d, config: members, iterations: d.iterations(object), attributes: d.newAttributes(members.Without("jobs"), func(name string) string { return name })}
+	l.attributes.shared = l.iterations
 	object = object.Without("iterations")
 	aws, _ := value.Members(valueOf(object, "aws"))
 	signature, _ := value.Members(valueOf(aws, "signature"))
@@ -226,6 +230,10 @@ func (l *legacy) constantCall(name, args any) (any, error) {
 // times are the references to the times of runs. The current one is given.
 func (l *legacy) times(current string) map[string]refers {
 	return map[string]refers{"time": func(path, name string) (string, bool) {
+		if l.below && (name == "currentStart" || name == previousStart) {
+			l.timesAsked = true
+			return sharedTimes + "." + name, false
+		}
 		switch name {
 		case "currentStart":
 			return current, false
@@ -249,10 +257,16 @@ func (l *lowerer) keepStart(set *Ruleset) {
 	}
 	previous := asks("kept." + previousStart)
 	i := max(previous, asks("state."+startVariable))
+	origin := Origin{Path: diag.Join(set.Job.path, "children")}
+	if i >= 0 {
+		origin = set.Rules[i].Origin
+	}
+	if set.Job.keepsStart {
+		i, previous = 0, 0
+	}
 	if l.dialect != Keboola || i < 0 {
 		return
 	}
-	origin := set.Rules[i].Origin
 	set.Variables = append(set.Variables, startVariable)
 	set.Rules = append(set.Rules,
 		Rule{ID: "state." + startVariable, Role: Init, Target: startVariable, Source: sourceOfNow, Clause: "starts at", Origin: origin},

@@ -60,7 +60,9 @@ func (l *legacy) iteration(config settings, raw Object, api settings) {
 		job.Fields = append(l.userData(config["userData"], one.Value.(settings)["userData"]), job.Fields...)
 		job.Headers = common.Headers.Merge(job.Headers)
 		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
-		l.cfg.Jobs = append(l.cfg.Jobs, job)
+		first := len(l.cfg.Jobs)
+		l.children(job, one.Value.(settings), api, kin{})
+		l.shareTimes(&l.cfg.Jobs[first])
 	}
 }
 

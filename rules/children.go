@@ -1,0 +1,265 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A child of a job is requested for every item of it. It becomes a job of its own, for the
+// items of its parent; its placeholders become variables.
+
+// kin are the jobs above a child.
+type kin struct {
+	position     int      // of the parent in the list of jobs
+	items        []string // variables that hold an item of each job above, the outermost first
+	placeholders Object   // the variables of placeholders by the names of these
+	variables    []string // all of them
+	fields       []ItemField
+}
+
+// children adds the children of a job to the jobs. Equal children are requested once.
+func (l *legacy) children(job Job, s settings, api settings, up kin) {
+	up.position = len(l.cfg.Jobs)
+	l.cfg.Jobs = append(l.cfg.Jobs, job)
+	written := s["children"]
+	if php.EmptyConfig(written.Value) {
+		return
+	}
+	list, ok := written.Value.([]any)
+	if !ok {
+		l.diags.Errorf(diag.Value(written.Path), "want a list of jobs, got %s", found(written.Value))
+	}
+	up.items = append(slices.Clone(up.items), fmt.Sprintf("parent%d", len(up.items)+1))
+	for i, one := range list {
+		path := diag.Index(written.Path, i)
+		if repeats(list, written.Path, path) {
+			continue
+		}
+		if _, isObject := value.Members(one); !isObject {
+			l.diags.Errorf(diag.Value(path), "want a job, got %s", found(one))
+			continue
+		}
+		l.child(path, l.env.object(path, one, jobFields), api, up)
+	}
+}
+
+// child adds a child and its own children.
+func (l *legacy) child(path string, v any, api settings, up kin) {
+	s := l.object(path, v, jobFields)
+	l.below = true
+	job := l.job(path, s, api)
+	l.below = false
+	job.parent = up.position + 1
+	item := up.items[len(up.items)-1]
+	job.For = []Source{{Name: item, path: path, given: settings{
+		"items": {Value: "", Path: path},
+		"when":  {Value: l.filter(s["recursionFilter"], item), Path: s["recursionFilter"].Path},
+	}}}
+	if given := job.For[0].given; given["when"].Value == "" {
+		delete(given, "when")
+	}
+	up.placeholders, up.variables, up.fields = slices.Clone(up.placeholders), slices.Clone(up.variables), slices.Clone(up.fields)
+	l.placeholders(&job, s["placeholders"], &up)
+	l.fillIn(&job, s["endpoint"], up)
+	l.below = true
+	job.Fields = slices.Concat(l.userData(setting{}, s["userData"]), up.fields, job.Fields)
+	l.below = false
+	l.children(job, s, api, up)
+}
+
+// sharedTimes is the variable that holds the times of runs for the children of a job. All of
+// them have those of the job: the next run must not begin later than the first child.
+const sharedTimes = "times"
+
+// shareTimes adds the times of runs to a job whose children ask for them.
+func (l *legacy) shareTimes(job *Job) {
+	if !l.timesAsked {
+		return
+	}
+	l.timesAsked, job.keepsStart = false, true
+	source := fmt.Sprintf(`[{"currentStart": %s, %q: kept.%s ?? 0}]`, sourceOfNow, previousStart, previousStart)
+	at := diag.Join(job.path, "children")
+	job.For = append(job.For, Source{Name: sharedTimes, path: at, given: settings{"values": {Value: source, Path: at}}})
+}
+
+// placeholders adds a variable for each placeholder: the value at a path of an item above.
+// A list has one value for each element.
+func (l *legacy) placeholders(job *Job, s setting, up *kin) {
+	object, ok := value.Members(s.Value)
+	if !ok && !php.EmptyConfig(s.Value) {
+		l.diags.Errorf(diag.Value(s.Path), "want an object, got %s", found(s.Value))
+	}
+	for _, m := range object {
+		path := diag.Join(s.Path, m.Name)
+		source, field := l.placeholder(path, m, *up)
+		if source == "" {
+			continue
+		}
+		name := up.variable(m.Name)
+		job.For = append(job.For, Source{Name: name, path: path, given: settings{"values": {Value: "phpEach(" + source + ")", Path: path}}})
+		up.placeholders = up.placeholders.With(m.Name, name)
+		up.tag(field, name, path)
+	}
+}
+
+// variable returns a name for the variable of a placeholder that no variable above has.
+func (k *kin) variable(placeholder string) string {
+	_, bare, levelled := strings.Cut(placeholder, ":")
+	if !levelled {
+		bare = placeholder
+	}
+	name := "placeholder_" + strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, bare)
+	for i, first := 2, name; slices.Contains(k.variables, name); i++ {
+		name = first + "_" + strconv.Itoa(i)
+	}
+	k.variables = append(k.variables, name)
+	return name
+}
+
+// tag adds the member parent_PATH to the items: the value of the placeholder. A later one of
+// the same path replaces it.
+func (k *kin) tag(path, variable, at string) {
+	name := path
+	if !strings.HasPrefix(name, "parent_") {
+		name = "parent_" + path
+	}
+	field := ItemField{Name: name, Keys: []string{name}, Source: variable, path: at}
+	for i, f := range k.fields {
+		if f.Name == name {
+			k.fields[i] = field
+			return
+		}
+	}
+	k.fields = append(k.fields, field)
+}
+
+// placeholder returns the expression for the value of a placeholder, and its path. The
+// number before a colon in its name says how many jobs above the child the item is.
+func (l *legacy) placeholder(path string, m Member, up kin) (source, field string) {
+	level := 1
+	if number, _, ok := strings.Cut(m.Name, ":"); ok {
+		level, _ = strconv.Atoi(number)
+	}
+	if level < 1 || level > len(up.items) {
+		l.diags.Errorf(diag.Key(path), "there is no job %d levels above this one; the highest level is %d", level, len(up.items))
+		return "", ""
+	}
+	written := m.Value
+	function, isFunction := value.Members(m.Value)
+	if isFunction {
+		written = valueOf(function, "path")
+	}
+	field, ok := value.Text(written)
+	if !ok || field == "" {
+		l.diags.Errorf(diag.Value(path), `want a path in the items of the parent, or an object with "path" and "function"`)
+		return "", ""
+	}
+	source = fmt.Sprintf("phpFound(%s, %s)", FormatPath(up.items[len(up.items)-level], l.split(field, ".")), strconv.Quote("value at "+field+" of the parent's item"))
+	if isFunction {
+		f := functions{decoder: l.decoder, placeholder: true, references: map[string]refers{
+			"placeholder": func(at, name string) (string, bool) {
+				if name != "value" {
+					l.diags.Errorf(diag.Value(at), "want value, got %q", name)
+				}
+				return source, false
+			},
+		}}
+		source, _ = f.source(path, function.Without("path"))
+	}
+	return source, field
+}
+
+// fillIn puts the values of placeholders into the endpoint of a child.
+func (l *legacy) fillIn(job *Job, endpoint setting, up kin) {
+	var parts []string
+	rest := job.Endpoint
+	for rest != "" {
+		before, after, found := strings.Cut(rest, "{")
+		name, tail, closed := strings.Cut(after, "}")
+		variable, known := up.placeholders.Get(name)
+		if !found || !closed || !known {
+			if !found {
+				before, after = rest, ""
+			} else {
+				before, after = rest[:len(before)+1], rest[len(before)+1:]
+			}
+			parts, rest = append(parts, strconv.Quote(before)), after
+			continue
+		}
+		if before != "" {
+			parts = append(parts, strconv.Quote(before))
+		}
+		parts, rest = append(parts, variable.(string)), tail
+	}
+	if slices.ContainsFunc(parts, func(p string) bool { return p[0] != '"' }) {
+		job.endpointSource = Computed{Source: "phpConcat(" + strings.Join(parts, ", ") + ")", Path: endpoint.Path}
+	}
+}
+
+// filterOperators are the comparisons of a filter, in the order in which the reference looks
+// for them.
+var filterOperators = []string{">=", "<=", "==", "!=", "~~", "!~"}
+
+// filter returns the expression for a filter over an item: comparisons with & and |, of
+// which & is done first. Spaces count.
+func (l *legacy) filter(s setting, item string) string {
+	text, ok := s.Value.(string)
+	if !ok {
+		if !php.EmptyConfig(s.Value) {
+			l.diags.Errorf(diag.Value(s.Path), "want a filter like id>20, got %s", found(s.Value))
+		}
+		return ""
+	}
+	if text == "" {
+		return ""
+	}
+	var either []string
+	for _, group := range strings.Split(text, "|") {
+		var all []string
+		for _, one := range strings.Split(group, "&") {
+			all = append(all, l.comparison(s.Path, one, item))
+		}
+		either = append(either, strings.Join(all, " && "))
+	}
+	return strings.Join(either, " || ")
+}
+
+func (l *legacy) comparison(path, text, item string) string {
+	operator, at := "", len(text)
+	for _, o := range filterOperators {
+		if i := strings.Index(text, o); i >= 0 && i < at {
+			operator, at = o, i
+		}
+	}
+	if operator == "" {
+		if at = strings.IndexAny(text, "<>"); at >= 0 {
+			operator = text[at : at+1]
+		}
+	}
+	if operator == "" {
+		l.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).WithHint("write one of ==, !=, <, >, <=, >=, ~~ (like) and !~ (unlike)")
+		return "true"
+	}
+	value, _, _ := strings.Cut(text[at+len(operator):], operator)
+	left, right := FormatPath(item, l.split(text[:at], ".")), strconv.Quote(value)
+	switch operator {
+	case "==", "!=":
+		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)
+	case "~~":
+		return fmt.Sprintf("phpLike(%s, %s)", left, right)
+	case "!~":
+		return fmt.Sprintf("!phpLike(%s, %s)", left, right)
+	}
+	return fmt.Sprintf("phpCompare(%s, %s) %s 0", left, right, operator)
+}
