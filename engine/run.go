@@ -178,7 +178,9 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		origin = &url.URL{}
 	}
 	origin.User = cfg.User
-	if s.transport == nil {
+	if s.transport == nil && cfg.TLS != nil {
+		s.transport = transport.WithCertificates(origin, cfg.TLS)
+	} else if s.transport == nil {
 		s.transport = transport.NewTransport()
 	}
 	retry := transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader}

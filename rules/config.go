@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"crypto/tls"
 	"errors"
 	"net/url"
 	"strings"
@@ -16,8 +17,9 @@ type Config struct {
 	User           *url.Userinfo // of BaseURL, which does not have it; nil: none
 	Dialect        string        // [Spec] or [Keboola]
 	HTTP           HTTP
-	Auth           *Auth    // nil: none
-	AllowedOrigins []string // other origins that links and redirects may point to, without credentials
+	Auth           *Auth       // nil: none
+	TLS            *tls.Config // certificates for the origin of BaseURL; nil: those of the system
+	AllowedOrigins []string    // other origins that links and redirects may point to, without credentials
 	Jobs           []Job
 	Debug          bool
 	MaxPartitions  int // of a run; 0: any number
@@ -74,9 +76,10 @@ var apiFields = []Field{
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, Doc: "retries, as the reference implementation configures them"},
-	{Name: "caCertificate", Kind: Text, Unsupported: OnRequest},
-	{Name: "clientCertificate", Kind: Text, Unsupported: OnRequest},
-	{Name: "#clientCertificate", Kind: Text, Unsupported: OnRequest},
+	{Name: "caCertificate", Kind: Text, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
+		"instead of those that the system trusts"},
+	{Name: "#clientCertificate", Kind: Secret, Doc: "a certificate and its private key in PEM, which identify the client to the server of `baseUrl`"},
+	{Name: "clientCertificate", Kind: Secret, Doc: "prefer `#clientCertificate`"},
 }
 
 var configFields = []Field{

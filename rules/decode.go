@@ -112,7 +112,7 @@ func (d *decoder) root(root any) {
 	}
 	d.checkResponses(s.under("api"), s["config.jobs"].list())
 	c.HTTP = d.http(s)
-	c.Auth = d.authentication(s)
+	c.Auth, c.TLS = d.authentication(s), d.certificates(s)
 	for _, one := range s["inputs"].list() {
 		c.Inputs = append(c.Inputs, d.input(one))
 	}
