@@ -62,6 +62,9 @@ var conversions = map[Kind]func(any) (any, string){
 	Secret:     asSecret,
 	Expression: asText(Expression),
 	Wait:       wait,
+	Length:     length,
+	Moment:     moment,
+	Values:     listOrExpression,
 	Map:        asObject(Map),
 	Paths:      paths,
 	Block:      asObject(Block),
@@ -264,6 +267,36 @@ func perSecond(v any) (any, string) {
 		return nil, want(PerSecond, v)
 	}
 	return n, ""
+}
+
+// length reads the length of a window.
+func length(v any) (any, string) {
+	if _, err := ParseSpan(v); err != nil {
+		return nil, want(Length, v)
+	}
+	return v, ""
+}
+
+// moment reads a bound of windows.
+func moment(v any) (any, string) {
+	switch v := v.(type) {
+	case int, float64:
+		return v, ""
+	case string:
+		if v != "" {
+			return v, ""
+		}
+	}
+	return nil, want(Moment, v)
+}
+
+// listOrExpression reads the values of a variable.
+func listOrExpression(v any) (any, string) {
+	text, isText := v.(string)
+	if _, isList := v.([]any); isList || isText && text != "" {
+		return v, ""
+	}
+	return nil, want(Values, v)
 }
 
 // wait reads an expression, or a number of seconds or a duration, which it returns as

@@ -22,6 +22,9 @@ type Field struct {
 	Fields []Field // the keys of a Block; for any other kind, of an object that is accepted instead
 	Each   *Field  // the elements of a List or the values of a Map; nil: any value
 
+	// OneOf names keys of a Block of which exactly one must be given.
+	OneOf []string
+
 	// Keboola is the kind in dialect keboola if the reference implementation
 	// reads the value differently; KeboolaDefault is its default if that
 	// differs, and [Off] if there is none.
@@ -90,6 +93,9 @@ const (
 	List                   // a list
 	Expression             // an expression
 	Wait                   // an expression for a duration, or one such as "30s"
+	Length                 // the length of a window: 24h, 7d, 1mo, or a number
+	Moment                 // a bound of windows: a date, a number, or an expression
+	Values                 // a list, or an expression that gives one
 	Nested                 // a pagination object; its keys depend on its method
 
 	// Values of these kinds are read like the reference implementation reads
@@ -111,6 +117,7 @@ var kindNames = map[Kind]string{
 	Key: "the name of a key", Seconds: `seconds above 0, or a duration like "90s" or "10 minutes"`,
 	PerSecond: "a number above 0, and at least one per day (0.0000116)",
 	Secret:    `a string or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
+	Length: `a length such as 24h, 7d, 1mo or a number`, Moment: "a date, a number or an expression", Values: "a list or an expression",
 	List: "a list", Expression: "an expression", Nested: "a pagination object",
 	Wait:      `an expression for seconds or a duration, or a duration like "30s"`,
 	phpNumber: "a number other than 0", phpInt: "a number", phpFlag: "a boolean", phpText: "a string",

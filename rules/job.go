@@ -71,7 +71,7 @@ var jobFields = []Field{
 	{Name: "response", Kind: Block, Fields: responseFields,
 		Doc: "the format of this job's responses; its keys override those of `api.response`"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
-	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields}, Doc: "variables: the job is run once for each of their values " +
+	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}}, Doc: "variables: the job is run once for each of their values " +
 		"(a partition), each time from the beginning; several variables are nested loops. Expressions read them by their names"},
 	{Name: "emit", Kind: Flag, Default: true, Doc: "if false, the items are not written: they are needed for other jobs only"},
 	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Values: []string{PartitionFail, PartitionSkip},

@@ -45,14 +45,14 @@ const (
 var forFields = []Field{
 	{Name: "items", Kind: Text, Doc: "id of another job: the variable is each of its items, one after another"},
 	{Name: "when", Kind: Expression, Doc: "with items: only for the items for which this is true"},
-	{Name: "values", Kind: Any, Doc: "a list of values, or an expression that gives a list"},
-	{Name: "from", Kind: Any, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
+	{Name: "values", Kind: Values, Doc: "a list of values, or an expression that gives a list"},
+	{Name: "from", Kind: Moment, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
 		"the variable has `from` and `to`"},
-	{Name: "to", Kind: Any, Doc: "end of the last window, which does not belong to it"},
-	{Name: "step", Kind: Any, Doc: "length of a window: `24h`, `7d`, `1mo`, or a number; default: one window"},
-	{Name: "overlap", Kind: Any, Doc: "how much earlier every window but the first begins"},
+	{Name: "to", Kind: Moment, Doc: "end of the last window, which does not belong to it"},
+	{Name: "step", Kind: Length, Doc: "length of a window: `24h`, `7d`, `1mo`, or a number; default: one window"},
+	{Name: "overlap", Kind: Length, Doc: "how much earlier every window but the first begins"},
 	{Name: "splitWhen", Kind: Expression, Doc: "a stopping rule: a window in which it is met is discarded, and its halves are read instead"},
-	{Name: "smallest", Kind: Any, Doc: "length of a window that is not split; default: a second, or the number 1"},
+	{Name: "smallest", Kind: Length, Doc: "length of a window that is not split; default: a second, or the number 1"},
 }
 
 var limitsFields = []Field{
@@ -116,11 +116,8 @@ func (d *decoder) constantValues(s *Source) {
 		s.given["values"] = setting{Value: sourceOfValue(v), Path: one.Path}
 		return
 	}
-	switch _, isText := v.(string); {
-	case isList:
+	if isList {
 		s.Values = list
-	case !isText:
-		d.diags.Errorf(diag.Value(one.Path), "want a list or an expression, got %s", found(one.Value))
 	}
 }
 
@@ -144,10 +141,7 @@ func (d *decoder) span(s setting) Span {
 	if s.Value == nil {
 		return Span{}
 	}
-	span, err := ParseSpan(s.Value)
-	if err != nil {
-		d.diags.Errorf(diag.Value(s.Path), "%v", err)
-	}
+	span, _ := ParseSpan(s.Value) // it was checked
 	return span
 }
 

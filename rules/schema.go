@@ -58,6 +58,15 @@ func requiring(key string) Object {
 	}
 }
 
+// giving is requiring for a value that does not count as missing.
+func giving(key string) Object {
+	missing := Object{{Name: "not", Value: Object{{Name: "enum", Value: []any{nil, ""}}}}}
+	return Object{
+		{Name: "properties", Value: Object{{Name: key, Value: missing}}},
+		{Name: "required", Value: []any{key}},
+	}
+}
+
 // having returns the schema of objects in which a key has a constant value.
 func having(key, constant string) Object {
 	return Object{
@@ -240,6 +249,12 @@ func (f Field) kindSchema(dialect string) Object {
 		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
 	case PerSecond:
 		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
+	case Length:
+		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
+	case Moment:
+		return anyOf(typed("number"), typed("string").With("minLength", 1))
+	case Values:
+		return anyOf(typed("array"), typed("string").With("minLength", 1))
 	case Wait:
 		return anyOf(typed("number").With("minimum", 0), typed("string").With("minLength", 1))
 	case Secret:
@@ -249,7 +264,15 @@ func (f Field) kindSchema(dialect string) Object {
 	case Paths:
 		return typed("object").With("minProperties", 1).With("additionalProperties", typed("string").With("minLength", 1))
 	case Block:
-		return objectSchema(f.Fields, dialect)
+		s := objectSchema(f.Fields, dialect)
+		if f.OneOf != nil {
+			var either []any
+			for _, name := range f.OneOf {
+				either = append(either, giving(name))
+			}
+			s = s.With("oneOf", either)
+		}
+		return s
 	case Blocks:
 		s := typed("array").With("items", objectSchema(f.Fields, dialect))
 		if f.Required {
@@ -260,6 +283,13 @@ func (f Field) kindSchema(dialect string) Object {
 		return each("items", typed("array"))
 	case Nested:
 		return reference(dialect + ".pagination")
+	case Any:
+		if f.Fields != nil && f.Each != nil { // a scalar, or a list of such; Fields describe the object
+			return anyOf(typed("string"), typed("number"), typed("array").With("items", f.Each.schema(dialect)))
+		}
+		if f.Fields != nil {
+			return anyOf(typed("string"), typed("number"))
+		}
 	}
 	return Object{}
 }

@@ -20,6 +20,9 @@ type Event struct {
 	Kind EventKind
 	Run  string // differs from run to run
 	Job  string
+
+	Partition string // values of the variables of the partition; empty: the job has none
+
 	Page int       // from 1; 0 for the end of a job that fetched none
 	Time time.Time // when it happened; of a request, when it was sent
 
@@ -49,7 +52,7 @@ func (r *run) observe(ctx context.Context, e Event) {
 	if r.Observer == nil {
 		return
 	}
-	e.Job = r.Result.Job
+	e.Job, e.Partition = r.Result.Job, r.Redactor.String(r.partition.Label())
 	if e.Page == 0 {
 		e.Page = r.Context.Value.Page
 	}

@@ -137,7 +137,7 @@ func (r *Result) add(p Partition, one Result) {
 		if len(n.Failures) < maxListed {
 			n.Failures = append(n.Failures, PartitionResult{p.Label(), one.Error})
 		}
-		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, nil
+		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}
 	}
 	if r.Outcome == "" || slices.Index(severity, one.Outcome) > slices.Index(severity, r.Outcome) {
 		r.Outcome, r.Reason, r.StoppedBy, r.first = one.Outcome, one.Reason, one.StoppedBy, p.name()+": "+one.Message

@@ -62,7 +62,7 @@ func (r *receivedPages) page(ctx context.Context, page *engine.Page) error {
 
 // Observe receives the result of a job that has ended.
 func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
-	if event.Kind != runtime.EventEnd {
+	if event.Kind != runtime.EventEnd || event.Partition != "" { // others of the job may follow
 		return
 	}
 	r.mu.Lock()

@@ -170,10 +170,12 @@ func (g *generator) typeOf(key string, f rules.Field) string {
 			return "[]" + g.need("ForVariable", "a variable of the partitions of a job", append([]rules.Field{name}, f.Each.Fields...))
 		}
 		return "map[string]" + g.element(f)
+	case rules.Values:
+		return "any"
 	case rules.List:
 		return "[]" + g.element(f)
 	case rules.Any:
-		if key == "default" || key == "values" || key == "dataField" { // of an input, of a variable; a path, or a list of paths
+		if key == "default" || key == "dataField" { // of an input; a path, or a list of paths
 			return "any"
 		}
 		if strings.HasPrefix(key, "nextRequest.") { // expressions by name
