@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -16,13 +17,14 @@ import (
 // Test is one test of a configuration: the responses of the API to a job, and the
 // expected result.
 type Test struct {
-	Name   string
-	Job    string         // id of the job; empty: the only one
-	Kept   map[string]any // the values that an earlier run saved, by name
-	Inputs map[string]any // the values that the run sets, by name
-	Pages  []Answer       // in order; each answers one request
-	Expect Expect
-	Path   string // config path of the test
+	Name    string
+	Job     string         // id of the job; empty: the only one
+	Kept    map[string]any // the values that an earlier run saved, by name
+	Inputs  map[string]any // the values that the run sets, by name
+	Binding map[string]any // the values of the variables of for, by name
+	Pages   []Answer       // in order; each answers one request
+	Expect  Expect
+	Path    string // config path of the test
 }
 
 // Answer is one response of the API in a [Test].
@@ -55,6 +57,7 @@ var testFields = []Field{
 	{Name: "job", Kind: Text, Doc: "id of the job; optional if there is only one"},
 	{Name: "kept", Kind: Map, Doc: "the values that an earlier run saved, by name"},
 	{Name: "inputs", Kind: Map, Doc: "the values that the run sets, by name"},
+	{Name: "partition", Kind: Map, Doc: "of a job with `for`: the values of its variables, by name; a window has `from` and `to`"},
 	{Name: "pages", Kind: List, Required: true,
 		Doc: "the responses of the API, in order: an object or a list is the body of a response, or a complete response"},
 	{Name: "expect", Kind: Block, Fields: expectFields, Required: true,
@@ -89,13 +92,36 @@ var expectFields = []Field{
 func (d *decoder) test(path string, s settings) Test {
 	t := Test{
 		Name: s["name"].text(), Job: s["job"].text(), Kept: membersOf(s["kept"].object()), Inputs: membersOf(s["inputs"].object()),
-		Expect: d.expect(s.under("expect")), Path: path,
+		Binding: bindingOf(s["partition"].object()),
+		Expect:  d.expect(s.under("expect")), Path: path,
 	}
 	pages, _ := s["pages"].Value.([]any)
 	for i, v := range pages {
 		t.Pages = append(t.Pages, d.answer(diag.Index(s["pages"].Path, i), v))
 	}
 	return t
+}
+
+// bindingOf reads the values of variables. A window whose bounds are dates has times.
+func bindingOf(o Object) map[string]any {
+	binding := membersOf(o)
+	for name, v := range binding {
+		members, _ := value.Members(v)
+		from, _ := members.Get("from")
+		to, _ := members.Get("to")
+		a, isTime := timeIn(from)
+		b, also := timeIn(to)
+		if isTime && also {
+			binding[name] = map[string]any{"from": a, "to": b}
+		}
+	}
+	return binding
+}
+
+func timeIn(v any) (time.Time, bool) {
+	text, _ := v.(string)
+	t, err := ParseTime(text)
+	return t, err == nil
 }
 
 // answer reads a page of a test: a body, or a complete response.
@@ -284,6 +310,21 @@ func (c *Config) checkTests(diags *diag.Collector) {
 			diags.Errorf(diag.Value(diag.Join(t.Path, "pages")), "want at least one page").WithHint(`a page is at least {} or []`)
 		}
 		t.Expect.check(diags, diag.Join(t.Path, "expect"))
+		c.checkBinding(diags, t)
+	}
+}
+
+// checkBinding reports variables of the job of a test that have no value.
+func (c *Config) checkBinding(diags *diag.Collector, t *Test) {
+	i := slices.IndexFunc(c.Jobs, func(j Job) bool { return j.ID == t.Job })
+	if i < 0 {
+		return
+	}
+	for _, s := range c.Jobs[i].For {
+		if _, ok := t.Binding[s.Name]; !ok {
+			diags.Errorf(diag.Value(diag.Join(t.Path, "partition")), "job %s needs a value for %s", t.Job, s.Name).
+				WithHint(fmt.Sprintf(`a test runs one partition: "partition": {%q: …}`, s.Name))
+		}
 	}
 }
 

@@ -76,6 +76,11 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 	return l.withDefaults().runPartition(ctx, Partition{Job: job}, l.Resume[job.Set.Job.ID], sink)
 }
 
+// RunPartition is [Loop.Run] for one partition, from its beginning.
+func (l Loop) RunPartition(ctx context.Context, p Partition, sink Sink) (Result, error) {
+	return l.withDefaults().runPartition(ctx, p, nil, sink)
+}
+
 // runPartition is [Loop.Run] for a partition, from a checkpoint of it if that is not nil.
 func (l Loop) runPartition(ctx context.Context, p Partition, token json.RawMessage, sink Sink) (Result, error) {
 	return newRun(ctx, l, p, sink).run(ctx, token)
