@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,15 +14,22 @@ import (
 // recipe is one row of the cookbook: an API, how it pages, and the configuration
 // that extracts from it.
 type recipe struct {
-	number         int
+	number         int // 0: a complete configuration
 	api, how       string
 	method, config string
 	file           string // the case, relative to fixtures/cases
 }
 
+// The folders of the cases: lists of single APIs, each with its number, and complete
+// configurations.
+const (
+	zooFolder      = "zoo/"
+	completeFolder = "cookbook/"
+)
+
 // recipeTable lists the APIs of the cookbook.
 func recipeTable() (string, error) {
-	recipes, err := loadRecipes()
+	recipes, err := loadRecipes(zooFolder)
 	if err != nil {
 		return "", err
 	}
@@ -33,9 +41,23 @@ func recipeTable() (string, error) {
 	return b.String(), nil
 }
 
-// recipeSections shows the configuration of every API in fixtures/cases/zoo.
-func recipeSections() (string, error) {
-	recipes, err := loadRecipes()
+// completeTable lists the APIs with complete configurations.
+func completeTable() (string, error) {
+	recipes, err := loadRecipes(completeFolder)
+	if err != nil {
+		return "", err
+	}
+	b := &strings.Builder{}
+	b.WriteString("| API | what the configuration extracts |\n|---|---|\n")
+	for _, r := range recipes {
+		fmt.Fprintf(b, "| [%s](#%s) | %s |\n", r.api, anchor(r.heading()), cell(r.how))
+	}
+	return b.String(), nil
+}
+
+// recipeSections shows the configuration of every API in a folder of cases.
+func recipeSections(folder string) (string, error) {
+	recipes, err := loadRecipes(folder)
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +70,12 @@ func recipeSections() (string, error) {
 	return b.String(), nil
 }
 
-func (r recipe) heading() string { return fmt.Sprintf("%d. %s", r.number, r.api) }
+func (r recipe) heading() string {
+	if r.number == 0 {
+		return r.api
+	}
+	return fmt.Sprintf("%d. %s", r.number, r.api)
+}
 
 // anchor is the fragment by which GitHub's Markdown links to a heading.
 func anchor(heading string) string {
@@ -64,34 +91,48 @@ func anchor(heading string) string {
 	return strings.Map(fragment, strings.ToLower(heading))
 }
 
-// loadRecipes reads the cases of fixtures/cases/zoo, in the order of their
-// numbers.
-func loadRecipes() ([]recipe, error) {
+// loadRecipes reads the cases of a folder, in the order of their names.
+func loadRecipes(folder string) ([]recipe, error) {
 	cases, err := fixtures.All()
 	if err != nil {
 		return nil, err
 	}
 	var recipes []recipe
 	for _, c := range cases {
-		name, ok := strings.CutPrefix(c.Name, "zoo/")
+		name, ok := strings.CutPrefix(c.Name, folder)
 		if !ok {
 			continue
 		}
-		r := recipe{file: c.Name + ".txtar"}
-		if _, err := fmt.Sscanf(name, "%d-", &r.number); err != nil {
-			return nil, fmt.Errorf("case %s: the name does not begin with a number", c.Name)
-		}
-		var found bool
-		if r.api, r.how, found = strings.Cut(c.Title, ": "); !found {
-			return nil, fmt.Errorf("case %s: want a first paragraph of the form `API: how it pages`", c.Name)
-		}
-		if r.method, err = methodOf(c); err != nil {
+		r, err := newRecipe(c)
+		if err != nil {
 			return nil, fmt.Errorf("case %s: %w", c.Name, err)
 		}
-		r.config = strings.NewReplacer("{base}", "https://api.example.com", "FIXTURE_", "API_").Replace(string(c.Config))
+		if _, err := fmt.Sscanf(name, "%d-", &r.number); err != nil && folder == zooFolder {
+			return nil, fmt.Errorf("case %s: the name does not begin with a number", c.Name)
+		}
 		recipes = append(recipes, r)
 	}
 	return recipes, nil
+}
+
+// newRecipe reads a case whose first paragraph has the form `API: how it pages`. The
+// server of a complete configuration plays several hosts: their names begin its paths.
+func newRecipe(c *fixtures.Case) (recipe, error) {
+	r := recipe{file: c.Name + ".txtar"}
+	var found bool
+	if r.api, r.how, found = strings.Cut(c.Title, ": "); !found {
+		return r, errors.New("want a first paragraph of the form `API: how it pages`")
+	}
+	var err error
+	if r.method, err = methodOf(c); err != nil {
+		return r, err
+	}
+	base := strings.NewReplacer("{base}", "https://api.example.com")
+	if strings.HasPrefix(c.Name, completeFolder) {
+		base = strings.NewReplacer("{base}/", "https://")
+	}
+	r.config = strings.ReplaceAll(base.Replace(string(c.Config)), "FIXTURE_", "API_")
+	return r, nil
 }
 
 // methodOf returns the method that the configuration of a case names.

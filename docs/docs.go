@@ -29,7 +29,10 @@ var passages = map[string]func() (string, error){
 	"expression-names": expressionNames,
 	"functions":        functionTable,
 	"recipe-table":     recipeTable,
-	"recipes":          recipeSections,
+	"recipes":          func() (string, error) { return recipeSections(zooFolder) },
+	"complete":         completeCount,
+	"complete-table":   completeTable,
+	"complete-recipes": func() (string, error) { return recipeSections(completeFolder) },
 	"trace-keys":       func() (string, error) { return keyTable("a line", reflect.TypeFor[engine.Record]()) },
 	"result-keys":      func() (string, error) { return keyTable("the file", reflect.TypeFor[engine.Result]()) },
 	"explain-keys":     func() (string, error) { return keyTable("the output", explanationType) },
@@ -69,7 +72,12 @@ func caseCount() (string, error) {
 }
 
 func apiCount() (string, error) {
-	recipes, err := loadRecipes()
+	recipes, err := loadRecipes(zooFolder)
+	return strconv.Itoa(len(recipes)), err
+}
+
+func completeCount() (string, error) {
+	recipes, err := loadRecipes(completeFolder)
 	return strconv.Itoa(len(recipes)), err
 }
 
