@@ -24,6 +24,8 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 		{"an address that is the only end", `{"method": "expression", "nextRequest": {"url": "body.next"}}`,
 			"Ends normally when there is no next request: body.next is missing or empty; or"},
 		{"nothing that changes", expression + `{"params": {"limit": "limit"}}}`, "then sends the same request again. Ends"},
+		{"a parameter of the first request only", expression + `{"url": "page == 0 ? nil : body.next", "applyToFirst": true,
+			"params": {"full": "page == 0 ? true : nil"}}}`, "then requests body.next, without the job's own params. Ends"},
 		{"a limit of one page", `{"method": "pagenum", "forceStop": {"pages": 1}}`,
 			"&page=1 once. Ends normally when a page is empty"},
 		{"only a guard", `{"method": "pagenum", "guards": {"maxPages": 50}}`, "at most 50 pages, where the run fails (maxPages)."},

@@ -112,6 +112,7 @@ func (j *Job) laterRequests(x *JobExplanation) string {
 		step := j.increment(syntax)
 		switch {
 		case p.FirstOnly, isIdentifier(syntax, "limit") && (p.First || x.Limit == nil): // as in the first request, or omitted
+		case p.rule.Target != "" && j.later(x, p, syntax) == "nil": // omitted
 		case isAddress(p.rule.Role):
 			steps = append(steps, "requests "+j.later(x, p, syntax))
 		case p.First && step == "1":
