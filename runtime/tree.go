@@ -40,6 +40,7 @@ type position = json.RawMessage
 type treeState struct {
 	Version int         `json:"version"`
 	Done    bool        `json:"done,omitempty"` // nothing is left to do
+	Started time.Time   `json:"started"`        // the time that now() gives the rules of variables
 	Tree    treeMembers `json:"tree"`
 	Results []Result    `json:"results"` // of the partitions that have ended, by job
 }
@@ -168,6 +169,9 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 	if err := dec.Decode(saved); err != nil {
 		return nil, t.unusable(err)
 	}
+	if !saved.Started.IsZero() {
+		t.started = saved.Started
+	}
 	for _, r := range saved.Results {
 		job := t.jobs[r.Job]
 		if job == nil || (r.Partitions == nil) != (len(job.Sources) == 0) {
@@ -203,7 +207,7 @@ func (t *tree) unusable(err error) error { return unusable(t.root.Set.Job.ID, er
 
 // checkpoint returns the checkpoint of the tree after a page.
 func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMessage, error) {
-	s := treeState{Version: checkpointVersion, Done: members.done(), Tree: members}
+	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members}
 	for _, job := range t.all {
 		if r := t.results[job]; r.Outcome != "" {
 			s.Results = append(s.Results, *r)
