@@ -88,9 +88,9 @@ func (c *Client) noteQuota(header http.Header) {
 // seconds to wait, below a hundred billion seconds since 1970, otherwise
 // milliseconds since 1970. It reports false for anything else.
 func resetIn(header string, now time.Time) (time.Duration, bool) {
-	n, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64)
+	n, ok := roundedUp(strings.TrimSpace(header))
 	switch {
-	case err != nil || n < 0:
+	case !ok:
 		return 0, false
 	case n < 1e9:
 		return time.Duration(n) * time.Second, true

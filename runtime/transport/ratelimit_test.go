@@ -25,7 +25,7 @@ func TestAResetIsAWaitOrATime(t *testing.T) {
 		{"empty", "", -1},
 		{"word", "soon", -1},
 		{"negative", "-1", -1},
-		{"fraction", "1.5", -1},
+		{"part of a second", "1.5", 2 * time.Second},
 		{"more than 64 bits", "9223372036854775808", -1},
 		{"largest integer", "9223372036854775807", -1},
 	} {

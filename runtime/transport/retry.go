@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -148,16 +149,15 @@ func (c *Client) backoff(attempt int) time.Duration {
 // retryAfter reads a Retry-After header: seconds, or a date, which is compared
 // with the response's own Date so that a wrong local clock does no harm. It
 // reports false for anything else. A wait too long for a [time.Duration] is the
-// longest one.
+// longest one. Some APIs send seconds with decimals (2.0), which are rounded up.
 func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 	header = strings.TrimSpace(header)
 	if header == "" {
 		return 0, false
 	}
-	if digits := strings.TrimLeft(header, "0123456789"); digits == "" {
+	if seconds, ok := roundedUp(header); ok {
 		const longest = time.Duration(1<<63 - 1)
-		seconds, err := strconv.ParseInt(header, 10, 64)
-		if err != nil || seconds > int64(longest/time.Second) {
+		if seconds > int64(longest/time.Second) {
 			return longest, true
 		}
 		return time.Duration(seconds) * time.Second, true
@@ -170,4 +170,18 @@ func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 		now = served
 	}
 	return max(at.Sub(now), 0), true
+}
+
+// roundedUp returns a number of digits, with or without decimals, as the next integer. One
+// that is too large is the largest.
+func roundedUp(number string) (int64, bool) {
+	whole, decimals, _ := strings.Cut(number, ".")
+	if whole == "" || strings.Trim(whole+decimals, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err == nil && n < math.MaxInt64 && strings.Trim(decimals, "0") != "" {
+		n++
+	}
+	return n, true // too many digits give the largest number
 }

@@ -21,6 +21,8 @@ func TestRetryAfterIsNeverShortened(t *testing.T) {
 	}{
 		{"seconds", "7", 7 * time.Second},
 		{"zero", " 0 ", 0},
+		{"seconds with a zero decimal", "2.0", 2 * time.Second},
+		{"part of a second", "0.65", time.Second},
 		{"date", "Fri, 02 Jan 2026 03:05:05 GMT", time.Minute},
 		{"date of RFC 850", "Friday, 02-Jan-26 03:05:05 GMT", time.Minute},
 		{"date of ANSI C", "Fri Jan  2 03:05:05 2026", time.Minute},
@@ -52,7 +54,7 @@ func TestARetryAfterBeyondTheLimitEndsTheCallAndSaysWhenToRetry(t *testing.T) {
 
 func TestAnInvalidRetryAfterFallsBackToBackoff(t *testing.T) {
 	for _, c := range []struct{ name, header string }{
-		{"negative", "-5"}, {"fraction", "1.5"}, {"word", "soon"}, {"empty", ""},
+		{"negative", "-5"}, {"exponent", "1e1"}, {"point alone", "."}, {"word", "soon"}, {"empty", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := serve(t, status(429, "Retry-After", c.header), status(200))
