@@ -1,5 +1,7 @@
 package engine
 
+import "encoding/json"
+
 // Config is a configuration in Go. It has the keys, the meaning and the defaults
 // of a configuration file (docs/reference/config.md); zero values are left out.
 // [HTTP], [Job] and the methods of paging are generated from the tables with which
@@ -32,3 +34,12 @@ type CustomPaging struct {
 func (p CustomPaging) pagingMethod() string { return p.Method }
 
 //go:generate go run ./internal/configgen
+
+// Expr is an expression in the place of a value of Params: it is evaluated once, before
+// the first request of each partition of the job. In a file it is {"expr": "…"}.
+type Expr string
+
+// MarshalJSON returns the value as a file has it.
+func (e Expr) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{"expr": string(e)})
+}

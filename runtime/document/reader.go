@@ -269,7 +269,9 @@ func (r *Reader) find(status int) (list span, single []byte, err error) {
 	case kind == kindList:
 		return at, nil, nil
 	case kind == kindObject:
-		r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
+		if len(field.Keys) > 0 { // whoever asks for the whole response knows that it is an object
+			r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
+		}
 		return span{}, raw, nil
 	case !r.options.Switches.EmptyIsAbsent:
 		return span{}, nil, fmt.Errorf("%s (dataField) is %s, want a list or an object", field.Text, kind)

@@ -1,0 +1,43 @@
+package engine_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// A configuration in Go has variables in their order, and expressions as values.
+func TestPartitionsOfAConfigurationInGo(t *testing.T) {
+	var requests []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.String())
+		fmt.Fprint(w, `[{"id": 1}]`)
+	}))
+	defer api.Close()
+	silent := false
+	e, err := engine.New(engine.Config{BaseURL: api.URL + "/", MaxPartitions: 10, Jobs: []engine.Job{
+		{ID: "teams", Endpoint: "teams", Emit: &silent},
+		{Endpoint: "teams/{team.id}/{kind}",
+			Params: map[string]any{"since": engine.Expr("day.from.Format('2006-01-02')")},
+			For: []engine.ForVariable{
+				{Name: "team", Items: "teams"},
+				{Name: "kind", Values: []string{"users", "bots"}},
+				{Name: "day", From: "2026-01-01", To: "2026-01-03", Step: "1d"},
+			}},
+	}})
+	require.NoError(t, err)
+	result, err := e.Run(t.Context(), discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"/teams",
+		"/teams/1/users?since=2026-01-01", "/teams/1/users?since=2026-01-02",
+		"/teams/1/bots?since=2026-01-01", "/teams/1/bots?since=2026-01-02",
+	}, requests)
+	require.Equal(t, 4, result.Jobs[1].Partitions.Count)
+	require.Equal(t, 4, result.Jobs[1].Items)
+}
