@@ -64,9 +64,21 @@ func (b *backlog) page(ctx context.Context, page *Page, save func() (*memberStat
 	if err != nil {
 		return err
 	}
+	kept, err := b.keep(page, saved)
+	if kept || err != nil {
+		return err
+	}
+	return b.to.page(ctx, page, save) // its turn has come in the meantime
+}
+
+// keep keeps a page. It reports false if the turn of the partition has come.
+func (b *backlog) keep(page *Page, saved *memberState) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.add(page, saved)
+	if b.turn {
+		return false, nil
+	}
+	return true, b.add(page, saved)
 }
 
 // waitForRoom waits while the partition is too far ahead. It returns the receiver of its
