@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // A Partition is a job under a binding. The zero Binding is that of a job without
@@ -17,6 +18,16 @@ import (
 type Partition struct {
 	Job     *compile.Job
 	Binding map[string]any // the values of the variables by their names, those of the parents too
+}
+
+// blame returns the class of an error in what is computed before the first request. With
+// variables it is the values of these, most of them from responses, that are unacceptable;
+// otherwise it is the configuration.
+func (p Partition) blame() failure.Class {
+	if len(p.Binding) > 0 {
+		return failure.Response
+	}
+	return failure.Config
 }
 
 // with returns a partition of a job whose variable has a value.

@@ -160,7 +160,7 @@ func (r *run) firstRequest() (request rules.Request, err error) {
 	c := &r.Context.Value
 	if r.binding == nil {
 		if err := r.bind(); err != nil {
-			return request, r.fault(failure.Config, err)
+			return request, r.fault(r.partition.blame(), err)
 		}
 	}
 	variables, request, err := r.binding.Begin(&r.machine, c)

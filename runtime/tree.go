@@ -310,7 +310,7 @@ func (t *tree) context(p Partition) *rules.Context {
 // fault returns the error of a rule of a variable.
 func (t *tree) fault(p Partition, err error) error {
 	e := &failure.Error{
-		Class: failure.Config, Job: p.Job.Set.Job.ID, Partition: t.Redactor.String(p.Label()), Op: "for",
+		Class: p.blame(), Job: p.Job.Set.Job.ID, Partition: t.Redactor.String(p.Label()), Op: "for",
 		Message: t.Redactor.String(err.Error()), Err: err,
 	}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {

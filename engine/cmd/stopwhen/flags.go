@@ -57,7 +57,7 @@ const (
 // missing items.
 const suspect = "suspect"
 
-var failOnOutcomes = []string{string(rules.Limited), string(rules.Guarded), suspect}
+var failOnOutcomes = []string{string(rules.Limited), string(rules.Guarded), string(rules.Partial), suspect}
 
 const (
 	autoPrefetch = "auto"
