@@ -165,7 +165,8 @@ func (l *legacy) placeholder(path string, m Member, up kin) (source, field strin
 		l.diags.Errorf(diag.Value(path), `want a path in the items of the parent, or an object with "path" and "function"`)
 		return "", ""
 	}
-	source = fmt.Sprintf("phpFound(%s, %s)", FormatPath(up.items[len(up.items)-level], l.split(field, ".")), strconv.Quote("value at "+field+" of the parent's item"))
+	item := up.items[len(up.items)-level]
+	source = fmt.Sprintf("phpFound(%s, %q)", FormatPath(item, l.split(field, ".")), "value at "+field+" of the parent's item")
 	if isFunction {
 		f := functions{decoder: l.decoder, placeholder: true, references: map[string]refers{
 			"placeholder": func(at, name string) (string, bool) {
@@ -225,9 +226,9 @@ func (l *legacy) filter(s setting, item string) string {
 		return ""
 	}
 	var either []string
-	for _, group := range strings.Split(text, "|") {
+	for group := range strings.SplitSeq(text, "|") {
 		var all []string
-		for _, one := range strings.Split(group, "&") {
+		for one := range strings.SplitSeq(group, "&") {
 			all = append(all, l.comparison(s.Path, one, item))
 		}
 		either = append(either, strings.Join(all, " && "))
@@ -248,7 +249,8 @@ func (l *legacy) comparison(path, text, item string) string {
 		}
 	}
 	if operator == "" {
-		l.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).WithHint("write one of ==, !=, <, >, <=, >=, ~~ (like) and !~ (unlike)")
+		l.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).
+			WithHint("write one of ==, !=, <, >, <=, >=, ~~ (like) and !~ (unlike)")
 		return "true"
 	}
 	value, _, _ := strings.Cut(text[at+len(operator):], operator)

@@ -81,7 +81,8 @@ func (l *lowerer) bound(set *Ruleset) {
 	}
 	if c := job.endpointSource; c.Source != "" {
 		set.Rules = append(set.Rules, Rule{
-			ID: string(Endpoint), Role: Endpoint, Source: c.Source, Bound: true, Clause: "is", Says: job.Endpoint, Origin: l.origin(Author{}, c.Path),
+			ID: string(Endpoint), Role: Endpoint, Source: c.Source, Bound: true, Clause: "is", Says: job.Endpoint,
+			Origin: l.origin(Author{}, c.Path),
 		})
 	}
 	if c := l.cfg.baseSource; c.Source != "" {

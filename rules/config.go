@@ -78,7 +78,8 @@ var apiFields = []Field{
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, Doc: "retries, as the reference implementation configures them"},
 	{Name: "caCertificate", Kind: Text, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
 		"instead of those that the system trusts"},
-	{Name: "#clientCertificate", Kind: Secret, Doc: "a certificate and its private key in PEM, which identify the client to the server of `baseUrl`"},
+	{Name: "#clientCertificate", Kind: Secret, Doc: "a certificate and its private key in PEM, " +
+		"which identify the client to the server of `baseUrl`"},
 	{Name: "clientCertificate", Kind: Secret, Doc: "prefer `#clientCertificate`"},
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,7 +40,8 @@ func (d *decoder) legacyOf(root any) (*legacy, any) {
 	if !ok {
 		return nil, root
 	}
-	l := &legacy{decoder: d, config: members, iterations: d.iterations(object), attributes: d.newAttributes(members.Without("jobs"), func(name string) string { return name })}
+	l := &legacy{decoder: d, config: members, iterations: d.iterations(object)}
+	l.attributes = d.newAttributes(members.Without("jobs"), func(name string) string { return name })
 	l.attributes.shared = l.iterations
 	object = object.Without("iterations")
 	aws, _ := value.Members(valueOf(object, "aws"))
@@ -171,9 +173,7 @@ func valueOf(object Object, name string) any { v, _ := object.Get(name); return 
 // more.
 func (l *legacy) functions(more map[string]refers) functions {
 	references := map[string]refers{"attr": l.attributes.refer}
-	for name, read := range more {
-		references[name] = read
-	}
+	maps.Copy(references, more)
 	return functions{decoder: l.decoder, references: references}
 }
 

@@ -65,7 +65,8 @@ func (l *legacy) parts(path string, object Object, name string, references map[s
 	var out Object
 	for _, m := range members {
 		place := diag.Join(at, m.Name)
-		source, hidden := "", true
+		var source string
+		hidden := true
 		if text, ok := value.Text(m.Value); ok {
 			source = l.secretInput(strings.TrimPrefix(place, l.cfg.path+"."), text)
 		} else if name, isReference := envReference(m.Value); isReference {
@@ -92,7 +93,8 @@ func (l *legacy) secretInput(name, text string) string {
 func (l *legacy) requestReferences() map[string]refers {
 	sources := map[string]string{
 		"url": "request.url", "path": "request.path", "queryString": "request.query", "method": "request.method",
-		"hostname": `phpAddress(request.url, "hostname")`, "port": `phpAddress(request.url, "port")`, "resource": `phpAddress(request.url, "resource")`,
+		"hostname": `phpAddress(request.url, "hostname")`, "port": `phpAddress(request.url, "port")`,
+		"resource": `phpAddress(request.url, "resource")`,
 	}
 	return map[string]refers{
 		"attr": l.attributes.refer,
@@ -163,9 +165,10 @@ func (s secretMap) refer(path, name string) (string, bool) {
 // authorization returns what oauth20 refers to: the data, as text or as JSON, the id of the
 // client, and a nonce and a time for each request.
 func (l *legacy) authorization(isJSON bool) secretMap {
-	m := secretMap{legacy: l, prefix: "authorization.", values: Object{{Name: "clientId", Value: l.given("appKey")}}, computed: map[string]string{
-		"nonce": `phpSprintf("%.16s", phpSha1(uuid()))`, "timestamp": sourceOfNow,
-	}}
+	m := secretMap{
+		legacy: l, prefix: "authorization.", values: Object{{Name: "clientId", Value: l.given("appKey")}},
+		computed: map[string]string{"nonce": `phpSprintf("%.16s", phpSha1(uuid()))`, "timestamp": sourceOfNow},
+	}
 	l.given("#appSecret")
 	if !isJSON {
 		m.values = m.values.With("data", l.given("#data"))
@@ -194,7 +197,8 @@ func (l *legacy) oauth10(path string) any {
 	source := fmt.Sprintf("phpOAuth1(request, %s, %s, %s, %s, phpSha1(uuid()), %s)",
 		secret("appKey", l.given("appKey")), secret("appSecret", l.given("#appSecret")),
 		secret("oauth_token", token), secret("oauth_token_secret", tokenSecret), sourceOfNow)
-	return l.signed(Object{{Name: "headers", Value: Object{{Name: "Authorization", Value: Computed{Source: source, Secret: true, Path: path}}}}})
+	signature := Object{{Name: "Authorization", Value: Computed{Source: source, Secret: true, Path: path}}}
+	return l.signed(Object{{Name: "headers", Value: signature}})
 }
 
 // loginOf returns credentials of type login. The references are those of its request, in
@@ -239,7 +243,7 @@ func (l *legacy) answers(path string, object Object, name string, isText bool) O
 	var out Object
 	for _, m := range members {
 		place := diag.Join(at, m.Name)
-		source := ""
+		var source string
 		if text, ok := m.Value.(string); ok {
 			source = fmt.Sprintf("%s ?? %s", response(text), strconv.Quote(text))
 		} else {

@@ -144,7 +144,8 @@ func (t *trial) run(ctx context.Context, seen *coverage) {
 		Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}, Inputs: t.test.Inputs,
 	})
 	loop.Evaluated = seen.add
-	t.result, t.err = loop.RunPartition(ctx, runtime.Partition{Job: t.job, Binding: t.test.Binding}, func(_ context.Context, page *runtime.Page) error {
+	partition := runtime.Partition{Job: t.job, Binding: t.test.Binding}
+	t.result, t.err = loop.RunPartition(ctx, partition, func(_ context.Context, page *runtime.Page) error {
 		t.last = &page.Record
 		for item := range page.Items.All() {
 			t.items = append(t.items, bytes.Clone(item))
