@@ -173,9 +173,9 @@ func (s *simulation) parts(expressions []*Expression, page rules.Context) (value
 	return values, true, nil
 }
 
-// value returns the value of an expression, or a mark if it is not known.
+// value returns the value of an expression, or a mark if it is not known, or secret.
 func (s *simulation) value(e *Expression, page rules.Context) (v any, mark bool, err error) {
-	if !slices.ContainsFunc(e.Reads, func(r Read) bool { return s.isUnknown(r, page.Page) }) {
+	if !e.Rule.Secret && !slices.ContainsFunc(e.Reads, func(r Read) bool { return s.isUnknown(r, page.Page) }) {
 		v, err := e.eval(&s.machine, &page)
 		if err != nil {
 			return nil, false, &RuleError{e.Rule, err}
