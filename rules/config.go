@@ -54,16 +54,17 @@ type Options struct {
 var rootFields = []Field{
 	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that editors use to check this file"},
 	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "the address of the API and how it pages"},
-	{Name: "config", Kind: Block, Fields: configFields, Required: true, Doc: "what to extract"},
+	{Name: "config", Kind: Block, Fields: configFields, Required: true, KeboolaKeys: true, Doc: "what to extract"},
 	{Name: "inputs", Kind: Map, Each: &Field{Kind: Block, Fields: inputFields},
 		Doc: "values that each run sets (`--set NAME=VALUE`), by name; expressions read them as `input.NAME`"},
+	{Name: "aws", Kind: Any, Unsupported: OnSpec, Doc: "credentials of AWS, as the reference implementation configures them"},
 	{Name: "iterations", Kind: List, Unsupported: OnSpec, Doc: "objects whose values override those of `config`: its jobs run once for each"},
 	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
 		"Only `stopwhen test` reads them"},
 }
 
 var apiFields = []Field{
-	{Name: "baseUrl", Kind: Text, Required: true, Env: true,
+	{Name: "baseUrl", Kind: Text, Required: true, Env: true, KeboolaForms: true,
 		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash; " +
 			"it may hold inputs in braces: `https://{input.tenant}.example.com/`"},
 	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
@@ -71,7 +72,7 @@ var apiFields = []Field{
 		Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
 	{Name: "http", Kind: Block, Fields: httpFields, Doc: "headers, retries and limits of all requests"},
 	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of the responses of all jobs"},
-	{Name: "authentication", Kind: Block, Fields: authenticationFields, Doc: "credentials, sent only to the origin of `baseUrl`"},
+	{Name: "authentication", Kind: Block, Fields: authenticationFields, KeboolaForms: true, Doc: "credentials, sent only to the origin of `baseUrl`"},
 	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},

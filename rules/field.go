@@ -31,6 +31,11 @@ type Field struct {
 	Keboola        Kind
 	KeboolaDefault any
 
+	// KeboolaForms says that the value has more forms in dialect keboola, which are read
+	// before the tables of fields are applied. KeboolaKeys says so of the keys of an object.
+	KeboolaForms bool
+	KeboolaKeys  bool
+
 	// DefaultOf names the key of the same object whose value is the default.
 	DefaultOf string
 

@@ -1,20 +1,27 @@
 package rules
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Schema returns the JSON Schema of a configuration, from the tables that it is read
 // by, in draft 7, which editors support. A configuration that it accepts may still have
 // mistakes that no schema finds: unknown names in expressions, settings that are
-// mutually exclusive. The schema does not accept null for an optional key, and does not
-// know that `--dialect` may set another dialect.
+// mutually exclusive. It does not describe the functions and the credentials of dialect
+// keboola, and accepts any value where they may stand. It does not know that `--dialect`
+// may set another dialect.
 func (c *Catalog) Schema() Object {
 	definitions := Object{}
 	for _, dialect := range dialects {
 		definitions = append(definitions, c.paginationSchemas(dialect)...)
 	}
+	for _, dialect := range dialects {
+		definitions = append(definitions, Member{Name: dialect + ".parameters", Value: objectSchema(rootFields, dialect)})
+	}
 	definitions = append(definitions,
 		Member{Name: "env", Value: envSchema()}, Member{Name: "expr", Value: exprSchema()},
-		Member{Name: "parameters", Value: objectSchema(rootFields, Spec)})
+		Member{Name: "parameters", Value: byDialect(".parameters")})
 	return Object{
 		{Name: "$schema", Value: "http://json-schema.org/draft-07/schema#"},
 		{Name: "title", Value: "stopwhen configuration"},
@@ -78,7 +85,7 @@ func having(key, constant string) Object {
 // paginationSchemas returns the definitions of pagination objects in a dialect: one for
 // each method, and one that chooses among them by the method.
 func (c *Catalog) paginationSchemas(dialect string) Object {
-	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(c.fields, dialect))}}}
+	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(castBlocks(c.fields, dialect), dialect))}}}
 	var choices, words []any
 	for _, m := range c.methods {
 		if m.KeboolaOnly && dialect != Keboola {
@@ -87,8 +94,11 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		name := dialect + "." + m.Name
 		choices = append(choices, Object{{Name: "if", Value: having("method", m.Name)}, {Name: "then", Value: reference(name)}})
 		words = append(words, Object{{Name: "const", Value: m.Name}, {Name: "description", Value: m.Doc}})
-		body := objectSchema(c.fieldsOf(m), dialect)
+		body := objectSchema(castBlocks(c.fieldsOf(m), dialect), dialect)
 		shareCommon(body, m, dialect)
+		if SwitchesOf(dialect).ignoreUnknown {
+			body = body.Without("additionalProperties")
+		}
 		if len(m.OneOf) > 0 {
 			var either []any
 			for _, name := range m.OneOf {
@@ -105,6 +115,21 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 	}
 	pagination = pagination.With("required", []any{"method"})
 	return append(out, Member{Name: dialect + ".pagination", Value: pagination.With("allOf", choices)})
+}
+
+// castBlocks returns fields of a pagination object without the keys of their objects in
+// dialect keboola, which accepts any value and any key there.
+func castBlocks(fields []Field, dialect string) []Field {
+	if dialect != Keboola {
+		return fields
+	}
+	fields = slices.Clone(fields)
+	for i, f := range fields {
+		if f.Kind == Block {
+			fields[i].Kind, fields[i].Fields = Any, nil
+		}
+	}
+	return fields
 }
 
 // shareCommon replaces the keys that all methods have by references to one definition.
@@ -132,7 +157,7 @@ func methodSchema(words []any, dialect string) Object {
 
 // objectSchema returns the schema of an object with the keys of fields.
 func objectSchema(fields []Field, dialect string) Object {
-	properties, required, open := Object{}, []any{}, false
+	properties, required := Object{}, []any{}
 	for _, f := range fields {
 		if f.Unsupported == OnRequest || f.Unsupported == OnSpec && dialect != Keboola {
 			continue
@@ -140,34 +165,24 @@ func objectSchema(fields []Field, dialect string) Object {
 		if f.Required && !(dialect == Keboola && f.Keboola != Any) {
 			required = append(required, f.Name)
 		}
-		if f.Kind == Nested {
-			properties = append(properties, Member{Name: f.Name, Value: Object{{Name: "description", Value: f.Doc}}})
-			continue
-		}
 		properties = append(properties, Member{Name: f.Name, Value: f.described(f.orAbsent(f.valueSchema(dialect)), dialect)})
-		open = open || f.Name == "method" && SwitchesOf(dialect).ignoreUnknown
 	}
 	out := typed("object").With("properties", properties)
 	if len(required) > 0 {
 		out = out.With("required", required)
 	}
-	if !open {
-		out = out.With("additionalProperties", false)
-	}
-	for _, f := range fields {
-		if f.Kind == Nested {
-			out = append(out, byDialect(f)...)
-		}
-	}
-	return out
+	return out.With("additionalProperties", false)
 }
 
-// byDialect chooses the schema of a field by the dialect in the same object.
-func byDialect(f Field) Object {
-	of := func(dialect string) Object {
-		return Object{{Name: "properties", Value: Object{{Name: f.Name, Value: f.orAbsent(reference(dialect + ".pagination"))}}}}
+// byDialect returns the schema of the object that holds api: the definition for the dialect
+// that it names.
+func byDialect(definition string) Object {
+	api := Object{{Name: "api", Value: having("dialect", Keboola)}}
+	return Object{
+		{Name: "if", Value: Object{{Name: "properties", Value: api}, {Name: "required", Value: []any{"api"}}}},
+		{Name: "then", Value: reference(Keboola + definition)},
+		{Name: "else", Value: reference(Spec + definition)},
 	}
-	return Object{{Name: "if", Value: having("dialect", Keboola)}, {Name: "then", Value: of(Keboola)}, {Name: "else", Value: of(Spec)}}
 }
 
 // orAbsent returns the schema of a value that may also be one that counts as missing, as
@@ -208,10 +223,13 @@ func (f Field) described(s Object, dialect string) Object {
 }
 
 func (f Field) valueSchema(dialect string) Object {
-	if dialect == Keboola && (f.Keboola != Any || f.Kind == Block) {
-		return Object{} // PHP casts any value, and an empty one is missing
+	if dialect == Keboola && (f.Keboola != Any || f.KeboolaForms) {
+		return Object{} // PHP casts any value, and an empty one is missing; other forms are not described
 	}
 	s := f.kindSchema(dialect)
+	if dialect == Keboola && f.Kind == Block {
+		s = anyOf(s, Object{{Name: "enum", Value: []any{"", "0", 0, false}}}) // missing, as in PHP
+	}
 	if f.envMay() && len(s) > 0 {
 		s = anyOf(s, reference("env"))
 	}
@@ -265,6 +283,9 @@ func (f Field) kindSchema(dialect string) Object {
 		return typed("object").With("minProperties", 1).With("additionalProperties", typed("string").With("minLength", 1))
 	case Block:
 		s := objectSchema(f.Fields, dialect)
+		if f.KeboolaKeys && dialect == Keboola {
+			s = s.Without("additionalProperties")
+		}
 		if f.OneOf != nil {
 			var either []any
 			for _, name := range f.OneOf {
