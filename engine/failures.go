@@ -32,7 +32,8 @@ func (e *Engine) newFailures(sink SinkFunc) *failures {
 }
 
 // deliver passes a page to the sink, unless the run has to end. No page follows one that
-// the sink did not take, or on which a job failed: what belongs to it may be incomplete.
+// the sink did not take, or on which a job failed: what belongs to it may be incomplete. A partition that is skipped
+// does not end the run.
 func (f *failures) deliver(ctx context.Context, page *Page) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +41,7 @@ func (f *failures) deliver(ctx context.Context, page *Page) error {
 		return f.ended
 	}
 	err := f.sink(ctx, page)
-	if err != nil || page.Outcome == rules.Failed && !f.keepGoing {
+	if err != nil || page.Outcome == rules.Failed && !page.Skipped && !f.keepGoing {
 		f.ended = cancelledBecauseOf(page.Job)
 	}
 	return err

@@ -107,6 +107,9 @@ func mayPrefetch(c *fixtures.Case) bool {
 func TestAResumedRunGivesTheSameResult(t *testing.T) {
 	interruptions := 0
 	for _, c := range allCases(t) {
+		if asksAgain(c) {
+			continue
+		}
 		t.Run(c.Name, func(t *testing.T) {
 			if requestsDiffer.Match(c.Config) {
 				return
@@ -124,6 +127,16 @@ func TestAResumedRunGivesTheSameResult(t *testing.T) {
 		})
 	}
 	require.Greater(t, interruptions, 300)
+}
+
+// asksAgain reports whether a run that is resumed makes other requests than one that is
+// not interrupted: it obtains credentials of its own, its pace begins again, or a window
+// that was read to its end, to know whether it has to be split, is read on from the page
+// that was delivered last.
+func asksAgain(c *fixtures.Case) bool {
+	return slices.ContainsFunc([]string{"oauth2", "login", "requestsPerSecond", "splitWhen"}, func(key string) bool {
+		return bytes.Contains(c.Config, []byte(key))
+	})
 }
 
 // interruptAndResume interrupts a case after some pages and resumes it. It reports

@@ -243,7 +243,7 @@ func TestARunFollowsTheSpecification(t *testing.T) {
 				return nil
 			}
 			token, err := page.Checkpoint()
-			checkpoints[page.Job] = bytes.Clone(token)
+			checkpoints[page.Root] = bytes.Clone(token)
 			return errors.Join(err, interrupted)
 		}
 		result, err := e.Run(context.Background(), sink)

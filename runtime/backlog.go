@@ -84,7 +84,7 @@ func (b *backlog) keep(page *Page, saved *memberState) (bool, error) {
 // waitForRoom waits while the partition is too far ahead. It returns the receiver of its
 // pages, if its turn has come.
 func (b *backlog) waitForRoom(ctx context.Context) receiver[memberState] {
-	stop := context.AfterFunc(ctx, b.changed.Broadcast)
+	stop := context.AfterFunc(ctx, b.wake)
 	defer stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,6 +95,14 @@ func (b *backlog) waitForRoom(ctx context.Context) receiver[memberState] {
 		return b.to
 	}
 	return nil
+}
+
+// wake wakes those who wait for a change. It takes the lock, so that none of them is
+// between its last look and its wait.
+func (b *backlog) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changed.Broadcast()
 }
 
 // add keeps a page. Its items are copied.

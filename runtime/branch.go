@@ -136,7 +136,7 @@ func (b *branch) run(ctx context.Context, out receiver[branchState]) error {
 	defer b.close()
 	defer cancel()
 	if b.tree.slots != nil {
-		stop := context.AfterFunc(ctx, b.changed.Broadcast)
+		stop := context.AfterFunc(ctx, b.wake)
 		defer stop()
 		ahead.Go(func() { b.runAhead(ctx, &ahead) })
 	}
@@ -196,6 +196,13 @@ func (b *branch) halves(v any) (first, second any, ok bool) {
 		return nil, nil, false
 	}
 	return (&windows{source: *b.source.Window}).halves(v)
+}
+
+// wake lets runAhead see that the context is done.
+func (b *branch) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changed.Broadcast()
 }
 
 func (b *branch) close() {

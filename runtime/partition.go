@@ -134,6 +134,7 @@ func (r *Result) add(p Partition, one Result) {
 		n.Count++
 	}
 	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
+	r.Filtered += one.Filtered
 	for _, f := range one.Findings {
 		if f.Partition = p.Label(); len(r.Findings) < maxListed {
 			r.Findings = append(r.Findings, f)

@@ -38,11 +38,17 @@ type position = json.RawMessage
 
 // treeState is the checkpoint of a tree.
 type treeState struct {
-	Version int         `json:"version"`
-	Done    bool        `json:"done,omitempty"` // nothing is left to do
-	Started time.Time   `json:"started"`        // the time that now() gives the rules of variables
-	Tree    treeMembers `json:"tree"`
-	Results []Result    `json:"results"` // of the partitions that have ended, by job
+	Version int          `json:"version"`
+	Done    bool         `json:"done,omitempty"` // nothing is left to do
+	Started time.Time    `json:"started"`        // the time that now() gives the rules of variables
+	Tree    treeMembers  `json:"tree"`
+	Results []endedState `json:"results"` // of the partitions that have ended, by job
+}
+
+// endedState is what a checkpoint has of the partitions of a job that have ended.
+type endedState struct {
+	Result
+	First string `json:"first,omitempty"` // see [Result]
 }
 
 // treeMembers is where a tree is: in a branch of its root, or in its only partition.
@@ -177,7 +183,8 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 		if job == nil || (r.Partitions == nil) != (len(job.Sources) == 0) {
 			return nil, t.unusable(fmt.Errorf("it has a result of job %q, which is not in this place of the configuration", r.Job))
 		}
-		t.results[job] = &r
+		t.results[job] = &r.Result
+		r.Result.first = r.First
 		if r.Partitions != nil {
 			t.left.take(r.Partitions.Count)
 		}
@@ -210,7 +217,7 @@ func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMes
 	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members}
 	for _, job := range t.all {
 		if r := t.results[job]; r.Outcome != "" {
-			s.Results = append(s.Results, *r)
+			s.Results = append(s.Results, endedState{*r, r.first})
 		}
 	}
 	token, err := json.Marshal(s)
@@ -400,6 +407,9 @@ func (c *cursor) deliver(ctx context.Context, page *Page) error {
 		return err
 	}
 	page.delivered = true
+	if page.Outcome == rules.Failed && !page.Skipped { // the run ends
+		return nil
+	}
 	return c.children(ctx)
 }
 

@@ -1,0 +1,152 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// errBroken ends a run that a test interrupts.
+var errBroken = errors.New("interrupted")
+
+// seenPages is what a sink has received, and the checkpoint after the last page that has
+// one.
+type seenPages struct {
+	pages       []string
+	committed   int // pages that the checkpoint covers
+	checkpoints map[string]json.RawMessage
+	breakAt     int  // page on which the sink fails, from 1; 0: none
+	before      bool // it fails before it saves the checkpoint
+}
+
+func (s *seenPages) deliver(_ context.Context, page *engine.Page) error {
+	breaks := len(s.pages)+1 == s.breakAt
+	if breaks && s.before {
+		return errBroken
+	}
+	partition, err := json.Marshal(page.Partition)
+	if err != nil {
+		return err
+	}
+	s.pages = append(s.pages, fmt.Sprintf("%s %s page %d: %s%s, written %d, skipped %t, final %t: %s", page.Job, partition, page.Page,
+		page.Decision, page.StoppedBy, page.Items.Len(), page.Skipped, page.Final, page.Items.Bytes()))
+	token, err := page.Checkpoint()
+	if err != nil {
+		return err
+	}
+	if token != nil {
+		s.checkpoints[page.Root], s.committed = bytes.Clone(token), len(s.pages)
+	}
+	if breaks {
+		return errBroken
+	}
+	return nil
+}
+
+// resumed returns what the next run adds to: the pages of the checkpoint.
+func (s *seenPages) resumed(breakAt int, before bool) *seenPages {
+	return &seenPages{pages: s.pages[:s.committed], committed: s.committed, checkpoints: s.checkpoints, breakAt: breakAt, before: before}
+}
+
+// byTree returns the pages, those of each tree of jobs together: trees may run at the same
+// time.
+func (s *seenPages) byTree(tree *drawnTree) []string {
+	var all []string
+	for _, root := range tree.jobs {
+		for _, page := range s.pages {
+			job, _, _ := strings.Cut(page, " ")
+			if root.parent == nil && tree.rootOf(job) == root {
+				all = append(all, page)
+			}
+		}
+	}
+	return all
+}
+
+// comparableResult returns a result without its running times.
+func comparableResult(t require.TestingT, result *engine.Result) string {
+	for i := range result.Jobs {
+		result.Jobs[i].Seconds = 0
+	}
+	text, err := json.MarshalIndent(result.Jobs, "", " ")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// errorText returns the text of an error, without that of the cause in a context.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestATreeFollowsItsModel generates trees of partitions and compares a run with a model
+// that walks the tree in the order of the documentation: each page of a partition, and
+// after it the partitions for its items. It runs each with other numbers of jobs: pages
+// and results are the same.
+func TestATreeFollowsItsModel(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	rapid.Check(t, func(t *rapid.T) {
+		tree := drawTree(t)
+		e := load(t, tree.config(), engine.WithTransport(tree), engine.WithClock(instant{}))
+		want := &seenPages{checkpoints: map[string]json.RawMessage{}}
+		result, err := e.Run(context.Background(), want.deliver)
+		model := tree.model()
+		require.Equal(t, model.failed, err != nil, "%v\n%s", err, tree.config())
+		var got []string
+		for _, page := range want.pages {
+			got = append(got, pageOf(page))
+		}
+		require.Equal(t, model.pages, got, "%v %s", err, tree.config())
+		wantResult := comparableResult(t, result)
+		for _, jobs := range []int{2, rapid.IntRange(3, 8).Draw(t, "jobs")} {
+			parallel := &seenPages{checkpoints: map[string]json.RawMessage{}}
+			result, again := e.With(engine.WithParallelJobs(jobs)).Run(context.Background(), parallel.deliver)
+			require.Equal(t, want.byTree(tree), parallel.byTree(tree), "%d jobs; %s", jobs, tree.config())
+			require.Equal(t, wantResult, comparableResult(t, result), "%d jobs; %s", jobs, tree.config())
+			require.Equal(t, errorText(err), errorText(again))
+		}
+	})
+}
+
+// TestABrokenTreeResumes interrupts runs of generated trees again and again, each time on
+// another page, and resumes them in an engine of its own. Together they deliver the pages
+// of a run that was not interrupted, each once, and end with the same result.
+func TestABrokenTreeResumes(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	rapid.Check(t, func(t *rapid.T) {
+		tree := drawTree(t)
+		fresh := func() *engine.Engine {
+			return load(t, tree.config(), engine.WithTransport(tree), engine.WithClock(instant{}))
+		}
+		want := &seenPages{checkpoints: map[string]json.RawMessage{}}
+		result, err := fresh().Run(context.Background(), want.deliver)
+		wantResult := comparableResult(t, result)
+		got := &seenPages{checkpoints: map[string]json.RawMessage{}}
+		for at := 0; ; {
+			at += rapid.IntRange(1, 4).Draw(t, "breakAfter")
+			got = got.resumed(at, rapid.Bool().Draw(t, "before"))
+			jobs := rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "jobs")
+			result, again := fresh().With(engine.WithResume(maps.Clone(got.checkpoints)), engine.WithParallelJobs(jobs)).Run(context.Background(), got.deliver)
+			if errors.Is(again, errBroken) {
+				continue
+			}
+			require.Equal(t, want.byTree(tree), got.byTree(tree), "%s", tree.config())
+			require.Equal(t, wantResult, comparableResult(t, result), "%s", tree.config())
+			require.Equal(t, errorText(err), errorText(again))
+			return
+		}
+	})
+}
