@@ -256,6 +256,23 @@ func (e *Engine) Keeps(job string) bool {
 	return slices.ContainsFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == job && len(j.Keeps) > 0 })
 }
 
+// Keepers returns the jobs on whose kept values it depends what a job requests: itself and
+// the jobs for whose items it is, as far as they save values with `keep`. If one of them
+// continues from an earlier run, the items of the job are only those that are new.
+func (e *Engine) Keepers(job string) []string {
+	var ids []string
+	i := slices.IndexFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == job })
+	if i < 0 {
+		return nil
+	}
+	for j := e.jobs[i]; j != nil; j = j.Parent {
+		if len(j.Keeps) > 0 {
+			ids = append(ids, j.Set.Job.ID)
+		}
+	}
+	return ids
+}
+
 // RotatesTokens reports whether the API may replace a credential of the configuration, a
 // refresh token, by another one, so that [WithTokenStore] is needed.
 func (e *Engine) RotatesTokens() bool {

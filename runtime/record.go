@@ -167,6 +167,10 @@ type Result struct {
 	// after the last page of a complete list, otherwise those of the previous run.
 	Kept map[string]any `json:"kept,omitempty"`
 
+	// Repeats is true if the next run begins where this one did: this job or another one of
+	// its tree is not complete, so none of them has moved its kept values on.
+	Repeats bool `json:"-"`
+
 	Findings []Finding `json:"findings,omitempty"` // of the audit
 	Error    *Fault    `json:"error,omitempty"`    // why the job failed
 

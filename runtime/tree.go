@@ -68,6 +68,7 @@ func (l Loop) RunTree(ctx context.Context, root *compile.Job, sink Sink) ([]Resu
 			page.Root, page.Final = page.Job, page.Decision == Stop
 			return sink(ctx, page)
 		})
+		result.Repeats = result.Outcome != rules.Complete
 		return []Result{result}, err
 	}
 	t := newTree(l, root, sink)
@@ -287,7 +288,7 @@ func (t *tree) ordered(err error) []Result {
 		list[i], complete = *r, complete && r.Outcome == rules.Complete
 	}
 	for i := range list {
-		if !complete || list[i].Kept == nil { // the next run begins where this one did
+		if list[i].Repeats = !complete; !complete || list[i].Kept == nil {
 			list[i].Kept = t.Carryover[list[i].Job]
 		}
 	}

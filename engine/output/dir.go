@@ -12,7 +12,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -126,8 +125,9 @@ func (d *Dir) kept() (map[string]map[string]any, error) {
 	return kept, nil
 }
 
-// openFile opens the file of a data type. A job that continues from kept values adds its
-// items: those of the runs before are not requested again.
+// openFile opens the file of a data type. A job that continues from kept values, its own or
+// those of a job for whose items it is, adds its items: those of the runs before are not
+// requested again.
 func (d *Dir) openFile(place Place, options DirOptions, kept map[string]map[string]any) error {
 	if _, err := checkpoint.Repair(place.Path); err != nil {
 		return err
@@ -138,7 +138,8 @@ func (d *Dir) openFile(place Place, options DirOptions, kept map[string]map[stri
 	}
 	f := &dirFile{File: file, dataType: place.DataType, jobs: place.Jobs, appends: options.Append}
 	d.files = append(d.files, f)
-	continues := func(job string) bool { return len(kept[job]) > 0 && d.engine.Keeps(job) }
+	hasKept := func(job string) bool { return len(kept[job]) > 0 }
+	continues := func(job string) bool { return slices.ContainsFunc(d.engine.Keepers(job), hasKept) }
 	if !options.Append && slices.ContainsFunc(f.jobs, continues) {
 		if i := slices.IndexFunc(f.jobs, func(job string) bool { return !continues(job) }); i >= 0 {
 			return &engine.Error{
@@ -251,12 +252,12 @@ func (d *Dir) publish(f *dirFile, job engine.JobResult) error {
 	return f.Publish(kept, "")
 }
 
-// repeats reports whether the next run requests the items of a file again, because a limit
-// ended a list that continued from kept values: if they were added now, they would be added
-// twice.
+// repeats reports whether the next run requests the items of a file again, because a list
+// that continued from kept values is incomplete: if they were added now, they would be
+// added twice.
 func (d *Dir) repeats(f *dirFile) bool {
 	return d.state && f.appends && slices.ContainsFunc(f.ended, func(job engine.JobResult) bool {
-		return job.Outcome != rules.Complete && d.engine.Keeps(job.Job)
+		return job.Repeats && len(d.engine.Keepers(job.Job)) > 0
 	})
 }
 

@@ -110,7 +110,7 @@ func TestALimitThatEndsAnIncrementAddsNothingTwice(t *testing.T) {
 			g.run(t, 0, flags...)
 			g.size.Store(20)
 			for range 2 {
-				require.Contains(t, g.run(t, 0, flags...), "items.ndjson is unchanged: a limit ended a list that continues")
+				require.Contains(t, g.run(t, 0, flags...), "items.ndjson is unchanged: a list that continues from kept values is incomplete")
 				g.require(t, 4)
 				require.Equal(t, 6, strings.Count(readText(t, g.path("out/items.ndjson.partial")), "\n"), "the rows are requested again")
 			}

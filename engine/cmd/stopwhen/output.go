@@ -160,7 +160,7 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 	if err := o.state.endPage(page); err != nil || !page.Final || o.engine.Partitioned(page.Root) {
 		return err
 	}
-	return o.endJob(ending{page.Job, page.Outcome, page.Findings, page.Kept})
+	return o.endJob(ending{page.Job, page.Outcome, page.Findings, page.Kept, page.Outcome != rules.Complete})
 }
 
 // writeItems writes the items of a page that belong to a target.
@@ -237,7 +237,7 @@ func (o *output) endJobs(result *engine.Result) error {
 			continue
 		}
 		for _, job := range tree {
-			if err := o.endJob(ending{job.Job, job.Outcome, job.Findings, job.Kept}); err != nil {
+			if err := o.endJob(ending{job.Job, job.Outcome, job.Findings, job.Kept, job.Repeats}); err != nil {
 				return err
 			}
 		}

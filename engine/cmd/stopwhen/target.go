@@ -56,15 +56,18 @@ type ending struct {
 	outcome  rules.Outcome
 	findings []engine.Finding
 	kept     map[string]any
+	repeats  bool // the next run begins where this one did
 }
 
 // chooseModes decides which files are added to. A job that continues from the values of
-// an earlier run adds its rows: those of the earlier run are never requested again.
+// an earlier run, its own or those of a job for whose items it is, adds its rows: those of
+// the earlier run are never requested again.
 func (o *output) chooseModes(kept carryover) error {
+	hasKept := func(job string) bool { return len(kept[job]) > 0 && o.carries() }
 	for _, t := range o.targets {
 		var continues, starts []string
 		for _, job := range t.jobs {
-			if len(kept[job]) > 0 && o.carries() && o.engine.Keeps(job) {
+			if slices.ContainsFunc(o.engine.Keepers(job), hasKept) {
 				continues = append(continues, job)
 			} else {
 				starts = append(starts, job)
@@ -215,17 +218,17 @@ func (o *output) isLast(t *target, job string) bool {
 }
 
 // repeats reports whether the next run will request the rows of a target again,
-// because a limit ended a list that continued from kept values. The values have not
+// because a list that continued from kept values is incomplete. The values have not
 // moved on, so rows that are added now would be added twice.
 func (o *output) repeats(t *target) bool {
 	return t.file != nil && t.adds && o.carries() && slices.ContainsFunc(t.ended, func(e ending) bool {
-		return e.outcome != rules.Complete && o.engine.Keeps(e.job)
+		return e.repeats && len(o.engine.Keepers(e.job)) > 0
 	})
 }
 
 func (o *output) withhold(t *target) error {
-	o.log.Warn(fmt.Sprintf("%s is unchanged: a limit ended a list that continues from kept values, so the next run requests its rows again; "+
-		"those of this run are in %s (raise the limit or, if any page says where to go on, use a stop rule with outcome complete)",
+	o.log.Warn(fmt.Sprintf("%s is unchanged: a list that continues from kept values is incomplete, so the next run requests its rows again; "+
+		"those of this run are in %s (raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete)",
 		t.file.Name(), t.file.Path()), "event", "withheld", "file", t.file.Name(), "partial", t.file.Path())
 	return o.state.Release(t.file)
 }
