@@ -231,6 +231,15 @@ func (e *Engine) Root(job string) string {
 	return j.Set.Job.ID
 }
 
+// Roots returns the jobs at the roots of the trees of the jobs that run, each once.
+func (e *Engine) Roots() []string {
+	var ids []string
+	for _, j := range e.roots() {
+		ids = append(ids, j.Set.Job.ID)
+	}
+	return ids
+}
+
 // Partitioned reports whether a job may run more than once, or other jobs are for its
 // items.
 func (e *Engine) Partitioned(job string) bool {

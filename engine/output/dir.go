@@ -28,6 +28,7 @@ type Dir struct {
 	store  *checkpoint.Store
 	state  bool
 	files  []*dirFile
+	shared bool      // jobs of several trees take turns, so that every page needs a checkpoint
 	last   time.Time // commit
 }
 
@@ -37,7 +38,7 @@ type dirFile struct {
 	dataType string
 	jobs     []string
 	appends  bool
-	skipped  bool // the last page is one on which a partition failed that is skipped
+	writer   string // the root of the job that wrote to it last
 	ended    []engine.JobResult
 }
 
@@ -86,6 +87,7 @@ func (d *Dir) open(path string, options DirOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	d.shared = len(d.engine.Roots()) > 1
 	for _, place := range Places(d.engine, path, options.Format) {
 		if err := d.openFile(place, options, kept); err != nil {
 			return err
@@ -168,44 +170,54 @@ func (d *Dir) Run(ctx context.Context) (*engine.Result, error) {
 
 // Page writes the items of a page. With a state, it commits them now and then.
 func (d *Dir) Page(_ context.Context, page *engine.Page) error {
-	rows, err := d.write(page)
-	if err != nil || !d.state {
+	if err := d.write(page); err != nil || !d.state {
 		return err
+	}
+	due := page.Final || time.Since(d.last) >= commitInterval
+	if !due && !d.shared {
+		return nil
 	}
 	position, err := page.Checkpoint()
 	if err != nil || position == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	if err := d.store.Mark(page.Root, position, rows...); err != nil {
+	if err := d.store.Mark(page.Root, position, d.writtenBy(page.Root)...); err != nil || !due {
 		return err
-	}
-	if !page.Final && time.Since(d.last) < commitInterval {
-		return nil
 	}
 	d.last = time.Now()
 	return d.store.Flush()
 }
 
-// write writes the items of a page, and returns the outputs that have them. The items of
-// some jobs are not written.
-func (d *Dir) write(page *engine.Page) (rows []*checkpoint.Output, err error) {
+// write writes the items of a page. Those of some jobs are not written.
+func (d *Dir) write(page *engine.Page) error {
 	for _, f := range d.filesOf(page.Job) {
-		rows = append(rows, f.rows)
 		if err := f.write(page); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return rows, nil
+	return nil
 }
 
-// write writes the items of a page that belong to the file.
+// writtenBy returns the outputs that a job, or one below it, wrote to last.
+func (d *Dir) writtenBy(root string) []*checkpoint.Output {
+	var rows []*checkpoint.Output
+	for _, f := range d.files {
+		if f.writer == root {
+			rows = append(rows, f.rows)
+		}
+	}
+	return rows
+}
+
+// write writes the items of a page that belong to the file. It removes a page that the
+// jobs of another tree have begun and will request again.
 func (f *dirFile) write(page *engine.Page) error {
-	if f.rows.Torn() && !f.skipped { // a page on which another job failed, which is requested again
+	if f.writer != "" && f.writer != page.Root && f.rows.Torn() {
 		if err := f.rows.Rollback(); err != nil {
 			return err
 		}
 	}
-	f.skipped = page.Skipped
+	f.writer = page.Root
 	for _, list := range page.Lists {
 		if list.DataType != f.dataType {
 			continue

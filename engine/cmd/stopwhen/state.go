@@ -39,7 +39,7 @@ type checkpointer struct {
 func (a *app) openState(l *loaded, logger *slog.Logger) (*checkpointer, error) {
 	c := &checkpointer{
 		path: a.flags.state, interval: commitInterval, log: logger,
-		everyPage: a.flags.parallel > 1 || a.flags.keepGoing, writers: map[*checkpoint.Output]string{},
+		everyPage: (a.flags.parallel > 1 || a.flags.keepGoing) && len(l.Roots()) > 1, writers: map[*checkpoint.Output]string{},
 	}
 	if c.path == "" {
 		c.Store = checkpoint.Stateless()
