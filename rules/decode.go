@@ -22,11 +22,11 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	d.env.overridden = options.BaseURL
 	inner := d.parameters(root, options)
 	if d.dialect = dialectOf(inner, options); d.dialect == Keboola {
-		d.legacy, inner = d.legacyOf(inner)
+		d.keboola, inner = d.keboolaConfigOf(inner)
 	}
 	d.root(d.env.object(cfg.path, inner, rootFields))
-	if d.legacy != nil {
-		d.legacy.unread()
+	if d.keboola != nil {
+		d.keboola.unread()
 	}
 	cfg.Env = d.env.names
 	d.override(options)
@@ -39,9 +39,9 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 // decoder fills a Config from settings.
 type decoder struct {
 	reader
-	env    *environment
-	cfg    *Config
-	legacy *legacy // nil: another dialect
+	env     *environment
+	cfg     *Config
+	keboola *keboolaConfig // nil: another dialect
 
 	authorized any // authorization, next to parameters
 }
@@ -103,8 +103,8 @@ func (d *decoder) root(root any) {
 	c.AllowedOrigins = s["api.allowedOrigins"].texts()
 	c.Debug = s["config.debug"].flag()
 	c.MaxPartitions = s["config.limits.partitions"].number()
-	if d.legacy != nil {
-		d.legacy.jobs(s)
+	if d.keboola != nil {
+		d.keboola.jobs(s)
 	} else {
 		for _, one := range s["config.jobs"].list() {
 			c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), s.under("api")))

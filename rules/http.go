@@ -105,8 +105,8 @@ func (d *decoder) http(s settings) HTTP {
 		Pace:          d.pace(s),
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
-		if !d.legacy.iterates() { // each iteration has its own
-			d.headers(d.legacy.headers(s[name]), &h.Headers, &h.SecretHeaders)
+		if !d.keboola.iterates() { // each iteration has its own
+			d.headers(d.keboola.headers(s[name]), &h.Headers, &h.SecretHeaders)
 		}
 	}
 	d.requiredHeaders(s)
@@ -128,8 +128,8 @@ func (d *decoder) pace(s settings) Pace {
 // requiredHeaders reports headers that config should have.
 func (d *decoder) requiredHeaders(s settings) {
 	headers := s["config.http.headers"].object()
-	if d.legacy.iterates() {
-		for _, over := range d.legacy.iterations {
+	if d.keboola.iterates() {
+		for _, over := range d.keboola.iterations {
 			http, _ := value.Members(valueOf(over, "http"))
 			own, _ := value.Members(valueOf(http, "headers"))
 			headers = headers.Merge(own)

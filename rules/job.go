@@ -72,7 +72,8 @@ var jobFields = []Field{
 		Doc: "the format of this job's responses; its keys override those of `api.response`"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
-		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; several variables are nested loops. Expressions read them by their names"},
+		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
+			"several variables are nested loops. Expressions read them by their names"},
 	{Name: "emit", Kind: Flag, Default: true, Doc: "if false, the items are not written: they are needed for other jobs only"},
 	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Values: []string{PartitionFail, PartitionSkip},
 		Doc: "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
@@ -91,7 +92,7 @@ func (d *decoder) job(path string, s, api settings) Job {
 	j := Job{
 		path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
 		DataType: s["dataType"].text(), scroller: s["scroller"].text(),
-		Params: d.params(d.legacy.params(s["params"])), DataField: d.dataField(s["dataField"]),
+		Params: d.params(d.keboola.params(s["params"])), DataField: d.dataField(s["dataField"]),
 		Filter: s["filter"].text(), Fields: d.itemFields(s["fields"]),
 		Response: d.response(s, api),
 	}

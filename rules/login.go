@@ -55,7 +55,7 @@ func (d *decoder) login(auth *Auth, s settings) {
 // see them; of each, those that are written first.
 func (d *decoder) sign(auth *Auth, s settings) {
 	auth.Parts = append(d.authParts(Param, s["params"]), d.authParts(Header, s["headers"])...)
-	auth.AtOnce = d.legacy != nil && d.legacy.signsAtOnce
+	auth.AtOnce = d.keboola != nil && d.keboola.signsAtOnce
 	if len(auth.Parts) == 0 {
 		d.diags.Errorf(diag.Value(auth.Path), "authentication of type sign needs headers or params").
 			WithHint(`for instance "headers": {"X-Signature": "hmac('sha256', input.key, request.method + request.path)"}`)

@@ -10,11 +10,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// What a configuration of the reference implementation has in other places, or in other
-// forms, is read before the tables of fields are applied (dialect keboola).
-
-// legacy is a configuration of the reference implementation.
-type legacy struct {
+// A keboolaConfig is a configuration in dialect keboola. What the reference implementation
+// has in other places or in other forms than the tables of fields is read before these are
+// applied.
+type keboolaConfig struct {
 	*decoder
 	config         Object   // as it is written
 	iterations     []Object // what each of them overrides in config
@@ -31,33 +30,33 @@ type legacy struct {
 	unknown Object // the members of config that have no meaning of their own
 }
 
-// legacyOf returns what only the reference implementation reads in the object that holds
-// api and config, and the object without that.
-func (d *decoder) legacyOf(root any) (*legacy, any) {
+// keboolaConfigOf returns what only the reference implementation reads in the object that
+// holds api and config, and the object without that.
+func (d *decoder) keboolaConfigOf(root any) (*keboolaConfig, any) {
 	object, _ := value.Members(root)
 	config, _ := object.Get("config")
 	members, ok := value.Members(config)
 	if !ok {
 		return nil, root
 	}
-	l := &legacy{decoder: d, config: members, iterations: d.iterations(object)}
-	l.attributes = d.newAttributes(members.Without("jobs"), func(name string) string { return name })
-	l.attributes.shared = l.iterations
+	k := &keboolaConfig{decoder: d, config: members, iterations: d.iterations(object)}
+	k.attributes = d.newAttributes(members.Without("jobs"), func(name string) string { return name })
+	k.attributes.shared = k.iterations
 	object = object.Without("iterations")
 	aws, _ := value.Members(valueOf(object, "aws"))
 	signature, _ := value.Members(valueOf(aws, "signature"))
-	l.awsCredentials, _ = value.Members(valueOf(signature, "credentials"))
-	l.authorized, _ = value.Members(d.authorized)
+	k.awsCredentials, _ = value.Members(valueOf(signature, "credentials"))
+	k.authorized, _ = value.Members(d.authorized)
 	for i, m := range object {
 		switch m.Name {
 		case "config":
-			object[i].Value = l.known(members)
+			object[i].Value = k.known(members)
 		case "api":
-			object[i].Value = l.api(diag.Join(d.cfg.path, "api"), m.Value)
+			object[i].Value = k.api(diag.Join(d.cfg.path, "api"), m.Value)
 		}
 	}
 	object = object.Without("aws")
-	return l, object
+	return k, object
 }
 
 // iterations returns what the iterations override in config.
@@ -83,31 +82,31 @@ func (d *decoder) iterations(root Object) []Object {
 }
 
 // known returns the members of config that have a meaning of their own.
-func (l *legacy) known(config Object) Object {
+func (k *keboolaConfig) known(config Object) Object {
 	var known Object
 	for _, m := range config {
 		if _, ok := find(configFields, m.Name); ok {
 			known = append(known, m)
-		} else if _, had := l.unknown.Get(m.Name); !had {
-			l.unknown = append(l.unknown, m)
+		} else if _, had := k.unknown.Get(m.Name); !had {
+			k.unknown = append(k.unknown, m)
 		}
 	}
 	return known
 }
 
 // api takes functions out of baseUrl, and leaves the address that they give at present.
-func (l *legacy) api(path string, api any) any {
+func (k *keboolaConfig) api(path string, api any) any {
 	object, _ := value.Members(api)
-	if kind, _ := value.Members(valueOf(object, "authentication")); len(l.iterations) > 0 && valueOf(kind, "type") == AuthBasic {
-		l.ownBasic, object = true, object.Without("authentication")
+	if kind, _ := value.Members(valueOf(object, "authentication")); len(k.iterations) > 0 && valueOf(kind, "type") == AuthBasic {
+		k.ownBasic, object = true, object.Without("authentication")
 		api = object
 	}
-	if auth := l.credentials(diag.Join(path, "authentication"), valueOf(object, "authentication")); auth != nil {
+	if auth := k.credentials(diag.Join(path, "authentication"), valueOf(object, "authentication")); auth != nil {
 		object = object.With("authentication", auth)
 		api = object
 	}
 	base, _ := object.Get("baseUrl")
-	f := l.functions(nil)
+	f := k.functions(nil)
 	if _, isObject := value.Members(base); !isObject || !f.calls(base) {
 		return api
 	}
@@ -115,10 +114,10 @@ func (l *legacy) api(path string, api any) any {
 	if !ok {
 		return api
 	}
-	l.cfg.baseSource = computed
-	address, err := l.constant(base)
+	k.cfg.baseSource = computed
+	address, err := k.constant(base)
 	if err != nil {
-		l.diags.Errorf(diag.Value(computed.Path), "%v", err)
+		k.diags.Errorf(diag.Value(computed.Path), "%v", err)
 		address = "https://invalid.invalid/"
 	}
 	return object.With("baseUrl", php.String(address))
@@ -126,16 +125,16 @@ func (l *legacy) api(path string, api any) any {
 
 // unread warns of the attributes that nothing reads. They have no effect, and may be
 // misspelt keys.
-func (l *legacy) unread() {
-	for _, m := range l.unknown {
+func (k *keboolaConfig) unread() {
+	for _, m := range k.unknown {
 		name := m.Name
-		if slices.ContainsFunc(l.cfg.Inputs, func(in Input) bool {
+		if slices.ContainsFunc(k.cfg.Inputs, func(in Input) bool {
 			read := attributeOf(in.Name)
 			return read == name || strings.HasPrefix(read, name+".")
 		}) {
 			continue
 		}
-		l.diags.Warnf(diag.Key(diag.Join(diag.Join(l.cfg.path, "config"), name)), "no function reads %s, so it has no effect", name).
+		k.diags.Warnf(diag.Key(diag.Join(diag.Join(k.cfg.path, "config"), name)), "no function reads %s, so it has no effect", name).
 			WithHint(diag.DidYouMean(name, names(configFields)))
 	}
 }
@@ -149,70 +148,70 @@ func attributeOf(input string) string {
 }
 
 // params computes the functions in the parameters of a job.
-func (l *legacy) params(s setting) setting {
-	if l == nil {
+func (k *keboolaConfig) params(s setting) setting {
+	if k == nil {
 		return s
 	}
-	return l.functions(l.times(sourceOfNow)).evaluated(s)
+	return k.functions(k.times(sourceOfNow)).evaluated(s)
 }
 
 // iterates reports whether there are iterations.
-func (l *legacy) iterates() bool { return l != nil && len(l.iterations) > 0 }
+func (k *keboolaConfig) iterates() bool { return k != nil && len(k.iterations) > 0 }
 
 // headers computes the functions in headers of all requests.
-func (l *legacy) headers(s setting) setting {
-	if l == nil {
+func (k *keboolaConfig) headers(s setting) setting {
+	if k == nil {
 		return s
 	}
-	return l.functions(nil).evaluated(s)
+	return k.functions(nil).evaluated(s)
 }
 
 func valueOf(object Object, name string) any { v, _ := object.Get(name); return v }
 
 // functions returns what reads function objects that may refer to the attributes, and
 // more.
-func (l *legacy) functions(more map[string]refers) functions {
-	references := map[string]refers{"attr": l.attributes.refer}
+func (k *keboolaConfig) functions(more map[string]refers) functions {
+	references := map[string]refers{"attr": k.attributes.refer}
 	maps.Copy(references, more)
-	return functions{decoder: l.decoder, references: references}
+	return functions{decoder: k.decoder, references: references}
 }
 
 // constant computes functions of attributes.
-func (l *legacy) constant(v any) (any, error) {
+func (k *keboolaConfig) constant(v any) (any, error) {
 	switch object, _ := value.Members(v); {
 	case len(object) == 1 && object[0].Name == "attr":
 		name, _ := value.Text(object[0].Value)
-		at, _ := l.attributes.values.Get(name)
+		at, _ := k.attributes.values.Get(name)
 		if env, ok := at.(envVariable); ok {
-			text, _ := l.env.text(string(env), "")
+			text, _ := k.env.text(string(env), "")
 			return text, nil
 		}
 		return computable(at), nil
 	case object != nil:
 		name, _ := object.Get("function")
 		args, _ := object.Get("args")
-		return l.constantCall(name, args)
+		return k.constantCall(name, args)
 	}
 	list, ok := v.([]any)
 	if !ok {
 		return computable(v), nil
 	}
-	return l.constants(list)
+	return k.constants(list)
 }
 
-func (l *legacy) constants(list []any) (_ []any, err error) {
+func (k *keboolaConfig) constants(list []any) (_ []any, err error) {
 	out := make([]any, len(list))
 	for i, v := range list {
-		if out[i], err = l.constant(v); err != nil {
+		if out[i], err = k.constant(v); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (l *legacy) constantCall(name, args any) (any, error) {
+func (k *keboolaConfig) constantCall(name, args any) (any, error) {
 	list, _ := args.([]any)
-	values, err := l.constants(list)
+	values, err := k.constants(list)
 	if err != nil {
 		return nil, err
 	}
@@ -228,10 +227,10 @@ func (l *legacy) constantCall(name, args any) (any, error) {
 }
 
 // times are the references to the times of runs. The current one is given.
-func (l *legacy) times(current string) map[string]refers {
+func (k *keboolaConfig) times(current string) map[string]refers {
 	return map[string]refers{"time": func(path, name string) (string, bool) {
-		if l.below && (name == "currentStart" || name == previousStart) {
-			l.timesAsked = true
+		if k.below && (name == "currentStart" || name == previousStart) {
+			k.timesAsked = true
 			return sharedTimes + "." + name, false
 		}
 		switch name {
@@ -240,7 +239,7 @@ func (l *legacy) times(current string) map[string]refers {
 		case "previousStart":
 			return "(kept." + previousStart + " ?? 0)", false
 		}
-		l.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearest(name, []string{"currentStart", previousStart}))
+		k.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearest(name, []string{"currentStart", previousStart}))
 		return "", false
 	}}
 }

@@ -12,43 +12,43 @@ import (
 )
 
 // jobs reads the jobs of config; with iterations, those of each of them, one after another.
-func (l *legacy) jobs(s settings) {
-	api, path := s.under("api"), diag.Join(l.cfg.path, "config")
-	if len(l.iterations) == 0 {
-		l.iteration(s.under("config"), l.config, api)
+func (k *keboolaConfig) jobs(s settings) {
+	api, path := s.under("api"), diag.Join(k.cfg.path, "config")
+	if len(k.iterations) == 0 {
+		k.iteration(s.under("config"), k.config, api)
 		return
 	}
-	own := l.attributes
-	for i, over := range l.iterations {
-		config := l.config.Merge(over)
-		l.attributes = l.newAttributes(config.Without("jobs"), func(name string) string {
+	own := k.attributes
+	for i, over := range k.iterations {
+		config := k.config.Merge(over)
+		k.attributes = k.newAttributes(config.Without("jobs"), func(name string) string {
 			if slices.ContainsFunc(flatten("", over), func(m Member) bool { return m.Name == name }) {
 				return fmt.Sprintf("iterations[%d].%s", i, name)
 			}
 			return name
 		})
-		from := len(l.cfg.Jobs)
-		l.iteration(l.object(path, l.env.object(path, l.known(config), configFields), configFields), config, api)
-		for k := from; k < len(l.cfg.Jobs); k++ {
-			job := &l.cfg.Jobs[k]
+		from := len(k.cfg.Jobs)
+		k.iteration(k.object(path, k.env.object(path, k.known(config), configFields), configFields), config, api)
+		for at := from; at < len(k.cfg.Jobs); at++ {
+			job := &k.cfg.Jobs[at]
 			if job.iteration = i + 1; job.ID != "" {
 				job.ID = fmt.Sprintf("%s#%d", job.ID, i+1)
 			}
 		}
 	}
-	l.attributes = own
+	k.attributes = own
 }
 
 // iteration reads the jobs of one config: its settings, and the object that they were read
 // from. Of equal jobs without an id only the first is run, as in the reference, which
 // keeps jobs by the hash of their text.
-func (l *legacy) iteration(config settings, raw Object, api settings) {
+func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 	var common Job
-	if len(l.iterations) > 0 {
+	if len(k.iterations) > 0 {
 		for _, one := range []setting{api["http.headers"], api["http.defaultOptions.headers"], config["http.headers"]} {
-			l.decoder.headers(l.headers(one), &common.Headers, &common.SecretHeaders)
+			k.decoder.headers(k.headers(one), &common.Headers, &common.SecretHeaders)
 		}
-		l.basic(&common, raw)
+		k.basic(&common, raw)
 	}
 	list, _ := raw.Get("jobs")
 	written, _ := list.([]any)
@@ -56,13 +56,13 @@ func (l *legacy) iteration(config settings, raw Object, api settings) {
 		if repeats(written, config["jobs"].Path, one.Path) {
 			continue
 		}
-		job := l.job(one.Path, one.Value.(settings), api)
-		job.Fields = append(l.userData(config["userData"], one.Value.(settings)["userData"]), job.Fields...)
+		job := k.job(one.Path, one.Value.(settings), api)
+		job.Fields = append(k.userData(config["userData"], one.Value.(settings)["userData"]), job.Fields...)
 		job.Headers = common.Headers.Merge(job.Headers)
 		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
-		first := len(l.cfg.Jobs)
-		l.children(job, one.Value.(settings), api, kin{})
-		l.shareTimes(&l.cfg.Jobs[first])
+		first := len(k.cfg.Jobs)
+		k.children(job, one.Value.(settings), api, kin{})
+		k.shareTimes(&k.cfg.Jobs[first])
 	}
 }
 
@@ -78,9 +78,9 @@ func repeats(jobs []any, list, path string) bool {
 
 // userData returns the members that user data adds to the items of a job. That of the job
 // overrides that of config.
-func (l *legacy) userData(config, job setting) []ItemField {
-	times := l.times("state." + startVariable)
-	f := l.functions(times)
+func (k *keboolaConfig) userData(config, job setting) []ItemField {
+	times := k.times("state." + startVariable)
+	f := k.functions(times)
 	var fields []ItemField
 	for _, one := range []struct {
 		setting
@@ -108,28 +108,28 @@ func (l *legacy) userData(config, job setting) []ItemField {
 
 // basic adds the credentials of type basic that an iteration has. They are a header of its
 // jobs.
-func (l *legacy) basic(job *Job, config Object) {
-	if !l.ownBasic {
+func (k *keboolaConfig) basic(job *Job, config Object) {
+	if !k.ownBasic {
 		return
 	}
-	name, password := l.either(config, "username"), l.either(config, "password")
+	name, password := k.either(config, "username"), k.either(config, "password")
 	if name == "" || password == "" {
-		l.diags.Errorf(diag.Value(diag.Join(l.cfg.path, "config")), "authentication of type basic needs username and #password")
+		k.diags.Errorf(diag.Value(diag.Join(k.cfg.path, "config")), "authentication of type basic needs username and #password")
 		return
 	}
 	pair := name + ":" + password
 	encoded := base64.StdEncoding.EncodeToString([]byte(pair))
-	l.hide(password, pair, encoded)
+	k.hide(password, pair, encoded)
 	job.Headers = job.Headers.Merge(Object{{Name: "Authorization", Value: "Basic " + encoded}})
 	job.SecretHeaders = append(job.SecretHeaders, "Authorization")
 }
 
 // either returns the text of a key of config, with or without # before its name.
-func (l *legacy) either(config Object, name string) string {
+func (k *keboolaConfig) either(config Object, name string) string {
 	for _, key := range []string{name, "#" + name} {
 		v, _ := config.Get(key)
 		if _, isReference := envReference(v); isReference {
-			text, _ := l.secret(diag.Join(diag.Join(l.cfg.path, "config"), key), v, true)
+			text, _ := k.secret(diag.Join(diag.Join(k.cfg.path, "config"), key), v, true)
 			return text
 		}
 		if text, ok := value.Text(v); ok && !php.EmptyConfig(v) {

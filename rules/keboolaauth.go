@@ -16,13 +16,13 @@ import (
 // and login, whose values are expressions.
 
 // credentials returns api.authentication as other dialects write it.
-func (l *legacy) credentials(path string, auth any) any {
+func (k *keboolaConfig) credentials(path string, auth any) any {
 	object, ok := value.Members(auth)
 	if !ok {
-		return l.aws(auth)
+		return k.aws(auth)
 	}
-	if l.awsCredentials != nil {
-		l.diags.Errorf(diag.Key(diag.Join(l.cfg.path, "aws")), "requests cannot have a signature of AWS and other credentials").
+	if k.awsCredentials != nil {
+		k.diags.Errorf(diag.Key(diag.Join(k.cfg.path, "aws")), "requests cannot have a signature of AWS and other credentials").
 			WithHint("remove one of aws and api.authentication")
 	}
 	switch valueOf(object, "type") {
@@ -30,48 +30,48 @@ func (l *legacy) credentials(path string, auth any) any {
 		if valueOf(object, "query") == nil { // as other dialects write it
 			return auth
 		}
-		return l.signed(Object{{Name: "params", Value: l.parts(path, object, "query", l.requestReferences())}})
+		return k.signed(Object{{Name: "params", Value: k.parts(path, object, "query", k.requestReferences())}})
 	case "oauth10":
-		return l.oauth10(path)
+		return k.oauth10(path)
 	case "oauth20":
-		references := l.requestReferences()
-		references["authorization"] = l.authorization(valueOf(object, "format") == "json").refer
+		references := k.requestReferences()
+		references["authorization"] = k.authorization(valueOf(object, "format") == "json").refer
 		delete(references, "attr")
-		return l.signed(Object{
-			{Name: "params", Value: l.parts(path, object, "query", references)},
-			{Name: "headers", Value: l.parts(path, object, "headers", references)},
+		return k.signed(Object{
+			{Name: "params", Value: k.parts(path, object, "query", references)},
+			{Name: "headers", Value: k.parts(path, object, "headers", references)},
 		})
 	case "login":
-		return l.loginOf(path, object, nil)
+		return k.loginOf(path, object, nil)
 	case "oauth20.login":
-		return l.loginOf(path, object, l.owners())
+		return k.loginOf(path, object, k.owners())
 	}
 	return auth
 }
 
 // signed returns credentials of type sign, without what is empty.
-func (l *legacy) signed(parts Object) any {
+func (k *keboolaConfig) signed(parts Object) any {
 	parts = slices.DeleteFunc(parts, func(m Member) bool { o, _ := m.Value.(Object); return len(o) == 0 })
-	l.signsAtOnce = true
+	k.signsAtOnce = true
 	return append(Object{{Name: "type", Value: AuthSign}}, parts...)
 }
 
 // parts returns what computes the members of an object of the credentials. A text that
 // no function computes is a secret.
-func (l *legacy) parts(path string, object Object, name string, references map[string]refers) Object {
+func (k *keboolaConfig) parts(path string, object Object, name string, references map[string]refers) Object {
 	at := diag.Join(path, name)
 	members, _ := value.Members(valueOf(object, name))
-	f := functions{decoder: l.decoder, references: references}
+	f := functions{decoder: k.decoder, references: references}
 	var out Object
 	for _, m := range members {
 		place := diag.Join(at, m.Name)
 		var source string
 		hidden := true
 		if text, ok := value.Text(m.Value); ok {
-			source = l.secretInput(strings.TrimPrefix(place, l.cfg.path+"."), text)
+			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
 		} else if name, isReference := envReference(m.Value); isReference {
-			text, _ := l.env.text(name, place)
-			source = l.secretInput(strings.TrimPrefix(place, l.cfg.path+"."), text)
+			text, _ := k.env.text(name, place)
+			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
 		} else {
 			source, hidden = f.source(place, m.Value)
 		}
@@ -81,29 +81,29 @@ func (l *legacy) parts(path string, object Object, name string, references map[s
 }
 
 // secretInput declares an input that holds a secret, and returns the expression for it.
-func (l *legacy) secretInput(name, text string) string {
-	l.hide(text)
-	if !slices.ContainsFunc(l.cfg.Inputs, func(in Input) bool { return in.Name == name }) {
-		l.cfg.Inputs = append(l.cfg.Inputs, Input{Name: name, Default: text, Secret: true})
+func (k *keboolaConfig) secretInput(name, text string) string {
+	k.hide(text)
+	if !slices.ContainsFunc(k.cfg.Inputs, func(in Input) bool { return in.Name == name }) {
+		k.cfg.Inputs = append(k.cfg.Inputs, Input{Name: name, Default: text, Secret: true})
 	}
 	return FormatPath("input", []string{name})
 }
 
 // requestReferences are the references to the request that is sent.
-func (l *legacy) requestReferences() map[string]refers {
+func (k *keboolaConfig) requestReferences() map[string]refers {
 	sources := map[string]string{
 		"url": "request.url", "path": "request.path", "queryString": "request.query", "method": "request.method",
 		"hostname": `phpAddress(request.url, "hostname")`, "port": `phpAddress(request.url, "port")`,
 		"resource": `phpAddress(request.url, "resource")`,
 	}
 	return map[string]refers{
-		"attr": l.attributes.refer,
+		"attr": k.attributes.refer,
 		"query": func(_, name string) (string, bool) {
 			return fmt.Sprintf("phpFound(query(request.query, %s), %s)", strconv.Quote(name), strconv.Quote("parameter "+name)), false
 		},
 		"request": func(path, name string) (string, bool) {
 			if sources[name] == "" {
-				l.diags.Errorf(diag.Value(path), "unknown part of a request %q", name).WithHint(nearest(name, []string{
+				k.diags.Errorf(diag.Value(path), "unknown part of a request %q", name).WithHint(nearest(name, []string{
 					"url", "path", "queryString", "method", "hostname", "port", "resource",
 				}))
 			}
@@ -113,36 +113,36 @@ func (l *legacy) requestReferences() map[string]refers {
 }
 
 // given returns the value of a key of authorization.oauth_api.credentials as text.
-func (l *legacy) given(key string) string {
+func (k *keboolaConfig) given(key string) string {
 	at := diag.Join("authorization.oauth_api.credentials", key)
-	api, _ := value.Members(valueOf(l.authorized, "oauth_api"))
+	api, _ := value.Members(valueOf(k.authorized, "oauth_api"))
 	credentials, _ := value.Members(valueOf(api, "credentials"))
 	v := valueOf(credentials, key)
 	if name, isReference := envReference(v); isReference {
-		text, _ := l.env.text(name, at)
+		text, _ := k.env.text(name, at)
 		return text
 	}
 	text, ok := value.Text(v)
 	if !ok || text == "" {
-		l.diags.Errorf(diag.Outside(at), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
+		k.diags.Errorf(diag.Outside(at), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
 	}
 	return text
 }
 
 // data returns what the OAuth provider has issued, as an object.
-func (l *legacy) data() Object {
-	text := l.given("#data")
+func (k *keboolaConfig) data() Object {
+	text := k.given("#data")
 	source, err := ParseJSON(diag.NewSource("authorization", text))
 	object, ok := value.Members(source)
 	if (err != nil || !ok) && text != "" {
-		l.diags.Errorf(diag.Outside("authorization.oauth_api.credentials.#data"), "want a JSON object in a text")
+		k.diags.Errorf(diag.Outside("authorization.oauth_api.credentials.#data"), "want a JSON object in a text")
 	}
 	return object
 }
 
 // A secretMap has secrets by the names of references.
 type secretMap struct {
-	*legacy
+	*keboolaConfig
 	prefix   string // of the names of inputs
 	values   Object
 	computed map[string]string // names that are expressions
@@ -164,49 +164,49 @@ func (s secretMap) refer(path, name string) (string, bool) {
 
 // authorization returns what oauth20 refers to: the data, as text or as JSON, the id of the
 // client, and a nonce and a time for each request.
-func (l *legacy) authorization(isJSON bool) secretMap {
+func (k *keboolaConfig) authorization(isJSON bool) secretMap {
 	m := secretMap{
-		legacy: l, prefix: "authorization.", values: Object{{Name: "clientId", Value: l.given("appKey")}},
+		keboolaConfig: k, prefix: "authorization.", values: Object{{Name: "clientId", Value: k.given("appKey")}},
 		computed: map[string]string{"nonce": `phpSprintf("%.16s", phpSha1(uuid()))`, "timestamp": sourceOfNow},
 	}
-	l.given("#appSecret")
+	k.given("#appSecret")
 	if !isJSON {
-		m.values = m.values.With("data", l.given("#data"))
+		m.values = m.values.With("data", k.given("#data"))
 		return m
 	}
-	m.values = append(m.values, flatten("data.", l.data())...)
+	m.values = append(m.values, flatten("data.", k.data())...)
 	return m
 }
 
 // owners are the references to the consumer and the user of OAuth.
-func (l *legacy) owners() map[string]refers {
+func (k *keboolaConfig) owners() map[string]refers {
 	return map[string]refers{
-		"consumer": secretMap{legacy: l, prefix: "authorization.consumer.", values: Object{
-			{Name: "client_id", Value: l.given("appKey")}, {Name: "client_secret", Value: l.given("#appSecret")},
+		"consumer": secretMap{keboolaConfig: k, prefix: "authorization.consumer.", values: Object{
+			{Name: "client_id", Value: k.given("appKey")}, {Name: "client_secret", Value: k.given("#appSecret")},
 		}}.refer,
-		"user": secretMap{legacy: l, prefix: "authorization.user.", values: flatten("", l.data())}.refer,
+		"user": secretMap{keboolaConfig: k, prefix: "authorization.user.", values: flatten("", k.data())}.refer,
 	}
 }
 
 // oauth10 returns what signs requests by OAuth 1.0 (RFC 5849) with HMAC-SHA1.
-func (l *legacy) oauth10(path string) any {
-	data := l.data()
-	secret := func(name, text string) string { return l.secretInput("authorization."+name, text) }
+func (k *keboolaConfig) oauth10(path string) any {
+	data := k.data()
+	secret := func(name, text string) string { return k.secretInput("authorization."+name, text) }
 	token, _ := value.Text(valueOf(data, "oauth_token"))
 	tokenSecret, _ := value.Text(valueOf(data, "oauth_token_secret"))
 	source := fmt.Sprintf("phpOAuth1(request, %s, %s, %s, %s, phpSha1(uuid()), %s)",
-		secret("appKey", l.given("appKey")), secret("appSecret", l.given("#appSecret")),
+		secret("appKey", k.given("appKey")), secret("appSecret", k.given("#appSecret")),
 		secret("oauth_token", token), secret("oauth_token_secret", tokenSecret), sourceOfNow)
 	signature := Object{{Name: "Authorization", Value: Computed{Source: source, Secret: true, Path: path}}}
-	return l.signed(Object{{Name: "headers", Value: signature}})
+	return k.signed(Object{{Name: "headers", Value: signature}})
 }
 
 // loginOf returns credentials of type login. The references are those of its request, in
 // addition to the attributes.
-func (l *legacy) loginOf(path string, object Object, more map[string]refers) any {
+func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refers) any {
 	at := diag.Join(path, "loginRequest")
 	request, _ := value.Members(valueOf(object, "loginRequest"))
-	f := l.functions(more)
+	f := k.functions(more)
 	out := Object{}
 	for _, m := range request {
 		if m.Name == "params" || m.Name == "headers" {
@@ -217,12 +217,12 @@ func (l *legacy) loginOf(path string, object Object, more map[string]refers) any
 	given := Object{}
 	answer, _ := value.Members(valueOf(object, "apiRequest"))
 	for _, names := range [][2]string{{"headers", "headers"}, {"query", "params"}} {
-		if parts := l.answers(diag.Join(path, "apiRequest"), answer, names[0], valueOf(object, "format") == "text"); len(parts) > 0 {
+		if parts := k.answers(diag.Join(path, "apiRequest"), answer, names[0], valueOf(object, "format") == "text"); len(parts) > 0 {
 			given = append(given, Member{Name: names[1], Value: parts})
 		}
 	}
 	login := Object{{Name: "type", Value: AuthLogin}, {Name: "loginRequest", Value: out}, {Name: "apiRequest", Value: given}}
-	if source := l.expires(diag.Join(path, "expires"), valueOf(object, "expires")); source != "" {
+	if source := k.expires(diag.Join(path, "expires"), valueOf(object, "expires")); source != "" {
 		login = append(login, Member{Name: "expires", Value: source}, Member{Name: "renewBefore", Value: json.Number("0.001")})
 	}
 	return login
@@ -230,7 +230,7 @@ func (l *legacy) loginOf(path string, object Object, more map[string]refers) any
 
 // answers returns what requests get from the response of a login: functions, or texts that
 // are paths in it if it has them.
-func (l *legacy) answers(path string, object Object, name string, isText bool) Object {
+func (k *keboolaConfig) answers(path string, object Object, name string, isText bool) Object {
 	at := diag.Join(path, name)
 	members, _ := value.Members(valueOf(object, name))
 	response := func(name string) string {
@@ -239,7 +239,7 @@ func (l *legacy) answers(path string, object Object, name string, isText bool) O
 		}
 		return FormatPath("login.body", strings.Split(name, "."))
 	}
-	f := l.functions(map[string]refers{"response": func(_, name string) (string, bool) { return response(name), true }})
+	f := k.functions(map[string]refers{"response": func(_, name string) (string, bool) { return response(name), true }})
 	var out Object
 	for _, m := range members {
 		place := diag.Join(at, m.Name)
@@ -255,7 +255,7 @@ func (l *legacy) answers(path string, object Object, name string, isText bool) O
 }
 
 // expires returns the expression for the seconds until a login ends, or "".
-func (l *legacy) expires(path string, v any) string {
+func (k *keboolaConfig) expires(path string, v any) string {
 	object, isObject := value.Members(v)
 	if !isObject {
 		text, _ := value.Text(v)
@@ -263,7 +263,7 @@ func (l *legacy) expires(path string, v any) string {
 	}
 	name, _ := value.Text(valueOf(object, "response"))
 	if name == "" {
-		l.diags.Errorf(diag.Value(path), `want a number of seconds, or {"response": "a.path"}`)
+		k.diags.Errorf(diag.Value(path), `want a number of seconds, or {"response": "a.path"}`)
 		return ""
 	}
 	at := FormatPath("login.body", strings.Split(name, "."))
@@ -275,8 +275,8 @@ func (l *legacy) expires(path string, v any) string {
 
 // aws returns credentials that sign requests for AWS, if the configuration has them next to
 // api.
-func (l *legacy) aws(auth any) any {
-	object := l.awsCredentials
+func (k *keboolaConfig) aws(auth any) any {
+	object := k.awsCredentials
 	if object == nil {
 		return auth
 	}

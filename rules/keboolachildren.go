@@ -24,16 +24,16 @@ type kin struct {
 }
 
 // children adds the children of a job to the jobs. Equal children are requested once.
-func (l *legacy) children(job Job, s settings, api settings, up kin) {
-	up.position = len(l.cfg.Jobs)
-	l.cfg.Jobs = append(l.cfg.Jobs, job)
+func (k *keboolaConfig) children(job Job, s settings, api settings, up kin) {
+	up.position = len(k.cfg.Jobs)
+	k.cfg.Jobs = append(k.cfg.Jobs, job)
 	written := s["children"]
 	if php.EmptyConfig(written.Value) {
 		return
 	}
 	list, ok := written.Value.([]any)
 	if !ok {
-		l.diags.Errorf(diag.Value(written.Path), "want a list of jobs, got %s", found(written.Value))
+		k.diags.Errorf(diag.Value(written.Path), "want a list of jobs, got %s", found(written.Value))
 	}
 	up.items = append(slices.Clone(up.items), fmt.Sprintf("parent%d", len(up.items)+1))
 	for i, one := range list {
@@ -42,35 +42,35 @@ func (l *legacy) children(job Job, s settings, api settings, up kin) {
 			continue
 		}
 		if _, isObject := value.Members(one); !isObject {
-			l.diags.Errorf(diag.Value(path), "want a job, got %s", found(one))
+			k.diags.Errorf(diag.Value(path), "want a job, got %s", found(one))
 			continue
 		}
-		l.child(path, l.env.object(path, one, jobFields), api, up)
+		k.child(path, k.env.object(path, one, jobFields), api, up)
 	}
 }
 
 // child adds a child and its own children.
-func (l *legacy) child(path string, v any, api settings, up kin) {
-	s := l.object(path, v, jobFields)
-	l.below = true
-	job := l.job(path, s, api)
-	l.below = false
+func (k *keboolaConfig) child(path string, v any, api settings, up kin) {
+	s := k.object(path, v, jobFields)
+	k.below = true
+	job := k.job(path, s, api)
+	k.below = false
 	job.parent = up.position + 1
 	item := up.items[len(up.items)-1]
 	job.For = []Source{{Name: item, path: path, given: settings{
 		"items": {Value: "", Path: path},
-		"when":  {Value: l.filter(s["recursionFilter"], item), Path: s["recursionFilter"].Path},
+		"when":  {Value: k.filter(s["recursionFilter"], item), Path: s["recursionFilter"].Path},
 	}}}
 	if given := job.For[0].given; given["when"].Value == "" {
 		delete(given, "when")
 	}
 	up.placeholders, up.variables, up.fields = slices.Clone(up.placeholders), slices.Clone(up.variables), slices.Clone(up.fields)
-	l.placeholders(&job, s["placeholders"], &up)
-	l.fillIn(&job, s["endpoint"], up)
-	l.below = true
-	job.Fields = slices.Concat(l.userData(setting{}, s["userData"]), up.fields, job.Fields)
-	l.below = false
-	l.children(job, s, api, up)
+	k.placeholders(&job, s["placeholders"], &up)
+	k.fillIn(&job, s["endpoint"], up)
+	k.below = true
+	job.Fields = slices.Concat(k.userData(setting{}, s["userData"]), up.fields, job.Fields)
+	k.below = false
+	k.children(job, s, api, up)
 }
 
 // sharedTimes is the variable that holds the times of runs for the children of a job. All of
@@ -78,11 +78,11 @@ func (l *legacy) child(path string, v any, api settings, up kin) {
 const sharedTimes = "times"
 
 // shareTimes adds the times of runs to a job whose children ask for them.
-func (l *legacy) shareTimes(job *Job) {
-	if !l.timesAsked {
+func (k *keboolaConfig) shareTimes(job *Job) {
+	if !k.timesAsked {
 		return
 	}
-	l.timesAsked, job.keepsStart = false, true
+	k.timesAsked, job.keepsStart = false, true
 	source := fmt.Sprintf(`[{"currentStart": %s, %q: kept.%s ?? 0}]`, sourceOfNow, previousStart, previousStart)
 	at := diag.Join(job.path, "children")
 	job.For = append(job.For, Source{Name: sharedTimes, path: at, given: settings{"values": {Value: source, Path: at}}})
@@ -90,14 +90,14 @@ func (l *legacy) shareTimes(job *Job) {
 
 // placeholders adds a variable for each placeholder: the value at a path of an item above.
 // A list has one value for each element.
-func (l *legacy) placeholders(job *Job, s setting, up *kin) {
+func (k *keboolaConfig) placeholders(job *Job, s setting, up *kin) {
 	object, ok := value.Members(s.Value)
 	if !ok && !php.EmptyConfig(s.Value) {
-		l.diags.Errorf(diag.Value(s.Path), "want an object, got %s", found(s.Value))
+		k.diags.Errorf(diag.Value(s.Path), "want an object, got %s", found(s.Value))
 	}
 	for _, m := range object {
 		path := diag.Join(s.Path, m.Name)
-		source, field := l.placeholder(path, m, *up)
+		source, field := k.placeholder(path, m, *up)
 		if source == "" {
 			continue
 		}
@@ -146,13 +146,13 @@ func (k *kin) tag(path, variable, at string) {
 
 // placeholder returns the expression for the value of a placeholder, and its path. The
 // number before a colon in its name says how many jobs above the child the item is.
-func (l *legacy) placeholder(path string, m Member, up kin) (source, field string) {
+func (k *keboolaConfig) placeholder(path string, m Member, up kin) (source, field string) {
 	level := 1
 	if number, _, ok := strings.Cut(m.Name, ":"); ok {
 		level, _ = strconv.Atoi(number)
 	}
 	if level < 1 || level > len(up.items) {
-		l.diags.Errorf(diag.Key(path), "there is no job %d levels above this one; the highest level is %d", level, len(up.items))
+		k.diags.Errorf(diag.Key(path), "there is no job %d levels above this one; the highest level is %d", level, len(up.items))
 		return "", ""
 	}
 	written := m.Value
@@ -162,16 +162,16 @@ func (l *legacy) placeholder(path string, m Member, up kin) (source, field strin
 	}
 	field, ok := value.Text(written)
 	if !ok || field == "" {
-		l.diags.Errorf(diag.Value(path), `want a path in the items of the parent, or an object with "path" and "function"`)
+		k.diags.Errorf(diag.Value(path), `want a path in the items of the parent, or an object with "path" and "function"`)
 		return "", ""
 	}
 	item := up.items[len(up.items)-level]
-	source = fmt.Sprintf("phpFound(%s, %q)", FormatPath(item, l.split(field, ".")), "value at "+field+" of the parent's item")
+	source = fmt.Sprintf("phpFound(%s, %q)", FormatPath(item, k.split(field, ".")), "value at "+field+" of the parent's item")
 	if isFunction {
-		f := functions{decoder: l.decoder, placeholder: true, references: map[string]refers{
+		f := functions{decoder: k.decoder, placeholder: true, references: map[string]refers{
 			"placeholder": func(at, name string) (string, bool) {
 				if name != "value" {
-					l.diags.Errorf(diag.Value(at), "want value, got %q", name)
+					k.diags.Errorf(diag.Value(at), "want value, got %q", name)
 				}
 				return source, false
 			},
@@ -182,7 +182,7 @@ func (l *legacy) placeholder(path string, m Member, up kin) (source, field strin
 }
 
 // fillIn puts the values of placeholders into the endpoint of a child.
-func (l *legacy) fillIn(job *Job, endpoint setting, up kin) {
+func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up kin) {
 	var parts []string
 	rest := job.Endpoint
 	for rest != "" {
@@ -214,11 +214,11 @@ var filterOperators = []string{">=", "<=", "==", "!=", "~~", "!~"}
 
 // filter returns the expression for a filter over an item: comparisons with & and |, of
 // which & is done first. Spaces count.
-func (l *legacy) filter(s setting, item string) string {
+func (k *keboolaConfig) filter(s setting, item string) string {
 	text, ok := s.Value.(string)
 	if !ok {
 		if !php.EmptyConfig(s.Value) {
-			l.diags.Errorf(diag.Value(s.Path), "want a filter like id>20, got %s", found(s.Value))
+			k.diags.Errorf(diag.Value(s.Path), "want a filter like id>20, got %s", found(s.Value))
 		}
 		return ""
 	}
@@ -229,14 +229,14 @@ func (l *legacy) filter(s setting, item string) string {
 	for group := range strings.SplitSeq(text, "|") {
 		var all []string
 		for one := range strings.SplitSeq(group, "&") {
-			all = append(all, l.comparison(s.Path, one, item))
+			all = append(all, k.comparison(s.Path, one, item))
 		}
 		either = append(either, strings.Join(all, " && "))
 	}
 	return strings.Join(either, " || ")
 }
 
-func (l *legacy) comparison(path, text, item string) string {
+func (k *keboolaConfig) comparison(path, text, item string) string {
 	operator, at := "", len(text)
 	for _, o := range filterOperators {
 		if i := strings.Index(text, o); i >= 0 && i < at {
@@ -249,12 +249,12 @@ func (l *legacy) comparison(path, text, item string) string {
 		}
 	}
 	if operator == "" {
-		l.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).
+		k.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).
 			WithHint("write one of ==, !=, <, >, <=, >=, ~~ (like) and !~ (unlike)")
 		return "true"
 	}
 	value, _, _ := strings.Cut(text[at+len(operator):], operator)
-	left, right := FormatPath(item, l.split(text[:at], ".")), strconv.Quote(value)
+	left, right := FormatPath(item, k.split(text[:at], ".")), strconv.Quote(value)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)
