@@ -226,8 +226,8 @@ const AutoPrefetch = runtime.AutoPrefetch
 // requested; they are discarded and not counted.
 func WithPrefetch(n int) RunOption { return runOption(func(s *runSettings) { s.prefetch = n }) }
 
-// WithParallelJobs runs up to n jobs at once. The pages of each job are delivered
-// in order, one page of all jobs at a time.
+// WithParallelJobs runs up to n jobs, and partitions of jobs, at once. The pages of each
+// job are delivered in order, one page of all jobs at a time.
 func WithParallelJobs(n int) RunOption { return runOption(func(s *runSettings) { s.parallel = n }) }
 
 // WithJobs runs only the jobs with these ids, in the order of the configuration.

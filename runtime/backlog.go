@@ -201,6 +201,7 @@ func (b *backlog) take(to receiver[memberState]) (entry, bool) {
 		return entry{}, false
 	}
 	e := b.entries[0]
+	b.entries[0] = entry{} // its items are not needed any more
 	b.entries = b.entries[1:]
 	if e.page != nil {
 		b.bytes -= len(e.page.Items.Bytes())

@@ -181,6 +181,7 @@ func (b *branch) pull() bool {
 func (b *branch) next(m *member) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.queue[0] = nil // what it holds is not needed any more
 	rest := b.queue[1:]
 	if m.split {
 		first, second, _ := b.halves(m.value)
