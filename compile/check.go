@@ -41,7 +41,7 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 
 // filterOfNoItem finds a filter that does not read the item.
 func (c *compilation) filterOfNoItem(j *Job) {
-	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, Read.ofItem) {
+	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, Read.differs) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
 	}
 }

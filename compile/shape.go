@@ -95,6 +95,9 @@ func (s *Shape) read(e *Expression) {
 // ofItem reports whether the value is in the item that filter or fields is about.
 func (r Read) ofItem() bool { return r.of == "" && r.Root == "item" }
 
+// differs reports whether a read may have another value for each item of a page.
+func (r Read) differs() bool { return r.ofItem() || r.of == "" && r.Root == "key" }
+
 // copies returns the path of the item whose value an expression has, if it only
 // selects members: item.owner.id. Such a value need not be decoded. An index is
 // not copied, since a path does not tell it from a name.

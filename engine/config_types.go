@@ -203,7 +203,8 @@ type Offset struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -288,7 +289,8 @@ type PageNumber struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -375,7 +377,8 @@ type Cursor struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -462,7 +465,8 @@ type ResponseURL struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -553,7 +557,8 @@ type ResponseParam struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -638,7 +643,8 @@ type ResponseParams struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -723,7 +729,8 @@ type HeaderLink struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -808,7 +815,8 @@ type HeaderParam struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -897,7 +905,8 @@ type PageCount struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -982,7 +991,8 @@ type Keyset struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -1065,7 +1075,8 @@ type GraphQLRelay struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -1144,7 +1155,8 @@ type Expression struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -1227,7 +1239,8 @@ type Multiple struct {
 	// Ids of findings that do not indicate missing items with this API, such as `audit.token` for an
 	// API whose last page has a token.
 	AuditIgnore []string `config:"audit.ignore"`
-	// What to do about responses of status 400 and above: objects with when, do and message.
+	// What to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do
+	// and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -1279,7 +1292,8 @@ type StateVariable struct {
 	Next string `config:"next"`
 }
 
-// ErrorRule: what to do about responses of status 400 and above: objects with when, do and message.
+// ErrorRule: what to do about responses of other statuses than 200, 201, 203 and 204: objects with
+// when, do and message.
 type ErrorRule struct {
 	// Expression over status, header() and body of the error response.
 	When string `config:"when"`

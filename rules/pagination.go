@@ -63,7 +63,7 @@ var paginationFields = []Field{
 				"with this API, such as `audit.token` for an API whose last page has a token"},
 		}},
 	{Name: "onError", Kind: List, Each: &Field{Kind: Block, Fields: onErrorFields},
-		Doc: "what to do about responses of status 400 and above: objects with when, do and message"},
+		Doc: "what to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do and message"},
 }
 
 // pagination is a pagination object that has been read.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -77,7 +76,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	if err != nil {
 		return out, err
 	}
-	if out.Status < http.StatusBadRequest { // an earlier attempt failed
+	if transport.IsPage(out.Status) { // an earlier attempt failed
 		out.action = errorAction{}
 	}
 	if out.action.Do == rules.ErrorContinue {

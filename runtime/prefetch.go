@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -99,7 +98,7 @@ func (p *prefetcher) fill() {
 			defer close(f.done)
 			f.response, f.err = p.client.Exchange(p.ctx, call)
 			f.call.Ended = p.clock.Now()
-			if f.err != nil || f.response.Status >= http.StatusBadRequest {
+			if f.err != nil || !transport.IsPage(f.response.Status) {
 				p.failed.Store(true)
 			}
 		})
@@ -171,7 +170,7 @@ func (p *prefetcher) take(call transport.Call) (*inFlight, bool) {
 func (f *inFlight) bad() bool {
 	select {
 	case <-f.done:
-		return f.err != nil || f.response.Status >= http.StatusBadRequest
+		return f.err != nil || !transport.IsPage(f.response.Status)
 	default:
 		return false
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// A Decision says what to do with a response of status 400 or above.
+// A Decision says what to do with a response whose status is not that of a page: 400 or
+// above, 202 or 304, say.
 type Decision struct {
 	Action  Action
 	Message string // the hint of the error, for [Fail]
@@ -46,7 +47,7 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 	switch {
 	case err != nil:
 		return c.judgeError(ctx, call, err)
-	case r.Status < http.StatusBadRequest:
+	case IsPage(r.Status):
 		return c.judgePage(call, r)
 	}
 	var decision Decision
@@ -62,6 +63,8 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 		e := c.statusError(failure.API, call, r)
 		e.Hint = decision.Message
 		return verdict{err: e}
+	case r.Status < http.StatusBadRequest:
+		return c.judgePage(call, r)
 	}
 	return verdict{err: c.statusError(failure.API, call, r)}
 }
@@ -113,10 +116,12 @@ func (c *Client) judgePage(call Call, r *Response) verdict {
 	if reason == "" {
 		reason = charsetFault(r)
 	}
-	if reason != "" {
-		return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason))}
+	if reason == "" {
+		return verdict{}
 	}
-	return verdict{}
+	e := c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason))
+	e.Hint = statusHint(r.Status)
+	return verdict{err: e}
 }
 
 // doubtful describes a body that a proxy, or a server that is just starting,
@@ -140,6 +145,10 @@ func doubtful(call Call, r *Response) (what string, retries int) {
 
 // head returns the first bytes of the body.
 func (r *Response) head() []byte { return r.Body[:min(len(r.Body), redact.ExcerptBytes)] }
+
+// IsPage reports whether a response of this status is a page, unless a [Decision] accepts
+// another one.
+func IsPage(status int) bool { return statusFault(status) == "" }
 
 // statusFault says why a response of a status below 400 cannot be a page; "" if
 // it can be one.
@@ -199,6 +208,10 @@ func statusHint(status int) string {
 	const pastTheEnd = "if this page is past the end of the list, " +
 		"stop before it with nextPageFlag, forceStop or stopRules, or stop there with onError"
 	switch status {
+	case http.StatusAccepted:
+		return "to read such a response as a page, set api.http.ignoreErrors to [202]; to repeat the request, add 202 to api.http.codes"
+	case http.StatusNotModified:
+		return `if nothing is new, end the list with onError: {"when": "status == 304", "do": "stop"}`
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return "check api.authentication"
 	case http.StatusNotFound, http.StatusGone:

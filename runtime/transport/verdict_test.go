@@ -74,6 +74,20 @@ func TestADecisionAboutAnErrorResponseIsFollowed(t *testing.T) {
 	require.ErrorContains(t, err, "no such page")
 }
 
+func TestADecisionAboutAStatusThatIsNotThatOfAPageIsFollowed(t *testing.T) {
+	for _, code := range []int{202, 304} {
+		s, n := serve(t, status(code), status(200))
+		c, _ := clientFor(t, s.URL)
+		r, err := c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) Decision { return Decision{Action: Accept} })
+		require.NoError(t, err)
+		require.Equal(t, code, r.Status)
+		n.Store(0)
+		r, err = c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) Decision { return Decision{Action: Retry} })
+		require.NoError(t, err)
+		require.Equal(t, 200, r.Status)
+	}
+}
+
 func TestAResponseThatIsNotHTTPIsRefused(t *testing.T) {
 	address, _ := serveRaw(t, "SSH-2.0-OpenSSH_9.2\r\n")
 	c, _ := clientFor(t, address)
