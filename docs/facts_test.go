@@ -161,3 +161,36 @@ func TestOptionsOfTheEngineAreDocumented(t *testing.T) {
 	}
 	require.Empty(t, missing, "guide/embedding.md lacks options")
 }
+
+// capabilityRow is a row of a table of forms: the form, how it is configured, and its cases.
+var capabilityRow = regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]*)\|$`)
+
+func TestEveryCapabilityIsShownByACase(t *testing.T) {
+	forms, _, found := strings.Cut(readPage(t, "CAPABILITIES.md"), "## What is not supported")
+	require.True(t, found)
+	rows := 0
+	for _, row := range capabilityRow.FindAllStringSubmatch(forms, -1) {
+		if row[1] == "form" {
+			continue
+		}
+		rows++
+		if strings.Contains(row[2], "(#what-is-not-supported)") {
+			require.Empty(t, strings.TrimSpace(row[3]), row[1])
+			continue
+		}
+		cases := shownCase.FindAllStringSubmatch(row[3], -1)
+		require.NotEmpty(t, cases, "no case shows %s", row[1])
+		for _, c := range cases {
+			path := "../fixtures/cases/" + c[1]
+			if !strings.HasSuffix(c[1], "/") {
+				path += ".txtar"
+			}
+			_, err := os.Stat(path)
+			require.NoError(t, err, row[1])
+		}
+	}
+	require.Greater(t, rows, 40)
+}
+
+// shownCase is a case, or a folder of cases.
+var shownCase = regexp.MustCompile("`([a-z-]+/[a-z0-9-]*)`")
