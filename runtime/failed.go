@@ -17,17 +17,17 @@ type attempt struct {
 }
 
 // faultOf describes the error that ended a job; nil for none.
-func (r *run) faultOf(err error) *Fault {
+func (l Loop) faultOf(err error) *Fault {
 	if err == nil {
 		return nil
 	}
 	known, ok := errors.AsType[*failure.Error](err)
 	if !ok {
-		return &Fault{Message: r.Redactor.String(err.Error())}
+		return &Fault{Message: l.Redactor.String(err.Error())}
 	}
 	plain := *known
 	plain.Hint = ""
-	return &Fault{Class: string(known.Class), Message: r.Redactor.String(plain.Error()), Hint: r.Redactor.String(known.Hint)}
+	return &Fault{Class: string(known.Class), Message: l.Redactor.String(plain.Error()), Hint: l.Redactor.String(known.Hint)}
 }
 
 // failedPage returns the record of the page that was being requested when the job

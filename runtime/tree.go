@@ -351,6 +351,7 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 	if m.saved != nil {
 		token = m.saved.Position
 		if err := c.resume(ctx, m.saved); err != nil {
+			out.ended(p, t.failedBy(err, token))
 			return err
 		}
 	}
@@ -362,6 +363,17 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 	}
 	result, err := run.runPartition(ctx, p, token, c.page)
 	return c.end(result, err)
+}
+
+// failedBy returns the result of a partition that an earlier run has brought to a
+// position, and that failed because a job for its items did.
+func (t *tree) failedBy(err error, token position) Result {
+	var saved struct{ Result Result }
+	_ = json.Unmarshal(token, &saved) // it is that of a tree that was read
+	r := saved.Result
+	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, reasonError, []string{}
+	r.Message, r.Error = t.Redactor.String(err.Error()), t.faultOf(err)
+	return r
 }
 
 // leaveOut ends a partition that a limit does not allow.
