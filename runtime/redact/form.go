@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -23,13 +24,16 @@ var shortForms = []form{
 
 // forms are those of all other secrets. A text in base64 that contains the secret
 // has one of three forms of it, depending on the position of the secret.
-var forms = append(slices.Clip(shortForms),
-	form{"hex", func(secret string) string { return hex.EncodeToString([]byte(secret)) }, exactly},
-	form{"HEX", func(secret string) string { return strings.ToUpper(hex.EncodeToString([]byte(secret))) }, exactly},
+var forms = slices.Concat(shortForms, []form{
+	{"hex", func(secret string) string { return hex.EncodeToString([]byte(secret)) }, exactly},
+	{"HEX", func(secret string) string { return strings.ToUpper(hex.EncodeToString([]byte(secret))) }, exactly},
+}, base64Forms)
+
+var base64Forms = []form{
 	base64Form("b64.0", base64.RawStdEncoding, 0), base64Form("b64url.0", base64.RawURLEncoding, 0),
 	base64Form("b64.1", base64.RawStdEncoding, 1), base64Form("b64url.1", base64.RawURLEncoding, 1),
 	base64Form("b64.2", base64.RawStdEncoding, 2), base64Form("b64url.2", base64.RawURLEncoding, 2),
-)
+}
 
 func exactly(_ string, inner span) span { return inner }
 
@@ -86,6 +90,11 @@ func needlesOf(text string) []needle {
 	}
 	for _, f := range forms {
 		out = append(out, needle{text: f.of(text), form: f})
+	}
+	if escaped := url.QueryEscape(text); escaped != text { // in Basic, RFC 6749 escapes a secret before base64
+		for _, f := range base64Forms {
+			out = append(out, needle{text: f.of(escaped), form: form{extend: f.extend}})
+		}
 	}
 	for u, ok := unescape(text); ok; u, ok = unescape(u.text) { // as a text that was unescaped has it
 		out = append(out, needle{text: u.text, form: form{extend: exactly}, alone: len(u.text) < ShortestSecret})

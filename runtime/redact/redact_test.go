@@ -77,6 +77,20 @@ func TestASecretIsHiddenWithinBase64(t *testing.T) {
 	}
 }
 
+// A client's id and secret are escaped before they become base64 (RFC 6749, 2.3.1), and an
+// API may repeat them in the description of an error.
+func TestASecretThatIsEscapedWithinBase64IsHidden(t *testing.T) {
+	const text = "s3cret+/=&key"
+	for _, id := range []string{"i", "id", "id7"} {
+		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+			form := encoding.EncodeToString([]byte(id + ":" + url.QueryEscape(text)))
+			shown := New([]string{text}).String("error: Basic " + form + " is unknown")
+			require.Regexp(t, `^error: Basic \w{1,5}\*\*\* is unknown$`, shown)
+			require.Contains(t, New([]string{text}).String("error: Basic "+form[:20]+"…"), "***…")
+		}
+	}
+}
+
 func TestTheBeginningOfASecretIsHiddenWhereATextWasClipped(t *testing.T) {
 	long := strings.Repeat("s3cret-", 200)
 	r := New([]string{long, "äöü/äöü"})
