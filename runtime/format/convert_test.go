@@ -281,6 +281,21 @@ func TestWhatWouldNeedTooMuchMemoryIsRefused(t *testing.T) {
 	}
 }
 
+// A file that is no table must not become a header without rows: the list would be empty,
+// and look complete.
+func TestAHeaderThatCannotBeOneIsAnError(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"a zip file", "PK\x03\x04\xff\xfe,\x00\n", "column 1 of the header is not text in UTF-8"},
+		{"a gzip file in a gzip file", "\x1f\x8b\x08\x00", "column 1 of the header is not text in UTF-8"},
+		{"lines that end in CR", "id,name\r1,Ann\r", "column 2 of the header has a CR without LF"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.CSV, Header: true}}), []byte(c.body))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
 func TestAnElementWhoseNameBeginsWithHTMLIsNoWebPage(t *testing.T) {
 	c := NewConverter(Options{Response: rules.Response{Format: rules.XML}})
 	got, err := converted(c, []byte("<htmls/>"))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -88,6 +90,10 @@ func (c *Converter) columns(r *csv.Reader) ([]string, error) {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
 		switch {
+		case !utf8.ValidString(name):
+			return nil, fmt.Errorf("column %d of the header is not text in UTF-8", i+1)
+		case strings.Contains(name, "\r"):
+			return nil, fmt.Errorf("column %d of the header has a CR without LF: lines must end in LF or CR LF", i+1)
 		case name == "":
 			return nil, fmt.Errorf("column %d has no name in the header; name all columns with response.columns", i+1)
 		case seen[name]:
