@@ -34,6 +34,7 @@ type app struct {
 	placeholders bool               // environment variables that are not passed have placeholder values
 	keptPath     string             // the file of --kept, without symbolic links
 	waits        waits              // calls that may block when a signal arrives
+	renewals     waits              // exchanges of a refresh token, which a signal does not cut off
 	leave        chan struct{}      // closed when a run that a signal interrupted is left behind
 	onPage       func(*engine.Page) // called for every page before its items are written; may be nil
 }

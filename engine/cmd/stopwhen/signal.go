@@ -46,15 +46,15 @@ func signalError(ctx context.Context, err error) error {
 	return err
 }
 
-// waits knows the calls that wait for a reader: a write to a pipe that nobody reads does
-// not return, and neither does opening a named pipe. The zero waits is ready for use.
+// waits knows the calls that wait for somebody else: a write to a pipe that nobody reads
+// does not return, and neither does opening a named pipe. The zero waits is ready for use.
 type waits struct {
 	mu    sync.Mutex
 	last  int
 	began map[int]time.Time
 }
 
-// during makes a call that may wait for a reader.
+// during makes a call that may wait.
 func (w *waits) during(call func() error) error {
 	w.mu.Lock()
 	if w.began == nil {
@@ -98,10 +98,12 @@ func (g *guardedWriter) Write(p []byte) (n int, err error) {
 }
 
 // A signal ends the command within a second: the run has noticeTime to notice it, and a
-// write then has blockedTime to return.
+// write then has blockedTime to return. Only the exchange of a refresh token has longer:
+// its response may have the only token that is still valid.
 const (
 	noticeTime  = 500 * time.Millisecond
 	blockedTime = 300 * time.Millisecond
+	renewalTime = 10 * time.Second
 )
 
 // endSoon is called after a signal. It leaves a run behind that does not notice the
@@ -109,6 +111,7 @@ const (
 // a write does not return. What was committed remains, as after a kill.
 func (a *app) endSoon(status int) {
 	time.Sleep(noticeTime)
+	a.awaitRenewal()
 	close(a.leave)
 	for !a.waits.blocked(blockedTime) {
 		time.Sleep(blockedTime / 8)
@@ -123,4 +126,12 @@ func (a *app) endSoon(status int) {
 	case <-time.After(blockedTime / 4): // standard error is blocked, too
 	}
 	os.Exit(status)
+}
+
+// awaitRenewal waits until no refresh token is being exchanged and stored, for at most
+// renewalTime.
+func (a *app) awaitRenewal() {
+	for end := time.Now().Add(renewalTime); a.renewals.blocked(0) && time.Now().Before(end); {
+		time.Sleep(blockedTime / 8)
+	}
 }

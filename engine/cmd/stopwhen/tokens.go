@@ -31,7 +31,10 @@ func (a *app) tokensPath() string {
 
 // tokenFile stores refresh tokens in a file that only its owner can read. Several
 // processes may use it.
-type tokenFile struct{ path string }
+type tokenFile struct {
+	path     string
+	renewals *waits // updates that a signal must not cut off
+}
 
 // openTokens returns the store of refresh tokens, or nil if there is no file for it.
 func (a *app) openTokens() (engine.TokenStore, error) {
@@ -46,7 +49,7 @@ func (a *app) openTokens() (engine.TokenStore, error) {
 	if file, err = filepath.Abs(file); err != nil {
 		return nil, outputError(err)
 	}
-	store := tokenFile{file}
+	store := tokenFile{file, &a.renewals}
 	_, err = store.read()
 	return store, err
 }
@@ -70,6 +73,11 @@ func (f tokenFile) Update(ctx context.Context, key string, change func(string) (
 		return outputError(errors.Join(err, lock.Close()))
 	}
 	defer lock.Close()
+	return f.renewals.during(func() error { return f.replace(key, change) })
+}
+
+// replace replaces a token in the file, which is locked.
+func (f tokenFile) replace(key string, change func(string) (string, error)) error {
 	saved, err := f.read()
 	if err != nil {
 		return err

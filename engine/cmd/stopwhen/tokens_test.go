@@ -6,9 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,14 +20,15 @@ import (
 // lists fail as long as down is true.
 type rotatingAPI struct {
 	*httptest.Server
-	valid int
-	down  bool
-	used  func() // is called with the first request that has a new token
+	valid  int
+	down   bool
+	used   func() // is called with the first request that has a new token
+	issued func() // is called between issuing a token and the response
 }
 
 func newRotatingAPI(t *testing.T) *rotatingAPI {
 	t.Helper()
-	a := &rotatingAPI{valid: 1, used: func() {}}
+	a := &rotatingAPI{valid: 1, used: func() {}, issued: func() {}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("refresh_token") != fmt.Sprintf("refresh-token-%d", a.valid) {
@@ -33,6 +37,7 @@ func newRotatingAPI(t *testing.T) *rotatingAPI {
 			return
 		}
 		a.valid++
+		a.issued()
 		fmt.Fprintf(w, `{"access_token": "access-token-%d", "refresh_token": "refresh-token-%d", "expires_in": 3600}`, a.valid, a.valid)
 	})
 	mux.HandleFunc("GET /users", func(w http.ResponseWriter, r *http.Request) {
@@ -51,16 +56,22 @@ func newRotatingAPI(t *testing.T) *rotatingAPI {
 	return a
 }
 
-// run runs a configuration with the first refresh token, and returns the exit status, the
-// items and the log.
-func (a *rotatingAPI) run(t *testing.T, dir string, flags ...string) (status int, items, log string) {
+// config writes a configuration with the first refresh token.
+func (a *rotatingAPI) config(t *testing.T, dir string) string {
 	t.Helper()
 	config := filepath.Join(dir, "users.json")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"api": {"baseUrl": %q, "authentication": {
 		"type": "oauth2", "tokenUrl": "/token", "clientId": "c", "#refreshToken": "refresh-token-1"}},
 		"config": {"jobs": [{"endpoint": "users"}]}}`, a.URL), 0o600))
+	return config
+}
+
+// run runs a configuration with the first refresh token, and returns the exit status, the
+// items and the log.
+func (a *rotatingAPI) run(t *testing.T, dir string, flags ...string) (status int, items, log string) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = run(append([]string{"run", config}, flags...), strings.NewReader(""), &stdout, &stderr)
+	status = run(append([]string{"run", a.config(t, dir)}, flags...), strings.NewReader(""), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -182,4 +193,24 @@ func TestReplayNeedsNoTokenAndRecordingsHaveNone(t *testing.T) {
 	status = run([]string{"replay", filepath.Join(dir, "users.json"), har}, strings.NewReader(""), &stdout, &stderr)
 	require.Equal(t, 0, status, stderr.String())
 	require.Equal(t, 2, api.valid, "the replay made no request")
+}
+
+// TestASignalWaitsForARefreshTokenThatIsUnderWay: the API has replaced the token, and takes
+// longer to answer than a signal otherwise waits.
+func TestASignalWaitsForARefreshTokenThatIsUnderWay(t *testing.T) {
+	api, dir, issued := newRotatingAPI(t), t.TempDir(), make(chan struct{})
+	api.issued = func() {
+		close(issued)
+		time.Sleep(3 * (noticeTime + blockedTime))
+	}
+	file := filepath.Join(dir, "users.tokens")
+	cmd := exec.Command(binary(t), "run", api.config(t, dir), "--tokens", file)
+	require.NoError(t, cmd.Start())
+	<-issued
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	require.Equal(t, 143, cmd.ProcessState.ExitCode())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "refresh-token-2")
 }
