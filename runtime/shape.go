@@ -66,8 +66,7 @@ func (r *run) shape(ctx context.Context, page *Page, failed error) error {
 // because a page is delivered completely or not at all.
 func (s *shaper) page(ctx context.Context, page *Page) error {
 	c := &s.run.Context.Value
-	defer func() { c.Item = nil }()
-	defer func() { c.Key = nil }()
+	defer func() { c.Item, c.Key = nil, nil }()
 	items, lists, err := s.lists(ctx, page)
 	if err != nil {
 		page.Items, page.Lists, page.Written = document.Items{}, nil, new(int)

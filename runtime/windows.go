@@ -36,9 +36,12 @@ func newWindows(source rules.Window, from, to any) (*windows, error) {
 	if ofTime != alsoTime {
 		return nil, fmt.Errorf("from is %s, and to is %s", kindOfBound(from), kindOfBound(to))
 	}
-	for name, span := range map[string]rules.Span{"step": source.Step, "overlap": source.Overlap, "smallest": source.Smallest} {
-		if span != (rules.Span{}) && span.OfTime() != ofTime {
-			return nil, fmt.Errorf("%s is %s, but from is %s", name, span, kindOfBound(from))
+	for _, length := range []struct {
+		name string
+		span rules.Span
+	}{{"step", source.Step}, {"overlap", source.Overlap}, {"smallest", source.Smallest}} {
+		if length.span != (rules.Span{}) && length.span.OfTime() != ofTime {
+			return nil, fmt.Errorf("%s is %s, but from is %s", length.name, length.span, kindOfBound(from))
 		}
 	}
 	if before(to, from) {
