@@ -52,7 +52,7 @@ var builtins = []function{
 	{
 		Function: Function{
 			Name: "text", Signature: `text(v)`, Example: `text(body.meta.total)`, Result: `"25"`,
-			Doc: "a scalar as it is sent: numbers with all their digits, nil as nil; a list or an object fails the rule",
+			Doc: "a scalar as it is sent: numbers with all their digits, times as RFC 3339, nil as nil; a list or an object fails the rule",
 		},
 		types: types(func(any) any { return nil }), call: unaryOrError(text),
 	},
@@ -181,7 +181,7 @@ func text(v any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
-	if t, ok := value.Text(v); ok {
+	if t, ok := value.Text(sendable(v)); ok {
 		return t, nil
 	}
 	return nil, fmt.Errorf("want a string or a number to send, got %s", kindOf(v))

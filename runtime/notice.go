@@ -289,7 +289,7 @@ func (r *run) missing(hints *rules.Hints) string {
 func (r *run) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
 	more := hints.More == true || hints.Next != nil
 	if total, ok := hints.Total.(int); ok {
-		more = more || total > r.obtained()
+		more = more || total > r.Context.Value.Total.Items
 	}
 	switch {
 	case r.misspelt(watch.Path):
