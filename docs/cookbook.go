@@ -17,7 +17,8 @@ type recipe struct {
 	number         int // 0: a complete configuration
 	api, how       string
 	method, config string
-	file           string // the case, relative to fixtures/cases
+	file           string   // the case, relative to fixtures/cases
+	notes          []string // of a complete configuration
 }
 
 // The folders of the cases: lists of single APIs, each with its number, and complete
@@ -65,7 +66,11 @@ func recipeSections(folder string) (string, error) {
 	for _, r := range recipes {
 		how := strings.ToUpper(r.how[:1]) + r.how[1:]
 		link := fmt.Sprintf("[%s](../fixtures/cases/%[1]s)", r.file)
-		fmt.Fprintf(b, "\n## %s\n\n%s The case: %s.\n\n```json\n%s```\n", r.heading(), how, link, r.config)
+		fmt.Fprintf(b, "\n## %s\n\n%s The case: %s.\n\n", r.heading(), how, link)
+		for _, note := range r.notes {
+			fmt.Fprintf(b, "%s\n\n", note)
+		}
+		fmt.Fprintf(b, "```json\n%s```\n", r.config)
 	}
 	return b.String(), nil
 }
@@ -130,6 +135,7 @@ func newRecipe(c *fixtures.Case) (recipe, error) {
 	base := strings.NewReplacer("{base}", "https://api.example.com")
 	if strings.HasPrefix(c.Name, completeFolder) {
 		base = strings.NewReplacer("{base}/", "https://")
+		r.notes = c.Notes
 	}
 	r.config = strings.ReplaceAll(base.Replace(string(c.Config)), "FIXTURE_", "API_")
 	return r, nil
