@@ -83,6 +83,8 @@ func (s *simulation) bind() error {
 		switch role := e.Rule.Role; {
 		case err != nil:
 			return err
+		case mark && role == rules.Endpoint && isWhole(e.Rule.Says):
+			v = "https://" + rules.ExpandAddress(e.Rule.Says, s.mark) + markHost
 		case mark && (role == rules.BaseURL || role == rules.Endpoint):
 			v = rules.ExpandAddress(e.Rule.Says, s.mark)
 		case mark && e.Rule.Target == s.job.Set.LimitBy:
@@ -101,6 +103,12 @@ func (s *simulation) bind() error {
 func (s *simulation) mark(phrase string) string {
 	s.phrases = append(s.phrases, phrase)
 	return fmt.Sprintf(markFormat, len(s.phrases)-1)
+}
+
+// isWhole reports whether an endpoint is one value in braces, which may be a complete
+// address: {+export.file}.
+func isWhole(endpoint string) bool {
+	return strings.HasPrefix(endpoint, "{+") && strings.IndexByte(endpoint, '}') == len(endpoint)-1
 }
 
 // second makes the request after the first page. It is nil if there is none.
