@@ -370,7 +370,11 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 func (t *tree) failedBy(err error, token position) Result {
 	var saved struct{ Result Result }
 	_ = json.Unmarshal(token, &saved) // it is that of a tree that was read
-	r := saved.Result
+	return t.failed(saved.Result, err)
+}
+
+// failed returns the result of a partition that failed because a job for its items did.
+func (t *tree) failed(r Result, err error) Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, reasonError, []string{}
 	r.Message, r.Error = t.Redactor.String(err.Error()), t.faultOf(err)
 	return r
@@ -497,6 +501,7 @@ func (c *cursor) save(active *branchState) (*memberState, error) {
 func (c *cursor) end(result Result, err error) error {
 	switch {
 	case c.err != nil: // the partition itself has not failed
+		result = c.tree.failed(result, c.err)
 	case err == nil:
 		c.out.ended(c.partition, result)
 		return nil
