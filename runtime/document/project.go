@@ -69,7 +69,7 @@ func (t *pathTree) project(data []byte, left *allowance) (any, bool, error) {
 	if kind != kindObject {
 		return nil, false, nil
 	}
-	object := make(map[string]any, len(t.children))
+	object := map[string]any{} // most paths may be absent
 	for _, child := range t.children {
 		v, present, err := child.project(data, left)
 		if err != nil {

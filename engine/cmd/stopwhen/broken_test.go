@@ -36,19 +36,37 @@ type brokenAPI struct {
 	faults atomic.Int64 // of 100 pages
 }
 
-const brokenPageSize = 20
+const (
+	brokenPageSize  = 20
+	brokenGroupSize = 10 // items of each item of the list of groups
+)
 
 func (a *brokenAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	since, _ := strconv.Atoi(r.URL.Query().Get("since"))
 	offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 	draw, size := rand.Int64N(100), int(a.size.Load())
+	if r.URL.Path != "/"+brokenJob(r.URL.Path) { // of a tree, which makes many requests
+		draw = rand.Int64N(2000)
+	}
+	if to, err := strconv.Atoi(r.URL.Query().Get("to")); err == nil { // the items of a window
+		size = min(size, to)
+	} else if strings.HasPrefix(r.URL.Path, "/groups") {
+		size = (size + brokenGroupSize - 1) / brokenGroupSize
+	}
 	if draw < a.faults.Load()/2 {
 		w.WriteHeader([]int{http.StatusUnauthorized, http.StatusForbidden}[draw%2])
 		return
 	}
 	var b strings.Builder
 	appendItems(&b, ",", since+offset, min(since+offset+brokenPageSize, size))
-	fmt.Fprintf(w, `{"data": [%s], "size": %d, "bad": %v}`, strings.TrimSuffix(b.String(), ","), size, draw < a.faults.Load())
+	fmt.Fprintf(w, `{"data": [%s], "size": %d, "total": %d, "bad": %v}`,
+		strings.TrimSuffix(b.String(), ","), size, max(size-since, 0), draw < a.faults.Load())
+}
+
+// brokenJob returns the first segment of a path.
+func brokenJob(path string) string {
+	job, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return job
 }
 
 func appendItems(b *strings.Builder, separator string, from, to int) {
@@ -66,6 +84,8 @@ type brokenRun struct {
 	api                     *brokenAPI
 	jobs                    []string
 	state, keep, add, share bool
+	tree                    bool // each job has partitions: windows of the groups of another job
+	oneTree                 bool // the groups are those of one job
 	args                    []string
 	format                  string
 	names                   []string          // of the files
@@ -80,6 +100,9 @@ func drawBrokenRun(t *testing.T, api *brokenAPI, url string) *brokenRun {
 	r := &brokenRun{
 		api: api, jobs: []string{"a", "b", "c"}[:1+rand.N(3)], state: rand.N(3) > 0, keep: flip(), share: rand.N(4) == 0, old: map[string]string{},
 		raw: map[string]string{}, format: formats.Formats()[rand.N(len(formats.Formats()))],
+	}
+	if r.tree, r.oneTree = flip(), flip(); r.tree {
+		r.keep = false
 	}
 	if flip() {
 		r.format = "ndjson"
@@ -122,7 +145,11 @@ func (r *brokenRun) write(t *testing.T, url string) {
 		dataType, r.names = `, "dataType": "all"`, []string{"all"}
 	}
 	var jobs []string
-	for _, job := range r.jobs {
+	for i, job := range r.jobs {
+		if r.tree {
+			jobs = append(jobs, r.treeOf(i, job, dataType)...)
+			continue
+		}
 		jobs = append(jobs, fmt.Sprintf(`{"endpoint": %q, "dataField": "data"%s}`, job, dataType))
 	}
 	require.NoError(t, os.WriteFile("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {%s}}, "config": {"jobs": [%s]}}`,
@@ -136,6 +163,26 @@ func (r *brokenRun) write(t *testing.T, url string) {
 		r.raw[name] = encodeItems(t, r.format, r.old[name])
 		require.NoError(t, os.WriteFile(r.path(name), []byte(r.raw[name]), 0o600))
 	}
+}
+
+// treeOf returns a job as partitions, with the job that lists its groups. Together they
+// have the items of a job without partitions, in the same order.
+func (r *brokenRun) treeOf(i int, job, dataType string) []string {
+	if dataType == "" {
+		dataType = fmt.Sprintf(`, "dataType": %q`, job)
+	}
+	parent := "groups-of-" + job
+	if r.oneTree {
+		parent = "groups"
+	}
+	groups := fmt.Sprintf(`{"id": %q, "endpoint": %q, "dataField": "data", "emit": false}`, parent, parent)
+	items := fmt.Sprintf(`{"id": %[1]q, "endpoint": "%[1]s/{g.id}", "dataField": "data"%[2]s,
+		"for": {"g": {"items": %[3]q}, "w": {"from": "g.id * 10", "to": "g.id * 10 + 10", "step": 5, "splitWhen": "body.total > 3"}},
+		"params": {"since": {"expr": "w.from"}, "to": {"expr": "w.to"}}}`, job, dataType, parent)
+	if r.oneTree && i > 0 {
+		return []string{items}
+	}
+	return []string{groups, items}
 }
 
 func (r *brokenRun) path(name string) string { return filepath.Join("out", name+"."+r.format) }
@@ -160,13 +207,14 @@ func (r *brokenRun) increment(t *testing.T, program string, first bool) {
 		}
 		r.want[name] = b.String()
 	}
-	how := rand.N(4)
+	how, history := rand.N(4), ""
 	for tries := 0; ; tries++ {
 		if tries > 10 {
 			how = 0
 			r.api.faults.Store(0)
 		}
 		status, stderr := r.run(t, program, how)
+		history += fmt.Sprintf("%s\nstatus %d\n", stderr, status)
 		if status == 0 || r.state && hasEnded(t) && r.complete() {
 			break
 		}
@@ -184,7 +232,7 @@ func (r *brokenRun) increment(t *testing.T, program string, first bool) {
 		r.raw[name] = readText(t, r.path(name))
 		got := decodeItems(r.format, r.raw[name])
 		if r.ordered(got) != r.ordered(r.want[name]) { // without a difference of megabytes
-			t.Fatalf("%v: %s has %d bytes, want %d", r.args, name, len(got), len(r.want[name]))
+			t.Fatalf("%v: %s has %d bytes, want %d; tree: %t\n%s", r.args, name, len(got), len(r.want[name]), r.tree, history)
 		}
 		r.old[name] = got
 	}
@@ -194,9 +242,10 @@ func (r *brokenRun) increment(t *testing.T, program string, first bool) {
 }
 
 // ordered returns a text in an order of lines that can be compared: if the jobs that share
-// a file go on after a failure, the rows of the failed one come when it resumes.
+// a file go on after a failure, the rows of the failed one come when it resumes. Those of a
+// tree come page by page of the groups.
 func (r *brokenRun) ordered(text string) string {
-	if !r.share || !slices.Contains(r.args, "--keep-going") {
+	if !r.share || !r.tree && !slices.Contains(r.args, "--keep-going") {
 		return text
 	}
 	lines := strings.SplitAfter(text, "\n")

@@ -1,0 +1,89 @@
+package engine_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// partitions is how many partitions the test of memory compares with a tenth of them:
+// `go test ./engine -run FlatMemory -partitions 100000 -v` for the figures of the
+// documentation.
+var partitions = flag.Int("partitions", 10000, "how many partitions the test of memory runs")
+
+// ordersAPI lists orders in pages of 1000, with their items.
+type ordersAPI struct{ orders int }
+
+const orderConfig = `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "offset", "limit": 1000}},
+	"config": {"jobs": [
+		{"id": "orders", "endpoint": "orders", "dataField": "data"},
+		{"id": "lines", "endpoint": "orders/{order.id}/lines", "dataField": "data", "for": {"order": {"items": "orders"}}}]}}`
+
+func (a ordersAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/orders" {
+		return respond(r, `{"data": [{"line": 1, "text": "a line"}, {"line": 2, "text": "another"}]}`)
+	}
+	offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+	var items []string
+	for id := offset; id < min(offset+1000, a.orders); id++ {
+		items = append(items, fmt.Sprintf(`{"id": %d, "text": "%s"}`, id, strings.Repeat("x", 100)))
+	}
+	return respond(r, `{"data": [`+strings.Join(items, ",")+`]}`)
+}
+
+// heap returns the bytes that are reachable.
+func heap() uint64 {
+	debug.FreeOSMemory() // collects first
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// heapOfOrders runs a tree with so many partitions, and returns the most bytes that were
+// reachable after a page, and those of the largest checkpoint.
+func heapOfOrders(t *testing.T, orders int, options ...engine.RunOption) (peak uint64, checkpoint int) {
+	t.Helper()
+	e := load(t, []byte(orderConfig), engine.WithTransport(ordersAPI{orders})).With(options...)
+	pages := 0
+	result, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+		if pages++; pages%(orders/10) != 5 {
+			return nil
+		}
+		token, err := page.Checkpoint()
+		peak, checkpoint = max(peak, heap()), max(checkpoint, len(token))
+		return err
+	})
+	require.NoError(t, err)
+	require.Equal(t, orders, result.Jobs[1].Partitions.Count)
+	return peak, checkpoint
+}
+
+// TestPartitionsNeedFlatMemory runs trees of different sizes: neither what is in memory nor
+// the checkpoint grows with the number of partitions.
+func TestPartitionsNeedFlatMemory(t *testing.T) {
+	for _, jobs := range []int{1, 4} {
+		few, fewSaved := heapOfOrders(t, *partitions/10, engine.WithParallelJobs(jobs))
+		many, manySaved := heapOfOrders(t, *partitions, engine.WithParallelJobs(jobs))
+		t.Logf("%d jobs: %d and %d kB in memory, checkpoints of %d and %d kB", jobs, few>>10, many>>10, fewSaved>>10, manySaved>>10)
+		require.Less(t, many, few+2<<20)
+		require.Less(t, manySaved, fewSaved+10<<10)
+	}
+}
+
+// BenchmarkPartition measures a partition of one page, HTTP aside.
+func BenchmarkPartition(b *testing.B) {
+	b.ReportAllocs()
+	e := load(b, []byte(orderConfig), engine.WithTransport(ordersAPI{b.N}))
+	_, err := e.Run(b.Context(), discard)
+	require.NoError(b, err)
+}
