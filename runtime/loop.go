@@ -99,7 +99,8 @@ func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	if err == nil && !more { // it had ended before
 		return r.Result, nil
 	}
-	if err == nil {
+	more = more && !r.endsEarly()
+	if more && err == nil {
 		r.prefetcher = newPrefetcher(ctx, r, request)
 	}
 	for more && err == nil {
@@ -161,7 +162,17 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 		return next, false, err
 	}
 	r.logPage(page)
-	return next, page.Decision == Continue && failed == nil, failed
+	return next, page.Decision == Continue && failed == nil && !r.endsEarly(), failed
+}
+
+// endsEarly ends the list if the rest of it need not be read.
+func (r *run) endsEarly() bool {
+	if r.enough == nil || !r.enough() || r.Result.Outcome != "" {
+		return false
+	}
+	r.finish([]string{limitPartitions}, rules.Limited, "the limit on the partitions of the run is reached")
+	r.logEnd()
+	return true
 }
 
 func (l Loop) withDefaults() Loop {

@@ -167,7 +167,7 @@ func (r *Result) add(p Partition, one Result) {
 func (r *Result) ofPartitions() string {
 	n := r.Partitions
 	switch {
-	case n.Count == 0:
+	case n.Count == 0 && r.Reason != limitPartitions:
 		return "there is no partition"
 	case r.Outcome == rules.Complete:
 		r.Reason, r.StoppedBy = reasonPartitions, []string{}

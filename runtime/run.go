@@ -28,7 +28,8 @@ type run struct {
 	state
 	job        *compile.Job
 	partition  Partition
-	splittable bool // its window may be split
+	splittable bool        // its window may be split
+	enough     func() bool // the rest of the list need not be read; nil: it need
 	switches   rules.Switches
 	sink       Sink
 	shaper     *shaper // nil: items are passed on as they are

@@ -29,6 +29,7 @@ type tree struct {
 	all     []*compile.Job
 	results map[*compile.Job]*Result         // of the partitions that have ended
 	left    *Quota                           // partitions that may still be run
+	leftOut bool                             // the limit on partitions has left one out
 	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
 	kept    map[*compile.Job]map[string]any  // values of the previous run
 }
@@ -361,7 +362,9 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 			return c.try(ctx, run, m)
 		}
 	}
-	result, err := run.runPartition(ctx, p, token, c.page)
+	r := newRun(ctx, run, p, c.page)
+	r.enough = c.enough
+	result, err := r.run(ctx, token)
 	return c.end(result, err)
 }
 
@@ -380,8 +383,21 @@ func (t *tree) failed(r Result, err error) Result {
 	return r
 }
 
+// enough reports whether the rest of the list need not be read: its items are not written,
+// and the limit on partitions allows no job for them. Without a limit, partitions run at
+// the same time, and there is nothing to read.
+func (c *cursor) enough() bool {
+	return c.tree.left != nil && c.tree.leftOut && c.silent()
+}
+
+// silent reports whether the items of the partition are not written.
+func (c *cursor) silent() bool {
+	return c.partition.Job.Set.Job.Silent || !c.tree.selects(c.partition.Job)
+}
+
 // leaveOut ends a partition that a limit does not allow.
 func (t *tree) leaveOut(p Partition, out receiver[memberState]) error {
+	t.leftOut = true
 	if r := t.results[p.Job]; r.Outcome != rules.Limited || r.Reason != limitPartitions {
 		out.ended(p, Result{Job: p.Job.Set.Job.ID, Outcome: rules.Limited, Reason: limitPartitions, StoppedBy: []string{},
 			Message: "the limit on the partitions of a run is reached", leftOut: true})
@@ -419,7 +435,7 @@ func (c *cursor) deliver(ctx context.Context, page *Page) error {
 	}
 	page.last = c.stopped && len(c.pending) == 0
 	page.Skipped = page.Outcome == rules.Failed && job.Set.Job.OnFailure == rules.PartitionSkip
-	page.silent = job.Set.Job.Silent || !c.tree.selects(job)
+	page.silent = c.silent()
 	if err := c.out.page(ctx, page, func() (*memberState, error) { return c.save(nil) }); err != nil {
 		return err
 	}
