@@ -58,7 +58,7 @@ func encode(v any) (json.RawMessage, error) {
 		}
 		return json.RawMessage(text), nil
 	case time.Time:
-		return json.Marshal(map[string]string{timeTag: v.Format(time.RFC3339Nano)})
+		return json.Marshal(map[string]string{timeTag: spelled(v)})
 	case time.Duration:
 		return json.Marshal(map[string]string{durationTag: v.String()})
 	case *time.Location:
@@ -230,7 +230,7 @@ func untag(v map[string]any) (any, bool) {
 		return inner, true
 	}
 	if text, ok := v[timeTag].(string); ok {
-		t, err := time.Parse(time.RFC3339Nano, text)
+		t, err := readSpelled(text)
 		return t, err == nil
 	}
 	if text, ok := v[durationTag].(string); ok {
@@ -251,6 +251,30 @@ func untag(v map[string]any) (any, bool) {
 		object = append(object, rules.Member{Name: name, Value: untagged(pairs[i+1])})
 	}
 	return object, true
+}
+
+// spelled writes a time with the name of its zone, so that a day or a month later is one in
+// that zone after a resume too (RFC 9557): 2026-03-29T00:00:00+01:00[Europe/Prague].
+func spelled(t time.Time) string {
+	text := t.Format(time.RFC3339Nano)
+	if zone := t.Location().String(); strings.Contains(zone, "/") {
+		text += "[" + zone + "]"
+	}
+	return text
+}
+
+// readSpelled reads what spelled wrote.
+func readSpelled(text string) (time.Time, error) {
+	text, zone, named := strings.Cut(strings.TrimSuffix(text, "]"), "[")
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || !named {
+		return t, err
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return t, err
+	}
+	return t.In(location), nil
 }
 
 // assign sets a variable to a decoded value of the type that was encoded.

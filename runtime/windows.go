@@ -44,6 +44,9 @@ func newWindows(source rules.Window, from, to any) (*windows, error) {
 			return nil, fmt.Errorf("%s is %s, but from is %s", length.name, length.span, kindOfBound(from))
 		}
 	}
+	if step := source.Step; step != (rules.Span{}) && !(before(from, moved(step, from, 1)) && before(to, moved(step, to, 1))) {
+		return nil, fmt.Errorf("step is %s, which is too small for numbers like %s", step, showBound(to))
+	}
 	if before(to, from) {
 		return nil, fmt.Errorf("the windows run backwards: from %s to %s", showBound(from), showBound(to))
 	}
@@ -84,6 +87,10 @@ func before(a, b any) bool {
 	if t, ok := a.(time.Time); ok {
 		u, also := b.(time.Time)
 		return also && t.Before(u)
+	}
+	x, isInt := a.(int)
+	if y, also := b.(int); isInt && also { // as floats, large ids would be equal
+		return x < y
 	}
 	return number(a) < number(b)
 }
@@ -187,6 +194,9 @@ func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
 }
 
 func middleNumber(from, to any, smallest rules.Span) (any, bool) {
+	if a, b, unit, ok := ints(from, to, smallest); ok {
+		return a + max((b-a)/2/unit, 1)*unit, b-a > unit
+	}
 	unit := 1.0
 	if smallest.Number != nil {
 		unit = number(smallest.Number)
@@ -195,10 +205,20 @@ func middleNumber(from, to any, smallest rules.Span) (any, bool) {
 	if b-a <= unit {
 		return from, false
 	}
-	steps := max(math.Floor((b-a)/2/unit), 1)
-	first, isInt := from.(int)
-	if step := unit * steps; isInt && step == math.Trunc(step) {
-		return first + int(step), true
+	middle := a + unit*max(math.Floor((b-a)/2/unit), 1)
+	if _, isInt := from.(int); isInt && middle == math.Trunc(middle) {
+		return int(middle), true
 	}
-	return a + unit*steps, true
+	return middle, true
+}
+
+// ints returns the bounds of a window and its smallest span, if all of them are integers.
+func ints(from, to any, smallest rules.Span) (a, b, unit int, ok bool) {
+	a, isInt := from.(int)
+	b, also := to.(int)
+	unit, ok = 1, true
+	if smallest.Number != nil {
+		unit, ok = smallest.Number.(int)
+	}
+	return a, b, unit, isInt && also && ok
 }

@@ -1,0 +1,61 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzParseSpan checks that a span is an error or above zero, moves time forward, and that
+// what it is written as is read as the same span.
+func FuzzParseSpan(f *testing.F) {
+	for _, text := range []string{"24h", "7d", "2 weeks", "1mo", "1y", "1000", "5 minutes", "0d", "-1h", "999999y", "1h30m", ""} {
+		f.Add(text)
+	}
+	start := time.Date(2024, time.February, 29, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, text string) {
+		span, err := ParseSpan(text)
+		if err != nil {
+			return
+		}
+		if span.Months > 999999 { // written in months, a span of years may have too many digits
+			return
+		}
+		if span.OfTime() {
+			require.True(t, span.After(start, 1).After(start), "%q is %s", text, span)
+		}
+		again, err := ParseSpan(span.String())
+		require.NoError(t, err, "%q is written as %q", text, span)
+		require.Equal(t, span, again)
+	})
+}
+
+// FuzzParseTemplate checks that no character of an address is lost: the parts, written
+// again, are read as the same parts.
+func FuzzParseTemplate(f *testing.F) {
+	for _, text := range []string{"orders/{id}/lines", "{+path}", "{{a}}", "{ {a: 1}.a }", "{'}'}", "a}b", "{", "{}", "{`\\`}", "}}}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parts, err := parseTemplate(text)
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		for _, p := range parts {
+			switch {
+			case p.reserved:
+				b.WriteString("{+" + p.text + "}")
+			case p.expression:
+				b.WriteString("{" + p.text + "}")
+			default:
+				b.WriteString(strings.NewReplacer("{", "{{", "}", "}}").Replace(p.text))
+			}
+		}
+		again, err := parseTemplate(b.String())
+		require.NoError(t, err, "%q is written as %q", text, b.String())
+		require.Equal(t, parts, again)
+	})
+}
