@@ -115,8 +115,8 @@ func TestATreeFollowsItsModel(t *testing.T) {
 			parallel := &seenPages{checkpoints: map[string]json.RawMessage{}}
 			result, again := e.With(engine.WithParallelJobs(jobs)).Run(context.Background(), parallel.deliver)
 			require.Equal(t, want.byTree(tree), parallel.byTree(tree), "%d jobs; %s", jobs, tree.config())
-			require.Equal(t, wantResult, comparableResult(t, result), "%d jobs; %s", jobs, tree.config())
 			require.Equal(t, errorText(err), errorText(again))
+			require.Equal(t, wantResult, comparableResult(t, result), "%d jobs; %s", jobs, tree.config())
 		}
 	})
 }
@@ -144,8 +144,10 @@ func TestABrokenTreeResumes(t *testing.T) {
 				continue
 			}
 			require.Equal(t, want.byTree(tree), got.byTree(tree), "%s", tree.config())
-			require.Equal(t, wantResult, comparableResult(t, result), "%s", tree.config())
 			require.Equal(t, errorText(err), errorText(again))
+			if err == nil { // of a failed run, the result depends on what was read ahead
+				require.Equal(t, wantResult, comparableResult(t, result), "%s", tree.config())
+			}
 			return
 		}
 	})

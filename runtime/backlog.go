@@ -57,8 +57,8 @@ func (b *backlog) page(ctx context.Context, page *Page, save func() (*memberStat
 	if to := b.waitForRoom(ctx); to != nil {
 		return to.page(ctx, page, save)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return cancelled(ctx, page.Job, page.Page)
 	}
 	saved, err := save()
 	if err != nil {
@@ -69,6 +69,12 @@ func (b *backlog) page(ctx context.Context, page *Page, save func() (*memberStat
 		return err
 	}
 	return b.to.page(ctx, page, save) // its turn has come in the meantime
+}
+
+// cancelled is the error of a partition whose run has been interrupted.
+func cancelled(ctx context.Context, job string, page int) error {
+	return &failure.Error{Class: failure.Cancelled, Job: job, Page: page, Op: "partition", Message: "interrupted",
+		Err: errors.Join(ctx.Err(), context.Cause(ctx))}
 }
 
 // keep keeps a page. It reports false if the turn of the partition has come.

@@ -142,8 +142,11 @@ func (b *branch) run(ctx context.Context, out receiver[branchState]) error {
 	}
 	for {
 		m := b.first()
-		if m == nil {
-			return ctx.Err()
+		switch {
+		case ctx.Err() != nil:
+			return cancelled(ctx, b.outer.Job.Set.Job.ID, 0)
+		case m == nil:
+			return nil
 		}
 		if err := m.finish(ctx, out); err != nil {
 			return err

@@ -170,7 +170,8 @@ func (r *run) endsEarly() bool {
 	if r.enough == nil || !r.enough() || r.Result.Outcome != "" {
 		return false
 	}
-	r.finish([]string{limitPartitions}, rules.Limited, "the limit on the partitions of the run is reached")
+	r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Limited, limitPartitions, []string{}
+	r.Result.Message = "the limit on the partitions of the run is reached"
 	r.logEnd()
 	return true
 }

@@ -265,7 +265,7 @@ func (r atRoot[S]) page(ctx context.Context, page *Page, save func() (*S, error)
 
 func (r atRoot[S]) ended(p Partition, result Result) {
 	if total := r.tree.results[p.Job]; total.Partitions != nil {
-		total.add(p, result)
+		total.add(p, result, r.tree.Redactor.String)
 	} else {
 		*total = result
 		total.Root = r.tree.root.Set.Job.ID
