@@ -570,13 +570,22 @@ func (c *cursor) try(ctx context.Context, run Loop, m *member) error {
 		c.tree.left.give(1)
 		return nil
 	}
+	var delivered position // after the last page
 	for {
 		e, ok := kept.take(nil)
 		if !ok {
 			break
 		}
-		if failed := c.replay(ctx, kept, e); failed != nil {
+		failed := c.replay(ctx, kept, e)
+		if failed == nil || e.page.delivered {
+			delivered = e.saved.Position
+		}
+		if failed != nil { // the pages that follow were read in vain
 			c.err = failed
+			result = Result{Job: result.Job}
+			if delivered != nil {
+				result = c.tree.failedBy(failed, delivered)
+			}
 			return c.end(result, failed)
 		}
 	}
