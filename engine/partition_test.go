@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -40,4 +41,41 @@ func TestPartitionsOfAConfigurationInGo(t *testing.T) {
 	}, requests)
 	require.Equal(t, 4, result.Jobs[1].Partitions.Count)
 	require.Equal(t, 4, result.Jobs[1].Items)
+}
+
+// A run of one job requests the jobs that it is for, without writing them, and no others.
+func TestARunOfOneJobRequestsOnlyThatJobAndItsParents(t *testing.T) {
+	var requests []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.String())
+		fmt.Fprint(w, `[{"id": 1}]`)
+	}))
+	defer api.Close()
+	e, err := engine.New(engine.Config{BaseURL: api.URL + "/", Jobs: []engine.Job{
+		{ID: "teams", Endpoint: "teams"},
+		{ID: "users", Endpoint: "teams/{team.id}/users", For: []engine.ForVariable{{Name: "team", Items: "teams"}}},
+		{ID: "bots", Endpoint: "teams/{team.id}/bots", For: []engine.ForVariable{{Name: "team", Items: "teams"}}},
+		{ID: "keys", Endpoint: "users/{user.id}/keys", For: []engine.ForVariable{{Name: "user", Items: "users"}}},
+		{ID: "other", Endpoint: "other"},
+	}})
+	require.NoError(t, err)
+	for selected, want := range map[string][]string{
+		"teams": {"/teams"},
+		"users": {"/teams", "/teams/1/users"},
+		"bots":  {"/teams", "/teams/1/bots"},
+		"keys":  {"/teams", "/teams/1/users", "/users/1/keys"},
+		"other": {"/other"},
+	} {
+		requests = nil
+		var written []string
+		_, err := e.With(engine.WithJobs(selected)).Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+			for range page.Items.All() {
+				written = append(written, page.Job)
+			}
+			return nil
+		})
+		require.NoError(t, err, selected)
+		require.Equal(t, want, requests, selected)
+		require.Equal(t, []string{selected}, written)
+	}
 }

@@ -193,8 +193,7 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		Retry: retry, Pacer: pacer, Timeout: pace.Timeout, Store: s.tokens, Offline: s.offline,
 	})
 	if err != nil {
-		return runtime.Loop{
-			Jobs: s.selection()}, err
+		return runtime.Loop{}, err
 	}
 	client := transport.New(transport.Options{
 		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
@@ -205,7 +204,7 @@ func (e *Engine) loop() (runtime.Loop, error) {
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
 	})
 	return runtime.Loop{
-		Inputs: inputs, Secrets: secrets,
+		Jobs: s.selection(), Inputs: inputs, Secrets: secrets,
 		Slots: make(chan struct{}, max(1, s.parallel)), Partitions: runtime.NewQuota(cfg.MaxPartitions),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
