@@ -151,6 +151,9 @@ func (b *branch) run(ctx context.Context, out receiver[branchState]) error {
 		if err := m.finish(ctx, out); err != nil {
 			return err
 		}
+		if b.tree.limited[b.outer.Job] { // the others would be left out, too
+			return nil
+		}
 		b.next(m)
 	}
 }

@@ -30,6 +30,7 @@ type tree struct {
 	results map[*compile.Job]*Result         // of the partitions that have ended
 	left    *Quota                           // partitions that may still be run
 	leftOut bool                             // the limit on partitions has left one out
+	limited map[*compile.Job]bool            // jobs of which the limit has left out a partition
 	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
 	kept    map[*compile.Job]map[string]any  // values of the previous run
 }
@@ -103,7 +104,8 @@ func newTree(l Loop, root *compile.Job, sink Sink) *tree {
 	t := &tree{
 		Loop: l, root: root, sink: sink, jobs: map[string]*compile.Job{}, results: map[*compile.Job]*Result{},
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
-		all: l.below(root), slots: l.Slots, left: l.Partitions, started: l.Clock.Now(),
+		limited: map[*compile.Job]bool{},
+		all:     l.below(root), slots: l.Slots, left: l.Partitions, started: l.Clock.Now(),
 	}
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
@@ -398,7 +400,8 @@ func (c *cursor) silent() bool {
 // leaveOut ends a partition that a limit does not allow.
 func (t *tree) leaveOut(p Partition, out receiver[memberState]) error {
 	t.leftOut = true
-	if r := t.results[p.Job]; r.Outcome != rules.Limited || r.Reason != limitPartitions {
+	if !t.limited[p.Job] {
+		t.limited[p.Job] = true
 		out.ended(p, Result{Job: p.Job.Set.Job.ID, Outcome: rules.Limited, Reason: limitPartitions, StoppedBy: []string{},
 			Message: "the limit on the partitions of a run is reached", leftOut: true})
 	}
