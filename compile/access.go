@@ -125,3 +125,9 @@ func listOf(v any) (any, error) {
 	}
 	return nil, fmt.Errorf("want a list, got %s (%s)", kindOf(v), value.Preview(v))
 }
+
+// HasPath reports whether a value has a path, even if null is there.
+func HasPath(v any, path []string) bool {
+	_, ok := walk(v, path)
+	return ok
+}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -27,6 +28,9 @@ type Job struct {
 	Children  []*Job     // the jobs that are for the items of this one, in their order
 	ItemPaths [][]string // what the job and those below it read of an item of its parent; a path without keys is all of it
 
+	ItemNeeds [][]string // those of ItemPaths without which a list may be missing
+
+	partitionNeeds [][]string // those of partitionReads that expressions do not expect to be absent
 	partitionReads [][]string // the paths of the variables that expressions read
 
 	audit      func() []*Condition
@@ -197,6 +201,9 @@ func (j *Job) add(e *Expression) {
 		j.Needs.add(r)
 		if r.Root == partitionField && r.of == "" {
 			j.partitionReads = append(j.partitionReads, r.Path)
+			if !r.Has && !strings.Contains(e.Rule.Source, "??") && !strings.Contains(e.Rule.Source, "?.") {
+				j.partitionNeeds = append(j.partitionNeeds, r.Path)
+			}
 		}
 	}
 	for _, f := range e.code.names.functions {

@@ -79,14 +79,15 @@ func link(jobs []*Job) {
 	}
 	for _, j := range jobs {
 		if j.Parent != nil {
-			j.ItemPaths = j.readsOf(j.Sources[0].Name, nil)
+			j.ItemPaths = j.readsOf(j.Sources[0].Name, nil, func(j *Job) [][]string { return j.partitionReads })
+			j.ItemNeeds = j.readsOf(j.Sources[0].Name, nil, func(j *Job) [][]string { return j.partitionNeeds })
 		}
 	}
 }
 
 // readsOf adds the paths that the job and the jobs below it read of a variable.
-func (j *Job) readsOf(variable string, paths [][]string) [][]string {
-	for _, path := range j.partitionReads {
+func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]string) [][]string {
+	for _, path := range of(j) {
 		switch {
 		case len(path) == 0: // all variables
 			paths = append(paths, nil)
@@ -95,7 +96,7 @@ func (j *Job) readsOf(variable string, paths [][]string) [][]string {
 		}
 	}
 	for _, child := range j.Children {
-		paths = child.readsOf(variable, paths)
+		paths = child.readsOf(variable, paths, of)
 	}
 	return paths
 }

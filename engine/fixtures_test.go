@@ -201,6 +201,9 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 			if obtainsTokens(c) && live.exit != 0 { // perhaps without a token; a recording holds no such request
 				return
 			}
+			if obtainsTokens(c) && bytes.Contains(c.Config, []byte("now()")) { // a replay takes no time for tokens
+				return
+			}
 			replayed++
 			require.NoError(t, recorder.Close())
 			require.NotContains(t, file.String(), "secret-of-")

@@ -68,11 +68,17 @@ func (s Span) OfTime() bool { return s.Number == nil }
 // After returns the time n spans after another. A month later is the same day of the
 // month, or its last day.
 func (s Span) After(t time.Time, n int) time.Time {
+	if n == 0 { // a time that a change of the clocks repeats stays the one that it is
+		return t
+	}
 	if s.Months != 0 {
 		first := time.Date(t.Year(), t.Month()+time.Month(n*s.Months), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
 		t = first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
 	}
-	return t.AddDate(0, 0, n*s.Days).Add(time.Duration(n) * s.Duration)
+	if s.Days != 0 {
+		t = t.AddDate(0, 0, n*s.Days)
+	}
+	return t.Add(time.Duration(n) * s.Duration)
 }
 
 // String returns the span as it may be written: "7d", "1mo", "24h0m0s", "1000".

@@ -33,6 +33,7 @@ type tree struct {
 	limited map[*compile.Job]bool            // jobs of which the limit has left out a partition
 	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
 	kept    map[*compile.Job]map[string]any  // values of the previous run
+	found   *presence
 }
 
 // position is the checkpoint of one partition. It is saved without being read.
@@ -45,6 +46,8 @@ type treeState struct {
 	Started time.Time    `json:"started"`        // the time that now() gives the rules of variables
 	Tree    treeMembers  `json:"tree"`
 	Results []endedState `json:"results"` // of the partitions that have ended, by job
+
+	Missing map[string][][]string `json:"missing,omitempty"` // by job: paths that no item of its parent has had
 }
 
 // endedState is what a checkpoint has of the partitions of a job that have ended.
@@ -110,6 +113,7 @@ func newTree(l Loop, root *compile.Job, sink Sink) *tree {
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}
+	t.found = newPresence(t.all)
 	for _, job := range t.all {
 		t.jobs[job.Set.Job.ID] = job
 		t.paths[job] = document.NewPaths(job.ItemPaths)
@@ -182,6 +186,7 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 	if !saved.Started.IsZero() {
 		t.started = saved.Started
 	}
+	t.found.restore(saved.Missing, t.jobs)
 	for _, r := range saved.Results {
 		job := t.jobs[r.Job]
 		if job == nil || (r.Partitions == nil) != (len(job.Sources) == 0) {
@@ -218,7 +223,7 @@ func (t *tree) unusable(err error) error { return unusable(t.root.Set.Job.ID, er
 
 // checkpoint returns the checkpoint of the tree after a page.
 func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMessage, error) {
-	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members}
+	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members, Missing: t.found.save()}
 	for _, job := range t.all {
 		if r := t.results[job]; r.Outcome != "" {
 			s.Results = append(s.Results, endedState{*r, r.first})
@@ -279,6 +284,11 @@ func (t *tree) ordered(err error) []Result {
 	list, complete := make([]Result, len(t.all)), true
 	for i, job := range t.all {
 		r := t.results[job]
+		if f := t.found.finding(job); f != nil && err == nil && r.Partitions.Count == 0 {
+			f.Message = t.Redactor.String(f.Message)
+			r.Findings = append(r.Findings, *f)
+			t.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
+		}
 		switch {
 		case r.Outcome == "" && err == nil:
 			r.Outcome, r.Reason, r.Message = rules.Complete, reasonPartitions, r.ofPartitions()
@@ -474,6 +484,7 @@ func (c *cursor) items(ctx context.Context, job *compile.Job, page *Page) ([]any
 		if err != nil {
 			return nil, err
 		}
+		c.tree.found.note(job, v)
 		if source.When != nil {
 			met, err := source.When.EvalBool(&machine, c.tree.context(c.partition.with(job, source.Name, v)))
 			if err != nil {
