@@ -30,6 +30,16 @@ func (q *Quota) take(n int) bool {
 	return true
 }
 
+// spend takes partitions that an earlier run has had. The limit may have been higher then.
+func (q *Quota) spend(n int) {
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.left = max(q.left-n, 0)
+}
+
 // give gives partitions back that were not run after all.
 func (q *Quota) give(n int) {
 	if q == nil {

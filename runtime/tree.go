@@ -195,7 +195,7 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 		t.results[job] = &r.Result
 		r.Result.first = r.First
 		if r.Partitions != nil {
-			t.left.take(r.Partitions.Count)
+			t.left.spend(r.Partitions.Count)
 		}
 	}
 	return saved, nil
