@@ -18,8 +18,8 @@ type receiver[S any] interface {
 	ended(p Partition, result Result) // a partition has ended
 }
 
-// A branch runs a job, or the rest of its variables, for each value of one variable. As
-// JSON it is the part of a checkpoint that says which values are still to come.
+// branchState is the part of a checkpoint that says which values of a variable are still
+// to come.
 type branchState struct {
 	Job     string          `json:"job"`
 	Level   int             `json:"level,omitempty"`   // position of the variable in for
@@ -56,7 +56,8 @@ func (b *branchState) done() bool {
 	return len(b.Rest) == 0 && b.Windows.done() && b.Active.done()
 }
 
-// A branch is a running [branchState].
+// A branch runs a job, or the rest of its variables, for each value of one variable. A
+// [branchState] is what is saved of it.
 type branch struct {
 	tree   *tree
 	outer  Partition // with the values of the variables before this one
@@ -78,6 +79,19 @@ func (t *tree) newBranch(outer Partition, job *compile.Job, level int, values []
 		b.queue = append(b.queue, b.newMember(v, nil))
 	}
 	return b
+}
+
+// branchOf returns the branch over the values of a variable: as it was saved or, if nothing
+// was, from the first value.
+func (t *tree) branchOf(ctx context.Context, p Partition, level int, saved *branchState) (*branch, error) {
+	if saved == nil {
+		return t.values(ctx, p, p.Job, level)
+	}
+	b, err := t.restore(p, saved)
+	if err != nil {
+		return nil, t.unusable(err)
+	}
+	return b, nil
 }
 
 // restore returns a branch as it was saved.

@@ -77,24 +77,15 @@ func (m *member) run(ctx context.Context, out receiver[memberState]) error {
 	if b.level+1 == len(p.Job.Sources) {
 		return t.partition(ctx, p, m, out)
 	}
-	inner, err := m.inner(ctx, p)
+	var state *branchState
+	if m.saved != nil {
+		state = m.saved.Branch
+	}
+	inner, err := t.branchOf(ctx, p, b.level+1, state)
 	if err != nil {
 		return err
 	}
 	return inner.run(ctx, inMember{m.value, out})
-}
-
-// inner returns the branch over the next variable.
-func (m *member) inner(ctx context.Context, p Partition) (*branch, error) {
-	t, level := m.branch.tree, m.branch.level+1
-	if m.saved == nil || m.saved.Branch == nil {
-		return t.values(ctx, p, p.Job, level)
-	}
-	inner, err := t.restore(p, m.saved.Branch)
-	if err != nil {
-		return nil, t.unusable(err)
-	}
-	return inner, nil
 }
 
 // inBranch receives what a member of a branch delivers.
