@@ -1,0 +1,194 @@
+package compile
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A Surface is what the rules of a job read of responses and what they compare with it:
+// all that an API has to provide for the job to page through a list.
+type Surface struct {
+	Places   []Place    // in the order of the rules
+	Keys     [][]string // paths in an item; a path without keys is the item itself
+	Literals []any      // the texts and numbers in the rules, each once
+}
+
+// A Place is one place of a response that rules read.
+type Place struct {
+	Header string   // a header; empty: another place
+	Link   string   // the relation of a Link header; empty: another place
+	Param  string   // of Link: a parameter of the link instead of its target
+	Path   []string // of the body
+
+	Sent    bool // its value is part of a later request
+	Address bool // its value is the address of a later request
+	Judged  bool // a stopping rule or an onError rule reads it
+	Flag    bool // a rule converts it to a boolean
+}
+
+// String returns the place as an expression.
+func (p Place) String() string {
+	switch {
+	case p.Header != "":
+		return "header(" + strconv.Quote(p.Header) + ")"
+	case p.Param != "":
+		return "link(" + strconv.Quote(p.Link) + ", " + strconv.Quote(p.Param) + ")"
+	case p.Link != "":
+		return "link(" + strconv.Quote(p.Link) + ")"
+	}
+	return rules.FormatPath("body", p.Path)
+}
+
+// Surface returns what the job reads of responses. Guards, the audit and what is done with
+// each item have no part in it.
+func (j *Job) Surface() Surface {
+	s := &surface{job: j}
+	for _, e := range j.Stops {
+		if !e.Rule.Guard {
+			s.add(e.Expression)
+		}
+	}
+	for _, e := range j.OnErrors {
+		s.literals(e.Expression)
+	}
+	for _, e := range slices.Concat(j.Next, j.Parts) {
+		s.add(e)
+	}
+	return s.found
+}
+
+type surface struct {
+	job   *Job
+	found Surface
+}
+
+func (s *surface) add(e *Expression) {
+	s.literals(e)
+	for _, r := range e.code.places() {
+		switch path, ofItem := s.ofItem(r); {
+		case ofItem:
+			s.key(path)
+		case r.Root == "header" && len(r.args) > 0:
+			s.place(e, Place{Header: r.args[0]})
+		case r.Root == "link" && len(r.args) == 1:
+			s.place(e, Place{Link: r.args[0]})
+		case r.Root == "link" && len(r.args) > 1:
+			s.place(e, Place{Link: r.args[0], Param: r.args[1]})
+		case r.Root == "body" && len(r.Path) > 0 && !s.containsItems(r.Path):
+			p := Place{Path: r.Path}
+			p.Flag = slices.ContainsFunc(e.Flags, func(f Read) bool { return f.String() == r.String() })
+			s.place(e, p)
+		}
+	}
+	for _, r := range e.code.elements() {
+		if path, ofItem := s.ofItem(r.list); ofItem || r.list.Root == "items" || s.isItems(r.list.Path) {
+			s.key(slices.Concat(path, r.path))
+		}
+	}
+	s.calls(e.code.syntax)
+}
+
+// place adds a place, with what the rule does with it.
+func (s *surface) place(e *Expression, p Place) {
+	role := e.Rule.Role
+	p.Judged = role == rules.Stop
+	p.Sent = role == rules.Next || role.Builds() && role != rules.After
+	p.Address = isAddress(role)
+	for i := range s.found.Places {
+		if had := &s.found.Places[i]; had.String() == p.String() {
+			had.Sent, had.Address = had.Sent || p.Sent, had.Address || p.Address
+			had.Judged, had.Flag = had.Judged || p.Judged, had.Flag || p.Flag
+			return
+		}
+	}
+	s.found.Places = append(s.found.Places, p)
+}
+
+func (s *surface) key(path []string) {
+	if !slices.ContainsFunc(s.found.Keys, func(had []string) bool { return slices.Equal(had, path) }) {
+		s.found.Keys = append(s.found.Keys, path)
+	}
+}
+
+// itemsPath returns the path of the items in the body, as far as it is fixed.
+func (s *surface) itemsPath() []string {
+	if s.job.Set.Job.DataField == nil {
+		return nil
+	}
+	return s.job.Set.Job.DataField.Keys
+}
+
+func (s *surface) isItems(path []string) bool {
+	items := s.itemsPath()
+	return items != nil && slices.Equal(items, path)
+}
+
+// containsItems reports whether the path is that of the items or leads to it.
+func (s *surface) containsItems(path []string) bool {
+	items := s.itemsPath()
+	return len(path) <= len(items) && slices.Equal(items[:len(path)], path)
+}
+
+// ofItem reports whether a read is about one item, and returns the path in it.
+func (s *surface) ofItem(r Read) (path []string, ofItem bool) {
+	path = r.Path
+	switch items := s.itemsPath(); {
+	case r.Root == "items":
+	case r.Root == "body" && len(items) > 0 && len(path) > len(items) && slices.Equal(path[:len(items)], items):
+		path = path[len(items):]
+	default:
+		return nil, false
+	}
+	if len(path) == 0 {
+		return nil, false
+	}
+	if _, err := strconv.Atoi(path[0]); err != nil {
+		return nil, false
+	}
+	return path[1:], true
+}
+
+// calls adds the keys that functions read of lists of items: greatest(items, "id").
+func (s *surface) calls(node ast.Node) {
+	if n, ok := node.(*ast.CallNode); ok && len(n.Arguments) > 1 {
+		list, isName := n.Arguments[0].(*ast.IdentifierNode)
+		path, isText := n.Arguments[1].(*ast.StringNode)
+		if isName && isText && list.Value == "items" {
+			s.key(rules.SplitPath(path.Value))
+		}
+	}
+	for _, child := range children(node) {
+		if *child != nil {
+			s.calls(*child)
+		}
+	}
+}
+
+// literals adds the constants in an expression.
+func (s *surface) literals(e *Expression) {
+	var walk func(ast.Node)
+	walk = func(node ast.Node) {
+		switch n := node.(type) {
+		case *ast.StringNode:
+			s.literal(n.Value)
+		case *ast.IntegerNode:
+			s.literal(n.Value)
+		}
+		for _, child := range children(node) {
+			if *child != nil {
+				walk(*child)
+			}
+		}
+	}
+	walk(e.code.syntax)
+}
+
+func (s *surface) literal(v any) {
+	if !slices.Contains(s.found.Literals, v) {
+		s.found.Literals = append(s.found.Literals, v)
+	}
+}

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Stress says how the jobs fare against what an API may do: a model of the API, derived
+// from the compiled rules, is played in memory with every behaviour of a table. It makes no
+// request, has no credentials, and ignores the engine's transport, clock, logger and
+// observer. The error is that of the context.
+func (e *Engine) Stress(ctx context.Context, o stress.Options) (*stress.Report, error) {
+	return e.stressSuite().Run(ctx, o)
+}
+
+func (e *Engine) stressSuite() *stress.Suite {
+	return &stress.Suite{
+		Jobs: e.selected(), ExitStatus: failure.ExitStatus,
+		Loop: func(env stress.Environment) runtime.Loop {
+			offline := e.With(WithTransport(env.Transport), WithClock(env.Clock), WithLogger(nil), WithObserver(nil),
+				WithResume(nil), WithKept(nil), WithPrefetch(0), WithAuth(&Auth{}))
+			loop, _ := offline.loop() // without credentials it cannot fail
+			return loop
+		},
+	}
+}

@@ -1,0 +1,152 @@
+package stress
+
+import (
+	"net/http"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A meaning is what a value of a response says of the list. Which one a place has is found
+// by trying: with the right meanings, the job obtains the list.
+type meaning struct {
+	name string
+	kind string // pointer, flag or count
+	says string // completes "meta.next is …"
+	of   func(a *api, r *reply, next int) any
+}
+
+// The kinds of meanings.
+const (
+	pointer  = "pointer"  // leads to the next page
+	flag     = "flag"     // says whether there is one
+	amount   = "amount"   // says how long the list is
+	constant = "constant" // says nothing
+)
+
+// pointing returns a meaning that leads to the next page.
+func pointing(name, says string, write func(a *api, r *reply, next int) any) meaning {
+	return meaning{name, pointer, says, func(a *api, r *reply, next int) any {
+		if next < 0 {
+			return a.end
+		}
+		return write(a, r, next)
+	}}
+}
+
+// meanings is the table of meanings, the most common ones first.
+var meanings = []meaning{
+	pointing("link", "the address of the next page", func(a *api, r *reply, next int) any { return a.linkTo(r, next) }),
+	pointing("token", "a token of the next page", func(a *api, _ *reply, next int) any { return token(a.issue(next)) }),
+	pointing("path", "the path of the next page", func(a *api, _ *reply, next int) any {
+		return "?" + tokenName + "=" + token(a.issue(next))
+	}),
+	pointing("query", "the parameters of the next page", func(a *api, _ *reply, next int) any {
+		return tokenName + "=" + token(a.issue(next))
+	}),
+	pointing("number", "a number of the next page", func(a *api, _ *reply, next int) any { return tokenNumber + a.issue(next) }),
+	pointing("object", "parameters of the next page, as an object", func(a *api, _ *reply, next int) any {
+		return value.Object{{Name: tokenName, Value: token(a.issue(next))}}
+	}),
+	{"links", pointer, "a list of links, one of them to the next page", func(a *api, r *reply, next int) any {
+		links := []any{linkObject("self", a.linkTo(r, r.start))}
+		if next >= 0 {
+			links = append(links, linkObject("next", a.linkTo(r, next)))
+		}
+		return links
+	}},
+	{"list", amount, "a list with an element for each page", func(a *api, _ *reply, _ int) any {
+		return make([]any, (len(a.rows)+a.size-1)/a.size)
+	}},
+	{"more", flag, "true while there is another page", func(_ *api, _ *reply, next int) any { return next >= 0 }},
+	{"last", flag, "true on the last page", func(_ *api, _ *reply, next int) any { return next < 0 }},
+	{"total", amount, "the number of items in the list", func(a *api, _ *reply, _ int) any { return len(a.rows) }},
+	{"pages", amount, "the number of pages", func(a *api, _ *reply, _ int) any { return (len(a.rows) + a.size - 1) / a.size }},
+	{"page", amount, "the number of the page", func(a *api, r *reply, _ int) any { return r.start/a.size + 1 }},
+	{"index", amount, "the index of the first item of the page", func(_ *api, r *reply, _ int) any { return r.start }},
+	{"size", amount, "the page size", func(a *api, _ *reply, _ int) any { return a.size }},
+	{"count", amount, "the number of items on the page", func(_ *api, r *reply, _ int) any { return len(r.rows) }},
+	{"left", amount, "the number of items after the page", func(a *api, r *reply, _ int) any { return max(0, len(a.rows)-r.start-len(r.rows)) }},
+	absence,
+}
+
+// linkObject returns a link, with its relation and its target under the names that they have
+// in the formats of APIs.
+func linkObject(rel, target string) value.Object {
+	return value.Object{{Name: "rel", Value: rel}, {Name: "relation", Value: rel}, {Name: "href", Value: target}, {Name: "url", Value: target}}
+}
+
+var absence = meaning{"absent", constant, "absent", func(*api, *reply, int) any { return gone{} }}
+
+// says returns the meaning of a constant.
+func saying(v any) meaning {
+	return meaning{"constant", constant, "always " + value.Preview(v), func(*api, *reply, int) any { return v }}
+}
+
+// likely are the meanings that a place may have by what the rules do with it, the most
+// likely first. The names of the table of hints decide where rules only look at a value.
+func likely(p compile.Place, literals []any) []meaning {
+	var names []string
+	switch {
+	case p.Link != "" && p.Param != "":
+		names = []string{"more", "last"}
+	case p.Link != "":
+		names = []string{"link"}
+	case p.Address:
+		names = []string{"link", "path", "query", "token", "number", "links", "absent"}
+	case p.Sent:
+		names = []string{"token", "number", "query", "object", "link", "page", "index", "size", "absent", "total"}
+	case p.Flag:
+		names = []string{"more", "last", "token", "total", "absent"}
+	default:
+		names = []string{hinted(p.Path), "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent"}
+	}
+	if hint := hinted(p.Path); p.Flag && hint == "last" {
+		names[0], names[1] = names[1], names[0]
+	}
+	var list []meaning
+	for _, name := range names {
+		for _, m := range meanings {
+			if m.name == name && !has(list, name) {
+				list = append(list, m)
+			}
+		}
+	}
+	if !p.Sent {
+		for _, v := range literals {
+			list = append(list, saying(v))
+		}
+	}
+	return list
+}
+
+func has(list []meaning, name string) bool {
+	for _, m := range list {
+		if m.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// hinted returns the name of the meaning that a path has in many APIs, or "".
+func hinted(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	for _, h := range rules.HintPaths() {
+		if h.Keys[len(h.Keys)-1] == path[len(path)-1] {
+			return map[rules.HintKind]string{
+				rules.HintTotal: "total", rules.HintPages: "pages", rules.HintNext: "token", rules.HintMore: "more", rules.HintLast: "last",
+			}[h.Kind]
+		}
+	}
+	return ""
+}
+
+// endMarks are what a place that leads to the next page has on the last one.
+var endMarks = []any{gone{}, any(nil), "", false}
+
+// beyonds are the statuses of a request beyond the end of the list; 0 is an empty page.
+var beyonds = []int{0, http.StatusNotFound, http.StatusNoContent, http.StatusBadRequest}

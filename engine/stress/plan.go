@@ -1,0 +1,275 @@
+package stress
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A plan says how the model answers a job: where the items are, what each place that the
+// rules read means, and how a request says which page it is for.
+type plan struct {
+	pageSize int
+	list     []string     // keys of the items
+	stars    []rules.Step // behind them
+	places   []*meant
+	keyPaths [][]string
+	keys     keys
+	end      any // what places that lead to the next page have on the last page
+	beyond   int // status of a request beyond the end; 0: an empty page
+	locator  locator
+	paged    bool
+	base     string // address of the list
+}
+
+// meant is a place with its meaning.
+type meant struct {
+	compile.Place
+	meaning meaning
+}
+
+// rowsOf returns a list of n rows.
+func (p *plan) rowsOf(n int) []row {
+	rows := make([]row, n)
+	for i := range rows {
+		rows[i] = row{number: i + 1, at: float64(i), key: i}
+		if p.keys.descending {
+			rows[i].key = n - 1 - i
+		}
+		if p.scalar() { // an item is its key
+			rows[i].number = rows[i].key + 1
+		}
+	}
+	return rows
+}
+
+func (p *plan) scalar() bool { return len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 }
+
+// usual is the number of rows of a list of several pages.
+func (p *plan) usual() int {
+	if !p.paged {
+		return max(2, p.pageSize/2)
+	}
+	return 2*p.pageSize + max(1, p.pageSize/2)
+}
+
+// maxTrials bounds how many plans are tried.
+const maxTrials = 3000
+
+// errUnknown says why a job has no model.
+type errUnknown struct{ best *trial }
+
+func (e errUnknown) Error() string {
+	if e.best == nil {
+		return "nothing was tried"
+	}
+	return "the model found no API from which the rules obtain a list; in the best attempt, " + e.best.why()
+}
+
+// planOf finds a plan: the first of all that are conceivable with which the job obtains a
+// list of several pages, and nothing but this list.
+func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any) (*plan, error) {
+	surface := job.Surface()
+	var best *trial
+	tried := 0
+	for p := range conceivable(job, surface) {
+		if tried++; tried > maxTrials || ctx.Err() != nil {
+			break
+		}
+		t := s.trial(job, binding, p.api(p.usual()))
+		t.run(ctx)
+		if !t.good() {
+			if best == nil || len(t.obtained) > len(best.obtained) {
+				best = t
+			}
+			continue
+		}
+		p.base = t.api.base
+		if p.paged && t.requests > 1 && !s.located(ctx, p, t) {
+			continue
+		}
+		return p, nil
+	}
+	return nil, errUnknown{best}
+}
+
+// located finds how a request says which page it is for, given a run in which the pages were
+// answered in their order. It reports false if the job obtains no list from the result.
+func (s *Suite) located(ctx context.Context, p *plan, t *trial) bool {
+	for _, l := range t.api.locators() {
+		p.locator = l
+		again := s.trial(t.job, t.binding, p.api(p.usual()))
+		again.run(ctx)
+		if again.good() {
+			return true
+		}
+	}
+	p.locator = nil
+	return true
+}
+
+// api returns a model with a list of n rows.
+func (p *plan) api(n int) *api {
+	known := *p
+	a := &api{plan: &known, rows: p.rowsOf(n), size: p.pageSize}
+	if !p.paged {
+		a.size = max(n, 1)
+	}
+	a.truth = slices.Clone(a.rows)
+	return a
+}
+
+func (s *Suite) trial(job *compile.Job, binding map[string]any, a *api) *trial {
+	return &trial{suite: s, job: job, binding: binding, api: a}
+}
+
+// conceivable yields plans, the most likely first.
+func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) bool) {
+	return func(yield func(*plan) bool) {
+		list, stars := itemsOf(job, surface)
+		kinds := []keys{keyKinds[0]}
+		if len(surface.Keys) > 0 {
+			kinds = nil
+			for _, k := range keyKinds {
+				kinds = append(kinds, k, k.reversed())
+			}
+		}
+		for _, beyond := range beyonds {
+			for _, end := range endMarks {
+				for _, size := range sizesOf(job, surface) {
+					for _, kind := range kinds {
+						for places := range combinations(surface) {
+							p := &plan{
+								pageSize: size, list: list, stars: stars, places: places, keyPaths: surface.Keys, keys: kind,
+								end: end, beyond: beyond, paged: job.Paged(),
+							}
+							if !yield(p) {
+								return
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// itemsOf returns where the model puts the items.
+func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []rules.Step) {
+	d := job.Set.Job.DataField
+	switch {
+	case d != nil && d.Lists != nil:
+		fixed := d.Lists[0].Fixed()
+		return fixed, d.Lists[0].Steps[len(fixed):]
+	case d != nil:
+		return d.Keys, nil
+	case slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return len(p.Path) > 0 }):
+		return []string{"items"}, nil
+	}
+	return nil, nil
+}
+
+// maxPageSize bounds the size of the model's pages if no setting says it.
+const maxPageSize = 5000
+
+// sizesOf returns the page sizes that the API may have: the limit, or a number in the
+// rules and the parameters.
+func sizesOf(job *compile.Job, surface compile.Surface) []int {
+	if n, ok := job.Set.Limit.(int); ok {
+		return []int{n}
+	}
+	var sizes []int
+	add := func(v any) {
+		n, ok := v.(int)
+		if ok && n > 1 && n <= maxPageSize && !slices.Contains(sizes, n) {
+			sizes = append(sizes, n)
+		}
+	}
+	for _, m := range job.Set.Job.Constants() {
+		add(m.Value)
+		if text, isText := m.Value.(string); isText {
+			if n := leadingNumber(text); fmt.Sprint(n) == text {
+				add(n)
+			}
+		}
+	}
+	for _, v := range surface.Literals {
+		add(v)
+	}
+	add(10)
+	return sizes
+}
+
+// combinations yields the places with their meanings: first the most likely meaning of
+// each, then with one of them less likely, and so on.
+func combinations(surface compile.Surface) func(func([]*meant) bool) {
+	choices := make([][]meaning, len(surface.Places))
+	most := 0
+	for i, p := range surface.Places {
+		choices[i] = likely(p, surface.Literals)
+		most += len(choices[i]) - 1
+	}
+	return func(yield func([]*meant) bool) {
+		chosen := make([]*meant, len(choices))
+		var choose func(i, cost int) bool
+		choose = func(i, cost int) bool {
+			if i == len(choices) {
+				return cost > 0 || yield(slices.Clone(chosen))
+			}
+			for j, m := range choices[i] {
+				if j > cost {
+					break
+				}
+				chosen[i] = &meant{surface.Places[i], m}
+				if !choose(i+1, cost-j) {
+					return false
+				}
+			}
+			return true
+		}
+		for cost := range most + 1 {
+			if !choose(0, cost) {
+				return
+			}
+		}
+	}
+}
+
+// sample returns values for the variables of a job.
+func sample(job *compile.Job) map[string]any {
+	if len(job.Set.Bound) == 0 {
+		return nil
+	}
+	binding := map[string]any{}
+	for j := job; j != nil; j = j.Parent {
+		for _, s := range j.Sources {
+			binding[s.Name] = sampleOf(j, s)
+		}
+	}
+	return binding
+}
+
+func sampleOf(job *compile.Job, s compile.Source) any {
+	switch {
+	case s.Items != "":
+		var item any
+		for i, path := range job.ItemPaths {
+			item = place(cmp.Or[any](item, value.Object{}), path, fmt.Sprintf("sample%d", i+1))
+		}
+		return item
+	case s.Window != nil:
+		if !s.Window.Step.OfTime() {
+			return map[string]any{"from": 0, "to": 1000}
+		}
+		return map[string]any{"from": keyStart, "to": keyStart.Add(30 * 24 * time.Hour)}
+	case len(s.Source.Values) > 0:
+		return s.Source.Values[0]
+	}
+	return "sample"
+}

@@ -1,0 +1,236 @@
+package stress
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// reportVersion is the version of a [Report] as JSON.
+const reportVersion = 1
+
+// Options say how hard the stress is.
+type Options struct {
+	Seed  int // varies where behaviours happen; runs with the same seed are the same
+	Depth int // how many behaviours are combined: 1 (default) or 2
+}
+
+// A Report says how a configuration fares.
+type Report struct {
+	Version int         `json:"version"` // of the JSON; keys may be added to a version
+	Seed    int         `json:"seed"`
+	Depth   int         `json:"depth"`
+	Jobs    []JobReport `json:"jobs"`
+}
+
+// A JobReport says how one job fares.
+type JobReport struct {
+	Job     string    `json:"job"`
+	Model   []string  `json:"model,omitempty"`   // what the API does, in sentences
+	Unknown string    `json:"unknown,omitempty"` // why there is no model; the job was not put under stress
+	Rows    []Row     `json:"rows"`
+	Left    []LeftOut `json:"leftOut,omitempty"`
+}
+
+// A Row says how the job fares with one behaviour.
+type Row struct {
+	Behaviour  string   `json:"behaviour"` // its name; two are joined by "+"
+	Group      string   `json:"group,omitempty"`
+	Says       string   `json:"says"`
+	Requests   int      `json:"requests"`
+	Served     int      `json:"served"` // items of the list
+	Obtained   int      `json:"obtained"`
+	Missing    int      `json:"missing"`
+	Duplicated int      `json:"duplicated"`
+	Outcome    string   `json:"outcome"`
+	Reason     string   `json:"reason,omitempty"` // the rule that ended the list
+	Exit       int      `json:"exit"`
+	Findings   []string `json:"findings,omitempty"`
+	Verdict    Verdict  `json:"verdict"`
+	Why        string   `json:"why"` // how the run ended, in one sentence
+	Fix        *Fix     `json:"fix,omitempty"`
+}
+
+// LeftOut is a behaviour that cannot apply.
+type LeftOut struct {
+	Behaviour string `json:"behaviour"`
+	Why       string `json:"why"`
+}
+
+// A Verdict says what a behaviour does to the list.
+type Verdict string
+
+// The verdicts.
+const (
+	Complete Verdict = "complete" // every item once, and the run says so
+	Reported Verdict = "reported" // items are missing or occur twice, or the run failed, and it says so
+	Silent   Verdict = "SILENT"   // items are missing or occur twice, and the run says nothing
+	Endless  Verdict = "endless"  // only a guard ended the list
+)
+
+// Count counts the rows of a verdict.
+func (r *Report) Count(v Verdict) int {
+	n := 0
+	for _, j := range r.Jobs {
+		for _, row := range j.Rows {
+			if row.Verdict == v {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// job puts one job under stress.
+func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
+	report := JobReport{Job: job.Set.Job.ID, Rows: []Row{}}
+	stressed, binding := listed(job), sample(job)
+	p, err := s.planOf(ctx, stressed, binding)
+	if err != nil {
+		report.Unknown = err.Error()
+		return report, ctx.Err()
+	}
+	report.Model = p.sentences()
+	for _, b := range combined(o.Depth) {
+		if why := b.missing(p, stressed.Set.Limit != nil); why != "" {
+			if len(b) == 1 {
+				report.Left = append(report.Left, LeftOut{b[0].Name, why})
+			}
+			continue
+		}
+		t := s.under(ctx, p, stressed, binding, b, o.Seed)
+		if ctx.Err() != nil {
+			return report, ctx.Err()
+		}
+		report.Rows = append(report.Rows, s.row(t, b))
+	}
+	return report, nil
+}
+
+// under runs a job with behaviours.
+func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding map[string]any, all combination, seed int) *trial {
+	n := p.usual()
+	for _, b := range all {
+		if b.items != nil {
+			n = b.items(p.pageSize)
+		}
+	}
+	a := p.api(n)
+	a.seed = seed
+	for _, b := range all {
+		if b.begin != nil {
+			b.begin(a)
+		}
+		if b.reply != nil {
+			a.answers = append(a.answers, b.reply)
+		}
+	}
+	t := s.trial(job, binding, a)
+	t.run(ctx)
+	return t
+}
+
+// row judges a run.
+func (s *Suite) row(t *trial, all combination) Row {
+	missing, duplicated := t.losses()
+	r := Row{
+		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: t.requests, Served: len(t.api.truth), Obtained: len(t.obtained),
+		Missing: missing, Duplicated: duplicated, Outcome: string(t.result.Outcome), Reason: t.result.Reason, Exit: s.ExitStatus(t.err), Why: t.why(),
+	}
+	for _, f := range t.result.Findings {
+		r.Findings = append(r.Findings, f.ID)
+	}
+	said := t.err != nil || t.result.Outcome != rules.Complete || len(r.Findings) > 0
+	switch {
+	case missing+duplicated > 0 && !said:
+		r.Verdict = Silent
+	case t.guarded():
+		r.Verdict = Endless
+	case missing+duplicated > 0 || t.err != nil || t.result.Outcome != rules.Complete:
+		r.Verdict = Reported
+	default:
+		r.Verdict = Complete
+	}
+	return r
+}
+
+// A combination is behaviours that happen in the same run.
+type combination []*Behaviour
+
+// combined returns all combinations of at most depth behaviours.
+func combined(depth int) []combination {
+	var all []combination
+	for i := range behaviours {
+		all = append(all, combination{&behaviours[i]})
+	}
+	if depth < 2 {
+		return all
+	}
+	for i := range behaviours {
+		for j := i + 1; j < len(behaviours); j++ {
+			if b := (combination{&behaviours[i], &behaviours[j]}); i > 0 && !b.contradicts() {
+				all = append(all, b)
+			}
+		}
+	}
+	return all
+}
+
+// contradicts reports whether both behaviours decide the same.
+func (c combination) contradicts() bool {
+	set := func(f func(*Behaviour) bool) bool {
+		return !slices.ContainsFunc(c, func(b *Behaviour) bool { return !f(b) })
+	}
+	return set(func(b *Behaviour) bool { return b.items != nil }) || set(func(b *Behaviour) bool { return b.begin != nil }) ||
+		c[0].Group == c[1].Group
+}
+
+func (c combination) missing(p *plan, limited bool) string {
+	for _, b := range c {
+		if why := b.needs.missing(p, limited); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (c combination) name() string {
+	name := c[0].Name
+	for _, b := range c[1:] {
+		name += "+" + b.Name
+	}
+	return name
+}
+
+func (c combination) says() string {
+	says := c[0].Says
+	for _, b := range c[1:] {
+		says += " " + b.Says
+	}
+	return says
+}
+
+// sentences describes the model.
+func (p *plan) sentences() []string {
+	var all []string
+	for _, m := range p.places {
+		all = append(all, m.Place.String()+" is "+m.meaning.says+".")
+	}
+	switch {
+	case !p.paged:
+	case p.locator != nil:
+		all = append(all, "A request says with "+p.locator.says()+", which page it is for.")
+	default:
+		all = append(all, "The API remembers which page comes next: no part of the requests says it.")
+	}
+	return all
+}
+
+// Fix is a change of the configuration that changes a verdict.
+type Fix struct {
+	Says    string   `json:"says"`
+	Changes []Change `json:"changes"`
+	Verdict Verdict  `json:"verdict"` // with the changes
+}

@@ -1,0 +1,60 @@
+package stress
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// A Suite holds the jobs of a configuration that are put under stress.
+type Suite struct {
+	Jobs       []*compile.Job // those that run, in their order
+	ExitStatus func(err error) int
+
+	// Loop returns a loop that makes its requests in an environment, without the
+	// credentials of the configuration.
+	Loop func(Environment) runtime.Loop
+
+	// Change returns the suite of the same configuration after changes to its values. The
+	// error says that the changed configuration is invalid.
+	Change func([]Change) (*Suite, error)
+}
+
+// An Environment replaces the network and the time.
+type Environment struct {
+	Transport http.RoundTripper
+	Clock     transport.Clock
+}
+
+// A Change sets a value of a configuration.
+type Change struct {
+	Path   []string `json:"path"`             // keys from the root: api, pagination, limit
+	Value  any      `json:"value"`            // what the key is set to
+	Append bool     `json:"append,omitempty"` // the value becomes an element of the list at the key
+}
+
+// Run puts every job under stress.
+func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
+	report := &Report{Version: reportVersion, Seed: o.Seed, Depth: max(1, o.Depth), Jobs: []JobReport{}}
+	for _, job := range s.Jobs {
+		one, err := s.job(ctx, job, o)
+		if err != nil {
+			return report, err
+		}
+		report.Jobs = append(report.Jobs, one)
+	}
+	return report, nil
+}
+
+// listed returns a job as the model needs it: its responses are JSON, and all items are
+// delivered as the API sends them, so that they can be counted.
+func listed(job *compile.Job) *compile.Job {
+	changed, set := *job, *job.Set
+	set.Job.Response = rules.Response{Format: rules.JSON}
+	changed.Set, changed.Shape = &set, compile.Shape{}
+	return &changed
+}

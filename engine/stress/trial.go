@@ -1,0 +1,181 @@
+package stress
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// maxRequests is how many requests a run may make until it counts as endless.
+const maxRequests = 120
+
+// A trial is one run of a job against the model. It is the transport and the clock of
+// the run.
+type trial struct {
+	suite   *Suite
+	job     *compile.Job
+	binding map[string]any
+	api     *api
+
+	now      time.Time
+	requests int
+	stopped  bool  // by the model, after too many requests
+	failed   error // of the model: it cannot answer
+
+	obtained map[int]int // how often each row was obtained, by its number
+	pages    []runtime.Record
+	result   runtime.Result
+	err      error
+}
+
+// errEnough ends a run that makes too many requests.
+var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has answered enough requests"}
+
+func (t *trial) run(ctx context.Context) {
+	t.now, t.obtained = keyStart.AddDate(1, 0, 0), map[int]int{}
+	loop := t.suite.Loop(Environment{Transport: t, Clock: t})
+	t.result, t.err = loop.RunPartition(ctx, runtime.Partition{Job: t.job, Binding: t.binding}, func(_ context.Context, page *runtime.Page) error {
+		t.pages = append(t.pages, page.Record)
+		for item := range page.Items.All() {
+			t.obtained[t.api.rowOf(item)]++
+		}
+		return nil
+	})
+}
+
+// RoundTrip answers with a page of the model.
+func (t *trial) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.requests++; t.requests > maxRequests {
+		t.stopped = true
+		return nil, errEnough
+	}
+	q, err := requestOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if t.api.base == "" {
+		address := *r.URL
+		address.RawQuery = ""
+		t.api.base = address.String()
+	}
+	reply := t.api.answer(q)
+	body, err := t.api.body(reply)
+	if err != nil {
+		t.failed = err
+		return nil, &failure.Error{Class: failure.Internal, Message: err.Error()}
+	}
+	response := &http.Response{
+		StatusCode: reply.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: t.api.header(reply), Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+	response.Header.Set("Date", t.now.Format(http.TimeFormat))
+	if reply.cut {
+		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), failing{}))
+	}
+	return response, nil
+}
+
+// failing is the rest of a body whose connection has ended.
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// Now returns the time of the trial.
+func (t *trial) Now() time.Time { return t.now }
+
+// Jitter returns the bound, so that each trial waits the same.
+func (t *trial) Jitter(bound time.Duration) time.Duration { return bound }
+
+// Sleep advances the time and returns at once.
+func (t *trial) Sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.now = t.now.Add(max(d, 0))
+	return nil
+}
+
+// rowOf returns the number of the row that an item was written from, or 0.
+func (p *plan) rowOf(item []byte) int {
+	if len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 {
+		var text any
+		if json.Unmarshal(item, &text) != nil {
+			return 0
+		}
+		spelled, _ := value.Text(text)
+		if n, ok := p.keys.read(spelled); ok {
+			return n + 1
+		}
+		return 0
+	}
+	var known struct {
+		Row int `json:"row"`
+	}
+	if json.Unmarshal(item, &known) != nil {
+		return 0
+	}
+	return known.Row
+}
+
+// missing and duplicated count the rows that were there during all of the run and that
+// were not obtained, or more than once.
+func (t *trial) losses() (missing, duplicated int) {
+	there := map[int]bool{}
+	for _, r := range t.api.truth {
+		there[r.number] = true
+		switch n := t.obtained[r.number]; {
+		case n == 0:
+			missing++
+		case n > 1:
+			duplicated += n - 1
+		}
+	}
+	for number, n := range t.obtained {
+		if !there[number] && n > 1 {
+			duplicated += n - 1
+		}
+	}
+	return missing, duplicated
+}
+
+// good reports whether the run obtained the list and says so.
+func (t *trial) good() bool {
+	missing, duplicated := t.losses()
+	return t.err == nil && t.failed == nil && missing == 0 && duplicated == 0 && t.result.Outcome == rules.Complete
+}
+
+// guarded reports whether only a guard ended the run.
+func (t *trial) guarded() bool {
+	if t.stopped || t.result.Outcome == rules.Guarded {
+		return true
+	}
+	return slices.ContainsFunc(t.job.Stops, func(c *compile.Condition) bool { return c.Rule.Guard && c.Rule.ID == t.result.Reason })
+}
+
+// why says in one sentence how the run ended.
+func (t *trial) why() string {
+	switch {
+	case t.failed != nil:
+		return t.failed.Error()
+	case t.stopped:
+		return fmt.Sprintf("it made more than %d requests", maxRequests)
+	case t.err != nil:
+		if e, ok := errors.AsType[*failure.Error](t.err); ok {
+			return e.Message
+		}
+		return t.err.Error()
+	}
+	return t.result.Message
+}
