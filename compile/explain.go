@@ -22,6 +22,9 @@ type Explanation struct {
 	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
 	Trees    []TreeExplanation    `json:"trees,omitempty" doc:"which jobs are for the items of others, or run more than once; absent: none"`
 	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
+
+	facts  []fact
+	redact func(string) string
 }
 
 // WarningExplanation is a warning about the configuration.
@@ -86,6 +89,9 @@ type JobExplanation struct {
 	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
+
+	endpoint string // as the configuration has it
+	facts    []fact
 }
 
 // RequestExplanation is one request, without the values of its headers. What only a
@@ -155,7 +161,7 @@ func Explain(cfg *rules.Config, jobs []*Job, facts Facts) *Explanation {
 	e := &Explanation{
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
 		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
-		Pace:    explainPace(cfg.HTTP.Pace),
+		Pace:    explainPace(cfg.HTTP.Pace), redact: facts.Redact,
 	}
 	e.Trees = trees(jobs, facts.Redact)
 	facts.MaxPartitions = cfg.MaxPartitions
@@ -171,5 +177,6 @@ func Explain(cfg *rules.Config, jobs []*Job, facts Facts) *Explanation {
 	for _, job := range jobs {
 		e.Jobs = append(e.Jobs, job.explain(facts))
 	}
+	e.facts = factsOf(cfg, e, facts.Redact)
 	return e
 }

@@ -268,10 +268,13 @@ func (s *simulation) replaceMarks(text string, encode func(phrase string) string
 	return text
 }
 
+// unknownRequest begins the address of a request that cannot be made; the reason follows.
+const unknownRequest = "unknown: "
+
 func (s *simulation) failed(request rules.Request, err error) RequestExplanation {
 	x := RequestExplanation{Method: request.Verb()}
 	if err != nil {
-		x.URL = "unknown: " + s.redact(err.Error())
+		x.URL = unknownRequest + s.redact(err.Error())
 	}
 	return x
 }

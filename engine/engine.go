@@ -260,6 +260,16 @@ func (e *Engine) job(id string) *compile.Job {
 // once. [WithEnv] passes their values.
 func (e *Engine) Env() []string { return slices.Clone(e.cfg.Env) }
 
+// Inputs returns the names of the inputs that the configuration declares. [WithInputs] passes
+// their values.
+func (e *Engine) Inputs() []string {
+	names := make([]string, len(e.cfg.Inputs))
+	for i, in := range e.cfg.Inputs {
+		names[i] = in.Name
+	}
+	return names
+}
+
 // Keeps reports whether a job saves values for the next run, with `keep`.
 func (e *Engine) Keeps(job string) bool {
 	return slices.ContainsFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == job && len(j.Keeps) > 0 })

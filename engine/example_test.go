@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/engine"
 )
 
@@ -122,6 +123,32 @@ func ExampleEngine_Explain() {
 }
 
 // A mistake in a configuration is found before any request, with its position.
+func ExampleEngine_Explain_difference() {
+	load := func(limit string) *engine.Engine {
+		e, _ := engine.Load("users.json", []byte(`{
+			"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "pagenum", "forceStop": {"pages": `+limit+`}}},
+			"config": {"jobs": [{"endpoint": "users"}]}}`))
+		return e
+	}
+	before, after := load("10"), load("20")
+	fmt.Print(compile.Diff(before.Explain(), after.Explain()))
+	// Output:
+	// - users.json
+	// + users.json
+	//
+	// 1 job differs.
+	//
+	// job users
+	//   bounds
+	//     - cannot run forever: at most 10 pages (forceStop.pages)
+	//     + cannot run forever: at most 20 pages (forceStop.pages)
+	//   cut-offs
+	//     - forceStop.pages: total.pages >= 10
+	//         the list ends (limited) when the limit of 10 pages is reached
+	//     + forceStop.pages: total.pages >= 20
+	//         the list ends (limited) when the limit of 20 pages is reached
+}
+
 func ExampleLoad_mistake() {
 	_, err := engine.Load("users.json", []byte(`{"api": {"baseUrl": "https://api.example.com/",
   "pagination": {"method": "offset", "limit": 2, "stopRules": ["cuont == 0"]}},

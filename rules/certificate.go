@@ -14,6 +14,7 @@ func (d *decoder) certificates(s settings) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	found := false
 	if one := s["api.caCertificate"]; one.text() != "" {
+		d.cfg.Certificates = one.text()
 		found, config.RootCAs = true, x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM([]byte(one.text())) {
 			d.diags.Errorf(diag.Value(one.Path), "there is no certificate in PEM in this text").
@@ -28,6 +29,7 @@ func (d *decoder) certificates(s settings) *tls.Config {
 		return config
 	}
 	text, ok := d.secret(one.Path, one.Value, true)
+	d.cfg.Certificates += text
 	if !ok || d.env.placeholders {
 		return config
 	}

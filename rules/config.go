@@ -19,6 +19,7 @@ type Config struct {
 	HTTP           HTTP
 	Auth           *Auth       // nil: none
 	TLS            *tls.Config // certificates for the origin of BaseURL; nil: those of the system
+	Certificates   string      // the texts that TLS was made from, which are secret
 	AllowedOrigins []string    // other origins that links and redirects may point to, without credentials
 	Jobs           []Job
 	Debug          bool

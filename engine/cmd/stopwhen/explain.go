@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -10,23 +12,42 @@ import (
 
 func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain CONFIG",
+		Use:   "explain CONFIG [CONFIG]",
 		Short: "Print the compiled rules of every job without making requests",
 		Long: `Print what a configuration compiles to: the first two requests, in which braces
 stand for what only a response can tell, what limits the number of requests, how
 the next request is built, and every rule that can stop paging, with its id, its
 expression, what it reads, and its origin. What several jobs have in common is
-printed once, at the end; --full repeats it for every job, with all messages.`,
+printed once, at the end; --full repeats it for every job, with all messages.
+
+--diff compares two configurations: what the second one does differently, in its
+jobs, requests, rules, limits and credentials, whatever its text looks like. The
+exit status is 0 whether they differ or not; --format json has the key "same".`,
 		Example: `  stopwhen explain users.json
   stopwhen explain users.json --format json | jq '.jobs[].stops[].id'
   stopwhen explain users.json --format mermaid > users.mmd
+  stopwhen explain --diff users.json users-new.yaml
   stopwhen explain --fixture offset/short-page-stops`,
-		Args: a.oneConfig,
-		RunE: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if a.flags.diff {
+				return a.twoConfigs(args)
+			}
+			if len(args) > 1 {
+				return &usageError{fmt.Sprintf("want one configuration, got %d arguments; --diff compares two", len(args))}
+			}
+			return a.oneConfig(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkFormat(explainFormats...); err != nil {
 				return err
 			}
 			a.placeholders = true
+			if a.flags.diff {
+				if err := a.checkDiffFlags(cmd); err != nil {
+					return err
+				}
+				return a.diff(args)
+			}
 			l, err := a.load(args)
 			if err != nil {
 				return err
@@ -37,6 +58,7 @@ printed once, at the end; --full repeats it for every job, with all messages.`,
 	}
 	a.configFlags(cmd)
 	a.formatFlag(cmd, explainFormats...)
+	cmd.Flags().BoolVar(&a.flags.diff, "diff", false, "print what the second of two configurations does differently")
 	cmd.Flags().BoolVar(&a.flags.full, "full", false, "print all rules and messages of every job")
 	cmd.Flags().StringVar(&a.flags.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd

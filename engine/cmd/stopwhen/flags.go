@@ -36,6 +36,7 @@ type flags struct {
 	failOn    []string
 	explain   bool
 	full      bool // of explain
+	diff      bool
 
 	format, against string
 	failUncovered   bool

@@ -126,7 +126,20 @@ func (a *app) readConfig(l *loaded, path string) (err error) {
 	return nil
 }
 
-func (a *app) compile(l *loaded) (err error) {
+// compile compiles a configuration for a run with the inputs and the jobs that are given.
+func (a *app) compile(l *loaded) error {
+	inputs, err := a.inputs()
+	if err != nil {
+		return err
+	}
+	if err := a.build(l, engine.WithInputs(inputs), engine.WithJobs(a.flags.jobs...)); err != nil {
+		return err
+	}
+	return a.checkGiven(l.Engine, inputs)
+}
+
+// build compiles a configuration with the options that the flags give, and others.
+func (a *app) build(l *loaded, others ...engine.Option) (err error) {
 	env := environment{app: a, server: l.server}
 	options := []engine.Option{
 		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", parseByContent),
@@ -139,22 +152,17 @@ func (a *app) compile(l *loaded) (err error) {
 	if a.placeholders {
 		options = append(options, engine.WithPlaceholders())
 	}
-	inputs, err := a.inputs()
-	if err != nil {
-		return err
-	}
-	options = append(options, engine.WithInputs(inputs), engine.WithJobs(a.flags.jobs...))
 	if a.flags.keepGoing {
 		options = append(options, engine.WithKeepGoing())
 	}
-	if l.Engine, err = engine.Load(l.name, l.text, options...); err != nil {
+	if l.Engine, err = engine.Load(l.name, l.text, append(options, others...)...); err != nil {
 		hideSecrets(err, env.read)
 		nameFlags(err)
 		return err
 	}
 	hideSecrets(l.Warnings().Err(), env.read)
 	nameFlags(l.Warnings())
-	return a.checkGiven(l.Engine, inputs)
+	return nil
 }
 
 // parseByContent parses a configuration whose name has no ending, such as standard input:

@@ -18,6 +18,7 @@ var schemas = []struct {
 }{
 	{"config", func() rules.Object { return rules.Builtin().Schema() }},
 	{"explain", compile.ExplanationSchema},
+	{"diff", compile.DifferenceSchema},
 	{"trace", engine.TraceSchema},
 	{"result", engine.ResultSchema},
 }
@@ -39,9 +40,9 @@ func (a *app) schemaCommand() *cobra.Command {
 keys, shows their documentation, and marks misspelt ones. It does not cover
 everything: stopwhen check also compiles the expressions.
 
---of explain prints the schema of what explain --format json prints, --of trace
-that of a line of a trace, and --of result that of the file that run --result
-writes.`,
+--of explain prints the schema of what explain --format json prints, --of diff
+that of explain --diff --format json, --of trace that of a line of a trace, and
+--of result that of the file that run --result writes.`,
 		Example: `  stopwhen schema > stopwhen.schema.json
   stopwhen schema --of trace`,
 		Args: noArguments,

