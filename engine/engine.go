@@ -26,6 +26,7 @@ import (
 // several goroutines at once.
 type Engine struct {
 	cfg      *rules.Config
+	root     any // the values of the configuration, as they were read
 	jobs     []*compile.Job
 	auth     *compile.Credentials // nil: none
 	warnings diag.Diagnostics
@@ -109,7 +110,7 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	e := &Engine{cfg: cfg, jobs: jobs, auth: auth, warnings: found.Warnings(), settings: s}
+	e := &Engine{cfg: cfg, root: root, jobs: jobs, auth: auth, warnings: found.Warnings(), settings: s}
 	e.redactor = e.newRedactor()
 	return e, nil
 }

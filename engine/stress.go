@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -19,6 +22,13 @@ func (e *Engine) Stress(ctx context.Context, o stress.Options) (*stress.Report, 
 func (e *Engine) stressSuite() *stress.Suite {
 	return &stress.Suite{
 		Jobs: e.selected(), ExitStatus: failure.ExitStatus,
+		Change: func(changes []stress.Change) (*stress.Suite, error) {
+			changed, err := e.changed(changes)
+			if err != nil {
+				return nil, err
+			}
+			return changed.stressSuite(), nil
+		},
 		Loop: func(env stress.Environment) runtime.Loop {
 			offline := e.With(WithTransport(env.Transport), WithClock(env.Clock), WithLogger(nil), WithObserver(nil),
 				WithResume(nil), WithKept(nil), WithPrefetch(0), WithAuth(&Auth{}))
@@ -26,4 +36,25 @@ func (e *Engine) stressSuite() *stress.Suite {
 			return loop
 		},
 	}
+}
+
+// changed returns the engine of the same configuration after changes to its values.
+func (e *Engine) changed(changes []stress.Change) (*Engine, error) {
+	root, _ := value.Members(e.root)
+	inner, wrapped := root.Get("parameters")
+	if wrapped {
+		root, _ = value.Members(inner)
+	}
+	for _, c := range changes {
+		v := c.Value
+		if c.Append {
+			list, _ := rules.GetPath(root, c.Path).([]any)
+			v = append(slices.Clone(list), v)
+		}
+		root = rules.SetPath(root, c.Path, v)
+	}
+	if wrapped {
+		root = value.Object{{Name: "parameters", Value: root}}
+	}
+	return build(nil, root, e.settings)
 }

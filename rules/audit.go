@@ -47,6 +47,7 @@ type ListFacts struct {
 	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
+	LostPage   int    `expr:"lostPage" doc:"the first page that has no list of items, although a page before it and a page after it have items; 0: none"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
@@ -147,6 +148,15 @@ var auditTable = []auditRule{
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			"items there are not read: compare the responses"},
+	{ID: "audit.noList", Also: unlessFailed,
+		When:   `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
+		Clause: "a page between others has no list of items",
+		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
+			"items may be missing: request that page again"},
+	{ID: "audit.noPages",
+		When:    `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
+		Clause:  "a number of pages is 0, although items were read",
+		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
 	{ID: "audit.errorBody", Also: unlessFailed,
 		When:   `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",

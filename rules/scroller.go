@@ -25,6 +25,7 @@ func (s *scrollerBuilder) build() {
 	s.limit()
 	s.variables(Init)
 	s.guards()
+	s.failures()
 	s.conditions()
 	s.pageLimit()
 	s.variables(Next)
@@ -32,7 +33,17 @@ func (s *scrollerBuilder) build() {
 	s.keep()
 }
 
-// conditions adds the rules that end the list or handle error responses: first
+// failures adds the stopping rules of the configuration whose outcome is failed: first those
+// next to the scroller. They come before all other rules but the guards, so that a page that
+// is no valid one never counts as the end of a list.
+func (s *scrollerBuilder) failures() {
+	if s.outer != nil {
+		s.outer.failures()
+	}
+	s.stopRules(func(o Outcome) bool { return o == Failed })
+}
+
+// conditions adds the other rules that end the list or handle error responses: first
 // those next to the scroller.
 func (s *scrollerBuilder) conditions() {
 	if s.outer != nil {
@@ -44,7 +55,7 @@ func (s *scrollerBuilder) conditions() {
 	for _, t := range s.method.Stops {
 		s.stop(t, s.fromMethod())
 	}
-	s.stopRules()
+	s.stopRules(func(o Outcome) bool { return o != Failed })
 	s.onError()
 	s.set.IgnoredFindings = append(s.set.IgnoredFindings, s.settings["audit.ignore"].texts()...)
 }
@@ -345,7 +356,8 @@ var onErrorFields = []Field{
 // errorActions are what an onError rule may do.
 var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}
 
-func (s *scrollerBuilder) stopRules() {
+// stopRules adds the stopping rules of the configuration that have an outcome.
+func (s *scrollerBuilder) stopRules(which func(Outcome) bool) {
 	all, _ := s.settings["stopRules"].Value.([]setting)
 	for i, one := range all {
 		r := Rule{ID: s.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,
@@ -356,6 +368,9 @@ func (s *scrollerBuilder) stopRules() {
 			if name := object["name"].text(); name != "" {
 				r.ID = name
 			}
+		}
+		if !which(r.Outcome) {
+			continue
 		}
 		if s.taken(r.ID) {
 			s.diags.Errorf(diag.Value(one.Path), "duplicate rule id %q", r.ID).WithHint("give it another name")

@@ -13,13 +13,14 @@ import (
 // maxFirstPaths limits the paths that are remembered of the first page.
 const maxFirstPaths = 256
 
-// noticeMoved notices a page that lacks the list of items, although the first page
-// has it, and has a list of objects where the first page has nothing.
+// noticeMoved notices a page that lacks the list of items, although an earlier page has it,
+// and whether it has a list of objects where the first page has nothing.
 func (r *run) noticeMoved(reading document.Reading) {
 	c, n := &r.Context.Value, &r.Noticed
 	if c.Page == 1 && c.Status < http.StatusBadRequest && reading.HasField {
 		n.FirstPaths = r.outline(reading)
 	}
+	n.noticeGap(c, reading)
 	if !r.lostItems(reading) || n.Facts.MovedPage > 0 {
 		return
 	}
@@ -28,6 +29,18 @@ func (r *run) noticeMoved(reading document.Reading) {
 			n.Facts.MovedPage, n.Facts.MovedTo = c.Page, value.Clip(at, 200)
 			return
 		}
+	}
+}
+
+// noticeGap notices a page without a list of items between others that have items. A list
+// often ends with such a page, so it is only noticed when the next page with items comes.
+func (n *noticed) noticeGap(c *rules.Context, reading document.Reading) {
+	switch {
+	case c.Status >= http.StatusBadRequest || reading.Lookup == nil:
+	case c.Count > 0 && n.Gap > 0 && n.Facts.LostPage == 0:
+		n.Facts.LostPage = n.Gap
+	case !reading.HasField && c.Count == 0 && n.HadItems && n.Gap == 0:
+		n.Gap = c.Page
 	}
 }
 

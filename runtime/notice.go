@@ -27,6 +27,7 @@ type noticed struct {
 	Responses int      `json:"responses,omitempty"` // with status of success and a body
 	HadItems  bool     `json:"hadItems,omitempty"`  // a response had the place of the items
 	Had       []string `json:"had,omitempty"`       // the watched paths that a response had
+	Gap       int      `json:"gap,omitempty"`       // the first page without a list of items after one that has it; 0: none
 }
 
 // A firstTotal is the total of items in the first response.

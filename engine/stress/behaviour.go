@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -26,6 +27,7 @@ type needs struct {
 	kind     string // rules read a value of this kind
 	meaning  string // rules read a value of this meaning
 	keys     bool   // requests name the key of an item
+	changing bool   // the list is not sorted by an identifier, which is unique and does not change
 	position bool   // requests name an index or the number of a page
 	tokens   bool   // requests carry what a response said
 	limit    bool   // the page size is known
@@ -47,6 +49,8 @@ func (n needs) missing(p *plan, limited bool) string {
 		return "the rules do not read " + n.meaning
 	case n.keys && !byKey:
 		return "requests do not name the key of an item"
+	case n.changing && p.byIdentifier():
+		return "the list is sorted by an identifier"
 	case n.position && (byKey || tokens || p.locator == nil):
 		return "requests have no index and no number of a page"
 	case n.tokens && !tokens:
@@ -57,6 +61,14 @@ func (n needs) missing(p *plan, limited bool) string {
 		return "requests do not say which page they are for"
 	}
 	return ""
+}
+
+// byIdentifier reports whether the list is sorted by the identifiers of its items.
+func (p *plan) byIdentifier() bool {
+	_, byKey := p.locator.(byKey)
+	return byKey && slices.ContainsFunc(p.keyPaths, func(path []string) bool {
+		return len(path) == 0 || rules.IsIdentifierName(path[len(path)-1])
+	})
 }
 
 func exactly(n int) func(int) int { return func(int) int { return n } }
@@ -96,7 +108,7 @@ var behaviours = []Behaviour{
 	{Name: "endPointsToFirst", Group: "end", needs: needs{kind: pointer}, reply: lastPointsTo(func(*reply) int { return 0 }),
 		Says: "The last page has a link or a token of the first page."},
 
-	{Name: "cappedPages", Group: "page size", needs: needs{paged: true, limit: true}, begin: size(func(n int) int { return max(1, n/2) }),
+	{Name: "cappedPages", Group: "page size", needs: needs{paged: true, limit: true}, begin: capped,
 		Says: "The API caps its pages at half of the limit."},
 	{Name: "largerPages", Group: "page size", needs: needs{paged: true, limit: true}, begin: size(func(n int) int { return 2 * n }),
 		Says: "The API ignores the limit, and its pages have twice as many items."},
@@ -113,11 +125,11 @@ var behaviours = []Behaviour{
 		Says: "After the first page, an item is inserted at the start of the list."},
 	{Name: "deletedFromTheStart", Group: "changes", needs: needs{paged: true}, reply: afterFirst(remove),
 		Says: "After the first page, one of its items is deleted."},
-	{Name: "movedToTheEnd", Group: "changes", needs: needs{paged: true}, reply: afterFirst(move),
+	{Name: "movedToTheEnd", Group: "changes", needs: needs{paged: true, changing: true}, reply: afterFirst(move),
 		Says: "After the first page, one of its items moves to the end of the list, as after an update."},
-	{Name: "equalKeys", Group: "changes", needs: needs{keys: true}, begin: tie(1),
+	{Name: "equalKeys", Group: "changes", needs: needs{keys: true, changing: true}, begin: tie(1),
 		Says: "The last item of a page and the first of the next one have the same key."},
-	{Name: "equalKeysOnAPage", Group: "changes", needs: needs{keys: true}, begin: tiePage,
+	{Name: "equalKeysOnAPage", Group: "changes", needs: needs{keys: true, changing: true}, begin: tiePage,
 		Says: "More items than a page has have the same key."},
 
 	{Name: "tokenExpires", Group: "tokens", needs: needs{tokens: true}, reply: onPage(3, status(http.StatusBadRequest, errorBody)),
@@ -287,6 +299,9 @@ func (a *api) first(mark *byte) bool {
 func size(of func(limit int) int) func(*api) {
 	return func(a *api) { a.size = of(a.pageSize) }
 }
+
+// capped caps the pages at half of the limit that the configuration sets.
+func capped(a *api) { a.size = min(a.size, max(1, a.usualSize/2)) }
 
 // hide leaves rows of the second page out, by their index on it.
 func hide(which func(i, n int) bool) func(*api) {

@@ -13,10 +13,12 @@ import (
 // does.
 type api struct {
 	*plan
-	rows    []row                // the list as it is now, in its order
-	size    int                  // of a page
-	hidden  func(row) bool       // rows that the API leaves out after it has cut the list into pages; nil: none
-	answers []func(*api, *reply) // of the behaviours, in the order in which they change an answer
+	rows []row // the list as it is now, in its order
+	size int   // of a page
+
+	usualSize int                  // of a page, in the configuration as it is
+	hidden    func(row) bool       // rows that the API leaves out after it has cut the list into pages; nil: none
+	answers   []func(*api, *reply) // of the behaviours, in the order in which they change an answer
 
 	truth     []row          // the rows that the run must obtain
 	seed      int            // varies what a behaviour does
@@ -193,7 +195,11 @@ func (a *api) body(r *reply) ([]byte, error) {
 		items[i] = a.item(row)
 	}
 	var root any = value.Object{}
-	if len(a.list) == 0 {
+	if a.single {
+		if len(items) > 0 {
+			root = items[0]
+		}
+	} else if len(a.list) == 0 && !r.noList {
 		root = items
 	} else if !r.noList {
 		root = place(root, a.list, a.wrap(items))
@@ -207,7 +213,7 @@ func (a *api) body(r *reply) ([]byte, error) {
 			continue
 		}
 		if _, isList := root.([]any); isList {
-			return nil, fmt.Errorf("the response is a list, and the rules read %s of it", p.Place)
+			return nil, fmt.Errorf("the response is a list, and the rules read %s", p.Place)
 		}
 		root = place(root, p.Path, v)
 	}

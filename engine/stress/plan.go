@@ -15,17 +15,19 @@ import (
 // A plan says how the model answers a job: where the items are, what each place that the
 // rules read means, and how a request says which page it is for.
 type plan struct {
-	pageSize int
-	list     []string     // keys of the items
-	stars    []rules.Step // behind them
-	places   []*meant
-	keyPaths [][]string
-	keys     keys
-	end      any // what places that lead to the next page have on the last page
-	beyond   int // status of a request beyond the end; 0: an empty page
-	locator  locator
-	paged    bool
-	base     string // address of the list
+	pageSize  int
+	list      []string     // keys of the items
+	stars     []rules.Step // behind them
+	places    []*meant
+	keyPaths  [][]string
+	keys      keys
+	end       any // what places that lead to the next page have on the last page
+	beyond    int // status of a request beyond the end; 0: an empty page
+	locator   locator
+	paged     bool
+	single    bool   // a response is one item
+	unlimited bool   // the limits of the configuration are left out
+	base      string // address of the list
 }
 
 // meant is a place with its meaning.
@@ -53,7 +55,12 @@ func (p *plan) scalar() bool { return len(p.keyPaths) == 1 && len(p.keyPaths[0])
 
 // usual is the number of rows of a list of several pages.
 func (p *plan) usual() int {
-	if !p.paged {
+	switch {
+	case p.single && !p.paged:
+		return 1
+	case p.single:
+		return 3
+	case !p.paged:
 		return max(2, p.pageSize/2)
 	}
 	return 2*p.pageSize + max(1, p.pageSize/2)
@@ -84,6 +91,9 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 		}
 		t := s.trial(job, binding, p.api(p.usual()))
 		t.run(ctx)
+		if t.result.Outcome == rules.Limited { // another plan does not make the limit higher
+			return nil, errUnknown{t}
+		}
 		if !t.good() {
 			if best == nil || len(t.obtained) > len(best.obtained) {
 				best = t
@@ -132,7 +142,7 @@ func (s *Suite) trial(job *compile.Job, binding map[string]any, a *api) *trial {
 // conceivable yields plans, the most likely first.
 func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) bool) {
 	return func(yield func(*plan) bool) {
-		list, stars := itemsOf(job, surface)
+		list, stars, single := itemsOf(job, surface)
 		kinds := []keys{keyKinds[0]}
 		if len(surface.Keys) > 0 {
 			kinds = nil
@@ -140,18 +150,20 @@ func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) boo
 				kinds = append(kinds, k, k.reversed())
 			}
 		}
-		for _, beyond := range beyonds {
-			for _, end := range endMarks {
-				for _, size := range sizesOf(job, surface) {
-					for _, kind := range kinds {
-						for places := range combinations(surface) {
-							p := &plan{
-								pageSize: size, list: list, stars: stars, places: places, keyPaths: surface.Keys, keys: kind,
-								end: end, beyond: beyond, paged: job.Paged(),
-							}
-							if !yield(p) {
-								return
-							}
+		paged := job.Paged()
+		for _, a := range attempts(paged, polls(job)) {
+			for _, size := range sizesOf(job, surface) {
+				if single {
+					size = 1
+				}
+				for _, kind := range kinds {
+					for places := range combinations(surface) {
+						p := &plan{
+							pageSize: size, list: list, stars: stars, single: single, places: places, keyPaths: surface.Keys, keys: kind,
+							end: a.end, beyond: a.beyond, paged: a.paged,
+						}
+						if !yield(p) {
+							return
 						}
 					}
 				}
@@ -160,19 +172,50 @@ func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) boo
 	}
 }
 
-// itemsOf returns where the model puts the items.
-func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []rules.Step) {
+// An attempt is how a list may end.
+type attempt struct {
+	end    any
+	beyond int
+	paged  bool
+}
+
+// polls reports whether a job repeats a request after a wait.
+func polls(job *compile.Job) bool {
+	return slices.ContainsFunc(job.Parts, func(e *compile.Expression) bool { return e.Rule.Role == rules.After })
+}
+
+// attempts returns the ends of a list, the most likely first. At last, the list of a job
+// that pages may have one page: a job that waits for an export has, and no other.
+func attempts(paged, polls bool) (all []attempt) {
+	if paged && !polls {
+		for _, beyond := range beyonds {
+			for _, end := range endMarks {
+				all = append(all, attempt{end, beyond, true})
+			}
+		}
+	}
+	for _, end := range endMarks {
+		all = append(all, attempt{end, 0, false})
+	}
+	return all
+}
+
+// itemsOf returns where the model puts the items, or that a response is one item.
+func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []rules.Step, single bool) {
 	d := job.Set.Job.DataField
+	inBody := slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return len(p.Path) > 0 })
 	switch {
 	case d != nil && d.Lists != nil:
 		fixed := d.Lists[0].Fixed()
-		return fixed, d.Lists[0].Steps[len(fixed):]
+		return fixed, d.Lists[0].Steps[len(fixed):], false
+	case d != nil && len(d.Keys) == 0 && (inBody || !job.Paged()):
+		return nil, nil, true
 	case d != nil:
-		return d.Keys, nil
-	case slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return len(p.Path) > 0 }):
-		return []string{"items"}, nil
+		return d.Keys, nil, false
+	case inBody:
+		return []string{"items"}, nil, false
 	}
-	return nil, nil
+	return nil, nil, false
 }
 
 // maxPageSize bounds the size of the model's pages if no setting says it.

@@ -86,13 +86,20 @@ func (r *Report) Count(v Verdict) int {
 // job puts one job under stress.
 func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
 	report := JobReport{Job: job.Set.Job.ID, Rows: []Row{}}
-	stressed, binding := listed(job), sample(job)
+	stressed, binding := listed(job, false), sample(job)
 	p, err := s.planOf(ctx, stressed, binding)
+	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
+		stressed = listed(job, true)
+		if p, err = s.planOf(ctx, stressed, binding); p != nil {
+			p.unlimited = true
+		}
+	}
 	if err != nil {
 		report.Unknown = err.Error()
 		return report, ctx.Err()
 	}
 	report.Model = p.sentences()
+	clinic := &clinic{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, changed: map[string]*changed{}}
 	for _, b := range combined(o.Depth) {
 		if why := b.missing(p, stressed.Set.Limit != nil); why != "" {
 			if len(b) == 1 {
@@ -104,7 +111,11 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		if ctx.Err() != nil {
 			return report, ctx.Err()
 		}
-		report.Rows = append(report.Rows, s.row(t, b))
+		row := s.row(t, b)
+		if row.Verdict == Silent {
+			row.Fix = clinic.fix(b, t.api.size)
+		}
+		report.Rows = append(report.Rows, row)
 	}
 	return report, nil
 }
@@ -117,8 +128,12 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 			n = b.items(p.pageSize)
 		}
 	}
-	a := p.api(n)
-	a.seed = seed
+	sized := *p
+	if limit, ok := job.Set.Limit.(int); ok { // that of a changed configuration may be another one
+		sized.pageSize = limit
+	}
+	a := sized.api(n)
+	a.seed, a.usualSize = seed, p.pageSize
 	for _, b := range all {
 		if b.begin != nil {
 			b.begin(a)
@@ -218,6 +233,9 @@ func (p *plan) sentences() []string {
 	for _, m := range p.places {
 		all = append(all, m.Place.String()+" is "+m.meaning.says+".")
 	}
+	if p.unlimited {
+		all = append(all, "The limits of the configuration are left out.")
+	}
 	switch {
 	case !p.paged:
 	case p.locator != nil:
@@ -226,11 +244,4 @@ func (p *plan) sentences() []string {
 		all = append(all, "The API remembers which page comes next: no part of the requests says it.")
 	}
 	return all
-}
-
-// Fix is a change of the configuration that changes a verdict.
-type Fix struct {
-	Says    string   `json:"says"`
-	Changes []Change `json:"changes"`
-	Verdict Verdict  `json:"verdict"` // with the changes
 }

@@ -3,6 +3,7 @@ package stress
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -52,9 +53,15 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 
 // listed returns a job as the model needs it: its responses are JSON, and all items are
 // delivered as the API sends them, so that they can be counted.
-func listed(job *compile.Job) *compile.Job {
+func listed(job *compile.Job, unlimited bool) *compile.Job {
 	changed, set := *job, *job.Set
 	set.Job.Response = rules.Response{Format: rules.JSON}
 	changed.Set, changed.Shape = &set, compile.Shape{}
+	if unlimited {
+		changed.Stops = slices.DeleteFunc(slices.Clone(job.Stops), isLimit)
+	}
 	return &changed
 }
+
+// isLimit reports whether a stopping rule is a limit of the user: the list may have more.
+func isLimit(c *compile.Condition) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }

@@ -1,0 +1,158 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// stressed loads the configuration of a case as the command would, without its secrets.
+func stressed(t *testing.T, c *fixtures.Case) *engine.Engine {
+	t.Helper()
+	text := strings.ReplaceAll(string(c.Config), "{base}", "https://api.example.com")
+	e, err := engine.Load(c.ConfigName, []byte(text), engine.WithPlaceholders(),
+		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse))
+	require.NoError(t, err)
+	return e
+}
+
+// TestEveryServerOfTheZooHasAModel derives a model for each job of the real APIs and for
+// each method, and requires of it what makes its verdicts worth reading: the ordinary list
+// is obtained, and whatever loses items without a word comes with a fix or with advice.
+func TestEveryServerOfTheZooHasAModel(t *testing.T) {
+	for _, c := range allCases(t) {
+		topic, _, _ := strings.Cut(c.Name, "/")
+		if !slices.Contains([]string{"zoo", "methods", "cookbook"}, topic) || c.Exit == 2 {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			report, err := stressed(t, c).Stress(t.Context(), stress.Options{})
+			require.NoError(t, err)
+			for _, job := range report.Jobs {
+				require.Empty(t, job.Unknown, job.Job)
+				require.NotEmpty(t, job.Rows)
+				require.Equal(t, stress.Complete, row(t, job, "ordinary").Verdict)
+				for _, r := range job.Rows {
+					requireSound(t, r)
+				}
+			}
+		})
+	}
+}
+
+// requireSound requires that the verdict of a row follows from its numbers.
+func requireSound(t *testing.T, r stress.Row) {
+	t.Helper()
+	lost, said := r.Missing+r.Duplicated > 0, r.Exit != 0 || r.Outcome != "complete" || len(r.Findings) > 0
+	switch r.Verdict {
+	case stress.Complete:
+		require.False(t, lost || r.Exit != 0, "%s: %+v", r.Behaviour, r)
+	case stress.Silent:
+		require.True(t, lost && !said, "%s: %+v", r.Behaviour, r)
+		require.NotNil(t, r.Fix, "%s: %+v", r.Behaviour, r)
+		require.Equal(t, len(r.Fix.Changes) > 0, r.Fix.Verdict != "", "a change has the verdict of its trial, advice has none")
+		require.NotEqual(t, stress.Silent, r.Fix.Verdict)
+	case stress.Reported:
+		require.True(t, said, "%s: %+v", r.Behaviour, r)
+	}
+}
+
+func row(t *testing.T, job stress.JobReport, behaviour string) stress.Row {
+	t.Helper()
+	i := slices.IndexFunc(job.Rows, func(r stress.Row) bool { return r.Behaviour == behaviour })
+	require.GreaterOrEqual(t, i, 0, "no row %s of %s", behaviour, job.Job)
+	return job.Rows[i]
+}
+
+// paged returns a configuration with a pagination.
+func paged(pagination string) string {
+	return fmt.Sprintf(`{"api": {"baseUrl": "https://api.example.com/", "pagination": %s},
+		"config": {"jobs": [{"endpoint": "items", "dataField": "data"}]}}`, pagination)
+}
+
+// TestVerdictsOfKnownWeaknesses has the verdicts that follow from the rules of a method by
+// hand. Lists have 25 items and pages 10, if nothing else is said.
+func TestVerdictsOfKnownWeaknesses(t *testing.T) {
+	const offset, pagenum = `{"method": "offset", "limit": 10}`, `{"method": "pagenum", "limit": 10}`
+	const token = `{"method": "response.param", "responseParam": "meta.next", "queryParam": "cursor"}`
+	const keyset = `{"method": "keyset", "idKey": "updated_at", "param": "since"}`
+	tests := []struct {
+		pagination, behaviour string
+		verdict               stress.Verdict
+		missing, duplicated   int
+	}{
+		{offset, "fullPages", stress.Complete, 0, 0},
+		{offset, "cappedPages", stress.Silent, 20, 0},         // the first page has 5 items, which is less than 10
+		{offset, "shortPageInTheMiddle", stress.Silent, 5, 0}, // page 2 has 5 of its 10 items; page 3, with 5, is not requested
+		{offset, "emptyPageInTheMiddle", stress.Silent, 5, 0}, // page 3 is not requested
+		{offset, "deletedFromTheStart", stress.Silent, 1, 0},  // the eleventh item moves to the tenth place
+		{offset, "insertedAtTheStart", stress.Reported, 0, 1}, // the tenth item is the first of page 2, too: audit.shift
+		{offset, "end404", stress.Reported, 0, 0},             // two full pages, so the third is requested, and refused
+		{offset, "endEmptyPage", stress.Complete, 0, 0},
+		{offset, "pagingIgnored", stress.Endless, 15, 0},   // the second page equals the first
+		{offset, "html", stress.Reported, 15, 0},           // no JSON
+		{offset, "serverErrorOnce", stress.Complete, 0, 0}, // the request is repeated
+		{offset, "serverError", stress.Reported, 15, 0},    // the retries are used up
+		{pagenum, "cappedPages", stress.Complete, 0, 0},    // pages are counted, and only an empty one is the end
+		{pagenum, "shortPageInTheMiddle", stress.Complete, 0, 0},
+		{pagenum, "emptyPageInTheMiddle", stress.Silent, 5, 0},
+		{token, "emptyPageInTheMiddle", stress.Complete, 0, 0}, // it still has a token
+		{token, "tokenLost", stress.Silent, 5, 0},              // page 2 seems to be the last
+		{token, "tokenExpires", stress.Reported, 5, 0},
+		{token, "deletedFromTheStart", stress.Complete, 0, 0}, // a token is a place, not a number
+		{token, "endPointsToItself", stress.Endless, 0, 0},
+		{keyset, "equalKeys", stress.Silent, 1, 0}, // the first item of page 2 is not behind the last key
+		{keyset, "deletedFromTheStart", stress.Complete, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.pagination+" "+tt.behaviour, func(t *testing.T) {
+			e, err := engine.Load("config.json", []byte(paged(tt.pagination)))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{})
+			require.NoError(t, err)
+			r := row(t, report.Jobs[0], tt.behaviour)
+			require.Equal(t, tt.verdict, r.Verdict, "%+v", r)
+			require.Equal(t, [2]int{tt.missing, tt.duplicated}, [2]int{r.Missing, r.Duplicated}, "%+v", r)
+		})
+	}
+}
+
+// TestAFixIsAConfigurationThatFaresBetter applies the first fix of a configuration by hand.
+func TestAFixIsAConfigurationThatFaresBetter(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 10}`)))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	fix := row(t, report.Jobs[0], "cappedPages").Fix
+	require.Equal(t, []stress.Change{{Path: []string{"api", "pagination", "limit"}, Value: 5}}, fix.Changes)
+	require.Equal(t, stress.Complete, fix.Verdict)
+
+	fixed, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 5}`)))
+	require.NoError(t, err)
+	again, err := fixed.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	require.Equal(t, stress.Complete, row(t, again.Jobs[0], "ordinary").Verdict)
+}
+
+func TestStressIsTheSameForASeed(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 10}`)))
+	require.NoError(t, err)
+	texts := map[string]bool{}
+	for range 3 {
+		report, err := e.Stress(t.Context(), stress.Options{Seed: 7, Depth: 2})
+		require.NoError(t, err)
+		text, err := json.Marshal(report)
+		require.NoError(t, err)
+		texts[string(text)] = true
+	}
+	require.Len(t, texts, 1)
+}
