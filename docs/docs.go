@@ -35,6 +35,7 @@ var passages = map[string]func() (string, error){
 	"complete-recipes": func() (string, error) { return recipeSections(completeFolder) },
 	"trace-keys":       func() (string, error) { return keyTable("a line", reflect.TypeFor[engine.Record]()) },
 	"result-keys":      func() (string, error) { return keyTable("the file", reflect.TypeFor[engine.Result]()) },
+	"detect-table":     detectTable,
 	"explain-keys":     func() (string, error) { return keyTable("the output", explanationType) },
 }
 

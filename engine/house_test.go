@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"engine/output":       {module + "rules", module + "engine", module + "runtime/failure", "github.com/klauspost/compress"},
 	"engine/recording":    {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/report":       {module + "engine", module + "runtime", module + "rules/value"},
+	"engine/detect":       {module + "engine", module + "rules", module + "runtime", "go.yaml.in/yaml/v4"},
 	"engine/otelstopwhen": {module + "engine", "go.opentelemetry.io/otel"},
 	"fixtures":            {module + "rules", "golang.org/x/tools/txtar"},
 	"fixtures/bench":      {},
@@ -51,6 +52,7 @@ var mayImport = map[string][]string{
 
 	"engine/cmd/stopwhen":       {""},
 	"engine/internal/configgen": {module + "rules"},
+	"engine/detect/detecttest":  {module + "engine", module + "fixtures", module + "rules"},
 }
 
 // goFiles parses the Go files of the repository, except tests.

@@ -188,7 +188,7 @@ var (
 	totalNames = []string{
 		"total", "totalCount", "total_count", "totalItems", "total_items", "totalResults", "total_results",
 		"totalRecords", "total_records", "totalElements", "total_elements", "totalSize", "total_size",
-		"totalHits", "total_hits", "nbHits", "numFound", "recordCount", "record_count", "resultCount",
+		"totalHits", "total_hits", "total-results", "hitCount", "nbHits", "numFound", "recordCount", "record_count", "resultCount",
 		"count", "@odata.count",
 	}
 	pagesNames = []string{

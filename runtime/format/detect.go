@@ -72,9 +72,26 @@ func (c *Converter) formatOf(b Body) (string, error) {
 	case format == rules.CSV && said == rules.XML && looksLikeXML(head), format == rules.CSV && said == rules.JSON && looksLikeJSON(head):
 		return "", fmt.Errorf("want %s, got %s", names[format], names[said])
 	case format == rules.Auto:
-		return c.detect(b, said, head)
+		format, err := c.detect(b, said, head)
+		if err == nil {
+			err = c.checkPath(format)
+		}
+		return format, err
 	}
 	return format, nil
+}
+
+// Of returns the format of a successful response: by its content type, then by its first
+// byte. The error says why it is none, as for a web page.
+func Of(b Body) (string, error) {
+	head, said := beginning(b.Data), typeOf(b.ContentType)
+	switch {
+	case isUTF16(b.Data):
+		return "", errors.New("the document is UTF-16, not UTF-8")
+	case looksLikeHTML(head), said == html && looksLikeXML(head):
+		return "", errors.New("the response is a web page")
+	}
+	return (&Converter{}).detect(b, said, head)
 }
 
 // names has the formats as messages spell them.
@@ -83,15 +100,15 @@ var names = map[string]string{rules.JSON: "JSON", rules.NDJSON: "NDJSON", rules.
 // detect returns the format of a body by its content type, then by its first byte.
 func (c *Converter) detect(b Body, said string, head []byte) (string, error) {
 	if said != "" && said != html {
-		return said, c.checkPath(said)
+		return said, nil
 	}
 	switch {
 	case len(head) == 0:
 		return rules.JSON, nil // which says that it is empty
 	case looksLikeXML(head):
-		return rules.XML, c.checkPath(rules.XML)
+		return rules.XML, nil
 	case c.isLines(head):
-		return rules.NDJSON, c.checkPath(rules.NDJSON)
+		return rules.NDJSON, nil
 	case looksLikeJSON(head):
 		return rules.JSON, nil
 	}

@@ -69,6 +69,7 @@ writes the items as NDJSON, one item per line, exactly as the API sent them, and
 reports why it stopped.
 
   stopwhen demo                      watch a real extraction, no API needed
+  stopwhen detect URL > users.yaml   write a configuration for an address
   stopwhen run users.json            extract
   stopwhen run users.json --explain  print the rules and make no request
   stopwhen check users.json          find mistakes before they cost a run
@@ -112,7 +113,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.helpWidth())))
 	root.AddCommand(
 		a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(),
-		a.traceCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand(),
+		a.traceCommand(), a.detectCommand(), a.initCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/detect"
+	"github.com/stopwhen/stopwhen/engine/detect/detecttest"
+	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+)
+
+const formatYAML = "yaml"
+
+var configFormats = []string{formatYAML, formatJSON}
+
+// detectFlags are the flags of detect.
+type detectFlags struct {
+	headers []string
+	method  string
+	data    string
+	from    string
+	format  string
+}
+
+func (a *app) detectCommand() *cobra.Command {
+	var f detectFlags
+	cmd := &cobra.Command{
+		Use:   "detect URL",
+		Short: "Write a configuration for an API of which only an address is known",
+		Long: fmt.Sprintf(`Request a page of a list, recognize how the API pages, and write a configuration.
+At most %d requests are made: the page, a second one that proves what was
+recognized, and a third one where a doubt remains. What could not be proved is
+stated as a doubt, in the configuration and on standard error.
+
+Credentials given with --header, or in the address, are sent, but not written:
+the configuration has the names of environment variables in their places. An
+address may hold names in braces, which become inputs; --set gives their values.
+
+With --from, a recording takes the place of the requests: a HAR file that the
+developer tools of a browser saved, or one of stopwhen record. URL is then the
+beginning of the address of the list, if the recording has several.`, detect.MaxRequests),
+		Example: `  stopwhen detect 'https://api.example.com/v1/users?limit=100' > users.yaml
+  stopwhen detect https://api.example.com/users -H 'Authorization: Bearer TOKEN' --out users.yaml
+  stopwhen detect 'https://{tenant}.example.com/users' --set tenant=acme
+  stopwhen detect https://api.example.com/graphql --data '{"query": "…", "variables": {}}'
+  stopwhen detect --from session.har --out users.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			return checkDetectArguments(args, f.from, a.flags.fixture)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.detect(cmd, args, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.headers, "header", "H", nil, "`NAME: VALUE` of a header to send; may be repeated")
+	flags.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` for {NAME} in the address; may be repeated")
+	flags.StringVar(&f.method, "method", "", "`METHOD` of the request: GET or POST; default: POST with --data, otherwise GET")
+	flags.StringVar(&f.data, "data", "", "`BODY` of a POST request, JSON or a form; @FILE reads it from a file, @- from standard input")
+	flags.StringVar(&f.from, "from", "", "`FILE` with a recording (HAR), instead of requests")
+	flags.StringVar(&a.flags.fixture, "fixture", "", "built-in `CASE` whose API is requested")
+	complete(cmd, "fixture", caseNames)
+	flags.StringVar(&a.flags.out, "out", "", "`FILE` to write the configuration to; it must not exist; default: standard output")
+	flags.BoolVarP(&a.flags.quiet, "quiet", "q", false, "do not describe what was recognized")
+	flags.StringVar(&f.format, "format", formatYAML, "output `FORMAT`: "+value.OrList(configFormats))
+	complete(cmd, "format", func() []string { return configFormats })
+	return cmd
+}
+
+func checkDetectArguments(args []string, from, fixture string) error {
+	switch {
+	case len(args) > 1:
+		return &usageError{fmt.Sprintf("want one address, got %d arguments; quote an address that has & or ?", len(args))}
+	case len(args) == 0 && from == "" && fixture == "":
+		return &usageError{"want an address: https://api.example.com/v1/users, or --from RECORDING, or --fixture CASE"}
+	case fixture != "" && (len(args) > 0 || from != ""):
+		return &usageError{"--fixture has its own address; leave out the other one"}
+	}
+	return nil
+}
+
+func (a *app) detect(cmd *cobra.Command, args []string, f detectFlags) error {
+	if !slices.Contains(configFormats, f.format) {
+		return &usageError{fmt.Sprintf("--format: want %s, got %q", value.OrList(configFormats), f.format)}
+	}
+	if err := checkNew(a.flags.out); err != nil {
+		return err
+	}
+	if err := a.checkStdout("the configuration"); err != nil && toStdout(a.flags.out) {
+		return err
+	}
+	result, err := a.detected(cmd, args, f)
+	var mistake *detect.RequestError
+	if errors.As(err, &mistake) {
+		return &usageError{mistake.Error()}
+	}
+	if result == nil {
+		return err
+	}
+	if !a.flags.quiet {
+		a.describe(result, f.format)
+	}
+	if result.YAML == nil {
+		return err
+	}
+	if failed := a.writeConfig(result, f.format); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// detected makes the requests, or reads the recording.
+func (a *app) detected(cmd *cobra.Command, args []string, f detectFlags) (*detect.Result, error) {
+	ctx, stop := a.catchSignals()
+	defer stop()
+	if a.flags.fixture != "" {
+		return a.detectFixture(ctx, cmd)
+	}
+	if f.from != "" {
+		if err := noRequestFlags(cmd, "--from makes none"); err != nil {
+			return nil, err
+		}
+		file, err := a.open(f.from)
+		if err != nil {
+			return nil, &usageError{"--from: " + err.Error()}
+		}
+		defer file.Close()
+		r, err := recording.Read(file)
+		if err != nil {
+			return nil, &usageError{fmt.Sprintf("--from %s: %v", f.from, err)}
+		}
+		address := ""
+		if len(args) > 0 {
+			address = args[0]
+		}
+		return detect.FromRecording(ctx, r, address)
+	}
+	request, err := a.request(args[0], f)
+	if err != nil {
+		return nil, err
+	}
+	a.redactor = redact.New(request.Secrets())
+	return detect.Detect(ctx, request, detect.Options{UserAgent: "stopwhen/" + strings.Fields(version())[0]})
+}
+
+// noRequestFlags refuses the flags that change a request.
+func noRequestFlags(cmd *cobra.Command, why string) error {
+	for _, name := range []string{"header", "set", "method", "data"} {
+		if cmd.Flags().Changed(name) {
+			return &usageError{"--" + name + " changes the request, but " + why + "; leave one of them out"}
+		}
+	}
+	return nil
+}
+
+// detectFixture requests the API of a built-in case.
+func (a *app) detectFixture(ctx context.Context, cmd *cobra.Command) (*detect.Result, error) {
+	if err := noRequestFlags(cmd, "--fixture has its own"); err != nil {
+		return nil, err
+	}
+	c, err := fixtures.Find(a.flags.fixture)
+	if err != nil {
+		return nil, &usageError{"--fixture: " + err.Error()}
+	}
+	server, err := fixtures.ServeLeniently(c)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	request, _ := detecttest.RequestOf(server)
+	a.redactor = redact.New(request.Secrets())
+	return detect.Detect(ctx, request, detect.Options{})
+}
+
+// open opens a file, or standard input.
+func (a *app) open(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(a.stdin), nil
+	}
+	return os.Open(path)
+}
+
+// request returns the request that the command line describes.
+func (a *app) request(address string, f detectFlags) (detect.Request, error) {
+	r := detect.Request{URL: address, Method: f.method, Header: http.Header{}}
+	for _, line := range f.headers {
+		name, text, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") {
+			return r, &usageError{"--header: want 'NAME: VALUE', got " + shownHeader(name, ok)}
+		}
+		r.Header.Add(name, strings.TrimSpace(text))
+	}
+	values, err := a.inputs()
+	if err != nil {
+		return r, err
+	}
+	r.Inputs = map[string]string{}
+	for name, v := range values {
+		r.Inputs[name], _ = v.(string)
+	}
+	r.Body = []byte(f.data)
+	if path, isFile := strings.CutPrefix(f.data, "@"); isFile {
+		file, err := a.open(path)
+		if err != nil {
+			return r, &usageError{"--data: " + err.Error()}
+		}
+		defer file.Close()
+		if r.Body, err = io.ReadAll(io.LimitReader(file, rules.MaxConfigBytes)); err != nil {
+			return r, &usageError{"--data: " + err.Error()}
+		}
+	}
+	return r, nil
+}
+
+// shownHeader returns what a message shows of a header that is none: its name, if it has
+// one, since other texts may hold a secret.
+func shownHeader(name string, named bool) string {
+	if named && name != "" {
+		return fmt.Sprintf("the name %q", name)
+	}
+	return "a text without a name"
+}
+
+// describe writes what was recognized, and what to do next, to standard error.
+func (a *app) describe(r *detect.Result, format string) {
+	w := a.redactor.Writer(a.guard(a.stderr))
+	defer w.Close()
+	text := r.Text(a.errorColumns())
+	if r.YAML != nil {
+		text += a.verdict(r) + "\nNext:\n" + a.nextSteps(r, format)
+	}
+	_, _ = io.WriteString(w, printable.Lines(text)+"\n")
+}
+
+// verdict describes how the configuration fares under stress; empty if that is not known.
+func (a *app) verdict(r *detect.Result) string {
+	e, err := engine.Load("detect.yaml", r.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
+	if err != nil {
+		return ""
+	}
+	if text := stressVerdict(e); text != "" {
+		return "\n" + text + "\n"
+	}
+	return ""
+}
+
+// stressVerdict says how a configuration fares against what an API may do; empty: it is
+// not known.
+func stressVerdict(*engine.Engine) string { return "" }
+
+// nextSteps are commands for the configuration that was written.
+func (a *app) nextSteps(r *detect.Result, format string) string {
+	name, b := a.flags.out, &strings.Builder{}
+	if toStdout(name) {
+		name = r.Name + "." + format
+		fmt.Fprintf(b, "  save it, for example as %s\n", name)
+	}
+	if _, tested := r.Config.Get("tests"); tested {
+		fmt.Fprintf(b, "  stopwhen test %s\n", name)
+	}
+	options := ""
+	if len(r.Env) > 0 {
+		for _, name := range r.Env {
+			fmt.Fprintf(b, "  export %s=…\n", name)
+		}
+		options += " --env " + strings.Join(r.Env, ",")
+	}
+	for _, input := range r.Inputs {
+		options += " --set " + input + "=VALUE"
+	}
+	fmt.Fprintf(b, "  stopwhen run %s%s --max-pages 3\n", name, options)
+	return b.String()
+}
+
+// errorColumns is the width of standard error.
+func (a *app) errorColumns() int {
+	const usual = 80
+	file, ok := a.stderr.(*os.File)
+	if !ok || !isTerminal(a.stderr) {
+		return usual
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width < 30 {
+		return usual
+	}
+	return min(width, 100)
+}
+
+func toStdout(path string) bool { return path == "" || path == "-" }
+
+// checkNew refuses to overwrite a file.
+func checkNew(path string) error {
+	if toStdout(path) {
+		return nil
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return &usageError{path + " exists; name another file, or remove it first"}
+	}
+	return nil
+}
+
+// writeConfig writes the configuration to --out or to standard output.
+func (a *app) writeConfig(r *detect.Result, format string) error {
+	text := r.YAML
+	if format == formatJSON {
+		text = r.JSON
+	}
+	if toStdout(a.flags.out) {
+		return a.writeText(string(text))
+	}
+	return writeNew(a.flags.out, text)
+}
+
+// writeNew writes a file that must not exist.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return checkNew(path)
+	}
+	if err != nil {
+		return outputError(err)
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Close())
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return outputError(err)
+}

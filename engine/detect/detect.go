@@ -1,0 +1,226 @@
+package detect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// MaxRequests is how many requests [Detect] makes at most, redirects included.
+const MaxRequests = 3
+
+// Options change how [Detect] works. The zero Options are usable.
+type Options struct {
+	Transport http.RoundTripper // makes the requests; nil: that of the engine
+	UserAgent string            // empty: that of the engine
+}
+
+// A Result is what was recognized.
+type Result struct {
+	YAML     []byte // the configuration, with the findings as comments; nil: there is nothing to write
+	JSON     []byte // the same without comments
+	Findings Findings
+	Requests int  // requests that were made
+	Paged    bool // a second page proved the pagination
+
+	Name   string       // of the list: users
+	Config value.Object // the configuration
+	Env    []string     // environment variables that it reads
+	Inputs []string     // inputs that a run has to set
+}
+
+// Findings say what a configuration is based on.
+type Findings struct {
+	Evidence []string // what was seen
+	Doubts   []string // what could not be proved
+	Advice   []string // what would help
+}
+
+// A detection is one call of [Detect] or [FromRecording].
+type detection struct {
+	call      *call
+	session   *session
+	userAgent string
+	recorded  bool // no request can be made
+	redactor  *redact.Redactor
+
+	page  *page // the first one
+	items list
+	size  size
+
+	Findings
+}
+
+// Detect makes one to [MaxRequests] requests and writes a configuration. The error is a
+// [*RequestError] if the request is invalid, and an [*engine.Error] if the API has no
+// usable page; its class says why. With an empty list there are a result and an error.
+func Detect(ctx context.Context, r Request, o Options) (*Result, error) {
+	c, err := newCall(r)
+	if err != nil {
+		return nil, err
+	}
+	base := o.Transport
+	if base == nil {
+		own := transport.NewTransport()
+		defer own.CloseIdleConnections()
+		base = own
+	}
+	d := &detection{call: c, session: &session{base: base, left: MaxRequests}, userAgent: o.UserAgent, redactor: redact.New(c.secrets())}
+	return d.detect(ctx)
+}
+
+// detect fetches the first page, finds what pages through its list, and writes it.
+func (d *detection) detect(ctx context.Context) (*Result, error) {
+	if err := d.fetch(ctx); err != nil {
+		return &Result{Requests: d.session.made, Findings: d.Findings}, err
+	}
+	if err := d.findItems(); err != nil {
+		return &Result{Requests: d.session.made, Findings: d.Findings}, err
+	}
+	best := d.search(ctx)
+	if err := ctx.Err(); err != nil {
+		return &Result{Requests: d.session.made, Findings: d.Findings}, &engine.Error{Class: failure.Cancelled, Op: "detect", Err: err}
+	}
+	if len(d.items.items) == 0 {
+		d.doubt("The list is empty, so neither its items nor its pagination are known.")
+	}
+	result, err := d.write(ctx, best)
+	if err == nil && len(d.items.items) == 0 {
+		err = &engine.Error{Class: failure.Response, Op: "detect", Message: "the list at " + d.items.path() + " is empty, so nothing else can be recognized",
+			Hint: "give an address whose list has items"}
+	}
+	return result, err
+}
+
+// fetch obtains the first page.
+func (d *detection) fetch(ctx context.Context) error {
+	t := d.run(ctx, candidate{}, 1)
+	if d.session.last == nil {
+		return d.explain(t.err)
+	}
+	var err error
+	d.page, err = readPage(d.session.last)
+	if t.err != nil && (err != nil || d.page.format != rules.XML || d.page.status != http.StatusOK) { // of XML dataField has to be known
+		d.page = nil
+		return d.explain(t.err)
+	}
+	if err != nil {
+		return d.explain(&engine.Error{Class: failure.Response, Op: "detect", Message: err.Error()})
+	}
+	if to, ok := d.session.redirected(); ok {
+		d.doubt("The address redirects to %s. Use that address: every request pays for the redirect.", d.hide(to))
+	}
+	format := strings.ToUpper(d.page.format)
+	if d.page.gzip {
+		format += ", compressed with gzip"
+	}
+	d.saw("The response is %s.", format)
+	return nil
+}
+
+// explain adds to an error what would help.
+func (d *detection) explain(err error) error {
+	var failed *engine.Error
+	if !errors.As(err, &failed) {
+		return cmp.Or(err, error(&engine.Error{Class: failure.Internal, Op: "detect", Message: "there is no response"}))
+	}
+	if failed.Class == failure.Internal && failed.Message == "no request is left" {
+		failed = &engine.Error{Class: failure.API, Op: "detect", Message: "the address redirects too often", Hint: "give the address that it redirects to"}
+	}
+	last := d.session.last
+	switch {
+	case last == nil:
+	case isHTML(last) && strings.Contains(strings.ToLower(string(last.body)), `type="password"`):
+		failed.Message, failed.Hint = "the address answers with a login page", "add credentials, as with --header 'Authorization: Bearer TOKEN'"
+	case isHTML(last):
+		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+
+			"show it, and can save a HAR file for --from"
+	case last.status == http.StatusUnauthorized || last.status == http.StatusForbidden:
+		failed.Hint = "add credentials, as with --header 'Authorization: Bearer TOKEN'"
+	case last.status == http.StatusNotFound:
+		failed.Hint = "check the path of the address"
+	case last.status == http.StatusMethodNotAllowed:
+		failed.Hint = "the address may want --method POST with --data"
+	case last.status == http.StatusTooManyRequests:
+		failed.Hint = "try again later"
+	}
+	failed.Job, failed.Page = "", 0
+	return failed
+}
+
+// findItems chooses the list of the items.
+func (d *detection) findItems() error {
+	lists := d.page.lists
+	if len(lists) == 0 {
+		names := "it is " + value.KindOf(d.page.root)
+		if object, ok := d.page.root.(value.Object); ok {
+			names = "its keys are " + strings.Join(object.Names()[:min(len(object), 12)], ", ")
+		}
+		return &engine.Error{Class: failure.Response, Op: "detect", Message: "the response has no list of items: " + d.hide(names),
+			Hint: "give the address of a list"}
+	}
+	d.items = lists[0]
+	where := "at " + d.items.path()
+	if len(d.items.keys) == 0 {
+		where = "the response itself"
+	}
+	d.saw("The list of items is %s. The page has %s.", where, value.Counted(len(d.items.items), "item"))
+	var others []string
+	for _, l := range lists[1:] {
+		if isRival(d.items, l) {
+			others = append(others, l.path())
+		}
+	}
+	if len(others) > 0 {
+		d.doubt("The response has other lists: %s. If one of them has items that you need, name it in dataField.", strings.Join(others, ", "))
+	}
+	d.size = sizeOf(d.call, d.items.items)
+	return nil
+}
+
+// isRival reports whether another list may have items, too.
+func isRival(chosen, other list) bool {
+	const near = 25
+	name := ""
+	if len(other.keys) > 0 {
+		name = other.keys[len(other.keys)-1]
+	}
+	siblings := len(chosen.keys) == len(other.keys) && len(other.keys) > 0 && slices.Equal(chosen.keys[:len(chosen.keys)-1], other.keys[:len(other.keys)-1])
+	_, objects := first(other.items).(value.Object)
+	return rules.ListName(name) != rules.UnlikelyList && (siblings || chosen.score-other.score < near) && (objects || len(other.items) == 0 && siblings)
+}
+
+func first(items []any) any {
+	if len(items) == 0 {
+		return nil
+	}
+	return items[0]
+}
+
+func (d *detection) saw(format string, args ...any) {
+	d.Evidence = append(d.Evidence, fmt.Sprintf(format, args...))
+}
+
+func (d *detection) doubt(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(d.Doubts, text) {
+		d.Doubts = append(d.Doubts, text)
+	}
+}
+
+func (d *detection) advise(format string, args ...any) {
+	d.Advice = append(d.Advice, fmt.Sprintf(format, args...))
+}
+
+// hide returns a text without secrets.
+func (d *detection) hide(text string) string { return d.redactor.String(text) }

@@ -1,0 +1,154 @@
+package detect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+)
+
+// cacheBuster is the parameter with which browsers' libraries defeat caches.
+const cacheBuster = "_"
+
+// FromRecording writes a configuration from exchanges that were recorded: by a browser or
+// by package recording. It makes no request. Of several lists it takes the one with the
+// most pages; address selects one by the beginning of its address. The errors are those of
+// [Detect].
+func FromRecording(ctx context.Context, r *recording.Recording, address string) (*Result, error) {
+	series := seriesOf(r, address)
+	if len(series) == 0 {
+		message := "the recording has no response with a list of items"
+		if address != "" {
+			message += " whose address begins with " + address
+		}
+		return &Result{}, &engine.Error{Class: failure.Response, Op: "detect", Message: message,
+			Hint: "record while the list is loaded and scrolled, so that several of its pages are in the recording"}
+	}
+	best := series[0]
+	c, err := newCall(best.request())
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(c.params.Names(), cacheBuster) {
+		c.params = c.params.Without(cacheBuster)
+	}
+	s := &session{buster: cacheBuster, known: best.exchanges}
+	for _, x := range r.Exchanges {
+		if one := exchangeOf(x); one != nil && !slices.ContainsFunc(s.known, func(k *exchange) bool { return k.sameAs(one) }) {
+			s.known = append(s.known, one)
+		}
+	}
+	d := &detection{call: c, session: s, redactor: redact.New(c.secrets()), recorded: true}
+	d.saw("The recording has %s of %s %s.", value.Counted(len(best.exchanges), "page"), best.method, d.hide(best.place))
+	for _, other := range series[1:min(len(series), 6)] {
+		d.saw("It also has %s of %s %s.", value.Counted(len(other.exchanges), "page"), other.method, d.hide(other.place))
+	}
+	return d.detect(ctx)
+}
+
+// A series is the pages of one list in a recording, in the order of their requests.
+type series struct {
+	method, place string
+	header        http.Header
+	exchanges     []*exchange
+	pages         map[string]bool // the items of each page
+	items         int
+}
+
+// request returns the request for the first page.
+func (s *series) request() Request {
+	x := s.exchanges[0]
+	header := s.header.Clone()
+	return Request{URL: strings.NewReplacer("{", "%7B", "}", "%7D").Replace(x.address.String()), Method: x.method, Header: header, Body: x.sent}
+}
+
+// seriesOf groups the exchanges by their addresses without parameters, those with the
+// most pages first.
+func seriesOf(r *recording.Recording, address string) []*series {
+	var all []*series
+	exchanges := slices.Clone(r.Exchanges)
+	slices.SortStableFunc(exchanges, func(a, b recording.Exchange) int { return a.Started.Compare(b.Started) })
+	for _, recorded := range exchanges {
+		x := exchangeOf(recorded)
+		if x == nil || x.status != http.StatusOK || !strings.HasPrefix(recorded.URL, address) || x.method != http.MethodGet && x.method != http.MethodPost {
+			continue
+		}
+		page, err := readPage(x)
+		if err != nil || len(page.lists) == 0 || !holdsItems(page.lists[0]) {
+			continue
+		}
+		place := x.address.Scheme + "://" + x.address.Host + pathOf(x.address)
+		query := queryOf(x.sent)
+		i := slices.IndexFunc(all, func(s *series) bool {
+			return s.method == x.method && s.place == place && queryOf(s.exchanges[0].sent) == query
+		})
+		if i < 0 {
+			i = len(all)
+			all = append(all, &series{method: x.method, place: place, header: recorded.Header, pages: map[string]bool{}})
+		}
+		s := all[i]
+		items := textOf(page.lists[0].items)
+		if !s.pages[items] {
+			s.pages[items] = true
+			s.exchanges, s.items = append(s.exchanges, x), s.items+len(page.lists[0].items)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *series) int {
+		if n := len(b.exchanges) - len(a.exchanges); n != 0 {
+			return n
+		}
+		return b.items - a.items
+	})
+	return all
+}
+
+// queryOf returns the query of a GraphQL request, which tells lists at one address apart.
+func queryOf(body []byte) string {
+	v, _ := parseJSON(body)
+	object, _ := v.(value.Object)
+	query, _ := object.Get("query")
+	text, _ := query.(string)
+	return text
+}
+
+// holdsItems reports whether a list has items that are objects, or has a name of a list.
+func holdsItems(l list) bool {
+	_, objects := first(l.items).(value.Object)
+	return objects || len(l.keys) > 0 && rules.ListName(l.keys[len(l.keys)-1]) == rules.LikelyList && len(l.items) > 0
+}
+
+// exchangeOf returns a recorded exchange, or nil if it has no response.
+func exchangeOf(r recording.Exchange) *exchange {
+	u, err := url.Parse(r.URL)
+	if err != nil || r.Status < 100 || r.Error != "" || len(r.ResponseBody) > maxBytes {
+		return nil
+	}
+	u.Fragment = ""
+	header := r.ResponseHeader.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	return &exchange{method: r.Method, address: u, sent: r.Body, status: r.Status, header: header, body: r.ResponseBody}
+}
+
+func (x *exchange) sameAs(other *exchange) bool {
+	return x.method == other.method && x.address.String() == other.address.String() && string(x.sent) == string(other.sent) &&
+		string(x.body) == string(other.body)
+}
+
+// summaryOf says how many requests were made.
+func summaryOf(n int) string {
+	if n == 0 {
+		return "no request was made"
+	}
+	return fmt.Sprintf("%s made", value.Counted(n, "request"))
+}

@@ -1,0 +1,43 @@
+package detect
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Text describes a result for people, in lines of at most width characters.
+func (r *Result) Text(width int) string {
+	b := &strings.Builder{}
+	head := "Not recognized"
+	switch doubts := len(r.Findings.Doubts); {
+	case r.YAML == nil:
+	case r.Paged && doubts == 0:
+		head = "Recognized"
+	case doubts > 0:
+		head = "Recognized with " + value.Counted(doubts, "doubt")
+	default:
+		head = "Recognized, except for the pagination"
+	}
+	fmt.Fprintf(b, "%s; %s.\n", head, summaryOf(r.Requests))
+	for _, part := range []struct {
+		title string
+		lines []string
+	}{{"Seen:", r.Findings.Evidence}, {"Doubts:", r.Findings.Doubts}, {"What would help:", r.Findings.Advice}} {
+		if len(part.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n%s\n", part.title)
+		for _, text := range part.lines {
+			for i, line := range Wrap(printableLine(text), max(width-4, 20)) {
+				mark := "  - "
+				if i > 0 {
+					mark = "    "
+				}
+				b.WriteString(mark + line + "\n")
+			}
+		}
+	}
+	return b.String()
+}

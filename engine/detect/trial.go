@@ -1,0 +1,227 @@
+package detect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A trial is a run of a candidate, with the pages that it obtained.
+type trial struct {
+	candidate
+	pages []trialPage
+	ended bool // by a rule of the configuration
+	by    []string
+	err   error
+
+	refused bool // a page was not requested, since no request was left
+	differs bool // the first request was not that of the address
+
+	findings []engine.Finding
+	flag     *flag
+	verdict  verdict
+	why      string // in words
+	sent     string // the second request
+	beyond   string // why the page after the last one does not show the end
+}
+
+type trialPage struct {
+	items    []string
+	again    bool // it is the page before it again
+	exchange *exchange
+}
+
+// A verdict says what a trial has shown.
+type verdict int
+
+const (
+	rejected  verdict = iota
+	untried           // the second page could not be requested
+	onlyPage          // the first page is the last one, by the candidate's own rules
+	emptyPage         // the second page has no items
+	proven
+)
+
+// run lets the engine run a candidate for a number of pages.
+func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
+	t := &trial{candidate: c}
+	text, err := value.Marshal(d.config(c.pagination, c))
+	if err != nil {
+		t.err = err
+		return t
+	}
+	e, err := engine.Load("detect.json", text, d.options(engine.WithMaxPages(pages))...)
+	if err != nil {
+		t.err = fmt.Errorf("the configuration is invalid: %w", err)
+		return t
+	}
+	d.session.begin(c.extra...)
+	result, err := e.Run(ctx, func(_ context.Context, p *engine.Page) error {
+		one := trialPage{exchange: d.session.last, again: p.Dropped}
+		for item := range p.Items.All() {
+			one.items = append(one.items, string(item))
+		}
+		t.pages = append(t.pages, one)
+		return nil
+	})
+	t.err, t.refused, t.differs = err, d.session.refused, d.session.differs
+	if n := len(d.session.requests); n > 1 {
+		t.sent = d.session.requests[n-1]
+	}
+	if len(result.Jobs) > 0 {
+		job := result.Jobs[0]
+		t.by, t.findings = job.StoppedBy, job.Findings
+		t.ended = err == nil && job.Outcome == rules.Complete
+	}
+	return t
+}
+
+// options are those of all runs of the engine.
+func (d *detection) options(more ...engine.Option) []engine.Option {
+	inputs := map[string]any{}
+	for name, text := range d.call.values {
+		inputs[name] = text
+	}
+	return append([]engine.Option{
+		engine.WithTransport(d.session), engine.WithInputs(inputs), engine.WithLogger(slog.New(slog.DiscardHandler)),
+		engine.WithUserAgent(d.userAgent), engine.WithEnv(func(name string) (string, bool) { text, ok := d.call.env[name]; return text, ok }),
+	}, more...)
+}
+
+// judge says what a trial has shown.
+func (d *detection) judge(t *trial) {
+	switch {
+	case t.differs:
+		t.verdict, t.why = rejected, "its first request would not be that of the address"
+	case len(t.pages) == 0:
+		t.verdict, t.why = rejected, fmt.Sprint(t.err)
+	case len(t.pages) == 1 && t.ended:
+		t.verdict, t.why = onlyPage, "its rules say that the first page is the last"
+	case len(t.pages) == 1 && t.refused:
+		t.verdict, t.why = untried, "no request was left to try it"
+	case len(t.pages) == 1:
+		t.verdict, t.why = rejected, failureOf(t.err)
+	default:
+		d.compare(t)
+	}
+}
+
+// failureOf describes why a second page was not obtained.
+func failureOf(err error) string {
+	if failed, ok := errors.AsType[*engine.Error](err); ok && failed.Status >= 300 {
+		return fmt.Sprintf("the request for the second page failed with status %d", failed.Status)
+	}
+	if err == nil {
+		return "it makes no second request"
+	}
+	return "the second page cannot be read: " + err.Error()
+}
+
+// compare compares the second page with the first.
+func (d *detection) compare(t *trial) {
+	first, second := t.pages[0].items, t.pages[1].items
+	again := overlap(first, second)
+	switch {
+	case t.pages[1].again:
+		t.verdict, t.why = rejected, "it brought the first page again"
+	case len(second) == 0 && !d.hasList(t.pages[1]):
+		t.verdict, t.why = rejected, "the second response has no list at "+d.items.path()
+	case len(second) == 0:
+		t.verdict, t.why = emptyPage, "the second page is empty"
+	case again == len(second):
+		t.verdict, t.why = rejected, "it brought the items of the first page again"
+	case again > 0:
+		t.verdict, t.why = rejected, fmt.Sprintf("%d of %d items of the second page are those of the first", again, len(second))
+	case !similar(first, second):
+		t.verdict, t.why = rejected, "the items of the second page have other members"
+	default:
+		t.verdict = proven
+	}
+}
+
+// hasList reports whether a response has the list of items, or a page without it that is
+// the end of the list by the rules.
+func (d *detection) hasList(p trialPage) bool {
+	read, err := readPage(p.exchange)
+	return err == nil && read.list(d.items.keys) != nil
+}
+
+// overlap counts the items of a page that another one has, by their identifiers or, if
+// they have none, as a whole.
+func overlap(first, second []string) int {
+	seen := map[string]bool{}
+	for _, item := range first {
+		seen[identity(item)] = true
+	}
+	n := 0
+	for _, item := range second {
+		if seen[identity(item)] {
+			n++
+		}
+	}
+	return n
+}
+
+func identity(item string) string {
+	if id := document.Identity([]byte(item)); id != nil {
+		return "id " + string(id)
+	}
+	return item
+}
+
+// similar reports whether the items of two pages are of one kind: if they are objects,
+// some have a key in common.
+func similar(first, second []string) bool {
+	if len(first) == 0 {
+		return true
+	}
+	if first[0][0] != second[0][0] {
+		return false
+	}
+	if first[0][0] != '{' {
+		return true
+	}
+	keys := map[string]bool{}
+	for _, item := range first {
+		for _, key := range document.Names([]byte(item), nil) {
+			keys[key] = true
+		}
+	}
+	return slices.ContainsFunc(second, func(item string) bool {
+		return slices.ContainsFunc(document.Names([]byte(item), nil), func(key string) bool { return keys[key] })
+	})
+}
+
+// obtained returns the number of items of all pages.
+func (t *trial) obtained() int {
+	n := 0
+	for _, p := range t.pages {
+		n += len(p.items)
+	}
+	return n
+}
+
+// decoded reads the pages of a trial.
+func (t *trial) decoded() []*page {
+	var out []*page
+	for _, p := range t.pages {
+		if read, err := readPage(p.exchange); err == nil {
+			out = append(out, read)
+		}
+	}
+	return out
+}
+
+// isHTML reports whether a body is a web page.
+func isHTML(x *exchange) bool {
+	head := bytes.ToLower(bytes.TrimSpace(x.body[:min(len(x.body), 1024)]))
+	return bytes.HasPrefix(head, []byte("<!doctype html")) || bytes.HasPrefix(head, []byte("<html"))
+}
