@@ -256,7 +256,7 @@ func (c *Credentials) explain(auth *rules.Auth, redact func(string) string) *Aut
 	if auth == nil {
 		return nil
 	}
-	x := &AuthExplanation{Type: auth.Type, Says: redact(auth.Summary())}
+	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary())}
 	if c == nil {
 		return x
 	}

@@ -43,6 +43,8 @@ type AuthExplanation struct {
 	Type  string            `json:"type" doc:"type of api.authentication"`
 	Says  string            `json:"says" doc:"what requests are sent with, and when that is renewed"`
 	Rules []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
+
+	path string // config path
 }
 
 // RetryExplanation says how often a request is made again.
@@ -91,6 +93,8 @@ type JobExplanation struct {
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
 	endpoint string // as the configuration has it
+	path     string // config path of the job
+	paging   string // config path of its pagination; empty: it has none
 	facts    []fact
 }
 

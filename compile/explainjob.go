@@ -34,6 +34,7 @@ func (j *Job) explain(facts Facts) JobExplanation {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
 	}
 	x.Summary = j.summary(&x)
+	x.path, x.paging = set.Job.Path(), set.Path
 	x.endpoint, x.facts = set.Job.Method+" "+set.Job.Endpoint, j.facts(&x, redact)
 	return x
 }

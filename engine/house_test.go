@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"engine/configtest":   {module + "rules", module + "compile", module + "runtime"},
 	"engine/stress":       {module + "rules", module + "compile", module + "runtime"},
 	"engine":              {module + "rules", module + "compile", module + "runtime", module + "engine/configtest", module + "engine/stress"},
+	"engine/annotate":     {module + "rules", module + "compile"},
 	"engine/checkpoint":   {module + "runtime"},
 	"engine/output":       {module + "rules", module + "engine", module + "runtime/failure", "github.com/klauspost/compress"},
 	"engine/recording":    {module + "engine", module + "runtime", module + "rules/value"},

@@ -116,7 +116,7 @@ var authenticationFields = []Field{
 	{Name: "apiRequest", Kind: Block, Fields: apiRequestFields, Doc: "for `login`: what the other requests get of its response"},
 	{Name: "expires", Kind: Expression, Doc: "for `login`: an expression over `login`, which gives when the login ends: " +
 		"seconds from now, or a time; without it, the login is repeated when the API refuses a request with status 401"},
-	{Name: "renewBefore", Kind: Seconds, Default: 60,
+	{Name: "renewBefore", Kind: Seconds, Default: 60, Idle: Off,
 		Doc: "for `oauth2` and `login`: how long before its end a token is renewed, but at most half of its lifetime"},
 	{Name: "allowHttp", Kind: Flag, Default: false,
 		Doc: "for `oauth2`: whether `tokenUrl` may be an http address of another machine, to which the credentials are sent unencrypted"},

@@ -39,6 +39,10 @@ type Field struct {
 	// DefaultOf names the key of the same object whose value is the default.
 	DefaultOf string
 
+	// Idle names another key of the same object without which the default has no effect. A
+	// key that no object has, such as "-", says that the default is never worth telling.
+	Idle string
+
 	// Delimiter names the key of the same object that separates the keys of a
 	// Path.
 	Delimiter string

@@ -54,7 +54,7 @@ var jobFields = []Field{
 	{Name: "endpoint", Kind: Text, Required: true, Env: true,
 		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host; " +
 			"expressions in braces are values in it: `orders/{order.id}`"},
-	{Name: "method", Kind: Text, Default: "GET", Values: httpMethods, FoldCase: true,
+	{Name: "method", Kind: Text, Default: "GET", Idle: Off, Values: httpMethods, FoldCase: true,
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
 		`{"expr": "…"}` + " computes a value, once for each partition"},
@@ -68,14 +68,14 @@ var jobFields = []Field{
 		"the other rules see all items"},
 	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
 		"over `item`; `null` removes the member; other members keep their bytes and their order"},
-	{Name: "response", Kind: Block, Fields: responseFields,
+	{Name: "response", Kind: Block, Fields: responseFields, Idle: Off,
 		Doc: "the format of this job's responses; its keys override those of `api.response`"},
 	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
-	{Name: "emit", Kind: Flag, Default: true, Doc: "if false, the items are not written: they are needed for other jobs only"},
-	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Values: []string{PartitionFail, PartitionSkip},
+	{Name: "emit", Kind: Flag, Default: true, Idle: Off, Doc: "if false, the items are not written: they are needed for other jobs only"},
+	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Idle: "for", Values: []string{PartitionFail, PartitionSkip},
 		Doc: "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
 	{Name: "children", Kind: Any, Unsupported: OnSpec, Doc: "jobs that run for each item of this one"},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},

@@ -18,7 +18,7 @@ func Join(path, key string) string {
 // Index adds a list index to a config path.
 func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// parent drops the last key or index of a config path.
-func parent(path string) string {
+// Parent drops the last key or index of a config path.
+func Parent(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }

@@ -83,8 +83,17 @@ func (s *Source) ValueAt(path string) int {
 		if path == "" {
 			return -1
 		}
-		path = parent(path)
+		path = Parent(path)
 	}
+}
+
+// Has reports whether there is a value at a config path.
+func (s *Source) Has(path string) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.values[path]
+	return ok
 }
 
 // KeyAt returns the byte offset of the key at a config path, or that of the

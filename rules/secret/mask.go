@@ -77,6 +77,11 @@ func (m *masker) scan() {
 			continue
 		}
 		m.at = t.next
+		if t.quote == 0 && m.text[t.start:t.end] == "#" { // a comment that begins with "#:"
+			line, _, _ := strings.Cut(m.text[m.at:], "\n")
+			m.at += len(line)
+			continue
+		}
 		if m.atColon() && (t.quote != 0 || m.plainKey()) {
 			m.key = m.text[t.start:t.end]
 			m.at += strings.IndexByte(m.text[m.at:], ':') + 1

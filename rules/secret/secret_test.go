@@ -51,6 +51,7 @@ func TestSecretsInTheTextOfAConfigurationAreMasked(t *testing.T) {
 		{"a list of YAML without indentation", "\"#token\":\n- S\nother: x"},
 		{"the environment in YAML", "\"#token\":\n  env: NAME\nother: x"},
 		{"authentication in YAML", "authentication:\n  type: header\n  name: X\n  value: S\n"},
+		{"a comment that begins with a colon", "#: rule page: \"token\"\n#:   and: more\n\"#token\": S\n"},
 		{"an object of that name", `{"scrollers": {"token": {"method": "cursor"}}, "password": {"S": "S"}}`},
 		{"a string over two lines", "\"#token\": \"S\n   S\"\nother: x"},
 	} {

@@ -22,11 +22,16 @@ printed once, at the end; --full repeats it for every job, with all messages.
 
 --diff compares two configurations: what the second one does differently, in its
 jobs, requests, rules, limits and credentials, whatever its text looks like. The
-exit status is 0 whether they differ or not; --format json has the key "same".`,
+exit status is 0 whether they differ or not; --format json has the key "same".
+
+--annotate prints the configuration itself as YAML, with comments that say what
+its parts do: which rules they have become, what ends the list, and which
+defaults are in force. What it prints compiles to the same rules.`,
 		Example: `  stopwhen explain users.json
   stopwhen explain users.json --format json | jq '.jobs[].stops[].id'
   stopwhen explain users.json --format mermaid > users.mmd
   stopwhen explain --diff users.json users-new.yaml
+  stopwhen explain --annotate users.json > users.yaml
   stopwhen explain --fixture offset/short-page-stops`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if a.flags.diff {
@@ -48,17 +53,26 @@ exit status is 0 whether they differ or not; --format json has the key "same".`,
 				}
 				return a.diff(args)
 			}
+			if a.flags.annotate {
+				if err := a.checkAnnotateFlags(cmd); err != nil {
+					return err
+				}
+			}
 			l, err := a.load(args)
 			if err != nil {
 				return err
 			}
 			defer l.Close()
+			if a.flags.annotate {
+				return a.annotate(l)
+			}
 			return a.explain(l)
 		},
 	}
 	a.configFlags(cmd)
 	a.formatFlag(cmd, explainFormats...)
 	cmd.Flags().BoolVar(&a.flags.diff, "diff", false, "print what the second of two configurations does differently")
+	cmd.Flags().BoolVar(&a.flags.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
 	cmd.Flags().BoolVar(&a.flags.full, "full", false, "print all rules and messages of every job")
 	cmd.Flags().StringVar(&a.flags.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd

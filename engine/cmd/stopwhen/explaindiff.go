@@ -28,6 +28,8 @@ func (a *app) twoConfigs(args []string) error {
 // checkDiffFlags refuses what has no meaning for --diff.
 func (a *app) checkDiffFlags(cmd *cobra.Command) error {
 	switch {
+	case a.flags.annotate:
+		return &usageError{"--annotate and --diff cannot be used together"}
 	case cmd.Flags().Changed("full"):
 		return &usageError{"--full has no effect with --diff, which prints everything that differs"}
 	case a.flags.format == formatMermaid:

@@ -37,6 +37,7 @@ type flags struct {
 	explain   bool
 	full      bool // of explain
 	diff      bool
+	annotate  bool
 
 	format, against string
 	failUncovered   bool

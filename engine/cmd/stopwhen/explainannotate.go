@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/annotate"
+)
+
+// checkAnnotateFlags refuses what has no meaning for --annotate.
+func (a *app) checkAnnotateFlags(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("format"):
+		return &usageError{"--format has no effect with --annotate, which prints YAML"}
+	case cmd.Flags().Changed("full"):
+		return &usageError{"--full has no effect with --annotate, which says all about every job"}
+	}
+	return nil
+}
+
+// annotate prints the configuration with comments.
+func (a *app) annotate(l *loaded) (err error) {
+	if a.flags.kept != "" {
+		if l.carryover, err = readCarryover(a.flags.kept); err != nil {
+			return err
+		}
+	}
+	text, _, err := annotate.YAML(annotate.Config{
+		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.carryover)).Explain(), Redact: l.Redactor().String, Width: a.columns(),
+	})
+	if err != nil {
+		return &usageError{fmt.Sprintf("--annotate: %v", err)}
+	}
+	if err := a.build(&loaded{name: "annotated.yaml", text: text, server: l.server}); err != nil {
+		return &usageError{fmt.Sprintf("--annotate leaves out values of secrets, and cannot do so here; "+
+			"write them as {\"env\": \"NAME\"} first: %v", err)}
+	}
+	return a.writeText(string(text))
+}

@@ -1,0 +1,266 @@
+package yaml
+
+import (
+	"cmp"
+	"errors"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// A Comment is about a value of a YAML text.
+type Comment struct {
+	Path string // config path of the value; "" is the whole text
+	Text string // without a mark; it is wrapped
+
+	// Last puts the comment at the end of the object that it is about, instead of above its
+	// key: it is about something that the object does not have.
+	Last bool
+}
+
+// Mark begins the lines of the comments that [Annotate] adds.
+const Mark = "#:"
+
+// Annotate adds comments to a YAML text, which keeps its own. Their lines begin with [Mark] and
+// have at most width characters, as far as their words allow it. A comment about a value that
+// does not begin a line is above the line, and begins with the path of the value, relative to
+// what begins the line. Lines that an earlier call added are removed. The text must be one that
+// [Parse] accepts; errors are those of Parse. Parse reads the result as the same values: if
+// comments within the text would change them, all are above it.
+func Annotate(text string, comments []Comment, width int) (string, error) {
+	text = withoutMarked(text)
+	source := diag.NewSource("", text)
+	before, err := Parse(source)
+	if err != nil {
+		return "", err
+	}
+	for _, place := range []func(*annotator, Comment){(*annotator).add, (*annotator).above} {
+		a := &annotator{source: source, lines: lineStarts(text)}
+		for _, c := range comments {
+			place(a, c)
+		}
+		out := a.insert(width)
+		if after, err := Parse(diag.NewSource("", out)); err == nil && reflect.DeepEqual(before, after) {
+			return out, nil
+		}
+	}
+	return "", errNoComments
+}
+
+// errNoComments is the error for a text that cannot have a comment above it.
+var errNoComments = errors.New("comments would change how this YAML is read")
+
+// markedLines matches the lines of comments that follow each other.
+var markedLines = regexp.MustCompile(`(?m)(^[ \t]*` + Mark + `.*(\r?\n|\z))+`)
+
+// withoutMarked returns a text without the lines of an earlier call, unless they are part of a
+// value.
+func withoutMarked(text string) string {
+	before, err := Parse(diag.NewSource("", text))
+	if err != nil {
+		return text
+	}
+	same := func(bare string) bool {
+		after, err := Parse(diag.NewSource("", bare))
+		return err == nil && reflect.DeepEqual(before, after)
+	}
+	if bare := markedLines.ReplaceAllString(text, ""); same(bare) {
+		return bare
+	}
+	found := markedLines.FindAllStringIndex(text, -1)
+	for _, at := range slices.Backward(found[:min(len(found), maxMarked)]) { // some are part of a value
+		if bare := text[:at[0]] + text[at[1]:]; same(bare) {
+			text = bare
+		}
+	}
+	return text
+}
+
+// maxMarked is how many comments are looked at one by one.
+const maxMarked = 1000
+
+// annotator collects the lines to insert, by the offset of the line that they precede.
+type annotator struct {
+	source *diag.Source
+	lines  []int // offsets at which lines begin, and the length of the text
+	added  []insertion
+}
+
+// An insertion is a comment at its place.
+type insertion struct {
+	at, indent int
+	text       string
+	last       bool // it belongs to what is before it
+}
+
+// rank orders insertions at one place: what belongs to the objects that end there, the inner
+// ones first, is before what follows.
+func (i insertion) rank() int {
+	if i.last {
+		return -i.indent - 1
+	}
+	return 0
+}
+
+func lineStarts(text string) []int {
+	starts := []int{0}
+	for i := range len(text) {
+		if text[i] == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	return append(starts, len(text))
+}
+
+// beginning matches what may precede a key in its line.
+var beginning = regexp.MustCompile(`^( *)((?:[-?][ ]+)*)$`)
+
+// add finds the place of a comment.
+func (a *annotator) add(c Comment) {
+	if c.Last {
+		if at, indent, ok := a.end(c.Path); ok {
+			a.added = append(a.added, insertion{at, indent, c.Text, true})
+			return
+		}
+	}
+	for path := c.Path; path != ""; path = diag.Parent(path) {
+		if !a.source.Has(path) {
+			continue
+		}
+		key := a.source.KeyAt(path)
+		start := a.lineOf(key)
+		if m := beginning.FindStringSubmatch(a.source.Text[start:key]); m != nil && !a.inAlias(path) {
+			text := c.Text
+			if rest := strings.TrimPrefix(c.Path, path); rest != "" {
+				if rest[0] == '[' { // it is an element of what begins the line
+					rest = path[strings.LastIndexByte(path, '.')+1:] + rest
+				}
+				text = strings.TrimPrefix(rest, ".") + ": " + text
+			}
+			a.added = append(a.added, insertion{start, len(m[1]), text, false})
+			return
+		}
+	}
+	a.above(c)
+}
+
+// above puts a comment above the whole text.
+func (a *annotator) above(c Comment) {
+	text := c.Text
+	if c.Path != "" {
+		text = c.Path + ": " + text
+	}
+	a.added = append(a.added, insertion{a.top(), 0, text, false})
+}
+
+// inAlias reports whether a value is part of what an alias stands for, and has its place in the
+// text elsewhere.
+func (a *annotator) inAlias(path string) bool {
+	at := a.source.ValueAt(path)
+	for path = diag.Parent(path); path != ""; path = diag.Parent(path) {
+		if outer := a.source.ValueAt(path); outer > at {
+			return true
+		}
+	}
+	return false
+}
+
+// top is the place of comments about the whole text: before all else.
+func (a *annotator) top() int {
+	if strings.HasPrefix(a.source.Text, string(byteOrderMark)) {
+		return len(string(byteOrderMark))
+	}
+	return 0
+}
+
+// lineOf returns the offset at which the line of an offset begins.
+func (a *annotator) lineOf(offset int) int {
+	i, found := slices.BinarySearch(a.lines, offset)
+	if !found {
+		i--
+	}
+	return a.lines[i]
+}
+
+// end returns the place after the last line of an object whose first key begins a line.
+func (a *annotator) end(path string) (at, indent int, ok bool) {
+	first := a.source.ValueAt(path)
+	if !a.source.Has(path) || a.inAlias(path) {
+		return 0, 0, false
+	}
+	start := a.lineOf(first)
+	if first == len(a.source.Text) || beginning.FindStringIndex(a.source.Text[start:first]) == nil ||
+		strings.IndexByte("{[*\"'|>", a.source.Text[first]) >= 0 {
+		return 0, 0, false
+	}
+	indent = utf8.RuneCountInString(a.source.Text[start:first])
+	i, _ := slices.BinarySearch(a.lines, start)
+	at = a.lines[i+1]
+	for i++; i < len(a.lines)-1; i++ {
+		line := a.source.Text[a.lines[i]:a.lines[i+1]]
+		content := strings.TrimLeft(line, " ")
+		switch depth := len(line) - len(content); {
+		case strings.TrimSpace(content) == "":
+		case strings.HasPrefix(line, "...") || strings.HasPrefix(line, "---"):
+			return at, indent, true
+		case depth >= indent:
+			at = a.lines[i+1]
+		case content[0] != '#':
+			return at, indent, true
+		}
+	}
+	return at, indent, true
+}
+
+// insert returns the text with the comments.
+func (a *annotator) insert(width int) string {
+	slices.SortStableFunc(a.added, func(x, y insertion) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.rank(), y.rank()))
+	})
+	b := &strings.Builder{}
+	last := 0
+	for _, in := range a.added {
+		b.WriteString(a.source.Text[last:in.at])
+		last = in.at
+		if s := b.String(); s != "" && in.at > a.top() && !strings.HasSuffix(s, "\n") {
+			b.WriteString("\n")
+		}
+		for i, line := range wrap(printableLine(in.text), width-in.indent-len(Mark)-3) {
+			gap := " "
+			if i > 0 {
+				gap = "   "
+			}
+			b.WriteString(strings.TrimRight(strings.Repeat(" ", in.indent)+Mark+gap+line, " ") + "\n")
+		}
+	}
+	b.WriteString(a.source.Text[last:])
+	return b.String()
+}
+
+// printableLine returns a text on one line, without characters that no comment may have.
+func printableLine(text string) string {
+	clean := func(r rune) rune {
+		if _, problem, _ := unreadable(string(r)); problem != "" || r == '\n' || r == '\r' || r == '\t' {
+			return ' '
+		}
+		return r
+	}
+	return strings.Map(clean, text)
+}
+
+// wrap breaks a text at spaces into lines of at most width characters.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimLeft(line+" "+word, " ")
+	}
+	return append(lines, line)
+}

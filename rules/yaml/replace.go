@@ -1,0 +1,91 @@
+package yaml
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// Replace replaces scalars of a YAML text by other texts in YAML, which are given by the config
+// paths of the scalars. All else remains as it is. It fails if the end of a scalar is not clear.
+func Replace(text string, by map[string]string) (string, error) {
+	source := diag.NewSource("", text)
+	if _, err := Parse(source); err != nil {
+		return "", err
+	}
+	type span struct {
+		start, end int
+		by         string
+	}
+	var spans []span
+	for path, replacement := range by {
+		start := source.ValueAt(path)
+		end, ok := scalarEnd(text, start, parentColumn(text, path, source.KeyAt(path)))
+		if !source.Has(path) || !ok {
+			return "", fmt.Errorf("%s: cannot tell where the value ends; write it in quotes", path)
+		}
+		spans = append(spans, span{start, end, replacement})
+	}
+	slices.SortFunc(spans, func(a, b span) int { return b.start - a.start })
+	for i, s := range spans {
+		if i > 0 && spans[i-1].start < s.end { // an alias may stand for the same scalar twice
+			continue
+		}
+		text = text[:s.start] + s.by + text[s.end:]
+	}
+	return text, nil
+}
+
+// parentColumn returns the column of the key of a value, or of the dash of an element. The lines
+// of a text below it are indented more.
+func parentColumn(text, path string, at int) int {
+	before := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
+	if strings.HasSuffix(path, "]") {
+		return max(strings.LastIndexByte(before, '-'), 0)
+	}
+	return len(before)
+}
+
+var (
+	doubleQuoted = regexp.MustCompile(`^"(?s:[^"\\]|\\.)*"`)
+	singleQuoted = regexp.MustCompile(`^'(?:[^']|'')*'`)
+	plainLine    = regexp.MustCompile(`^([^\n]*?)[ \t]*(?:[ \t]#|\r?\n|$)`) // up to a comment
+	plainWord    = regexp.MustCompile(`^[^\s,\[\]{}]+`)
+)
+
+// scalarEnd returns the offset after a scalar whose key or dash is in a column.
+func scalarEnd(text string, start, column int) (int, bool) {
+	rest := text[start:]
+	switch {
+	case rest == "":
+		return 0, false
+	case rest[0] == '"':
+		return start + len(doubleQuoted.FindString(rest)), doubleQuoted.MatchString(rest)
+	case rest[0] == '\'':
+		return start + len(singleQuoted.FindString(rest)), singleQuoted.MatchString(rest)
+	case rest[0] == '|', rest[0] == '>':
+		return start + blockEnd(rest, column), true
+	}
+	if line := plainLine.FindStringSubmatch(rest)[1]; !strings.ContainsAny(line, ",[]{}") {
+		return start + len(line), line != ""
+	}
+	word := plainWord.FindString(rest)
+	after := strings.TrimLeft(rest[len(word):], " \t")
+	return start + len(word), word != "" && (after == "" || strings.IndexByte(",]}\r\n#", after[0]) >= 0)
+}
+
+// blockEnd returns the length of a literal or folded scalar, up to the end of its last line.
+func blockEnd(rest string, column int) int {
+	length := 0
+	for line := range strings.Lines(rest) {
+		content := strings.TrimLeft(line, " ")
+		if length > 0 && strings.TrimSpace(content) != "" && len(line)-len(content) <= column {
+			break
+		}
+		length += len(line)
+	}
+	return len(strings.TrimRight(rest[:length], " \r\n"))
+}
