@@ -193,6 +193,9 @@ type Offset struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -279,6 +282,9 @@ type PageNumber struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -367,6 +373,9 @@ type Cursor struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -455,6 +464,9 @@ type ResponseURL struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -547,6 +559,9 @@ type ResponseParam struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -633,6 +648,9 @@ type ResponseParams struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -719,6 +737,9 @@ type HeaderLink struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -805,6 +826,9 @@ type HeaderParam struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -895,6 +919,9 @@ type PageCount struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -981,6 +1008,9 @@ type Keyset struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -1065,6 +1095,9 @@ type GraphQLRelay struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -1145,6 +1178,9 @@ type Expression struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`
@@ -1229,6 +1265,9 @@ type Multiple struct {
 	GuardsRepeatedExchange string `config:"guards.repeatedExchange"`
 	// Three pages in a row have the same items in different wrappers; default "fail".
 	GuardsSameItems string `config:"guards.sameItems"`
+	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
+	// loop of several pages); default "fail".
+	GuardsRepeatedItems string `config:"guards.repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	GuardsRepeatedRequest string `config:"guards.repeatedRequest"`

@@ -116,6 +116,7 @@ func ExampleEngine_Explain() {
 	// samePage | samePage and not emptyWindow
 	// repeatedExchange | repeatedExchange
 	// sameItems | sameItems >= 3
+	// repeatedItems | repeatedItems >= 10
 	// maxPages | total.pages >= 100000
 	// forceStop.pages | total.pages >= 20
 	// offset.empty | count == 0

@@ -180,7 +180,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	defer api.Close()
 	e, err := engine.New(engine.Config{
 		BaseURL: api.URL,
-		Paging:  engine.Offset{Limit: 2, GuardsSamePage: "ignore", GuardsRepeatedExchange: "ignore", GuardsSameItems: "ignore"},
+		Paging:  engine.Offset{Limit: 2, GuardsSamePage: "ignore", GuardsRepeatedExchange: "ignore", GuardsSameItems: "ignore", GuardsRepeatedItems: "ignore"},
 		Jobs:    []engine.Job{{Endpoint: "users", DataField: "data"}},
 	})
 	require.NoError(t, err)

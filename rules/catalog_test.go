@@ -139,7 +139,7 @@ func TestSchemaAndReferenceHaveWhatTheEmbedderAdds(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{"samePage", "repeatedExchange", "sameItems", "repeatedRequest", "maxPages", "quota", "stale", "ignore"}, guards)
+	require.Equal(t, []string{"samePage", "repeatedExchange", "sameItems", "repeatedItems", "repeatedRequest", "maxPages", "quota", "stale", "ignore"}, guards)
 }
 
 func TestAnInconsistentMethodIsRefused(t *testing.T) {

@@ -50,7 +50,7 @@ func TestAGuardInAScrollerOverridesTheOneBesideIt(t *testing.T) {
 
 func TestRulesAreOrdered(t *testing.T) {
 	require.Equal(t, []string{
-		"samePage complete", "repeatedExchange failed", "sameItems failed", "maxPages failed",
+		"samePage complete", "repeatedExchange failed", "sameItems failed", "repeatedItems failed", "maxPages failed",
 		"limitStop.count limited", "forceStop.pages limited", "stopRules[0] complete",
 		"a.forceStop.pages limited", "pagenum.empty complete", "a.stopRules[0] complete", "own guarded",
 	}, stops(t, `{"method": "multiple", "default": "a", "forceStop": {"pages": 9}, "limitStop": {"count": 5}, "stopRules": ["count == 1"],

@@ -28,7 +28,7 @@ func judged(tb testing.TB, items int) *run {
 	require.NoError(tb, diagnostics.Err())
 	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(tb, diagnostics.Err())
-	require.Len(tb, jobs[0].Stops, 10)
+	require.Len(tb, jobs[0].Stops, 11)
 	r := newRun(tb.Context(), Loop{}.withDefaults(), Partition{Job: jobs[0]}, nil)
 	_, err = r.firstRequest()
 	require.NoError(tb, err)

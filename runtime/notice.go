@@ -46,7 +46,11 @@ func (r *run) notice(reading document.Reading, request document.Digest, sent Sen
 	c.RepeatedRequest = false
 	if !c.Polled {
 		repeats := r.noticeRepeat(reading, request, sent)
-		known := !repeats && r.noticeItems(reading)
+		known, same := false, repeats && hasIdentities(reading)
+		if !repeats {
+			known, same = r.noticeItems(reading)
+		}
+		r.countRepeated(same)
 		r.noticeCycle(reading, request, sent, known)
 	}
 	r.noticeTotal()
@@ -132,12 +136,13 @@ func shortText(v any) string {
 }
 
 // noticeItems compares the items of a page with those of earlier pages. It reports
-// whether items have identifiers, and all of them are known. If the next request
+// whether items have identifiers and all of them are known, and whether these items are
+// the same as before, too. If the next request
 // reads items, it may ask for the last of them again: a page that begins with items
 // of the page before is then no sign of a list that has changed.
-func (r *run) noticeItems(reading document.Reading) bool {
+func (r *run) noticeItems(reading document.Reading) (allKnown, allSame bool) {
 	n, page := &r.Noticed, uint64(r.Context.Value.Page)&0xffff
-	identified, known := 0, 0
+	identified, known, same := 0, 0, 0
 	overlap := r.readsItems // an inclusive cursor begins with the last items of the page before
 	for _, item := range reading.Ends {
 		id := document.Identity(item)
@@ -149,6 +154,9 @@ func (r *run) noticeItems(reading document.Reading) bool {
 		now := document.DigestOf(item, document.Digest{}).Half()<<16 | page
 		had, again := n.Identities.get(key)
 		n.Identities.put(key, now)
+		if again && had>>16 == now>>16 {
+			same++
+		}
 		overlap = overlap && again && (had+1)&0xffff == page
 		switch {
 		case !again:
@@ -169,7 +177,24 @@ func (r *run) noticeItems(reading document.Reading) bool {
 		}
 	}
 	n.Facts.Identified += identified
-	return identified > 0 && known == identified
+	return identified > 0 && known == identified, identified > 0 && same == identified
+}
+
+// countRepeated counts the pages in a row whose items are all the same as earlier ones.
+func (r *run) countRepeated(same bool) {
+	c := &r.Context.Value
+	switch {
+	case c.Count == 0:
+	case same:
+		c.RepeatedItems++
+	default:
+		c.RepeatedItems = 0
+	}
+}
+
+// hasIdentities reports whether items of a page have identifiers.
+func hasIdentities(reading document.Reading) bool {
+	return slices.ContainsFunc(reading.Ends, func(item []byte) bool { return document.Identity(item) != nil })
 }
 
 // noticeCycle notices that a request is repeated, and nothing that rules read has
