@@ -143,15 +143,17 @@ func match[T any](a, b []T, keys ...func(*T) string) (pairs, left []*T) {
 		free := map[string][]int{}
 		for i := range a {
 			if !taken[i] {
-				free[key(&a[i])] = append(free[key(&a[i])], i)
+				k := key(&a[i])
+				free[k] = append(free[k], i)
 			}
 		}
 		for i := range b {
 			if pairs[i] != nil {
 				continue
 			}
-			if found := free[key(&b[i])]; len(found) > 0 {
-				pairs[i], taken[found[0]], free[key(&b[i])] = &a[found[0]], true, found[1:]
+			k := key(&b[i])
+			if found := free[k]; len(found) > 0 {
+				pairs[i], taken[found[0]], free[k] = &a[found[0]], true, found[1:]
 			}
 		}
 	}

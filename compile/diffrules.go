@@ -253,7 +253,11 @@ func (k ruleKind) diff(a, b *RuleExplanation) (Change, bool) {
 // diffOrder returns the change of the order of names that both sides have; nil: there is none.
 func diffOrder(what string, a, b []string) *Change {
 	common := func(list, other []string) []string {
-		return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !slices.Contains(other, name) })
+		has := map[string]bool{}
+		for _, name := range other {
+			has[name] = true
+		}
+		return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !has[name] })
 	}
 	if a, b = common(a, b), common(b, a); slices.Equal(a, b) {
 		return nil

@@ -60,8 +60,8 @@ func (d *Difference) groups() (groups []changeGroup, own [][]Change) {
 			at[plainJSON(c)] = append(at[plainJSON(c)], i)
 		}
 	}
-	all := changeGroup{"every job", slices.Clone(d.Changes)}
-	titles := map[string]int{}
+	all, inBoth := changeGroup{"every job", slices.Clone(d.Changes)}, d.inBoth()
+	titles := map[string]int{} // by the jobs
 	for i, x := range d.Jobs {
 		own = append(own, nil)
 		for _, c := range x.Changes {
@@ -70,14 +70,14 @@ func (d *Difference) groups() (groups []changeGroup, own [][]Change) {
 			case len(jobs) < 2:
 				own[i] = append(own[i], c)
 			case jobs[0] != i: // it is in a group already
-			case len(jobs) == d.inBoth():
+			case len(jobs) == inBoth:
 				all.changes = append(all.changes, c)
 			default:
-				title := d.jobsTitle(jobs)
-				if _, known := titles[title]; !known {
-					titles[title], groups = len(groups), append(groups, changeGroup{title: title})
+				key := fmt.Sprint(jobs)
+				if _, known := titles[key]; !known {
+					titles[key], groups = len(groups), append(groups, changeGroup{title: d.jobsTitle(jobs)})
 				}
-				g := &groups[titles[title]]
+				g := &groups[titles[key]]
 				g.changes = append(g.changes, c)
 			}
 		}
@@ -104,7 +104,7 @@ func (d *Difference) jobsTitle(jobs []int) string {
 	for i, job := range jobs {
 		names[i] = d.Jobs[job].Job
 	}
-	return "jobs " + strings.Join(names, ", ")
+	return jobsInWords(names)
 }
 
 // counts says how many jobs differ.

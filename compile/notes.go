@@ -24,6 +24,7 @@ type Note struct {
 // config path, or "": an expression that is there already is not repeated.
 func (e *Explanation) Notes(written func(path string) string) []Note {
 	n := &notes{explanation: e, written: written, jobs: map[Note][]int{}, effects: map[string][]string{}}
+	n.scopes = scopesOf(e.Jobs)
 	n.locations = regexp.MustCompile(`(, | at )?` + regexp.QuoteMeta(e.Config) + `:\d+:\d+`)
 	n.of = noJob
 	for _, w := range e.Warnings {
@@ -54,8 +55,9 @@ type notes struct {
 	all         []Note
 	jobs        map[Note][]int      // that have the note
 	effects     map[string][]string // the rules that a setting has an effect on, by its path
-	locations   *regexp.Regexp      // of places in the file, whose lines change
-	of          int                 // the job that notes are made for
+	scopes      scopes
+	locations   *regexp.Regexp // of places in the file, whose lines change
+	of          int            // the job that notes are made for
 }
 
 // noJob is the job of notes that are about none.
@@ -65,25 +67,33 @@ func (n *notes) add(note Note) {
 	if n.jobs[note] == nil {
 		n.all = append(n.all, note)
 	}
-	if !slices.Contains(n.jobs[note], n.of) {
-		n.jobs[note] = append(n.jobs[note], n.of)
+	if had := n.jobs[note]; len(had) == 0 || had[len(had)-1] != n.of { // one job after another
+		n.jobs[note] = append(had, n.of)
 	}
+}
+
+// jobsInWords names jobs: "jobs users, orders", or the first of very many.
+func jobsInWords(names []string) string {
+	const most = 20
+	switch n := len(names); {
+	case n == 1:
+		return "job " + names[0]
+	case n > most:
+		return fmt.Sprintf("jobs %s and %d others", strings.Join(names[:most], ", "), n-most)
+	}
+	return "jobs " + strings.Join(names, ", ")
 }
 
 // list returns the notes. One that only some of the jobs have names them.
 func (n *notes) list() []Note {
 	for i, note := range n.all {
 		n.all[i].Text = n.locations.ReplaceAllString(note.Text, "")
-		if jobs := n.jobs[note]; jobs[0] != noJob && !n.concernsAll(note.Path, jobs) {
+		if jobs := n.jobs[note]; jobs[0] != noJob && !n.concernsAll(note.Path, len(jobs)) {
 			var names []string
 			for _, job := range jobs {
 				names = append(names, n.explanation.Jobs[job].Job)
 			}
-			noun := "job "
-			if len(names) > 1 {
-				noun = "jobs "
-			}
-			n.all[i].Text = noun + strings.Join(names, ", ") + ": " + n.all[i].Text
+			n.all[i].Text = jobsInWords(names) + ": " + n.all[i].Text
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(n.effects)) {
@@ -92,30 +102,34 @@ func (n *notes) list() []Note {
 	return n.all
 }
 
-// concernsAll reports whether the jobs are all that a part of the configuration is about.
-func (n *notes) concernsAll(path string, jobs []int) bool {
-	about := 0
-	own := false // the part is in the pagination, or the scroller, of these jobs
-	for i := range n.explanation.Jobs {
-		x := &n.explanation.Jobs[i]
-		if within(path, x.path) {
-			return true
-		}
-		if x.paging != "" && within(path, x.paging) {
-			own = true
-			about++
-		}
-	}
-	if !own {
-		about = len(n.explanation.Jobs)
-	}
-	return len(jobs) >= about
+// scopes are the parts of a configuration that are about some of the jobs.
+type scopes struct {
+	jobs   map[string]bool // config paths of jobs
+	paging map[string]int  // how many jobs a pagination, or a scroller, is for, by its path
 }
 
-// within reports whether a config path is that of a value or of a part of it.
-func within(path, of string) bool {
-	rest, ok := strings.CutPrefix(path, of)
-	return ok && of != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+func scopesOf(jobs []JobExplanation) scopes {
+	s := scopes{jobs: map[string]bool{}, paging: map[string]int{}}
+	for i := range jobs {
+		s.jobs[jobs[i].path] = true
+		for path := jobs[i].paging; path != ""; path = diag.Parent(path) { // what is around it is for them, too
+			s.paging[path]++
+		}
+	}
+	return s
+}
+
+// concernsAll reports whether so many jobs are all that a part of the configuration is about.
+func (n *notes) concernsAll(path string, jobs int) bool {
+	for ; path != ""; path = diag.Parent(path) {
+		if n.scopes.jobs[path] {
+			return true
+		}
+		if about, known := n.scopes.paging[path]; known {
+			return jobs >= about
+		}
+	}
+	return jobs >= len(n.explanation.Jobs)
 }
 
 // job adds what a job does.
@@ -131,13 +145,13 @@ func (n *notes) job(x *JobExplanation) {
 	if p := x.Partitions; p != nil {
 		n.add(Note{Path: diag.Join(x.path, "for"), Text: fmt.Sprintf("The job is run %s. How many times: %s. "+
 			"What may run at the same time, with --jobs: %s.", p.Says, p.Bounds, p.Together)})
-		n.rules(x, x.variables())
+		n.rules(x.variables())
 	}
 	for _, list := range [][]RuleExplanation{x.Computed, x.State, x.Next, x.Shape, x.Stops, x.OnError, x.Keep} {
-		n.rules(x, list)
+		n.rules(list)
 	}
 	if x.NoNext != nil && x.paging != "" && x.NoNext.Origin.Path != "" {
-		n.add(Note{Path: n.place(x, x.NoNext), Text: endSays(*x.NoNext)})
+		n.add(Note{Path: place(x.NoNext), Text: endSays(*x.NoNext)})
 	}
 	n.byDefault(x)
 }
@@ -152,10 +166,10 @@ func (n *notes) items(x *JobExplanation) {
 }
 
 // rules adds what rules do at the places where they come from.
-func (n *notes) rules(x *JobExplanation, list []RuleExplanation) {
+func (n *notes) rules(list []RuleExplanation) {
 	for i := range list {
 		r := &list[i]
-		n.rule(r, n.place(x, r))
+		n.rule(r, place(r))
 		for _, u := range r.Settings {
 			n.setting(u, r.ID)
 		}
@@ -163,7 +177,7 @@ func (n *notes) rules(x *JobExplanation, list []RuleExplanation) {
 }
 
 // place returns the config path that a rule is noted at; "" is none.
-func (n *notes) place(x *JobExplanation, r *RuleExplanation) string {
+func place(r *RuleExplanation) string {
 	switch r.Origin.By.Kind {
 	case rules.AuthorMethod:
 		return diag.Join(r.Origin.Path, "method")

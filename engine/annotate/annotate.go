@@ -5,6 +5,7 @@ package annotate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -24,10 +25,14 @@ type Config struct {
 	Explanation *compile.Explanation
 	Redact      func(string) string // replaces secrets in a text; nil: there are none
 	Catalog     *rules.Catalog      // nil: [rules.Builtin]
-	Width       int                 // columns of the comments; 0 is 100
+	Width       int                 // columns of the comments, from 40 to 120; 0 is 100
 }
 
-const defaultWidth = 100
+const (
+	defaultWidth = 100
+	minWidth     = 40
+	maxWidth     = 120
+)
 
 // YAML returns the configuration as YAML, with comments. A text in YAML keeps its order and its
 // own comments; the comments of an earlier call are replaced. Values that are secrets are left
@@ -41,9 +46,7 @@ func YAML(c Config) (text []byte, names []string, err error) {
 	if a.Redact == nil {
 		a.Redact = func(text string) string { return text }
 	}
-	if a.Width == 0 {
-		a.Width = defaultWidth
-	}
+	a.Width = min(max(cmp.Or(a.Width, defaultWidth), minWidth), maxWidth)
 	if err := a.prepare(); err != nil {
 		return nil, nil, err
 	}

@@ -3,12 +3,14 @@ package yaml
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
@@ -30,7 +32,8 @@ const Mark = "#:"
 // does not begin a line is above the line, and begins with the path of the value, relative to
 // what begins the line. Lines that an earlier call added are removed. The text must be one that
 // [Parse] accepts; errors are those of Parse. Parse reads the result as the same values: if
-// comments within the text would change them, all are above it.
+// comments within the text would change them, all are above it. A result that is too large to be
+// read is refused with [ErrTooLarge].
 func Annotate(text string, comments []Comment, width int) (string, error) {
 	text = withoutMarked(text)
 	source := diag.NewSource("", text)
@@ -44,12 +47,18 @@ func Annotate(text string, comments []Comment, width int) (string, error) {
 			place(a, c)
 		}
 		out := a.insert(width)
+		if len(out) > rules.MaxConfigBytes {
+			return "", fmt.Errorf("%w: %d bytes, and the limit is %d", ErrTooLarge, len(out), rules.MaxConfigBytes)
+		}
 		if after, err := Parse(diag.NewSource("", out)); err == nil && reflect.DeepEqual(before, after) {
 			return out, nil
 		}
 	}
 	return "", errNoComments
 }
+
+// ErrTooLarge is the error for a text that would be too large a configuration with the comments.
+var ErrTooLarge = errors.New("the configuration would be too large with comments")
 
 // errNoComments is the error for a text that cannot have a comment above it.
 var errNoComments = errors.New("comments would change how this YAML is read")

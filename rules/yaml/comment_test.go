@@ -60,6 +60,14 @@ func TestAnnotateReportsWhatIsNotYAML(t *testing.T) {
 	require.ErrorContains(t, err, "not valid YAML")
 }
 
+func TestAnnotateRefusesAResultThatIsTooLarge(t *testing.T) {
+	text := "a: " + strings.Repeat("x", rules.MaxConfigBytes-4) + "\n"
+	_, err := yaml.Annotate(text, nil, 80)
+	require.NoError(t, err)
+	_, err = yaml.Annotate(text, []yaml.Comment{{Text: "x"}}, 80)
+	require.ErrorIs(t, err, yaml.ErrTooLarge)
+}
+
 func TestReplaceLeavesAllElse(t *testing.T) {
 	for _, c := range []struct{ name, text, path, want string }{
 		{"plain", "a: secret # why\n", "a", "a: {env: A} # why\n"},
@@ -92,9 +100,11 @@ func TestFormatWritesWhatParseReads(t *testing.T) {
 		want string
 	}{
 		{"an object", rules.Object{{Name: "b", Value: 1}, {Name: "a", Value: "x"}}, "b: 1\na: x\n"},
-		{"texts that look like other values", []any{"yes", "null", "1", "0x1f", "1e3", "~", ""}, "[\"yes\", \"null\", \"1\", \"0x1f\", \"1e3\", \"~\", \"\"]\n"},
+		{"texts that look like other values", []any{"yes", "null", "1", "0x1f", "1e3", "~", ""},
+			`["yes", "null", "1", "0x1f", "1e3", "~", ""]` + "\n"},
 		{"several lines", rules.Object{{Name: "a", Value: "one\ntwo\n"}}, "a: |\n  one\n  two\n"},
-		{"nothing", rules.Object{{Name: "a", Value: rules.Object{}}, {Name: "b", Value: []any{}}, {Name: "c", Value: nil}}, "a: {}\nb: []\nc: null\n"},
+		{"nothing", rules.Object{{Name: "a", Value: rules.Object{}}, {Name: "b", Value: []any{}}, {Name: "c", Value: nil}},
+			"a: {}\nb: []\nc: null\n"},
 		{"a float that is whole", 100.0, "1e+02\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,7 +134,8 @@ func paths(path string, v any, f func(path string)) {
 // what is formatted to be read as it was.
 func FuzzAnnotate(f *testing.F) {
 	for _, seed := range []string{
-		"a: 1\n", "a:\n- b: |\n    # x\n\n  c: [1,\n 2]\n", "{\"a\": {\"b\": \"x\ty\"}}", "? a\n: b\n", "a: &x {b: 1}\nc: *x\n", "a: >+\n  x\n\n\nb: 'x\n\n  y'\n",
+		"a: 1\n", "a:\n- b: |\n    # x\n\n  c: [1,\n 2]\n", "{\"a\": {\"b\": \"x\ty\"}}", "? a\n: b\n", "a: &x {b: 1}\nc: *x\n",
+		"a: >+\n  x\n\n\nb: 'x\n\n  y'\n",
 		"%YAML 1.2\n---\n# c\n- - a\n  - b\n...\n", "a: x\n  y\nb: {c: 1,\n d: \"e\n f\"}\n", "\"a.b\": 1\r\nc:\r\n  d: 2\r\n",
 	} {
 		f.Add(seed)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/annotate"
+	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
 // checkAnnotateFlags refuses what has no meaning for --annotate.
@@ -30,6 +32,9 @@ func (a *app) annotate(l *loaded) (err error) {
 	text, _, err := annotate.YAML(annotate.Config{
 		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.carryover)).Explain(), Redact: l.Redactor().String, Width: a.columns(),
 	})
+	if errors.Is(err, yaml.ErrTooLarge) {
+		return &usageError{fmt.Sprintf("--annotate: %v; select some of the jobs with --job", err)}
+	}
 	if err != nil {
 		return &usageError{fmt.Sprintf("--annotate: %v", err)}
 	}
