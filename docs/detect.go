@@ -32,7 +32,8 @@ func detectTable() (string, error) {
 		if pagination != "" {
 			pagination = "`" + cell(pagination) + "`"
 		}
-		fmt.Fprintf(b, "| %s | %s | %d of %d | %s | %s |\n", cell(api), a.Grade, a.Items, a.Wanted, pagination, cell(strings.Join(a.Result.Findings.Doubts, " ")))
+		doubts := cell(strings.Join(a.Result.Findings.Doubts, " "))
+		fmt.Fprintf(b, "| %s | %s | %d of %d | %s | %s |\n", cell(api), a.Grade, a.Items, a.Wanted, pagination, doubts)
 	}
 	counts := fmt.Sprintf("%d recognized, %d recognized with doubt, %d not recognized, %d wrong without a doubt.",
 		grades[detecttest.Recognized], grades[detecttest.Doubted], grades[detecttest.NotRecognized], grades[detecttest.Wrong])

@@ -69,6 +69,9 @@ var (
 		"offset", "skip", "start", "startAt", "start_at", "startIndex", "start_index", "from", "$skip", "page[offset]", "sysparm_offset",
 		"first", "firstResult", "first_result",
 	}
+	nextURLNames = []string{ // besides those of hints
+		"more_topics_url", "moreUrl", "more_url", "nextPageLink", "next_href", "nextHref", "after_url", "__next",
+	}
 	pageSizeNames = []string{
 		"limit", "per_page", "perPage", "per-page", "pageSize", "page_size", "pagesize", "size", "maxResults", "max_results", "max-results",
 		"count", "rows", "top", "$top", "take", "first", "num", "n", "page[size]", "page[limit]", "hitsPerPage", "itemsPerPage",
@@ -87,8 +90,10 @@ func PagingSigns() []PagingSign { return pagingSigns }
 var pagingSigns = []PagingSign{
 	{
 		ID: "graphql", Kind: PagingConnection, POST: true,
-		Pagination: Object{{Name: "method", Value: "graphql.relay"}, {Name: "connection", Value: "${at}"}, {Name: "variable", Value: "${param}"}},
-		Says:       "${at}.pageInfo has hasNextPage and endCursor, and the query has the variable ${param}",
+		Pagination: Object{
+			{Name: "method", Value: "graphql.relay"}, {Name: "connection", Value: "${at}"}, {Name: "variable", Value: "${param}"},
+		},
+		Says: "${at}.pageInfo has hasNextPage and endCursor, and the query has the variable ${param}",
 	},
 	{
 		ID: "graphql-edges", Kind: PagingConnection, POST: true, Names: []string{"edges"},
@@ -125,12 +130,12 @@ var pagingSigns = []PagingSign{
 		Says:       "${at} has a link to the next page",
 	},
 	{
-		ID: "next-url", Kind: PagingURL, Names: []string{"more_topics_url", "moreUrl", "more_url", "nextPageLink", "next_href", "nextHref", "after_url", "__next"},
+		ID: "next-url", Kind: PagingURL, Names: nextURLNames,
 		Pagination: Object{{Name: "method", Value: "response.url"}, {Name: "urlKey", Value: "${at}"}},
 		Says:       "${at} is the address of the next page",
 	},
 	{
-		ID: "next-query", Kind: PagingURL, Names: []string{"more_topics_url", "moreUrl", "more_url", "nextPageLink", "next_href", "nextHref", "after_url", "__next"},
+		ID: "next-query", Kind: PagingURL, Names: nextURLNames,
 		Pagination: Object{
 			{Name: "method", Value: "response.url"}, {Name: "urlKey", Value: "${at}"}, {Name: "paramIsQuery", Value: true},
 			{Name: "includeParams", Value: true},
@@ -154,7 +159,8 @@ var pagingSigns = []PagingSign{
 	token([]string{"nextPageToken", "NextPageToken"}, "pageToken", "nextPageToken", "page_token"),
 	token([]string{"next_page_token"}, "page_token", "pageToken", "next_page_token"),
 	token([]string{"nextCursorMark"}, "cursorMark"),
-	token([]string{"next_cursor", "nextCursor", "next-cursor", "NextCursor", "end_cursor", "endCursor"}, "cursor", "start_cursor", "after", "next_cursor"),
+	token([]string{"next_cursor", "nextCursor", "next-cursor", "NextCursor", "end_cursor", "endCursor"},
+		"cursor", "start_cursor", "after", "next_cursor"),
 	token([]string{"after_cursor", "afterCursor"}, "page[after]", "cursor", "after"),
 	token([]string{"starting_after"}, "starting_after"),
 	token([]string{"after"}, "after", "cursor", "page[after]"),
@@ -272,8 +278,8 @@ var pagingSigns = []PagingSign{
 	},
 	{
 		ID: "last-key", Kind: PagingKey, Params: []string{"starting_after", "after", "since_id"},
-		Pagination: keysetPagination, Says: "there is more, but no link and no token: the next page may begin after the ${idKey} of the last item",
-		Weak: true,
+		Pagination: keysetPagination, Weak: true,
+		Says: "there is more, but no link and no token: the next page may begin after the ${idKey} of the last item",
 	},
 	{
 		ID: "last-key-descending", Kind: PagingKey, Params: []string{"before", "max_id"},
@@ -401,10 +407,11 @@ const (
 var (
 	likelyLists = []string{
 		"data", "items", "results", "result", "records", "rows", "values", "value", "entries", "entry", "list", "content", "elements", "objects",
-		"hits", "nodes", "edges", "features", "Resources", "documents", "docs", "children", "Items", "Contents", "members", "hydra:member", "member",
+		"hits", "nodes", "edges", "features", "Resources", "documents", "docs", "children", "Items", "Contents", "members", "member",
+		"hydra:member",
 	}
 	unlikelyLists = []string{
-		"links", "link", "_links", "errors", "warnings", "messages_list", "facets", "aggregations", "included", "includes", "schemas", "fields", "columns",
+		"links", "link", "_links", "errors", "warnings", "facets", "aggregations", "included", "includes", "schemas", "fields", "columns",
 		"headers", "breadcrumbs", "filters", "sort", "sorts", "group_by", "partitionInfo", "tags", "meta", "fieldMask", "permissions", "schema",
 	}
 )

@@ -97,10 +97,15 @@ func (d *detection) detect(ctx context.Context) (*Result, error) {
 	}
 	result, err := d.write(ctx, best)
 	if err == nil && len(d.items.items) == 0 {
-		err = &engine.Error{Class: failure.Response, Op: "detect", Message: "the list at " + d.items.path() + " is empty, so nothing else can be recognized",
-			Hint: "give an address whose list has items"}
+		message := "the list at " + d.items.path() + " is empty, so nothing else can be recognized"
+		err = fault(failure.Response, message, "give an address whose list has items")
 	}
 	return result, err
+}
+
+// fault is an error of a detection.
+func fault(class failure.Class, message, hint string) *engine.Error {
+	return &engine.Error{Class: class, Op: "detect", Message: message, Hint: hint}
 }
 
 // fetch obtains the first page.
@@ -116,7 +121,11 @@ func (d *detection) fetch(ctx context.Context) error {
 		return d.explain(t.err)
 	}
 	if err != nil {
-		return d.explain(&engine.Error{Class: failure.Response, Op: "detect", Message: err.Error()})
+		return d.explain(fault(failure.Response, err.Error(), ""))
+	}
+	if first := d.session.known[0]; d.call.typed == nil || pathOf(d.call.typed) != pathOf(first.address) ||
+		!sameMembers(d.call.typed.Query(), first.address.Query(), map[string]bool{d.session.buster: true}) {
+		d.doubt("The request that was made is not exactly the address: it was %s.", d.hide(first.address.RequestURI()))
 	}
 	if to, ok := d.session.redirected(); ok {
 		d.doubt("The address redirects to %s. Use that address: every request pays for the redirect.", d.hide(to))
@@ -133,10 +142,13 @@ func (d *detection) fetch(ctx context.Context) error {
 func (d *detection) explain(err error) error {
 	var failed *engine.Error
 	if !errors.As(err, &failed) {
-		return cmp.Or(err, error(&engine.Error{Class: failure.Internal, Op: "detect", Message: "there is no response"}))
+		return cmp.Or(err, error(fault(failure.Internal, "there is no response", "")))
+	}
+	if d.session.differs {
+		return fault(failure.Internal, "the address of the recording cannot be written in a configuration", "")
 	}
 	if failed.Class == failure.Internal && failed.Message == "no request is left" {
-		failed = &engine.Error{Class: failure.API, Op: "detect", Message: "the address redirects too often", Hint: "give the address that it redirects to"}
+		failed = fault(failure.API, "the address redirects too often", "give the address that it redirects to")
 	}
 	last := d.session.last
 	switch {
@@ -167,8 +179,7 @@ func (d *detection) findItems() error {
 		if object, ok := d.page.root.(value.Object); ok {
 			names = "its keys are " + strings.Join(object.Names()[:min(len(object), 12)], ", ")
 		}
-		return &engine.Error{Class: failure.Response, Op: "detect", Message: "the response has no list of items: " + d.hide(names),
-			Hint: "give the address of a list"}
+		return fault(failure.Response, "the response has no list of items: "+d.hide(names), "give the address of a list")
 	}
 	d.items = lists[0]
 	where := "at " + d.items.path()
@@ -196,10 +207,16 @@ func isRival(chosen, other list) bool {
 	if len(other.keys) > 0 {
 		name = other.keys[len(other.keys)-1]
 	}
-	siblings := len(chosen.keys) == len(other.keys) && len(other.keys) > 0 && slices.Equal(chosen.keys[:len(chosen.keys)-1], other.keys[:len(other.keys)-1])
+	siblings := len(other.keys) > 0 && len(chosen.keys) == len(other.keys) && slices.Equal(above(chosen), above(other))
 	_, objects := first(other.items).(value.Object)
-	return rules.ListName(name) != rules.UnlikelyList && (siblings || chosen.score-other.score < near) && (objects || len(other.items) == 0 && siblings)
+	if rules.ListName(name) == rules.UnlikelyList {
+		return false
+	}
+	return siblings && (objects || len(other.items) == 0) || objects && chosen.score-other.score < near
 }
+
+// above returns the keys of the object that holds a list.
+func above(l list) []string { return l.keys[:len(l.keys)-1] }
 
 func first(items []any) any {
 	if len(items) == 0 {
@@ -222,5 +239,7 @@ func (d *detection) advise(format string, args ...any) {
 	d.Advice = append(d.Advice, fmt.Sprintf(format, args...))
 }
 
-// hide returns a text without secrets.
-func (d *detection) hide(text string) string { return d.redactor.String(text) }
+// hide returns a text without secrets, and without bytes that are no text.
+func (d *detection) hide(text string) string {
+	return d.redactor.String(strings.ToValidUTF8(text, "\uFFFD"))
+}

@@ -84,5 +84,6 @@ func withRule(pagination value.Object, rule any) value.Object {
 // authoritative are the kinds of signs whose absence ends a list, so that no flag is
 // needed.
 var authoritative = []rules.PagingKind{
-	rules.PagingConnection, rules.PagingLink, rules.PagingLinkFlag, rules.PagingURL, rules.PagingRelation, rules.PagingObject, rules.PagingTokens,
+	rules.PagingConnection, rules.PagingLink, rules.PagingLinkFlag, rules.PagingURL, rules.PagingRelation, rules.PagingObject,
+	rules.PagingTokens,
 }

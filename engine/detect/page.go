@@ -58,7 +58,8 @@ func readPage(x *exchange) (*page, error) {
 	if p.format != rules.JSON {
 		into := &spool.Buffer{}
 		defer into.Release()
-		converter := format.NewConverter(format.Options{Response: rules.Response{Format: p.format, Header: true}, MaxBytes: maxBytes, MaxDepth: maxDepth})
+		response := rules.Response{Format: p.format, Header: true}
+		converter := format.NewConverter(format.Options{Response: response, MaxBytes: maxBytes, MaxDepth: maxDepth})
 		if _, err := converter.Convert(body, into); err != nil {
 			return nil, err
 		}

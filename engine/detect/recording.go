@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -30,8 +29,8 @@ func FromRecording(ctx context.Context, r *recording.Recording, address string) 
 		if address != "" {
 			message += " whose address begins with " + address
 		}
-		return &Result{}, &engine.Error{Class: failure.Response, Op: "detect", Message: message,
-			Hint: "record while the list is loaded and scrolled, so that several of its pages are in the recording"}
+		return &Result{}, fault(failure.Response, message,
+			"record while the list is loaded and scrolled, so that several of its pages are in the recording")
 	}
 	best := series[0]
 	c, err := newCall(best.request())
@@ -67,8 +66,8 @@ type series struct {
 // request returns the request for the first page.
 func (s *series) request() Request {
 	x := s.exchanges[0]
-	header := s.header.Clone()
-	return Request{URL: strings.NewReplacer("{", "%7B", "}", "%7D").Replace(x.address.String()), Method: x.method, Header: header, Body: x.sent}
+	address := strings.NewReplacer("{", "%7B", "}", "%7D").Replace(x.address.String())
+	return Request{URL: address, Method: x.method, Header: s.header.Clone(), Body: x.sent}
 }
 
 // seriesOf groups the exchanges by their addresses without parameters, those with the
@@ -79,11 +78,11 @@ func seriesOf(r *recording.Recording, address string) []*series {
 	slices.SortStableFunc(exchanges, func(a, b recording.Exchange) int { return a.Started.Compare(b.Started) })
 	for _, recorded := range exchanges {
 		x := exchangeOf(recorded)
-		if x == nil || x.status != http.StatusOK || !strings.HasPrefix(recorded.URL, address) || x.method != http.MethodGet && x.method != http.MethodPost {
+		if x == nil || x.status != http.StatusOK || !strings.HasPrefix(recorded.URL, address) {
 			continue
 		}
 		page, err := readPage(x)
-		if err != nil || len(page.lists) == 0 || !holdsItems(page.lists[0]) {
+		if x.method != http.MethodGet && x.method != http.MethodPost || err != nil || len(page.lists) == 0 || !holdsItems(page.lists[0]) {
 			continue
 		}
 		place := x.address.Scheme + "://" + x.address.Host + pathOf(x.address)

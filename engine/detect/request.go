@@ -2,19 +2,16 @@ package detect
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -72,6 +69,7 @@ type call struct {
 	inputs         []string
 	values         map[string]string
 	body           value.Object // what is sent in a JSON body, as values
+	typed          *url.URL     // the address with the values of the inputs
 }
 
 // holder marks the place of an input in an address, so that the address can be parsed.
@@ -93,10 +91,13 @@ func newCall(r Request) (*call, error) {
 		return nil, err
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || !utf8.ValidString(r.URL) || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, invalid("write it with https:// and the host", "the address is not an absolute http or https address")
 	}
 	c.address = u
+	c.typed, _ = url.Parse(braces.ReplaceAllStringFunc(r.URL, func(found string) string {
+		return url.PathEscape(c.values[strings.Trim(found, "{}")])
+	}))
 	c.split(u)
 	if err := c.setBody(r); err != nil {
 		return nil, err
@@ -127,8 +128,8 @@ func (c *call) checkInputs() error {
 // named replaces the marks of inputs as an address of a configuration writes them.
 func (c *call) named(text string) string {
 	text = strings.NewReplacer("{", "{{", "}", "}}").Replace(text)
-	for i := len(c.inputs) - 1; i >= 0; i-- {
-		text = strings.ReplaceAll(text, holder+strconv.Itoa(i)+"-", "{input."+c.inputs[i]+"}")
+	for i, name := range c.inputs {
+		text = strings.ReplaceAll(text, holder+strconv.Itoa(i)+"-", "{input."+name+"}")
 	}
 	return text
 }
@@ -171,6 +172,8 @@ func (c *call) setBody(r Request) error {
 	isForm := strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
 	switch v, err := parseJSON(body); {
 	case len(body) == 0:
+	case !utf8.Valid(body):
+		return invalid("", "the body is not UTF-8")
 	case err == nil && !isForm:
 		object, ok := v.(value.Object)
 		if !ok {
@@ -192,32 +195,6 @@ func (c *call) setBody(r Request) error {
 	return nil
 }
 
-// isSecret reports whether a parameter is probably a credential. A long value under a name
-// that credentials have is taken for one.
-func isSecret(name, text string) bool {
-	const long = 16
-	return secret.Like(name, text) || secret.Name(name) && len(text) >= long && !strings.ContainsAny(text, " \t\n")
-}
-
-// withoutSecrets replaces secrets in a body by references to the environment.
-func (c *call) withoutSecrets(o value.Object) value.Object {
-	out := value.Object{}
-	for _, m := range o {
-		switch v := m.Value.(type) {
-		case value.Object:
-			out = append(out, value.Member{Name: m.Name, Value: c.withoutSecrets(v)})
-			continue
-		case string:
-			if isSecret(m.Name, v) {
-				out = append(out, value.Member{Name: "#" + m.Name, Value: c.reference(m.Name, v)})
-				continue
-			}
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
 // setQuery sets the parameters of the address. Those of a POST request stay in its
 // endpoint, and so do those that a parameter cannot be: without a value, or repeated.
 func (c *call) setQuery(u *url.URL) error {
@@ -230,8 +207,10 @@ func (c *call) setQuery(u *url.URL) error {
 		text := values[name]
 		switch {
 		case len(text) == 1 && c.auth == nil && isSecret(name, text[0]):
-			c.auth = value.Object{{Name: "type", Value: rules.AuthQuery}, {Name: "name", Value: name}, {Name: "#value", Value: c.reference(name, text[0])}}
-		case c.method != http.MethodGet || len(text) > 1 || name == "":
+			c.auth = value.Object{
+				{Name: "type", Value: rules.AuthQuery}, {Name: "name", Value: name}, {Name: "#value", Value: c.reference(name, text[0])},
+			}
+		case c.method != http.MethodGet || len(text) > 1 || name == "" || !utf8.ValidString(name+text[0]):
 			for _, v := range text {
 				keep = append(keep, url.QueryEscape(name)+"="+url.QueryEscape(v))
 			}
@@ -284,7 +263,7 @@ func parseQuery(query string) (values url.Values, order []string, err error) {
 	if values, err = url.ParseQuery(query); err != nil {
 		return nil, nil, err
 	}
-	for _, pair := range strings.Split(query, "&") {
+	for pair := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(pair, "=")
 		name, _ = url.QueryUnescape(name)
 		if values.Has(name) && !slices.Contains(order, name) {
@@ -294,102 +273,6 @@ func parseQuery(query string) (values url.Values, order []string, err error) {
 	return values, order, nil
 }
 
-// noise are headers that a browser or a client adds to every request. They are neither
-// needed nor wanted in a configuration.
-var noise = []string{
-	"Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Dnt", "Host", "If-Modified-Since",
-	"If-None-Match", "Keep-Alive", "Origin", "Pragma", "Priority", "Referer", "Te", "Upgrade-Insecure-Requests", "User-Agent",
-}
-
-// setCredentials sorts the headers: credentials become the authentication, other secrets
-// headers of the API, and the rest headers of the job.
-func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
-	if user != nil {
-		password, _ := user.Password()
-		c.auth = c.basic(user.Username(), password)
-	}
-	names := make([]string, 0, len(header))
-	for name := range header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		key, text := textproto.CanonicalMIMEHeaderKey(name), strings.Join(header[name], ", ")
-		hides := secret.Name(name) || strings.HasSuffix(strings.ToLower(name), "-token")
-		switch {
-		case slices.Contains(noise, key) && (key != "Content-Type" || isOwnType(text)), strings.HasPrefix(name, ":"), strings.HasPrefix(key, "Sec-"):
-		case hides && c.auth == nil:
-			c.auth = c.authentication(name, text)
-		case hides:
-			c.hidden = append(c.hidden, value.Member{Name: "#" + name, Value: c.reference(name, text)})
-		case text == "*/*":
-		default:
-			c.headers = append(c.headers, value.Member{Name: name, Value: text})
-		}
-	}
-}
-
-// isOwnType reports whether a content type is one that the engine sends by itself.
-func isOwnType(text string) bool {
-	media, _, _ := strings.Cut(text, ";")
-	return slices.Contains([]string{"application/json", "application/x-www-form-urlencoded"}, strings.TrimSpace(media))
-}
-
-// authentication returns the settings for a header with a credential.
-func (c *call) authentication(name, text string) value.Object {
-	scheme, token, _ := strings.Cut(text, " ")
-	if textproto.CanonicalMIMEHeaderKey(name) == "Authorization" {
-		switch strings.ToLower(scheme) {
-		case "bearer":
-			return value.Object{{Name: "type", Value: rules.AuthBearer}, {Name: "#token", Value: c.reference("token", token)}}
-		case "basic":
-			if decoded, err := base64.StdEncoding.DecodeString(token); err == nil {
-				user, password, _ := strings.Cut(string(decoded), ":")
-				return c.basic(user, password)
-			}
-		}
-	}
-	return value.Object{{Name: "type", Value: rules.AuthHeader}, {Name: "name", Value: name}, {Name: "#value", Value: c.reference(name, text)}}
-}
-
-func (c *call) basic(user, password string) value.Object {
-	auth := value.Object{{Name: "type", Value: rules.AuthBasic}, {Name: "username", Value: c.reference("user", user)}}
-	if password == "" {
-		return auth.With("#password", "")
-	}
-	return auth.With("#password", c.reference("password", password))
-}
-
-// reference stores a secret, and returns the reference to it that a configuration has.
-func (c *call) reference(name, text string) value.Object {
-	words := strings.FieldsFunc(name, func(r rune) bool { return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') })
-	variable := strings.ToUpper(strings.TrimPrefix(strings.ToLower(strings.Join(words, "_")), "x_"))
-	if variable == "" || variable[0] <= '9' || !strings.Contains(variable, "_") {
-		variable = "API_" + variable
-	}
-	for n := 2; c.env[variable] != "" && c.env[variable] != text; n++ {
-		variable = strings.TrimRight(variable, "0123456789") + strconv.Itoa(n)
-	}
-	c.env[variable] = text
-	return value.Object{{Name: "env", Value: variable}}
-}
-
-// secrets returns the values that must not be written.
-func (c *call) secrets() []string {
-	var out []string
-	for _, text := range c.env {
-		if text != "" {
-			out = append(out, text)
-		}
-	}
-	for name, text := range c.values {
-		if secret.Name(name) && text != "" {
-			out = append(out, text)
-		}
-	}
-	return out
-}
-
 // isJSON reports whether requests have a JSON body.
 func (c *call) isJSON() bool { return c.method == http.MethodPost }
 
@@ -397,57 +280,3 @@ const (
 	maxDepth = 100
 	maxBytes = 32 << 20
 )
-
-// parseJSON decodes a JSON text. Objects keep their order, numbers all their digits.
-func parseJSON(text []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	v, err := nextValue(dec, 0)
-	if err != nil {
-		return nil, err
-	}
-	if dec.More() {
-		return nil, fmt.Errorf("there is more after the value")
-	}
-	return v, nil
-}
-
-func nextValue(dec *json.Decoder, depth int) (any, error) {
-	token, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	delim, nested := token.(json.Delim)
-	if !nested {
-		return token, nil
-	}
-	if depth == maxDepth {
-		return nil, fmt.Errorf("the value has more than %d levels", maxDepth)
-	}
-	if delim == '[' {
-		list := []any{}
-		for dec.More() {
-			v, err := nextValue(dec, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err = dec.Token()
-		return list, err
-	}
-	object := value.Object{}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := nextValue(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		object = append(object, value.Member{Name: name.(string), Value: v})
-	}
-	_, err = dec.Token()
-	return object, err
-}

@@ -145,8 +145,9 @@ func (s *session) serve(x *exchange, r *http.Request) *http.Response {
 // same reports whether a request is that of an exchange, whatever the order of its
 // parameters.
 func (s *session) same(x *exchange, r *http.Request, sent []byte) bool {
+	ignored := map[string]bool{s.buster: true}
 	return x.method == r.Method && x.address.Scheme == r.URL.Scheme && x.address.Host == r.URL.Host &&
-		pathOf(x.address) == pathOf(r.URL) && sameMembers(x.address.Query(), r.URL.Query(), map[string]bool{s.buster: true}) && sameBody(x.sent, sent, nil)
+		pathOf(x.address) == pathOf(r.URL) && sameMembers(x.address.Query(), r.URL.Query(), ignored) && sameBody(x.sent, sent, nil)
 }
 
 func pathOf(u *url.URL) string {

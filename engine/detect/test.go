@@ -181,7 +181,8 @@ func (d *detection) pointsOn(m value.Member, keys []string) bool {
 		return true
 	}
 	for _, sign := range rules.PagingSigns() {
-		if sign.Kind != rules.PagingNumber && sign.Kind != rules.PagingIndex && slices.Contains(sign.Names, m.Name) && !slices.Equal(keys, d.items.keys) {
+		counts := sign.Kind == rules.PagingNumber || sign.Kind == rules.PagingIndex
+		if !counts && slices.Contains(sign.Names, m.Name) && !slices.Equal(keys, d.items.keys) {
 			_, holdsItems := m.Value.([]any)
 			return !holdsItems
 		}

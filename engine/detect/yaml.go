@@ -2,6 +2,8 @@ package detect
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -33,7 +35,7 @@ func (d *detection) yaml(root value.Object) ([]byte, error) {
 	for _, line := range comment {
 		fmt.Fprintf(head, "%s\n", strings.TrimRight("# "+line, " "))
 	}
-	text, err := yaml.Dump(node, yaml.WithIndent(2), yaml.WithLineWidth(-1))
+	text, err := yaml.Dump(node, yaml.WithIndent(2), yaml.WithLineWidth(-1), yaml.WithCompactSeqIndent(false))
 	if err != nil {
 		return nil, err
 	}
@@ -97,24 +99,13 @@ func nodeOf(v any, key string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
+// plain matches texts that need no quotes, if they are no word with another meaning.
+var plain = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_./$?=&-]*( [A-Za-z0-9_./$?=&-]+)*$`)
+
 // isPlain reports whether a text is read as a text without quotes.
 func isPlain(text string) bool {
-	letters := 0
-	for i, r := range text {
-		isLetter := r|0x20 >= 'a' && r|0x20 <= 'z' || r == '_' || r == '$'
-		if i == 0 && !isLetter {
-			return false
-		}
-		if !isLetter && (r < '0' || r > '9') && !strings.ContainsRune("./-?=&", r) && !(r == ' ') && !(r == ':' && strings.HasPrefix(text[i:], "://")) {
-			return false
-		}
-		letters++
-	}
-	switch strings.ToLower(text) {
-	case "", "null", "true", "false", "yes", "no", "on", "off", "y", "n":
-		return false
-	}
-	return letters > 0 && !strings.HasSuffix(text, " ")
+	words := []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+	return plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text))
 }
 
 // printableLine returns a text on one line.
@@ -132,7 +123,7 @@ func printableLine(text string) string {
 func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
 			lines, line = append(lines, line), ""
 		}

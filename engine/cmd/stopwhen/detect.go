@@ -102,30 +102,31 @@ func (a *app) detect(cmd *cobra.Command, args []string, f detectFlags) error {
 	if err := a.checkStdout("the configuration"); err != nil && toStdout(a.flags.out) {
 		return err
 	}
-	result, err := a.detected(cmd, args, f)
-	var mistake *detect.RequestError
-	if errors.As(err, &mistake) {
+	ctx, stop := a.catchSignals()
+	defer stop()
+	result, err := a.detected(ctx, cmd, args, f)
+	if interrupted := signalError(ctx, context.Cause(ctx)); interrupted != nil {
+		return interrupted
+	}
+	if mistake, ok := errors.AsType[*detect.RequestError](err); ok {
 		return &usageError{mistake.Error()}
 	}
 	if result == nil {
 		return err
 	}
-	if !a.flags.quiet {
+	if result.YAML != nil {
+		if failed := a.writeConfig(result, f.format); failed != nil {
+			return failed
+		}
+	}
+	if !a.flags.quiet { // last, so that it is what a terminal shows
 		a.describe(result, f.format)
-	}
-	if result.YAML == nil {
-		return err
-	}
-	if failed := a.writeConfig(result, f.format); failed != nil {
-		return failed
 	}
 	return err
 }
 
 // detected makes the requests, or reads the recording.
-func (a *app) detected(cmd *cobra.Command, args []string, f detectFlags) (*detect.Result, error) {
-	ctx, stop := a.catchSignals()
-	defer stop()
+func (a *app) detected(ctx context.Context, cmd *cobra.Command, args []string, f detectFlags) (*detect.Result, error) {
 	if a.flags.fixture != "" {
 		return a.detectFixture(ctx, cmd)
 	}
@@ -271,15 +272,15 @@ func (a *app) nextSteps(r *detect.Result, format string) string {
 	if _, tested := r.Config.Get("tests"); tested {
 		fmt.Fprintf(b, "  stopwhen test %s\n", name)
 	}
-	options := ""
+	options := &strings.Builder{}
 	if len(r.Env) > 0 {
 		for _, name := range r.Env {
 			fmt.Fprintf(b, "  export %s=…\n", name)
 		}
-		options += " --env " + strings.Join(r.Env, ",")
+		options.WriteString(" --env " + strings.Join(r.Env, ","))
 	}
 	for _, input := range r.Inputs {
-		options += " --set " + input + "=VALUE"
+		options.WriteString(" --set " + input + "=VALUE")
 	}
 	fmt.Fprintf(b, "  stopwhen run %s%s --max-pages 3\n", name, options)
 	return b.String()

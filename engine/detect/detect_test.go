@@ -1,0 +1,323 @@
+package detect_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/detect"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+func constant(status int, contentType, body string) api {
+	return func(url.Values, *http.Request) (int, http.Header, string) {
+		return status, http.Header{"Content-Type": {contentType}}, body
+	}
+}
+
+// setting returns a value of the configuration.
+func setting(r *detect.Result, keys ...string) any {
+	var v any = r.Config
+	for _, key := range keys {
+		if list, ok := v.([]any); ok {
+			v = list[0]
+		}
+		object, _ := v.(value.Object)
+		v, _ = object.Get(key)
+	}
+	return v
+}
+
+func TestWhatIsNoListIsSaidPlainly(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		api     api
+		class   error
+		message string
+		writes  bool
+	}{
+		{name: "a web page", api: constant(200, "text/html", "<!DOCTYPE html><html><body>Hi</body></html>"),
+			class: engine.ErrResponse, message: "answers with a web page"},
+		{name: "a login page", api: constant(200, "text/html", `<html><form><input type="password"></form></html>`),
+			class: engine.ErrResponse, message: "answers with a login page"},
+		{name: "a web page as JSON", api: constant(200, "application/json", "<html></html>"),
+			class: engine.ErrResponse, message: "answers with a web page"},
+		{name: "no credentials", api: constant(401, "application/json", `{"error": "no"}`), class: engine.ErrAPI, message: "--header"},
+		{name: "no such path", api: constant(404, "application/json", `{}`), class: engine.ErrAPI, message: "check the path"},
+		{name: "wrong method", api: constant(405, "application/json", `{}`), class: engine.ErrAPI, message: "--method POST"},
+		{name: "too many requests", api: constant(429, "application/json", `{}`), class: engine.ErrTransient, message: "try again later"},
+		{name: "a server error", api: constant(503, "application/json", `{}`), class: engine.ErrTransient, message: "503"},
+		{name: "an empty list", api: constant(200, "application/json", `{"data": [], "total": 0}`),
+			class: engine.ErrResponse, message: "the list at data is empty", writes: true},
+		{name: "an object", api: constant(200, "application/json", `{"id": 1, "name": "x"}`),
+			class: engine.ErrResponse, message: "its keys are id, name"},
+		{name: "a scalar", api: constant(200, "application/json", `"x"`), class: engine.ErrResponse, message: "is a string"},
+		{name: "half a document", api: constant(200, "application/json", `{"data": [`), class: engine.ErrResponse, message: ""},
+		{name: "an empty body", api: constant(200, "application/json", ""), class: engine.ErrResponse, message: ""},
+		{name: "UTF-16", api: constant(200, "application/json", "\xff\xfe[\x00]\x00"), class: engine.ErrResponse, message: "UTF-16"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/v1/users"}, detect.Options{Transport: c.api})
+			require.ErrorIs(t, err, c.class)
+			require.ErrorContains(t, err, c.message)
+			require.NotNil(t, r)
+			require.Equal(t, 1, r.Requests)
+			require.Equal(t, c.writes, r.YAML != nil)
+			require.False(t, r.Paged)
+		})
+	}
+}
+
+func TestRequestsAreCheckedBeforeTheyAreMade(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		request detect.Request
+		message string
+	}{
+		{"no scheme", detect.Request{URL: "api.test/users"}, "not an absolute"},
+		{"another scheme", detect.Request{URL: "ftp://api.test/users"}, "not an absolute"},
+		{"no host", detect.Request{URL: "https:///users"}, "not an absolute"},
+		{"not an address", detect.Request{URL: "https://a b/"}, "not an absolute"},
+		{"another method", detect.Request{URL: "https://api.test/", Method: "DELETE"}, "DELETE is not supported"},
+		{"GET with a body", detect.Request{URL: "https://api.test/", Method: "get", Body: []byte("{}")}, "a GET request has no body"},
+		{"a list as body", detect.Request{URL: "https://api.test/", Body: []byte("[1]")}, "the body is a list"},
+		{"broken JSON", detect.Request{URL: "https://api.test/", Body: []byte(`{"a":`)}, "the body is not JSON"},
+		{"an input without a value", detect.Request{URL: "https://{tenant}.test/"}, "{tenant}, which has no value"},
+		{"a value without an input", detect.Request{URL: "https://api.test/", Inputs: map[string]string{"x": "1"}}, "the address has no {x}"},
+		{"broken escapes", detect.Request{URL: "https://api.test/?a=%zz"}, "invalid URL escape"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := detect.Detect(t.Context(), c.request, detect.Options{Transport: api(func(url.Values, *http.Request) (int, http.Header, string) {
+				t.Error("a request was made")
+				return 500, nil, ""
+			})})
+			var mistake *detect.RequestError
+			require.ErrorAs(t, err, &mistake)
+			require.ErrorContains(t, err, c.message)
+		})
+	}
+}
+
+const password = "sekret-12345-67890"
+
+// TestCredentialsAreSentButNotWritten gives the same secret in every place. The API sends it
+// back in a link, as some do.
+func TestCredentialsAreSentButNotWritten(t *testing.T) {
+	header := func(name, text string) detect.Request {
+		return detect.Request{URL: "https://api.test/v1/users?limit=2", Header: http.Header{name: {text}}}
+	}
+	for _, c := range []struct {
+		name    string
+		request detect.Request
+		sent    func(r *http.Request) string
+		auth    string // type of the authentication; empty: the secret is elsewhere
+	}{
+		{"bearer", header("Authorization", "Bearer "+password), authorization, "bearer"},
+		{"another scheme", header("Authorization", "Bot "+password), authorization, "header"},
+		{"basic", header("Authorization", "Basic dXNlcjpzZWtyZXQtMTIzNDUtNjc4OTA="), basic, "basic"},
+		{"a key in a header", header("X-Api-Key", password), func(r *http.Request) string { return r.Header.Get("X-Api-Key") }, "header"},
+		{"an unusual header", header("X-Functions-Key", password), func(r *http.Request) string { return r.Header.Get("X-Functions-Key") }, "header"},
+		{"a cookie", header("Cookie", "session="+password), func(r *http.Request) string { return r.Header.Get("Cookie") }, "header"},
+		{"a parameter", detect.Request{URL: "https://api.test/v1/users?limit=2&api_key=" + password},
+			func(r *http.Request) string { return r.URL.Query().Get("api_key") }, "query"},
+		{"the address", detect.Request{URL: "https://user:" + password + "@api.test/v1/users?limit=2"}, basic, "basic"},
+		{"a body", detect.Request{URL: "https://api.test/v1/users", Body: []byte(`{"limit": 2, "access_token": "` + password + `"}`)}, bodyOf, ""},
+		{"a form", detect.Request{URL: "https://api.test/v1/users", Body: []byte(`limit=2&access_token=` + password)}, bodyOf, ""},
+		{"an input", detect.Request{URL: "https://api.test/{token}/users?limit=2", Inputs: map[string]string{"token": password}},
+			func(r *http.Request) string { return r.URL.Path }, ""},
+		{"two headers", detect.Request{URL: "https://api.test/v1/users?limit=2", Header: http.Header{"Authorization": {"Bearer t0ken-0000001"}, "X-Api-Key": {password}}},
+			func(r *http.Request) string { return r.Header.Get("X-Api-Key") }, "bearer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			requests := 0
+			serve := api(func(q url.Values, r *http.Request) (int, http.Header, string) {
+				requests++
+				require.Contains(t, c.sent(r), password)
+				if q.Get("cursor") != "" || strings.Contains(bodyOf(r), "cursor") {
+					return 200, nil, `{"data": [{"id": 3}]}`
+				}
+				return 200, nil, `{"data": [{"id": 1, "api_key": "` + password + `"}, {"id": 2}], "next_cursor": "c2", "self": "https://api.test/x?api_key=` + password + `"}`
+			})
+			r, err := detect.Detect(t.Context(), c.request, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.True(t, r.Paged, r.Findings)
+			require.Equal(t, 2, requests)
+			for _, text := range []string{string(r.YAML), string(r.JSON), r.Text(80)} {
+				require.NotContains(t, text, password)
+				require.NotContains(t, text, "dXNlcjpzZ")
+			}
+			if c.auth != "" {
+				require.Equal(t, c.auth, setting(r, "api", "authentication", "type"))
+			}
+			e, err := engine.Load("x.yaml", r.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
+			require.NoError(t, err)
+			require.Zero(t, e.Test(t.Context()).Failed())
+			require.ElementsMatch(t, r.Env, e.Env())
+		})
+	}
+}
+
+func authorization(r *http.Request) string { return r.Header.Get("Authorization") }
+
+func basic(r *http.Request) string {
+	_, text, _ := r.BasicAuth()
+	return text
+}
+
+func bodyOf(r *http.Request) string {
+	if r.Body == nil {
+		return ""
+	}
+	text, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	return string(text)
+}
+
+func TestOtherFormats(t *testing.T) {
+	xml := func(next string, ids ...string) string {
+		return "<feed><items><item><id>" + strings.Join(ids, "</id></item><item><id>") + "</id></item></items>" + next + "</feed>"
+	}
+	for _, c := range []struct {
+		name, contentType, first, second, format, items string
+		zipped                                          bool
+	}{
+		{name: "NDJSON", contentType: "application/x-ndjson", first: "{\"id\":1}\n{\"id\":2}\n", second: "{\"id\":3}\n", format: "ndjson"},
+		{name: "NDJSON without a type", contentType: "text/plain", first: "{\"id\":1}\n{\"id\":2}\n", second: "{\"id\":3}\n", format: "ndjson"},
+		{name: "CSV", contentType: "text/csv", first: "id,name\n1,a\n2,b\n", second: "id,name\n3,c\n", format: "csv"},
+		{name: "XML", contentType: "application/xml", first: xml("<total>3</total>", "1", "2"), second: xml("<total>3</total>", "3"), format: "xml", items: "feed.items.item"},
+		{name: "a gzip file", contentType: "application/gzip", zipped: true,
+			first: "{\"data\":[{\"id\":1},{\"id\":2}]}", second: "{\"data\":[{\"id\":3}]}", items: "data"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+				body := c.first
+				switch q.Get("page") {
+				case "", "1":
+				case "2":
+					body = c.second
+				default:
+					return 404, nil, `{"error": "no such page"}`
+				}
+				if c.zipped {
+					var b bytes.Buffer
+					w := gzip.NewWriter(&b)
+					_, _ = io.WriteString(w, body)
+					_ = w.Close()
+					body = b.String()
+				}
+				return 200, http.Header{"Content-Type": {c.contentType}}, body
+			})
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/export?page=1"}, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.True(t, r.Paged, r.Findings)
+			if c.format != "" {
+				require.Equal(t, c.format, setting(r, "api", "response", "format"))
+			}
+			if c.items != "" {
+				require.Equal(t, c.items, setting(r, "config", "jobs", "dataField"))
+			}
+			require.Equal(t, "page", setting(r, "api", "pagination", "pageParam"))
+		})
+	}
+}
+
+// TestInputs writes names in braces as inputs, wherever they are.
+func TestInputs(t *testing.T) {
+	serve := api(func(q url.Values, r *http.Request) (int, http.Header, string) {
+		require.Equal(t, "acme.test", r.URL.Host)
+		require.Equal(t, "/teams/a b/users", r.URL.Path)
+		require.Equal(t, "x-7", q.Get("group"))
+		if q.Get("cursor") != "" {
+			return 200, nil, `{"data": [{"id": 3}]}`
+		}
+		return 200, nil, `{"data": [{"id": 1}, {"id": 2}], "next_cursor": "c2"}`
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{
+		URL:    "https://{tenant}.test/teams/{team}/users?group=x-{group}",
+		Inputs: map[string]string{"tenant": "acme", "team": "a b", "group": "7"},
+	}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.True(t, r.Paged)
+	require.Equal(t, []string{"tenant", "team", "group"}, r.Inputs)
+	require.Equal(t, "https://{input.tenant}.test/teams/{input.team}/", setting(r, "api", "baseUrl"))
+	require.Equal(t, `"x-" + input.group`, setting(r, "config", "jobs", "params", "group", "expr"))
+}
+
+// TestARedirectIsARequest follows a redirect, and counts it.
+func TestARedirectIsARequest(t *testing.T) {
+	c := &counting{api: func(q url.Values, r *http.Request) (int, http.Header, string) {
+		switch {
+		case r.URL.Path == "/old":
+			return 301, http.Header{"Location": {"https://api.test/new?" + r.URL.RawQuery}}, ""
+		case q.Get("cursor") != "":
+			return 200, nil, `{"data": [{"id": 3}]}`
+		}
+		return 200, nil, `{"data": [{"id": 1}, {"id": 2}], "next_cursor": "c2"}`
+	}}
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/old"}, detect.Options{Transport: c})
+	require.NoError(t, err)
+	require.LessOrEqual(t, c.n, detect.MaxRequests)
+	require.Contains(t, strings.Join(r.Findings.Doubts, " "), "redirects to https://api.test/new")
+
+	endless := &counting{api: func(url.Values, *http.Request) (int, http.Header, string) {
+		return 302, http.Header{"Location": {"https://api.test/" + strings.Repeat("x", 1+len("a"))}}, ""
+	}}
+	_, err = detect.Detect(t.Context(), detect.Request{URL: "https://api.test/x"}, detect.Options{Transport: endless})
+	require.Error(t, err)
+	require.LessOrEqual(t, endless.n, detect.MaxRequests)
+}
+
+// TestBothFormsAreTheSameConfiguration reads the YAML and the JSON back.
+func TestBothFormsAreTheSameConfiguration(t *testing.T) {
+	names := []string{"true", "on", "~", "0x1", "1e3", "a: b", "# c", "é\u2028\"\\", "- x", "{y}", "2026-01-01", " z ", "null", "12", "@odata.x", "$z"}
+	body := `{"data": [{"id": 1}, {"id": 2}], "next_cursor": "c2", "odd": {`
+	for i, name := range names {
+		if i > 0 {
+			body += ", "
+		}
+		text, _ := value.Marshal(name)
+		body += string(text) + ": " + string(text)
+	}
+	body += `, "n": 12345678901234567890.50, "e": 1E400, "m": -0}}`
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users?q=a%3A%20b&on=on"}, detect.Options{Transport: constant(200, "application/json", body)})
+	require.NoError(t, err)
+	fromYAML, err := yaml.Parse(diag.NewSource("x.yaml", string(r.YAML)))
+	require.NoError(t, err, string(r.YAML))
+	fromJSON, err := yaml.Parse(diag.NewSource("x.json", string(r.JSON)))
+	require.NoError(t, err)
+	require.Equal(t, fromJSON, fromYAML)
+}
+
+func TestAnAPIThatDoesNotAnswerIsATransientError(t *testing.T) {
+	_, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: broken{}})
+	require.ErrorIs(t, err, engine.ErrTransient)
+}
+
+func TestACancelledDetectionSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	serve := api(func(url.Values, *http.Request) (int, http.Header, string) {
+		cancel()
+		return 200, nil, `{"data": [{"id": 1}, {"id": 2}], "next_cursor": "c2"}`
+	})
+	r, err := detect.Detect(ctx, detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: serve})
+	require.ErrorIs(t, err, engine.ErrCancelled)
+	require.Nil(t, r.YAML)
+}
+
+type broken struct{}
+
+// RoundTrip implements [http.RoundTripper].
+func (broken) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection refused")
+}

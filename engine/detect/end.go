@@ -1,0 +1,153 @@
+package detect
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// addTotal lets a total end a list that is counted, or whose token stays after the last
+// item. The total must be the same on both pages, and more than the items before.
+func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
+	pages := t.decoded()
+	if len(pages) < 2 || slices.Contains(authoritative, t.sign.Kind) || t.flag != nil || strings.HasPrefix(t.sign.Needs, "pages") {
+		return t
+	}
+	f, total, ok := d.page.hint(rules.HintTotal, func(n int) bool { return n > len(t.pages[0].items) })
+	if !ok {
+		return t
+	}
+	_, again, _ := pages[1].hint(rules.HintTotal, func(n int) bool { return n == total })
+	if again != total || t.ended && total != t.obtained() {
+		return t
+	}
+	reached := total == t.obtained()
+	if counts := t.sign.Kind == rules.PagingIndex || t.sign.Kind == rules.PagingNumber; !counts && (!reached || t.ended) {
+		return t
+	}
+	c := t.candidate
+	if _, given := c.pagination.Get("limitStop"); given {
+		return t
+	}
+	c.pagination = c.pagination.With("limitStop", value.Object{{Name: "field", Value: f.path()}})
+	with := d.run(ctx, c, len(t.pages))
+	if len(with.pages) < len(t.pages) {
+		return t
+	}
+	if !slices.Contains([]rules.PagingKind{rules.PagingIndex, rules.PagingNumber}, t.sign.Kind) {
+		c.pagination = c.pagination.With("audit", value.Object{{Name: "ignore", Value: []any{"audit.token"}}})
+		with = d.run(ctx, c, len(t.pages))
+	}
+	with.verdict, with.flag = t.verdict, t.flag
+	d.saw("%s is %d on both pages: the list ends when that many items were read.", f.path(), total)
+	return with
+}
+
+// findEnd finds what ends the list. If the second page may be the last, but nothing says
+// so, it looks at the third one.
+func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
+	counts := t.sign.Kind == rules.PagingIndex || t.sign.Kind == rules.PagingNumber
+	if counts {
+		t = d.addTotal(ctx, t)
+	}
+	if !t.ended {
+		t = d.lookFurther(ctx, t)
+	}
+	if !t.ended && !counts {
+		t = d.addTotal(ctx, t)
+	}
+	switch {
+	case t.ended:
+		d.saw("The end was seen: page %d is the last by %s.", len(t.pages), strings.Join(t.rules(), " and "))
+	case t.beyond != "":
+		d.doubt("The end of the list was not seen: %s.", d.hide(t.beyond))
+	default:
+		d.doubt("The end of the list was not seen. %s", d.endOf(t))
+	}
+	return t
+}
+
+// rules returns the rules that ended a trial, without those of its options.
+func (t *trial) rules() []string {
+	return slices.DeleteFunc(slices.Clone(t.by), func(id string) bool { return strings.HasPrefix(id, "option.") })
+}
+
+// lookFurther obtains a third page if the second one may be the last.
+func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
+	if t.err != nil || len(t.pages) > 2 || !d.nearEnd(t) {
+		return t
+	}
+	if c, ok := d.shortEnds(t); ok {
+		if with := d.run(ctx, c, len(t.pages)); with.ended {
+			with.verdict = t.verdict
+			d.doubt("That a page with fewer than %d items is the last was not proved. Without shortPageEnds an empty page is.", d.size.asked)
+			return with
+		}
+	}
+	longer := d.run(ctx, t.candidate, 3)
+	longer.verdict, longer.flag = t.verdict, t.flag
+	switch {
+	case longer.refused:
+		return t
+	case longer.ended && !longer.pages[len(longer.pages)-1].again:
+		return longer
+	case len(longer.pages) < 3:
+		t.beyond = "the third page could not be obtained (" + failureOf(longer.err) + ")"
+		return t
+	case len(longer.pages[2].items) > 0:
+		return longer
+	case t.sign.Ends == nil:
+		t.beyond = "the third page is empty or the second one again, and nothing says that it is the last"
+		return t
+	}
+	c := t.candidate
+	c.pagination = withRule(c.pagination, "count == 0")
+	with := d.run(ctx, c, 3)
+	with.verdict, with.flag = t.verdict, t.flag
+	d.saw("Page 3 is empty, but still has a value for the next page: an empty page ends the list.")
+	return with
+}
+
+// nearEnd reports whether the next page is probably the last.
+func (d *detection) nearEnd(t *trial) bool {
+	first, last := len(t.pages[0].items), len(t.pages[len(t.pages)-1].items)
+	if _, total, ok := d.page.hint(rules.HintTotal, func(n int) bool { return n > first }); ok && t.obtained()+first >= total {
+		return true
+	}
+	x := t.pages[len(t.pages)-1].exchange
+	response := &transport.Response{Header: x.header, URL: x.address.String()}
+	next := response.Link("next")
+	return last < first || next != nil && next == response.Link("last")
+}
+
+// shortEnds returns the candidate whose short pages end the list, if its method can.
+func (d *detection) shortEnds(t *trial) (candidate, bool) {
+	c := t.candidate
+	if c.sign.Kind != rules.PagingKey || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
+		return c, false
+	}
+	c.values = maps.Clone(c.values)
+	c.values["shortEnds"], c.values["limit"] = true, d.size.asked
+	filled, _ := fill(c.sign.Pagination, c.values).(value.Object)
+	c.pagination = filled
+	return c, true
+}
+
+// endOf says what ends the list, as far as it is known.
+func (d *detection) endOf(t *trial) string {
+	switch {
+	case t.flag != nil:
+		return "It is assumed that " + t.flag.path() + " changes on the last page."
+	case slices.Contains(authoritative, t.sign.Kind):
+		return "It is assumed that the last page has no next link or value."
+	case t.sign.Kind == rules.PagingToken, t.sign.Kind == rules.PagingHeader:
+		return "It is assumed that the last page has no value for a next one, as most APIs do it. " +
+			"If it has one, the run ends with a warning or an error."
+	}
+	return "It is assumed that the API answers with an empty page or a short one after the last item."
+}

@@ -1,0 +1,147 @@
+package detect
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// refine completes a pagination that was proved: the numbers it begins with, flags, totals
+// and the end.
+func (d *detection) refine(ctx context.Context, t *trial) *trial {
+	t = d.settleBase(ctx, t)
+	t = d.addFlag(ctx, t)
+	t = d.findEnd(ctx, t)
+	d.doubtStart(t)
+	d.doubtSize(t)
+	d.doubtLink(t)
+	for _, f := range t.findings {
+		d.doubt("A run of these pages warns: %s.", d.hide(f.Message))
+	}
+	return t
+}
+
+// settleBase finds out whether pages are counted from 0 or 1: page 1 is then the first
+// page again, or another one.
+func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
+	if !t.base || t.sign.Kind != rules.PagingNumber {
+		return t
+	}
+	c := t.candidate
+	c.values = maps.Clone(c.values)
+	c.values["first"], c.base = 0, false
+	c.pagination = fill(c.sign.Pagination, c.values).(value.Object)
+	fromZero := d.run(ctx, c, 2)
+	d.judge(fromZero)
+	switch {
+	case fromZero.verdict == proven:
+		d.saw("Pages are counted from 0: page 1 has other items than the first page.")
+		return fromZero
+	case len(fromZero.pages) == 2 && overlap(fromZero.pages[0].items, fromZero.pages[1].items) == len(fromZero.pages[1].items):
+		d.saw("Pages are counted from 1: page 1 is the first page again.")
+	default:
+		d.doubt("It is not known whether pages are counted from 0 or 1. If the page numbered 0 is the first, set firstPage to 0; " +
+			"otherwise the page numbered 1 would be missing.")
+	}
+	return t
+}
+
+// addFlag adds the flag that says that there is more, unless the end of the list is
+// stated otherwise.
+func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
+	if slices.Contains(authoritative, t.sign.Kind) || strings.HasPrefix(t.sign.Needs, "pages") {
+		return t
+	}
+	for _, f := range flags(d.page) {
+		c := t.candidate
+		c.pagination = withFlag(c.pagination, f)
+		with := d.run(ctx, c, len(t.pages))
+		if len(with.pages) < len(t.pages) {
+			d.doubt("%s on page 1, but a later page does not say so although there is more, so the flag is not used.", f.says)
+			continue
+		}
+		with.verdict, with.flag = t.verdict, &f
+		if with.ended && !t.ended {
+			d.saw("%s is %s on the last page: it ends the list.", f.path(), d.factOf(with, f))
+		}
+		return with
+	}
+	return t
+}
+
+// factOf returns the value of a flag on the last page of a trial.
+func (d *detection) factOf(t *trial, f flag) string {
+	pages := t.decoded()
+	if len(pages) == 0 {
+		return "another"
+	}
+	for _, other := range pages[len(pages)-1].facts {
+		if slices.Equal(other.keys, f.keys) {
+			return value.Preview(other.value)
+		}
+	}
+	return "missing"
+}
+
+// doubtStart doubts that the address is that of the first page.
+func (d *detection) doubtStart(t *trial) {
+	if n, ok := t.values["first"].(int); ok && n > 1 {
+		d.doubt("The address begins at %s=%d: items before that are not read.", t.values["param"], n)
+	}
+}
+
+// doubtSize doubts a page size that the API does not honour.
+func (d *detection) doubtSize(t *trial) {
+	asked, got := d.size.asked, len(d.items.items)
+	switch {
+	case asked == 0 || asked == got:
+	case got > asked:
+		d.doubt("The address asks for %d items (%s), but the page has %d: the API seems to ignore it.", asked, d.size.param, got)
+	case t.sign.Kind == rules.PagingIndex:
+		d.doubt("The address asks for %d items (%s), but the page has %d: the API seems to allow no more, "+
+			"so the index advances by what is received. If pages are short for another reason, items may be read twice.", asked, d.size.param, got)
+	}
+}
+
+// doubtLink doubts links that do not repeat the parameters of the address.
+func (d *detection) doubtLink(t *trial) {
+	if !slices.Contains([]rules.PagingKind{rules.PagingURL, rules.PagingLink, rules.PagingRelation}, t.sign.Kind) || t.sent == "" {
+		return
+	}
+	_, address, _ := strings.Cut(t.sent, " ")
+	u, err := url.Parse(address)
+	if err != nil || d.call.method != "GET" {
+		return
+	}
+	var missing []string
+	for _, m := range d.call.params {
+		name := strings.TrimPrefix(m.Name, "#")
+		if !u.Query().Has(name) && !slices.Contains(rules.PageSizeNames(), name) && u.Path == d.page.address.Path && !opaque(u) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		d.doubt("The link to the next page leaves out %s. Check that the items of later pages fit it, or set includeParams.",
+			strings.Join(missing, ", "))
+	}
+}
+
+// opaque reports whether an address has a token, in which the API may keep the other
+// parameters.
+func opaque(u *url.URL) bool {
+	for name, values := range u.Query() {
+		for _, text := range values {
+			_, isNumber := number(text)
+			name = strings.ToLower(name)
+			if len(text) >= 8 && !isNumber || strings.Contains(name, "token") || strings.Contains(name, "cursor") {
+				return true
+			}
+		}
+	}
+	return false
+}
