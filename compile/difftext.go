@@ -142,7 +142,7 @@ type diffWriter struct{ sheet }
 
 // side writes a text after its sign. Further lines are indented as the first one.
 func (t *diffWriter) side(indent int, sign, text string) {
-	for i, line := range wrap(text, t.width-indent-2) {
+	for i, line := range value.Wrap(text, t.width-indent-2) {
 		if i > 0 {
 			sign = " "
 		}

@@ -3,6 +3,8 @@ package compile
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The widths of a sheet, in columns.
@@ -41,7 +43,7 @@ func (s *sheet) line(indent int, text string) {
 
 // paragraph writes a text, wrapped.
 func (s *sheet) paragraph(indent int, text string) {
-	for _, line := range wrap(text, s.width-indent) {
+	for _, line := range value.Wrap(text, s.width-indent) {
 		s.line(indent, line)
 	}
 }
@@ -86,7 +88,7 @@ func (s *sheet) entry(id, source string, texts ...string) {
 // columns writes a name and, from a column on, a text. A name that reaches beyond the column
 // is on a line of its own if the text does not fit after it.
 func (s *sheet) columns(indent int, name string, column int, text string) {
-	lines := wrap(text, s.width-column)
+	lines := value.Wrap(text, s.width-column)
 	left := strings.Repeat(" ", indent) + name
 	used := max(column, utf8.RuneCountInString(left)+2)
 	if used > column && used+utf8.RuneCountInString(lines[0]) > s.width {
@@ -97,26 +99,4 @@ func (s *sheet) columns(indent int, name string, column int, text string) {
 		s.WriteString(left + strings.Repeat(" ", max(column-utf8.RuneCountInString(left), 2)) + line + "\n")
 		left = ""
 	}
-}
-
-// wrap breaks a text into lines at spaces and at its own line ends. Several spaces in a row
-// are kept, since they may be in a string of an expression.
-func wrap(text string, width int) []string {
-	var lines []string
-	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		line := ""
-		for i, word := range strings.Split(paragraph, " ") {
-			if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && strings.TrimSpace(line) != "" {
-				lines = append(lines, line)
-				line = word
-				continue
-			}
-			if i > 0 {
-				line += " "
-			}
-			line += word
-		}
-		lines = append(lines, line)
-	}
-	return lines
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -28,6 +29,8 @@ var passages = map[string]func() (string, error){
 	"method-sections":  methodSections,
 	"expression-names": expressionNames,
 	"functions":        functionTable,
+	"behaviours":       behaviourTable,
+	"stress-keys":      func() (string, error) { return keyTable("the output", reflect.TypeFor[stress.Report]()) },
 	"recipe-table":     recipeTable,
 	"recipes":          func() (string, error) { return recipeSections(zooFolder) },
 	"complete":         completeCount,

@@ -41,18 +41,25 @@ var page = sync.OnceValue(func() *template.Template {
 // HTML writes the run as a self-contained HTML page. The page loads nothing and
 // runs no script, and its content security policy forbids both.
 func (r *Run) HTML(w io.Writer) error {
-	sum := sha256.Sum256([]byte(style))
 	view := struct {
 		*Run
 		Policy string
 		Jobs   []jobView
-	}{Run: r, Policy: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'",
-		base64.StdEncoding.EncodeToString(sum[:]))}
+	}{Run: r, Policy: policy()}
 	for i, j := range r.Jobs {
 		view.Jobs = append(view.Jobs, newJobView(i, j))
 	}
 	return page().Execute(w, view)
 }
+
+// policy is the content security policy of a page: it has the style sheet and nothing else.
+func policy() string {
+	sum := sha256.Sum256([]byte(style))
+	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// anchor is the fragment of the address of a job, by its place.
+func anchor(n int) string { return fmt.Sprintf("job-%d", n+1) }
 
 // jobView is a job as the template shows it.
 type jobView struct {
@@ -79,7 +86,7 @@ type row struct {
 const detailed = 100
 
 func newJobView(n int, j *Job) jobView {
-	v := jobView{Job: j, Anchor: fmt.Sprintf("job-%d", n+1), Outcome: "unfinished", Timeline: newTimeline(j)}
+	v := jobView{Job: j, Anchor: anchor(n), Outcome: "unfinished", Timeline: newTimeline(j)}
 	if j.Ended() {
 		v.Outcome = string(j.Last().Outcome)
 	}

@@ -40,8 +40,8 @@ type Row struct {
 	Group      string   `json:"group,omitempty"`
 	Says       string   `json:"says"`
 	Requests   int      `json:"requests"`
-	Served     int      `json:"served"` // items of the list
-	Obtained   int      `json:"obtained"`
+	Served     int      `json:"served"`   // items of the list
+	Obtained   int      `json:"obtained"` // of these
 	Missing    int      `json:"missing"`
 	Duplicated int      `json:"duplicated"`
 	Outcome    string   `json:"outcome"`
@@ -151,7 +151,7 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 func (s *Suite) row(t *trial, all combination) Row {
 	missing, duplicated := t.losses()
 	r := Row{
-		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: t.requests, Served: len(t.api.truth), Obtained: len(t.obtained),
+		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: t.requests, Served: len(t.api.truth), Obtained: len(t.api.truth) - missing,
 		Missing: missing, Duplicated: duplicated, Outcome: string(t.result.Outcome), Reason: t.result.Reason, Exit: s.ExitStatus(t.err), Why: t.why(),
 	}
 	for _, f := range t.result.Findings {
@@ -170,6 +170,9 @@ func (s *Suite) row(t *trial, all combination) Row {
 	}
 	return r
 }
+
+// Behaviours returns the table of behaviours, in its order.
+func Behaviours() []Behaviour { return slices.Clone(behaviours) }
 
 // A combination is behaviours that happen in the same run.
 type combination []*Behaviour

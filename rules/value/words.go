@@ -3,6 +3,7 @@ package value
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Counted returns a number with its noun, which is plural unless the number is 1:
@@ -35,4 +36,27 @@ func OrList(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Wrap breaks a text into lines of at most so many characters, at spaces and at its own line
+// ends. A longer word stays whole. Several spaces in a row are kept, since they may be in a
+// string of an expression.
+func Wrap(text string, width int) []string {
+	var lines []string
+	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		line := ""
+		for i, word := range strings.Split(paragraph, " ") {
+			if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && strings.TrimSpace(line) != "" {
+				lines = append(lines, line)
+				line = word
+				continue
+			}
+			if i > 0 {
+				line += " "
+			}
+			line += word
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }

@@ -73,6 +73,7 @@ reports why it stopped.
   stopwhen run users.json            extract
   stopwhen run users.json --explain  print the rules and make no request
   stopwhen check users.json          find mistakes before they cost a run
+  stopwhen stress users.json         find out what may lose items
   stopwhen test users.json           run the tests in the configuration
 
 Exit status:
@@ -86,7 +87,7 @@ Exit status:
     6  safety limit or guard
     7  output cannot be written
     8  the state is locked, damaged or belongs to another run
-    9  an outcome of --fail-on
+    9  an outcome or a verdict of --fail-on
    10  a test of the configuration failed
   130  interrupted; 143 if terminated`
 
@@ -112,7 +113,7 @@ func (a *app) rootCommand() *cobra.Command {
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.helpWidth())))
 	root.AddCommand(
-		a.runCommand(), a.explainCommand(), a.checkCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(),
+		a.runCommand(), a.explainCommand(), a.checkCommand(), a.stressCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(),
 		a.traceCommand(), a.detectCommand(), a.initCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))
@@ -199,8 +200,13 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // writeJSON writes a value to standard output as indented JSON.
 func (a *app) writeJSON(v any) error {
-	enc := json.NewEncoder(printable.Writer(a.guard(a.stdout), printable.JSON))
+	return outputError(writeJSONTo(a.guard(a.stdout), v))
+}
+
+// writeJSONTo writes a value as indented JSON.
+func writeJSONTo(w io.Writer, v any) error {
+	enc := json.NewEncoder(printable.Writer(w, printable.JSON))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return outputError(enc.Encode(v))
+	return enc.Encode(v)
 }

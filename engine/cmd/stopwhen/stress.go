@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/report"
+	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// stressFlags are the flags of the command stress.
+type stressFlags struct {
+	options stress.Options
+	all     bool
+	failOn  []string
+}
+
+var stressFormats = []string{formatText, formatJSON, formatHTML}
+
+func (a *app) stressCommand() *cobra.Command {
+	flags := &stressFlags{}
+	cmd := &cobra.Command{
+		Use:   "stress CONFIG",
+		Short: "Find what an API may do that loses items, without making requests",
+		Long: `Play every job against a model of its API, which is derived from the compiled
+rules, and let the model do what APIs do: cap the page size, repeat the last
+page, lose a token, delete an item between two pages. Everything happens in
+memory. Each behaviour has a verdict:
+
+  complete   every item was obtained once
+  reported   the list is incomplete or the run failed, and the run said so
+  SILENT     the list is incomplete or has duplicates, and the run said nothing
+  endless    only a guard ended the run
+
+The exit status is 0 whatever the verdicts are. With --fail-on it is 9 if a row
+has one of the verdicts, or if a job has no model: nothing is known of it then.`,
+		Example: `  stopwhen stress users.json
+  stopwhen stress users.json --fail-on silent
+  stopwhen stress users.json --depth 2 --format html --out stress.html
+  stopwhen stress users.json --format json | jq '.jobs[].rows[].verdict'`,
+		Args: a.oneConfig,
+		RunE: func(_ *cobra.Command, args []string) error { return a.stressConfig(args, flags) },
+	}
+	a.configFlags(cmd)
+	a.formatFlag(cmd, stressFormats...)
+	f := cmd.Flags()
+	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
+	f.IntVar(&flags.options.Seed, "seed", 0, "`NUMBER` that varies where behaviours happen; the same number gives the same report")
+	f.IntVar(&flags.options.Depth, "depth", 1, "`NUMBER` of behaviours at the same time: 1 or 2")
+	f.BoolVar(&flags.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
+	f.StringSliceVar(&flags.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
+	complete(cmd, "fail-on", failOnVerdicts)
+	complete(cmd, "depth", func() []string { return []string{"1", "2"} })
+	return cmd
+}
+
+// failOnVerdicts are the values of --fail-on.
+func failOnVerdicts() []string {
+	var names []string
+	for _, v := range stress.Verdicts() {
+		if v != stress.Complete {
+			names = append(names, strings.ToLower(string(v)))
+		}
+	}
+	return names
+}
+
+// check checks the values of the flags.
+func (f *stressFlags) check() error {
+	if f.options.Depth != 1 && f.options.Depth != 2 {
+		return &usageError{fmt.Sprintf("--depth: want 1 or 2, got %d", f.options.Depth)}
+	}
+	if f.options.Seed < 0 {
+		return &usageError{fmt.Sprintf("--seed: want a number of 0 or more, got %d", f.options.Seed)}
+	}
+	for _, name := range f.failOn {
+		if !slices.Contains(failOnVerdicts(), strings.ToLower(name)) {
+			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnVerdicts()), name)}
+		}
+	}
+	return nil
+}
+
+func (a *app) stressConfig(args []string, flags *stressFlags) error {
+	if err := a.checkFormat(stressFormats...); err != nil {
+		return err
+	}
+	if err := flags.check(); err != nil {
+		return err
+	}
+	if err := a.checkReportFile(args); err != nil {
+		return err
+	}
+	a.placeholders = true
+	l, err := a.load(args)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	ctx, stop := a.catchSignals()
+	defer stop()
+	r, err := l.Stress(ctx, flags.options)
+	if err := signalError(ctx, context.Cause(ctx)); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.writeReport(func(w io.Writer) error { return a.writeStress(w, l.name, r, flags.all) }); err != nil {
+		return err
+	}
+	return flags.judge(r)
+}
+
+// checkReportFile checks that the file of --out is not a file that is read.
+func (a *app) checkReportFile(args []string) error {
+	if a.flags.toStdout() {
+		return nil
+	}
+	for _, path := range append(slices.Clone(args), a.flags.setFile, a.flags.fixture) {
+		if sameExisting(path, a.flags.out) {
+			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", a.flags.out, path)}
+		}
+	}
+	return nil
+}
+
+// sameExisting reports whether two paths name the same file.
+func sameExisting(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// writeReport writes to standard output or to the file of --out, which is written only when
+// the report is complete. Secrets are hidden in it.
+func (a *app) writeReport(write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	safe := a.redactor.String(text.String())
+	if a.flags.toStdout() {
+		_, err := io.WriteString(a.guard(a.stdout), safe)
+		return outputError(err)
+	}
+	return outputError(a.waits.during(func() error { return os.WriteFile(a.flags.out, []byte(safe), 0o666) }))
+}
+
+// writeStress writes a report in the format of --format.
+func (a *app) writeStress(w io.Writer, name string, r *stress.Report, all bool) error {
+	if a.flags.format == formatJSON {
+		return writeJSONTo(w, r)
+	}
+	printable.Strings(r)
+	if a.flags.format == formatHTML {
+		return report.StressHTML(w, printable.Text(name), r)
+	}
+	o := stress.TextOptions{All: all}
+	if a.flags.toStdout() {
+		o.Width, o.Colour = a.columns(), hasColour(a.stdout)
+	}
+	_, err := io.WriteString(w, r.Text(o))
+	return err
+}
+
+// judge returns an error if a row has a verdict of --fail-on, or if nothing is known of a job.
+func (f *stressFlags) judge(r *stress.Report) error {
+	if len(f.failOn) == 0 {
+		return nil
+	}
+	failed := &failOnError{}
+	for _, v := range stress.Verdicts() {
+		name := strings.ToLower(string(v))
+		if !slices.ContainsFunc(f.failOn, func(given string) bool { return strings.EqualFold(given, name) }) {
+			continue
+		}
+		if n := r.Count(v); n > 0 {
+			failed.outcomes = append(failed.outcomes, name)
+			failed.jobs = append(failed.jobs, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	for _, job := range r.Unknown() {
+		failed.jobs = append(failed.jobs, job+" was not put under stress")
+	}
+	if failed.jobs == nil {
+		return nil
+	}
+	if failed.outcomes == nil {
+		failed.outcomes = f.failOn
+	}
+	return failed
+}
