@@ -1,8 +1,8 @@
 package compile
 
 import (
-	"crypto/sha256"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -17,30 +17,30 @@ type fact struct {
 	part string // what it is about: "page size", "headers of all requests"
 	name string // which one, if there are several: the name of a header, the key of a setting
 	text string // the value, without secrets
-	mark string // a hash, by which values differ that have the same text
+	mark uint64 // a hash, by which values differ that have the same text
 	sent bool   // the first two requests show it
 }
 
-// facts collects facts.
-type facts struct {
+// factCollector collects facts.
+type factCollector struct {
 	redact func(string) string
 	all    []fact
 }
 
 // add adds a fact: the value decides whether it is the same, the text is printed.
-func (f *facts) add(part, name string, v any, text string) {
+func (f *factCollector) add(part, name string, v any, text string) {
 	f.all = append(f.all, fact{part: part, name: name, text: f.redact(text), mark: markOf(v)})
 }
 
 // given adds a fact whose value is printed, unless it is missing: nil, false, 0, or empty.
-func (f *facts) given(part, name string, v any) {
+func (f *factCollector) given(part, name string, v any) {
 	if text, _ := value.Text(v); text != "" && text != "0" && v != false {
 		f.add(part, name, v, text)
 	}
 }
 
 // hidden adds a fact whose value is never printed, unless it is empty.
-func (f *facts) hidden(part, name, v string) {
+func (f *factCollector) hidden(part, name, v string) {
 	if v != "" {
 		f.add(part, name, v, "")
 	}
@@ -48,24 +48,25 @@ func (f *facts) hidden(part, name, v string) {
 
 // members adds a fact for each member of an object. What expressions compute is left out,
 // since rules say it.
-func (f *facts) members(part string, object rules.Object, sent bool) {
+func (f *factCollector) members(part string, object rules.Object, sent bool) {
 	for _, m := range object {
 		if _, computed := m.Value.(rules.Computed); computed {
 			continue
 		}
 		text, isText := m.Value.(string)
 		if !isText {
-			text = fmt.Sprint(plainJSON(m.Value))
+			text = plainJSON(m.Value)
 		}
 		f.add(part, m.Name, m.Value, text)
 		f.all[len(f.all)-1].sent = sent
 	}
 }
 
+// markSeed makes the hashes of each process different, so that none tells a secret.
+var markSeed = maphash.MakeSeed()
+
 // markOf returns a hash of a value.
-func markOf(v any) string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(plainJSON(v))))
-}
+func markOf(v any) uint64 { return maphash.String(markSeed, plainJSON(v)) }
 
 // plainJSON returns a value as JSON or, if it has none, as Go prints it.
 func plainJSON(v any) string {
@@ -78,7 +79,7 @@ func plainJSON(v any) string {
 
 // factsOf returns what a configuration says about all jobs together.
 func factsOf(cfg *rules.Config, x *Explanation, redact func(string) string) []fact {
-	f := &facts{redact: redact}
+	f := &factCollector{redact: redact}
 	f.add("dialect", "", cfg.Dialect, cfg.Dialect)
 	f.add("base address", "", cfg.BaseURL, cfg.BaseURL)
 	if cfg.User != nil {
@@ -121,7 +122,7 @@ func inOrder(names []string) string {
 }
 
 // credentials adds what requests are sent with. Of its values only the names are printed.
-func (f *facts) credentials(cfg *rules.Config, x *AuthExplanation) {
+func (f *factCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
 	if auth := cfg.Auth; auth != nil {
 		f.add("credentials", "type", auth.Type, auth.Type)
 		f.add("credentials", "", x.Says, x.Says)
@@ -141,7 +142,7 @@ func (f *facts) credentials(cfg *rules.Config, x *AuthExplanation) {
 }
 
 // input adds an input.
-func (f *facts) input(in rules.Input) {
+func (f *factCollector) input(in rules.Input) {
 	text := "set by each run"
 	switch shown, _ := value.Text(in.Default); {
 	case in.Default != nil && in.Secret:
@@ -160,7 +161,7 @@ func (f *facts) input(in rules.Input) {
 
 // facts returns what the configuration says about the job.
 func (j *Job) facts(x *JobExplanation, redact func(string) string) []fact {
-	f := &facts{redact: redact}
+	f := &factCollector{redact: redact}
 	job := j.Set.Job
 	f.add("paging", "", x.Method, j.pagingInWords())
 	f.requests(x)
@@ -196,13 +197,13 @@ func (j *Job) pagingInWords() string {
 }
 
 // sent adds a part of the job's own request.
-func (f *facts) sent(part, text string) {
+func (f *factCollector) sent(part, text string) {
 	f.add(part, "", text, text)
 	f.all[len(f.all)-1].sent = true
 }
 
 // requests adds the first two requests.
-func (f *facts) requests(x *JobExplanation) {
+func (f *factCollector) requests(x *JobExplanation) {
 	for _, one := range []struct {
 		name string
 		of   *RequestExplanation
@@ -234,7 +235,7 @@ func (r RequestExplanation) String() string {
 }
 
 // items adds where the items are and where they go.
-func (f *facts) items(j *Job, x *JobExplanation) {
+func (f *factCollector) items(j *Job, x *JobExplanation) {
 	job := j.Set.Job
 	where := []any{job.Response, job.DataField != nil}
 	if job.DataField != nil {
@@ -253,7 +254,7 @@ func (f *facts) items(j *Job, x *JobExplanation) {
 }
 
 // partitions adds for what the job is run.
-func (f *facts) partitions(j *Job, x *PartitionsExplanation) {
+func (f *factCollector) partitions(j *Job, x *PartitionsExplanation) {
 	if x == nil {
 		return
 	}

@@ -178,3 +178,54 @@ func TestEveryChangeOfAConfigurationIsADifference(t *testing.T) {
 	})
 	require.Greater(t, changed, 300)
 }
+
+// TestTheDifferenceNamesWhatHasChanged changes one thing in a configuration that has something
+// of everything, and requires the change to be told under its name, with both sides.
+func TestTheDifferenceNamesWhatHasChanged(t *testing.T) {
+	const before = `{
+		"api": {"baseUrl": "https://x.example/", "http": {"maxRetries": 3, "requestsPerSecond": 5},
+			"authentication": {"type": "bearer", "#token": {"env": "A"}},
+			"pagination": {"method": "offset", "limit": 10, "guards": {"samePage": "fail"},
+				"onError": [{"when": "status == 404", "do": "stop"}], "keep": {"since": "now()"}, "forceStop": {"pages": 9}}},
+		"config": {"jobs": [{"id": "a", "endpoint": "a", "dataField": "data", "filter": "item.n > 0", "fields": {"x": "item.y"},
+			"for": {"w": {"values": [1, 2]}}, "params": {"w": {"expr": "w"}}}]}}`
+	for _, c := range []struct{ was, is, part, a, b string }{
+		{`"maxRetries": 3`, `"maxRetries": 4`, "retries", "3", "4"},
+		{`"requestsPerSecond": 5`, `"requestsPerSecond": 1`, "pace", "at most 5 requests per second, all jobs together",
+			"at most one request per second, all jobs together"},
+		{`"bearer", "#token": {"env": "A"}`, `"query", "name": "k", "#value": {"env": "A"}`, "credentials", "bearer", "query"},
+		{`"limit": 10`, `"limit": 20`, "page size", "10", "20"},
+		{`"samePage": "fail"`, `"samePage": "stop"`, "safety", "samePage and not emptyWindow", "samePage and not emptyWindow"},
+		{`status == 404`, `status == 410`, "error responses", "status == 404", "status == 410"},
+		{`"do": "stop"`, `"do": "retry"`, "error responses", "status == 404", "status == 404"},
+		{`now()`, `items[-1].t`, "saved for the next run", "now()", "items[-1].t"},
+		{`"pages": 9`, `"pages": 8`, "cut-offs", "total.pages >= 9", "total.pages >= 8"},
+		{`"dataField": "data"`, `"dataField": "d.e"`, "items", "at data of the response", "at d.e of the response"},
+		{`item.n > 0`, `item.n > 1`, "each item", "item.n > 0", "item.n > 1"},
+		{`item.y`, `item.z`, "each item", "item.y", "item.z"},
+		{`[1, 2]`, `[1, 3]`, "partitions", "[1,2]", "[1,3]"},
+		{`"endpoint": "a"`, `"endpoint": "b"`, "first request", "GET https://x.example/a?w={w}&limit=10&offset=0",
+			"GET https://x.example/b?w={w}&limit=10&offset=0"},
+		{`"endpoint": "a"`, `"endpoint": "a", "emit": false`, "written", "yes", "no: the items are for other jobs only"},
+		{`"expr": "w"`, `"expr": "w + 1"`, "computed once", "w", "w + 1"},
+		{`"method": "offset"`, `"method": "pagenum"`, "paging", "method offset", "method pagenum"},
+	} {
+		t.Run(c.part+": "+c.is, func(t *testing.T) {
+			var x [2]*compile.Explanation
+			for i, text := range []string{before, strings.Replace(before, c.was, c.is, 1)} {
+				e, err := engine.Load("c.json", []byte(text), engine.WithPlaceholders())
+				require.NoError(t, err)
+				x[i] = e.Explain()
+			}
+			d := compile.Diff(x[0], x[1])
+			all := slices.Clone(d.Changes)
+			for _, job := range d.Jobs {
+				all = append(all, job.Changes...)
+			}
+			told := slices.ContainsFunc(all, func(change compile.Change) bool {
+				return change.Part == c.part && change.A != nil && change.B != nil && change.A.Text == c.a && change.B.Text == c.b
+			})
+			require.True(t, told, "%s", d)
+		})
+	}
+}
