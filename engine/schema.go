@@ -3,6 +3,7 @@ package engine
 import (
 	"reflect"
 
+	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -14,6 +15,11 @@ func TraceSchema() rules.Object {
 // ResultSchema returns the JSON Schema of a [Result].
 func ResultSchema() rules.Object {
 	return rules.TypeSchema("result of a stopwhen run", reflect.TypeFor[resultFile]())
+}
+
+// StressSchema returns the JSON Schema of a [stress.Report].
+func StressSchema() rules.Object {
+	return rules.TypeSchema("report of stopwhen stress", reflect.TypeFor[stress.Report]())
 }
 
 // resultFile has a name that differs from that of a [JobResult], since the schema names

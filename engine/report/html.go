@@ -55,7 +55,8 @@ func (r *Run) HTML(w io.Writer) error {
 // policy is the content security policy of a page: it has the style sheet and nothing else.
 func policy() string {
 	sum := sha256.Sum256([]byte(style))
-	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'",
+		base64.StdEncoding.EncodeToString(sum[:]))
 }
 
 // anchor is the fragment of the address of a job, by its place.

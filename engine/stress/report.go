@@ -83,10 +83,9 @@ func (r *Report) Count(v Verdict) int {
 	return n
 }
 
-// job puts one job under stress.
-func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
-	report := JobReport{Job: job.Set.Job.ID, Rows: []Row{}}
-	stressed, binding := listed(job, false), sample(job)
+// modelled finds a plan for a job, and returns the job as the plan is for it.
+func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[string]any) (*compile.Job, *plan, error) {
+	stressed := listed(job, false)
 	p, err := s.planOf(ctx, stressed, binding)
 	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
 		stressed = listed(job, true)
@@ -94,6 +93,14 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 			p.unlimited = true
 		}
 	}
+	return stressed, p, err
+}
+
+// job puts one job under stress.
+func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
+	report := JobReport{Job: job.Set.Job.ID, Rows: []Row{}}
+	binding := sample(job)
+	stressed, p, err := s.modelled(ctx, job, binding)
 	if err != nil {
 		report.Unknown = err.Error()
 		return report, ctx.Err()

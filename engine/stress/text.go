@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -26,11 +27,7 @@ const (
 // Text returns the report for people: for each job what the model assumes, then the rows
 // that are not complete, the worst first, then how many are.
 func (r *Report) Text(o TextOptions) string {
-	if o.Width == 0 {
-		o.Width = defaultWidth
-	}
-	o.Width = min(max(o.Width, minWidth), maxWidth)
-	t := &textWriter{TextOptions: o}
+	t := newTextWriter(o)
 	for i := range r.Jobs {
 		t.job(&r.Jobs[i])
 		t.WriteString("\n")
@@ -161,8 +158,10 @@ func (r *Row) Ending() string {
 		return r.Why
 	case r.Reason == reasonError:
 		return "failed: " + r.Why
+	case r.Reason == compile.ReasonEnd || r.Reason == compile.ReasonNextRequest:
+		return "ended: " + r.Why
 	}
-	return fmt.Sprintf("stopped by %s: %s", r.Reason, r.Why)
+	return fmt.Sprintf("was stopped by %s: %s", r.Reason, r.Why)
 }
 
 // String writes a change as the path of the key and its value in JSON.
@@ -217,6 +216,14 @@ type textWriter struct {
 	fixed map[string]string // by a fix, the behaviour that it was written for
 }
 
+func newTextWriter(o TextOptions) *textWriter {
+	if o.Width == 0 {
+		o.Width = defaultWidth
+	}
+	o.Width = min(max(o.Width, minWidth), maxWidth)
+	return &textWriter{TextOptions: o}
+}
+
 // paragraph writes a text, wrapped.
 func (t *textWriter) paragraph(indent int, text string) {
 	for _, line := range value.Wrap(text, t.Width-indent) {
@@ -251,15 +258,21 @@ func (t *textWriter) job(j *JobReport) {
 		t.paragraph(4, "It was not put under stress: "+j.Unknown+".")
 		return
 	}
-	if len(j.Model) > 0 {
-		t.paragraph(4, "The model of its API:")
-		for _, sentence := range j.Model {
-			t.labelled(4, "- ", sentence)
-		}
-	}
+	t.model(j.Model)
 	t.rows(j)
 	t.groups(j)
 	t.left(j)
+}
+
+// model writes what the API does.
+func (t *textWriter) model(sentences []string) {
+	if len(sentences) == 0 {
+		return
+	}
+	t.paragraph(4, "The model of its API:")
+	for _, sentence := range sentences {
+		t.labelled(4, "- ", sentence)
+	}
 }
 
 // rows writes the table of the rows that are not complete or, with All, of all.
@@ -275,7 +288,8 @@ func (t *textWriter) rows(j *JobReport) {
 	}
 	if covered > 0 {
 		t.WriteString("\n")
-		t.paragraph(2, fmt.Sprintf("%s with a verdict that one of the behaviours has alone, too; --all lists them", value.Counted(covered, "combination")))
+		const text = "%s with a verdict that one of the behaviours has alone, too; --all lists them"
+		t.paragraph(2, fmt.Sprintf(text, value.Counted(covered, "combination")))
 	}
 }
 

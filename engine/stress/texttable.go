@@ -134,7 +134,7 @@ func (t *textWriter) fix(r *Row) {
 		return
 	}
 	if first, had := t.fixed[r.Fix.key()]; had {
-		t.labelled(verdictColumn, "fix      ", fmt.Sprintf("That of %s: %s", first, r.Fix.effect()))
+		t.labelled(verdictColumn, "fix      ", strings.TrimSuffix(fmt.Sprintf("That of %s: %s", first, r.Fix.effect()), ": "))
 		return
 	}
 	t.fixed[r.Fix.key()] = r.Behaviour
@@ -151,10 +151,10 @@ func (t *textWriter) fix(r *Row) {
 // key is the same for fixes that say the same.
 func (f *Fix) key() string { return fmt.Sprint(f.Says, f.Changes) }
 
-// effect says what a fix was found to do.
+// effect says what a fix was found to do; empty: it is advice that was not tried.
 func (f *Fix) effect() string {
 	if f.Verdict == "" {
-		return f.Says
+		return ""
 	}
 	text := fmt.Sprintf("the verdict is %s.", f.Verdict)
 	if len(f.Costs) > 0 {

@@ -26,12 +26,19 @@ exit status is 0 whether they differ or not; --format json has the key "same".
 
 --annotate prints the configuration itself as YAML, with comments that say what
 its parts do: which rules they have become, what ends the list, and which
-defaults are in force. What it prints compiles to the same rules.`,
+defaults are in force. What it prints compiles to the same rules.
+
+--simulate runs every job against a model of its API, in memory: SPEC is the
+sizes of the pages, such as 10,10,3, or the name of a behaviour of stopwhen
+stress, or two names joined by +. It prints the request of each page and which
+rules became true, with their values.`,
 		Example: `  stopwhen explain users.json
   stopwhen explain users.json --format json | jq '.jobs[].stops[].id'
   stopwhen explain users.json --format mermaid > users.mmd
   stopwhen explain --diff users.json users-new.yaml
   stopwhen explain --annotate users.json > users.yaml
+  stopwhen explain --simulate 10,10,3 users.json
+  stopwhen explain --simulate cappedPages users.json
   stopwhen explain --fixture offset/short-page-stops`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if a.flags.diff {
@@ -47,6 +54,12 @@ defaults are in force. What it prints compiles to the same rules.`,
 				return err
 			}
 			a.placeholders = true
+			simulated := cmd.Flags().Changed("simulate")
+			if simulated {
+				if err := a.checkSimulateFlags(cmd); err != nil {
+					return err
+				}
+			}
 			if a.flags.diff {
 				if err := a.checkDiffFlags(cmd); err != nil {
 					return err
@@ -66,6 +79,9 @@ defaults are in force. What it prints compiles to the same rules.`,
 			if a.flags.annotate {
 				return a.annotate(l)
 			}
+			if simulated {
+				return a.simulate(l)
+			}
 			return a.explain(l)
 		},
 	}
@@ -73,6 +89,7 @@ defaults are in force. What it prints compiles to the same rules.`,
 	a.formatFlag(cmd, explainFormats...)
 	cmd.Flags().BoolVar(&a.flags.diff, "diff", false, "print what the second of two configurations does differently")
 	cmd.Flags().BoolVar(&a.flags.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
+	cmd.Flags().StringVar(&a.flags.simulate, "simulate", "", "`SPEC` of a run without an API: the sizes of its pages, or a behaviour")
 	cmd.Flags().BoolVar(&a.flags.full, "full", false, "print all rules and messages of every job")
 	cmd.Flags().StringVar(&a.flags.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd

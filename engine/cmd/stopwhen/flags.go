@@ -35,7 +35,8 @@ type flags struct {
 	keepGoing bool
 	failOn    []string
 	explain   bool
-	full      bool // of explain
+	full      bool   // of explain
+	simulate  string // of explain; a spec of package stress
 	diff      bool
 	annotate  bool
 

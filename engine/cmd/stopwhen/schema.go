@@ -19,6 +19,7 @@ var schemas = []struct {
 	{"config", func() rules.Object { return rules.Builtin().Schema() }},
 	{"explain", compile.ExplanationSchema},
 	{"diff", compile.DifferenceSchema},
+	{"stress", engine.StressSchema},
 	{"trace", engine.TraceSchema},
 	{"result", engine.ResultSchema},
 }
@@ -41,8 +42,9 @@ keys, shows their documentation, and marks misspelt ones. It does not cover
 everything: stopwhen check also compiles the expressions.
 
 --of explain prints the schema of what explain --format json prints, --of diff
-that of explain --diff --format json, --of trace that of a line of a trace, and
---of result that of the file that run --result writes.`,
+that of explain --diff, --of stress that of stress, --of trace that of a line of
+a trace, and --of result that of the file that run --result
+writes.`,
 		Example: `  stopwhen schema > stopwhen.schema.json
   stopwhen schema --of trace`,
 		Args: noArguments,
