@@ -391,6 +391,18 @@ func HintNames(kind HintKind) []string {
 // PageSizeNames returns the names of parameters that carry the number of items of a page.
 func PageSizeNames() []string { return pageSizeNames }
 
+// PreviousNames returns the names of keys for a link to or a token of the page before.
+func PreviousNames() []string {
+	return []string{
+		"previous", "prev", "previous_page", "previousPage", "prev_page", "prevPage", "prev_page_url", "previous_page_url", "previousLink",
+		"prevPageToken", "previousPageToken", "previous_cursor", "prev_cursor", "previous_page_uri", "@odata.previousLink",
+	}
+}
+
+// CounterNames returns the names of parameters that carry the number of a page or the index
+// of an item.
+func CounterNames() []string { return slices.Concat(pageNumberNames, itemIndexNames) }
+
 // PendingNames returns the names of keys whose number is zero on the last page.
 func PendingNames() []string { return []string{"pending"} }
 

@@ -45,11 +45,13 @@ func (c candidate) later() candidate {
 	return c
 }
 
+// highestCounter is above every number of a page or an item; larger ones are times.
+const highestCounter = 10_000_000
+
 // counter finds an integer parameter of the request under one of the names of a sign.
 func (s *seeker) counter(sign rules.PagingSign) (name string, n int, ok bool) {
-	const highest = 10_000_000 // larger numbers are times
 	for _, name := range sign.Names {
-		if keys, n, ok := s.call.param(name); ok && n <= highest && !slices.Equal(keys, s.size.keys) {
+		if keys, n, ok := s.call.param(name); ok && n < highestCounter && !slices.Equal(keys, s.size.keys) {
 			return rules.PathOf(keys...), n, true
 		}
 	}
@@ -59,7 +61,10 @@ func (s *seeker) counter(sign rules.PagingSign) (name string, n int, ok bool) {
 // counted is a candidate that counts from the value of the first request.
 func (s *seeker) counted(sign rules.PagingSign, score int, param string, first int) candidate {
 	c := candidate{score: score, values: map[string]any{"param": param, "first": first}, moved: []string{param}, extra: []string{param}}
-	if s.size.param != "" && !sign.POST {
+	switch {
+	case sign.POST: // the job keeps its body, in which the next value replaces the first
+		c.moved, c.extra = nil, nil
+	case s.size.param != "":
 		c.moved, c.extra = append(c.moved, s.size.param), append(c.extra, s.size.param)
 	}
 	if f, _, ok := s.page.hint(rules.HintPages, func(n int) bool { return n > 0 }); ok {

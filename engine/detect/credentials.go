@@ -12,12 +12,19 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/format"
 )
+
+// hiddenText is what recordings have in the place of a secret.
+const hiddenText = "***"
 
 // isSecret reports whether a parameter is probably a credential. A long value under a name
 // that credentials have is taken for one.
 func isSecret(name, text string) bool {
 	const long = 16
+	if text == hiddenText && secret.Name(name) { // in a recording
+		return true
+	}
 	return secret.Like(name, text) || secret.Name(name) && len(text) >= long && !strings.ContainsAny(text, " \t\n")
 }
 
@@ -69,7 +76,7 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 			c.auth = c.authentication(name, text)
 		case hides:
 			c.hidden = append(c.hidden, value.Member{Name: "#" + name, Value: c.reference(name, text)})
-		case text == "*/*":
+		case text == "*/*", name == "Accept" && text == format.Accept(rules.JSON):
 		default:
 			c.headers = append(c.headers, value.Member{Name: name, Value: text})
 		}

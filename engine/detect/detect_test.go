@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +18,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/detect"
+	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -320,4 +324,137 @@ type broken struct{}
 // RoundTrip implements [http.RoundTripper].
 func (broken) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("connection refused")
+}
+
+// TestBodiesThatCount pages with numbers in a JSON body, at any depth, and in a form.
+func TestBodiesThatCount(t *testing.T) {
+	const items = 5
+	for _, c := range []struct {
+		name, body, says string
+		at               []string // of the number in the body
+		index, first     int      // 1: the number is that of an item
+	}{
+		{name: "an index", body: `{"query": {"match_all": {}}, "from": 0, "size": 2}`, at: []string{"from"}, index: 1},
+		{name: "a page from 0", body: `{"page": 0, "size": 2}`, at: []string{"page"}},
+		{name: "a page from 1 in an object", body: `{"filter": "x", "paging": {"page": 1, "per_page": 2}}`, at: []string{"paging", "page"}, first: 1},
+		{name: "a form", body: `q=x&offset=0&limit=2`, at: []string{"offset"}, index: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			serve := api(func(_ url.Values, r *http.Request) (int, http.Header, string) {
+				text, n := bodyOf(r), 0
+				if form, err := url.ParseQuery(text); err == nil && text[0] != '{' {
+					n, _ = strconv.Atoi(form.Get(c.at[0]))
+					require.Equal(t, "x", form.Get("q"))
+				} else {
+					var v any
+					require.NoError(t, json.Unmarshal([]byte(text), &v))
+					for _, key := range c.at {
+						v = v.(map[string]any)[key]
+					}
+					n = int(v.(float64))
+				}
+				from := (n - c.first) * 2
+				if c.index > 0 {
+					from = n
+				}
+				var ids []string
+				for id := from; id < min(from+2, items); id++ {
+					ids = append(ids, fmt.Sprintf(`{"id":%d}`, id))
+				}
+				return 200, nil, fmt.Sprintf(`{"total": %d, "rows": [%s]}`, items, strings.Join(ids, ","))
+			})
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/search", Body: []byte(c.body)}, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.True(t, r.Paged, r.Findings)
+			require.Equal(t, []string{`{"id":0}`, `{"id":1}`, `{"id":2}`, `{"id":3}`, `{"id":4}`}, obtain(t, r.YAML, serve), "%s", r.YAML)
+		})
+	}
+}
+
+// TestAnAPIThatLimitsRequestsIsNotAskedAgain stops after a second request with status 429.
+func TestAnAPIThatLimitsRequestsIsNotAskedAgain(t *testing.T) {
+	c := &counting{api: func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		if q.Has("limit") {
+			return 429, nil, `{"error": "slow down"}`
+		}
+		return 200, nil, `{"data": [{"id": 1}, {"id": 2}], "next": "/users?limit=2&page=2", "total": 4}`
+	}}
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: c})
+	require.NoError(t, err)
+	require.Equal(t, 2, c.n)
+	require.Contains(t, strings.Join(r.Findings.Doubts, " "), "not proved: the request for the second page failed with status 429")
+	require.Equal(t, "next", setting(r, "api", "pagination", "urlKey"))
+}
+
+// TestAQueryWithoutACursorGetsAdvice cannot page through a connection whose query has no
+// variable.
+func TestAQueryWithoutACursorGetsAdvice(t *testing.T) {
+	serve := constant(200, "application/json", `{"data": {"users": {"nodes": [{"id": 1}], "pageInfo": {"hasNextPage": true, "endCursor": "c"}}}}`)
+	r, err := detect.Detect(t.Context(), detect.Request{
+		URL: "https://api.test/graphql", Body: []byte(`{"query": "{ users(first: 1) { nodes { id } pageInfo { hasNextPage endCursor } } }"}`),
+	}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.False(t, r.Paged)
+	require.NotEmpty(t, r.Findings.Doubts)
+	require.Contains(t, strings.Join(r.Findings.Advice, " "), "query($after: String)")
+}
+
+// TestAnAddressInTheMiddleIsDoubted says that pages before the address are not read.
+func TestAnAddressInTheMiddleIsDoubted(t *testing.T) {
+	for _, c := range []struct{ name, address, body, link string }{
+		{name: "the number of a page", address: "?page=3"},
+		{name: "an index", address: "?offset=4&limit=2"},
+		{name: "a number next to a link", address: "?page=2", link: `</users?page=3>; rel="next"`},
+		{name: "a link to the page before", link: `</users?c=3>; rel="next", </users?c=1>; rel="prev"`},
+		{name: "a key for the page before", body: `, "next": "/users?c=3", "previous": "/users?c=1"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := 0
+			serve := api(func(url.Values, *http.Request) (int, http.Header, string) {
+				if n++; n == 2 {
+					return 200, nil, `{"data": [{"id": 3}]}`
+				}
+				header := http.Header{}
+				if c.link != "" {
+					header.Set("Link", c.link)
+				}
+				return 200, header, `{"data": [{"id": 1}, {"id": 2}]` + c.body + `}`
+			})
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users" + c.address}, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.True(t, r.Paged, r.Findings)
+			require.Regexp(t, "before (it|that|is)", strings.Join(r.Findings.Doubts, " "))
+		})
+	}
+}
+
+// TestFromRecordingChoosesAList takes the list with the most pages, or the one that is
+// named, and states the others.
+func TestFromRecordingChoosesAList(t *testing.T) {
+	page := func(address, body string) recording.Exchange {
+		return recording.Exchange{Method: "GET", URL: "https://api.test" + address, Status: 200, ResponseBody: []byte(body)}
+	}
+	r := &recording.Recording{Exchanges: []recording.Exchange{
+		page("/menu", `[{"id": 1}, {"id": 2}, {"id": 3}]`),
+		page("/users?page=1", `{"data": [{"id": 1}, {"id": 2}], "total_pages": 2}`),
+		page("/users?page=1", `{"data": [{"id": 1}, {"id": 2}], "total_pages": 2}`), // again
+		{Method: "GET", URL: "https://api.test/users?page=9", Error: "aborted"},
+		page("/style.css", "a {}"),
+		page("/users?page=2", `{"data": [{"id": 3}], "total_pages": 2}`),
+	}}
+	result, err := detect.FromRecording(t.Context(), r, "")
+	require.NoError(t, err)
+	require.True(t, result.Paged, result.Findings)
+	require.Equal(t, "total_pages", setting(result, "api", "pagination", "pagesField"))
+	require.Empty(t, result.Findings.Doubts)
+	require.Contains(t, strings.Join(result.Findings.Evidence, " "), "It also has 1 page of GET https://api.test/menu")
+
+	result, err = detect.FromRecording(t.Context(), r, "https://api.test/menu")
+	require.NoError(t, err)
+	require.False(t, result.Paged)
+	require.NotEmpty(t, result.Findings.Doubts)
+	require.Equal(t, "menu", setting(result, "config", "jobs", "endpoint"))
+
+	_, err = detect.FromRecording(t.Context(), r, "https://other.test/")
+	require.ErrorIs(t, err, engine.ErrResponse)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/spool"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A page is a response that was read.
@@ -156,6 +157,22 @@ func endsWith(keys []string, name string) bool {
 	}
 	ending := strings.Split(name, ".")
 	return len(ending) > 1 && len(ending) <= len(keys) && slices.Equal(ending, keys[len(keys)-len(ending):])
+}
+
+// previous returns where a response points to an earlier page; empty: nowhere.
+func (p *page) previous() string {
+	response := &transport.Response{Header: p.header, URL: p.address.String()}
+	for _, rel := range []string{"prev", "previous"} {
+		if response.Link(rel) != nil && response.Link(rel, "results") != "false" {
+			return "The Link header"
+		}
+	}
+	for _, f := range p.named(rules.PreviousNames()...) {
+		if text, ok := value.Text(f.value); ok && text != "" && text != "0" && f.value != false {
+			return f.path()
+		}
+	}
+	return ""
 }
 
 // number returns an integer that is written as a number or as text.

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // cacheBuster is the parameter with which browsers' libraries defeat caches.
@@ -101,6 +102,7 @@ func seriesOf(r *recording.Recording, address string) []*series {
 			s.exchanges, s.items = append(s.exchanges, x), s.items+len(page.lists[0].items)
 		}
 	}
+	all = joined(all)
 	slices.SortStableFunc(all, func(a, b *series) int {
 		if n := len(b.exchanges) - len(a.exchanges); n != 0 {
 			return n
@@ -108,6 +110,43 @@ func seriesOf(r *recording.Recording, address string) []*series {
 		return b.items - a.items
 	})
 	return all
+}
+
+// joined joins a series to the one whose pages link to its first page: the links of some
+// APIs lead to another address.
+func joined(all []*series) []*series {
+	var out []*series
+	for i := len(all) - 1; i >= 0; i-- { // the later one is joined to the earlier one
+		s := all[i]
+		before := slices.IndexFunc(all[:i], func(b *series) bool {
+			return slices.ContainsFunc(b.exchanges, func(x *exchange) bool { return linksTo(x, s.exchanges[0]) })
+		})
+		if before < 0 {
+			out = append(out, s)
+			continue
+		}
+		b := all[before]
+		b.exchanges, b.items = append(b.exchanges, s.exchanges...), b.items+s.items
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// linksTo reports whether a response has the address of another request.
+func linksTo(x, to *exchange) bool {
+	response := &transport.Response{Header: x.header, URL: x.address.String()}
+	if response.Link("next") == to.address.String() {
+		return true
+	}
+	page, err := readPage(x)
+	return err == nil && slices.ContainsFunc(page.facts, func(f fact) bool {
+		text, _ := f.value.(string)
+		if !strings.Contains(text, "/") || len(text) > 4096 {
+			return false
+		}
+		address, err := rules.Resolve(x.address.String(), text)
+		return err == nil && address == to.address.String()
+	})
 }
 
 // queryOf returns the query of a GraphQL request, which tells lists at one address apart.

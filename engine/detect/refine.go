@@ -90,6 +90,15 @@ func (d *detection) factOf(t *trial, f flag) string {
 
 // doubtStart doubts that the address is that of the first page.
 func (d *detection) doubtStart(t *trial) {
+	if at := d.page.previous(); at != "" {
+		d.doubt("%s points to a page before this one, so the address may not be that of the first page: what is before it is not read.", at)
+	}
+	for _, name := range rules.CounterNames() {
+		isSize := slices.Contains(rules.PageSizeNames(), name)
+		if _, n, ok := d.call.param(name); ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != name {
+			d.doubt("The address has %s=%d, so it may not be that of the first page: what is before it is not read.", name, n)
+		}
+	}
 	if n, ok := t.values["first"].(int); ok && n > 1 {
 		d.doubt("The address begins at %s=%d: items before that are not read.", t.values["param"], n)
 	}

@@ -24,6 +24,13 @@ type Request struct {
 	Inputs map[string]string // values for the names in braces
 }
 
+// isGraphQL reports whether the body is a query of GraphQL.
+func (c *call) isGraphQL() bool {
+	query, _ := c.body.Get("query")
+	text, _ := query.(string)
+	return c.isJSON() && strings.Contains(text, "{")
+}
+
 // Secrets returns the values in a request that must not be printed.
 func (r Request) Secrets() []string {
 	c, err := newCall(r)

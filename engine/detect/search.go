@@ -46,6 +46,11 @@ func (d *detection) search(ctx context.Context) *trial {
 			if fallback == nil || t.verdict > fallback.verdict {
 				fallback = t
 			}
+			if t.transient { // more requests would not help
+				d.reportFailed(failed, nil)
+				d.advise("Try again later: %s.", t.why)
+				return d.settleFor(s, t)
+			}
 		}
 	}
 	d.reportFailed(failed, nil)
@@ -139,11 +144,15 @@ func (s *seeker) alone(t *trial) (candidate, bool) {
 
 // settleFor returns what remains if nothing was proved, and says so.
 func (d *detection) settleFor(s *seeker, t *trial) *trial {
-	if t != nil && (t.score/len(rules.PagingSigns()) > keyGuess || t.verdict == emptyPage && len(s.more) > 0) {
+	if t != nil && (t.score/len(rules.PagingSigns()) > tokenGuess-nextGuess || t.verdict == emptyPage && len(s.more) > 0) {
 		d.saw("%s.", t.says())
 		d.doubt("The pagination is not proved: %s.", t.why)
 		d.smaller(t.verdict == onlyPage || t.verdict == emptyPage)
 		return t
+	}
+	if s.call.isGraphQL() && len(s.page.named("pageInfo")) > 0 {
+		d.advise("Give the query a variable for the cursor, as in query($after: String) { users(first: 100, after: $after) … }, " +
+			"and ask for pageInfo { hasNextPage endCursor }.")
 	}
 	switch {
 	case len(s.more) > 0 && d.session.redirects():

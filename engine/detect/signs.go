@@ -52,6 +52,9 @@ type seeker struct {
 func (s *seeker) candidates() []candidate {
 	var all []candidate
 	for i, sign := range rules.PagingSigns() {
+		if s.call.isGraphQL() && sign.Kind != rules.PagingConnection {
+			continue // its variables are known from the query only
+		}
 		if find := finders[sign.Kind]; find != nil && (!sign.POST || s.call.isJSON()) {
 			for _, c := range find(s, sign) {
 				c.sign = sign

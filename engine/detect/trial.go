@@ -22,8 +22,9 @@ type trial struct {
 	by    []string
 	err   error
 
-	refused bool // a page was not requested, since no request was left
-	differs bool // the first request was not that of the address
+	refused   bool // a page was not requested, since no request was left
+	transient bool // the API limits requests, or is out of order
+	differs   bool // the first request was not that of the address
 
 	findings []engine.Finding
 	flag     *flag
@@ -105,6 +106,8 @@ func (d *detection) judge(t *trial) {
 		t.verdict, t.why = rejected, fmt.Sprint(t.err)
 	case len(t.pages) == 1 && t.ended:
 		t.verdict, t.why = onlyPage, "its rules say that the first page is the last"
+	case len(t.pages) == 1 && errors.Is(t.err, engine.ErrTransient):
+		t.verdict, t.why, t.transient = untried, failureOf(t.err), true
 	case len(t.pages) == 1 && t.refused:
 		t.verdict, t.why = untried, "no request was left to try it"
 	case len(t.pages) == 1:

@@ -3,6 +3,7 @@
 package detecttest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/detect"
+	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -46,7 +48,6 @@ type Attempt struct {
 	RunErr         error    // of the run
 	Config         string
 	FailedTests    int
-	ReadBack       bool // YAML and JSON are the same configuration
 	Leaked         bool // a secret is in the configuration
 	TestsInside    int
 	RequestsOfRun  []string
@@ -63,15 +64,12 @@ func Try(ctx context.Context, c *fixtures.Case) (*Attempt, error) {
 		return nil, err
 	}
 	defer server.Close()
-	a := &Attempt{Case: c}
+	a := &Attempt{Case: c, Wanted: lines(c.Items)}
 	request, env := RequestOf(server)
 	a.env = variables(request)
 	a.Result, a.Err = detect.Detect(ctx, request, detect.Options{})
 	a.Requests = server.Requests()
 	server.Restart()
-	if c.Items != nil {
-		a.Wanted = len(strings.Fields(strings.ReplaceAll(strings.TrimSpace(*c.Items), " ", "_")))
-	}
 	if a.Err != nil || a.Result.YAML == nil {
 		a.Grade = NotRecognized
 		return a, nil
@@ -80,6 +78,14 @@ func Try(ctx context.Context, c *fixtures.Case) (*Attempt, error) {
 	a.run(ctx, env)
 	a.RequestsOfRun = server.Requests()
 	return a, nil
+}
+
+// lines returns the number of lines of a golden section.
+func lines(section *string) int {
+	if section == nil {
+		return 0
+	}
+	return strings.Count(*section, "\n")
 }
 
 // RequestOf returns the request for the first page as a user would type it, and the
@@ -139,7 +145,7 @@ func (a *Attempt) run(ctx context.Context, secrets []string) {
 	report := e.Test(ctx)
 	a.FailedTests, a.TestsInside = report.Failed(), len(report.Tests)
 	var b strings.Builder
-	result, err := e.With(engine.WithTransport(noRetries{})).Run(ctx, func(_ context.Context, p *engine.Page) error {
+	result, err := e.Run(ctx, func(_ context.Context, p *engine.Page) error {
 		for item := range p.Items.All() {
 			b.Write(item)
 			b.WriteByte('\n')
@@ -167,13 +173,6 @@ func (a *Attempt) run(ctx context.Context, secrets []string) {
 	}
 }
 
-type noRetries struct{}
-
-// RoundTrip implements [http.RoundTripper].
-func (noRetries) RoundTrip(r *http.Request) (*http.Response, error) {
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // Summary describes the attempt on one line.
 func (a *Attempt) Summary() string {
 	text := fmt.Sprintf("%s: %d of %d items", a.Grade, a.Items, a.Wanted)
@@ -196,4 +195,57 @@ func (a *Attempt) Pagination() string {
 	}
 	text, _ := value.Marshal(pagination)
 	return string(text)
+}
+
+// Record runs the configuration of a case and records it, and runs detect on the
+// recording.
+func Record(ctx context.Context, c *fixtures.Case) (*Attempt, error) {
+	server, err := fixtures.Serve(c)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	var archive bytes.Buffer
+	recorder := recording.NewRecorder(&archive, recording.Options{})
+	lookup := func(name string) (string, bool) { return "secret-of-" + name, true }
+	var kept map[string]map[string]any
+	if text := server.Kept(); text != nil {
+		if err := json.Unmarshal(text, &kept); err != nil {
+			return nil, err
+		}
+	}
+	e, err := engine.Load(c.ConfigName, server.ConfigText(), engine.WithEnv(lookup), engine.WithTransport(recorder),
+		engine.WithClock(server.Clock()), engine.WithKept(kept), engine.WithFormat(".yaml", yaml.Parse))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.Run(ctx, func(context.Context, *engine.Page) error { return nil }); err != nil {
+		return nil, err
+	}
+	if err := recorder.Close(); err != nil {
+		return nil, err
+	}
+	archived, err := recording.Read(&archive)
+	if err != nil {
+		return nil, err
+	}
+	requests := len(server.Requests())
+	a := &Attempt{Case: c, Wanted: lines(c.Items)}
+	a.Result, a.Err = detect.FromRecording(ctx, archived, "")
+	a.Requests = server.Requests()[requests:]
+	lenient, err := fixtures.ServeLeniently(c)
+	if err != nil {
+		return nil, err
+	}
+	defer lenient.Close()
+	if a.Err != nil || a.Result.YAML == nil {
+		a.Grade = NotRecognized
+		return a, nil
+	}
+	request, secrets := RequestOf(lenient)
+	a.env = variables(request)
+	a.Result.YAML = bytes.ReplaceAll(a.Result.YAML, []byte(server.URL()), []byte(lenient.URL()))
+	a.Config = lenient.Neutral(string(a.Result.YAML))
+	a.run(ctx, secrets)
+	return a, nil
 }
