@@ -341,7 +341,8 @@ func TestBodiesThatCount(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			serve := api(func(_ url.Values, r *http.Request) (int, http.Header, string) {
-				text, n := bodyOf(r), 0
+				text := bodyOf(r)
+				var n int
 				if form, err := url.ParseQuery(text); err == nil && text[0] != '{' {
 					n, _ = strconv.Atoi(form.Get(c.at[0]))
 					require.Equal(t, "x", form.Get("q"))
@@ -409,12 +410,13 @@ func TestAnAddressInTheMiddleIsDoubted(t *testing.T) {
 		{name: "a key for the page before", body: `, "next": "/users?c=3", "previous": "/users?c=1"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := 0
+			first := true
 			serve := api(func(url.Values, *http.Request) (int, http.Header, string) {
-				if n++; n == 2 {
+				if !first {
 					return 200, nil, `{"data": [{"id": 3}]}`
 				}
 				header := http.Header{}
+				first = false
 				if c.link != "" {
 					header.Set("Link", c.link)
 				}

@@ -116,8 +116,7 @@ func seriesOf(r *recording.Recording, address string) []*series {
 // APIs lead to another address.
 func joined(all []*series) []*series {
 	var out []*series
-	for i := len(all) - 1; i >= 0; i-- { // the later one is joined to the earlier one
-		s := all[i]
+	for i, s := range slices.Backward(all) { // the later one is joined to the earlier one
 		before := slices.IndexFunc(all[:i], func(b *series) bool {
 			return slices.ContainsFunc(b.exchanges, func(x *exchange) bool { return linksTo(x, s.exchanges[0]) })
 		})

@@ -42,13 +42,22 @@ func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
 	case fromZero.verdict == proven:
 		d.saw("Pages are counted from 0: page 1 has other items than the first page.")
 		return fromZero
-	case len(fromZero.pages) == 2 && overlap(fromZero.pages[0].items, fromZero.pages[1].items) == len(fromZero.pages[1].items):
+	case fromZero.repeats():
 		d.saw("Pages are counted from 1: page 1 is the first page again.")
 	default:
 		d.doubt("It is not known whether pages are counted from 0 or 1. If the page numbered 0 is the first, set firstPage to 0; " +
 			"otherwise the page numbered 1 would be missing.")
 	}
 	return t
+}
+
+// repeats reports whether the second page has the items of the first.
+func (t *trial) repeats() bool {
+	if len(t.pages) != 2 {
+		return false
+	}
+	items := t.pages[1].items
+	return t.pages[1].again || len(items) > 0 && overlap(t.pages[0].items, items) == len(items)
 }
 
 // addFlag adds the flag that says that there is more, unless the end of the list is
@@ -130,7 +139,7 @@ func (d *detection) doubtLink(t *trial) {
 	var missing []string
 	for _, m := range d.call.params {
 		name := strings.TrimPrefix(m.Name, "#")
-		if !u.Query().Has(name) && !slices.Contains(rules.PageSizeNames(), name) && u.Path == d.page.address.Path && !opaque(u) {
+		if !u.Query().Has(name) && !slices.Contains(rules.PageSizeNames(), name) && u.Path == d.page.address.Path && !d.opaque(u) {
 			missing = append(missing, name)
 		}
 	}
@@ -140,10 +149,13 @@ func (d *detection) doubtLink(t *trial) {
 	}
 }
 
-// opaque reports whether an address has a token, in which the API may keep the other
-// parameters.
-func opaque(u *url.URL) bool {
+// opaque reports whether a link has a token, in which the API may keep the parameters of
+// the address.
+func (d *detection) opaque(u *url.URL) bool {
 	for name, values := range u.Query() {
+		if _, given := d.call.params.Get(name); given {
+			continue
+		}
 		for _, text := range values {
 			_, isNumber := number(text)
 			name = strings.ToLower(name)

@@ -181,6 +181,10 @@ func (d *detection) nextIsNull() bool {
 
 // smaller advises to ask for less than a complete list.
 func (d *detection) smaller(onePage bool) {
+	if d.recorded {
+		d.advise("Record more of the list: scroll or page through it until the end.")
+		return
+	}
 	if len(d.items.items) < 2 && onePage {
 		d.advise("Give an address whose list has more items.")
 		return

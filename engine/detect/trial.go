@@ -110,6 +110,9 @@ func (d *detection) judge(t *trial) {
 		t.verdict, t.why, t.transient = untried, failureOf(t.err), true
 	case len(t.pages) == 1 && t.refused:
 		t.verdict, t.why = untried, "no request was left to try it"
+		if d.recorded {
+			t.why = "the recording does not have the second page"
+		}
 	case len(t.pages) == 1:
 		t.verdict, t.why = rejected, failureOf(t.err)
 	default:
