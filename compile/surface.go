@@ -170,13 +170,22 @@ func (s *surface) calls(node ast.Node) {
 
 // literals adds the constants in an expression.
 func (s *surface) literals(e *Expression) {
+	for _, v := range e.Literals() {
+		if !slices.Contains(s.found.Literals, v) {
+			s.found.Literals = append(s.found.Literals, v)
+		}
+	}
+}
+
+// Literals returns the texts and whole numbers in the expression, in their order.
+func (e *Expression) Literals() (all []any) {
 	var walk func(ast.Node)
 	walk = func(node ast.Node) {
 		switch n := node.(type) {
 		case *ast.StringNode:
-			s.literal(n.Value)
+			all = append(all, n.Value)
 		case *ast.IntegerNode:
-			s.literal(n.Value)
+			all = append(all, n.Value)
 		}
 		for _, child := range children(node) {
 			if *child != nil {
@@ -185,10 +194,5 @@ func (s *surface) literals(e *Expression) {
 		}
 	}
 	walk(e.code.syntax)
-}
-
-func (s *surface) literal(v any) {
-	if !slices.Contains(s.found.Literals, v) {
-		s.found.Literals = append(s.found.Literals, v)
-	}
+	return all
 }

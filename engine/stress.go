@@ -3,9 +3,9 @@ package engine
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/stopwhen/stopwhen/engine/stress"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -49,6 +49,27 @@ func (e *Engine) stressSuite() *stress.Suite {
 	}
 }
 
+// changedAt returns a value with a change at a path in it.
+func changedAt(v any, path []string, c stress.Change) any {
+	if len(path) == 0 && c.Append {
+		list, _ := v.([]any)
+		return append(slices.Clone(list), c.Value)
+	}
+	if len(path) == 0 {
+		return c.Value
+	}
+	if list, isList := v.([]any); isList {
+		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(list) {
+			list = slices.Clone(list)
+			list[i] = changedAt(list[i], path[1:], c)
+		}
+		return list
+	}
+	o, _ := value.Members(v)
+	inner, _ := o.Get(path[0])
+	return o.With(path[0], changedAt(inner, path[1:], c))
+}
+
 // changed returns the engine of the same configuration after changes to its values.
 func (e *Engine) changed(changes []stress.Change) (*Engine, error) {
 	root, _ := value.Members(e.root)
@@ -57,12 +78,8 @@ func (e *Engine) changed(changes []stress.Change) (*Engine, error) {
 		root, _ = value.Members(inner)
 	}
 	for _, c := range changes {
-		v := c.Value
-		if c.Append {
-			list, _ := rules.GetPath(root, c.Path).([]any)
-			v = append(slices.Clone(list), v)
-		}
-		root = rules.SetPath(root, c.Path, v)
+		set, _ := changedAt(root, c.Path, c).(value.Object)
+		root = set
 	}
 	if wrapped {
 		root = value.Object{{Name: "parameters", Value: root}}

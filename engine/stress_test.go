@@ -156,3 +156,48 @@ func TestStressIsTheSameForASeed(t *testing.T) {
 	}
 	require.Len(t, texts, 1)
 }
+
+// TestVerdictsOfPartitions has verdicts that follow by hand. The parent has three items in
+// one page, each child list two.
+func TestVerdictsOfPartitions(t *testing.T) {
+	const orders = `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [
+		{"id": "orders", "endpoint": "orders", "dataField": "data"},
+		{"id": "lines", "endpoint": "orders/{order.id}/lines", "dataField": "data", "for": {"order": {"items": "orders"}}%s}]}}`
+	const windows = `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{"endpoint": "events", "dataField": "data",
+		"params": {"from": {"expr": "text(w.from)"}, "to": {"expr": "text(w.to)"}},
+		"for": {"w": {"from": 0, "to": 4000, "step": 1000%s}}}]}}`
+	failing, skipping := fmt.Sprintf(orders, ""), fmt.Sprintf(orders, `, "onPartitionError": "skip"`)
+	whole, split := fmt.Sprintf(windows, ""), fmt.Sprintf(windows, `, "splitWhen": "count >= 10"`)
+	tests := []struct {
+		config, behaviour string
+		verdict           stress.Verdict
+		served, obtained  int
+		outcome           string
+	}{
+		{failing, "partitions", stress.Complete, 9, 9, "complete"},
+		{failing, "noPartitions", stress.Complete, 0, 0, "complete"},
+		{failing, "emptyPartition", stress.Complete, 7, 7, "complete"},
+		{failing, "partitionNotFound", stress.Reported, 7, 5, "failed"},   // the third list is not begun
+		{skipping, "partitionNotFound", stress.Reported, 9, 7, "partial"}, // it is
+		{failing, "partitionFailsOnce", stress.Complete, 9, 9, "complete"},
+		{failing, "parentWithoutPath", stress.Reported, 5, 5, "failed"}, // the request for it cannot be made
+		{whole, "partitions", stress.Complete, 8, 8, "complete"},
+		{whole, "windowOverflows", stress.Silent, 36, 16, "complete"}, // 10 of 30 items, and 2 of each other window
+		{split, "windowOverflows", stress.Complete, 36, 36, "complete"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.behaviour, func(t *testing.T) {
+			e, err := engine.Load("config.json", []byte(tt.config))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{})
+			require.NoError(t, err)
+			r := row(t, report.Jobs[0], tt.behaviour)
+			require.Equal(t, tt.verdict, r.Verdict, "%+v", r)
+			require.Equal(t, [2]int{tt.served, tt.obtained}, [2]int{r.Served, r.Obtained}, "%+v", r)
+			require.Equal(t, tt.outcome, r.Outcome)
+			if r.Verdict == stress.Silent {
+				require.Equal(t, stress.Complete, r.Fix.Verdict, "%+v", r.Fix)
+			}
+		})
+	}
+}

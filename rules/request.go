@@ -199,16 +199,6 @@ func SetPath(o Object, keys []string, v any) Object {
 	return o.With(keys[0], SetPath(inner, keys[1:], v))
 }
 
-// GetPath returns the value at a path of keys, or nil.
-func GetPath(o Object, keys []string) any {
-	v, _ := o.Get(keys[0])
-	if len(keys) == 1 {
-		return v
-	}
-	inner, _ := value.Members(v)
-	return GetPath(inner, keys[1:])
-}
-
 // encoding is how a dialect encodes queries and bodies.
 type encoding struct {
 	query func(Object) string

@@ -79,13 +79,14 @@ func (t *tree) leaveOut(p Partition, out receiver[memberState]) error {
 	t.leftOut = true
 	if !t.limited[p.Job] {
 		t.limited[p.Job] = true
-		out.ended(p, Result{Job: p.Job.Set.Job.ID, Outcome: rules.Limited, Reason: limitPartitions, StoppedBy: []string{},
+		out.ended(p, Result{Job: p.Job.Set.Job.ID, Outcome: rules.Limited, Reason: LimitPartitions, StoppedBy: []string{},
 			Message: "the limit on the partitions of a run is reached", leftOut: true})
 	}
 	return nil
 }
 
-const limitPartitions = "limits.partitions"
+// LimitPartitions is the reason of a [Result] that [Loop.Partitions] has ended.
+const LimitPartitions = "limits.partitions"
 
 // resume runs the rest of the jobs for the items of the last page of an earlier run.
 func (c *cursor) resume(ctx context.Context, saved *memberState) error {

@@ -95,6 +95,7 @@ func (l Loop) runSplittable(ctx context.Context, p Partition, sink Sink) (Result
 
 func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	defer r.close()
+	ctx = context.WithValue(ctx, partitionKey{}, r.partition)
 	request, more, err := r.begin(ctx, token)
 	if err == nil && !more { // it had ended before
 		return r.Result, nil
@@ -170,7 +171,7 @@ func (r *run) endsEarly() bool {
 	if r.enough == nil || !r.enough() || r.Result.Outcome != "" {
 		return false
 	}
-	r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Limited, limitPartitions, []string{}
+	r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Limited, LimitPartitions, []string{}
 	r.Result.Message = "the limit on the partitions of the run is reached"
 	r.logEnd()
 	return true

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,16 @@ import (
 type Partition struct {
 	Job     *compile.Job
 	Binding map[string]any // the values of the variables by their names, those of the parents too
+}
+
+type partitionKey struct{}
+
+// PartitionOf returns the partition that a request is for, given the context of the request
+// as a transport sees it. It reports false for requests that are for no partition, such as
+// those for tokens.
+func PartitionOf(ctx context.Context) (Partition, bool) {
+	p, ok := ctx.Value(partitionKey{}).(Partition)
+	return p, ok
 }
 
 // blame returns the class of an error in what is computed before the first request. With
@@ -169,7 +180,7 @@ func (r *Result) add(p Partition, one Result, hide func(string) string) {
 func (r *Result) ofPartitions() string {
 	n := r.Partitions
 	switch {
-	case n.Count == 0 && r.Reason != limitPartitions:
+	case n.Count == 0 && r.Reason != LimitPartitions:
 		return "there is no partition"
 	case r.Outcome == rules.Complete:
 		r.Reason, r.StoppedBy = reasonPartitions, []string{}
@@ -178,7 +189,7 @@ func (r *Result) ofPartitions() string {
 		return fmt.Sprintf("%d of %s failed and were skipped, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), r.first)
 	case r.Outcome == rules.Failed:
 		return r.first
-	case r.Reason == limitPartitions:
+	case r.Reason == LimitPartitions:
 		return fmt.Sprintf("the limit on the partitions of the run is reached, after %d of this job", n.Count)
 	}
 	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.first)

@@ -186,9 +186,10 @@ func (c *patient) expression(next func(source string) string, stop string) []Cha
 
 func set(o value.Object, v any, path ...string) value.Object { return rules.SetPath(o, path, v) }
 
-// keysOf returns the keys of a config path.
+// keysOf returns the keys of a config path. The indexes of lists are keys, too.
 func keysOf(path string) []string {
-	return strings.Split(strings.TrimPrefix(path, "parameters."), ".")
+	path = strings.TrimPrefix(path, "parameters.")
+	return strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
 }
 
 // says fills in what a remedy is about.

@@ -2,6 +2,7 @@ package stress
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -100,9 +101,9 @@ func likely(p compile.Place, literals []any) []meaning {
 	case p.Flag:
 		names = []string{"more", "last", "token", "total", "absent"}
 	default:
-		names = []string{hinted(p.Path), "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent"}
+		names = []string{hinted(p), "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent"}
 	}
-	if hint := hinted(p.Path); p.Flag && hint == "last" {
+	if hint := hinted(p); p.Flag && hint == "last" {
 		names[0], names[1] = names[1], names[0]
 	}
 	var list []meaning
@@ -130,19 +131,23 @@ func has(list []meaning, name string) bool {
 	return false
 }
 
-// hinted returns the name of the meaning that a path has in many APIs, or "".
-func hinted(path []string) string {
-	if len(path) == 0 {
-		return ""
+// hinted returns the name of the meaning that a place has in many APIs, or "".
+func hinted(p compile.Place) string {
+	for _, h := range rules.HintHeaders() {
+		if strings.EqualFold(h.Name, p.Header) {
+			return hintedMeanings[h.Kind]
+		}
 	}
 	for _, h := range rules.HintPaths() {
-		if h.Keys[len(h.Keys)-1] == path[len(path)-1] {
-			return map[rules.HintKind]string{
-				rules.HintTotal: "total", rules.HintPages: "pages", rules.HintNext: "token", rules.HintMore: "more", rules.HintLast: "last",
-			}[h.Kind]
+		if n := len(p.Path); n > 0 && h.Keys[len(h.Keys)-1] == p.Path[n-1] {
+			return hintedMeanings[h.Kind]
 		}
 	}
 	return ""
+}
+
+var hintedMeanings = map[rules.HintKind]string{
+	rules.HintTotal: "total", rules.HintPages: "pages", rules.HintNext: "token", rules.HintMore: "more", rules.HintLast: "last",
 }
 
 // endMarks are what a place that leads to the next page has on the last one.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -16,9 +17,17 @@ type api struct {
 	rows []row // the list as it is now, in its order
 	size int   // of a page
 
-	usualSize int                  // of a page, in the configuration as it is
-	hidden    func(row) bool       // rows that the API leaves out after it has cut the list into pages; nil: none
-	answers   []func(*api, *reply) // of the behaviours, in the order in which they change an answer
+	usualSize int // of a page, in the configuration as it is
+
+	job    *compile.Job // of a partition
+	offset int          // is added to the numbers of the rows
+	window *span        // of a partition; nil: it has none
+	scope  string       // of a partition: the job and the values of its variables that are no windows
+	total  int          // what the API says of the length of the list, if it is not negative
+	bare   int          // number of a row whose item lacks what other jobs read
+
+	hidden  func(row) bool       // rows that the API leaves out after it has cut the list into pages; nil: none
+	answers []func(*api, *reply) // of the behaviours, in the order in which they change an answer
 
 	truth     []row          // the rows that the run must obtain
 	seed      int            // varies what a behaviour does
@@ -105,6 +114,9 @@ func (a *api) pages() int {
 
 // locate returns the index of the first row of the page that is requested.
 func (a *api) locate(q request) int {
+	if !a.paged {
+		return 0
+	}
 	if a.locator == nil { // the API remembers where it is
 		if n := len(a.exchanges); n > 0 {
 			last := a.exchanges[n-1]
@@ -154,6 +166,12 @@ func (p *plan) item(r row) any {
 		return p.keyOf(r)
 	}
 	item := value.Object{{Name: identity, Value: r.number}, {Name: "id", Value: r.number}}
+	for _, g := range p.grafts {
+		if len(g.path) == 0 {
+			return g.of(r)
+		}
+		item, _ = place(item, g.path, g.of(r)).(value.Object)
+	}
 	for _, path := range p.keyPaths {
 		if len(path) > 0 {
 			item, _ = place(item, path, p.keyOf(r)).(value.Object)
@@ -192,7 +210,9 @@ func (a *api) body(r *reply) ([]byte, error) {
 	}
 	items := make([]any, len(r.rows))
 	for i, row := range r.rows {
-		items[i] = a.item(row)
+		if items[i] = a.item(row); row.number == a.bare && a.bare > 0 {
+			items[i] = value.Object{{Name: identity, Value: row.number}}
+		}
 	}
 	var root any = value.Object{}
 	if a.single {

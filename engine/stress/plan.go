@@ -24,6 +24,9 @@ type plan struct {
 	end       any // what places that lead to the next page have on the last page
 	beyond    int // status of a request beyond the end; 0: an empty page
 	locator   locator
+	literals  []any   // the constants in the rules
+	grafts    []graft // members of items that other jobs read
+	parent    bool    // other jobs are for its items
 	paged     bool
 	single    bool   // a response is one item
 	unlimited bool   // the limits of the configuration are left out
@@ -66,8 +69,12 @@ func (p *plan) usual() int {
 	return 2*p.pageSize + max(1, p.pageSize/2)
 }
 
-// maxTrials bounds how many plans are tried.
-const maxTrials = 3000
+// maxTrials bounds how many plans are tried, and maxBetter how many while a better one is
+// looked for than one with which the list draws findings.
+const (
+	maxTrials = 3000
+	maxBetter = 300
+)
 
 // errUnknown says why a job has no model.
 type errUnknown struct{ best *trial }
@@ -84,9 +91,10 @@ func (e errUnknown) Error() string {
 func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any) (*plan, error) {
 	surface := job.Surface()
 	var best *trial
+	var doubtful *plan // with it the list is obtained, but draws findings
 	tried := 0
 	for p := range conceivable(job, surface) {
-		if tried++; tried > maxTrials || ctx.Err() != nil {
+		if tried++; tried > maxTrials || ctx.Err() != nil || doubtful != nil && tried > maxBetter {
 			break
 		}
 		t := s.trial(job, binding, p.api(p.usual()))
@@ -104,7 +112,15 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 		if p.paged && t.requests > 1 && !s.located(ctx, p, t) {
 			continue
 		}
-		return p, nil
+		if len(t.result.Findings) == 0 {
+			return p, nil
+		}
+		if doubtful == nil {
+			doubtful = p
+		}
+	}
+	if doubtful != nil {
+		return doubtful, nil
 	}
 	return nil, errUnknown{best}
 }
@@ -160,7 +176,7 @@ func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) boo
 					for places := range combinations(surface) {
 						p := &plan{
 							pageSize: size, list: list, stars: stars, single: single, places: places, keyPaths: surface.Keys, keys: kind,
-							end: a.end, beyond: a.beyond, paged: a.paged,
+							end: a.end, beyond: a.beyond, paged: a.paged, literals: surface.Literals,
 						}
 						if !yield(p) {
 							return

@@ -32,6 +32,8 @@ type JobReport struct {
 	Unknown string    `json:"unknown,omitempty"` // why there is no model; the job was not put under stress
 	Rows    []Row     `json:"rows"`
 	Left    []LeftOut `json:"leftOut,omitempty"`
+
+	plan *plan // nil: there is none
 }
 
 // A Row says how the job fares with one behaviour.
@@ -105,7 +107,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		report.Unknown = err.Error()
 		return report, ctx.Err()
 	}
-	report.Model = p.sentences()
+	report.Model, report.plan = p.sentences(), p
 	clinic := &clinic{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, changed: map[string]*changed{}}
 	for _, b := range combined(o.Depth) {
 		if why := b.missing(p, stressed.Set.Limit != nil); why != "" {
@@ -165,21 +167,26 @@ func (s *Suite) row(t *trial, all combination) Row {
 		r.Findings = append(r.Findings, f.ID)
 	}
 	said := t.err != nil || t.result.Outcome != rules.Complete || len(r.Findings) > 0
-	switch {
-	case missing+duplicated > 0 && !said:
-		r.Verdict = Silent
-	case t.guarded():
-		r.Verdict = Endless
-	case missing+duplicated > 0 || t.err != nil || t.result.Outcome != rules.Complete:
-		r.Verdict = Reported
-	default:
-		r.Verdict = Complete
-	}
+	r.Verdict = judge(missing+duplicated > 0, said, t.guarded(), t.err != nil || t.result.Outcome != rules.Complete)
 	return r
 }
 
 // Behaviours returns the table of behaviours, in its order.
 func Behaviours() []Behaviour { return slices.Clone(behaviours) }
+
+// judge returns the verdict on a run: whether items are missing or occur twice, whether the
+// run said anything, whether a guard ended it, and whether it ended badly.
+func judge(lost, said, guarded, bad bool) Verdict {
+	switch {
+	case lost && !said:
+		return Silent
+	case guarded:
+		return Endless
+	case lost || bad:
+		return Reported
+	}
+	return Complete
+}
 
 // A combination is behaviours that happen in the same run.
 type combination []*Behaviour

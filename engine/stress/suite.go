@@ -48,7 +48,28 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		report.Jobs = append(report.Jobs, one)
 	}
-	return report, nil
+	s.trees(ctx, report)
+	return report, ctx.Err()
+}
+
+// trees adds the rows about the partitions of each tree of jobs to the report of the job at
+// its root.
+func (s *Suite) trees(ctx context.Context, report *Report) {
+	plans := map[string]*plan{}
+	for _, j := range report.Jobs {
+		plans[j.Job] = j.plan
+	}
+	for i, job := range s.Jobs {
+		if job.Parent != nil {
+			continue
+		}
+		j := &report.Jobs[i]
+		rows, why := s.tree(ctx, job, plans)
+		j.Rows = append(j.Rows, rows...)
+		if why != "" {
+			j.Left = append(j.Left, LeftOut{"partitions", why})
+		}
+	}
 }
 
 // listed returns a job as the model needs it: its responses are JSON, and all items are

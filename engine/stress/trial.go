@@ -172,10 +172,15 @@ func (t *trial) why() string {
 	case t.stopped:
 		return fmt.Sprintf("it made more than %d requests", maxRequests)
 	case t.err != nil:
-		if e, ok := errors.AsType[*failure.Error](t.err); ok {
-			return e.Message
-		}
-		return t.err.Error()
+		return message(t.err)
 	}
 	return t.result.Message
+}
+
+// message returns what an error says, without its place.
+func message(err error) string {
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
 }
