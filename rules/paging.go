@@ -20,6 +20,7 @@ import "slices"
 //	${pagesAt}, ${pagesHeader}  where the response has the number of pages
 //	${sendFirst}, ${fromJob}, ${shortEnds}  the settings of these names
 //	${counted}     set if the number of items of a page is not the one that was asked for
+//	${shortPages}  set if a short page may not be the last
 //	${rest}        an expression for the body that a link has
 //	${before}, ${after}  what stands before and after a number within an address
 type PagingSign struct {
@@ -82,6 +83,10 @@ var (
 
 // The conditions under which the pagination of a body's token ends.
 func endWithout(body string) []any { return []any{"empty(" + body + ")"} }
+
+// ShortPagesSign is the row of an index whose list does not end with a short page: the API
+// leaves out items after it has chosen those of a page.
+const ShortPagesSign = "item-index-short-pages"
 
 // PagingSigns returns the table of signs, those that an API states first. Of several
 // that apply, the first one that a second page proves is used.
@@ -255,6 +260,15 @@ var pagingSigns = []PagingSign{
 		Pagination: Object{
 			{Name: "method", Value: "offset"}, {Name: "limit", Value: "${limit}"}, {Name: "limitParam", Value: "${limitParam}"},
 			{Name: "offsetParam", Value: "${param}"}, {Name: "offsetFromJob", Value: "${fromJob}"}, {Name: "firstPageParams", Value: "${sendFirst}"},
+		},
+		Says: "${param} is the index of the first item of a page",
+	},
+	{
+		ID: ShortPagesSign, Kind: PagingIndex, Names: itemIndexNames, Params: []string{"offset"}, Needs: "shortPages",
+		Pagination: Object{
+			{Name: "method", Value: "expression"},
+			{Name: "nextRequest", Value: Object{{Name: "params", Value: Object{{Name: "${param}", Value: "${first} + page * ${limit}"}}}}},
+			{Name: "stopRules", Value: []any{"count == 0"}},
 		},
 		Says: "${param} is the index of the first item of a page",
 	},

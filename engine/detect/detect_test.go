@@ -460,3 +460,38 @@ func TestFromRecordingChoosesAList(t *testing.T) {
 	_, err = detect.FromRecording(t.Context(), r, "https://other.test/")
 	require.ErrorIs(t, err, engine.ErrResponse)
 }
+
+// TestAShortPageIsNotTakenForTheLastOne looks beyond a short page: it may be one of which
+// the API has left out items.
+func TestAShortPageIsNotTakenForTheLastOne(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		items   int // that there are; item 2 is left out
+		doubted bool
+	}{{"and it is not", 6, true}, {"but it is", 4, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			var want []string
+			for id := range c.items {
+				if id != 2 {
+					want = append(want, fmt.Sprintf(`{"id":%d}`, id))
+				}
+			}
+			serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+				from, _ := strconv.Atoi(q.Get("offset"))
+				var page []string
+				for id := from; id < min(from+2, c.items); id++ {
+					if id != 2 {
+						page = append(page, fmt.Sprintf(`{"id":%d}`, id))
+					}
+				}
+				return 200, nil, "[" + strings.Join(page, ",") + "]"
+			})
+			request := detect.Request{URL: "https://api.test/users?offset=0&limit=2"}
+			r, err := detect.Detect(t.Context(), request, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.Equal(t, 3, r.Requests)
+			require.Equal(t, c.doubted, len(r.Findings.Doubts) > 0, r.Findings)
+			require.Equal(t, want, obtain(t, r.YAML, serve), "%s", r.YAML)
+		})
+	}
+}

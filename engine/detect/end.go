@@ -61,6 +61,9 @@ func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 	if !t.ended && !counts {
 		t = d.addTotal(ctx, t)
 	}
+	if t.ended && d.endsShort(t) {
+		return d.proveShort(ctx, t)
+	}
 	switch {
 	case t.ended:
 		d.saw("The end was seen: page %d is the last by %s.", len(t.pages), strings.Join(t.rules(), " and "))
@@ -69,6 +72,42 @@ func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 	default:
 		d.doubt("The end of the list was not seen. %s", d.endOf(t))
 	}
+	return t
+}
+
+// endsShort reports whether nothing but a short page says that a list has ended.
+func (d *detection) endsShort(t *trial) bool {
+	inferred := func(id string) bool { return strings.HasSuffix(id, ".short") }
+	if slices.ContainsFunc(t.rules(), func(id string) bool { return !inferred(id) }) || !slices.ContainsFunc(t.by, inferred) {
+		return false
+	}
+	_, _, stated := d.page.hint(rules.HintTotal, func(n int) bool { return n == t.obtained() })
+	return !stated && t.sign.Kind == rules.PagingIndex
+}
+
+// proveShort looks beyond a short page, since an API may leave out items of a page in the
+// middle. If there are more, an empty page ends the list.
+func (d *detection) proveShort(ctx context.Context, t *trial) *trial {
+	c := t.candidate
+	i := slices.IndexFunc(rules.PagingSigns(), func(s rules.PagingSign) bool { return s.ID == rules.ShortPagesSign })
+	c.sign = rules.PagingSigns()[i]
+	c.values = maps.Clone(c.values)
+	c.values["shortPages"] = true
+	c.pagination, _ = fill(c.sign.Pagination, c.values).(value.Object)
+	c.moved, c.sets, c.extra = nil, nil, nil // the job sends the first request as the address has it
+	longer := d.run(ctx, c, len(t.pages)+1)
+	beyond := len(longer.pages) > len(t.pages)
+	switch {
+	case beyond && len(longer.pages[len(t.pages)].items) == 0:
+		d.saw("The end was seen: page %d is short, and the page after it has no other items.", len(t.pages))
+		return t
+	case beyond && overlap(longer.pages[len(t.pages)-1].items, longer.pages[len(t.pages)].items) == 0:
+		longer.verdict = t.verdict
+		d.saw("Page %d is short, and the page after it has other items: a short page does not end the list.", len(t.pages))
+		d.doubt("The end of the list was not seen. It is assumed that a page without items is the last.")
+		return longer
+	}
+	d.doubt("That a page with fewer than %d items is the last was not proved.", d.size.asked)
 	return t
 }
 

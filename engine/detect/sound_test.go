@@ -57,6 +57,7 @@ type world struct {
 	says             string // what a response says: one of sayings
 	beyond           string // what comes after the last page: one of endings
 	ids              string // of the items: one of identities
+	filtered         bool   // some items are left out after those of a page were chosen
 }
 
 var (
@@ -67,7 +68,7 @@ var (
 )
 
 func (w world) String() string {
-	return fmt.Sprintf("%d items by %d (cap %d), %s, says %s, beyond %s, ids %s", w.items, w.size, w.cap, w.position, w.says, w.beyond, w.ids)
+	return fmt.Sprintf("%d items by %d (cap %d), %s, says %s, beyond %s, ids %s, filtered %t", w.items, w.size, w.cap, w.position, w.says, w.beyond, w.ids, w.filtered)
 }
 
 func number(q url.Values, name string, otherwise int) int {
@@ -87,6 +88,9 @@ func (w world) item(i int) map[string]any {
 	}
 	return name
 }
+
+// shows reports whether an item is not left out. The first page is complete.
+func (w world) shows(i int) bool { return !w.filtered || i < w.size || i%7 != 3 }
 
 // page returns where a page begins and its size.
 func (w world) page(q url.Values) (from, size int) {
@@ -137,7 +141,9 @@ func (w world) serve(q url.Values, _ *http.Request) (int, http.Header, string) {
 	to := min(from+size, w.items)
 	list := []any{}
 	for i := from; i < to; i++ {
-		list = append(list, w.item(i))
+		if w.shows(i) {
+			list = append(list, w.item(i))
+		}
 	}
 	body, header := map[string]any{"data": list}, http.Header{}
 	more := to < w.items
@@ -196,6 +202,7 @@ func worlds(every int) []world {
 			for _, beyond := range endings {
 				for i, items := range []int{1, 7, 10, 11, 20, 21, 30, 47} {
 					w := world{items: items, size: 10, position: position, says: says, beyond: beyond, ids: identities[(i+len(says))%3]}
+					w.filtered = (i+len(beyond))%3 == 0
 					if (i+len(position))%4 == 0 {
 						w.cap = 5
 					}
@@ -222,7 +229,7 @@ func (w world) isFirstPage(address string) bool {
 // and it makes no more requests than it may.
 func TestNoWrongAnswerWithoutADoubt(t *testing.T) {
 	sure, tried := map[string]int{}, 0
-	for _, w := range worlds(29) {
+	for _, w := range worlds(13) {
 		for _, address := range []string{"", "?limit=10", "?limit=10&offset=0", "?page=1", "?limit=100"} {
 			if !w.isFirstPage(address) {
 				continue
@@ -250,8 +257,9 @@ func TestNoWrongAnswerWithoutADoubt(t *testing.T) {
 func (w world) all() []string {
 	var items []string
 	for i := range w.items {
-		text, _ := json.Marshal(w.item(i))
-		items = append(items, string(text))
+		if text, _ := json.Marshal(w.item(i)); w.shows(i) {
+			items = append(items, string(text))
+		}
 	}
 	return items
 }

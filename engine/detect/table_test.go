@@ -13,7 +13,7 @@ import (
 
 // somewhere has a value for every placeholder.
 var somewhere = map[string]any{
-	"at": "a.b", "body": "body.a.b", "param": "p", "name": "N", "first": 1, "limit": 10, "limitParam": "l", "idKey": "id", "counted": true,
+	"at": "a.b", "body": "body.a.b", "param": "p", "name": "N", "first": 1, "limit": 10, "limitParam": "l", "idKey": "id", "counted": true, "shortPages": true,
 	"pagesAt": "a.pages", "pagesHeader": "X-Pages", "sendFirst": true, "fromJob": true, "shortEnds": true, "rest": "body.a.c",
 	"before": "/a/page/", "after": "/b", "endpoint": "users", "params": value.Object{{Name: "size", Value: 2}},
 }
@@ -58,9 +58,9 @@ func requirePagination(t *testing.T, pagination value.Object) {
 
 // TestTextsWrap keeps words and the width.
 func TestTextsWrap(t *testing.T) {
-	require.Equal(t, []string{"a bc", "def", "ghijk"}, Wrap("a bc def  ghijk ", 4))
-	require.Equal(t, []string{""}, Wrap("", 4))
-	require.Equal(t, []string{"éé é"}, Wrap("éé é", 4))
+	require.Equal(t, []string{"a bc", "def", "ghijk"}, wrap("a bc def  ghijk ", 4))
+	require.Equal(t, []string{""}, wrap("", 4))
+	require.Equal(t, []string{"éé é"}, wrap("éé é", 4))
 }
 
 // TestListsOfItemsAreFound ranks the lists of typical responses.

@@ -30,7 +30,7 @@ func (r *Result) Text(width int) string {
 		}
 		fmt.Fprintf(b, "\n%s\n", part.title)
 		for _, text := range part.lines {
-			for i, line := range Wrap(printableLine(text), max(width-4, 20)) {
+			for i, line := range wrap(printableLine(text), max(width-4, 20)) {
 				mark := "  - "
 				if i > 0 {
 					mark = "    "

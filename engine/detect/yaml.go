@@ -44,7 +44,7 @@ func (d *detection) yaml(root value.Object) ([]byte, error) {
 
 // bullet wraps a finding as an item of a list in a comment.
 func bullet(text string) []string {
-	lines := Wrap(printableLine(text), 96)
+	lines := wrap(printableLine(text), 96)
 	for i := range lines {
 		if i == 0 {
 			lines[i] = "- " + lines[i]
@@ -118,9 +118,9 @@ func printableLine(text string) string {
 	}, text)
 }
 
-// Wrap breaks a text into lines of at most width characters, at spaces. A longer word has
+// wrap breaks a text into lines of at most width characters, at spaces. A longer word has
 // a line of its own.
-func Wrap(text string, width int) []string {
+func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
 	for word := range strings.FieldsSeq(text) {
