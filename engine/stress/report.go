@@ -160,8 +160,9 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 func (s *Suite) row(t *trial, all combination) Row {
 	missing, duplicated := t.losses()
 	r := Row{
-		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: t.requests, Served: len(t.api.truth), Obtained: len(t.api.truth) - missing,
-		Missing: missing, Duplicated: duplicated, Outcome: string(t.result.Outcome), Reason: t.result.Reason, Exit: s.ExitStatus(t.err), Why: t.why(),
+		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: t.requests,
+		Served: len(t.api.truth), Obtained: len(t.api.truth) - missing, Missing: missing, Duplicated: duplicated,
+		Outcome: string(t.result.Outcome), Reason: t.result.Reason, Exit: s.ExitStatus(t.err), Why: t.why(),
 	}
 	for _, f := range t.result.Findings {
 		r.Findings = append(r.Findings, f.ID)

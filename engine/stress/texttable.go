@@ -118,7 +118,8 @@ func (r *Row) numbers() string {
 // itself what a reported row says, so its details are short.
 func (t *textWriter) details(r *Row, findings bool) {
 	t.paragraph(verdictColumn, r.Says)
-	if (t.All && r.Verdict != Complete) || r.Verdict == Silent || r.Verdict == Endless {
+	shown := r.Verdict == Silent || r.Verdict == Endless || t.All && r.Verdict != Complete
+	if shown && r.Ending() != "" {
 		t.labelled(verdictColumn, "run      ", r.Ending())
 	}
 	if !findings && len(r.Findings) > 0 {
