@@ -19,6 +19,7 @@ type recipe struct {
 	method, config string
 	file           string   // the case, relative to fixtures/cases
 	notes          []string // of a complete configuration
+	of             *fixtures.Case
 }
 
 // The folders of the cases: lists of single APIs, each with its number, and complete
@@ -70,7 +71,11 @@ func recipeSections(folder string) (string, error) {
 		for _, note := range r.notes {
 			fmt.Fprintf(b, "%s\n\n", note)
 		}
-		fmt.Fprintf(b, "```json\n%s```\n", r.config)
+		table, err := stressTable(r.of)
+		if err != nil {
+			return "", fmt.Errorf("case %s: %w", r.of.Name, err)
+		}
+		fmt.Fprintf(b, "```json\n%s```\n%s", r.config, table)
 	}
 	return b.String(), nil
 }
@@ -123,7 +128,7 @@ func loadRecipes(folder string) ([]recipe, error) {
 // newRecipe reads a case whose first paragraph has the form `API: how it pages`. The
 // server of a complete configuration plays several hosts: their names begin its paths.
 func newRecipe(c *fixtures.Case) (recipe, error) {
-	r := recipe{file: c.Name + ".txtar"}
+	r := recipe{file: c.Name + ".txtar", of: c}
 	var found bool
 	if r.api, r.how, found = strings.Cut(c.Title, ": "); !found {
 		return r, errors.New("want a first paragraph of the form `API: how it pages`")

@@ -3,6 +3,7 @@ package stress
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -15,6 +16,8 @@ const reportVersion = 1
 type Options struct {
 	Seed  int // varies where behaviours happen; runs with the same seed are the same
 	Depth int // how many behaviours are combined: 1 (default) or 2
+
+	WithoutFixes bool // no fix is tried, which takes most of the time
 }
 
 // A Report says how a configuration fares.
@@ -121,7 +124,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 			return report, ctx.Err()
 		}
 		row := s.row(t, b)
-		if row.Verdict == Silent {
+		if row.Verdict == Silent && !o.WithoutFixes {
 			row.Fix = clinic.fix(b, t.api.size)
 		}
 		report.Rows = append(report.Rows, row)
@@ -230,19 +233,19 @@ func (c combination) missing(p *plan, limited bool) string {
 }
 
 func (c combination) name() string {
-	name := c[0].Name
-	for _, b := range c[1:] {
-		name += "+" + b.Name
+	names := make([]string, len(c))
+	for i, b := range c {
+		names[i] = b.Name
 	}
-	return name
+	return strings.Join(names, "+")
 }
 
 func (c combination) says() string {
-	says := c[0].Says
-	for _, b := range c[1:] {
-		says += " " + b.Says
+	says := make([]string, len(c))
+	for i, b := range c {
+		says[i] = b.Says
 	}
-	return says
+	return strings.Join(says, " ")
 }
 
 // sentences describes the model.
