@@ -43,22 +43,22 @@ func (a *app) detectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "detect URL",
 		Short: "Write a configuration for an API of which only an address is known",
-		Long: fmt.Sprintf(`Request a page of a list, recognize how the API pages, and write a configuration.
-At most %d requests are made: the page, a second one that proves what was
-recognized, and a third one where a doubt remains. What could not be proved is
-stated as a doubt, in the configuration and on standard error.
+		Long: fmt.Sprintf(`Request a page of a list, recognize how the API pages, and write a
+configuration. At most %d requests are made: the page, a second one that proves
+what was recognized, and a third one where a doubt remains. What could not be
+proved is stated as a doubt, in the configuration and on standard error.
 
 Credentials given with --header, or in the address, are sent, but not written:
 the configuration has the names of environment variables in their places. An
 address may hold names in braces, which become inputs; --set gives their values.
 
-With --from, a recording takes the place of the requests: a HAR file that the
-developer tools of a browser saved, or one of stopwhen record. URL is then the
-beginning of the address of the list, if the recording has several.`, detect.MaxRequests),
+With --from, a recording is read instead, and no request is made: a HAR file
+that the developer tools of a browser saved, or one of stopwhen record. URL is
+then the beginning of the address of the list, if the recording has several.`, detect.MaxRequests),
 		Example: `  stopwhen detect 'https://api.example.com/v1/users?limit=100' > users.yaml
-  stopwhen detect https://api.example.com/users -H 'Authorization: Bearer TOKEN' --out users.yaml
+  stopwhen detect https://api.example.com/users -H 'Authorization: Bearer TOKEN'
   stopwhen detect 'https://{tenant}.example.com/users' --set tenant=acme
-  stopwhen detect https://api.example.com/graphql --data '{"query": "…", "variables": {}}'
+  stopwhen detect https://api.example.com/graphql --data @query.json
   stopwhen detect --from session.har --out users.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			return checkDetectArguments(args, f.from, a.flags.fixture)

@@ -17,9 +17,9 @@ func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a configuration to start from",
-		Long: `Write a configuration with comments, by default to ` + starterName + `. It works as it is: its
-test passes, and it can be explained. A file that exists is not overwritten. A
-name that ends with .json gets JSON, which has no comments.`,
+		Long: `Write a configuration with comments, by default to ` + starterName + `. It
+works as it is: its test passes, and it can be explained. A file that exists is
+not overwritten. A name that ends with .json gets JSON, which has no comments.`,
 		Example: `  stopwhen init
   stopwhen init users.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
