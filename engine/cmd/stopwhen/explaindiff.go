@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,7 +61,15 @@ func (a *app) diff(args []string) error {
 		})
 	}
 	d := compile.Diff(x[0], x[1])
-	d.Simulated = simulatedDifference(sides[0].Engine, sides[1].Engine)
+	ctx, stop := a.catchSignals()
+	defer stop()
+	d.Simulated, err = simulatedDifference(ctx, sides[0].Engine, sides[1].Engine, d, a.flags.jobs)
+	if err := signalError(ctx, context.Cause(ctx)); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
 	if a.flags.format == formatJSON {
 		return a.writeJSON(d)
 	}
@@ -127,7 +136,3 @@ func inNeither(what, name string, known []string) error {
 	}
 	return &usageError{fmt.Sprintf("neither configuration has %s %q; %s", what, name, hint)}
 }
-
-// simulatedDifference says what two configurations do differently in simulated runs, one line
-// each; nil: nothing, or nothing was simulated.
-func simulatedDifference(_, _ *engine.Engine) []string { return nil }

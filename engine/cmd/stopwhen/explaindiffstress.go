@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/stress"
+)
+
+// simulatedDifference says how the verdicts of two configurations under stress differ, one
+// line for each change of verdicts in a job; nil: they are the same. Jobs are compared with
+// those that the difference of the rules has found to be theirs. Only the jobs of some ids are
+// compared; none means all.
+func simulatedDifference(ctx context.Context, a, b *engine.Engine, d *compile.Difference, jobs []string) ([]string, error) {
+	if d.Same {
+		return nil, nil
+	}
+	options := stress.Options{WithoutFixes: true}
+	first, err := a.Stress(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	second, err := b.Stress(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	former := map[string]string{} // ids in the first configuration, by those in the second one
+	for _, x := range d.Jobs {
+		if x.Was != "" {
+			former[x.Job] = x.Was
+		}
+	}
+	var lines []string
+	for i := range second.Jobs {
+		after := &second.Jobs[i]
+		id := after.Job
+		if len(jobs) > 0 && !slices.Contains(jobs, id) {
+			continue
+		}
+		if was, renamed := former[id]; renamed {
+			id = was
+		}
+		at := slices.IndexFunc(first.Jobs, func(j stress.JobReport) bool { return j.Job == id })
+		if at >= 0 {
+			lines = append(lines, verdictChanges(&first.Jobs[at], after)...)
+		}
+	}
+	return lines, nil
+}
+
+// verdictChanges compares the verdicts of a job before and after a change, the worst of those
+// that it has now first.
+func verdictChanges(before, after *stress.JobReport) []string {
+	switch {
+	case before.Unknown != "" && after.Unknown != "":
+		return nil
+	case before.Unknown != "":
+		return []string{fmt.Sprintf("job %s: only the second configuration has a model", after.Job)}
+	case after.Unknown != "":
+		return []string{fmt.Sprintf("job %s: only the first configuration has a model", after.Job)}
+	}
+	was, is := verdictsOf(before), verdictsOf(after)
+	names := map[string][]string{} // of behaviours, by what has changed
+	for _, b := range stress.Behaviours() {
+		old, new := was[b.Name], is[b.Name]
+		if old != new {
+			names[change(old, new)] = append(names[change(old, new)], b.Name)
+		}
+	}
+	var lines []string
+	all := append(stress.Verdicts(), "")
+	for _, new := range all {
+		for _, old := range all {
+			if found := names[change(old, new)]; found != nil {
+				lines = append(lines, fmt.Sprintf("job %s: %s: %s", after.Job, change(old, new), strings.Join(found, ", ")))
+				delete(names, change(old, new))
+			}
+		}
+	}
+	return lines
+}
+
+func verdictsOf(job *stress.JobReport) map[string]stress.Verdict {
+	verdicts := map[string]stress.Verdict{}
+	for _, row := range job.Rows {
+		verdicts[row.Behaviour] = row.Verdict
+	}
+	return verdicts
+}
+
+// change describes how a verdict changes; "" is a behaviour that cannot happen.
+func change(old, new stress.Verdict) string {
+	switch {
+	case old == "":
+		return fmt.Sprintf("%s, and could not happen before", new)
+	case new == "":
+		return fmt.Sprintf("cannot happen any more, and was %s", old)
+	}
+	return fmt.Sprintf("%s instead of %s", new, old)
+}
