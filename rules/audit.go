@@ -47,6 +47,7 @@ type ListFacts struct {
 	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
+	Shrunk     int    `expr:"shrunk" doc:"how much the total has decreased since page 1, if requests name positions in the list; 0: it has not"`
 	LostPage   int    `expr:"lostPage" doc:"the first page that has no list of items, although a page before it and a page after it have items; 0: none"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
@@ -139,6 +140,11 @@ var auditTable = []auditRule{
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
+	{ID: "audit.shrunk",
+		When:   `list.shrunk > 0`,
+		Clause: "a total decreases while requests name positions in the list",
+		Message: "{hints.totalAt} has decreased by {list.shrunk} since page 1: where items were deleted, others moved up and may have been " +
+			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Also: unlessFailed,
 		When:    `list.missing != ""`,
 		Clause:  "no response has a path that rules read",

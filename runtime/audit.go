@@ -111,6 +111,9 @@ func lacks(v any, name string) bool {
 // first page is used, unless the list has outgrown it.
 func (r *run) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
 	first := r.Noticed.FirstTotal
+	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At && r.byPosition() {
+		r.Noticed.Facts.Shrunk = max(0, first.Total-last)
+	}
 	switch {
 	case first == nil || c.Page == 1:
 	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
@@ -118,6 +121,12 @@ func (r *run) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool)
 	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
 		hints.Total, hints.TotalAt = nil, ""
 	}
+}
+
+// byPosition reports whether the requests name positions in the list: they read nothing of
+// the responses, and differ.
+func (r *run) byPosition() bool {
+	return len(r.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, r.job.NextReads)
 }
 
 // noticeTotal notices the total of the first page.

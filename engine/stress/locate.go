@@ -87,10 +87,8 @@ func (q *request) addValue(name string, v any) {
 type locator interface {
 	// locate returns the index of the first row of the page.
 	locate(a *api, q request) int
-	// says completes "a request says with … which page it is for".
+	// says describes it in one sentence.
 	says() string
-	// place is the place of the request that it reads; empty: tokens, anywhere.
-	place() string
 }
 
 // byToken finds the tokens that the API has issued. Without one, the first page is requested.
@@ -120,8 +118,7 @@ func (byToken) locate(a *api, q request) int {
 	return found
 }
 
-func (byToken) says() string  { return "what the page before it said" }
-func (byToken) place() string { return "" }
+func (byToken) says() string { return "A request carries what the page before it said." }
 
 func leadingNumber(text string) int {
 	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -149,8 +146,7 @@ func (l byIndex) locate(_ *api, q request) int {
 	return n - l.base
 }
 
-func (l byIndex) says() string  { return "the index of its first item, in " + l.at }
-func (l byIndex) place() string { return l.at }
+func (l byIndex) says() string { return spelt(l.at) + " is the index of the first item of a page." }
 
 // byPage reads the number of the page.
 type byPage struct {
@@ -166,8 +162,9 @@ func (l byPage) locate(a *api, q request) int {
 	return (n - l.base) * a.size
 }
 
-func (l byPage) says() string  { return "its number, in " + l.at }
-func (l byPage) place() string { return l.at }
+func (l byPage) says() string {
+	return spelt(l.at) + " is the number of a page, from " + strconv.Itoa(l.base) + "."
+}
 
 // byKey reads the key of an item.
 type byKey struct {
@@ -199,11 +196,26 @@ func (l byKey) locate(a *api, q request) int {
 
 func (l byKey) says() string {
 	if l.inclusive {
-		return "the least key of its items, in " + l.at
+		return spelt(l.at) + " is the key with which a page begins."
 	}
-	return "the key of the item before it, in " + l.at
+	return spelt(l.at) + " is the key of the item before a page."
 }
-func (l byKey) place() string { return l.at }
+
+// spelt names a place of a request at the beginning of a sentence.
+func spelt(place string) string {
+	kind, name, _ := strings.Cut(place, " ")
+	switch {
+	case kind == "query":
+		return "The parameter " + name
+	case kind == "form":
+		return "The field " + name + " of the form"
+	case kind == "header":
+		return "The header " + name
+	case kind == "path":
+		return "Segment " + name + " of the path"
+	}
+	return "The member " + strings.TrimPrefix(place, "body.") + " of the body"
+}
 
 // byOrder knows requests it has answered: another request is for the next page.
 type byOrder struct{}
@@ -219,8 +231,9 @@ func (byOrder) locate(a *api, q request) int {
 	return next
 }
 
-func (byOrder) says() string  { return "something that the model does not know" }
-func (byOrder) place() string { return "" }
+func (byOrder) says() string {
+	return "Every request that is a new one is for the next page: the model does not know what it asks for."
+}
 
 // locators returns those that tell, for each request of a run, the page that answered it.
 // If there is none, the API has to remember where it is.

@@ -165,7 +165,7 @@ func (p *plan) item(r row) any {
 	if len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 {
 		return p.keyOf(r)
 	}
-	item := value.Object{{Name: identity, Value: r.number}, {Name: "id", Value: r.number}}
+	item := p.like.item.With(identity, r.number).With("id", r.number)
 	for _, g := range p.grafts {
 		if len(g.path) == 0 {
 			return g.of(r)
@@ -214,7 +214,7 @@ func (a *api) body(r *reply) ([]byte, error) {
 			items[i] = value.Object{{Name: identity, Value: row.number}}
 		}
 	}
-	var root any = value.Object{}
+	var root any = a.like.root
 	if a.single {
 		if len(items) > 0 {
 			root = items[0]

@@ -24,9 +24,10 @@ type plan struct {
 	end       any // what places that lead to the next page have on the last page
 	beyond    int // status of a request beyond the end; 0: an empty page
 	locator   locator
-	literals  []any   // the constants in the rules
-	grafts    []graft // members of items that other jobs read
-	parent    bool    // other jobs are for its items
+	literals  []any    // the constants in the rules
+	like      response // whose shape the model has
+	grafts    []graft  // members of items that other jobs read
+	parent    bool     // other jobs are for its items
 	paged     bool
 	single    bool   // a response is one item
 	unlimited bool   // the limits of the configuration are left out
@@ -88,7 +89,7 @@ func (e errUnknown) Error() string {
 
 // planOf finds a plan: the first of all that are conceivable with which the job obtains a
 // list of several pages, and nothing but this list.
-func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any) (*plan, error) {
+func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any, like response) (*plan, error) {
 	surface := job.Surface()
 	var best *trial
 	var doubtful *plan // with it the list is obtained, but draws findings
@@ -97,6 +98,7 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 		if tried++; tried > maxTrials || ctx.Err() != nil || doubtful != nil && tried > maxBetter {
 			break
 		}
+		p.like, p.places = like, append(p.places, like.places(surface)...)
 		t := s.trial(job, binding, p.api(p.usual()))
 		t.run(ctx)
 		if t.result.Outcome == rules.Limited { // another plan does not make the limit higher
@@ -308,13 +310,13 @@ func sample(job *compile.Job) map[string]any {
 	binding := map[string]any{}
 	for j := job; j != nil; j = j.Parent {
 		for _, s := range j.Sources {
-			binding[s.Name] = sampleOf(j, s)
+			binding[s.Name] = sampleValue(j, s)
 		}
 	}
 	return binding
 }
 
-func sampleOf(job *compile.Job, s compile.Source) any {
+func sampleValue(job *compile.Job, s compile.Source) any {
 	switch {
 	case s.Items != "":
 		var item any

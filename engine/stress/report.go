@@ -18,6 +18,10 @@ type Options struct {
 	Depth int // how many behaviours are combined: 1 (default) or 2
 
 	WithoutFixes bool // no fix is tried, which takes most of the time
+
+	// Like holds, by job, a response of the API whose shape the model takes over: the members
+	// of the response and of an item. Only JSON has an effect.
+	Like map[string][]byte
 }
 
 // A Report says how a configuration fares.
@@ -89,12 +93,13 @@ func (r *Report) Count(v Verdict) int {
 }
 
 // modelled finds a plan for a job, and returns the job as the plan is for it.
-func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[string]any) (*compile.Job, *plan, error) {
+func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[string]any, like []byte) (*compile.Job, *plan, error) {
 	stressed := listed(job, false)
-	p, err := s.planOf(ctx, stressed, binding)
+	shape := sampleOf(job, like)
+	p, err := s.planOf(ctx, stressed, binding, shape)
 	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
 		stressed = listed(job, true)
-		if p, err = s.planOf(ctx, stressed, binding); p != nil {
+		if p, err = s.planOf(ctx, stressed, binding, shape); p != nil {
 			p.unlimited = true
 		}
 	}
@@ -105,7 +110,7 @@ func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[stri
 func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
 	report := JobReport{Job: job.Set.Job.ID, Rows: []Row{}}
 	binding := sample(job)
-	stressed, p, err := s.modelled(ctx, job, binding)
+	stressed, p, err := s.modelled(ctx, job, binding, o.Like[job.Set.Job.ID])
 	if err != nil {
 		report.Unknown = err.Error()
 		return report, ctx.Err()
@@ -260,7 +265,7 @@ func (p *plan) sentences() []string {
 	switch {
 	case !p.paged:
 	case p.locator != nil:
-		all = append(all, "A request says with "+p.locator.says()+", which page it is for.")
+		all = append(all, p.locator.says())
 	default:
 		all = append(all, "The API remembers which page comes next: no part of the requests says it.")
 	}

@@ -42,7 +42,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 		}
 	}
 	binding := sample(job)
-	_, p, err := s.modelled(ctx, job, binding)
+	_, p, err := s.modelled(ctx, job, binding, nil)
 	if err != nil {
 		sim.Unknown = err.Error()
 		return sim, ctx.Err()

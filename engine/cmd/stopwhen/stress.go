@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/printable"
@@ -22,6 +23,7 @@ type stressFlags struct {
 	options stress.Options
 	all     bool
 	failOn  []string
+	like    string
 }
 
 var stressFormats = []string{formatText, formatJSON, formatHTML}
@@ -57,6 +59,7 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
 	f.IntVar(&flags.options.Seed, "seed", 0, "`NUMBER` that varies where behaviours happen; the same number gives the same report")
 	f.IntVar(&flags.options.Depth, "depth", 1, "`NUMBER` of behaviours at the same time: 1 or 2")
 	f.BoolVar(&flags.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
+	f.StringVar(&flags.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
 	f.StringSliceVar(&flags.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
 	complete(cmd, "fail-on", failOnVerdicts)
 	complete(cmd, "depth", func() []string { return []string{"1", "2"} })
@@ -108,6 +111,13 @@ func (a *app) stressConfig(args []string, flags *stressFlags) error {
 	defer l.Close()
 	ctx, stop := a.catchSignals()
 	defer stop()
+	if flags.like != "" {
+		tape, err := a.readRecording(flags.like)
+		if err != nil {
+			return err
+		}
+		flags.options.Like = recording.Samples(ctx, l.Engine, tape)
+	}
 	r, err := l.Stress(ctx, flags.options)
 	if err := signalError(ctx, context.Cause(ctx)); err != nil {
 		return err

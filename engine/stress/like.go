@@ -1,0 +1,101 @@
+package stress
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A response is the shape of a real response, without its list. The zero response has no
+// members.
+type response struct {
+	root value.Object // its members, without the list of items
+	item value.Object // the members of an item
+}
+
+// sampleOf reads a response of the API. Anything but JSON is no sample.
+func sampleOf(job *compile.Job, body []byte) (r response) {
+	v, err := document.Decode(body)
+	if len(body) == 0 || err != nil {
+		return response{}
+	}
+	var keys []string
+	if d := job.Set.Job.DataField; d != nil {
+		keys = d.Keys
+		if d.Lists != nil {
+			keys = d.Lists[0].Fixed()
+		}
+	}
+	if root, isObject := value.Members(v); isObject {
+		r.root = root
+		if len(keys) > 0 {
+			r.root = without(root, keys)
+		}
+	}
+	for _, key := range keys {
+		members, _ := value.Members(v)
+		v, _ = members.Get(key)
+	}
+	if list, _ := v.([]any); len(list) > 0 {
+		r.item, _ = value.Members(list[0])
+	}
+	return r
+}
+
+// without returns an object without the member at a path.
+func without(o value.Object, path []string) value.Object {
+	if len(path) == 1 {
+		return o.Without(path[0])
+	}
+	inner, had := o.Get(path[0])
+	members, isObject := value.Members(inner)
+	if !had || !isObject {
+		return o
+	}
+	return o.With(path[0], without(members, path[1:]))
+}
+
+// places returns the places of the response that say something of the list, by their names,
+// although the rules do not read them: the audit does.
+func (r response) places(surface compile.Surface) (all []*meant) {
+	for _, h := range rules.HintPaths() {
+		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, h.Keys) }) {
+			continue
+		}
+		var v any = r.root
+		for _, key := range h.Keys {
+			members, _ := value.Members(v)
+			v, _ = members.Get(key)
+		}
+		if m, ok := meaningLike(h.Kind, v); ok {
+			all = append(all, &meant{compile.Place{Path: h.Keys}, m})
+		}
+	}
+	return all
+}
+
+// meaningLike returns the meaning of a value that is not read by rules.
+func meaningLike(kind rules.HintKind, v any) (meaning, bool) {
+	name := hintedMeanings[kind]
+	switch v := v.(type) {
+	case string:
+		if kind == rules.HintNext && strings.Contains(v, "/") {
+			name = "link"
+		}
+		return named(name), kind == rules.HintNext && v != ""
+	case int:
+		return named(name), kind == rules.HintTotal || kind == rules.HintPages
+	case bool:
+		return named(name), kind == rules.HintMore || kind == rules.HintLast
+	}
+	return meaning{}, false
+}
+
+// named returns a meaning of the table.
+func named(name string) meaning {
+	return meanings[slices.IndexFunc(meanings, func(m meaning) bool { return m.name == name })]
+}
