@@ -63,21 +63,21 @@ func verdictChanges(before, after *stress.JobReport) []string {
 	case after.Unknown != "":
 		return []string{fmt.Sprintf("job %s: only the first configuration has a model", after.Job)}
 	}
-	was, is := verdictsOf(before), verdictsOf(after)
+	first, second := verdictsOf(before), verdictsOf(after)
 	names := map[string][]string{} // of behaviours, by what has changed
 	for _, b := range stress.Behaviours() {
-		old, new := was[b.Name], is[b.Name]
-		if old != new {
-			names[change(old, new)] = append(names[change(old, new)], b.Name)
+		was, now := first[b.Name], second[b.Name]
+		if was != now {
+			names[change(was, now)] = append(names[change(was, now)], b.Name)
 		}
 	}
 	var lines []string
 	all := append(stress.Verdicts(), "")
-	for _, new := range all {
-		for _, old := range all {
-			if found := names[change(old, new)]; found != nil {
-				lines = append(lines, fmt.Sprintf("job %s: %s: %s", after.Job, change(old, new), strings.Join(found, ", ")))
-				delete(names, change(old, new))
+	for _, now := range all {
+		for _, was := range all {
+			if found := names[change(was, now)]; found != nil {
+				lines = append(lines, fmt.Sprintf("job %s: %s: %s", after.Job, change(was, now), strings.Join(found, ", ")))
+				delete(names, change(was, now))
 			}
 		}
 	}
@@ -93,12 +93,12 @@ func verdictsOf(job *stress.JobReport) map[string]stress.Verdict {
 }
 
 // change describes how a verdict changes; "" is a behaviour that cannot happen.
-func change(old, new stress.Verdict) string {
+func change(was, now stress.Verdict) string {
 	switch {
-	case old == "":
-		return fmt.Sprintf("%s, and could not happen before", new)
-	case new == "":
-		return fmt.Sprintf("cannot happen any more, and was %s", old)
+	case was == "":
+		return fmt.Sprintf("%s, and could not happen before", now)
+	case now == "":
+		return fmt.Sprintf("cannot happen any more, and was %s", was)
 	}
-	return fmt.Sprintf("%s instead of %s", new, old)
+	return fmt.Sprintf("%s instead of %s", now, was)
 }
