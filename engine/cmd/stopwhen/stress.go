@@ -100,7 +100,11 @@ func (a *app) stressConfig(args []string, flags *stressFlags) error {
 	if err := flags.check(); err != nil {
 		return err
 	}
-	if err := a.checkReportFile(args); err != nil {
+	if err := a.checkReportFile(append(slices.Clone(args), flags.like)); err != nil {
+		return err
+	}
+	inputs := []streamUse{argument(args), {"--set-file", a.flags.setFile}, {"--like", flags.like}}
+	if err := onlyOnce("standard input", inputs...); err != nil {
 		return err
 	}
 	a.placeholders = true
@@ -132,11 +136,11 @@ func (a *app) stressConfig(args []string, flags *stressFlags) error {
 }
 
 // checkReportFile checks that the file of --out is not a file that is read.
-func (a *app) checkReportFile(args []string) error {
+func (a *app) checkReportFile(read []string) error {
 	if a.flags.toStdout() {
 		return nil
 	}
-	for _, path := range append(slices.Clone(args), a.flags.setFile, a.flags.fixture) {
+	for _, path := range append(read, a.flags.setFile, a.flags.fixture) {
 		if sameExisting(path, a.flags.out) {
 			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", a.flags.out, path)}
 		}
