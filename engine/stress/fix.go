@@ -59,7 +59,7 @@ var remedies = []remedy{
 	{against: []string{"tokenLost", "tokenExpires", "cappedPages", "endNull"},
 		says: "Fail if a full page has no {pointer}. A list whose last page is full fails, too.",
 		changes: func(c *patient) []Change {
-			return c.failWhen("lostToken", c.read(pointer), func(at string) string { return "count > 0 and count >= first.count and empty(" + at + ")" })
+			return c.failWhen("lostToken", c.read(pointer), func(at string) string { return c.full() + " and empty(" + at + ")" })
 		}},
 	{against: []string{"emptyBody", "noList", "errorBody", "html", "endNoList", "tokenLost"}, says: "Fail if a response has no {list}.",
 		changes: func(c *patient) []Change {
@@ -77,7 +77,7 @@ var remedies = []remedy{
 	{against: []string{"totalTooLow", "totalZero", "totalAbsent"}, says: "Fail if the total is reached on a full page. A list whose last page is full fails, too.",
 		changes: func(c *patient) []Change {
 			return c.failWhen("fullLastPage", c.read(amount), func(at string) string {
-				return "count > 0 and count >= first.count and total.items >= number(" + at + ")"
+				return c.full() + " and total.items >= number(" + at + ")"
 			})
 		}},
 	{against: []string{"totalTooLow", "totalZero", "totalAbsent"}, says: "No setting finds this. Compare the number of items with another source."},
@@ -133,6 +133,15 @@ func (c *patient) failWhen(name, place string, when func(place string) string) [
 		return nil
 	}
 	return []Change{c.stopRule(name, when(place))}
+}
+
+// full is the condition that a page is full. Without a limit, the first page says how many
+// items a full one has.
+func (c *patient) full() string {
+	if c.job.Set.Limit != nil {
+		return "count >= limit"
+	}
+	return "page > 1 and count >= first.count"
 }
 
 // advancing changes how much the variables of the state advance.

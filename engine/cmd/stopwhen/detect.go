@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/detect"
 	"github.com/stopwhen/stopwhen/engine/detect/detecttest"
 	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
@@ -120,7 +121,7 @@ func (a *app) detect(cmd *cobra.Command, args []string, f detectFlags) error {
 		}
 	}
 	if !a.flags.quiet { // last, so that it is what a terminal shows
-		a.describe(result, f.format)
+		a.describe(ctx, result, f.format)
 	}
 	return err
 }
@@ -236,31 +237,28 @@ func shownHeader(name string, named bool) string {
 }
 
 // describe writes what was recognized, and what to do next, to standard error.
-func (a *app) describe(r *detect.Result, format string) {
+func (a *app) describe(ctx context.Context, r *detect.Result, format string) {
 	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
 	text := r.Text(a.errorColumns())
 	if r.YAML != nil {
-		text += a.verdict(r) + "\nNext:\n" + a.nextSteps(r, format)
+		text += a.verdict(ctx, r) + "\nNext:\n" + a.nextSteps(r, format)
 	}
 	_, _ = io.WriteString(w, printable.Lines(text)+"\n")
 }
 
 // verdict describes how the configuration fares under stress; empty if that is not known.
-func (a *app) verdict(r *detect.Result) string {
+func (a *app) verdict(ctx context.Context, r *detect.Result) string {
 	e, err := engine.Load("detect.yaml", r.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
 	if err != nil {
 		return ""
 	}
-	if text := stressVerdict(e); text != "" {
-		return "\n" + text + "\n"
+	report, err := e.Stress(ctx, stress.Options{WithoutFixes: true})
+	if err != nil {
+		return ""
 	}
-	return ""
+	return "\n" + report.Brief(a.errorColumns())
 }
-
-// stressVerdict says how a configuration fares against what an API may do; empty: it is
-// not known.
-func stressVerdict(*engine.Engine) string { return "" }
 
 // nextSteps are commands for the configuration that was written.
 func (a *app) nextSteps(r *detect.Result, format string) string {
@@ -282,6 +280,7 @@ func (a *app) nextSteps(r *detect.Result, format string) string {
 	for _, input := range r.Inputs {
 		options.WriteString(" --set " + input + "=VALUE")
 	}
+	fmt.Fprintf(b, "  stopwhen stress %s\n", name)
 	fmt.Fprintf(b, "  stopwhen run %s%s --max-pages 3\n", name, options)
 	return b.String()
 }
