@@ -87,33 +87,20 @@ func (t *tree) branchOf(ctx context.Context, p Partition, level int, saved *bran
 	if saved == nil {
 		return t.values(ctx, p, p.Job, level)
 	}
-	b, err := t.restore(p, saved)
-	if err != nil {
-		return nil, t.unusable(err)
-	}
-	return b, nil
+	return t.restore(p, saved), nil
 }
 
-// restore returns a branch as it was saved.
-func (t *tree) restore(outer Partition, saved *branchState) (*branch, error) {
-	job := t.jobs[saved.Job]
-	if job == nil || saved.Level < 0 || saved.Level >= len(job.Sources) {
-		return nil, fmt.Errorf("it has a job %q, which the configuration does not have in this place", saved.Job)
-	}
-	b := t.newBranch(outer, job, saved.Level, nil)
+// restore returns a branch as it was saved. The checkpoint was checked.
+func (t *tree) restore(outer Partition, saved *branchState) *branch {
+	b := t.newBranch(outer, t.jobs[saved.Job], saved.Level, nil)
+	b.windows = saved.Windows
 	if saved.Active != nil {
 		b.queue = append(b.queue, b.newMember(saved.Active.Value.Value, saved.Active))
 	}
 	for _, v := range saved.Rest {
 		b.queue = append(b.queue, b.newMember(v.Value, nil))
 	}
-	if b.windows = saved.Windows; b.windows != nil {
-		if b.source.Window == nil {
-			return nil, fmt.Errorf("it has windows of %s, which is no variable with windows", b.source.Name)
-		}
-		b.windows.source = *b.source.Window
-	}
-	return b, nil
+	return b
 }
 
 // save returns the state of the branch, in which a member is running.

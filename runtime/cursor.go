@@ -91,11 +91,7 @@ const limitPartitions = "limits.partitions"
 func (c *cursor) resume(ctx context.Context, saved *memberState) error {
 	c.position, c.stopped = func() (json.RawMessage, error) { return saved.Position, nil }, Ended(saved.Position)
 	for _, s := range saved.Children {
-		b, err := c.tree.restore(c.partition, s)
-		if err != nil {
-			return c.tree.unusable(err)
-		}
-		c.pending = append(c.pending, b)
+		c.pending = append(c.pending, c.tree.restore(c.partition, s))
 	}
 	return c.children(ctx)
 }

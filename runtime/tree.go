@@ -176,16 +176,15 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 	if err := dec.Decode(saved); err != nil {
 		return nil, t.unusable(err)
 	}
+	if err := t.check(ctx, saved); err != nil {
+		return nil, t.unusable(err)
+	}
 	if !saved.Started.IsZero() {
 		t.started = saved.Started
 	}
 	t.found.restore(saved.Missing, t.jobs)
 	for _, r := range saved.Results {
-		job := t.jobs[r.Job]
-		if job == nil || (r.Partitions == nil) != (len(job.Sources) == 0) {
-			return nil, t.unusable(fmt.Errorf("it has a result of job %q, which is not in this place of the configuration", r.Job))
-		}
-		t.results[job] = &r.Result
+		t.results[t.jobs[r.Job]] = &r.Result
 		r.Result.first = r.First
 		if r.Partitions != nil {
 			t.left.spend(r.Partitions.Count)

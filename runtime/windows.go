@@ -159,10 +159,11 @@ func (w *windows) halves(v any) (first, second any, ok bool) {
 	both, _ := v.(map[string]any)
 	from, to := both["from"], both["to"]
 	var middle any
-	switch a := from.(type) {
-	case time.Time:
-		middle, ok = middleTime(a, to.(time.Time), w.source.Smallest)
-	default:
+	begin, ofTime := from.(time.Time)
+	end, alsoTime := to.(time.Time)
+	if ofTime && alsoTime {
+		middle, ok = middleTime(begin, end, w.source.Smallest)
+	} else {
 		middle, ok = middleNumber(from, to, w.source.Smallest)
 	}
 	return window(from, middle), window(middle, to), ok
