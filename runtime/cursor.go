@@ -24,7 +24,7 @@ type cursor struct {
 
 // partition runs one partition, or what an earlier run has left of it.
 func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiver[memberState]) error {
-	if len(p.Job.Sources) > 0 && !t.left.take(1) {
+	if begun := m.saved != nil; !begun && len(p.Job.Sources) > 0 && !t.left.take(1) {
 		return t.leaveOut(p, out)
 	}
 	c := &cursor{tree: t, partition: p, value: m.value, out: out}

@@ -190,7 +190,8 @@ func (p place) branch(job *compile.Job, level int, b *branchState) error {
 	return p.branch(job, level+1, b.Active.Branch)
 }
 
-// partition checks a partition in which an earlier run was.
+// partition checks a partition in which an earlier run was, and counts it: the limit on
+// partitions may be lower now, but what has begun comes to its end.
 func (p place) partition(job *compile.Job, m *memberState) error {
 	id := job.Set.Job.ID
 	if m.Branch != nil {
@@ -198,6 +199,9 @@ func (p place) partition(job *compile.Job, m *memberState) error {
 	}
 	if _, err := readState(p.concealer, id, m.Position); err != nil {
 		return fmt.Errorf("the position of job %q: %w", id, err)
+	}
+	if len(job.Sources) > 0 {
+		p.tree.left.spend(1)
 	}
 	children := p.tree.children(job)
 	for _, b := range m.Children {
