@@ -61,6 +61,11 @@ type Loop struct {
 	// checkpoint has the names instead of the secrets.
 	Secrets map[string]string
 
+	// Skipped receives the page on which a partition failed that was skipped, if the sink did
+	// not receive it: see [Result.FailedPage]. The page has no items and no checkpoint. The
+	// calls come between those of the sink, in the order of the pages. It may be nil.
+	Skipped func(*Page)
+
 	Observer  Observer                           // nil observes nothing
 	Evaluated func(e *compile.Expression, v any) // is called with the value of every expression; may be nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -263,6 +264,10 @@ func (r atRoot[S]) page(ctx context.Context, page *Page, save func() (*S, error)
 }
 
 func (r atRoot[S]) ended(p Partition, result Result) {
+	if failed := result.failed; failed != nil && result.skipped && r.tree.Skipped != nil {
+		failed.Skipped = true
+		r.tree.Skipped(&Page{Record: *failed, Root: r.tree.root.Set.Job.ID})
+	}
 	if total := r.tree.results[p.Job]; total.Partitions != nil {
 		total.add(p, result, r.tree.Redactor.String)
 	} else {
@@ -306,7 +311,11 @@ func (t *tree) log(results []Result) {
 		if r.Partitions == nil || r.Outcome == rules.Failed {
 			continue
 		}
-		t.Log.Info(fmt.Sprintf("Job '%s': %s", r.Job, t.Redactor.String(r.Message)), "event", "stop", "job", r.Job,
+		level := slog.LevelInfo
+		if r.Outcome == rules.Partial {
+			level = slog.LevelWarn
+		}
+		t.Log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.Redactor.String(r.Message)), "event", "stop", "job", r.Job,
 			"outcome", r.Outcome, "partitions", r.Partitions.Count)
 	}
 }
