@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -81,6 +82,9 @@ func (l Loop) RunTree(ctx context.Context, root *compile.Job, sink Sink) ([]Resu
 	err := t.run(ctx)
 	results := t.ordered(err)
 	t.log(results)
+	if err == nil {
+		t.logKept(results)
+	}
 	return results, err
 }
 
@@ -318,6 +322,30 @@ func (t *tree) log(results []Result) {
 		t.Log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.Redactor.String(r.Message)), "event", "stop", "job", r.Job,
 			"outcome", r.Outcome, "partitions", r.Partitions.Count)
 	}
+}
+
+// logKept says why the values for the next run have not moved on, and what is to be done
+// about it.
+func (t *tree) logKept(results []Result) {
+	incomplete := slices.IndexFunc(results, func(r Result) bool { return r.Outcome != rules.Complete })
+	if incomplete < 0 {
+		return
+	}
+	var keepers []string
+	for _, job := range t.all {
+		if len(job.Keeps) > 0 {
+			keepers = append(keepers, fmt.Sprintf("'%s'", job.Set.Job.ID))
+		}
+	}
+	if keepers == nil {
+		return
+	}
+	r, fix := results[incomplete], ""
+	if r.Outcome == rules.Partial {
+		fix = "; if an error like this is how the API says that there is nothing, end the partition with onError"
+	}
+	t.Log.Warn(fmt.Sprintf("Job %s: the kept values are those of the run before, so the next run requests the same again, because job '%s' is %s: %s%s",
+		strings.Join(keepers, ", "), r.Job, r.Outcome, t.Redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
 }
 
 // context returns what the rules of a variable see.
