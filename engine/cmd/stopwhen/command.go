@@ -87,7 +87,7 @@ Exit status:
     8  the state is locked, damaged or belongs to another run
     9  an outcome of --fail-on
    10  a test of the configuration failed
-  130  interrupted; 143 if terminated`
+  130  interrupted; 143 if terminated, 129 if the terminal was closed`
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
