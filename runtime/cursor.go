@@ -42,7 +42,7 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 		}
 	}
 	r := newRun(ctx, t.Loop, p, c.page)
-	r.enough = c.enough
+	r.enough, r.hasSiblings = c.enough, len(p.Job.Sources) > 0
 	result, err := r.run(ctx, token)
 	return c.end(result, err)
 }

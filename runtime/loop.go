@@ -94,7 +94,7 @@ func (l Loop) runPartition(ctx context.Context, p Partition, token json.RawMessa
 // runSplittable is runPartition for one whose window may be split.
 func (l Loop) runSplittable(ctx context.Context, p Partition, sink Sink) (Result, error) {
 	r := newRun(ctx, l, p, sink)
-	r.splittable = true
+	r.splittable, r.hasSiblings = true, true
 	return r.run(ctx, nil)
 }
 
@@ -102,7 +102,7 @@ func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	defer r.close()
 	request, more, err := r.begin(ctx, token)
 	if err == nil && !more { // it had ended before
-		return r.Result, nil
+		return r.withSeen(), nil
 	}
 	more = more && !r.endsEarly()
 	if more && err == nil {

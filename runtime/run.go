@@ -30,6 +30,8 @@ type run struct {
 	partition  Partition
 	splittable bool        // its window may be split
 	enough     func() bool // the rest of the list need not be read; nil: it need
+
+	hasSiblings bool // it is one partition of a tree, which audits what all of them lack
 	switches   rules.Switches
 	sink       Sink
 	shaper     *shaper // nil: items are passed on as they are
@@ -208,6 +210,15 @@ func (r *run) end(ctx context.Context, err error) Result {
 		r.Result.failed = r.failedPage(r.Result.Error, err)
 	}
 	r.observe(ctx, Event{Kind: EventEnd, Result: &r.Result, Err: err})
+	return r.withSeen()
+}
+
+// withSeen returns the result with what the list had and lacked.
+func (r *run) withSeen() Result {
+	r.Result.seen.Had = r.Noticed.had()
+	if r.Result.Outcome != rules.Failed {
+		r.Result.seen.Lacked = r.Noticed.Lacked
+	}
 	return r.Result
 }
 

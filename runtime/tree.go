@@ -36,6 +36,7 @@ type tree struct {
 	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
 	kept    map[*compile.Job]map[string]any  // values of the previous run
 	found   *presence
+	seen    map[*compile.Job]*seen // in the lists of the partitions that have ended
 }
 
 // position is the checkpoint of one partition. It is saved without being read.
@@ -50,6 +51,7 @@ type treeState struct {
 	Results []endedState `json:"results"` // of the partitions that have ended, by job
 
 	Missing map[string][][]string `json:"missing,omitempty"` // by job: paths that no item of its parent has had
+	Seen    map[string]*seen      `json:"seen,omitempty"`    // by job: what the lists of its partitions had and lacked
 }
 
 // endedState is what a checkpoint has of the partitions of a job that have ended.
@@ -118,13 +120,14 @@ func newTree(l Loop, root *compile.Job, sink Sink) *tree {
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}
-	t.found = newPresence(t.all)
+	t.found, t.seen = newPresence(t.all), map[*compile.Job]*seen{}
 	for _, job := range t.all {
 		t.jobs[job.Set.Job.ID] = job
 		t.paths[job] = document.NewPaths(job.ItemPaths)
 		t.results[job] = &Result{Job: job.Set.Job.ID, Root: root.Set.Job.ID, StoppedBy: []string{}}
 		if len(job.Sources) > 0 {
 			t.results[job].Partitions = &Partitions{}
+			t.seen[job] = &seen{}
 		}
 	}
 	return t
@@ -188,6 +191,11 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 		t.started = saved.Started
 	}
 	t.found.restore(saved.Missing, t.jobs)
+	for id, one := range saved.Seen {
+		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
+			*known = *one
+		}
+	}
 	for _, r := range saved.Results {
 		t.results[t.jobs[r.Job]] = &r.Result
 		r.Result.first = r.First
@@ -220,8 +228,11 @@ func (t *tree) unusable(err error) error { return unusable(t.root.Set.Job.ID, er
 
 // checkpoint returns the checkpoint of the tree after a page.
 func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMessage, error) {
-	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members, Missing: t.found.save()}
+	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members, Missing: t.found.save(), Seen: map[string]*seen{}}
 	for _, job := range t.all {
+		if one := t.seen[job]; one != nil && !one.empty() {
+			s.Seen[job.Set.Job.ID] = one
+		}
 		if r := t.results[job]; r.Outcome != "" {
 			s.Results = append(s.Results, endedState{*r, r.first})
 		}
@@ -273,6 +284,7 @@ func (r atRoot[S]) ended(p Partition, result Result) {
 		r.tree.Skipped(&Page{Record: *failed, Root: r.tree.root.Set.Job.ID})
 	}
 	if total := r.tree.results[p.Job]; total.Partitions != nil {
+		r.tree.seen[p.Job].add(result.seen.Had, result.seen.Lacked)
 		total.add(p, result, r.tree.Redactor.String)
 	} else {
 		*total = result
@@ -285,8 +297,8 @@ func (t *tree) ordered(err error) []Result {
 	list, complete := make([]Result, len(t.all)), true
 	for i, job := range t.all {
 		r := t.results[job]
-		if f := t.found.finding(job); f != nil && err == nil && r.Partitions.Count == 0 {
-			f.Message = t.Redactor.String(f.Message)
+		if f := t.finding(job); f != nil && err == nil {
+			f.Message, f.Because = t.Redactor.String(f.Message), t.Redactor.String(f.Because)
 			r.Findings = append(r.Findings, *f)
 			t.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
 		}
@@ -307,6 +319,18 @@ func (t *tree) ordered(err error) []Result {
 		}
 	}
 	return list
+}
+
+// finding returns the finding about all partitions of a job, or about there being none; nil:
+// there is no finding.
+func (t *tree) finding(job *compile.Job) *Finding {
+	switch n := t.results[job].Partitions; {
+	case n == nil:
+		return nil
+	case n.Count == 0:
+		return t.found.finding(job)
+	}
+	return t.seen[job].finding(job)
 }
 
 // log logs how the jobs with partitions ended.
