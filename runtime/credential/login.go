@@ -195,7 +195,7 @@ func decoded(body []byte) any {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	var v any
-	if dec.Decode(&v) != nil {
+	if !json.Valid(body) || dec.Decode(&v) != nil {
 		return string(body)
 	}
 	return v
