@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -23,9 +24,12 @@ type receiver[S any] interface {
 type branchState struct {
 	Job     string          `json:"job"`
 	Level   int             `json:"level,omitempty"`   // position of the variable in for
-	Rest    []snapshot[any] `json:"rest,omitempty"`    // values that are still to come
+	Rest    []snapshot[any] `json:"rest,omitempty"`    // values that are still to come; see RestAt
+	RestAt  int             `json:"restAt,omitempty"`  // number of these values in treeState.Rests, from 1, where they are saved
 	Windows *windows        `json:"windows,omitempty"` // more of them
 	Active  *memberState    `json:"active,omitempty"`  // the value that is being run
+
+	waiting []*member // that have the values of Rest, before it is saved
 }
 
 // memberState is what is saved of one value of a variable, or of a job without variables.
@@ -53,7 +57,7 @@ func (m *memberState) done() bool {
 }
 
 func (b *branchState) done() bool {
-	return len(b.Rest) == 0 && b.Windows.done() && b.Active.done()
+	return len(b.waiting) == 0 && b.Windows.done() && b.Active.done()
 }
 
 // A branch runs a job, or the rest of its variables, for each value of one variable. A
@@ -116,9 +120,7 @@ func (b *branch) save(active *memberState) *branchState {
 	if active != nil {
 		waiting = waiting[1:]
 	}
-	for _, m := range waiting {
-		s.Rest = append(s.Rest, snapshot[any]{m.value})
-	}
+	s.waiting = slices.Clone(waiting)
 	return s
 }
 

@@ -50,6 +50,7 @@ type treeState struct {
 	Tree    treeMembers  `json:"tree"`
 	Results []endedState `json:"results"` // of the partitions that have ended, by job
 
+	Rests   [][]snapshot[any]     `json:"rests,omitempty"`   // of the branches of Tree, see [treeMembers.takeRests]
 	Missing map[string][][]string `json:"missing,omitempty"` // by job: paths that no item of its parent has had
 	Seen    map[string]*seen      `json:"seen,omitempty"`    // by job: what the lists of its partitions had and lacked
 }
@@ -184,6 +185,9 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 	if err := dec.Decode(saved); err != nil {
 		return nil, t.unusable(err)
 	}
+	if err := saved.Tree.putRests(saved.Rests); err != nil {
+		return nil, t.unusable(err)
+	}
 	if err := t.check(ctx, saved); err != nil {
 		return nil, t.unusable(err)
 	}
@@ -237,9 +241,17 @@ func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMes
 			s.Results = append(s.Results, endedState{*r, r.first})
 		}
 	}
-	token, err := json.Marshal(s)
+	c := t.concealer(ctx)
+	rests, err := members.takeRests(c)
+	var token []byte
 	if err == nil {
-		token, err = t.concealer(ctx).conceal(token)
+		token, err = json.Marshal(s)
+	}
+	if err == nil {
+		token, err = c.conceal(token)
+	}
+	if err == nil && rests != nil {
+		token = slices.Concat(token[:len(token)-1], []byte(`,"rests":`), rests, []byte("}"))
 	}
 	if err != nil {
 		return nil, &failure.Error{Class: failure.Config, Job: t.root.Set.Job.ID, Op: "checkpoint", Message: err.Error(), Err: err}
