@@ -45,7 +45,7 @@ func New(c Config, options ...Option) (*Engine, error) {
 		return nil, err
 	}
 	e, err := build(nil, root, s)
-	if err == nil && s.run.auth == nil && c.Auth != nil {
+	if err == nil && s.run.auth == nil && c.Auth != nil && !c.Auth.compiled() {
 		e = e.With(WithAuth(c.Auth))
 	}
 	if err == nil {

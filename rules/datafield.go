@@ -114,10 +114,12 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 			WithHint("write a path like data.items, or . for the whole response")
 		return ItemList{}, false
 	}
-	path, literal := text, true
+	path := text
 	if d.dialect != Keboola {
+		var literal bool
 		if path, literal = withoutBraces(text); !literal {
-			d.diags.Errorf(diag.Value(s.Path), "dataField %s has an expression in braces, and its path is the same in all requests", value.Preview(text)).
+			const problem = "dataField %s has an expression in braces, and its path is the same in all requests"
+			d.diags.Errorf(diag.Value(s.Path), problem, value.Preview(text)).
 				WithHint("write * for a key that differs: data.*; {{ is a brace of a key")
 			return ItemList{}, false
 		}

@@ -32,9 +32,9 @@ type run struct {
 	enough     func() bool // the rest of the list need not be read; nil: it need
 
 	hasSiblings bool // it is one partition of a tree, which audits what all of them lack
-	switches   rules.Switches
-	sink       Sink
-	shaper     *shaper // nil: items are passed on as they are
+	switches    rules.Switches
+	sink        Sink
+	shaper      *shaper // nil: items are passed on as they are
 
 	binding    *compile.Binding // nil before the first request
 	machine    compile.Machine

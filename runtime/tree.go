@@ -380,7 +380,9 @@ func (t *tree) logKept(results []Result) {
 	if r.Outcome == rules.Partial {
 		fix = "; if an error like this is how the API says that there is nothing, end the partition with onError"
 	}
-	t.Log.Warn(fmt.Sprintf("Job %s: the kept values are those of the run before, so the next run requests the same again, because job '%s' is %s: %s%s",
+	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
+		"because job '%s' is %s: %s%s"
+	t.Log.Warn(fmt.Sprintf(message,
 		strings.Join(keepers, ", "), r.Job, r.Outcome, t.Redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
 }
 
