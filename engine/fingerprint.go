@@ -11,9 +11,9 @@ import (
 )
 
 // Fingerprint returns hashes of the settings that decide what is extracted, by part:
-// "transport" (addresses, headers), "requests" (endpoints, parameters, inputs, the
+// "transport" (addresses, headers), "requests" (endpoints, parameters, the
 // next request), "rules" (the stopping rules and the saved values) and "items" (the
-// paths and types of the items). Of secrets it includes only the names, so another
+// paths and types of the items), and for every input "input " and its name. Of secrets it includes only the names, so another
 // token changes nothing, and neither do retries and logs. For every job with `keep`
 // there is a part "keep of " and its id: the saved values and the list that they are
 // about, without the rules of its end.
@@ -32,7 +32,9 @@ func (e *Engine) Fingerprint() map[string]string {
 	cfg := e.cfg
 	note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
 	inputs, _ := cfg.BindInputs(e.settings.run.inputs)
-	note("requests", inputs)
+	for name, v := range inputs {
+		note("input "+name, v)
+	}
 	for _, job := range e.selected() {
 		j := job.Set.Job
 		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)

@@ -62,6 +62,9 @@ func Label(names []string, binding map[string]any) string {
 
 // labels returns the scalars in the value of a variable, each with its name.
 func labels(name string, v any) []string {
+	if v == nil {
+		return []string{name + "=nil"}
+	}
 	if text, ok := shortScalar(v); ok {
 		return []string{name + "=" + text}
 	}

@@ -384,7 +384,7 @@ func (r *run) fault(class failure.Class, err error) error {
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 			e.Class, e.Err = failure.Cancelled, ctx.Err()
 		}
-		e.Message = r.Redactor.String(fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin))
+		e.Message = r.Redactor.String(failed.Placed())
 	}
 	return e
 }

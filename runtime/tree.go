@@ -403,7 +403,7 @@ func (t *tree) fault(p Partition, err error) error {
 	}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
-		e.Message = t.Redactor.String(fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin))
+		e.Message = t.Redactor.String(failed.Placed())
 	}
 	return e
 }
