@@ -232,7 +232,10 @@ func (t *tree) unusable(err error) error { return unusable(t.root.Set.Job.ID, er
 
 // checkpoint returns the checkpoint of the tree after a page.
 func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMessage, error) {
-	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members, Missing: t.found.save(), Seen: map[string]*seen{}}
+	s := treeState{
+		Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members,
+		Missing: t.found.save(), Seen: map[string]*seen{},
+	}
 	for _, job := range t.all {
 		if one := t.seen[job]; one != nil && !one.empty() {
 			s.Seen[job.Set.Job.ID] = one

@@ -207,14 +207,15 @@ func (p *Partition) Ending() string {
 
 // summary says in one line how the partition ended: with its error and its findings.
 func (p *Partition) summary() string {
-	text := p.Ending()
+	var b strings.Builder
+	b.WriteString(p.Ending())
 	if p.Last.Error != nil {
-		text += ": " + value.Clip(p.Last.Error.Message, 300)
+		b.WriteString(": " + value.Clip(p.Last.Error.Message, 300))
 	}
 	for _, f := range p.Last.Findings {
-		text += "; may be incomplete: " + f.Message + " (" + f.ID + ")"
+		b.WriteString("; may be incomplete: " + f.Message + " (" + f.ID + ")")
 	}
-	return text
+	return b.String()
 }
 
 // reason returns the rule that decided about the last page. Older traces do not name it.

@@ -24,7 +24,7 @@ func nested(t *testing.T) string {
 		for id := range 4 {
 			page := lastPage("lines", values{"month": window, "order": values{"id": id, "customer": "a customer with a rather long name"}})
 			if id == 2 {
-				page = failedPage("lines", page.Partition)
+				page = failedPage(page.Partition)
 				page.Skipped = true
 			}
 			b.WriteString(traceOf(t, page))

@@ -27,9 +27,9 @@ func lastPage(job string, values map[string]any) engine.Record {
 	}
 }
 
-// failedPage returns a page whose request failed.
-func failedPage(job string, values map[string]any) engine.Record {
-	p := lastPage(job, values)
+// failedPage returns a page of the job lines whose request failed.
+func failedPage(values map[string]any) engine.Record {
+	p := lastPage("lines", values)
 	p.Status, p.Count, p.Bytes, p.Verdicts, p.StoppedBy, p.Outcome = 403, 0, 0, []engine.Verdict{}, []string{"error"}, rules.Failed
 	p.Error = &runtime.Fault{Class: "api", Message: "status 403 Forbidden", Hint: "check api.authentication"}
 	return p
@@ -50,7 +50,7 @@ type values = map[string]any
 // unequal has a partition for each way to end; the job is that of [lastPage].
 func unequal() []engine.Record {
 	pages := []engine.Record{lastPage("lines", values{"team": "a"})}
-	skipped := failedPage("lines", values{"team": "b"})
+	skipped := failedPage(values{"team": "b"})
 	skipped.Skipped = true
 	limited := lastPage("lines", values{"team": "c"})
 	limited.Outcome = rules.Limited
@@ -97,7 +97,7 @@ job lines (team=b): failed on page 1, and was skipped
 }
 
 func TestAPartitionThatFailedIsTheOutcomeOfTheJob(t *testing.T) {
-	run := read(t, traceOf(t, append(unequal(), failedPage("lines", values{"team": "f"}))...))
+	run := read(t, traceOf(t, append(unequal(), failedPage(values{"team": "f"}))...))
 	require.Equal(t, "failed", run.Jobs[0].Outcome())
 	require.Contains(t, html(t, run), `<h2 id="job-1">Job lines <span class="outcome failed">failed</span></h2>`)
 }
@@ -105,7 +105,7 @@ func TestAPartitionThatFailedIsTheOutcomeOfTheJob(t *testing.T) {
 // TestPartitionsWithTheSameValuesAreTwo also has one of two pages, of which the first was
 // requested twice: the run failed on it and was resumed.
 func TestPartitionsWithTheSameValuesAreTwo(t *testing.T) {
-	again := failedPage("lines", values{"n": 7})
+	again := failedPage(values{"n": 7})
 	run := read(t, traceOf(t, lastPage("lines", values{"n": 7}), again, lastPage("lines", values{"n": 7})))
 	require.Equal(t, 2, run.Jobs[0].Count())
 	require.Len(t, run.Jobs[0].Partitions[1].Pages, 2)
@@ -147,7 +147,7 @@ func manyPartitions(n int) io.Reader {
 			_ = enc.Encode(page)
 			page = lastPage("lines", values{"order": values{"id": i}})
 			if i == n-1 {
-				page = failedPage("lines", values{"order": values{"id": i}})
+				page = failedPage(values{"order": values{"id": i}})
 			}
 			page.Page = 2
 			_ = enc.Encode(page)
