@@ -123,7 +123,7 @@ func listOf(v any) (any, error) {
 	case []any:
 		return v, nil
 	}
-	return nil, fmt.Errorf("want a list, got %s (%s)", kindOf(v), value.Preview(v))
+	return nil, fmt.Errorf("want a list, got %s", described(v))
 }
 
 // HasPath reports whether a value has a path, even if null is there.

@@ -69,7 +69,9 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 		b := &Binding{}
 		v, err := e.eval(&Machine{}, &rules.Context{Input: inputs})
 		if err == nil {
-			err = b.set(e.Rule, v)
+			if err = b.set(e.Rule, v); err != nil && b.First.Base != "" {
+				err = fmt.Errorf("%q is %w", b.First.Base, err)
+			}
 		}
 		if err != nil {
 			return "", &RuleError{e.Rule, err}
@@ -177,6 +179,10 @@ func textsIn(v any) []string {
 	return texts
 }
 
+// hintVariable says what the expressions of a variable may read.
+const hintVariable = "the values of a variable come from input, kept, now() or a variable before it; " +
+	`for the items of another job write {"items": "ID"}`
+
 // checkBound reports a bound part that reads what is known only later.
 func checkBound(e *Expression) error {
 	for _, r := range e.Reads {
@@ -185,6 +191,9 @@ func checkBound(e *Expression) error {
 			return (&fault{message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r)}).
 				withHint("baseUrl may read input; write what differs from request to request into the endpoint")
 		case r.Root == "now" || r.known() == rules.KnownJob:
+		case strings.HasPrefix(e.Rule.ID, "for."):
+			return (&fault{message: fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)}).
+				withHint(hintVariable)
 		default:
 			return (&fault{message: fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)}).
 				withHint("values that change from page to page belong in nextRequest of the pagination")
@@ -222,7 +231,7 @@ func addressText(v any) (string, error) {
 	case v == nil:
 		return "", errors.New("a value in the address is nil")
 	case !ok:
-		return "", fmt.Errorf("want text or a number in the address, got %s (%s)", value.KindOf(v), value.Preview(v))
+		return "", fmt.Errorf("want text or a number in the address, got %s", described(v))
 	case text == "":
 		return "", errors.New("a value in the address is empty")
 	}

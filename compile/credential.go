@@ -234,7 +234,7 @@ func endOf(v any) (time.Time, time.Duration, error) {
 			}
 		}
 	}
-	return time.Time{}, 0, fmt.Errorf("want seconds or a time, got %s (%s); date(…) reads a time in another form", kindOf(v), value.Preview(v))
+	return time.Time{}, 0, fmt.Errorf("want seconds or a time, got %s; date(…) reads a time in another form", described(v))
 }
 
 // LoginPaths returns the paths in the body of a login's response that the parts read, whose

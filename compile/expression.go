@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
@@ -98,6 +99,15 @@ type RuleError struct {
 // Error names the rule, what went wrong and where the rule is written.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule %s: %v (%s; %s)", e.Rule.ID, e.Err, e.Rule.Source, e.Rule.Origin)
+}
+
+// Placed says what went wrong, with the expression and the place where it is written. An
+// expression that is a constant is left out: it is in the place, and says nothing by itself.
+func (e *RuleError) Placed() string {
+	if _, err := strconv.ParseFloat(e.Rule.Source, 64); err == nil {
+		return fmt.Sprintf("%v (%s)", e.Err, e.Rule.Origin)
+	}
+	return fmt.Sprintf("%v, in %s (%s)", e.Err, e.Rule.Source, e.Rule.Origin)
 }
 
 // Unwrap returns what went wrong.

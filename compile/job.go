@@ -181,6 +181,9 @@ func (c *compilation) report(rule rules.Rule, err error) {
 		path = rule.ID
 	}
 	f := asFault(err)
+	if strings.HasPrefix(rule.ID, "for.") && strings.HasPrefix(f.hint, hintNames) {
+		f.hint = hintVariable
+	}
 	place := diag.Within(path, rule.Source, f.offset(rule.Source))
 	c.found.Errorf(place, "%s", f.message).WithHint(f.hint).Snippet = f.snippet(rule.Source)
 }

@@ -34,7 +34,7 @@ func elementAt(i int) func(*meter, []any) (any, error) {
 			_, size := utf8.DecodeLastRuneInString(v)
 			return v[len(v)-size:], nil
 		}
-		return nil, fmt.Errorf("want a list, got %s (%s)", kindOf(a[0]), value.Preview(a[0]))
+		return nil, fmt.Errorf("want a list, got %s", described(a[0]))
 	}
 }
 
@@ -107,7 +107,7 @@ func fromPairs(m *meter, a []any) (any, error) {
 	for i, p := range pairs {
 		pair, _ := p.([]any)
 		if len(pair) != 2 {
-			return nil, fmt.Errorf("fromPairs takes lists of a name and a value; element %d is %s (%s)", i, kindOf(p), value.Preview(p))
+			return nil, fmt.Errorf("fromPairs takes lists of a name and a value; element %d is %s", i, described(p))
 		}
 		name, ok := value.Text(pair[0])
 		if !ok {
@@ -297,8 +297,8 @@ func orderOf(m *meter, name string, list []any) (func(a, b any) int, error) {
 				return nil, err
 			}
 		case sortOf(v) == 0 || sortOf(v) != sortOf(first):
-			return nil, fmt.Errorf("%s cannot order element %d, %s (%s), and %s (%s)",
-				name, i, kindOf(v), value.Preview(v), kindOf(first), value.Preview(first))
+			return nil, fmt.Errorf("%s cannot order element %d, %s, and %s",
+				name, i, described(v), described(first))
 		}
 	}
 	switch {
@@ -355,7 +355,7 @@ func nilLast(by func(a, b any) int) func(a, b any) int {
 func orderOfNumbers(name string, list []any) (func(a, b any) int, error) {
 	for i, v := range list {
 		if _, err := number(v); err != nil {
-			return nil, fmt.Errorf("%s orders numbers, but element %d is %s (%s)", name, i, kindOf(v), value.Preview(v))
+			return nil, fmt.Errorf("%s orders numbers, but element %d is %s", name, i, described(v))
 		}
 	}
 	return nilLast(func(a, b any) int {
@@ -371,7 +371,7 @@ func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) 
 	for i, v := range list {
 		text, ok := v.(string)
 		if v != nil && !ok {
-			return nil, fmt.Errorf("%s orders strings, but element %d is %s (%s)", name, i, kindOf(v), value.Preview(v))
+			return nil, fmt.Errorf("%s orders strings, but element %d is %s", name, i, described(v))
 		}
 		if numeric < len(noted) && holdsNumber(text) {
 			noted[numeric] = text

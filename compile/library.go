@@ -217,8 +217,8 @@ func (f libraryFunction) accept(name string, i int, v any) (any, error) {
 	if accepted, ok := want.accept(v); ok {
 		return accepted, nil
 	}
-	return nil, fmt.Errorf("argument %d of %s must be %s, got %s (%s)%s",
-		i+1, name, argumentNames[want], kindOf(v), value.Preview(v), want.cure(v))
+	return nil, fmt.Errorf("argument %d of %s must be %s, got %s%s",
+		i+1, name, argumentNames[want], described(v), want.cure(v))
 }
 
 // KindOf names the kind of a value for messages: "a time". Other than [value.KindOf] it
@@ -235,6 +235,22 @@ func kindOf(v any) string {
 		return "a time zone"
 	}
 	return value.KindOf(fieldsOf(v))
+}
+
+// described returns a value for a message: its kind, with the value of a scalar and the size
+// of a list or an object.
+func described(v any) string {
+	switch v := fieldsOf(v).(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "a list of " + value.Counted(len(v), "element")
+	default:
+		if members, ok := value.Members(v); ok {
+			return "an object with " + value.Counted(len(members), "member")
+		}
+	}
+	return fmt.Sprintf("%s (%s)", kindOf(v), value.Preview(v))
 }
 
 func typeName(_ *meter, a []any) (any, error) {

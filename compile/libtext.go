@@ -22,7 +22,7 @@ func length(m *meter, a []any) (any, error) {
 	case []any, map[string]any, rules.Object:
 		return members(v), nil
 	}
-	return nil, fmt.Errorf("len takes a string, a list or an object, got %s (%s)", kindOf(a[0]), value.Preview(a[0]))
+	return nil, fmt.Errorf("len takes a string, a list or an object, got %s", described(a[0]))
 }
 
 // asString returns a value as the expression language prints it.
@@ -168,7 +168,7 @@ func join(m *meter, a []any) (any, error) {
 		case v == nil:
 			continue
 		case !ok:
-			return nil, fmt.Errorf("join takes strings and numbers; element %d is %s (%s)", i, kindOf(v), value.Preview(v))
+			return nil, fmt.Errorf("join takes strings and numbers; element %d is %s", i, described(v))
 		}
 		if err := m.grow(16 + len(text) + len(glue)); err != nil {
 			return nil, err
@@ -312,7 +312,7 @@ func date(m *meter, a []any) (any, error) {
 	}
 	text, ok := a[0].(string)
 	if !ok {
-		return nil, fmt.Errorf("date takes a string, got %s (%s)", kindOf(a[0]), value.Preview(a[0]))
+		return nil, fmt.Errorf("date takes a string, got %s", described(a[0]))
 	}
 	if text == "" { // how many APIs write a date that is absent
 		return nil, nil

@@ -70,7 +70,7 @@ func callMethod(m *meter, name string, args []any) (any, error) {
 	switch args[0].(type) {
 	case time.Time, time.Duration:
 	default:
-		return nil, fmt.Errorf("%s is a function of a time, and is called on %s (%s)", name, kindOf(args[0]), value.Preview(args[0]))
+		return nil, fmt.Errorf("%s is a function of a time, and is called on %s", name, described(args[0]))
 	}
 	method := reflect.ValueOf(args[0]).MethodByName(name)
 	if !method.IsValid() || method.Type().NumIn() != len(args)-1 {
@@ -81,7 +81,7 @@ func callMethod(m *meter, name string, args []any) (any, error) {
 		want := method.Type().In(i)
 		v, ok := convertTo(a, want)
 		if !ok {
-			return nil, fmt.Errorf("argument %d of %s must be %s, got %s (%s)", i+1, name, kindName(want), kindOf(a), value.Preview(a))
+			return nil, fmt.Errorf("argument %d of %s must be %s, got %s", i+1, name, kindName(want), described(a))
 		}
 		if text, ok := a.(string); ok { // a layout
 			if err := m.grow(product(len(text), 16)); err != nil {

@@ -142,10 +142,13 @@ func isBuiltin(name string) bool {
 	return ok
 }
 
+// hintNames begins the hint for a name that is like no other.
+const hintNames = "known names: "
+
 func (c *nameCheck) unknown(n ast.Node, name string, called bool) *fault {
 	hint := diag.DidYouMean(name, c.language.words(called))
 	if hint == "" && !called && rules.IsIdentifier(name) {
-		hint = "known names: " + strings.Join(pageFields.names(), ", ") + "; a key of the response is body." + name
+		hint = hintNames + strings.Join(pageFields.names(), ", ") + "; a key of the response is body." + name
 	}
 	return at(n, "unknown name %s", name).withHint(hint)
 }

@@ -201,7 +201,7 @@ func number(v any) (any, error) {
 			return n, nil
 		}
 	}
-	return nil, fmt.Errorf("want a number, got %s (%s)", kindOf(v), value.Preview(v))
+	return nil, fmt.Errorf("want a number, got %s", described(v))
 }
 
 // integer returns int(v), or an error if an int cannot hold the value.

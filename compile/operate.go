@@ -157,8 +157,8 @@ func mismatch(operator string, a, b any) error {
 	case operator == "in":
 		hint = "; contains looks for a part of a string"
 	}
-	return fmt.Errorf("%s cannot be applied to %s (%s) and %s (%s)%s",
-		operator, kindOf(a), value.Preview(a), kindOf(b), value.Preview(b), hint)
+	return fmt.Errorf("%s cannot be applied to %s and %s%s",
+		operator, described(a), described(b), hint)
 }
 
 func isTime(v any) bool {
@@ -191,7 +191,7 @@ func boolean(v any) (any, error) {
 	case bool:
 		return v, nil
 	}
-	return nil, fmt.Errorf("want true or false, got %s (%s); truthy(…) converts any value to a boolean", kindOf(v), value.Preview(v))
+	return nil, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", described(v))
 }
 
 // Less reports whether a value is less than another, as < compares them. Of values that

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 const (
@@ -61,7 +59,7 @@ func matches(m *meter, v any, p *pattern) (any, error) {
 	}
 	text, ok := v.(string)
 	if !ok {
-		return nil, fmt.Errorf("matches takes a string, got %s (%s)", kindOf(v), value.Preview(v))
+		return nil, fmt.Errorf("matches takes a string, got %s", described(v))
 	}
 	if len(text) > maxMatch/p.instructions {
 		return nil, overBudget("a pattern of that size is applied to a string of %d bytes", len(text))

@@ -229,7 +229,7 @@ func addressOf(v any) (string, error) {
 	case string:
 		return v, rules.CheckURLLength(v)
 	}
-	return "", fmt.Errorf("want an address, got %s (%s)", value.KindOf(v), value.Preview(v))
+	return "", fmt.Errorf("want an address, got %s", described(v))
 }
 
 func verbOf(v any) (string, error) {
@@ -254,7 +254,7 @@ func merge(to rules.Object, name string, v any) (rules.Object, error) {
 	}
 	object, ok := value.Members(v)
 	if !ok {
-		return to, fmt.Errorf("want an object, got %s (%s)", value.KindOf(v), value.Preview(v))
+		return to, fmt.Errorf("want an object, got %s", described(v))
 	}
 	return mergeMembers(to, object), nil
 }

@@ -13,6 +13,9 @@ type Auth struct {
 	credentials transport.Auth
 	hidden      []string
 	problem     string // why they cannot be used; "" if they can
+
+	kind    string // type in a configuration file, of credentials that are compiled; "" of others
+	options any    // their keys there
 }
 
 // A TokenSource returns the bearer token for a request. It is called before every
@@ -59,6 +62,10 @@ func (a *Auth) hiding(secrets ...string) *Auth {
 // check reports credentials that cannot be used, as [New] reports those of a
 // configuration.
 func (a *Auth) check() error {
+	if a.compiled() {
+		message := "credentials of type " + a.kind + " are for Config.Auth, since they are compiled with the configuration"
+		return Diagnostics{{Path: "Auth", Message: message}}
+	}
 	if a == nil || a.problem == "" {
 		return nil
 	}

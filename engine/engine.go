@@ -46,7 +46,7 @@ func New(c Config, options ...Option) (*Engine, error) {
 		return nil, err
 	}
 	e, err := build(nil, root, s)
-	if err == nil && s.run.auth == nil && c.Auth != nil {
+	if err == nil && s.run.auth == nil && c.Auth != nil && !c.Auth.compiled() {
 		e = e.With(WithAuth(c.Auth))
 	}
 	if err == nil {
@@ -377,8 +377,11 @@ func (e *Engine) baseURL(inputs map[string]any) (string, error) {
 
 // invalidBase is the error for inputs that give no base address.
 func (e *Engine) invalidBase(err error) error {
-	found := diag.NewCollector(e.cfg.Source)
-	found.Errorf(diag.Value("api.baseUrl"), "%s", e.Redactor().String(err.Error()))
+	found, text := diag.NewCollector(e.cfg.Source), err.Error()
+	if failed, ok := errors.AsType[*compile.RuleError](err); ok { // the place is that of the diagnostic
+		text = fmt.Sprintf("%v, in %s", failed.Err, failed.Rule.Source)
+	}
+	found.Errorf(diag.Value("api.baseUrl"), "%s", e.Redactor().String(text))
 	return found.Diagnostics()
 }
 

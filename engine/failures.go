@@ -18,7 +18,8 @@ import (
 // a failed job ends the run. Concurrent jobs may use it.
 type failures struct {
 	sink      runtime.Sink
-	keepGoing bool // a job that fails does not end the others
+	skip      func(*Page) // receives the pages of skipped partitions that the sink does not; may be nil
+	keepGoing bool        // a job that fails does not end the others
 	log       *slog.Logger
 
 	mu    sync.Mutex
@@ -28,7 +29,7 @@ type failures struct {
 
 func (e *Engine) newFailures(sink SinkFunc) *failures {
 	s := e.settings.run
-	return &failures{sink: runtime.Sink(sink), keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
+	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
 }
 
 // deliver passes a page to the sink, unless the run has to end. No page follows one that
@@ -45,6 +46,15 @@ func (f *failures) deliver(ctx context.Context, page *Page) error {
 		f.ended = cancelledBecauseOf(page.Job)
 	}
 	return err
+}
+
+// skipped passes on the page on which a partition failed that was skipped.
+func (f *failures) skipped(page *Page) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.skip != nil && f.ended == nil {
+		f.skip(page)
+	}
 }
 
 // end records the error of the job at a position, if it failed. It returns why the other

@@ -64,6 +64,7 @@ type runSettings struct {
 	parallel  int
 	jobs      []string // ids of those that run; empty: all
 	keepGoing bool
+	skipped   func(*Page)
 }
 
 // selection returns the jobs of [WithJobs] as a set; nil is all jobs.
@@ -240,6 +241,14 @@ func WithJobs(ids ...string) RunOption {
 // then joins the errors of the failed jobs, in their order. An error of the sink, a
 // timeout or a cancelled context ends the run nevertheless.
 func WithKeepGoing() RunOption { return runOption(func(s *runSettings) { s.keepGoing = true }) }
+
+// WithSkippedPages passes the page on which a partition failed that was skipped to a
+// function, if the sink does not receive that page: its request failed, or its response is
+// no page. It has no items and no checkpoint, but a trace records it. The calls come between
+// those of the sink, in the order of the pages.
+func WithSkippedPages(f func(*Page)) RunOption {
+	return runOption(func(s *runSettings) { s.skipped = f })
+}
 
 // WithVerdicts adds to every verdict the values that decided it, not only to those of
 // the rules that were met. A trace needs it. It costs some microseconds per page.

@@ -79,3 +79,35 @@ func TestARunOfOneJobRequestsOnlyThatJobAndItsParents(t *testing.T) {
 		require.Equal(t, []string{selected}, written)
 	}
 }
+
+// The pages on which partitions fail come in the order of the pages, whatever runs at the
+// same time.
+func TestPagesOfSkippedPartitionsComeInOrder(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/b" || r.URL.Path == "/d" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		fmt.Fprint(w, `[{"id": 1}]`)
+	}))
+	defer api.Close()
+	e, err := engine.New(engine.Config{BaseURL: api.URL + "/", Jobs: []engine.Job{{
+		ID: "teams", Endpoint: "{team}", OnPartitionError: "skip",
+		For: []engine.ForVariable{{Name: "team", Values: []string{"a", "b", "c", "d"}}},
+	}}})
+	require.NoError(t, err)
+	for _, parallel := range []int{1, 4} {
+		var pages []string
+		note := func(page *engine.Page) {
+			pages = append(pages, fmt.Sprint(page.Root, " ", page.Partition["team"], " ", page.Skipped, " ", page.Items.Len()))
+		}
+		result, err := e.With(engine.WithParallelJobs(parallel), engine.WithSkippedPages(note)).Run(t.Context(),
+			func(_ context.Context, page *engine.Page) error {
+				note(page)
+				return nil
+			})
+		require.NoError(t, err)
+		require.Equal(t, []string{"teams a false 1", "teams b true 0", "teams c false 1", "teams d true 0"}, pages)
+		ends := result.Jobs[0].Partitions
+		require.Equal(t, []int{4, 2, 2, 0}, []int{ends.Count, ends.Complete, ends.Skipped, ends.Failed})
+	}
+}

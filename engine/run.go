@@ -48,6 +48,7 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 		defer loop.Client.Close()
 	}
 	jobs, failures := e.roots(), e.newFailures(sink)
+	loop.Skipped = failures.skipped
 	if e.settings.run.parallel > 1 && len(jobs) > 1 && loop.Partitions == nil {
 		return e.runParallel(ctx, loop, jobs, failures)
 	}

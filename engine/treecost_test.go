@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -21,8 +22,11 @@ import (
 // documentation.
 var partitions = flag.Int("partitions", 10000, "how many partitions the test of memory runs")
 
-// ordersAPI lists orders in pages of 1000, with their items.
-type ordersAPI struct{ orders int }
+// ordersAPI lists orders in pages, with their items.
+type ordersAPI struct {
+	orders int
+	size   int // of a page; 0: 1000
+}
 
 const orderConfig = `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "offset", "limit": 1000}},
 	"config": {"jobs": [
@@ -35,7 +39,7 @@ func (a ordersAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 	var items []string
-	for id := offset; id < min(offset+1000, a.orders); id++ {
+	for id := offset; id < min(offset+cmp.Or(a.size, 1000), a.orders); id++ {
 		items = append(items, fmt.Sprintf(`{"id": %d, "text": "%s"}`, id, strings.Repeat("x", 100)))
 	}
 	return respond(r, `{"data": [`+strings.Join(items, ",")+`]}`)
@@ -53,7 +57,7 @@ func heap() uint64 {
 // reachable after a page, and those of the largest checkpoint.
 func heapOfOrders(t *testing.T, orders int, options ...engine.RunOption) (peak uint64, checkpoint int) {
 	t.Helper()
-	e := load(t, []byte(orderConfig), engine.WithTransport(ordersAPI{orders})).With(options...)
+	e := load(t, []byte(orderConfig), engine.WithTransport(ordersAPI{orders: orders})).With(options...)
 	pages := 0
 	result, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
 		if pages++; pages%(orders/10) != 5 {
@@ -83,7 +87,7 @@ func TestPartitionsNeedFlatMemory(t *testing.T) {
 // BenchmarkPartition measures a partition of one page, HTTP aside.
 func BenchmarkPartition(b *testing.B) {
 	b.ReportAllocs()
-	e := load(b, []byte(orderConfig), engine.WithTransport(ordersAPI{b.N}))
+	e := load(b, []byte(orderConfig), engine.WithTransport(ordersAPI{orders: b.N}))
 	_, err := e.Run(b.Context(), discard)
 	require.NoError(b, err)
 }

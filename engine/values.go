@@ -20,6 +20,13 @@ func (c Config) values() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Auth.compiled() {
+		section, err := c.Auth.section()
+		if err != nil {
+			return nil, err
+		}
+		api = api.With("authentication", section)
+	}
 	jobs := make([]any, len(c.Jobs))
 	for i, job := range c.Jobs {
 		if jobs[i], err = object(reflect.ValueOf(job), diag.Index("config.jobs", i)); err != nil {

@@ -171,7 +171,7 @@ var auditTable = []auditRule{
 	{ID: "audit.window", Also: always, Splits: true,
 		When:   `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
-		Message: "splitWhen is met in {list.fullWindow}, which cannot be split further; items may be missing: " +
+		Message: "splitWhen is met, but the window cannot be split further; items may be missing: " +
 			"make smallest smaller, or narrow the list in another way"},
 	{ID: "audit.restart", Also: always,
 		When:   `list.rewritten > 0`,

@@ -22,6 +22,7 @@ type Auth struct {
 	Login    *Job                // login: the request
 	Parts    []AuthPart          // login and sign: what requests get
 	Expires  *AuthPart           // login: when the response says that it ends; nil: it does not say
+	Format   string              // login: what the body of the response is, [LoginJSON] or [LoginText]; empty: either
 	AtOnce   bool                // sign: no expression sees what those before it add
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
@@ -38,6 +39,13 @@ const (
 	AuthLogin  = "login"  // what the response of a login gives
 	AuthSign   = "sign"   // a signature that expressions compute
 	AuthAWS4   = "aws4"   // AWS Signature Version 4
+)
+
+// The formats of the response of a login in the reference implementation. What is not an
+// object is under the key data.
+const (
+	LoginJSON = "json"
+	LoginText = "text"
 )
 
 // An authType is a type of authentication with the keys that it needs, and those that it

@@ -101,21 +101,41 @@ func (d *decoder) dataField(s setting) *DataField {
 // itemList reads one path of items. It reports false if there is none; one of several is
 // required.
 func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
-	path, delimiter, dataType := s.Value, ".", ""
-	if object, ok := path.(settings); ok {
+	given, delimiter, dataType := s.Value, ".", ""
+	if object, ok := given.(settings); ok {
 		if object["path"].Invalid {
 			return ItemList{}, false
 		}
-		path, delimiter, dataType = object["path"].Value, object["delimiter"].text(), object["dataType"].text()
+		given, delimiter, dataType = object["path"].Value, object["delimiter"].text(), object["dataType"].text()
 	}
-	text, ok := value.Text(path)
-	if _, isFlag := path.(bool); path != nil && (!ok || isFlag) || required && text == "" {
-		d.diags.Errorf(diag.Value(s.Path), "want a path, got %s", found(path)).
+	text, ok := value.Text(given)
+	if _, isFlag := given.(bool); given != nil && (!ok || isFlag) || required && text == "" {
+		d.diags.Errorf(diag.Value(s.Path), "want a path, got %s", found(given)).
 			WithHint("write a path like data.items, or . for the whole response")
 		return ItemList{}, false
 	}
-	keys := d.split(text, delimiter)
+	path := text
+	if d.dialect != Keboola {
+		var literal bool
+		if path, literal = withoutBraces(text); !literal {
+			const problem = "dataField %s has an expression in braces, and its path is the same in all requests"
+			d.diags.Errorf(diag.Value(s.Path), problem, value.Preview(text)).
+				WithHint("write * for a key that differs: data.*; {{ is a brace of a key")
+			return ItemList{}, false
+		}
+	}
+	keys := d.split(path, delimiter)
 	return ItemList{Steps: steps(keys), Text: text, DataType: dataType, keys: keys}, text != ""
+}
+
+// withoutBraces returns a path with its doubled braces as single ones. It reports false if
+// the path has an expression in braces, as an address may have.
+func withoutBraces(text string) (string, bool) {
+	parts, err := parseTemplate(text)
+	if err != nil || len(parts) > 1 {
+		return "", false
+	}
+	return parts[0].text, true
 }
 
 // steps returns the steps of a path. A key that is a star is escaped: \*.

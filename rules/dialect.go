@@ -25,6 +25,8 @@ type Switches struct {
 	WholeSeconds    bool // forceStop.time counts whole seconds
 	EmptyIsAbsent   bool // a dataField that holds 0, "" or false holds no items, instead of being an error
 	QuietSameItems  bool // pages with the same items as the page before are not warned of
+	LoginLists      bool // a parameter of a login that the request has too becomes a list with both, instead of replacing it
+	LoginEndsAtOnce bool // a login that lasts no time is repeated before each request, instead of never
 
 	optionalMethod bool // pagination without a method is no pagination, instead of an error
 	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
@@ -42,6 +44,6 @@ func SwitchesOf(dialect string) Switches {
 	return Switches{
 		optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, phpEncoding: true, loginAlone: true, PHPVolume: true,
 		mergeScroll: true, nestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
-		EmptyIsAbsent: true, QuietSameItems: true,
+		EmptyIsAbsent: true, QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true,
 	}
 }

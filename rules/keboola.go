@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ type keboolaConfig struct {
 	*decoder
 	config         Object   // as it is written
 	iterations     []Object // what each of them overrides in config
+	authType       string   // of api.authentication
 	ownBasic       bool     // the iterations have credentials of type basic
 	attributes     *attributes
 	authorized     Object // authorization, next to parameters
@@ -25,7 +27,8 @@ type keboolaConfig struct {
 	below      bool // a child is being read
 	timesAsked bool // a child of the present job reads the times of runs
 
-	signsAtOnce bool // the expressions that sign a request do not see each other's results
+	signsAtOnce bool   // the expressions that sign a request do not see each other's results
+	loginFormat string // that of the response of a login
 
 	unknown Object // the members of config that have no meaning of their own
 }
@@ -47,6 +50,9 @@ func (d *decoder) keboolaConfigOf(root any) (*keboolaConfig, any) {
 	signature, _ := value.Members(valueOf(aws, "signature"))
 	k.awsCredentials, _ = value.Members(valueOf(signature, "credentials"))
 	k.authorized, _ = value.Members(d.authorized)
+	api, _ := value.Members(valueOf(object, "api"))
+	auth, _ := value.Members(valueOf(api, "authentication"))
+	k.authType, _ = valueOf(auth, "type").(string)
 	for i, m := range object {
 		switch m.Name {
 		case "config":
@@ -84,6 +90,7 @@ func (d *decoder) iterations(root Object) []Object {
 // known returns the members of config that have a meaning of their own.
 func (k *keboolaConfig) known(config Object) Object {
 	var known Object
+	config = k.pair(config)
 	for _, m := range config {
 		if _, ok := find(configFields, m.Name); ok {
 			known = append(known, m)
@@ -94,10 +101,37 @@ func (k *keboolaConfig) known(config Object) Object {
 	return known
 }
 
+// pair returns config with the user name and the password of type basic under the keys that
+// they have in other dialects: # marks a secret, and may be there or not.
+func (k *keboolaConfig) pair(config Object) Object {
+	if k.authType != AuthBasic {
+		return config
+	}
+	for _, key := range []string{"username", "#password"} {
+		plain := strings.TrimPrefix(key, "#")
+		own, marked := valueOf(config, plain), valueOf(config, "#"+plain)
+		config = config.Without(plain).Without("#" + plain)
+		at := diag.Join(diag.Join(k.cfg.path, "config"), plain)
+		switch {
+		case !php.EmptyConfig(own):
+			if key != plain {
+				k.diags.Warnf(diag.Key(at), "a secret under a key without #").WithHint(fmt.Sprintf("write it as %q", key))
+			}
+			config = config.With(key, own)
+		case !php.EmptyConfig(marked):
+			if text, ok := value.Text(marked); ok {
+				k.hide(text)
+			}
+			config = config.With(key, marked)
+		}
+	}
+	return config
+}
+
 // api takes functions out of baseUrl, and leaves the address that they give at present.
 func (k *keboolaConfig) api(path string, api any) any {
 	object, _ := value.Members(api)
-	if kind, _ := value.Members(valueOf(object, "authentication")); len(k.iterations) > 0 && valueOf(kind, "type") == AuthBasic {
+	if len(k.iterations) > 0 && k.authType == AuthBasic {
 		k.ownBasic, object = true, object.Without("authentication")
 		api = object
 	}

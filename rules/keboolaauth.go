@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -206,6 +207,7 @@ func (k *keboolaConfig) oauth10(path string) any {
 func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refers) any {
 	at := diag.Join(path, "loginRequest")
 	request, _ := value.Members(valueOf(object, "loginRequest"))
+	k.loginFormat = k.format(path, valueOf(object, "format"))
 	f := k.functions(more)
 	out := Object{}
 	for _, m := range request {
@@ -217,7 +219,7 @@ func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refe
 	given := Object{}
 	answer, _ := value.Members(valueOf(object, "apiRequest"))
 	for _, names := range [][2]string{{"headers", "headers"}, {"query", "params"}} {
-		if parts := k.answers(diag.Join(path, "apiRequest"), answer, names[0], valueOf(object, "format") == "text"); len(parts) > 0 {
+		if parts := k.answers(diag.Join(path, "apiRequest"), answer, names[0]); len(parts) > 0 {
 			given = append(given, Member{Name: names[1], Value: parts})
 		}
 	}
@@ -228,17 +230,23 @@ func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refe
 	return login
 }
 
+// format returns the format of the response of a login.
+func (k *keboolaConfig) format(path string, v any) string {
+	switch {
+	case php.EmptyConfig(v) || v == LoginJSON:
+		return LoginJSON
+	case v != LoginText:
+		k.diags.Errorf(diag.Value(diag.Join(path, "format")), "want %q or %q, got %s", LoginJSON, LoginText, found(v))
+	}
+	return LoginText
+}
+
 // answers returns what requests get from the response of a login: functions, or texts that
 // are paths in it if it has them.
-func (k *keboolaConfig) answers(path string, object Object, name string, isText bool) Object {
+func (k *keboolaConfig) answers(path string, object Object, name string) Object {
 	at := diag.Join(path, name)
 	members, _ := value.Members(valueOf(object, name))
-	response := func(name string) string {
-		if isText && name == "data" {
-			return "login.body"
-		}
-		return FormatPath("login.body", strings.Split(name, "."))
-	}
+	response := func(name string) string { return FormatPath("login.body", strings.Split(name, ".")) }
 	f := k.functions(map[string]refers{"response": func(_, name string) (string, bool) { return response(name), true }})
 	var out Object
 	for _, m := range members {

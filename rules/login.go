@@ -41,6 +41,9 @@ func (d *decoder) login(auth *Auth, s settings) {
 	job := d.job(s["loginRequest"].Path, s.under("loginRequest"), settings{})
 	job.ID = "login"
 	auth.Login = &job
+	if d.keboola != nil {
+		auth.Format = d.keboola.loginFormat
+	}
 	auth.Parts = append(d.authParts(Header, s["apiRequest.headers"]), d.authParts(Param, s["apiRequest.params"])...)
 	if len(auth.Parts) == 0 && s["apiRequest"].given() {
 		d.diags.Errorf(diag.Value(s["apiRequest"].Path), "apiRequest needs headers or params, which the response of the login gives").

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"time"
@@ -78,7 +79,20 @@ func (s Span) After(t time.Time, n int) time.Time {
 	if s.Days != 0 {
 		t = t.AddDate(0, 0, n*s.Days)
 	}
-	return t.Add(time.Duration(n) * s.Duration)
+	return plus(t, n, s.Duration)
+}
+
+// plus returns t plus n durations, which together may be longer than a duration can be.
+func plus(t time.Time, n int, d time.Duration) time.Time {
+	if d == 0 {
+		return t
+	}
+	for most := int(math.MaxInt64 / d); n > most; n -= most {
+		if t = t.Add(time.Duration(most) * d); t.Year() > 9999 { // no API knows such a time
+			return t
+		}
+	}
+	return t.Add(time.Duration(n) * d)
 }
 
 // String returns the span as it may be written: "7d", "1mo", "24h0m0s", "1000".

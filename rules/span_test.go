@@ -59,3 +59,11 @@ func FuzzParseTemplate(f *testing.F) {
 		require.Equal(t, parts, again)
 	})
 }
+
+func TestASpanIsAddedBeyondTheLongestDuration(t *testing.T) {
+	year := Span{Duration: 365 * 24 * time.Hour}
+	from := time.Date(1500, time.January, 1, 0, 0, 0, 0, time.UTC)
+	require.Equal(t, from.AddDate(0, 0, 500*365), year.After(from, 500))
+	require.Equal(t, from.AddDate(0, 0, -365), year.After(from, -1))
+	require.Greater(t, year.After(from, 1<<60).Year(), 9999)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -23,9 +24,12 @@ type receiver[S any] interface {
 type branchState struct {
 	Job     string          `json:"job"`
 	Level   int             `json:"level,omitempty"`   // position of the variable in for
-	Rest    []snapshot[any] `json:"rest,omitempty"`    // values that are still to come
+	Rest    []snapshot[any] `json:"rest,omitempty"`    // values that are still to come; see RestAt
+	RestAt  int             `json:"restAt,omitempty"`  // number of these values in treeState.Rests, from 1, where they are saved
 	Windows *windows        `json:"windows,omitempty"` // more of them
 	Active  *memberState    `json:"active,omitempty"`  // the value that is being run
+
+	waiting []*member // that have the values of Rest, before it is saved
 }
 
 // memberState is what is saved of one value of a variable, or of a job without variables.
@@ -53,7 +57,7 @@ func (m *memberState) done() bool {
 }
 
 func (b *branchState) done() bool {
-	return len(b.Rest) == 0 && b.Windows.done() && b.Active.done()
+	return len(b.waiting) == 0 && b.Windows.done() && b.Active.done()
 }
 
 // A branch runs a job, or the rest of its variables, for each value of one variable. A
@@ -87,33 +91,20 @@ func (t *tree) branchOf(ctx context.Context, p Partition, level int, saved *bran
 	if saved == nil {
 		return t.values(ctx, p, p.Job, level)
 	}
-	b, err := t.restore(p, saved)
-	if err != nil {
-		return nil, t.unusable(err)
-	}
-	return b, nil
+	return t.restore(p, saved), nil
 }
 
-// restore returns a branch as it was saved.
-func (t *tree) restore(outer Partition, saved *branchState) (*branch, error) {
-	job := t.jobs[saved.Job]
-	if job == nil || saved.Level < 0 || saved.Level >= len(job.Sources) {
-		return nil, fmt.Errorf("it has a job %q, which the configuration does not have in this place", saved.Job)
-	}
-	b := t.newBranch(outer, job, saved.Level, nil)
+// restore returns a branch as it was saved. The checkpoint was checked.
+func (t *tree) restore(outer Partition, saved *branchState) *branch {
+	b := t.newBranch(outer, t.jobs[saved.Job], saved.Level, nil)
+	b.windows = saved.Windows
 	if saved.Active != nil {
 		b.queue = append(b.queue, b.newMember(saved.Active.Value.Value, saved.Active))
 	}
 	for _, v := range saved.Rest {
 		b.queue = append(b.queue, b.newMember(v.Value, nil))
 	}
-	if b.windows = saved.Windows; b.windows != nil {
-		if b.source.Window == nil {
-			return nil, fmt.Errorf("it has windows of %s, which is no variable with windows", b.source.Name)
-		}
-		b.windows.source = *b.source.Window
-	}
-	return b, nil
+	return b
 }
 
 // save returns the state of the branch, in which a member is running.
@@ -129,9 +120,7 @@ func (b *branch) save(active *memberState) *branchState {
 	if active != nil {
 		waiting = waiting[1:]
 	}
-	for _, m := range waiting {
-		s.Rest = append(s.Rest, snapshot[any]{m.value})
-	}
+	s.waiting = slices.Clone(waiting)
 	return s
 }
 

@@ -64,12 +64,14 @@ type concealer struct {
 	find    func(text string) []redact.Found
 	secrets map[string]string                                      // by name
 	fetched func(name string) (text string, known bool, err error) // the present value of a secret that a run fetches; nil: none
+
+	secretsNow any // identifies the secrets that find finds
 }
 
 // newConcealer returns a concealer of secrets by their names, and of those that a
 // redactor with the same secrets has learned during the run.
 func newConcealer(secrets map[string]string, redactor *redact.Redactor) *concealer {
-	return &concealer{find: redactor.Find, secrets: secrets}
+	return &concealer{find: redactor.Find, secrets: secrets, secretsNow: redactor.Secrets()}
 }
 
 // conceal replaces the secrets in the values of a checkpoint by their names.

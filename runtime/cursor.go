@@ -24,7 +24,7 @@ type cursor struct {
 
 // partition runs one partition, or what an earlier run has left of it.
 func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiver[memberState]) error {
-	if len(p.Job.Sources) > 0 && !t.left.take(1) {
+	if begun := m.saved != nil; !begun && len(p.Job.Sources) > 0 && !t.left.take(1) {
 		return t.leaveOut(p, out)
 	}
 	c := &cursor{tree: t, partition: p, value: m.value, out: out}
@@ -42,7 +42,7 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 		}
 	}
 	r := newRun(ctx, t.Loop, p, c.page)
-	r.enough = c.enough
+	r.enough, r.hasSiblings = c.enough, len(p.Job.Sources) > 0
 	result, err := r.run(ctx, token)
 	return c.end(result, err)
 }
@@ -92,11 +92,7 @@ const LimitPartitions = "limits.partitions"
 func (c *cursor) resume(ctx context.Context, saved *memberState) error {
 	c.position, c.stopped = func() (json.RawMessage, error) { return saved.Position, nil }, Ended(saved.Position)
 	for _, s := range saved.Children {
-		b, err := c.tree.restore(c.partition, s)
-		if err != nil {
-			return c.tree.unusable(err)
-		}
-		c.pending = append(c.pending, b)
+		c.pending = append(c.pending, c.tree.restore(c.partition, s))
 	}
 	return c.children(ctx)
 }

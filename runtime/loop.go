@@ -61,6 +61,11 @@ type Loop struct {
 	// checkpoint has the names instead of the secrets.
 	Secrets map[string]string
 
+	// Skipped receives the page on which a partition failed that was skipped, if the sink did
+	// not receive it: see [Result.FailedPage]. The page has no items and no checkpoint. The
+	// calls come between those of the sink, in the order of the pages. It may be nil.
+	Skipped func(*Page)
+
 	Observer  Observer                           // nil observes nothing
 	Evaluated func(e *compile.Expression, v any) // is called with the value of every expression; may be nil
 }
@@ -89,7 +94,7 @@ func (l Loop) runPartition(ctx context.Context, p Partition, token json.RawMessa
 // runSplittable is runPartition for one whose window may be split.
 func (l Loop) runSplittable(ctx context.Context, p Partition, sink Sink) (Result, error) {
 	r := newRun(ctx, l, p, sink)
-	r.splittable = true
+	r.splittable, r.hasSiblings = true, true
 	return r.run(ctx, nil)
 }
 
@@ -98,7 +103,7 @@ func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	ctx = context.WithValue(ctx, partitionKey{}, r.partition)
 	request, more, err := r.begin(ctx, token)
 	if err == nil && !more { // it had ended before
-		return r.Result, nil
+		return r.withSeen(), nil
 	}
 	more = more && !r.endsEarly()
 	if more && err == nil {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 )
 
@@ -17,6 +18,9 @@ type member struct {
 	begun   bool // it runs, ahead or in its turn
 	slot    bool // it holds a slot
 	backlog *backlog
+
+	raw     json.RawMessage // the value as a checkpoint has it; nil: none had it yet
+	rawWith any             // the secrets that were replaced in it, see [redact.Redactor.Secrets]
 }
 
 func (b *branch) newMember(v any, saved *memberState) *member {

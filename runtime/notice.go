@@ -28,6 +28,8 @@ type noticed struct {
 	HadItems  bool     `json:"hadItems,omitempty"`  // a response had the place of the items
 	Had       []string `json:"had,omitempty"`       // the watched paths that a response had
 	Gap       int      `json:"gap,omitempty"`       // the first page without a list of items after one that has it; 0: none
+
+	Lacked []absence `json:"lacked,omitempty"` // at the end of a partition: what it lacked, although it looks complete
 }
 
 // A firstTotal is the total of items in the first response.
@@ -275,53 +277,14 @@ func (r *run) listsOf() []rules.ItemList {
 // watchedList is the name of a list among the watched paths that a response had.
 func watchedList(list rules.ItemList) string { return "dataField " + list.Text }
 
-// missingLists describes the lists that no response had, if others were there.
-func (r *run) missingLists() (missing []string) {
-	for _, list := range r.listsOf() {
-		if r.Noticed.HadItems && !slices.Contains(r.Noticed.Had, watchedList(list)) {
-			missing = append(missing, list.Text+" (dataField)"+r.suggest(list.Fixed()))
-		}
-	}
-	return missing
-}
-
-// missing describes the watched paths that no response had, except for those whose
-// absence is normal: "" if there are none.
-func (r *run) missing(hints *rules.Hints) string {
-	n := &r.Noticed
-	if n.Responses == 0 {
-		return ""
-	}
-	var missing []string
-	if !n.HadItems && hints.Total != 0 {
-		field := "a list of items in its root: set dataField to the path of the items"
-		if f := r.job.Set.Job.DataField; f != nil {
-			field = f.Text + " (dataField)" + r.suggest(f.Keys)
-		}
-		missing = append(missing, field)
-	}
-	missing = append(missing, r.missingLists()...)
-	for _, watch := range r.watches {
-		if !slices.Contains(n.Had, watch.String()) && r.suspectsAbsence(watch, hints) {
-			missing = append(missing, fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, r.suggest(watch.Path)))
-		}
-	}
-	missing = append(missing, r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter })...)
-	return strings.Join(missing, ", nor ")
-}
-
 // suspectsAbsence reports whether a path that no response had should have been
 // there.
 func (r *run) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
-	more := hints.More == true || hints.Next != nil
-	if total, ok := hints.Total.(int); ok {
-		more = more || total > r.Context.Value.Total.Items
-	}
 	switch {
 	case r.misspelt(watch.Path):
 		return true
 	case watch.Link && r.Noticed.Responses == 1:
-		return more
+		return r.promisesMore(hints)
 	case watch.Link:
 		return !r.hadLink()
 	case watch.Rule.Expects:

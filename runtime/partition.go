@@ -53,10 +53,16 @@ func (p Partition) with(job *compile.Job, name string, v any) Partition {
 
 // Label names the partition among those of its job: "order.id=1001, month=2026-01-01 to
 // 2026-02-01". It is empty for a job without variables.
-func (p Partition) Label() string {
+func (p Partition) Label() string { return Label(p.Job.Set.Bound, p.Binding) }
+
+// Label names a partition by the values of its variables, in the order of their names. A
+// variable without a value is left out.
+func Label(names []string, binding map[string]any) string {
 	var parts []string
-	for _, name := range p.Job.Set.Bound {
-		parts = append(parts, labels(name, p.Binding[name])...)
+	for _, name := range names {
+		if v, bound := binding[name]; bound {
+			parts = append(parts, labels(name, v)...)
+		}
 	}
 	const most = 6
 	if len(parts) > most {
@@ -67,6 +73,9 @@ func (p Partition) Label() string {
 
 // labels returns the scalars in the value of a variable, each with its name.
 func labels(name string, v any) []string {
+	if v == nil {
+		return []string{name + "=nil"}
+	}
 	if text, ok := shortScalar(v); ok {
 		return []string{name + "=" + text}
 	}
@@ -118,6 +127,9 @@ func (p Partition) name() string {
 // Partitions are those of a job of which a [Result] tells.
 type Partitions struct {
 	Count    int               `json:"count"`              // that were run, failed ones included
+	Complete int               `json:"complete"`           // that ended by rule
+	Suspect  int               `json:"suspect,omitempty"`  // that have findings, whatever their ends are
+	Failed   int               `json:"failed,omitempty"`   // that failed and ended the run
 	Skipped  int               `json:"skipped,omitempty"`  // that failed, with onPartitionError skip
 	Failures []PartitionResult `json:"failures,omitempty"` // the first of those that were skipped
 	Limited  int               `json:"limited,omitempty"`  // that a limit or a guard ended, or that limits.partitions left out
@@ -142,9 +154,7 @@ var severity = []rules.Outcome{rules.Complete, rules.Limited, rules.Guarded, rul
 // have a secret, which hide replaces.
 func (r *Result) add(p Partition, one Result, hide func(string) string) {
 	n := r.Partitions
-	if !one.leftOut {
-		n.Count++
-	}
+	n.count(one)
 	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
 	r.Filtered += one.Filtered
 	for _, f := range one.Findings {
@@ -154,11 +164,7 @@ func (r *Result) add(p Partition, one Result, hide func(string) string) {
 		}
 	}
 	r.keep(one)
-	if !one.leftOut && (one.Outcome == rules.Limited || one.Outcome == rules.Guarded) {
-		n.Limited++
-	}
 	if one.skipped {
-		n.Skipped++
 		if len(n.Failures) < maxListed {
 			n.Failures = append(n.Failures, PartitionResult{hide(p.Label()), one.Error})
 		}
@@ -176,6 +182,27 @@ func (r *Result) add(p Partition, one Result, hide func(string) string) {
 	r.Message = r.ofPartitions()
 }
 
+// count counts the result of a partition.
+func (n *Partitions) count(one Result) {
+	if one.leftOut {
+		return
+	}
+	n.Count++
+	if len(one.Findings) > 0 {
+		n.Suspect++
+	}
+	switch {
+	case one.skipped:
+		n.Skipped++
+	case one.Outcome == rules.Complete:
+		n.Complete++
+	case one.Outcome == rules.Failed:
+		n.Failed++
+	default:
+		n.Limited++
+	}
+}
+
 // ofPartitions says how the partitions ended.
 func (r *Result) ofPartitions() string {
 	n := r.Partitions
@@ -186,7 +213,11 @@ func (r *Result) ofPartitions() string {
 		r.Reason, r.StoppedBy = reasonPartitions, []string{}
 		return fmt.Sprintf("complete: %s", value.Counted(n.Count, "partition"))
 	case r.Outcome == rules.Partial:
-		return fmt.Sprintf("%d of %s failed and were skipped, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), r.first)
+		also := ""
+		if n.Limited > 0 {
+			also = fmt.Sprintf(", %d limited or guarded", n.Limited)
+		}
+		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), also, r.first)
 	case r.Outcome == rules.Failed:
 		return r.first
 	case r.Reason == LimitPartitions:

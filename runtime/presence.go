@@ -61,16 +61,15 @@ func (p *presence) restore(saved map[string][][]string, jobs map[string]*compile
 
 // finding returns the finding about a job; nil: there is none.
 func (p *presence) finding(job *compile.Job) *Finding {
-	const id = "audit.missing"
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.read[job] || len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, id) {
+	if !p.read[job] || len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, findingMissing) {
 		return nil
 	}
 	var paths []string
 	for _, path := range p.missing[job] {
 		paths = append(paths, rules.FormatPath(job.Sources[0].Name, path))
 	}
-	return &Finding{ID: id, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
+	return &Finding{ID: findingMissing, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
 		job.Parent.Set.Job.ID, strings.Join(paths, ", nor "), job.Set.Job.ID)}
 }

@@ -180,6 +180,7 @@ type Result struct {
 	first   string // how the first of the partitions ended that decide the outcome
 	skipped bool   // the partition failed, and the run goes on
 	leftOut bool   // a limit left the partition out
+	seen    seen   // what the list of the partition had and lacked
 }
 
 // FailedPage returns what a trace records about the page on which a job failed, if the

@@ -30,9 +30,11 @@ type run struct {
 	partition  Partition
 	splittable bool        // its window may be split
 	enough     func() bool // the rest of the list need not be read; nil: it need
-	switches   rules.Switches
-	sink       Sink
-	shaper     *shaper // nil: items are passed on as they are
+
+	hasSiblings bool // it is one partition of a tree, which audits what all of them lack
+	switches    rules.Switches
+	sink        Sink
+	shaper      *shaper // nil: items are passed on as they are
 
 	binding    *compile.Binding // nil before the first request
 	machine    compile.Machine
@@ -208,6 +210,15 @@ func (r *run) end(ctx context.Context, err error) Result {
 		r.Result.failed = r.failedPage(r.Result.Error, err)
 	}
 	r.observe(ctx, Event{Kind: EventEnd, Result: &r.Result, Err: err})
+	return r.withSeen()
+}
+
+// withSeen returns the result with what the list had and lacked.
+func (r *run) withSeen() Result {
+	r.Result.seen.Had = r.Noticed.had()
+	if r.Result.Outcome != rules.Failed {
+		r.Result.seen.Lacked = r.Noticed.Lacked
+	}
 	return r.Result
 }
 
@@ -373,7 +384,7 @@ func (r *run) fault(class failure.Class, err error) error {
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 			e.Class, e.Err = failure.Cancelled, ctx.Err()
 		}
-		e.Message = r.Redactor.String(fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin))
+		e.Message = r.Redactor.String(failed.Placed())
 	}
 	return e
 }

@@ -215,13 +215,14 @@ func (s *shaper) look(raw json.RawMessage) {
 }
 
 // missing describes the paths that a rule reads and no item had.
-func (s *shaper) missing(of func(rules.Rule) bool) (missing []string) {
+func (s *shaper) missing(of func(rules.Rule) bool) (missing []absence) {
 	if s == nil || s.run.Context.Value.Total.Items == 0 {
 		return nil
 	}
 	for _, w := range s.unseen {
 		if !w.Optional && of(w.Rule) && !slices.Contains(s.run.Noticed.Had, w.String()) {
-			missing = append(missing, fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path)))
+			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path))
+			missing = append(missing, absence{Key: w.String(), Text: text, ordinary: true})
 		}
 	}
 	return missing
@@ -239,7 +240,7 @@ func (s *shaper) suggest(path []string) string {
 
 // warn logs the paths that the rules read and no item had, at the end of a list.
 func (s *shaper) warn() {
-	for _, text := range s.missing(func(rules.Rule) bool { return true }) {
-		s.run.warn("missing "+text, "no item has "+text)
+	for _, a := range s.missing(func(rules.Rule) bool { return true }) {
+		s.run.warn("missing "+a.Text, "no item has "+a.Text)
 	}
 }

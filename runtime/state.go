@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,21 +85,9 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 // resume continues a job after the page of a checkpoint. It reports false if the job
 // had ended.
 func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, err error) {
-	saved := state{}
-	if err := CheckVersion(r.Result.Job, token); err != nil {
-		return request, false, err
-	}
-	revealed, err := r.concealer.reveal(token)
+	saved, err := readState(r.concealer, r.Result.Job, token)
 	if err != nil {
 		return request, false, r.unusable(err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(revealed))
-	dec.UseNumber() // carryover values keep their digits
-	if err := dec.Decode(&saved); err != nil {
-		return request, false, r.unusable(err)
-	}
-	if saved.Result.Job != r.Result.Job {
-		return request, false, r.unusable(fmt.Errorf("it belongs to job %q", saved.Result.Job))
 	}
 	if saved.Done {
 		r.state = saved
@@ -142,15 +129,19 @@ func Ended(token json.RawMessage) bool {
 // CheckVersion reports a checkpoint of a job that another version of the program
 // wrote, or that is damaged.
 func CheckVersion(job string, token json.RawMessage) error {
+	if err := checkVersion(token); err != nil {
+		return unusable(job, err)
+	}
+	return nil
+}
+
+func checkVersion(token json.RawMessage) error {
 	var s struct{ Version int }
 	err := json.Unmarshal(token, &s)
 	if err == nil && s.Version != checkpointVersion {
 		err = fmt.Errorf("it has version %d, this program reads version %d", s.Version, checkpointVersion)
 	}
-	if err != nil {
-		return unusable(job, err)
-	}
-	return nil
+	return err
 }
 
 // withoutQuery drops the query and the user from an address: it is only needed

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -34,6 +36,7 @@ type tree struct {
 	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
 	kept    map[*compile.Job]map[string]any  // values of the previous run
 	found   *presence
+	seen    map[*compile.Job]*seen // in the lists of the partitions that have ended
 }
 
 // position is the checkpoint of one partition. It is saved without being read.
@@ -47,7 +50,9 @@ type treeState struct {
 	Tree    treeMembers  `json:"tree"`
 	Results []endedState `json:"results"` // of the partitions that have ended, by job
 
+	Rests   [][]snapshot[any]     `json:"rests,omitempty"`   // of the branches of Tree, see [treeMembers.takeRests]
 	Missing map[string][][]string `json:"missing,omitempty"` // by job: paths that no item of its parent has had
+	Seen    map[string]*seen      `json:"seen,omitempty"`    // by job: what the lists of its partitions had and lacked
 }
 
 // endedState is what a checkpoint has of the partitions of a job that have ended.
@@ -80,6 +85,9 @@ func (l Loop) RunTree(ctx context.Context, root *compile.Job, sink Sink) ([]Resu
 	err := t.run(ctx)
 	results := t.ordered(err)
 	t.log(results)
+	if err == nil {
+		t.logKept(results)
+	}
 	return results, err
 }
 
@@ -113,13 +121,14 @@ func newTree(l Loop, root *compile.Job, sink Sink) *tree {
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}
-	t.found = newPresence(t.all)
+	t.found, t.seen = newPresence(t.all), map[*compile.Job]*seen{}
 	for _, job := range t.all {
 		t.jobs[job.Set.Job.ID] = job
 		t.paths[job] = document.NewPaths(job.ItemPaths)
 		t.results[job] = &Result{Job: job.Set.Job.ID, Root: root.Set.Job.ID, StoppedBy: []string{}}
 		if len(job.Sources) > 0 {
 			t.results[job].Partitions = &Partitions{}
+			t.seen[job] = &seen{}
 		}
 	}
 	return t
@@ -176,16 +185,23 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 	if err := dec.Decode(saved); err != nil {
 		return nil, t.unusable(err)
 	}
+	if err := saved.Tree.putRests(saved.Rests); err != nil {
+		return nil, t.unusable(err)
+	}
+	if err := t.check(ctx, saved); err != nil {
+		return nil, t.unusable(err)
+	}
 	if !saved.Started.IsZero() {
 		t.started = saved.Started
 	}
 	t.found.restore(saved.Missing, t.jobs)
-	for _, r := range saved.Results {
-		job := t.jobs[r.Job]
-		if job == nil || (r.Partitions == nil) != (len(job.Sources) == 0) {
-			return nil, t.unusable(fmt.Errorf("it has a result of job %q, which is not in this place of the configuration", r.Job))
+	for id, one := range saved.Seen {
+		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
+			*known = *one
 		}
-		t.results[job] = &r.Result
+	}
+	for _, r := range saved.Results {
+		t.results[t.jobs[r.Job]] = &r.Result
 		r.Result.first = r.First
 		if r.Partitions != nil {
 			t.left.spend(r.Partitions.Count)
@@ -216,15 +232,29 @@ func (t *tree) unusable(err error) error { return unusable(t.root.Set.Job.ID, er
 
 // checkpoint returns the checkpoint of the tree after a page.
 func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMessage, error) {
-	s := treeState{Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members, Missing: t.found.save()}
+	s := treeState{
+		Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members,
+		Missing: t.found.save(), Seen: map[string]*seen{},
+	}
 	for _, job := range t.all {
+		if one := t.seen[job]; one != nil && !one.empty() {
+			s.Seen[job.Set.Job.ID] = one
+		}
 		if r := t.results[job]; r.Outcome != "" {
 			s.Results = append(s.Results, endedState{*r, r.first})
 		}
 	}
-	token, err := json.Marshal(s)
+	c := t.concealer(ctx)
+	rests, err := members.takeRests(c)
+	var token []byte
 	if err == nil {
-		token, err = t.concealer(ctx).conceal(token)
+		token, err = json.Marshal(s)
+	}
+	if err == nil {
+		token, err = c.conceal(token)
+	}
+	if err == nil && rests != nil {
+		token = slices.Concat(token[:len(token)-1], []byte(`,"rests":`), rests, []byte("}"))
 	}
 	if err != nil {
 		return nil, &failure.Error{Class: failure.Config, Job: t.root.Set.Job.ID, Op: "checkpoint", Message: err.Error(), Err: err}
@@ -264,7 +294,12 @@ func (r atRoot[S]) page(ctx context.Context, page *Page, save func() (*S, error)
 }
 
 func (r atRoot[S]) ended(p Partition, result Result) {
+	if failed := result.failed; failed != nil && result.skipped && r.tree.Skipped != nil {
+		failed.Skipped = true
+		r.tree.Skipped(&Page{Record: *failed, Root: r.tree.root.Set.Job.ID})
+	}
 	if total := r.tree.results[p.Job]; total.Partitions != nil {
+		r.tree.seen[p.Job].add(result.seen.Had, result.seen.Lacked)
 		total.add(p, result, r.tree.Redactor.String)
 	} else {
 		*total = result
@@ -277,8 +312,8 @@ func (t *tree) ordered(err error) []Result {
 	list, complete := make([]Result, len(t.all)), true
 	for i, job := range t.all {
 		r := t.results[job]
-		if f := t.found.finding(job); f != nil && err == nil && r.Partitions.Count == 0 {
-			f.Message = t.Redactor.String(f.Message)
+		if f := t.finding(job); f != nil && err == nil {
+			f.Message, f.Because = t.Redactor.String(f.Message), t.Redactor.String(f.Because)
 			r.Findings = append(r.Findings, *f)
 			t.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
 		}
@@ -301,15 +336,57 @@ func (t *tree) ordered(err error) []Result {
 	return list
 }
 
+// finding returns the finding about all partitions of a job, or about there being none; nil:
+// there is no finding.
+func (t *tree) finding(job *compile.Job) *Finding {
+	switch n := t.results[job].Partitions; {
+	case n == nil:
+		return nil
+	case n.Count == 0:
+		return t.found.finding(job)
+	}
+	return t.seen[job].finding(job)
+}
+
 // log logs how the jobs with partitions ended.
 func (t *tree) log(results []Result) {
 	for _, r := range results {
 		if r.Partitions == nil || r.Outcome == rules.Failed {
 			continue
 		}
-		t.Log.Info(fmt.Sprintf("Job '%s': %s", r.Job, t.Redactor.String(r.Message)), "event", "stop", "job", r.Job,
+		level := slog.LevelInfo
+		if r.Outcome == rules.Partial {
+			level = slog.LevelWarn
+		}
+		t.Log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.Redactor.String(r.Message)), "event", "stop", "job", r.Job,
 			"outcome", r.Outcome, "partitions", r.Partitions.Count)
 	}
+}
+
+// logKept says why the values for the next run have not moved on, and what is to be done
+// about it.
+func (t *tree) logKept(results []Result) {
+	incomplete := slices.IndexFunc(results, func(r Result) bool { return r.Outcome != rules.Complete })
+	if incomplete < 0 {
+		return
+	}
+	var keepers []string
+	for _, job := range t.all {
+		if len(job.Keeps) > 0 {
+			keepers = append(keepers, fmt.Sprintf("'%s'", job.Set.Job.ID))
+		}
+	}
+	if keepers == nil {
+		return
+	}
+	r, fix := results[incomplete], ""
+	if r.Outcome == rules.Partial {
+		fix = "; if an error like this is how the API says that there is nothing, end the partition with onError"
+	}
+	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
+		"because job '%s' is %s: %s%s"
+	t.Log.Warn(fmt.Sprintf(message,
+		strings.Join(keepers, ", "), r.Job, r.Outcome, t.Redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
 }
 
 // context returns what the rules of a variable see.
@@ -329,7 +406,7 @@ func (t *tree) fault(p Partition, err error) error {
 	}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
-		e.Message = t.Redactor.String(fmt.Sprintf("%v, in %s (%s)", failed.Err, failed.Rule.Source, failed.Rule.Origin))
+		e.Message = t.Redactor.String(failed.Placed())
 	}
 	return e
 }

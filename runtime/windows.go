@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
+	"strconv"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -148,7 +150,22 @@ func moved(s rules.Span, from any, n int) any {
 			return from + n*step
 		}
 	}
-	return number(from) + float64(n)*number(s.Number)
+	span := new(big.Rat).Mul(decimal(s.Number), new(big.Rat).SetInt64(int64(n)))
+	sum, _ := span.Add(span, decimal(from)).Float64()
+	return sum
+}
+
+// decimal returns a number exactly as it is written: 0.1 is a tenth, so three steps of 0.1
+// are 0.3.
+func decimal(v any) *big.Rat {
+	if n, isInt := v.(int); isInt {
+		return new(big.Rat).SetInt64(int64(n))
+	}
+	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(number(v), 'g', -1, 64))
+	if !ok { // it is not finite
+		return new(big.Rat)
+	}
+	return exact
 }
 
 func window(from, to any) map[string]any { return map[string]any{"from": from, "to": to} }
@@ -159,10 +176,11 @@ func (w *windows) halves(v any) (first, second any, ok bool) {
 	both, _ := v.(map[string]any)
 	from, to := both["from"], both["to"]
 	var middle any
-	switch a := from.(type) {
-	case time.Time:
-		middle, ok = middleTime(a, to.(time.Time), w.source.Smallest)
-	default:
+	begin, ofTime := from.(time.Time)
+	end, alsoTime := to.(time.Time)
+	if ofTime && alsoTime {
+		middle, ok = middleTime(begin, end, w.source.Smallest)
+	} else {
 		middle, ok = middleNumber(from, to, w.source.Smallest)
 	}
 	return window(from, middle), window(middle, to), ok
@@ -197,15 +215,21 @@ func middleNumber(from, to any, smallest rules.Span) (any, bool) {
 	if a, b, unit, ok := ints(from, to, smallest); ok {
 		return a + max((b-a)/2/unit, 1)*unit, b-a > unit
 	}
-	unit := 1.0
+	unit := decimal(1)
 	if smallest.Number != nil {
-		unit = number(smallest.Number)
+		unit = decimal(smallest.Number)
 	}
-	a, b := number(from), number(to)
-	if b-a <= unit {
+	begin, length := decimal(from), decimal(to)
+	length.Sub(length, begin)
+	if length.Cmp(unit) <= 0 {
 		return from, false
 	}
-	middle := a + unit*max(math.Floor((b-a)/2/unit), 1)
+	units := length.Quo(length, unit)
+	half := new(big.Int).Quo(units.Num(), new(big.Int).Lsh(units.Denom(), 1))
+	if half.Sign() == 0 {
+		half.SetInt64(1)
+	}
+	middle, _ := begin.Add(begin, unit.Mul(unit, new(big.Rat).SetInt(half))).Float64()
 	if _, isInt := from.(int); isInt && middle == math.Trunc(middle) {
 		return int(middle), true
 	}

@@ -161,3 +161,31 @@ func TestAStepThatChangesNothingIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "step is 1, which is too small for numbers like")
 	}
 }
+
+// TestBoundsAreDecimal divides intervals of decimal fractions by such steps: every bound is
+// the number that a person would write, and no window is a rounding error long.
+func TestBoundsAreDecimal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scale := rapid.SampledFrom([]int{10, 100, 1000, 100000}).Draw(t, "scale")
+		fraction := func(n int) float64 { return float64(n) / float64(scale) } // the nearest to the decimal fraction
+		from, step := rapid.IntRange(-5000, 5000).Draw(t, "from"), rapid.IntRange(1, 300).Draw(t, "step")
+		count := rapid.IntRange(1, 50).Draw(t, "windows")
+		source := rules.Window{Step: rules.Span{Number: fraction(step)}}
+		w, err := newWindows(source, fraction(from), fraction(from+count*step))
+		require.NoError(t, err)
+		for i := range count {
+			v, more := w.next()
+			require.True(t, more)
+			begins, ends := bounds(v)
+			require.Equal(t, fraction(from+i*step), begins)
+			require.Equal(t, fraction(from+(i+1)*step), ends)
+		}
+		require.True(t, w.done(), "there are %d windows", count)
+
+		w.source.Smallest = rules.Span{Number: fraction(1)}
+		first, _, ok := w.halves(window(fraction(from), fraction(from+step)))
+		require.Equal(t, step > 1, ok, "a window is split unless it is the smallest")
+		_, middle := bounds(first)
+		require.Equal(t, ok, middle == fraction(from+max(step/2, 1)), "the middle is %v", middle)
+	})
+}

@@ -126,7 +126,7 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	case found.Ended:
 		return s, s.next(fingerprint, changed)
 	case changed != "":
-		return nil, s.refuse("it belongs to another configuration: %s changed", changed)
+		return nil, s.refuse("it belongs to %s: %s changed", ownerOf(changed), changed)
 	}
 	return s, nil
 }
@@ -189,12 +189,26 @@ func changes(before, now map[string]string) string {
 			names = append(names, name)
 		}
 	}
-	for name := range before { // a part of kept values may be that of a job which this run does not have
-		if _, known := now[name]; !known && !strings.HasPrefix(name, KeepPart) {
+	for _, name := range slices.Sorted(maps.Keys(before)) { // a part of kept values may be that of a job which this run does not have
+		switch _, known := now[name]; {
+		case known || strings.HasPrefix(name, KeepPart):
+		case strings.HasPrefix(name, InputPart):
+			names = append(names, name)
+		default:
 			return "something"
 		}
 	}
 	return strings.Join(names, " and ")
+}
+
+// ownerOf says what a state with these changes belongs to.
+func ownerOf(changed string) string {
+	for name := range strings.SplitSeq(changed, " and ") {
+		if !strings.HasPrefix(name, InputPart) {
+			return "another configuration"
+		}
+	}
+	return "a run with other inputs"
 }
 
 func (s *Store) refuse(format string, args ...any) error {
@@ -257,6 +271,10 @@ func (s *Store) End() error {
 // KeepPart begins the names of the parts of a fingerprint that say what the kept values
 // of a job mean. The id of the job follows.
 const KeepPart = "keep of "
+
+// InputPart begins the names of the parts of a fingerprint that are values of inputs. The
+// name of the input follows.
+const InputPart = "input "
 
 // next begins the next increment: its jobs start at the beginning, and its outputs may
 // be others.

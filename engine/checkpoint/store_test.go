@@ -273,3 +273,23 @@ func FuzzParse(f *testing.F) {
 		require.Equal(t, text, again)
 	})
 }
+
+// TestOtherInputsAreNamed compares fingerprints of which only inputs differ.
+func TestOtherInputsAreNamed(t *testing.T) {
+	before := map[string]string{"rules": "1", "input since": "a", "input team": "b"}
+	for _, test := range []struct {
+		name string
+		now  map[string]string
+		want string
+	}{
+		{"one", map[string]string{"rules": "1", "input since": "x", "input team": "b"}, "a run with other inputs: input since changed"},
+		{"both", map[string]string{"rules": "1", "input since": "x", "input team": "y"}, "a run with other inputs: input since and input team changed"},
+		{"one that is gone", map[string]string{"rules": "1", "input since": "a"}, "a run with other inputs: input team changed"},
+		{"and a rule", map[string]string{"rules": "2", "input since": "x", "input team": "b"}, "another configuration: input since and rules changed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			changed := changes(before, test.now)
+			require.Equal(t, test.want, ownerOf(changed)+": "+changed+" changed")
+		})
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // readHeader returns the columns of a file of CSV.
@@ -131,7 +133,8 @@ func (p *padder) endRecord() error {
 		p.limit = p.fields
 	}
 	if p.fields > p.limit {
-		return fmt.Errorf("record %d has %d fields, more than the %d columns of the header", p.records+1, p.fields, p.limit)
+		return fmt.Errorf("record %d has %s, but the header has %s", p.records+1,
+			value.Counted(p.fields, "field"), value.Counted(p.limit, "column"))
 	}
 	if p.bytes > 0 {
 		for range p.columns - p.fields {

@@ -63,14 +63,21 @@ func (f *File) Append() (openLine bool, err error) {
 	return openLine, nil
 }
 
-// readColumns reads the header of the file under the name.
+// readColumns reads the header of the file under the name, and checks that rows can follow
+// at its end.
 func (f *File) readColumns() error {
 	before, err := f.before()
 	if err != nil || before == nil {
 		return err
 	}
 	f.columns, err = readHeader(before)
-	return errors.Join(err, before.Close())
+	if err = errors.Join(err, before.Close()); err != nil {
+		return err
+	}
+	if before, err = f.before(); err != nil {
+		return err
+	}
+	return errors.Join(checkQuotes(before), before.Close())
 }
 
 // Write writes items as NDJSON.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 )
@@ -47,7 +48,7 @@ func (r *Run) HTML(w io.Writer) error {
 		Jobs   []jobView
 	}{Run: r, Policy: policy()}
 	for i, j := range r.Jobs {
-		view.Jobs = append(view.Jobs, newJobView(i, j))
+		view.Jobs = append(view.Jobs, newJobView(anchor(i), j, r.Name))
 	}
 	return page().Execute(w, view)
 }
@@ -65,9 +66,28 @@ func anchor(n int) string { return fmt.Sprintf("job-%d", n+1) }
 // jobView is a job as the template shows it.
 type jobView struct {
 	*Job
+	Anchor      string
+	Class       string // of CSS: the outcome, or "suspect" if the list may be incomplete
+	List        *listView
+	Rows        []partitionRow
+	Omitted     string // says which partitions have no row
+	Undrawn     string // says which of them do not show their pages
+	Partitioned bool
+}
+
+// partitionRow is a partition in the table of those of its job.
+type partitionRow struct {
+	*Partition
+	Class   string
+	Summary string
+	List    *listView // nil: its pages are not shown
+}
+
+// listView shows the pages of a partition.
+type listView struct {
+	*Partition
 	Anchor   string
-	Outcome  string // "unfinished" if the trace does not have it
-	Class    string // of CSS: the outcome, or "suspect" if the list may be incomplete
+	Nested   bool // in a job with several of them
 	Timeline timeline
 	Rows     []row
 	Omitted  int // pages whose verdicts are not in the HTML
@@ -86,24 +106,52 @@ type row struct {
 // of a long run. Pages on which something happened show them everywhere.
 const detailed = 100
 
-func newJobView(n int, j *Job) jobView {
-	v := jobView{Job: j, Anchor: anchor(n), Outcome: "unfinished", Timeline: newTimeline(j)}
-	if j.Ended() {
-		v.Outcome = string(j.Last().Outcome)
+func newJobView(anchor string, j *Job, trace string) jobView {
+	v := jobView{Job: j, Anchor: anchor, Class: j.Outcome(), Partitioned: j.Partitioned()}
+	if j.suspect() && v.Class != string(rules.Failed) {
+		v.Class = classSuspect
 	}
-	v.Class = v.Outcome
-	if len(j.Last().Findings) > 0 {
-		v.Class = "suspect"
+	if !v.Partitioned {
+		v.List = newListView(anchor, j.Partitions[0])
+		return v
 	}
+	v.Omitted, v.Undrawn = j.omitted(trace), j.undrawn(trace)
+	for i, p := range j.Partitions {
+		r := partitionRow{Partition: p, Class: p.class(), Summary: p.summary()}
+		if p.Pages != nil {
+			r.List = newListView(fmt.Sprintf("%s-%d", anchor, i+1), p)
+		}
+		v.Rows = append(v.Rows, r)
+	}
+	return v
+}
+
+// classSuspect is the class of what may be incomplete.
+const classSuspect = "suspect"
+
+// class returns the CSS class of how the partition ended.
+func (p *Partition) class() string {
+	switch e := end(p.End()); e {
+	case suspect:
+		return classSuspect
+	case skipped:
+		return string(rules.Failed)
+	default:
+		return string(e)
+	}
+}
+
+func newListView(anchor string, p *Partition) *listView {
+	v := &listView{Partition: p, Anchor: anchor, Nested: p.Values != nil, Timeline: newTimeline(p)}
 	ruleChanged := map[int]bool{}
-	for _, r := range j.Rules {
+	for _, r := range p.Rules {
 		for _, place := range r.places {
 			ruleChanged[place] = true
 		}
 	}
-	for i, p := range j.Pages {
-		r := row{Record: p, Target: j.target(p), Stops: p.Decision == runtime.Stop, Missing: missing(p)}
-		r.Detailed = i < detailed || i >= len(j.Pages)-detailed || ruleChanged[i] || len(remarks(p)) > 0
+	for i, page := range p.Pages {
+		r := row{Record: page, Target: p.target(page), Stops: page.Decision == runtime.Stop, Missing: missing(page)}
+		r.Detailed = i < detailed || i >= len(p.Pages)-detailed || ruleChanged[i] || len(remarks(page)) > 0
 		if !r.Detailed {
 			v.Omitted++
 		}

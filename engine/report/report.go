@@ -27,21 +27,14 @@ type Run struct {
 	Verdicts  bool // [Run.Text] lists the verdicts of every page
 }
 
-// A Job is the part of a run that belongs to one job.
-type Job struct {
-	ID    string
-	Pages []engine.Record // also the page on which the job failed, if it did
-	Rules []Rule          // in the order in which they are evaluated
-}
-
-// A Rule is the history of one rule over the pages of a job.
+// A Rule is the history of one rule over the pages of a partition.
 type Rule struct {
 	ID         string
 	BecameTrue []int    // the pages on which it was true after a page on which it was not
 	Because    string   // its expression with the values of the last page that has them
 	Missing    []string // paths that it reads and that page does not have
 
-	places []int // of the pages of BecameTrue in those of the job
+	places []int // of the pages of BecameTrue in those of the partition
 }
 
 // Read reads a trace of `stopwhen run --trace`: one JSON object per page.
@@ -57,8 +50,8 @@ func Read(name string, r io.Reader) (*Run, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		var page engine.Record
-		switch err := json.Unmarshal(line, &page); {
+		page, err := parse(line)
+		switch {
 		case err != nil && last && n > 1:
 			run.Truncated = true
 		case err != nil:
@@ -73,9 +66,23 @@ func Read(name string, r io.Reader) (*Run, error) {
 		return nil, errors.New("the trace has no pages")
 	}
 	for _, j := range run.Jobs {
-		j.followRules()
+		j.end()
 	}
+	run.setLabels()
 	return run, nil
+}
+
+// parse reads a line. The values of variables keep their digits.
+func parse(line []byte) (page engine.Record, err error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.UseNumber()
+	if err = dec.Decode(&page); err != nil {
+		return page, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return page, errors.New("something follows the object")
+	}
+	return page, nil
 }
 
 // maxLine is the length of the longest line of a trace, in bytes.
@@ -100,135 +107,7 @@ func (r *Run) add(page engine.Record) {
 		i = len(r.Jobs)
 		r.Jobs = append(r.Jobs, &Job{ID: page.Job})
 	}
-	r.Jobs[i].Pages = append(r.Jobs[i].Pages, page)
-}
-
-// followRules derives the history of every rule from the verdicts.
-func (j *Job) followRules() {
-	index := map[string]int{}
-	met := map[string]bool{}
-	for place, page := range j.Pages {
-		for _, v := range page.Verdicts {
-			i, known := index[v.Rule]
-			if !known {
-				i = len(j.Rules)
-				index[v.Rule] = i
-				j.Rules = append(j.Rules, Rule{ID: v.Rule})
-			}
-			rule := &j.Rules[i]
-			if v.Met && !met[v.Rule] {
-				rule.BecameTrue, rule.places = append(rule.BecameTrue, page.Page), append(rule.places, place)
-			}
-			met[v.Rule] = v.Met
-			if v.Because != "" {
-				rule.Because, rule.Missing = v.Because, v.Missing
-			}
-		}
-	}
-}
-
-// Last returns the last page.
-func (j *Job) Last() engine.Record { return j.Pages[len(j.Pages)-1] }
-
-// Ended reports whether the trace has the end of the job. The end is missing if the run
-// was killed, or is still running.
-func (j *Job) Ended() bool { return j.Last().Decision == runtime.Stop }
-
-// Failed returns the error that ended the job, or nil.
-func (j *Job) Failed() *runtime.Fault { return j.Last().Error }
-
-// Fetched returns how many pages were fetched.
-func (j *Job) Fetched() int {
-	n := 0
-	for _, p := range j.Pages {
-		if !missing(p) {
-			n++
-		}
-	}
-	return n
-}
-
-// missing reports whether the request of a page failed, or its response was no page.
-func missing(p engine.Record) bool { return p.Error != nil && len(p.Verdicts) == 0 }
-
-// Items returns how many items were written.
-func (j *Job) Items() int {
-	n := 0
-	for _, p := range j.Pages {
-		if !p.Dropped {
-			n += p.Count
-		}
-	}
-	return n
-}
-
-// Bytes returns the size of all pages as minified JSON.
-func (j *Job) Bytes() int {
-	n := 0
-	for _, p := range j.Pages {
-		n += p.Bytes
-	}
-	return n
-}
-
-// Took returns the time from the first request to the end of the last page.
-func (j *Job) Took() time.Duration {
-	end := int64(0)
-	for _, p := range j.Pages {
-		end = max(end, p.At+p.Millis)
-	}
-	return time.Duration(end) * time.Millisecond
-}
-
-// Requests returns how many requests were made, retries and those before a restart
-// included.
-func (j *Job) Requests() int {
-	n := 0
-	for _, p := range j.Pages {
-		n += max(p.Attempts, 1)
-		for _, r := range p.Restarts {
-			n += max(r.Attempts, 1)
-		}
-	}
-	return n
-}
-
-// Ending describes how the job ended.
-func (j *Job) Ending() string {
-	last := j.Last()
-	switch {
-	case !j.Ended():
-		return fmt.Sprintf("the trace has no end: the run was killed after page %d, or is still running", last.Page)
-	case last.Error != nil:
-		return fmt.Sprintf("failed on page %d", last.Page)
-	}
-	text := fmt.Sprintf("stopped on page %d by %s", last.Page, reason(last))
-	if also := slices.DeleteFunc(slices.Clone(last.StoppedBy), func(id string) bool { return id == reason(last) }); len(also) > 0 {
-		text += fmt.Sprintf(" (%s also matched)", strings.Join(also, ", "))
-	}
-	return text
-}
-
-// reason returns the rule that decided about the last page. Older traces do not name it.
-func reason(p engine.Record) string {
-	if p.Reason == "" && len(p.StoppedBy) > 0 {
-		return p.StoppedBy[0]
-	}
-	return p.Reason
-}
-
-// target returns the address of a request, without the origin of the first page.
-func (j *Job) target(p engine.Record) string {
-	return strings.TrimPrefix(p.Request.URL, origin(j.Pages[0].Request.URL))
-}
-
-func origin(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		return ""
-	}
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host
+	r.Jobs[i].add(page)
 }
 
 // remarks lists the unusual facts about a page.

@@ -93,8 +93,8 @@ const eventful = `{"job":"users","page":1,"request":{"method":"GET","url":"https
 func TestAReportShowsRestartsWaitsAndTheError(t *testing.T) {
 	run := read(t, eventful)
 	job := run.Jobs[0]
-	require.Equal(t, 2, job.Fetched())
-	require.Equal(t, 7, job.Requests(), "1, 3 and 1 around the restart, 2 for the page that failed")
+	require.Equal(t, 2, job.Fetched)
+	require.Equal(t, 7, job.Requests, "1, 3 and 1 around the restart, 2 for the page that failed")
 	run.Verdicts = true
 	require.Equal(t, `job users: failed on page 2
     error of class api: job users, page 2: status 403 Forbidden (check api.authentication)
@@ -150,7 +150,7 @@ func TestTheRuleThatDecidedIsMarked(t *testing.T) {
 
 func TestATruncatedTraceIsReadUpToTheLastCompleteLine(t *testing.T) {
 	run := read(t, trace[:len(trace)-100])
-	require.Len(t, run.Jobs[0].Pages, 2)
+	require.Len(t, run.Jobs[0].Partitions[0].Pages, 2)
 	require.Contains(t, text(t, run), "The trace ends in the middle of a line: the run that wrote it was killed.")
 	require.Contains(t, html(t, run), "The trace ends in the middle of a line")
 }
@@ -164,7 +164,7 @@ func TestEveryJobHasTablesOfItsOwn(t *testing.T) {
 
 func TestItemsThatWereNotWrittenAreNotCounted(t *testing.T) {
 	run := read(t, strings.Replace(trace, `"attempts":1,"at":2500`, `"dropped":true,"attempts":1,"at":2500`, 1))
-	require.Equal(t, 20, run.Jobs[0].Items())
+	require.Equal(t, 20, run.Jobs[0].Items)
 	require.Contains(t, text(t, run), "; items not written; stopped by last")
 }
 
@@ -184,7 +184,7 @@ func TestARuleThatBecomesTrueSeveralTimesListsItsPages(t *testing.T) {
 			for i, met := range test.met {
 				fmt.Fprintf(&b, `{"job":"users","page":%d,"decision":"continue","verdicts":[{"rule":"x","met":%t}]}`+"\n", i+1, met)
 			}
-			require.Equal(t, test.want, read(t, b.String()).Jobs[0].Rules[0].PagesText())
+			require.Equal(t, test.want, read(t, b.String()).Jobs[0].Partitions[0].Rules[0].PagesText())
 		})
 	}
 }

@@ -16,19 +16,15 @@ import (
 const truncatedText = "The trace ends in the middle of a line: the run that wrote it was killed."
 
 // Text writes the run as tables: for each job its pages, then its rules; with
-// [Run.Verdicts], also every verdict.
+// [Run.Verdicts], also every verdict. A job with variables has a table of its partitions,
+// and then these tables for some of them.
 func (r *Run) Text(w io.Writer) error {
 	b := &strings.Builder{}
 	for i, j := range r.Jobs {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		j.writeSummary(b)
-		j.writePages(b)
-		j.writeRules(b)
-		if r.Verdicts {
-			j.writeVerdicts(b)
-		}
+		r.writeJob(b, j)
 	}
 	if r.Truncated {
 		fmt.Fprintf(b, "\n%s\n", truncatedText)
@@ -37,24 +33,68 @@ func (r *Run) Text(w io.Writer) error {
 	return err
 }
 
-func (j *Job) writeSummary(b *strings.Builder) {
-	fmt.Fprintf(b, "job %s: %s\n", j.ID, j.Ending())
-	last := j.Last()
-	if last.Error != nil {
-		fmt.Fprintf(b, "    %s\n", errorText(last.Error))
+func (r *Run) writeJob(b *strings.Builder, j *Job) {
+	if !j.Partitioned() {
+		r.writePartition(b, "job "+j.ID, j.Partitions[0])
+		return
 	}
-	for _, v := range last.Met() {
+	fmt.Fprintf(b, "job %s: %s\n    %s\n\n", j.ID, j.Ending(), j.Totals)
+	j.writePartitions(b)
+	if text := j.omitted(r.Name); text != "" {
+		fmt.Fprintf(b, "  … and %s\n", text)
+	}
+	if text := j.undrawn(r.Name); text != "" {
+		fmt.Fprintf(b, "\n%s\n", text)
+	}
+	for _, p := range j.Partitions {
+		if p.Pages != nil {
+			b.WriteString("\n")
+			r.writePartition(b, fmt.Sprintf("job %s (%s)", j.ID, p.Label), p)
+		}
+	}
+}
+
+// writePartitions writes a row for each partition.
+func (j *Job) writePartitions(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "  partition\tpages\titems\tended\thow\n")
+	for _, p := range j.Partitions {
+		fmt.Fprintf(t, "  %s\t%d\t%d\t%s\t%s\n", p.Label, p.Fetched, p.Items, p.End(), p.summary())
+	}
+	_ = t.Flush() // a strings.Builder does not fail
+}
+
+func (r *Run) writePartition(b *strings.Builder, name string, p *Partition) {
+	p.writeSummary(b, name)
+	p.writePages(b)
+	p.writeRules(b)
+	if r.Verdicts {
+		p.writeVerdicts(b)
+	}
+}
+
+func (p *Partition) writeSummary(b *strings.Builder, name string) {
+	fmt.Fprintf(b, "%s: %s\n", name, p.Ending())
+	if p.Last.Error != nil {
+		fmt.Fprintf(b, "    %s\n", errorText(p.Last.Error))
+	}
+	for _, v := range p.Last.Met() {
 		fmt.Fprintf(b, "    %s: %s\n", v.Rule, v.Because)
 	}
-	for _, f := range last.Findings {
+	for _, f := range p.Last.Findings {
 		fmt.Fprintf(b, "    may be incomplete: %s (%s)\n", f.Message, f.ID)
 	}
-	fmt.Fprintf(b, "    %s, %s, %s, %s in %s", value.Counted(j.Fetched(), "page"), value.Counted(j.Requests(), "request"),
-		value.Counted(j.Items(), "item"), value.Size(j.Bytes()), duration(j.Took().Milliseconds()))
-	if j.Ended() {
-		fmt.Fprintf(b, "; %s", last.Outcome)
+	fmt.Fprintf(b, "    %s", p.Totals)
+	if p.Ended() {
+		fmt.Fprintf(b, "; %s", p.Last.Outcome)
 	}
 	b.WriteString("\n\n")
+}
+
+// String returns the totals as a phrase.
+func (t Totals) String() string {
+	return fmt.Sprintf("%s, %s, %s, %s in %s", value.Counted(t.Fetched, "page"), value.Counted(t.Requests, "request"),
+		value.Counted(t.Items, "item"), value.Size(t.Bytes), duration(t.Took.Milliseconds()))
 }
 
 // errorText returns an error with its class and its hint.
@@ -69,75 +109,76 @@ func errorText(f *runtime.Fault) string {
 	return text
 }
 
-func (j *Job) writePages(b *strings.Builder) {
+func (p *Partition) writePages(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "page\tat\ttook\tstatus\titems\tsize\t request\n")
-	for _, p := range j.Pages {
-		status, items, size := statusText(p), strconv.Itoa(p.Count), value.Size(p.Bytes)
-		if missing(p) {
+	for _, page := range p.Pages {
+		items, size := strconv.Itoa(page.Count), value.Size(page.Bytes)
+		if missing(page) {
 			items, size = "-", "-"
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t %s\n", p.Page, duration(p.At), duration(p.Millis), status, items, size, j.describe(p))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t %s\n",
+			page.Page, duration(page.At), duration(page.Millis), statusText(page), items, size, p.describe(page))
 	}
 	_ = t.Flush() // a strings.Builder does not fail
 }
 
 // statusText returns the HTTP status of a page, or a dash if there was no response.
-func statusText(p engine.Record) string {
-	if p.Status == 0 {
+func statusText(page engine.Record) string {
+	if page.Status == 0 {
 		return "-"
 	}
-	return strconv.Itoa(p.Status)
+	return strconv.Itoa(page.Status)
 }
 
 // describe returns the request of a page with remarks about the page.
-func (j *Job) describe(p engine.Record) string {
-	parts := append([]string{j.request(p)}, remarks(p)...)
+func (p *Partition) describe(page engine.Record) string {
+	parts := append([]string{p.request(page)}, remarks(page)...)
 	switch {
-	case p.Error != nil:
+	case page.Error != nil:
 		parts = append(parts, "failed")
-	case p.Decision == runtime.Stop:
-		parts = append(parts, "stopped by "+strings.Join(p.StoppedBy, ", "))
+	case page.Decision == runtime.Stop:
+		parts = append(parts, "stopped by "+strings.Join(page.StoppedBy, ", "))
 	}
 	return strings.Join(parts, "; ")
 }
 
-func (j *Job) request(p engine.Record) string {
-	return strings.TrimSpace(p.Request.Method + " " + j.target(p))
+func (p *Partition) request(page engine.Record) string {
+	return strings.TrimSpace(page.Request.Method + " " + p.target(page))
 }
 
-func (j *Job) writeRules(b *strings.Builder) {
-	if len(j.Rules) == 0 {
+func (p *Partition) writeRules(b *strings.Builder) {
+	if len(p.Rules) == 0 {
 		return
 	}
 	b.WriteString("\nwhere each rule became true, and its values on the last page\n")
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	for _, r := range j.Rules {
+	for _, r := range p.Rules {
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", r.PagesText(), r.ID, r.Values())
 	}
 	_ = t.Flush() // a strings.Builder does not fail
 }
 
 // writeVerdicts lists what every rule said of every page.
-func (j *Job) writeVerdicts(b *strings.Builder) {
-	for _, p := range j.Pages {
-		fmt.Fprintf(b, "\npage %d  %s\n", p.Page, j.describe(p))
+func (p *Partition) writeVerdicts(b *strings.Builder) {
+	for _, page := range p.Pages {
+		fmt.Fprintf(b, "\npage %d  %s\n", page.Page, p.describe(page))
 		t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-		for _, v := range p.Verdicts {
+		for _, v := range page.Verdicts {
 			rule := Rule{Because: v.Because, Missing: v.Missing}
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", word(p, v), v.Rule, strings.Join(append([]string{rule.Values()}, v.Notes...), "; "))
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", word(page, v), v.Rule, strings.Join(append([]string{rule.Values()}, v.Notes...), "; "))
 		}
 		_ = t.Flush() // a strings.Builder does not fail
-		if p.Error != nil {
-			fmt.Fprintf(b, "  %s\n", errorText(p.Error))
+		if page.Error != nil {
+			fmt.Fprintf(b, "  %s\n", errorText(page.Error))
 		}
 	}
 }
 
 // word says what a verdict meant for its page.
-func word(p engine.Record, v engine.Verdict) string {
+func word(page engine.Record, v engine.Verdict) string {
 	switch {
-	case v.Met && p.Decision == runtime.Stop && v.Rule == reason(p):
+	case v.Met && page.Decision == runtime.Stop && v.Rule == reason(page):
 		return "met, decided"
 	case v.Met:
 		return "met"

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// timeline is a drawing of the pages of a job. Its methods and fields are in the
+// timeline is a drawing of the pages of a partition. Its methods and fields are in the
 // units of the drawing.
 type timeline struct {
 	Axis    axis
@@ -78,9 +78,9 @@ type axis struct {
 	end    int64 // milliseconds
 }
 
-func newAxis(j *Job) axis {
-	end := j.Took().Milliseconds()
-	return axis{ByTime: end >= 2*int64(len(j.Pages)), pages: j.Pages, end: end}
+func newAxis(p *Partition) axis {
+	end := p.Took.Milliseconds()
+	return axis{ByTime: end >= 2*int64(len(p.Pages)), pages: p.Pages, end: end}
 }
 
 // span returns the place of the pages with indexes from first to last.
@@ -126,16 +126,16 @@ var measures = []measure{
 	{"size per page", func(p engine.Record) int { return p.Bytes }, value.Size},
 }
 
-func newTimeline(j *Job) timeline {
+func newTimeline(p *Partition) timeline {
 	t := timeline{
-		Axis: newAxis(j), Each: (len(j.Pages) + maxColumns - 1) / maxColumns,
-		Retried: j.Requests() > len(j.Pages),
+		Axis: newAxis(p), Each: (len(p.Pages) + maxColumns - 1) / maxColumns,
+		Retried: p.Requests > len(p.Pages),
 	}
 	for i, m := range measures {
 		t.Strips = append(t.Strips, t.newStrip(m, i*(stripHeight+stripGap)+headHeight))
 	}
 	t.Ticks = t.Axis.ticks()
-	for _, r := range j.Rules {
+	for _, r := range p.Rules {
 		for _, place := range r.places[:min(len(r.places), maxMarks)] {
 			t.mark(r.ID, place)
 		}

@@ -3,7 +3,6 @@ package credential
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -126,7 +125,7 @@ func (o *Options) page() *rules.Context {
 func (o *Options) fault(class failure.Class, what string, err error) *failure.Error {
 	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(what + err.Error()), Err: err}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
-		e.Message = o.Redactor.String(fmt.Sprintf("%s%v, in %s (%s)", what, failed.Err, failed.Rule.Source, failed.Rule.Origin))
+		e.Message = o.Redactor.String(what + failed.Placed())
 	}
 	return e
 }
@@ -137,6 +136,7 @@ func (o Options) client(address string) *transport.Client {
 	return transport.New(transport.Options{
 		Transport: o.Transport, Clock: o.Clock, Log: o.Log, Redactor: o.Redactor, UserAgent: o.UserAgent,
 		Origin: originOf(address), Retry: o.Retry, Pacer: o.Pacer.WithinTurn(), Timeout: o.Timeout, MaxBody: maxResponse,
+		TooLarge: "a response with a token is small: check the address of the authentication, and that it is not a page for people",
 	})
 }
 

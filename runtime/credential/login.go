@@ -45,7 +45,7 @@ func newLogin(auth *rules.Auth, options Options) (transport.Auth, error) {
 
 // placeholder returns a lease for a recording: the names of the parts, without values.
 func (l *login) placeholder() *transport.Lease {
-	lease := &transport.Lease{Secrets: map[string]string{"login": placeholder}}
+	lease := &transport.Lease{Lists: rules.SwitchesOf(l.dialect).LoginLists, Secrets: map[string]string{"login": placeholder}}
 	for _, e := range l.Expressions.Parts {
 		lease.Add(e.Rule.Role == rules.Header, e.Rule.Target, placeholder)
 	}
@@ -136,9 +136,9 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 		return nil, asAuthentication("cannot log in: ", err)
 	}
 	page := l.page()
-	body := decoded(response.Body)
+	body := l.decoded(response.Body)
 	page.Login, page.Header = factsOf(response, body), response.HeaderValue
-	lease := &transport.Lease{Secrets: map[string]string{}}
+	lease := &transport.Lease{Lists: rules.SwitchesOf(l.dialect).LoginLists, Secrets: map[string]string{}}
 	l.hideBody(lease, body)
 	machine := &compile.Machine{Context: ctx}
 	for _, e := range l.Expressions.Parts {
@@ -190,13 +190,23 @@ func (l *login) hideBody(lease *transport.Lease, body any) {
 	}
 }
 
-// decoded returns a body as rules see it: JSON or, if it is not, text.
-func decoded(body []byte) any {
+// decoded returns a body as expressions see it: JSON or, if it is not, text. In a format,
+// the key data has the text, or JSON that is neither an object nor a list.
+func (l *login) decoded(body []byte) any {
+	if l.auth.Format == rules.LoginText || !json.Valid(body) {
+		return l.underData(string(body), l.auth.Format == rules.LoginText)
+	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	var v any
-	if dec.Decode(&v) != nil {
-		return string(body)
+	_ = dec.Decode(&v) // it is valid
+	_, isScalar := value.Text(v)
+	return l.underData(v, isScalar && l.auth.Format == rules.LoginJSON)
+}
+
+func (l *login) underData(v any, under bool) any {
+	if under {
+		return map[string]any{"data": v}
 	}
 	return v
 }
@@ -217,14 +227,20 @@ func (l *login) end(m *compile.Machine, page *rules.Context, r *transport.Respon
 		return time.Time{}, nil
 	}
 	at, after, err := l.Expressions.Expires.End(m, page)
-	if err != nil || at.IsZero() {
-		return renewal(sent, after, l.auth.RenewBefore), err
-	}
-	served, err := http.ParseTime(r.Header.Get("Date"))
 	if err != nil {
-		served = sent
+		return time.Time{}, err
 	}
-	return renewal(sent, at.Sub(served), l.auth.RenewBefore), nil
+	if !at.IsZero() {
+		served, err := http.ParseTime(r.Header.Get("Date"))
+		if err != nil {
+			served = sent
+		}
+		after = at.Sub(served)
+	}
+	if after <= 0 && rules.SwitchesOf(l.dialect).LoginEndsAtOnce {
+		return sent, nil
+	}
+	return renewal(sent, after, l.auth.RenewBefore), nil
 }
 
 func originOf(address string) *url.URL {

@@ -283,6 +283,9 @@ func (x *xmlReader) located(err error) error {
 		return fmt.Errorf("line %d: %s", syntax.Line, syntax.Msg)
 	}
 	line, _ := x.decoder.InputPos()
+	if encoding, ok := errors.AsType[encodingError](err); ok { // without what encoding/xml says of it
+		err = encoding
+	}
 	return fmt.Errorf("line %d: %w", line, err)
 }
 
@@ -294,11 +297,16 @@ func qualified(name xml.Name) string {
 	return name.Space + ":" + name.Local
 }
 
+// encodingError is the name of an encoding that is not UTF-8.
+type encodingError string
+
+func (e encodingError) Error() string { return fmt.Sprintf("encoding %s, want UTF-8", string(e)) }
+
 // charsetReader accepts the names of encodings that are part of UTF-8.
 func charsetReader(label string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(label) {
 	case "utf8", "us-ascii", "ascii":
 		return input, nil
 	}
-	return nil, fmt.Errorf("encoding %s, want UTF-8", label)
+	return nil, encodingError(label)
 }

@@ -96,6 +96,10 @@ func (r *Redactor) update() {
 // away in base64.
 func (r *Redactor) Find(text string) []Found { return r.finder.Load().find(text, toSpellAgain) }
 
+// Secrets identifies the present secrets: it equals an earlier result unless there are
+// others since then.
+func (r *Redactor) Secrets() any { return r.finder.Load() }
+
 // Contains reports whether a text contains a secret in any form.
 func (r *Redactor) Contains(text string) bool { return len(r.Find(text)) > 0 }
 

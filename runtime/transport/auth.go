@@ -137,6 +137,24 @@ func WithQuery(address string, query [][2]string) string {
 	return address
 }
 
+// cutQuery returns an address without the parameters of a name, and their values.
+func cutQuery(address, name string) (string, []string) {
+	path, query, _ := strings.Cut(address, "?")
+	var rest, values []string
+	for part := range strings.SplitSeq(query, "&") {
+		key, text, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(key); err != nil || plain != name {
+			rest = append(rest, part)
+			continue
+		}
+		if plain, err := url.QueryUnescape(text); err == nil {
+			text = plain
+		}
+		values = append(values, text)
+	}
+	return path + "?" + strings.Join(rest, "&"), values
+}
+
 // fetchToken calls a source of tokens. It returns when the context is done, even if
 // the source does not.
 func fetchToken(ctx context.Context, source func(context.Context) (string, error)) (string, error) {

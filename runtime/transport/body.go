@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte,
 		}
 		if call.Into.Len() > limit {
 			e := c.fault(failure.Policy, call, r.StatusCode, fmt.Sprintf("the response has more than %d bytes, decompressed", limit))
-			e.Hint = "raise api.http.maxBodyBytes, or request smaller pages"
+			e.Hint = cmp.Or(c.options.TooLarge, "raise api.http.maxBodyBytes, or request smaller pages")
 			return nil, nil, e
 		}
 		switch {

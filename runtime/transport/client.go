@@ -33,6 +33,7 @@ type Options struct {
 	Pacer     *Pacer        // nil lets every request go at once
 	Timeout   time.Duration // of a request, from sending it to the last byte of its response; 0: a minute for the headers, ten in all
 	MaxBody   int64         // decompressed bytes; 0 is no limit
+	TooLarge  string        // the hint for a response that is larger; "" is about pages
 
 	Observe func(context.Context, Event) // is called from several goroutines; nil observes nothing
 }

@@ -216,7 +216,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 		address = WithQuery(address, c.options.Auth.Query)
 	}
 	if lease != nil {
-		address = WithQuery(address, lease.Query)
+		address = lease.address(address)
 	}
 	var body io.Reader
 	if call.Body != nil {

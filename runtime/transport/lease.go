@@ -3,7 +3,9 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +17,10 @@ import (
 type Lease struct {
 	Header [][2]string // names and values
 	Query  [][2]string // names and values
+
+	// Lists is whether a parameter that the request has too becomes a list with both
+	// values, a[0] and a[1], at the end of the query, instead of replacing it.
+	Lists bool
 
 	// Secrets are hidden as soon as there is a lease. Their names stay the same from
 	// lease to lease.
@@ -33,6 +39,34 @@ func (l *Lease) Add(header bool, name, text string) {
 		return
 	}
 	l.Query = append(l.Query, [2]string{name, text})
+}
+
+// address returns the address of a request with the parameters of the lease.
+func (l *Lease) address(address string) string {
+	var lists [][2]string
+	for _, pair := range l.Query {
+		without, had := cutQuery(address, pair[0])
+		if !l.Lists || len(had) == 0 {
+			address = WithQuery(address, [][2]string{pair})
+			continue
+		}
+		address = without
+		for i, text := range uniques(append(had, pair[1])) {
+			lists = append(lists, [2]string{fmt.Sprintf("%s[%d]", pair[0], i), text})
+		}
+	}
+	return WithQuery(address, lists)
+}
+
+// uniques returns the texts without those that occurred before.
+func uniques(texts []string) []string {
+	var out []string
+	for _, text := range texts {
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // leases shares one lease among all requests of a client. It obtains a new one when

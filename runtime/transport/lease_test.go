@@ -194,3 +194,21 @@ func TestACallerThatLeavesDoesNotFailTheOthers(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 2, tokens.issued.Load())
 }
+
+func TestAParameterOfALeaseReplacesThatOfTheRequestOrJoinsIt(t *testing.T) {
+	for _, c := range []struct {
+		address, replaced, joined string
+	}{
+		{"/a", "/a?key=k%261&region=eu", "/a?key=k%261&region=eu"},
+		{"/a?region=us&n=1", "/a?region=eu&n=1&key=k%261", "/a?n=1&key=k%261&region%5B0%5D=us&region%5B1%5D=eu"},
+		{"/a?n=1&region=eu", "/a?n=1&region=eu&key=k%261", "/a?n=1&key=k%261&region%5B0%5D=eu"},
+		{"/a?regio%6E=%75s", "/a?region=eu&key=k%261", "/a?key=k%261&region%5B0%5D=us&region%5B1%5D=eu"},
+		{"/a?region=us&key=0", "/a?region=eu&key=k%261", "/a?key%5B0%5D=0&key%5B1%5D=k%261&region%5B0%5D=us&region%5B1%5D=eu"},
+		{"/a?region=&region=x", "/a?region=eu&key=k%261", "/a?key=k%261&region%5B0%5D=&region%5B1%5D=x&region%5B2%5D=eu"},
+	} {
+		lease := Lease{Query: [][2]string{{"key", "k&1"}, {"region", "eu"}}}
+		assert.Equal(t, c.replaced, lease.address(c.address))
+		lease.Lists = true
+		assert.Equal(t, c.joined, lease.address(c.address), c.address)
+	}
+}

@@ -45,7 +45,7 @@ func (a *app) check(l *loaded) error {
 	if n := len(l.Tests()); n > 0 {
 		text += fmt.Sprintf("%s; run with stopwhen test\n", value.Counted(n, "test"))
 	}
-	if names := a.missingVariables(l); names != nil {
+	if names := a.missingVariables(l); len(names) > 0 {
 		text += fmt.Sprintf("a run needs --env %s\n", strings.Join(names, ","))
 	}
 	return a.writeText(text)

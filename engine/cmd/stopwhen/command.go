@@ -89,7 +89,7 @@ Exit status:
     8  the state is locked, damaged or belongs to another run
     9  an outcome or a verdict of --fail-on
    10  a test of the configuration failed
-  130  interrupted; 143 if terminated`
+  130  interrupted; 143 if terminated, 129 if the terminal was closed`
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{

@@ -215,6 +215,7 @@ var signals = []struct {
 }{
 	{"SIGINT", syscall.SIGINT, 130},
 	{"SIGTERM", syscall.SIGTERM, 143},
+	{"SIGHUP", syscall.SIGHUP, 129},
 }
 
 func TestSignalsEndTheRunWithinASecondAndKeepCompletePages(t *testing.T) {

@@ -33,7 +33,7 @@ func (e *usageError) Error() string { return e.message }
 
 // An interruptedError is the error of a run that a signal ended.
 type interruptedError struct {
-	status int // 130 for SIGINT, 143 for SIGTERM
+	status int // 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP
 	err    error
 }
 

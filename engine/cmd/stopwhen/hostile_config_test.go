@@ -143,7 +143,7 @@ func TestTwoThousandJobsAreCheckedQuickly(t *testing.T) {
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "ok: 2000 jobs")
 	require.Less(t, time.Since(began), 10*time.Second)
-	require.Less(t, peak(cmd.ProcessState), 128<<20)
+	require.Less(t, peak(cmd.ProcessState), 192<<20) // it needs half of that, unless the collector gets no processor
 }
 
 // No file is read further than it may be long.

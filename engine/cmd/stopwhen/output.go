@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,8 @@ type output struct {
 	spool   spool                      // items that wait in the queues
 	locks   int                        // files of items that are locked
 	trace   io.Writer                  // nil: none
+	skips   map[string][]engine.Record // by root: pages on which partitions failed, for the trace
+	unsaid  error                      // some of them could not be written
 	close   []func() error
 }
 
@@ -154,7 +157,7 @@ func (o *output) page(_ context.Context, page *engine.Page) error {
 			return outputError(err)
 		}
 	}
-	if err := o.writeTrace(&page.Record); err != nil {
+	if err := errors.Join(o.traceSkips(page.Root), o.writeTrace(&page.Record)); err != nil {
 		return outputError(err)
 	}
 	if err := o.state.endPage(page); err != nil || !page.Final || o.engine.Partitioned(page.Root) {
@@ -193,9 +196,47 @@ func (o *output) writeTrace(record *engine.Record) error {
 	return err
 }
 
+// maxSkips is how many skipped pages of a tree wait for its next page.
+const maxSkips = 1000
+
+// skipped notes the page on which a partition failed that was skipped. It is written with
+// the next page of the tree, and so is part of the same commit.
+func (o *output) skipped(page *engine.Page) {
+	if o.trace == nil {
+		return
+	}
+	if o.skips == nil {
+		o.skips = map[string][]engine.Record{}
+	}
+	o.skips[page.Root] = append(o.skips[page.Root], page.Record)
+	if len(o.skips[page.Root]) >= maxSkips {
+		o.unsaid = errors.Join(o.unsaid, o.traceSkips(page.Root))
+	}
+}
+
+// traceSkips adds the skipped pages of a tree to the trace.
+func (o *output) traceSkips(root string) error {
+	if o.unsaid != nil {
+		return o.unsaid
+	}
+	skips := o.skips[root]
+	delete(o.skips, root)
+	for i := range skips {
+		if err := o.writeTrace(&skips[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // traceFailures adds the pages on which jobs failed, and which the sink did not receive,
 // to the trace.
 func (o *output) traceFailures(result *engine.Result) error {
+	for _, root := range slices.Sorted(maps.Keys(o.skips)) {
+		if err := o.traceSkips(root); err != nil {
+			return err
+		}
+	}
 	for _, job := range result.Jobs {
 		if page := job.FailedPage(); page != nil {
 			if err := o.writeTrace(page); err != nil {

@@ -197,22 +197,31 @@ func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) 
 	if err := o.openTrace(); err != nil {
 		return nil, err
 	}
-	l.Engine, err = state.begin(l.With(engine.WithKept(l.carryover)))
+	l.Engine, err = state.begin(l.With(engine.WithKept(l.carryover), engine.WithSkippedPages(o.skipped)))
 	return o, err
 }
 
 // logSummary logs the last line of a run.
 func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, err error) {
-	pages, items, bytes := 0, 0, 0
+	pages, items, bytes, partitions, skipped := 0, 0, 0, 0, 0
 	for _, job := range result.Jobs {
 		pages, items, bytes = pages+job.Pages, items+job.Items, bytes+job.Bytes
+		if n := job.Partitions; n != nil {
+			partitions, skipped = partitions+n.Count, skipped+n.Skipped
+		}
 	}
 	message := fmt.Sprintf("%s, %s, %s from %s in %s", value.Counted(pages, "page"), value.Counted(items, "item"), value.Size(bytes),
 		value.Counted(len(result.Jobs), "job"), took.Round(time.Millisecond))
+	level := slog.LevelInfo
+	if skipped > 0 {
+		level = slog.LevelWarn
+		message += fmt.Sprintf(", %d of %s skipped", skipped, value.Counted(partitions, "partition"))
+	}
 	if err != nil {
+		level = slog.LevelWarn
 		message += ", incomplete"
 	}
-	logger.Info(message, "event", "run_end")
+	logger.Log(context.Background(), level, message, "event", "run_end")
 }
 
 // failOn returns an error if a job ended with an outcome of --fail-on.

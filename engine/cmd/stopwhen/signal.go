@@ -12,15 +12,18 @@ import (
 	"time"
 )
 
-// catchSignals returns a context that SIGINT or SIGTERM cancels. A second signal
-// ends the process immediately. SIGPIPE is ignored, so that a closed pipe is an
-// error of writing.
+// catchSignals returns a context that SIGINT, SIGTERM or SIGHUP cancels. A second signal
+// ends the process immediately. SIGHUP stays ignored if it is, as by nohup. SIGPIPE is
+// ignored, so that a closed pipe is an error of writing.
 func (a *app) catchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.leave = make(chan struct{})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		for first := true; ; first = false {
 			s, open := <-signals

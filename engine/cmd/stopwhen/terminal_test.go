@@ -45,8 +45,7 @@ func TestTheProgressLineDoesNotMixWithLogLines(t *testing.T) {
 	command := "export NO_COLOR=1; timeout --foreground -s INT 0.8 " + path + " run " + config + " >/dev/null; true"
 	out := onTerminal(t, command)
 	require.Regexp(t, `x: \d+ pages, \d+ items, .* items/s`, out)
-	for _, logged := range []string{"WRN retrying", "INF "} { // while the progress line is shown, and after it
-		at := strings.Index(out, logged)
+	for _, at := range []int{strings.Index(out, "WRN retrying"), strings.LastIndex(out, "WRN ")} { // while the line is shown, and after it
 		require.Positive(t, at, out)
 		before := out[:at-len("15:04:05 ")]
 		require.Regexp(t, "[\r\n]$", before, "a log line begins at the first column")

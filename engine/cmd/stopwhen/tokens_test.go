@@ -198,19 +198,37 @@ func TestReplayNeedsNoTokenAndRecordingsHaveNone(t *testing.T) {
 // TestASignalWaitsForARefreshTokenThatIsUnderWay: the API has replaced the token, and takes
 // longer to answer than a signal otherwise waits.
 func TestASignalWaitsForARefreshTokenThatIsUnderWay(t *testing.T) {
+	for _, test := range signals {
+		t.Run(test.name, func(t *testing.T) {
+			api, dir, issued := newRotatingAPI(t), t.TempDir(), make(chan struct{})
+			api.issued = func() {
+				close(issued)
+				time.Sleep(3 * (noticeTime + blockedTime))
+			}
+			file := filepath.Join(dir, "users.tokens")
+			cmd := exec.Command(binary(t), "run", api.config(t, dir), "--tokens", file)
+			require.NoError(t, cmd.Start())
+			<-issued
+			require.NoError(t, cmd.Process.Signal(test.signal))
+			_ = cmd.Wait()
+			require.Equal(t, test.status, cmd.ProcessState.ExitCode())
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Contains(t, string(text), "refresh-token-2")
+		})
+	}
+}
+
+// TestNohupKeepsARunGoing: a signal that was ignored when the command began stays ignored.
+func TestNohupKeepsARunGoing(t *testing.T) {
 	api, dir, issued := newRotatingAPI(t), t.TempDir(), make(chan struct{})
 	api.issued = func() {
 		close(issued)
-		time.Sleep(3 * (noticeTime + blockedTime))
+		time.Sleep(2 * noticeTime)
 	}
-	file := filepath.Join(dir, "users.tokens")
-	cmd := exec.Command(binary(t), "run", api.config(t, dir), "--tokens", file)
+	cmd := exec.Command("sh", "-c", `trap "" HUP; exec "$0" run "$1" --tokens "$2"`, binary(t), api.config(t, dir), filepath.Join(dir, "users.tokens"))
 	require.NoError(t, cmd.Start())
 	<-issued
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	_ = cmd.Wait()
-	require.Equal(t, 143, cmd.ProcessState.ExitCode())
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "refresh-token-2")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	require.NoError(t, cmd.Wait())
 }

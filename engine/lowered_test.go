@@ -1,0 +1,57 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// limitedTree returns a tree with a limit on its partitions: four teams of two pages, and two
+// users on each page.
+func limitedTree(t *testing.T, limit int) *engine.Engine {
+	return load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum", "stopRules": [{"name": "second", "when": "page > 1"}]}},
+		"config": {"limits": {"partitions": %d}, "jobs": [
+		{"id": "team", "endpoint": "{t}", "dataField": "data", "for": {"t": {"values": [1, 2, 3, 4]}}},
+		{"id": "user", "endpoint": "{t}/{u.id}", "dataField": "data", "for": {"u": {"items": "team"}}}]}}`, limit),
+		engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+			page := r.URL.Query().Get("page")
+			return respond(r, fmt.Sprintf(`{"data": [{"id": "%s1"}, {"id": "%[1]s2"}]}`, page))
+		})))
+}
+
+// TestALoweredLimitHoldsForAResumedRun interrupts runs on every page and resumes them with a
+// lower limit: partitions that have begun come to their end, and others begin only as far
+// as the limit allows. It is a run with the greater of both numbers.
+func TestALoweredLimitHoldsForAResumedRun(t *testing.T) {
+	const all = 4 + 4*4
+	for at := 1; at <= 2*all; at++ {
+		before := &seenPages{checkpoints: map[string]json.RawMessage{}, breakAt: at}
+		_, err := limitedTree(t, all).Run(t.Context(), before.deliver)
+		require.ErrorIs(t, err, errBroken)
+		begun := map[string]bool{}
+		for _, page := range before.pages {
+			partition, _, _ := strings.Cut(page, " page ")
+			begun[partition] = true
+		}
+		for _, limit := range []int{1, 3, 8, all} {
+			want := &seenPages{checkpoints: map[string]json.RawMessage{}}
+			result, err := limitedTree(t, max(limit, len(begun))).Run(t.Context(), want.deliver)
+			require.NoError(t, err)
+			wantResult := comparableResult(t, result)
+
+			got := &seenPages{pages: slices.Clone(before.pages), checkpoints: maps.Clone(before.checkpoints)}
+			result, err = limitedTree(t, limit).With(engine.WithResume(got.checkpoints)).Run(t.Context(), got.deliver)
+			require.NoError(t, err)
+			require.Equal(t, want.pages, got.pages, "limit %d, interrupted on page %d", limit, at)
+			require.Equal(t, wantResult, comparableResult(t, result), "limit %d, interrupted on page %d", limit, at)
+		}
+	}
+}

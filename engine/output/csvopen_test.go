@@ -1,0 +1,47 @@
+package output
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestAFileThatEndsWithinAQuotedValueIsRecognized(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		line int // on which the value begins; 0: the file is complete
+	}{
+		{"", 0},
+		{"a,b\n1,2", 0},
+		{"a,b\n1,\"2\n3\"\n", 0},
+		{"a,b\n1,\"2\"\"\"\n", 0},
+		{"a,b\n5\",6\n", 0},
+		{"a,b\n1,\"2\n3\n", 2},
+		{"a,b\n1,2\n\"x\"\"\n,3\n", 3},
+		{"a,\"b", 1},
+	} {
+		err := checkQuotes(strings.NewReader(c.text))
+		if c.line == 0 {
+			require.NoError(t, err, c.text)
+			continue
+		}
+		require.ErrorContains(t, err, "within a quoted value, which begins on line "+string('0'+rune(c.line)), c.text)
+	}
+}
+
+// TestQuotesAreReadAsWhereColumnsAreAdded: what can be added to can be rewritten.
+func TestQuotesAreReadAsWhereColumnsAreAdded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("\"\",\na")), 0, 20, -1).Draw(t, "text")
+		p := &padder{w: bufio.NewWriter(io.Discard), fields: 1, limit: math.MaxInt}
+		want := p.copy(strings.NewReader(text))
+		require.Equal(t, want == nil, checkQuotes(strings.NewReader(text)) == nil, "%q", text)
+		require.Equal(t, want == nil, checkQuotes(iotest.OneByteReader(strings.NewReader(text))) == nil, "%q", text)
+	})
+}

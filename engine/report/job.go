@@ -1,0 +1,217 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A Job is the part of a run that belongs to one job.
+type Job struct {
+	ID string
+	Totals
+	Ends []Ends // how its partitions ended
+
+	// Partitions has the one list of a job without variables. Of a job with variables, it has
+	// at most 500 partitions: those that failed or may be incomplete, and then the others, in
+	// the order of the trace. The first ten at most have their pages.
+	Partitions []*Partition
+
+	open *Partition // that is being read
+	of   map[string]*ended
+}
+
+// Ends says how many partitions ended in one way, see [Partition.End].
+type Ends struct {
+	End     string
+	Count   int
+	Omitted int // of them, those that are not among the partitions of the [Job]
+}
+
+// ended are the partitions that ended in one way.
+type ended struct {
+	count  int
+	listed []*Partition // the first of them
+	drawn  budget
+}
+
+// The limits of what a report has of a job with variables, whatever the number of its
+// partitions is.
+const (
+	maxListed     = 500    // partitions, each with a row
+	maxDrawn      = 10     // of these, with their pages
+	maxDrawnPages = 10_000 // of these; a single partition may have more
+)
+
+// A budget counts the partitions that keep their pages.
+type budget struct{ partitions, pages int }
+
+// spend lets a partition keep its pages, or drops them.
+func (b *budget) spend(p *Partition) {
+	if b.partitions > 0 && (b.partitions >= maxDrawn || b.pages+len(p.Pages) > maxDrawnPages) {
+		p.forget()
+		return
+	}
+	b.partitions, b.pages = b.partitions+1, b.pages+len(p.Pages)
+}
+
+func (j *Job) add(page engine.Record) {
+	if j.open == nil || !j.open.has(page) {
+		j.close()
+		j.open = &Partition{Values: page.Partition}
+	}
+	j.open.add(page)
+}
+
+// close ends the partition that is being read.
+func (j *Job) close() {
+	p := j.open
+	if p == nil {
+		return
+	}
+	j.open = nil
+	j.Totals.plus(p.Totals)
+	if j.of == nil {
+		j.of = map[string]*ended{}
+	}
+	e := j.of[p.End()]
+	if e == nil {
+		e = &ended{}
+		j.of[p.End()] = e
+	}
+	if e.count++; len(e.listed) < maxListed {
+		e.drawn.spend(p)
+		e.listed = append(e.listed, p)
+	}
+}
+
+// end completes the job when the trace has been read.
+func (j *Job) end() {
+	j.close()
+	drawn := budget{}
+	for _, name := range ends {
+		e := j.of[string(name)]
+		if e == nil {
+			continue
+		}
+		listed := e.listed[:min(len(e.listed), maxListed-len(j.Partitions))]
+		for _, p := range listed {
+			if p.Pages != nil {
+				drawn.spend(p)
+			}
+			p.followRules()
+		}
+		j.Partitions = append(j.Partitions, listed...)
+		j.Ends = append(j.Ends, Ends{string(name), e.count, e.count - len(listed)})
+	}
+	j.of = nil
+}
+
+// Partitioned reports whether the job has variables.
+func (j *Job) Partitioned() bool { return j.Partitions[0].Values != nil }
+
+// Count returns the number of partitions.
+func (j *Job) Count() int {
+	n := 0
+	for _, e := range j.Ends {
+		n += e.Count
+	}
+	return n
+}
+
+// Ending describes how the job ended.
+func (j *Job) Ending() string {
+	if !j.Partitioned() {
+		return j.Partitions[0].Ending()
+	}
+	text := value.Counted(j.Count(), "partition")
+	if len(j.Ends) == 1 && j.Count() > 1 {
+		return text + ", all " + j.Ends[0].End
+	}
+	var parts []string
+	for _, e := range j.Ends {
+		parts = append(parts, fmt.Sprintf("%d %s", e.Count, e.End))
+	}
+	return text + ": " + strings.Join(parts, ", ")
+}
+
+// Outcome returns the outcome of the job, the worst of those of its partitions, or
+// "unfinished" if the trace does not have it.
+func (j *Job) Outcome() string {
+	if !j.Partitioned() {
+		return j.Partitions[0].Outcome()
+	}
+	switch worst := end(j.Ends[0].End); worst {
+	case skipped:
+		return string(rules.Partial)
+	case suspect:
+		return string(rules.Complete)
+	default:
+		return string(worst)
+	}
+}
+
+// suspect reports whether the audit has a finding about the job.
+func (j *Job) suspect() bool {
+	if !j.Partitioned() {
+		return len(j.Partitions[0].Last.Findings) > 0
+	}
+	for _, p := range j.Partitions { // those with findings come before all that are complete
+		if len(p.Last.Findings) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// omitted says which partitions have no row, and where they are. It is empty if all have one.
+func (j *Job) omitted(trace string) string {
+	var parts []string
+	for _, e := range j.Ends {
+		if e.Omitted > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", e.Omitted, e.End))
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s without a row here (%s); the trace (%s) has all pages",
+		value.Counted(j.Count()-len(j.Partitions), "more partition"), strings.Join(parts, ", "), trace)
+}
+
+// undrawn says how many of the partitions with a row are without their pages. It is empty if
+// all have them.
+func (j *Job) undrawn(trace string) string {
+	drawn := 0
+	for _, p := range j.Partitions {
+		if p.Pages != nil {
+			drawn++
+		}
+	}
+	if drawn == len(j.Partitions) {
+		return ""
+	}
+	return fmt.Sprintf("The pages of %s are shown, first of those that are not complete; the trace (%s) has those of all.",
+		value.Counted(drawn, "partition"), trace)
+}
+
+// setLabels names the partitions of all jobs. Variables of a parent come before those of
+// its children, which have them too.
+func (r *Run) setLabels() {
+	fewest := map[string]int{} // by variable: that a job which has it has
+	for _, j := range r.Jobs {
+		for name := range j.Partitions[0].Values {
+			if n := len(j.Partitions[0].Values); fewest[name] == 0 || n < fewest[name] {
+				fewest[name] = n
+			}
+		}
+	}
+	for _, j := range r.Jobs {
+		for _, p := range j.Partitions {
+			p.Label = label(p.Values, func(name string) int { return fewest[name] })
+		}
+	}
+}
