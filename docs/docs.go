@@ -30,6 +30,7 @@ var passages = map[string]func() (string, error){
 	"expression-names": expressionNames,
 	"functions":        functionTable,
 	"behaviours":       behaviourTable,
+	"stressed-methods": stressedMethods,
 	"stress-keys":      func() (string, error) { return keyTable("the output", reflect.TypeFor[stress.Report]()) },
 	"recipe-table":     recipeTable,
 	"recipes":          func() (string, error) { return recipeSections(zooFolder) },

@@ -180,7 +180,16 @@ func (s *Suite) row(t *trial, all combination) Row {
 	return r
 }
 
-// Behaviours returns the table of behaviours, in its order.
+// PartitionBehaviours returns the table of what an API may do to partitions, in its order.
+func PartitionBehaviours() []Behaviour {
+	all := make([]Behaviour, len(treeBehaviours))
+	for i, b := range treeBehaviours {
+		all[i] = Behaviour{Name: b.name, Group: "partitions", Says: b.says}
+	}
+	return all
+}
+
+// Behaviours returns the table of behaviours of a list, in its order.
 func Behaviours() []Behaviour { return slices.Clone(behaviours) }
 
 // judge returns the verdict on a run: whether items are missing or occur twice, whether the
