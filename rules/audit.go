@@ -47,8 +47,8 @@ type ListFacts struct {
 	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
-	Shrunk     int    `expr:"shrunk" doc:"how much the total has decreased since page 1, if requests name positions in the list; 0: it has not"`
-	LostPage   int    `expr:"lostPage" doc:"the first page that has no list of items, although a page before it and a page after it have items; 0: none"`
+	Shrunk     int    `expr:"shrunk" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: it has not"`
+	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`

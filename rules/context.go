@@ -56,7 +56,8 @@ type Context struct {
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
-	RepeatedItems    int  `expr:"repeatedItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, that have nothing but items of earlier pages, unchanged and with identifiers; empty pages do not count"`
+
+	RepeatedItems int `expr:"repeatedItems" resume:"saved" range:"0.." doc:"pages in a row with only unchanged items of earlier pages"`
 
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
 

@@ -74,13 +74,15 @@ var remedies = []remedy{
 		says: "No setting finds this. Sort the list by a key that does not change, such as the time of creation, " +
 			"or page by a cursor if the API has one; then compare the number of items with a total."},
 	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set a limit that the API gives, and check the size of its pages."},
-	{against: []string{"totalTooLow", "totalZero", "totalAbsent"}, says: "Fail if the total is reached on a full page. A list whose last page is full fails, too.",
+	{against: []string{"totalTooLow", "totalZero", "totalAbsent"},
+		says: "Fail if the total is reached on a full page. A list whose last page is full fails, too.",
 		changes: func(c *patient) []Change {
 			return c.failWhen("fullLastPage", c.read(amount), func(at string) string {
 				return c.full() + " and total.items >= number(" + at + ")"
 			})
 		}},
-	{against: []string{"totalTooLow", "totalZero", "totalAbsent"}, says: "No setting finds this. Compare the number of items with another source."},
+	{against: []string{"totalTooLow", "totalZero", "totalAbsent"},
+		says: "No setting finds this. Compare the number of items with another source."},
 	{against: []string{"errorBody", "emptyBody"},
 		says: "No setting finds this: every response is an item. Check the items, or set dataField to a member that only a valid response has."},
 	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle"},

@@ -2,8 +2,6 @@ package stress
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +30,9 @@ var keyKinds = []keys{
 		n, err := strconv.Atoi(strings.TrimPrefix(text, "key-"))
 		return n - firstKey, err == nil && strings.HasPrefix(text, "key-")
 	}},
-	{"times", false, func(n int) any { return keyStart.Add(time.Duration(n) * time.Hour).Format(time.RFC3339) }, func(text string) (int, bool) {
+	{"times", false, func(n int) any {
+		return keyStart.Add(time.Duration(n) * time.Hour).Format(time.RFC3339)
+	}, func(text string) (int, bool) {
 		t, err := time.Parse(time.RFC3339, text)
 		return int(t.Sub(keyStart) / time.Hour), err == nil
 	}},
@@ -42,5 +42,3 @@ func (k keys) reversed() keys {
 	k.descending = true
 	return k
 }
-
-func mapsKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,7 +29,7 @@ func requestOf(r *http.Request) (request, error) {
 	}
 	q.text = r.URL.Path
 	q.addQuery("query ", r.URL.RawQuery)
-	for _, name := range slices.Sorted(mapsKeys(r.Header)) {
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		q.add("header "+name, r.Header.Get(name))
 		q.text += "\n" + r.Header.Get(name)
 	}
@@ -60,7 +61,7 @@ func (q *request) add(name, text string) {
 
 func (q *request) addQuery(prefix, raw string) {
 	values, _ := url.ParseQuery(raw)
-	for _, name := range slices.Sorted(mapsKeys(values)) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		q.add(prefix+name, values.Get(name))
 		q.text += "\n" + name + "=" + values.Get(name)
 	}
@@ -69,7 +70,7 @@ func (q *request) addQuery(prefix, raw string) {
 func (q *request) addValue(name string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(mapsKeys(v)) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			q.addValue(name+"."+key, v[key])
 		}
 	case []any:

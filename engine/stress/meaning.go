@@ -2,6 +2,7 @@ package stress
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -13,7 +14,7 @@ import (
 // by trying: with the right meanings, the job obtains the list.
 type meaning struct {
 	name string
-	kind string // pointer, flag or count
+	kind string // pointer, flag, amount or constant
 	says string // completes "meta.next is …"
 	of   func(a *api, r *reply, next int) any
 }
@@ -38,7 +39,7 @@ func pointing(name, says string, write func(a *api, r *reply, next int) any) mea
 
 // meanings is the table of meanings, the most common ones first.
 var meanings = []meaning{
-	pointing("link", "the address of the next page", func(a *api, r *reply, next int) any { return a.linkTo(r, next) }),
+	pointing("link", "the address of the next page", func(a *api, _ *reply, next int) any { return a.linkTo(next) }),
 	pointing("token", "a token of the next page", func(a *api, _ *reply, next int) any { return token(a.issue(next)) }),
 	pointing("path", "the path of the next page", func(a *api, _ *reply, next int) any {
 		return "?" + tokenName + "=" + token(a.issue(next))
@@ -51,9 +52,9 @@ var meanings = []meaning{
 		return value.Object{{Name: tokenName, Value: token(a.issue(next))}}
 	}),
 	{"links", pointer, "a list of links, one of them to the next page", func(a *api, r *reply, next int) any {
-		links := []any{linkObject("self", a.linkTo(r, r.start))}
+		links := []any{linkObject("self", a.linkTo(r.start))}
 		if next >= 0 {
-			links = append(links, linkObject("next", a.linkTo(r, next)))
+			links = append(links, linkObject("next", a.linkTo(next)))
 		}
 		return links
 	}},
@@ -68,7 +69,9 @@ var meanings = []meaning{
 	{"index", amount, "the index of the first item of the page", func(_ *api, r *reply, _ int) any { return r.start }},
 	{"size", amount, "the page size", func(a *api, _ *reply, _ int) any { return a.size }},
 	{"count", amount, "the number of items on the page", func(_ *api, r *reply, _ int) any { return len(r.rows) }},
-	{"left", amount, "the number of items after the page", func(a *api, r *reply, _ int) any { return max(0, len(a.rows)-r.start-len(r.rows)) }},
+	{"left", amount, "the number of items after the page", func(a *api, r *reply, _ int) any {
+		return max(0, len(a.rows)-r.start-len(r.rows))
+	}},
 	absence,
 }
 
@@ -80,7 +83,7 @@ func linkObject(rel, target string) value.Object {
 
 var absence = meaning{"absent", constant, "absent", func(*api, *reply, int) any { return gone{} }}
 
-// says returns the meaning of a constant.
+// saying returns the meaning of a place that always has the same value.
 func saying(v any) meaning {
 	return meaning{"constant", constant, "always " + value.Preview(v), func(*api, *reply, int) any { return v }}
 }
@@ -101,7 +104,9 @@ func likely(p compile.Place, literals []any) []meaning {
 	case p.Flag:
 		names = []string{"more", "last", "token", "total", "absent"}
 	default:
-		names = []string{hinted(p), "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent"}
+		names = []string{
+			hinted(p), "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent",
+		}
 	}
 	if hint := hinted(p); p.Flag && hint == "last" {
 		names[0], names[1] = names[1], names[0]
@@ -109,7 +114,7 @@ func likely(p compile.Place, literals []any) []meaning {
 	var list []meaning
 	for _, name := range names {
 		for _, m := range meanings {
-			if m.name == name && !has(list, name) {
+			if m.name == name && !slices.ContainsFunc(list, func(had meaning) bool { return had.name == name }) {
 				list = append(list, m)
 			}
 		}
@@ -120,15 +125,6 @@ func likely(p compile.Place, literals []any) []meaning {
 		}
 	}
 	return list
-}
-
-func has(list []meaning, name string) bool {
-	for _, m := range list {
-		if m.name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // hinted returns the name of the meaning that a place has in many APIs, or "".
@@ -151,7 +147,7 @@ var hintedMeanings = map[rules.HintKind]string{
 }
 
 // endMarks are what a place that leads to the next page has on the last one.
-var endMarks = []any{gone{}, any(nil), "", false}
+var endMarks = []any{gone{}, nil, "", false}
 
 // beyonds are the statuses of a request beyond the end of the list; 0 is an empty page.
 var beyonds = []int{0, http.StatusNotFound, http.StatusNoContent, http.StatusBadRequest}

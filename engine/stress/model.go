@@ -2,6 +2,7 @@ package stress
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -215,13 +216,13 @@ func (a *api) body(r *reply) ([]byte, error) {
 		}
 	}
 	var root any = a.like.root
-	if a.single {
-		if len(items) > 0 {
-			root = items[0]
-		}
-	} else if len(a.list) == 0 && !r.noList {
+	switch {
+	case a.single && len(items) > 0:
+		root = items[0]
+	case a.single || r.noList:
+	case len(a.list) == 0:
 		root = items
-	} else if !r.noList {
+	default:
 		root = place(root, a.list, a.wrap(items))
 	}
 	for _, p := range a.places {
@@ -243,8 +244,8 @@ func (a *api) body(r *reply) ([]byte, error) {
 // wrap puts the items where the stars of dataField find them.
 func (a *api) wrap(items []any) any {
 	var v any = items
-	for i := len(a.stars) - 1; i >= 0; i-- {
-		if s := a.stars[i]; s.All {
+	for _, s := range slices.Backward(a.stars) {
+		if s.All {
 			v = []any{v}
 		} else {
 			v = value.Object{{Name: s.Key, Value: v}}
@@ -256,35 +257,50 @@ func (a *api) wrap(items []any) any {
 // header writes the headers of a page.
 func (a *api) header(r *reply) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
-	links := map[string]string{}
+	var links []*link // in the order of the rules
 	for _, p := range a.places {
 		if len(p.Path) > 0 {
 			continue
 		}
-		v := a.value(p, r)
-		text, ok := value.Text(v)
-		if !ok {
-			continue
-		}
+		text, ok := value.Text(a.value(p, r))
 		switch {
+		case !ok:
 		case p.Header != "":
 			h.Set(p.Header, text)
-		case p.Param != "":
-			links[p.Link] += fmt.Sprintf(`; %s="%s"`, p.Param, text)
 		default:
-			links[p.Link] = fmt.Sprintf("<%s>", text) + links[p.Link]
+			links = withLink(links, p, text)
 		}
 	}
-	for rel, link := range links {
-		if link[0] != '<' {
-			link = fmt.Sprintf("<%s>", a.linkTo(r, r.start)) + link
+	for _, l := range links {
+		if l.target == "" { // rules read nothing but its parameters
+			l.target = "<" + a.linkTo(r.start) + ">"
 		}
-		h.Add("Link", link+fmt.Sprintf("; rel=%q", rel))
+		h.Add("Link", fmt.Sprintf("%s%s; rel=%q", l.target, l.params, l.rel))
 	}
-	for name, values := range r.headers {
-		h[name] = values
-	}
+	maps.Copy(h, r.headers)
 	return h
+}
+
+// A link is a value of the header Link.
+type link struct {
+	rel    string
+	target string // in angle brackets; empty: no rule reads it
+	params string // each after a semicolon
+}
+
+// withLink adds the text of a place to the link that the place is in: as its target, or as one of
+// its parameters.
+func withLink(links []*link, p *meant, text string) []*link {
+	i := slices.IndexFunc(links, func(l *link) bool { return l.rel == p.Link })
+	if i < 0 {
+		i, links = len(links), append(links, &link{rel: p.Link})
+	}
+	if p.Param == "" {
+		links[i].target = "<" + text + ">"
+	} else {
+		links[i].params += fmt.Sprintf("; %s=%q", p.Param, text)
+	}
+	return links
 }
 
 // value returns what a place of a response has.
@@ -305,7 +321,7 @@ func (a *api) value(p *meant, r *reply) any {
 type page int
 
 // linkTo returns an address of the page that begins at an index.
-func (a *api) linkTo(r *reply, start int) string {
+func (a *api) linkTo(start int) string {
 	return a.base + "?" + tokenName + "=" + token(a.issue(start))
 }
 

@@ -111,8 +111,8 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 			continue
 		}
 		p.base = t.api.base
-		if p.paged && t.requests > 1 && !s.located(ctx, p, t) {
-			continue
+		if p.paged && t.requests > 1 {
+			s.findLocator(ctx, p, t)
 		}
 		if len(t.result.Findings) == 0 {
 			return p, nil
@@ -127,19 +127,18 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 	return nil, errUnknown{best}
 }
 
-// located finds how a request says which page it is for, given a run in which the pages were
-// answered in their order. It reports false if the job obtains no list from the result.
-func (s *Suite) located(ctx context.Context, p *plan, t *trial) bool {
+// findLocator finds how a request says which page it is for, given a run in which the pages were
+// answered in their order. If no locator obtains the list, the plan has none.
+func (s *Suite) findLocator(ctx context.Context, p *plan, t *trial) {
 	for _, l := range t.api.locators() {
 		p.locator = l
 		again := s.trial(t.job, t.binding, p.api(p.usual()))
 		again.run(ctx)
 		if again.good() {
-			return true
+			return
 		}
 	}
 	p.locator = nil
-	return true
 }
 
 // api returns a model with a list of n rows.

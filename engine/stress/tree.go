@@ -372,7 +372,8 @@ func (f *forest) suits(b treeBehaviour) bool {
 // fix tries to split windows, or gives advice.
 func (f *forest) fix(ctx context.Context, b treeBehaviour) *Fix {
 	if !b.windows {
-		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, and sort the list of the parent by a key that is unique."}
+		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, " +
+			"and sort the list of the parent by a key that is unique."}
 	}
 	var changes []Change
 	says := ""
@@ -385,7 +386,8 @@ func (f *forest) fix(ctx context.Context, b treeBehaviour) *Fix {
 			says = fmt.Sprintf("Split a window that has as many items as the API returns for one, here %d.", most)
 		}
 	}
-	advice := &Fix{Says: "Set splitWhen to a rule that is met when a window has as many items as the API returns for one, or make the windows smaller."}
+	advice := &Fix{Says: "Set splitWhen to a rule that is met when a window has as many items as the API returns for one, " +
+		"or make the windows smaller."}
 	if changes == nil {
 		return advice
 	}
@@ -415,9 +417,9 @@ func windowed(j *compile.Job) bool {
 }
 
 func (f *forest) has(is func(*compile.Job) bool) bool {
-	var any func(*compile.Job) bool
-	any = func(j *compile.Job) bool { return is(j) || slices.ContainsFunc(j.Children, any) }
-	return any(f.root)
+	var visit func(*compile.Job) bool
+	visit = func(j *compile.Job) bool { return is(j) || slices.ContainsFunc(j.Children, visit) }
+	return visit(f.root)
 }
 
 // copyOf returns a tree of jobs as the model needs them, or nil if one has no model.
@@ -549,7 +551,10 @@ func (f *forest) under(ctx context.Context, b treeBehaviour) *world {
 
 // row judges a run of a tree.
 func (f *forest) row(b treeBehaviour, w *world) Row {
-	r := Row{Behaviour: b.name, Group: "partitions", Says: b.says, Requests: w.requests, Obtained: len(w.obtained), Exit: f.suite.ExitStatus(w.err)}
+	r := Row{
+		Behaviour: b.name, Group: "partitions", Says: b.says, Requests: w.requests, Obtained: len(w.obtained),
+		Exit: f.suite.ExitStatus(w.err),
+	}
 	for _, a := range w.order {
 		for _, known := range a.truth {
 			r.Served++

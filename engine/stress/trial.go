@@ -46,7 +46,8 @@ var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has 
 func (t *trial) run(ctx context.Context) {
 	t.now, t.obtained = keyStart.AddDate(1, 0, 0), map[int]int{}
 	loop := t.suite.Loop(Environment{Transport: t, Clock: t})
-	t.result, t.err = loop.RunPartition(ctx, runtime.Partition{Job: t.job, Binding: t.binding}, func(_ context.Context, page *runtime.Page) error {
+	partition := runtime.Partition{Job: t.job, Binding: t.binding}
+	t.result, t.err = loop.RunPartition(ctx, partition, func(_ context.Context, page *runtime.Page) error {
 		t.pages = append(t.pages, page.Record)
 		for item := range page.Items.All() {
 			t.obtained[t.api.rowOf(item)]++
@@ -129,8 +130,8 @@ func (p *plan) rowOf(item []byte) int {
 	return known.Row
 }
 
-// missing and duplicated count the rows that were there during all of the run and that
-// were not obtained, or more than once.
+// losses counts the rows that were there during all of the run and that
+// were not obtained, and how often rows were obtained again.
 func (t *trial) losses() (missing, duplicated int) {
 	there := map[int]bool{}
 	for _, r := range t.api.truth {
