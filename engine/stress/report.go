@@ -15,7 +15,7 @@ const reportVersion = 1
 // Options say how hard the stress is.
 type Options struct {
 	Seed  int // varies where behaviours happen; runs with the same seed are the same
-	Depth int // how many behaviours are combined: 1 (default) or 2
+	Depth int // how many behaviours happen at the same time: 1, also for 0, or 2, also for more
 
 	WithoutFixes bool // no fix is tried, which takes most of the time
 
@@ -23,6 +23,9 @@ type Options struct {
 	// of the response and of an item. Only JSON has an effect.
 	Like map[string][]byte
 }
+
+// depth is how many behaviours are combined at most.
+func (o Options) depth() int { return min(max(o.Depth, 1), 2) }
 
 // A Report says how a configuration fares.
 type Report struct {
@@ -117,7 +120,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 	}
 	report.Model, report.plan = p.sentences(), p
 	clinic := &clinic{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, changed: map[string]*changed{}}
-	for _, b := range combined(o.Depth) {
+	for _, b := range combined(o.depth()) {
 		if why := b.missing(p, stressed.Set.Limit != nil); why != "" {
 			if len(b) == 1 {
 				report.Left = append(report.Left, LeftOut{b[0].Name, why})

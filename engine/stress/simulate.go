@@ -47,6 +47,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 		sim.Unknown = err.Error()
 		return sim, ctx.Err()
 	}
+	p.unlimited = false // the run has the limits of the configuration
 	sim.Model = p.sentences()
 	if sim.Unknown = spec.all.missing(p, job.Set.Limit != nil); sim.Unknown != "" {
 		sim.Unknown = spec.text + " cannot happen: " + sim.Unknown

@@ -79,6 +79,9 @@ func find(name string) (*Behaviour, error) {
 		}
 		names[i] = behaviours[i].Name
 	}
+	if slices.ContainsFunc(treeBehaviours, func(b treeBehaviour) bool { return strings.EqualFold(b.name, name) }) {
+		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; run stopwhen stress", name)
+	}
 	text := fmt.Sprintf("there is no behaviour %q; ", name)
 	if hint := diag.DidYouMean(name, names); hint != "" {
 		text += hint + " "

@@ -40,7 +40,7 @@ type Change struct {
 
 // Run puts every job under stress.
 func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
-	report := &Report{Version: reportVersion, Seed: o.Seed, Depth: max(1, o.Depth), Jobs: []JobReport{}}
+	report := &Report{Version: reportVersion, Seed: o.Seed, Depth: o.depth(), Jobs: []JobReport{}}
 	for _, job := range s.Jobs {
 		one, err := s.job(ctx, job, o)
 		if err != nil {

@@ -65,7 +65,7 @@ func verdictChanges(before, after *stress.JobReport) []string {
 	}
 	first, second := verdictsOf(before), verdictsOf(after)
 	names := map[string][]string{} // of behaviours, by what has changed
-	for _, b := range stress.Behaviours() {
+	for _, b := range slices.Concat(stress.Behaviours(), stress.PartitionBehaviours()) {
 		was, now := first[b.Name], second[b.Name]
 		if was != now {
 			names[change(was, now)] = append(names[change(was, now)], b.Name)
