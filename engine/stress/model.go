@@ -95,6 +95,9 @@ func (a *api) answer(q request) *reply {
 	for _, change := range a.answers {
 		change(a, r)
 	}
+	if a.total >= 0 {
+		r.said["total"] = a.total
+	}
 	if a.hidden != nil {
 		r.rows = slices.DeleteFunc(slices.Clone(r.rows), a.hidden)
 	}

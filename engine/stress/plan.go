@@ -144,7 +144,7 @@ func (s *Suite) findLocator(ctx context.Context, p *plan, t *trial) {
 // api returns a model with a list of n rows.
 func (p *plan) api(n int) *api {
 	known := *p
-	a := &api{plan: &known, rows: p.rowsOf(n), size: p.pageSize}
+	a := &api{plan: &known, rows: p.rowsOf(n), size: p.pageSize, total: -1}
 	if !p.paged {
 		a.size = max(n, 1)
 	}

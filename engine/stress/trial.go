@@ -1,15 +1,12 @@
 package stress
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -29,7 +26,7 @@ type trial struct {
 	binding map[string]any
 	api     *api
 
-	now      time.Time
+	clock
 	requests int
 	stopped  bool  // by the model, after too many requests
 	failed   error // of the model: it cannot answer
@@ -44,8 +41,8 @@ type trial struct {
 var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has answered enough requests"}
 
 func (t *trial) run(ctx context.Context) {
-	t.now, t.obtained = keyStart.AddDate(1, 0, 0), map[int]int{}
-	loop := t.suite.Loop(Environment{Transport: t, Clock: t})
+	t.clock, t.obtained = newClock(), map[int]int{}
+	loop := t.suite.Loop(Environment{Transport: t, Clock: &t.clock})
 	partition := runtime.Partition{Job: t.job, Binding: t.binding}
 	t.result, t.err = loop.RunPartition(ctx, partition, func(_ context.Context, page *runtime.Page) error {
 		t.pages = append(t.pages, page.Record)
@@ -62,50 +59,11 @@ func (t *trial) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.stopped = true
 		return nil, errEnough
 	}
-	q, err := requestOf(r)
-	if err != nil {
-		return nil, err
-	}
-	if t.api.base == "" {
-		address := *r.URL
-		address.RawQuery = ""
-		t.api.base = address.String()
-	}
-	reply := t.api.answer(q)
-	body, err := t.api.body(reply)
+	response, err := t.api.respond(r, t.now)
 	if err != nil {
 		t.failed = err
-		return nil, &failure.Error{Class: failure.Internal, Message: err.Error()}
 	}
-	response := &http.Response{
-		StatusCode: reply.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: t.api.header(reply), Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-	}
-	response.Header.Set("Date", t.now.Format(http.TimeFormat))
-	if reply.cut {
-		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), failing{}))
-	}
-	return response, nil
-}
-
-// failing is the rest of a body whose connection has ended.
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// Now returns the time of the trial.
-func (t *trial) Now() time.Time { return t.now }
-
-// Jitter returns the bound, so that each trial waits the same.
-func (t *trial) Jitter(bound time.Duration) time.Duration { return bound }
-
-// Sleep advances the time and returns at once.
-func (t *trial) Sleep(ctx context.Context, d time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	t.now = t.now.Add(max(d, 0))
-	return nil
+	return response, err
 }
 
 // rowOf returns the number of the row that an item was written from, or 0.
@@ -169,7 +127,7 @@ func (t *trial) guarded() bool {
 func (t *trial) why() string {
 	switch {
 	case t.failed != nil:
-		return t.failed.Error()
+		return message(t.failed)
 	case t.stopped:
 		return fmt.Sprintf("it made more than %d requests", maxRequests)
 	case t.err != nil:
