@@ -2,6 +2,7 @@ package detect
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -25,7 +26,34 @@ func isSecret(name, text string) bool {
 	if text == hiddenText && secret.Name(name) { // in a recording
 		return true
 	}
-	return secret.Like(name, text) || secret.Name(name) && len(text) >= long && !strings.ContainsAny(text, " \t\n")
+	return secret.Like(name, text) || secret.Issued(text) || secret.Name(name) && len(text) >= long && !strings.ContainsAny(text, " \t\n")
+}
+
+// withoutTokens replaces the tokens in the path of an address by inputs: /bot123456:AB…/getUpdates.
+func (r Request) withoutTokens() Request {
+	address, rest := r.URL, ""
+	if end := strings.IndexAny(r.URL, "?#"); end >= 0 {
+		address, rest = r.URL[:end], r.URL[end:]
+	}
+	_, after, _ := strings.Cut(address, "://")
+	segments := strings.Split(address, "/")
+	inputs := maps.Clone(r.Inputs)
+	for i, segment := range segments {
+		text, err := url.PathUnescape(segment)
+		if err != nil || !strings.Contains(after, "/"+segment) || !secret.Issued(text) {
+			continue
+		}
+		name := "token"
+		for n := 2; inputs[name] != "" && inputs[name] != text; n++ {
+			name = "token" + strconv.Itoa(n)
+		}
+		if inputs == nil {
+			inputs = map[string]string{}
+		}
+		segments[i], inputs[name] = "{"+name+"}", text
+	}
+	r.URL, r.Inputs = strings.Join(segments, "/")+rest, inputs
+	return r
 }
 
 // withoutSecrets replaces secrets in a body by references to the environment.
@@ -68,7 +96,7 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 	slices.Sort(names)
 	for _, name := range names {
 		key, text := textproto.CanonicalMIMEHeaderKey(name), strings.Join(header[name], ", ")
-		hides := hidesHeader(name)
+		hides := hidesHeader(name) || secret.Issued(text)
 		switch {
 		case slices.Contains(noise, key) && (key != "Content-Type" || isOwnType(text)):
 		case strings.HasPrefix(name, ":"), strings.HasPrefix(key, "Sec-"): // of HTTP/2, and of browsers
@@ -86,9 +114,10 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 // hidesHeader reports whether a header is probably a credential. Of headers more names
 // count than of parameters: a mistake costs an environment variable, not a secret.
 func hidesHeader(name string) bool {
-	endings := []string{"-token", "-key", "-secret", "-signature", "-session", "-auth"}
-	name = strings.ToLower(name)
-	return secret.Name(name) || slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
+	words := []string{"token", "key", "secret", "signature", "session", "auth", "authentication", "csrf", "xsrf", "pw"}
+	return secret.Name(name) || slices.ContainsFunc(strings.Split(strings.ToLower(name), "-"), func(word string) bool {
+		return slices.Contains(words, word)
+	})
 }
 
 // isOwnType reports whether a content type is one that the engine sends by itself.

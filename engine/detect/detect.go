@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -123,7 +124,7 @@ func (d *detection) fetch(ctx context.Context) error {
 	if err != nil {
 		return d.explain(fault(failure.Response, err.Error(), ""))
 	}
-	if first := d.session.known[0]; d.call.typed == nil || pathOf(d.call.typed) != pathOf(first.address) ||
+	if first := d.session.known[0]; d.call.typed == nil || !samePath(d.call.typed, first.address) ||
 		!sameMembers(d.call.typed.Query(), first.address.Query(), map[string]bool{d.session.buster: true}) {
 		d.doubt("The request that was made is not exactly the address: it was %s.", d.hide(first.address.RequestURI()))
 	}
@@ -137,6 +138,9 @@ func (d *detection) fetch(ctx context.Context) error {
 	d.saw("The response is %s.", format)
 	return nil
 }
+
+// passwordField is what a login page has.
+var passwordField = regexp.MustCompile(`(?i)\btype\s*=\s*["']?password\b`)
 
 // explain adds to an error what would help.
 func (d *detection) explain(err error) error {
@@ -152,8 +156,10 @@ func (d *detection) explain(err error) error {
 	}
 	last := d.session.last
 	switch {
+	case last == nil && strings.Contains(failed.Hint, "api.baseUrl"): // there is no configuration yet
+		failed.Hint = "check the host of the address"
 	case last == nil:
-	case isHTML(last) && strings.Contains(strings.ToLower(string(last.body)), `type="password"`):
+	case isHTML(last) && passwordField.Match(last.body):
 		failed.Message, failed.Hint = "the address answers with a login page", "add credentials, as with --header 'Authorization: Bearer TOKEN'"
 	case isHTML(last):
 		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+

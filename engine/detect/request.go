@@ -86,6 +86,7 @@ var braces = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // newCall checks a request and splits it.
 func newCall(r Request) (*call, error) {
+	r = r.withoutTokens()
 	c := &call{env: map[string]string{}, values: r.Inputs}
 	text := braces.ReplaceAllStringFunc(r.URL, func(found string) string {
 		name := strings.Trim(found, "{}")
@@ -119,7 +120,11 @@ func newCall(r Request) (*call, error) {
 // checkInputs compares the names in braces with the values that are given.
 func (c *call) checkInputs() error {
 	for _, name := range c.inputs {
-		if _, given := c.values[name]; !given {
+		text, given := c.values[name]
+		if given && text == "" {
+			return invalid("give it one with --set "+name+"=VALUE", "{%s} in the address has an empty value", name)
+		}
+		if !given {
 			return invalid("add --set "+name+"=VALUE, or write %7B and %7D for braces that belong to the address",
 				"the address has {%s}, which has no value", name)
 		}

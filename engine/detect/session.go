@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -155,6 +156,13 @@ func pathOf(u *url.URL) string {
 		return path
 	}
 	return "/"
+}
+
+// samePath reports whether two addresses have the same path, in which colons may be
+// escaped: the values of inputs are.
+func samePath(a, b *url.URL) bool {
+	escaped := func(u *url.URL) string { return strings.ReplaceAll(pathOf(u), ":", "%3A") }
+	return escaped(a) == escaped(b)
 }
 
 // covers reports whether a request is that of the first exchange, with no other

@@ -2,7 +2,10 @@
 // credentials, and the values in the text of a configuration that must not be shown.
 package secret
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // endings are what the names of credentials end with, without separators and in
 // lower case. A name such as next_page_token is none: APIs page with it.
@@ -34,6 +37,16 @@ func Like(name, value string) bool {
 	}
 	return false
 }
+
+// issued are the forms of tokens that well-known services issue: GitHub, GitLab, Slack,
+// Stripe, AWS, Google, Shopify, Telegram, and JSON Web Tokens.
+var issued = regexp.MustCompile(`^(?:gh[pousr]_[0-9A-Za-z]{30,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[0-9A-Za-z-]{10,}` +
+	`|[sr]k_(?:live|test)_[0-9A-Za-z]{10,}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,}|shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{20,}` +
+	`|(?:bot)?[0-9]{6,}:[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,})$`)
+
+// Issued reports whether a text has the form of a token that a well-known service issues,
+// so that it is a credential under any name, and in a path.
+func Issued(text string) bool { return issued.MatchString(text) }
 
 func sure(name string) bool {
 	name = plain(name)

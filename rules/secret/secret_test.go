@@ -30,6 +30,20 @@ func TestAValueIsLikeASecret(t *testing.T) {
 	require.False(t, Like("cursor", "7c9e6679-7425-40de"))
 }
 
+func TestTokensAreRecognizedByTheirForm(t *testing.T) {
+	for _, text := range []string{
+		"ghp_0123456789abcdefghijklmnopqrstuvwxyz", "glpat-0123456789abcdefghij", "xoxb-1234567890-abcdef", "sk_live_0123456789abcdef",
+		"AKIA0123456789ABCDEF", "shpat_0123456789abcdef0123456789abcdef", "123456789:AAF-0123456789abcdefghijklmnopqrstu",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+	} {
+		require.True(t, Issued(text), text)
+		require.False(t, Issued("a "+text), "a text with a token in it")
+	}
+	for _, text := range []string{"", "users", "7c9e6679-7425-40de-944b-e07fc1f90ae7", "2026-01-01T00:00:00", "ghp_users", "bot123", "v1.2.3"} {
+		require.False(t, Issued(text), text)
+	}
+}
+
 // In these texts, S marks what must be masked, and nothing else may be.
 func TestSecretsInTheTextOfAConfigurationAreMasked(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
