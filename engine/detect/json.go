@@ -8,9 +8,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// parseJSON decodes a JSON text. Objects keep their order, numbers all their digits.
+// parseJSON decodes a JSON text, with or without a byte order mark. Objects keep their
+// order, numbers all their digits.
 func parseJSON(text []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	dec.UseNumber()
 	v, err := nextValue(dec, 0)
 	if err != nil {

@@ -93,12 +93,34 @@ func (p *page) collect(v any, keys []string) {
 			p.collect(m.Value, append(slices.Clone(keys), m.Name))
 		}
 	case []any:
+		if isEnvelope(v) {
+			for i, member := range v {
+				p.collect(member, append(slices.Clone(keys), strconv.Itoa(i)))
+			}
+			return
+		}
 		p.lists = append(p.lists, list{keys, v, listScore(keys, v)})
 	default:
 		if len(keys) > 0 {
 			p.facts = append(p.facts, fact{keys, v})
 		}
 	}
+}
+
+// isEnvelope reports whether a list is no list of items, but has one, next to objects that
+// describe it: [{"page": 1, "pages": 3}, [{"id": 1}, {"id": 2}]].
+func isEnvelope(list []any) bool {
+	const most = 4
+	lists, objects := 0, 0
+	for _, member := range list[:min(len(list), most)] {
+		switch member.(type) {
+		case []any:
+			lists++
+		case value.Object:
+			objects++
+		}
+	}
+	return lists == 1 && objects > 0 && lists+objects == len(list)
 }
 
 // listScore estimates how likely a list is that of the items: by its name, its members
