@@ -118,6 +118,9 @@ func (t *trial) rules() []string {
 
 // lookFurther obtains a third page if the second one may be the last.
 func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
+	if longer, ok := d.readOn(ctx, t); ok {
+		return longer
+	}
 	if t.err != nil || len(t.pages) > 2 || !d.nearEnd(t) {
 		return t
 	}
@@ -150,6 +153,17 @@ func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
 	with.verdict, with.flag = t.verdict, t.flag
 	d.saw("Page 3 is empty, but still has a value for the next page: an empty page ends the list.")
 	return with
+}
+
+// readOn reads the further pages of a recording, which cost no request. It reports whether
+// the rules end the list with one of them.
+func (d *detection) readOn(ctx context.Context, t *trial) (*trial, bool) {
+	if !d.recorded {
+		return nil, false
+	}
+	longer := d.run(ctx, t.candidate, len(d.session.known)+1)
+	longer.verdict, longer.flag = t.verdict, t.flag
+	return longer, longer.ended && !longer.pages[len(longer.pages)-1].again
 }
 
 // nearEnd reports whether the next page is probably the last.

@@ -147,7 +147,7 @@ func (d *detection) settleFor(s *seeker, t *trial) *trial {
 	if t != nil && (t.score/len(rules.PagingSigns()) > tokenGuess-nextGuess || t.verdict == emptyPage && len(s.more) > 0) {
 		d.saw("%s.", t.says())
 		d.doubt("The pagination is not proved: %s.", t.why)
-		d.smaller(t.verdict == onlyPage || t.verdict == emptyPage)
+		d.adviseUnproved(t)
 		return t
 	}
 	if s.call.isGraphQL() && len(s.page.named("pageInfo")) > 0 {
@@ -172,6 +172,19 @@ func (d *detection) settleFor(s *seeker, t *trial) *trial {
 		d.smaller(false)
 	}
 	return nil
+}
+
+// adviseUnproved says what would prove a pagination.
+func (d *detection) adviseUnproved(t *trial) {
+	switch {
+	case t.transient: // the advice is to try again later
+	case t.refused && d.session.redirects():
+		d.advise("Run detect with the address that this one redirects to.")
+	case t.refused && !d.recorded:
+		d.advise("Add the parameter that asks for the next page to the address, as the documentation of the API names it.")
+	default:
+		d.smaller(t.verdict == onlyPage || t.verdict == emptyPage)
+	}
 }
 
 // nextIsNull reports whether the response has a key for the next page without a value.

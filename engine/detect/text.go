@@ -7,18 +7,28 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
+// pages reports whether the configuration requests more than one page.
+func (r *Result) pages() bool {
+	api, _ := r.Config.Get("api")
+	object, _ := api.(value.Object)
+	_, given := object.Get("pagination")
+	return given
+}
+
 // Text describes a result for people, in lines of at most width characters.
 func (r *Result) Text(width int) string {
 	b := &strings.Builder{}
 	head := "Not recognized"
 	switch doubts := len(r.Findings.Doubts); {
 	case r.YAML == nil:
-	case r.Paged && doubts == 0:
-		head = "Recognized"
+	case !r.pages() && doubts > 0:
+		head = "Recognized, except for the pagination, with " + value.Counted(doubts, "doubt")
+	case !r.pages():
+		head = "Recognized, except for the pagination"
 	case doubts > 0:
 		head = "Recognized with " + value.Counted(doubts, "doubt")
 	default:
-		head = "Recognized, except for the pagination"
+		head = "Recognized"
 	}
 	fmt.Fprintf(b, "%s; %s.\n", head, summaryOf(r.Requests))
 	for _, part := range []struct {

@@ -1,0 +1,188 @@
+package detect_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/detect"
+	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// threeItems pages through the items 1, 2 and 3 by a number from 1, two at a time.
+func threeItems(write func(page int, items string) string) api {
+	return func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		page, err := strconv.Atoi(q.Get("page"))
+		if err != nil {
+			page = 1
+		}
+		items := map[int]string{1: `{"id":1},{"id":2}`, 2: `{"id":3}`}[page]
+		return 200, http.Header{"Content-Type": {"application/json"}}, write(page, items)
+	}
+}
+
+func TestAListNextToItsEnvelopeIsRecognized(t *testing.T) {
+	serve := threeItems(func(page int, items string) string {
+		return fmt.Sprintf(`[{"page": %d, "pages": 2}, [%s]]`, page, items)
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/countries?page=1"}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.Empty(t, r.Findings.Doubts)
+	require.Equal(t, "1", setting(r, "config", "jobs", "dataField"))
+	require.Equal(t, "0.pages", setting(r, "api", "pagination", "pagesField"))
+	require.Equal(t, []string{`{"id":1}`, `{"id":2}`, `{"id":3}`}, obtain(t, r.YAML, serve), "%s", r.YAML)
+}
+
+// TestListsOfPairsAreNoEnvelopes keeps lists whose items are lists, and those of mixed items.
+func TestListsOfPairsAreNoEnvelopes(t *testing.T) {
+	for _, body := range []string{`[[1, {"a": 1}], [2, {"a": 2}]]`, `[{"id": 1}, {"id": 2}]`, `[{"id": 1}, [1], "x"]`, `[[{"id": 1}]]`} {
+		r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/x"}, detect.Options{Transport: constant(200, "application/json", body)})
+		require.NoError(t, err)
+		require.Contains(t, r.Findings.Evidence[1], "The list of items is the response itself.", body)
+	}
+}
+
+func TestAByteOrderMarkIsNoPartOfAResponse(t *testing.T) {
+	serve := threeItems(func(_ int, items string) string { return "\ufeff" + `{"data": [` + items + `], "pages": 2}` })
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users?page=1"}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"id":1}`, `{"id":2}`, `{"id":3}`}, obtain(t, r.YAML, serve), "%s", r.YAML)
+}
+
+// TestAnEndCursorIsSentAsAfter follows the names of connections also without GraphQL.
+func TestAnEndCursorIsSentAsAfter(t *testing.T) {
+	serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		if q.Get("after") == "c2" {
+			return 200, nil, `{"edges": [{"id": 3}], "pageInfo": {"endCursor": "c3", "hasNextPage": false}}`
+		}
+		return 200, nil, `{"edges": [{"id": 1}, {"id": 2}], "pageInfo": {"endCursor": "c2", "hasNextPage": true}}`
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.True(t, r.Paged, r.Findings)
+	require.Equal(t, 2, r.Requests)
+	require.Equal(t, "after", setting(r, "api", "pagination", "queryParam"))
+}
+
+// TestTokensOfWellKnownServicesAreNotWritten finds them by their form: in a path, where
+// they become inputs, and under any name.
+func TestTokensOfWellKnownServicesAreNotWritten(t *testing.T) {
+	const (
+		bot    = "bot123456789:AAF-0123456789abcdefghijklmnopqrstu"
+		github = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+		jwt    = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
+	)
+	for name, c := range map[string]struct {
+		address, secret string
+		header          http.Header
+		inputs, env     []string
+	}{
+		"in a path":              {address: "https://api.test/" + bot + "/users?page=1", secret: bot, inputs: []string{"token"}},
+		"at the end of a path":   {address: "https://api.test/users/" + github + "?page=1", secret: github, inputs: []string{"token"}},
+		"under an odd parameter": {address: "https://api.test/users?page=1&k=" + github, secret: github, env: []string{"API_K"}},
+		"under an odd header": {address: "https://api.test/users?page=1", header: http.Header{"X-Who": {jwt}}, secret: jwt,
+			env: []string{"API_WHO"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pages := threeItems(func(_ int, items string) string { return `{"data": [` + items + `], "self": "/x/` + c.secret + `"}` })
+			sent := 0
+			serve := api(func(q url.Values, r *http.Request) (int, http.Header, string) {
+				if strings.Contains(r.URL.Path+q.Get("k")+r.Header.Get("X-Who"), c.secret) {
+					sent++
+				}
+				return pages(q, r)
+			})
+			r, err := detect.Detect(t.Context(), detect.Request{URL: c.address, Header: c.header}, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.True(t, r.Paged, r.Findings)
+			require.Equal(t, r.Requests, sent)
+			require.Equal(t, c.inputs, r.Inputs)
+			require.Equal(t, c.env, r.Env)
+			require.NotContains(t, string(r.YAML)+string(r.JSON)+r.Text(80), c.secret)
+			require.NotContains(t, strings.Join(r.Findings.Doubts, " "), "not exactly the address")
+		})
+	}
+}
+
+// TestTheFirstLineSaysWhatWasRecognized does not call a list recognized of which only the
+// first page is read.
+func TestTheFirstLineSaysWhatWasRecognized(t *testing.T) {
+	for body, line := range map[string]string{
+		`{"data": [{"id": 1}, {"id": 2}], "has_more": true}`: "Recognized, except for the pagination, with 2 doubts; ",
+		`{"data": [], "total": 0}`:                           "Recognized, except for the pagination, with 1 doubt; ",
+		`{"name": "x"}`:                                      "Not recognized; ",
+	} {
+		r, _ := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: constant(200, "application/json", body)})
+		require.True(t, strings.HasPrefix(r.Text(80), line), r.Text(80))
+	}
+}
+
+// TestAdviceFitsWhatHappened advises neither a smaller page where the API is out of order,
+// nor where a redirect took the request.
+func TestAdviceFitsWhatHappened(t *testing.T) {
+	outOfOrder := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		if q.Get("page") == "2" {
+			return 500, nil, "no"
+		}
+		return 200, nil, `{"data": [{"id": 1}, {"id": 2}]}`
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users?page=1"}, detect.Options{Transport: outOfOrder})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Try again later: the request for the second page failed with status 500."}, r.Findings.Advice)
+
+	moved := api(func(q url.Values, r *http.Request) (int, http.Header, string) {
+		if target := map[string]string{"/a": "/b", "/b": "/c"}[r.URL.Path]; target != "" {
+			return 302, http.Header{"Location": {target + "?" + r.URL.RawQuery}}, ""
+		}
+		return 200, nil, `{"data": [{"id": 1}, {"id": 2}]}`
+	})
+	r, err = detect.Detect(t.Context(), detect.Request{URL: "https://api.test/a?page=1"}, detect.Options{Transport: moved})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Run detect with the address that this one redirects to."}, r.Findings.Advice)
+}
+
+type unknownHost struct{}
+
+// RoundTrip implements [http.RoundTripper].
+func (unknownHost) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: "api.test", IsNotFound: true}
+}
+
+// TestAnUnknownHostIsOneOfTheAddress names no setting, since there is no configuration yet.
+func TestAnUnknownHostIsOneOfTheAddress(t *testing.T) {
+	_, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: unknownHost{}})
+	require.ErrorIs(t, err, engine.ErrAPI)
+	require.ErrorContains(t, err, "check the host of the address")
+}
+
+// TestARecordingIsReadToItsEnd looks at all pages of a recording, since they cost no request.
+// The test of a long one has only the first pages.
+func TestARecordingIsReadToItsEnd(t *testing.T) {
+	for _, pages := range []int{3, 7, 40} {
+		t.Run(strconv.Itoa(pages), func(t *testing.T) {
+			r := &recording.Recording{}
+			for page := 1; page <= pages; page++ {
+				r.Exchanges = append(r.Exchanges, recording.Exchange{
+					Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d&_=%d", page, 1700+page), Status: 200,
+					ResponseBody: fmt.Appendf(nil, `{"data": [{"id": %d}, {"id": %d}], "has_more": %t}`, 2*page, 2*page+1, page < pages),
+				})
+			}
+			result, err := detect.FromRecording(t.Context(), r, "")
+			require.NoError(t, err)
+			require.Empty(t, result.Findings.Doubts)
+			require.Contains(t, strings.Join(result.Findings.Evidence, " "), fmt.Sprintf("The end was seen: page %d is the last by", pages))
+			require.Less(t, len(result.YAML), 4000, "%s", result.YAML)
+			e, err := engine.Load("x.yaml", result.YAML, engine.WithFormat(".yaml", yaml.Parse))
+			require.NoError(t, err)
+			require.Zero(t, e.Test(t.Context()).Failed())
+		})
+	}
+}
