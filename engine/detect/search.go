@@ -162,13 +162,16 @@ func (d *detection) settleFor(s *seeker, t *trial) *trial {
 	case len(s.more) > 0:
 		d.doubt("%s is %s, so the list has more items than this page, but nothing brought a second page. "+
 			"The configuration reads the first page only.", s.more[0].path(), value.Preview(s.more[0].value))
-		d.advise("Look up in the documentation of the API which parameter asks for the next page, and add it to the address.")
+		d.advise(lookUp)
 	case s.isComplete() || d.nextIsNull():
 		d.saw("The response says that the list ends with this page.")
 		d.doubt("Only one page was seen, so it is not known how longer lists are paged.")
 		d.smaller(true)
 	default:
 		d.doubt("Nothing in the response says whether the list is complete. The configuration reads one page.")
+		if d.session.made > 1 { // what was tried is not what the API has
+			d.advise(lookUp)
+		}
 		d.smaller(false)
 	}
 	return nil
@@ -181,11 +184,13 @@ func (d *detection) adviseUnproved(t *trial) {
 	case t.refused && d.session.redirects():
 		d.advise("Run detect with the address that this one redirects to.")
 	case t.refused && !d.recorded:
-		d.advise("Add the parameter that asks for the next page to the address, as the documentation of the API names it.")
+		d.advise(lookUp)
 	default:
 		d.smaller(t.verdict == onlyPage || t.verdict == emptyPage)
 	}
 }
+
+const lookUp = "Look up in the documentation of the API which parameter asks for the next page, and add it to the address."
 
 // nextIsNull reports whether the response has a key for the next page without a value.
 func (d *detection) nextIsNull() bool {

@@ -44,7 +44,8 @@ func TestAListNextToItsEnvelopeIsRecognized(t *testing.T) {
 // TestListsOfPairsAreNoEnvelopes keeps lists whose items are lists, and those of mixed items.
 func TestListsOfPairsAreNoEnvelopes(t *testing.T) {
 	for _, body := range []string{`[[1, {"a": 1}], [2, {"a": 2}]]`, `[{"id": 1}, {"id": 2}]`, `[{"id": 1}, [1], "x"]`, `[[{"id": 1}]]`} {
-		r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/x"}, detect.Options{Transport: constant(200, "application/json", body)})
+		serve := constant(200, "application/json", body)
+		r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/x"}, detect.Options{Transport: serve})
 		require.NoError(t, err)
 		require.Contains(t, r.Findings.Evidence[1], "The list of items is the response itself.", body)
 	}
@@ -120,7 +121,8 @@ func TestTheFirstLineSaysWhatWasRecognized(t *testing.T) {
 		`{"data": [], "total": 0}`:                           "Recognized, except for the pagination, with 1 doubt; ",
 		`{"name": "x"}`:                                      "Not recognized; ",
 	} {
-		r, _ := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: constant(200, "application/json", body)})
+		serve := constant(200, "application/json", body)
+		r, _ := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: serve})
 		require.True(t, strings.HasPrefix(r.Text(80), line), r.Text(80))
 	}
 }
@@ -147,6 +149,21 @@ func TestAdviceFitsWhatHappened(t *testing.T) {
 	r, err = detect.Detect(t.Context(), detect.Request{URL: "https://api.test/a?page=1"}, detect.Options{Transport: moved})
 	require.NoError(t, err)
 	require.Equal(t, []string{"Run detect with the address that this one redirects to."}, r.Findings.Advice)
+}
+
+// TestAnUnknownParameterIsToBeLookedUp advises more than a smaller page if the API has a token
+// that was sent in vain.
+func TestAnUnknownParameterIsToBeLookedUp(t *testing.T) {
+	serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		if q.Get("proceedFrom") == "c2" {
+			return 200, nil, `[{"id": 3}]`
+		}
+		return 200, http.Header{"X-Next-Token": {"c2"}}, `[{"id": 1}, {"id": 2}]`
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.False(t, r.Paged)
+	require.Contains(t, strings.Join(r.Findings.Advice, " "), "which parameter asks for the next page")
 }
 
 type unknownHost struct{}
