@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -40,7 +41,7 @@ func (d *detection) written(pagination value.Object, c candidate) value.Object {
 		inputs := value.Object{}
 		for _, name := range d.call.inputs {
 			input := value.Object{}
-			if hidesInput(name) {
+			if secret.Name(name) {
 				input = append(input, value.Member{Name: "secret", Value: true})
 			}
 			inputs = append(inputs, value.Member{Name: name, Value: input})

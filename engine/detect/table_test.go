@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"encoding/json"
 	"regexp"
 	"testing"
 
@@ -82,4 +83,15 @@ func TestListsOfItemsAreFound(t *testing.T) {
 		require.NoError(t, err, body)
 		require.Equal(t, want, p.lists[0].path(), body)
 	}
+}
+
+// What follows a value is no whitespace: such a text is not JSON, and may be several values.
+func TestATextWithMoreThanOneValueIsNotJSON(t *testing.T) {
+	for _, text := range []string{`[{"id": 1}]]`, `{"items": []}}`, `{"id": 1} {"id": 2}`, `[1],`, ``} {
+		_, err := parseJSON([]byte(text))
+		require.Error(t, err, text)
+	}
+	v, err := parseJSON([]byte(" [1.50]\n "))
+	require.NoError(t, err)
+	require.Equal(t, []any{json.Number("1.50")}, v)
 }

@@ -63,7 +63,7 @@ func (d *detection) passing(ctx context.Context, root value.Object, answers []an
 		inputs := value.Object{}
 		for _, input := range d.call.inputs {
 			text := d.call.values[input]
-			if hidesInput(input) {
+			if secret.Name(input) {
 				text = "example"
 			}
 			inputs = append(inputs, value.Member{Name: input, Value: text})

@@ -40,12 +40,8 @@ func (r *Result) Text(width int) string {
 		}
 		fmt.Fprintf(b, "\n%s\n", part.title)
 		for _, text := range part.lines {
-			for i, line := range wrap(printableLine(text), max(width-4, 20)) {
-				mark := "  - "
-				if i > 0 {
-					mark = "    "
-				}
-				b.WriteString(mark + line + "\n")
+			for _, line := range bullet(text, max(width-4, 20), "  ") {
+				b.WriteString(line + "\n")
 			}
 		}
 	}

@@ -7,15 +7,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // SchemaFile is the file that configurations name as their schema. `stopwhen schema`
 // prints it.
 const SchemaFile = "./stopwhen.schema.json"
-
-func hidesInput(name string) bool { return secret.Name(name) }
 
 // write writes the configuration of a trial, or one without pagination.
 func (d *detection) write(ctx context.Context, t *trial) (*Result, error) {

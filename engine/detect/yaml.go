@@ -13,71 +13,69 @@ import (
 
 // yaml writes a configuration as YAML, with the findings as comments.
 func (d *detection) yaml(root value.Object) ([]byte, error) {
-	node := nodeOf(root, "")
-	var comment []string
-	comment = append(comment, "yaml-language-server: $schema="+SchemaFile, "", "What this is based on:")
-	for _, text := range d.Evidence {
-		comment = append(comment, bullet(text)...)
-	}
-	if len(d.Doubts) > 0 {
-		comment = append(comment, "", "Doubts:")
-		for _, text := range d.Doubts {
-			comment = append(comment, bullet(text)...)
-		}
-	}
-	if len(d.Advice) > 0 {
-		comment = append(comment, "", "What would help:")
-		for _, text := range d.Advice {
-			comment = append(comment, bullet(text)...)
-		}
-	}
-	head := &strings.Builder{}
-	for _, line := range comment {
-		fmt.Fprintf(head, "%s\n", strings.TrimRight("# "+line, " "))
-	}
-	text, err := yaml.Dump(node, yaml.WithIndent(2), yaml.WithLineWidth(-1), yaml.WithCompactSeqIndent(false))
+	text, err := yaml.Dump(nodeOf(root, ""), yaml.WithIndent(2), yaml.WithLineWidth(-1), yaml.WithCompactSeqIndent(false))
 	if err != nil {
 		return nil, err
+	}
+	head := &strings.Builder{}
+	for _, line := range d.comment() {
+		fmt.Fprintf(head, "%s\n", strings.TrimRight("# "+line, " "))
 	}
 	return append([]byte(head.String()+"\n"), text...), nil
 }
 
-// bullet wraps a finding as an item of a list in a comment.
-func bullet(text string) []string {
-	lines := wrap(printableLine(text), 96)
-	for i := range lines {
-		if i == 0 {
-			lines[i] = "- " + lines[i]
-		} else {
-			lines[i] = "  " + lines[i]
+// comment returns the lines of the comment before a configuration.
+func (d *detection) comment() []string {
+	lines := []string{"yaml-language-server: $schema=" + SchemaFile}
+	for _, part := range []struct {
+		title string
+		texts []string
+	}{{"What this is based on:", d.Evidence}, {"Doubts:", d.Doubts}, {"What would help:", d.Advice}} {
+		if len(part.texts) == 0 {
+			continue
+		}
+		lines = append(lines, "", part.title)
+		for _, text := range part.texts {
+			lines = append(lines, bullet(text, 96, "")...)
 		}
 	}
 	return lines
 }
 
-// nodeOf returns a value as a node. The pages of tests are written on one line each.
+// bullet writes a finding as an item of a list, in lines of at most width characters after the
+// mark of the item.
+func bullet(text string, width int, indent string) []string {
+	lines := wrap(printableLine(text), width)
+	mark := indent + "- "
+	for i, line := range lines {
+		lines[i], mark = mark+line, indent+"  "
+	}
+	return lines
+}
+
+// wrap breaks a text into lines of at most width characters. A longer word has a line of its
+// own, and several spaces count as one.
+func wrap(text string, width int) []string {
+	return value.Wrap(strings.Join(strings.Fields(text), " "), width)
+}
+
+// nodeOf returns the value of a key as a node. The pages of tests are written on one line each.
 func nodeOf(v any, key string) *yaml.Node {
 	switch v := v.(type) {
 	case value.Object:
-		node := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		node := nested(yaml.MappingNode, "!!map", len(v))
 		for _, m := range v {
 			node.Content = append(node.Content, nodeOf(m.Name, ""), nodeOf(m.Value, m.Name))
 		}
-		if len(v) == 0 {
-			node.Style = yaml.FlowStyle
-		}
 		return node
 	case []any:
-		node := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		node := nested(yaml.SequenceNode, "!!seq", len(v))
 		for _, item := range v {
 			one := nodeOf(item, "")
 			if key == "pages" {
 				one.Style = yaml.FlowStyle
 			}
 			node.Content = append(node.Content, one)
-		}
-		if len(v) == 0 {
-			node.Style = yaml.FlowStyle
 		}
 		return node
 	case string:
@@ -99,6 +97,16 @@ func nodeOf(v any, key string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
+// nested returns the node of an object or a list with n elements, which are still to be added. An
+// empty one is on one line.
+func nested(kind yaml.Kind, tag string, n int) *yaml.Node {
+	node := &yaml.Node{Kind: kind, Tag: tag}
+	if n == 0 {
+		node.Style = yaml.FlowStyle
+	}
+	return node
+}
+
 // plain matches texts that need no quotes, if they are no word with another meaning.
 var plain = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_./$?=&-]*( [A-Za-z0-9_./$?=&-]+)*$`)
 
@@ -116,18 +124,4 @@ func printableLine(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// wrap breaks a text into lines of at most width characters, at spaces. A longer word has
-// a line of its own.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }
