@@ -1,7 +1,5 @@
 package rules
 
-import "slices"
-
 // A PagingSign is one way in which an API shows how its lists are paged, and the
 // pagination that follows from it. The table is data: recognizing another API is
 // another row.
@@ -59,30 +57,6 @@ const (
 	PagingSortKey    PagingKind = "sort key"   // a list of values in every item, under one of Names
 	PagingPath       PagingKind = "path"       // a number in the path of the address, after one of Names
 )
-
-// Names that several signs have.
-var (
-	pageNumberNames = []string{
-		"page", "pageNumber", "page_number", "pageNo", "page_no", "pagenum", "pageNum", "pageIndex", "page_index", "currentPage", "current_page",
-		"page[number]", "p", "pg",
-	}
-	itemIndexNames = []string{
-		"offset", "skip", "start", "startAt", "start_at", "startIndex", "start_index", "from", "$skip", "page[offset]", "sysparm_offset",
-		"first", "firstResult", "first_result",
-	}
-	nextURLNames = []string{ // besides those of hints
-		"more_topics_url", "moreUrl", "more_url", "nextPageLink", "next_href", "nextHref", "after_url", "__next",
-	}
-	pageSizeNames = []string{
-		"limit", "per_page", "perPage", "per-page", "pageSize", "page_size", "pagesize", "size", "maxResults", "max_results", "max-results",
-		"count", "rows", "top", "$top", "take", "first", "num", "n", "page[size]", "page[limit]", "hitsPerPage", "itemsPerPage",
-		"resultsPerPage", "results_per_page", "max", "limit_per_page", "pageLimit", "page_limit", "sysparm_limit", "_count", "MaxResults",
-		"max-keys", "maxitems", "aplimit", "records", "batchSize",
-	}
-)
-
-// The conditions under which the pagination of a body's token ends.
-func endWithout(body string) []any { return []any{"empty(" + body + ")"} }
 
 // ShortPagesSign is the row of an index whose list does not end with a short page: the API
 // leaves out items after it has chosen those of a page.
@@ -344,7 +318,7 @@ func pageCountPagination(key, place string) Object {
 var inBody = Object{
 	{Name: "method", Value: "expression"},
 	{Name: "nextRequest", Value: Object{{Name: "body", Value: Object{{Name: "${param}", Value: "${body}"}}}}},
-	{Name: "stopRules", Value: endWithout("${body}")},
+	{Name: "stopRules", Value: []any{"empty(${body})"}},
 }
 
 // endsEmpty ends a list whose token stays by an empty page.
@@ -391,65 +365,4 @@ func (s PagingSign) Scroll() Object {
 		{Name: "method", Value: "response.param"}, {Name: "responseParam", Value: "${at}"}, {Name: "queryParam", Value: "${param}"},
 		{Name: "scrollRequest", Value: Object{{Name: "endpoint", Value: "${endpoint}"}, {Name: "params", Value: "${params}"}}},
 	}
-}
-
-// IdentifierNames returns the names of keys that identify an item.
-func IdentifierNames() []string { return identifierNames }
-
-// HintNames returns the names of the keys of a kind of hints.
-func HintNames(kind HintKind) []string {
-	return map[HintKind][]string{
-		HintTotal: totalNames, HintPages: pagesNames, HintNext: nextNames, HintMore: moreNames, HintLast: lastNames,
-	}[kind]
-}
-
-// PageSizeNames returns the names of parameters that carry the number of items of a page.
-func PageSizeNames() []string { return pageSizeNames }
-
-// PreviousNames returns the names of keys for a link to or a token of the page before.
-func PreviousNames() []string {
-	return []string{
-		"previous", "prev", "previous_page", "previousPage", "prev_page", "prevPage", "prev_page_url", "previous_page_url", "previousLink",
-		"prevPageToken", "previousPageToken", "previous_cursor", "prev_cursor", "previous_page_uri", "@odata.previousLink",
-	}
-}
-
-// CounterNames returns the names of parameters that carry the number of a page or the index
-// of an item.
-func CounterNames() []string { return slices.Concat(pageNumberNames, itemIndexNames) }
-
-// PendingNames returns the names of keys whose number is zero on the last page.
-func PendingNames() []string { return []string{"pending"} }
-
-// ListKind says whether the name of a list is one that lists of items have.
-type ListKind int
-
-// The kinds of the names of lists.
-const (
-	UnlikelyList ListKind = iota - 1
-	UnknownList
-	LikelyList
-)
-
-var (
-	likelyLists = []string{
-		"data", "items", "results", "result", "records", "rows", "values", "value", "entries", "entry", "list", "content", "elements", "objects",
-		"hits", "nodes", "edges", "features", "Resources", "documents", "docs", "children", "Items", "Contents", "members", "member",
-		"hydra:member",
-	}
-	unlikelyLists = []string{
-		"links", "link", "_links", "errors", "warnings", "facets", "aggregations", "included", "includes", "schemas", "fields", "columns",
-		"headers", "breadcrumbs", "filters", "sort", "sorts", "group_by", "partitionInfo", "tags", "meta", "fieldMask", "permissions", "schema",
-	}
-)
-
-// ListName says whether a name is one that lists of items have.
-func ListName(name string) ListKind {
-	switch {
-	case slices.Contains(likelyLists, name):
-		return LikelyList
-	case slices.Contains(unlikelyLists, name):
-		return UnlikelyList
-	}
-	return UnknownList
 }

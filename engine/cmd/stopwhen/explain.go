@@ -40,50 +40,8 @@ rules became true, with their values.`,
   stopwhen explain --simulate 10,10,3 users.json
   stopwhen explain --simulate cappedPages users.json
   stopwhen explain --fixture offset/short-page-stops`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if a.flags.diff {
-				return a.twoConfigs(args)
-			}
-			if len(args) > 1 {
-				return &usageError{fmt.Sprintf("want one configuration, got %d arguments; --diff compares two", len(args))}
-			}
-			return a.oneConfig(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.checkFormat(explainFormats...); err != nil {
-				return err
-			}
-			a.placeholders = true
-			simulated := cmd.Flags().Changed("simulate")
-			if simulated {
-				if err := a.checkSimulateFlags(cmd); err != nil {
-					return err
-				}
-			}
-			if a.flags.diff {
-				if err := a.checkDiffFlags(cmd); err != nil {
-					return err
-				}
-				return a.diff(args)
-			}
-			if a.flags.annotate {
-				if err := a.checkAnnotateFlags(cmd); err != nil {
-					return err
-				}
-			}
-			l, err := a.load(args)
-			if err != nil {
-				return err
-			}
-			defer l.Close()
-			if a.flags.annotate {
-				return a.annotate(l)
-			}
-			if simulated {
-				return a.simulate(l)
-			}
-			return a.explain(l)
-		},
+		Args: a.explainArgs,
+		RunE: a.explainConfigs,
 	}
 	a.configFlags(cmd)
 	a.formatFlag(cmd, explainFormats...)
@@ -93,6 +51,62 @@ rules became true, with their values.`,
 	cmd.Flags().BoolVar(&a.flags.full, "full", false, "print all rules and messages of every job")
 	cmd.Flags().StringVar(&a.flags.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd
+}
+
+// explainArgs accepts one configuration, or the two of --diff.
+func (a *app) explainArgs(cmd *cobra.Command, args []string) error {
+	if a.flags.diff {
+		return a.twoConfigs(args)
+	}
+	if len(args) > 1 {
+		return &usageError{fmt.Sprintf("want one configuration, got %d arguments; --diff compares two", len(args))}
+	}
+	return a.oneConfig(cmd, args)
+}
+
+// explainConfigs prints what the flags ask for: the difference of two configurations, or one
+// with comments, simulated, or as rules.
+func (a *app) explainConfigs(cmd *cobra.Command, args []string) error {
+	if err := a.checkExplainFlags(cmd); err != nil {
+		return err
+	}
+	a.placeholders = true
+	if a.flags.diff {
+		return a.diff(args)
+	}
+	l, err := a.load(args)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	switch {
+	case a.flags.annotate:
+		return a.annotate(l)
+	case cmd.Flags().Changed("simulate"):
+		return a.simulate(l)
+	}
+	return a.explain(l)
+}
+
+// checkExplainFlags refuses values and combinations of flags that have no meaning.
+func (a *app) checkExplainFlags(cmd *cobra.Command) error {
+	if err := a.checkFormat(explainFormats...); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		given bool
+		check func(*cobra.Command) error
+	}{
+		{cmd.Flags().Changed("simulate"), a.checkSimulateFlags}, {a.flags.diff, a.checkDiffFlags}, {a.flags.annotate, a.checkAnnotateFlags},
+	} {
+		if !one.given {
+			continue
+		}
+		if err := one.check(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var explainFormats = []string{formatText, formatJSON, formatMermaid}
