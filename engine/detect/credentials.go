@@ -22,9 +22,15 @@ const hiddenText = "***"
 // isSecret reports whether a parameter is probably a credential. A long value under a name
 // that credentials have is taken for one.
 func isSecret(name, text string) bool {
-	const long = 16
+	const shortest, long = 4, 16
 	if text == hiddenText && secret.Name(name) { // in a recording
 		return true
+	}
+	switch strings.ToLower(name) {
+	case "auth", "jwt", "pass", "pw", "pwd": // of a parameter, they are nothing else
+		return len(text) >= shortest
+	case "appid", "userkey": // numbers and words are no credentials
+		return secret.Like("key", text)
 	}
 	return secret.Like(name, text) || secret.Issued(text) || secret.Name(name) && len(text) >= long && !strings.ContainsAny(text, " \t\n")
 }

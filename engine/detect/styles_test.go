@@ -89,6 +89,11 @@ func TestTokensOfWellKnownServicesAreNotWritten(t *testing.T) {
 		"in a path":              {address: "https://api.test/" + bot + "/users?page=1", secret: bot, inputs: []string{"token"}},
 		"at the end of a path":   {address: "https://api.test/users/" + github + "?page=1", secret: github, inputs: []string{"token"}},
 		"under an odd parameter": {address: "https://api.test/users?page=1&k=" + github, secret: github, env: []string{"API_K"}},
+		"an id of an application": {
+			address: "https://api.test/users?page=1&appid=0123456789abcdef",
+			secret:  "0123456789abcdef", env: []string{"API_APPID"},
+		},
+		"a short password": {address: "https://api.test/users?page=1&pwd=hunter", secret: "hunter", env: []string{"API_PWD"}},
 		"under an odd header": {address: "https://api.test/users?page=1", header: http.Header{"X-Who": {jwt}}, secret: jwt,
 			env: []string{"API_WHO"}},
 	} {
@@ -96,7 +101,7 @@ func TestTokensOfWellKnownServicesAreNotWritten(t *testing.T) {
 			pages := threeItems(func(_ int, items string) string { return `{"data": [` + items + `], "self": "/x/` + c.secret + `"}` })
 			sent := 0
 			serve := api(func(q url.Values, r *http.Request) (int, http.Header, string) {
-				if strings.Contains(r.URL.Path+q.Get("k")+r.Header.Get("X-Who"), c.secret) {
+				if strings.Contains(r.URL.Path+q.Get("k")+q.Get("appid")+q.Get("pwd")+r.Header.Get("X-Who"), c.secret) {
 					sent++
 				}
 				return pages(q, r)
