@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -53,13 +54,19 @@ func (f *factCollector) members(part string, object rules.Object, sent bool) {
 		if _, computed := m.Value.(rules.Computed); computed {
 			continue
 		}
-		text, isText := m.Value.(string)
-		if !isText {
-			text = plainJSON(m.Value)
-		}
-		f.add(part, m.Name, m.Value, text)
+		f.add(part, m.Name, m.Value, memberText(m.Value))
 		f.all[len(f.all)-1].sent = sent
 	}
+}
+
+// memberText returns a value as it is printed. A text has quotes only if it is empty or could be
+// taken for another value: 1 and "1" differ.
+func memberText(v any) string {
+	text, isText := v.(string)
+	if !isText || text == "" || json.Valid([]byte(text)) {
+		return plainJSON(v)
+	}
+	return text
 }
 
 // markSeed makes the hashes of each process different, so that none tells a secret.
