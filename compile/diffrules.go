@@ -85,7 +85,7 @@ func named(part string) ruleKind {
 
 var (
 	ends = ruleKind{
-		part: func(r RuleExplanation) string { return endParts[r.group()] }, says: endSays,
+		part: func(r RuleExplanation) string { return endPart(r.group()) }, says: endSays,
 		ordered: "the first of these that is true gives the reason",
 	}
 	parts = ruleKind{
@@ -122,21 +122,30 @@ var (
 	}
 )
 
-// endParts names the groups of ends.
-var endParts = map[string]string{
-	groupNormal: "normal ends", groupCutOff: "cut-offs", groupError: "errors", groupSafety: "safety",
-	groupSplit: "partitions", groupNever: "not in effect",
+// endParts names the groups of ends, in the order in which they are printed.
+var endParts = []struct{ group, part string }{
+	{groupNormal, "normal ends"}, {groupCutOff, "cut-offs"}, {groupError, "errors"}, {groupSafety, "safety"},
+	{groupSplit, "partitions"}, {groupNever, "not in effect"},
 }
 
-// endOrder has the parts of ends in the order in which they are printed.
-var endOrder = []string{"normal ends", "cut-offs", "errors", "safety", "partitions", "not in effect"}
+// endPart returns the part of a group of ends.
+func endPart(group string) string {
+	for _, p := range endParts {
+		if p.group == group {
+			return p.part
+		}
+	}
+	return group
+}
 
 // diffEnds compares the rules that end the list.
 func diffEnds(a, b *JobExplanation) []Change {
 	out := diffRules(ends, a.ending(), b.ending())
-	slices.SortStableFunc(out, func(x, y Change) int {
-		return cmp.Compare(slices.Index(endOrder, x.Part), slices.Index(endOrder, y.Part))
-	})
+	place := map[string]int{} // in the order of the parts; what is about no part is first
+	for i, p := range endParts {
+		place[p.part] = i + 1
+	}
+	slices.SortStableFunc(out, func(x, y Change) int { return cmp.Compare(place[x.Part], place[y.Part]) })
 	return out
 }
 
