@@ -26,6 +26,7 @@ type Place struct {
 
 	Sent    bool // its value is part of a later request
 	Address bool // its value is the address of a later request
+	Waits   bool // it says how long to wait before the next request
 	Judged  bool // a stopping rule or an onError rule reads it
 	Flag    bool // a rule converts it to a boolean
 }
@@ -98,10 +99,12 @@ func (s *surface) place(e *Expression, p Place) {
 	p.Judged = role == rules.Stop
 	p.Sent = role == rules.Next || role.Builds() && role != rules.After
 	p.Address = isAddress(role)
+	p.Waits = role == rules.After
 	for i := range s.found.Places {
 		if had := &s.found.Places[i]; had.String() == p.String() {
 			had.Sent, had.Address = had.Sent || p.Sent, had.Address || p.Address
 			had.Judged, had.Flag = had.Judged || p.Judged, had.Flag || p.Flag
+			had.Waits = had.Waits || p.Waits
 			return
 		}
 	}

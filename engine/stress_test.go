@@ -126,6 +126,72 @@ func TestVerdictsOfKnownWeaknesses(t *testing.T) {
 	}
 }
 
+// TestModelsFollowFromTheRules has what a request of each configuration says by hand, and the verdict
+// that depends on it.
+func TestModelsFollowFromTheRules(t *testing.T) {
+	tests := []struct {
+		name, pagination, job string
+		sentence              string
+		behaviour             string
+		verdict               stress.Verdict
+	}{
+		{
+			"an index that the response has and the request advances",
+			`{"method": "expression", "nextRequest": {"params": {"start": "body.start + count"}},
+				"stopRules": ["body.start + count >= body.totalSize"]}`, `"dataField": "data"`,
+			"The parameter start is the index of the first item of a page.", "limitPlusOne", stress.Complete,
+		},
+		{
+			"the smallest identifier, less one",
+			`{"method": "cursor", "idKey": "id", "param": "max_id", "reverse": true, "increment": -1}`, `"dataField": "data"`,
+			"The parameter max_id is the key with which a page begins.", "insertedAtTheStart", stress.Complete,
+		},
+		{
+			"a request that is repeated until the export is done",
+			`{"method": "expression", "nextRequest": {"after": "header('Retry-After') ?? 30"},
+				"stopRules": ["body.status == 'done'", {"when": "body.status == 'failed'", "outcome": "failed"}]}`, `"dataField": "."`,
+			`body.status is always "done".`, "ordinary", stress.Complete,
+		},
+		{
+			"a wait that no header asks for",
+			`{"method": "expression", "nextRequest": {"after": "header('Retry-After') ?? 30"}, "stopRules": ["body.status == 'done'"]}`,
+			`"dataField": "."`,
+			`header("Retry-After") is absent.`, "oneItem", stress.Complete,
+		},
+		{
+			"several lists, of which nothing is missing", // page 2 has no token, so the third page is lost
+			`{"method": "response.param", "responseParam": "next_cursor", "queryParam": "cursor"}`,
+			`"dataField": [{"path": "added", "dataType": "added"}, {"path": "old.*.removed", "dataType": "removed"}]`,
+			"body.next_cursor is a token of the next page.", "tokenLost", stress.Silent,
+		},
+		{
+			"pages of a round size", // the list ends after 1000 items only since the second page is empty
+			`{"method": "offset", "limit": 1000}`, `"dataField": "data"`,
+			"The parameter offset is the index of the first item of a page.", "emptyBody", stress.Silent,
+		},
+		{
+			"a request in whose parts nothing is found", // other requests are for other pages, but the job pages
+			`{"method": "expression", "nextRequest": {"headers": {"Range": "'items=' + text(total.items) + '-'"}, "applyToFirst": true},
+				"stopRules": ["count < 25"]}`, `"dataField": "data"`,
+			"Every request that is a new one is for the next page: the model does not know what it asks for.", "limit", stress.Complete,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := engine.Load("config.json", fmt.Appendf(nil, `{"api": {"baseUrl": "https://api.example.com/", "pagination": %s},
+				"config": {"jobs": [{"endpoint": "items", %s}]}}`, tt.pagination, tt.job))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{})
+			require.NoError(t, err)
+			job := report.Jobs[0]
+			require.Contains(t, job.Model, tt.sentence)
+			r := row(t, job, tt.behaviour)
+			require.Equal(t, tt.verdict, r.Verdict, "%+v", r)
+			require.Empty(t, row(t, job, "ordinary").Findings)
+		})
+	}
+}
+
 // TestAFixIsAConfigurationThatFaresBetter applies the first fix of a configuration by hand.
 func TestAFixIsAConfigurationThatFaresBetter(t *testing.T) {
 	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 10}`)))

@@ -101,6 +101,8 @@ func likely(p compile.Place, literals []any) []meaning {
 		names = []string{"link", "path", "query", "token", "number", "links", "absent"}
 	case p.Sent:
 		names = []string{"token", "number", "query", "object", "link", "page", "index", "size", "absent", "total"}
+	case p.Waits && !p.Judged:
+		names = []string{"absent", "size"}
 	case p.Flag:
 		names = []string{"more", "last", "token", "total", "absent"}
 	default:

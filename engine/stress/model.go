@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -31,6 +32,7 @@ type api struct {
 	answers []func(*api, *reply) // of the behaviours, in the order in which they change an answer
 
 	truth     []row          // the rows that the run must obtain
+	chosen    bool           // the user has chosen the length of the list
 	seed      int            // varies what a behaviour does
 	pending   func(*api)     // changes the list before the next answer; nil: nothing does
 	marks     map[*byte]bool // of behaviours that happen once
@@ -226,7 +228,14 @@ func (a *api) body(r *reply) ([]byte, error) {
 	case len(a.list) == 0:
 		root = items
 	default:
-		root = place(root, a.list, a.wrap(items))
+		root = place(root, a.list, wrap(items, a.stars))
+	}
+	if !r.noList && len(a.list) > 0 {
+		for _, other := range a.others {
+			if fixed := other.Fixed(); len(fixed) > 0 {
+				root = place(root, fixed, wrap([]any{}, other.Steps[len(fixed):]))
+			}
+		}
 	}
 	for _, p := range a.places {
 		if len(p.Path) == 0 {
@@ -244,10 +253,10 @@ func (a *api) body(r *reply) ([]byte, error) {
 	return value.Marshal(root)
 }
 
-// wrap puts the items where the stars of dataField find them.
-func (a *api) wrap(items []any) any {
+// wrap puts items where the stars of a path of dataField find them.
+func wrap(items []any, stars []rules.Step) any {
 	var v any = items
-	for _, s := range slices.Backward(a.stars) {
+	for _, s := range slices.Backward(stars) {
 		if s.All {
 			v = []any{v}
 		} else {

@@ -16,8 +16,9 @@ import (
 // rules read means, and how a request says which page it is for.
 type plan struct {
 	pageSize  int
-	list      []string     // keys of the items
-	stars     []rules.Step // behind them
+	list      []string         // keys of the items
+	stars     []rules.Step     // behind them
+	others    []rules.ItemList // of the lists that are empty, where a response has several
 	places    []*meant
 	keyPaths  [][]string
 	keys      keys
@@ -70,11 +71,12 @@ func (p *plan) usual() int {
 	return 2*p.pageSize + max(1, p.pageSize/2)
 }
 
-// maxTrials bounds how many plans are tried, and maxBetter how many while a better one is
-// looked for than one with which the list draws findings.
+// maxTrials bounds how many plans are tried. While a better one is looked for than a doubtful
+// one, maxBetter bounds how many are tried, and maxServed how many rows they have.
 const (
 	maxTrials = 3000
 	maxBetter = 300
+	maxServed = 500_000
 )
 
 // errUnknown says why a job has no model.
@@ -92,10 +94,12 @@ func (e errUnknown) Error() string {
 func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any, like response) (*plan, error) {
 	surface := job.Surface()
 	var best *trial
-	var doubtful *plan // with it the list is obtained, but draws findings
-	tried := 0
+	var doubtful *plan // with it the list is obtained, but something speaks against it
+	least, tried, served := 0, 0, 0
 	for p := range conceivable(job, surface) {
-		if tried++; tried > maxTrials || ctx.Err() != nil || doubtful != nil && tried > maxBetter {
+		tried++
+		served += p.usual()
+		if tried > maxTrials || ctx.Err() != nil || doubtful != nil && (tried > maxBetter || served > maxServed) {
 			break
 		}
 		p.like, p.places = like, append(p.places, like.places(surface)...)
@@ -114,17 +118,49 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 		if p.paged && t.requests > 1 {
 			s.findLocator(ctx, p, t)
 		}
-		if len(t.result.Findings) == 0 {
+		doubt := p.doubt(t)
+		if doubt == 0 {
 			return p, nil
 		}
-		if doubtful == nil {
-			doubtful = p
+		if doubtful == nil || doubt < least {
+			doubtful, least = p, doubt
 		}
 	}
 	if doubtful != nil {
 		return doubtful, nil
 	}
 	return nil, errUnknown{best}
+}
+
+// doubt says how much speaks against a plan with which a run has obtained the list: above all that
+// only a guard ended it, then that it has findings, then that a job that pages makes one request,
+// then that requests do not say what they ask for.
+func (p *plan) doubt(t *trial) (doubt int) {
+	if t.guarded() {
+		doubt += 8
+	}
+	if len(t.findings()) > 0 {
+		doubt += 4
+	}
+	switch {
+	case !p.paged && t.job.Paged() && !polls(t.job):
+		doubt += 2
+	case p.paged && t.requests > 1 && !p.located():
+		doubt++
+	}
+	return doubt
+}
+
+// located reports whether a request says which page it is for. A number that counts the pages from 1
+// in responses and from 0 in requests is more likely a token that happens to be one.
+func (p *plan) located() bool {
+	switch l := p.locator.(type) {
+	case nil, byOrder:
+		return false
+	case byPage:
+		return l.base != 0 || !slices.ContainsFunc(p.places, func(m *meant) bool { return m.Sent && m.meaning.name == "page" })
+	}
+	return true
 }
 
 // findLocator finds how a request says which page it is for, given a run in which the pages were
@@ -160,6 +196,7 @@ func (s *Suite) trial(job *compile.Job, binding map[string]any, a *api) *trial {
 func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) bool) {
 	return func(yield func(*plan) bool) {
 		list, stars, single := itemsOf(job, surface)
+		others := otherLists(job)
 		kinds := []keys{keyKinds[0]}
 		if len(surface.Keys) > 0 {
 			kinds = nil
@@ -176,7 +213,7 @@ func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) boo
 				for _, kind := range kinds {
 					for places := range combinations(surface) {
 						p := &plan{
-							pageSize: size, list: list, stars: stars, single: single, places: places, keyPaths: surface.Keys, keys: kind,
+							pageSize: size, list: list, stars: stars, others: others, single: single, places: places, keyPaths: surface.Keys, keys: kind,
 							end: a.end, beyond: a.beyond, paged: a.paged, literals: surface.Literals,
 						}
 						if !yield(p) {
@@ -233,6 +270,14 @@ func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []
 		return []string{"items"}, nil, false
 	}
 	return nil, nil, false
+}
+
+// otherLists returns the paths of dataField behind the first one, whose lists the model leaves empty.
+func otherLists(job *compile.Job) []rules.ItemList {
+	if d := job.Set.Job.DataField; d != nil && len(d.Lists) > 1 {
+		return d.Lists[1:]
+	}
+	return nil
 }
 
 // maxPageSize bounds the size of the model's pages if no setting says it.

@@ -175,7 +175,7 @@ func (s *Suite) row(t *trial, all combination) Row {
 		Served: len(t.api.truth), Obtained: len(t.api.truth) - missing, Missing: missing, Duplicated: duplicated,
 		Outcome: string(t.result.Outcome), Reason: t.result.Reason, Exit: s.ExitStatus(t.err), Why: t.why(),
 	}
-	for _, f := range t.result.Findings {
+	for _, f := range t.findings() {
 		r.Findings = append(r.Findings, f.ID)
 	}
 	said := t.err != nil || t.result.Outcome != rules.Complete || len(r.Findings) > 0

@@ -101,7 +101,7 @@ func ofSizes(name string, sizes []int) *Behaviour {
 		return page < last && (number-1)%largest >= sizes[page]
 	}
 	begin := func(a *api) {
-		a.size = largest
+		a.size, a.chosen = largest, true
 		order := map[int]int{} // the place of a row, by its number
 		for i, r := range a.rows {
 			order[r.number] = i + 1

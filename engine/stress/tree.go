@@ -257,7 +257,7 @@ func (f *forest) row(b treeBehaviour, w *world) Row {
 			r.Outcome, r.Reason, r.Why, said = string(one.Outcome), one.Reason, one.Message, true
 		}
 		guarded = guarded || one.Outcome == rules.Guarded
-		for _, finding := range one.Findings {
+		for _, finding := range withoutCeiling(one.Findings) {
 			r.Findings, said = append(r.Findings, finding.ID), true
 		}
 	}
