@@ -108,9 +108,25 @@ func (d *detection) doubtStart(t *trial) {
 			d.doubt("The address has %s=%d, so it may not be that of the first page: what is before it is not read.", name, n)
 		}
 	}
-	if n, ok := t.values["first"].(int); ok && n > 1 {
+	n, counted := t.values["first"].(int)
+	if _, _, given := d.call.param(text(t.values["param"])); given && counted && n == 1 && t.sign.Kind == rules.PagingNumber && !d.recorded && !d.allRead(t) {
+		d.doubt("The address begins at %s=1. If the API counts pages from 0, the page numbered 0 is missing.", t.values["param"])
+	}
+	if counted && n > 1 {
 		d.doubt("The address begins at %s=%d: items before that are not read.", t.values["param"], n)
 	}
+}
+
+// allRead reports whether a total, or a number of pages, says that all was read.
+func (d *detection) allRead(t *trial) bool {
+	_, _, items := d.page.hint(rules.HintTotal, func(n int) bool { return n == t.obtained() })
+	_, _, pages := d.page.hint(rules.HintPages, func(n int) bool { return n >= len(t.pages) })
+	return t.ended && items || pages
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
 }
 
 // doubtSize doubts a page size that the API does not honour.

@@ -208,3 +208,14 @@ func TestARecordingIsReadToItsEnd(t *testing.T) {
 		})
 	}
 }
+
+// The address is taken for that of the first page, which nothing in the responses confirms.
+func TestAnAddressOfPage1MayNotBeTheFirst(t *testing.T) {
+	serve := func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		items := map[string]string{"0": `{"id":1},{"id":2}`, "1": `{"id":3},{"id":4}`, "2": `{"id":5}`}[q.Get("p")]
+		return 200, http.Header{"Content-Type": {"application/json"}}, `[` + items + `]`
+	}
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users?p=1"}, detect.Options{Transport: api(serve)})
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(r.Findings.Doubts, " "), "If the API counts pages from 0, the page numbered 0 is missing.")
+}
