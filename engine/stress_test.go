@@ -209,6 +209,40 @@ func TestAFixIsAConfigurationThatFaresBetter(t *testing.T) {
 	require.Equal(t, stress.Complete, row(t, again.Jobs[0], "ordinary").Verdict)
 }
 
+// TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration has jobs of which a rule with the list of one
+// would end the other one, and a job whose list has a name that only the API knows.
+func TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration(t *testing.T) {
+	const config = `{"api": {"baseUrl": "https://api.example.com/",
+		"pagination": {"method": "response.param", "responseParam": "next", "queryParam": "cursor"}}, "config": {"jobs": [%s]}}`
+	tests := []struct{ name, jobs, changes string }{
+		{"one job", `{"endpoint": "a", "dataField": "data"}`, `api.pagination.stopRules: add ` +
+			`{"name": "noList", "when": "not has(\"data\")", "outcome": "failed"}`},
+		{"jobs with other lists", `{"endpoint": "a", "dataField": "data"}, {"endpoint": "b", "dataField": "rows"}`,
+			`api.pagination.stopRules: add {"name": "noList", "when": "job.id == \"a\" and not has(\"data\")", "outcome": "failed"}`},
+		{"jobs with the same list", `{"endpoint": "a", "dataField": "data"}, {"endpoint": "b", "dataField": "data"}`,
+			`api.pagination.stopRules: add {"name": "noList", "when": "not has(\"data\")", "outcome": "failed"}`},
+		{"no dataField", `{"endpoint": "a"}`, `config.jobs[0].dataField: "items"; ` +
+			`api.pagination.stopRules: add {"name": "noList", "when": "not has(\"items\")", "outcome": "failed"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := engine.Load("config.json", fmt.Appendf(nil, config, tt.jobs))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{})
+			require.NoError(t, err)
+			fix := row(t, report.Jobs[0], "emptyBody").Fix
+			changes := make([]string, len(fix.Changes))
+			for i, c := range fix.Changes {
+				changes[i] = c.String()
+			}
+			require.Equal(t, tt.changes, strings.Join(changes, "; "))
+			require.Equal(t, stress.Reported, fix.Verdict)
+			named := strings.HasPrefix(fix.Says, "Set dataField to the path of the list, which the model calls items. ")
+			require.Equal(t, tt.name == "no dataField", named)
+		})
+	}
+}
+
 func TestStressIsTheSameForASeed(t *testing.T) {
 	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 10}`)))
 	require.NoError(t, err)

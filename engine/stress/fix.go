@@ -32,8 +32,9 @@ type remedy struct {
 // A patient is a job that fares ill.
 type patient struct {
 	*plan
-	job  *compile.Job
-	size int // of the API's pages
+	job    *compile.Job
+	size   int  // of the API's pages
+	shared bool // another job has the same pagination, and its list elsewhere
 }
 
 // remedies is the table of remedies, in the order in which they are tried.
@@ -61,13 +62,9 @@ var remedies = []remedy{
 		changes: func(c *patient) []Change {
 			return c.failWhen("lostToken", c.read(pointer), func(at string) string { return c.full() + " and empty(" + at + ")" })
 		}},
-	{against: []string{"emptyBody", "noList", "errorBody", "html", "endNoList", "tokenLost"}, says: "Fail if a response has no {list}.",
-		changes: func(c *patient) []Change {
-			if len(c.list) == 0 {
-				return []Change{c.stopRule("noList", `type(body) != "array"`)}
-			}
-			return []Change{c.stopRule("noList", "not has("+strconv.Quote(rules.PathOf(c.list...))+")")}
-		}},
+	{against: []string{"emptyBody", "noList", "errorBody", "html", "endNoList", "tokenLost"},
+		says:    "{unnamed}Fail if a response has no {list}.",
+		changes: (*patient).failWithoutList},
 	{against: []string{"cutOnce", "serverErrorOnce"}, says: "Do not repeat requests: the API goes on to the next page with each of them.",
 		changes: func(c *patient) []Change { return []Change{{Path: []string{"api", "http", "maxRetries"}, Value: 0}} }},
 	{against: []string{"deletedFromTheStart", "insertedAtTheStart", "movedToTheEnd"},
@@ -135,6 +132,33 @@ func (c *patient) failWhen(name, place string, when func(place string) string) [
 		return nil
 	}
 	return []Change{c.stopRule(name, when(place))}
+}
+
+// failWithoutList fails the run if a response has no list. A job without dataField takes the list whatever
+// its name is, so it is named first; the name in the model is not that in the API.
+func (c *patient) failWithoutList() (changes []Change) {
+	at, when := ".", `type(body) != "array"`
+	if len(c.list) > 0 {
+		at = rules.PathOf(c.list...)
+		when = "not has(" + strconv.Quote(at) + ")"
+	}
+	if c.job.Set.Job.DataField == nil {
+		changes = append(changes, Change{Path: append(keysOf(c.job.Set.Job.Path()), "dataField"), Value: at})
+	}
+	if c.shared {
+		when = "job.id == " + strconv.Quote(c.job.Set.Job.ID) + " and " + when
+	}
+	return append(changes, c.stopRule("noList", when))
+}
+
+// shares reports whether another job has its list elsewhere, and the same pagination.
+func (c *clinic) shares() bool {
+	list, _, _ := itemsOf(c.job, c.job.Surface())
+	return slices.ContainsFunc(c.suite.Jobs, func(j *compile.Job) bool {
+		other, _, _ := itemsOf(j, j.Surface())
+		unnamed := j.Set.Job.DataField == nil || c.job.Set.Job.DataField == nil
+		return j.Set.Job.ID != c.job.Set.Job.ID && j.Set.Path == c.job.Set.Path && (unnamed || !slices.Equal(other, list))
+	})
 }
 
 // full is the condition that a page is full. Without a limit, the first page says how many
@@ -209,7 +233,14 @@ func (c *patient) says(text string) string {
 	if len(c.list) > 0 {
 		list = "list at " + rules.PathOf(c.list...)
 	}
-	return strings.NewReplacer("{size}", strconv.Itoa(c.size), "{list}", list,
+	unnamed := ""
+	if c.job.Set.Job.DataField == nil {
+		unnamed = "Set dataField to the path of the list, which the model calls " + rules.PathOf(c.list...) + ". "
+		if len(c.list) == 0 {
+			unnamed = "Set dataField to the path of the list; in the model, it is the response itself. "
+		}
+	}
+	return strings.NewReplacer("{unnamed}", unnamed, "{size}", strconv.Itoa(c.size), "{list}", list,
 		"{flag}", c.read(flag), "{pointer}", c.read(pointer)).Replace(text)
 }
 
@@ -233,7 +264,7 @@ type changed struct {
 
 // fix returns the first remedy that helps against a behaviour, or advice, or nil.
 func (c *clinic) fix(all combination, size int) *Fix {
-	p := &patient{c.plan, c.job, size}
+	p := &patient{plan: c.plan, job: c.job, size: size, shared: c.shares()}
 	var advice *Fix
 	for _, r := range remedies {
 		if !slices.ContainsFunc(all, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {

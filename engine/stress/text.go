@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -169,7 +170,7 @@ func (c Change) String() string { return c.text(0) }
 
 // text writes a change in lines of a width, as far as that is possible; 0 is one line.
 func (c Change) text(width int) string {
-	path := strings.Join(c.Path, ".") + ": "
+	path := rules.FormatPath(c.Path[0], c.Path[1:]) + ": "
 	if c.Append {
 		path += "add "
 	}
