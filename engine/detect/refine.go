@@ -109,7 +109,8 @@ func (d *detection) doubtStart(t *trial) {
 		}
 	}
 	n, counted := t.values["first"].(int)
-	if _, _, given := d.call.param(text(t.values["param"])); given && counted && n == 1 && t.sign.Kind == rules.PagingNumber && !d.recorded && !d.allRead(t) {
+	_, _, given := d.call.param(text(t.values["param"]))
+	if given && counted && n == 1 && t.sign.Kind == rules.PagingNumber && !d.recorded && !d.allRead(t) {
 		d.doubt("The address begins at %s=1. If the API counts pages from 0, the page numbered 0 is missing.", t.values["param"])
 	}
 	if counted && n > 1 {
