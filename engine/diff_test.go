@@ -149,14 +149,7 @@ func TestEveryChangeOfAConfigurationIsADifference(t *testing.T) {
 			if slices.ContainsFunc(path, func(key string) bool { return slices.Contains(without, key) }) {
 				return
 			}
-			switch v := object[key].(type) {
-			case string:
-				object[key] = v + "1"
-			case float64:
-				object[key] = v + 1
-			case bool:
-				object[key] = !v
-			default:
+			if !mutate(object, key) {
 				return
 			}
 			two, err := load()

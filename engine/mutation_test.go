@@ -102,14 +102,7 @@ func TestEveryChangeOfTheExtractionChangesTheFingerprint(t *testing.T) {
 		if slices.ContainsFunc(path, func(key string) bool { return slices.Contains(without, key) || strings.HasPrefix(key, "#") }) {
 			return
 		}
-		switch v := object[key].(type) {
-		case string:
-			object[key] = v + "1"
-		case float64:
-			object[key] = v + 1
-		case bool:
-			object[key] = !v
-		default:
+		if !mutate(object, key) {
 			return
 		}
 		e, err := loadValue(config)
@@ -123,4 +116,19 @@ func TestEveryChangeOfTheExtractionChangesTheFingerprint(t *testing.T) {
 	again, err := loadValue(everything(t))
 	require.NoError(t, err)
 	require.Equal(t, want, again.Fingerprint())
+}
+
+// mutate changes a scalar member of an object. It reports false for any other.
+func mutate(object map[string]any, key string) bool {
+	switch v := object[key].(type) {
+	case string:
+		object[key] = v + "1"
+	case float64:
+		object[key] = v + 1
+	case bool:
+		object[key] = !v
+	default:
+		return false
+	}
+	return true
 }

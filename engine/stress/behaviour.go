@@ -297,7 +297,7 @@ func insert(a *api) {
 	if a.scalar() {
 		n = key + 1
 	}
-	a.rows = slices.Insert(slices.Clone(a.rows), 0, row{number: n, at: -1, key: key, added: true})
+	a.rows = slices.Insert(slices.Clone(a.rows), 0, row{number: n, at: -1, key: key})
 }
 
 func remove(a *api) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -25,7 +26,7 @@ type Fix struct {
 // it helps is found by trying.
 type remedy struct {
 	against []string                  // behaviours
-	says    string                    // with {limit}, {place} and {list}
+	says    string                    // with the names in braces that patient.says replaces
 	changes func(c *patient) []Change // nil: the remedy does not apply
 }
 
@@ -254,12 +255,14 @@ type clinic struct {
 	binding map[string]any
 	seed    int
 	changed map[string]*changed // by changes; nil: invalid, or the ordinary list is lost
+	lengths []combination       // see obtainable; nil: not known yet
 }
 
 // changed is a changed configuration.
 type changed struct {
 	suite *Suite
 	job   *compile.Job
+	costs func() []string // names the lengths of lists that the job no longer obtains without complaint
 }
 
 // fix returns the first remedy that helps against a behaviour, or advice, or nil.
@@ -286,7 +289,7 @@ func (c *clinic) fix(all combination, size int) *Fix {
 			continue
 		}
 		if v := c.verdict(*with, all); v == Complete || v == Reported {
-			return &Fix{Says: p.says(r.says), Changes: changes, Verdict: v, Costs: c.costs(*with)}
+			return &Fix{Says: p.says(r.says), Changes: changes, Verdict: v, Costs: with.costs()}
 		}
 	}
 	return advice
@@ -313,24 +316,36 @@ func (c *clinic) change(changes []Change) *changed {
 	if i < 0 {
 		return nil
 	}
-	with := changed{suite, listed(suite.Jobs[i], c.plan.unlimited)}
+	with := changed{suite: suite, job: listed(suite.Jobs[i], c.plan.unlimited)}
+	with.costs = sync.OnceValue(func() []string { return c.costs(with) })
 	if c.verdict(with, combination{&behaviours[0]}) == Complete {
 		c.changed[key] = &with
 	}
 	return c.changed[key]
 }
 
-// costs names the lengths of lists that the job no longer obtains without complaint.
+// costs names the lengths of lists that the changed job no longer obtains without complaint.
 func (c *clinic) costs(with changed) (names []string) {
-	before := changed{c.suite, listed(c.job, c.plan.unlimited)}
-	for i := range behaviours {
-		b := combination{&behaviours[i]}
-		if b[0].Group != "length" || b.missing(c.plan, with.job.Set.Limit != nil) != "" {
-			continue
-		}
-		if c.verdict(before, b) == Complete && c.verdict(with, b) != Complete {
-			names = append(names, b[0].Name)
+	for _, b := range c.obtainable() {
+		if c.verdict(with, b) != Complete {
+			names = append(names, b.name())
 		}
 	}
 	return names
+}
+
+// obtainable returns the lengths of lists that the job obtains as it is.
+func (c *clinic) obtainable() []combination {
+	if c.lengths != nil {
+		return c.lengths
+	}
+	c.lengths = []combination{}
+	before := changed{suite: c.suite, job: listed(c.job, c.plan.unlimited)}
+	for i := range behaviours {
+		b := combination{&behaviours[i]}
+		if b[0].Group == "length" && b.missing(c.plan, before.job.Set.Limit != nil) == "" && c.verdict(before, b) == Complete {
+			c.lengths = append(c.lengths, b)
+		}
+	}
+	return c.lengths
 }

@@ -45,7 +45,6 @@ type row struct {
 	number int     // identifies it
 	at     float64 // its position in the list; one that is inserted later has one between others
 	key    int     // what it is sorted by
-	added  bool    // during the run
 }
 
 // An exchange is a request and where the page begins that answers it.

@@ -237,15 +237,8 @@ func (f *forest) row(b treeBehaviour, w *world) Row {
 		Exit: f.suite.ExitStatus(w.err),
 	}
 	for _, a := range w.order {
-		for _, known := range a.truth {
-			r.Served++
-			switch n := w.obtained[known.number]; {
-			case n == 0:
-				r.Missing++
-			case n > 1:
-				r.Duplicated += n - 1
-			}
-		}
+		missing, duplicated := tally(a.truth, w.obtained)
+		r.Served, r.Missing, r.Duplicated = r.Served+len(a.truth), r.Missing+missing, r.Duplicated+duplicated
 	}
 	r.Outcome = string(rules.Complete)
 	said, guarded := w.err != nil, w.stopped

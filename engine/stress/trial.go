@@ -79,6 +79,11 @@ func (p *plan) rowOf(item []byte) int {
 		}
 		return 0
 	}
+	return identityOf(item)
+}
+
+// identityOf returns the number in the member of an item that tells which row it is, or 0.
+func identityOf(item []byte) int {
 	var known struct {
 		Row int `json:"row"`
 	}
@@ -88,18 +93,27 @@ func (p *plan) rowOf(item []byte) int {
 	return known.Row
 }
 
-// losses counts the rows that were there during all of the run and that
-// were not obtained, and how often rows were obtained again.
-func (t *trial) losses() (missing, duplicated int) {
-	there := map[int]bool{}
-	for _, r := range t.api.truth {
-		there[r.number] = true
-		switch n := t.obtained[r.number]; {
+// tally counts the rows of a list that were not obtained, and how often rows of it were
+// obtained again.
+func tally(truth []row, obtained map[int]int) (missing, duplicated int) {
+	for _, r := range truth {
+		switch n := obtained[r.number]; {
 		case n == 0:
 			missing++
 		case n > 1:
 			duplicated += n - 1
 		}
+	}
+	return missing, duplicated
+}
+
+// losses counts the rows that were there during all of the run and that were not obtained,
+// and how often rows, also those that were inserted later, were obtained again.
+func (t *trial) losses() (missing, duplicated int) {
+	missing, duplicated = tally(t.api.truth, t.obtained)
+	there := map[int]bool{}
+	for _, r := range t.api.truth {
+		there[r.number] = true
 	}
 	for number, n := range t.obtained {
 		if !there[number] && n > 1 {

@@ -168,11 +168,8 @@ func (w *world) run(ctx context.Context, root *compile.Job) {
 
 // treeRowOf returns the number of the row that an item was written from, or 0.
 func treeRowOf(item []byte) int {
-	var known struct {
-		Row int `json:"row"`
-	}
-	if json.Unmarshal(item, &known) == nil && known.Row > 0 {
-		return known.Row
+	if n := identityOf(item); n > 0 {
+		return n
 	}
 	var n int
 	var text string
