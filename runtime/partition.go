@@ -150,28 +150,28 @@ const reasonPartitions = "partitions"
 // severity orders outcomes: that of a job is the worst of its partitions.
 var severity = []rules.Outcome{rules.Complete, rules.Limited, rules.Guarded, rules.Partial, rules.Failed}
 
-// add adds the result of a partition to that of its job. The label of the partition may
-// have a secret, which hide replaces.
-func (r *Result) add(p Partition, one Result, hide func(string) string) {
+// add adds the result of a partition to that of its job. The label and the name of the
+// partition have no secrets.
+func (r *Result) add(label, name string, one Result) {
 	n := r.Partitions
 	n.count(one)
 	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
 	r.Filtered += one.Filtered
 	for _, f := range one.Findings {
 		if len(r.Findings) < maxListed {
-			f.Partition = hide(p.Label())
+			f.Partition = label
 			r.Findings = append(r.Findings, f)
 		}
 	}
 	r.keep(one)
 	if one.skipped {
 		if len(n.Failures) < maxListed {
-			n.Failures = append(n.Failures, PartitionResult{hide(p.Label()), one.Error})
+			n.Failures = append(n.Failures, PartitionResult{label, one.Error})
 		}
 		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}
 	}
 	if r.Outcome == "" || slices.Index(severity, one.Outcome) > slices.Index(severity, r.Outcome) {
-		r.Outcome, r.Reason, r.StoppedBy, r.first = one.Outcome, one.Reason, one.StoppedBy, hide(p.name())+": "+one.Message
+		r.Outcome, r.Reason, r.StoppedBy, r.first = one.Outcome, one.Reason, one.StoppedBy, name+": "+one.Message
 		if one.Error != nil { // it names its place
 			r.first = one.Error.Message
 		}

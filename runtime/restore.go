@@ -20,12 +20,9 @@ import (
 // overflow.
 const maxCount = 1 << 53
 
-// check reports a checkpoint that no run of the tree has saved.
-func (t *tree) check(ctx context.Context, saved *treeState) error {
-	if err := t.checkResults(saved.Results); err != nil {
-		return err
-	}
-	if err := t.checkMissing(saved.Missing); err != nil {
+// checkSaved reports a checkpoint that no run of the tree has saved.
+func (t *tree) checkSaved(ctx context.Context, saved *treeState) error {
+	if err := t.Tally.check(saved.tallyState); err != nil {
 		return err
 	}
 	at := place{t, t.concealer(ctx)}
@@ -37,40 +34,6 @@ func (t *tree) check(ctx context.Context, saved *treeState) error {
 		return at.partition(t.root, m)
 	}
 	return fmt.Errorf("it has no position of job %q, or one of another kind", t.root.Set.Job.ID)
-}
-
-func (t *tree) checkResults(results []endedState) error {
-	known := map[string]bool{}
-	for _, r := range results {
-		job := t.jobs[r.Job]
-		switch {
-		case job == nil || (r.Partitions == nil) != (len(job.Sources) == 0):
-			return fmt.Errorf("it has a result of job %q, which is not in this place of the configuration", r.Job)
-		case known[r.Job]:
-			return fmt.Errorf("it has two results of job %q", r.Job)
-		}
-		known[r.Job] = true
-		if err := r.check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkMissing checks the paths that no item of a parent has had.
-func (t *tree) checkMissing(missing map[string][][]string) error {
-	for id, paths := range missing {
-		job := t.jobs[id]
-		if job == nil || job.Parent == nil {
-			return fmt.Errorf("it has items for job %q, which is for those of no other job", id)
-		}
-		for _, path := range paths {
-			if !slices.ContainsFunc(job.ItemNeeds, func(needed []string) bool { return slices.Equal(needed, path) }) {
-				return fmt.Errorf("it has a path of items that job %q does not read", id)
-			}
-		}
-	}
-	return nil
 }
 
 // check reports the result of a job that has ended which no job has.

@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -22,21 +19,17 @@ import (
 // the partitions for its items.
 type tree struct {
 	Loop
-	root    *compile.Job
-	jobs    map[string]*compile.Job
 	sink    Sink
 	slots   chan struct{} // of partitions that run ahead; nil: none does
 	started time.Time
 
-	all     []*compile.Job
-	results map[*compile.Job]*Result         // of the partitions that have ended
+	*Tally
+
 	left    *Quota                           // partitions that may still be run
 	leftOut bool                             // the limit on partitions has left one out
 	limited map[*compile.Job]bool            // jobs of which the limit has left out a partition
 	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
 	kept    map[*compile.Job]map[string]any  // values of the previous run
-	found   *presence
-	seen    map[*compile.Job]*seen // in the lists of the partitions that have ended
 }
 
 // position is the checkpoint of one partition. It is saved without being read.
@@ -44,21 +37,13 @@ type position = json.RawMessage
 
 // treeState is the checkpoint of a tree.
 type treeState struct {
-	Version int          `json:"version"`
-	Done    bool         `json:"done,omitempty"` // nothing is left to do
-	Started time.Time    `json:"started"`        // the time that now() gives the rules of variables
-	Tree    treeMembers  `json:"tree"`
-	Results []endedState `json:"results"` // of the partitions that have ended, by job
+	Version int         `json:"version"`
+	Done    bool        `json:"done,omitempty"` // nothing is left to do
+	Started time.Time   `json:"started"`        // the time that now() gives the rules of variables
+	Tree    treeMembers `json:"tree"`
+	tallyState
 
-	Rests   [][]snapshot[any]     `json:"rests,omitempty"`   // of the branches of Tree, see [treeMembers.takeRests]
-	Missing map[string][][]string `json:"missing,omitempty"` // by job: paths that no item of its parent has had
-	Seen    map[string]*seen      `json:"seen,omitempty"`    // by job: what the lists of its partitions had and lacked
-}
-
-// endedState is what a checkpoint has of the partitions of a job that have ended.
-type endedState struct {
-	Result
-	First string `json:"first,omitempty"` // see [Result]
+	Rests [][]snapshot[any] `json:"rests,omitempty"` // of the branches of Tree, see [treeMembers.takeRests]
 }
 
 // treeMembers is where a tree is: in a branch of its root, or in its only partition.
@@ -83,12 +68,7 @@ func (l Loop) RunTree(ctx context.Context, root *compile.Job, sink Sink) ([]Resu
 	}
 	t := newTree(l, root, sink)
 	err := t.run(ctx)
-	results := t.ordered(err)
-	t.log(results)
-	if err == nil {
-		t.logKept(results)
-	}
-	return results, err
+	return t.Results(err), err
 }
 
 // selects reports whether a job is to be written.
@@ -113,23 +93,16 @@ func (l Loop) below(job *compile.Job) []*compile.Job {
 
 func newTree(l Loop, root *compile.Job, sink Sink) *tree {
 	t := &tree{
-		Loop: l, root: root, sink: sink, jobs: map[string]*compile.Job{}, results: map[*compile.Job]*Result{},
+		Loop: l, Tally: newTally(l, root), sink: sink,
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
 		limited: map[*compile.Job]bool{},
-		all:     l.below(root), slots: l.Slots, left: l.Partitions, started: l.Clock.Now(),
+		slots:   l.Slots, left: l.Partitions, started: l.Clock.Now(),
 	}
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}
-	t.found, t.seen = newPresence(t.all), map[*compile.Job]*seen{}
 	for _, job := range t.all {
-		t.jobs[job.Set.Job.ID] = job
 		t.paths[job] = document.NewPaths(job.ItemPaths)
-		t.results[job] = &Result{Job: job.Set.Job.ID, Root: root.Set.Job.ID, StoppedBy: []string{}}
-		if len(job.Sources) > 0 {
-			t.results[job].Partitions = &Partitions{}
-			t.seen[job] = &seen{}
-		}
 	}
 	return t
 }
@@ -188,21 +161,14 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 	if err := saved.Tree.putRests(saved.Rests); err != nil {
 		return nil, t.unusable(err)
 	}
-	if err := t.check(ctx, saved); err != nil {
+	if err := t.checkSaved(ctx, saved); err != nil {
 		return nil, t.unusable(err)
 	}
 	if !saved.Started.IsZero() {
 		t.started = saved.Started
 	}
-	t.found.restore(saved.Missing, t.jobs)
-	for id, one := range saved.Seen {
-		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
-			*known = *one
-		}
-	}
+	t.takeUp(saved.tallyState)
 	for _, r := range saved.Results {
-		t.results[t.jobs[r.Job]] = &r.Result
-		r.Result.first = r.First
 		if r.Partitions != nil {
 			t.left.spend(r.Partitions.Count)
 		}
@@ -233,16 +199,7 @@ func (t *tree) unusable(err error) error { return unusable(t.root.Set.Job.ID, er
 // checkpoint returns the checkpoint of the tree after a page.
 func (t *tree) checkpoint(ctx context.Context, members treeMembers) (json.RawMessage, error) {
 	s := treeState{
-		Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members,
-		Missing: t.found.save(), Seen: map[string]*seen{},
-	}
-	for _, job := range t.all {
-		if one := t.seen[job]; one != nil && !one.empty() {
-			s.Seen[job.Set.Job.ID] = one
-		}
-		if r := t.results[job]; r.Outcome != "" {
-			s.Results = append(s.Results, endedState{*r, r.first})
-		}
+		Version: checkpointVersion, Done: members.done(), Started: t.started, Tree: members, tallyState: t.save(),
 	}
 	c := t.concealer(ctx)
 	rests, err := members.takeRests(c)
@@ -298,95 +255,7 @@ func (r atRoot[S]) ended(p Partition, result Result) {
 		failed.Skipped = true
 		r.tree.Skipped(&Page{Record: *failed, Root: r.tree.root.Set.Job.ID})
 	}
-	if total := r.tree.results[p.Job]; total.Partitions != nil {
-		r.tree.seen[p.Job].add(result.seen.Had, result.seen.Lacked)
-		total.add(p, result, r.tree.Redactor.String)
-	} else {
-		*total = result
-		total.Root = r.tree.root.Set.Job.ID
-	}
-}
-
-// ordered returns the results of all jobs, parents first.
-func (t *tree) ordered(err error) []Result {
-	list, complete := make([]Result, len(t.all)), true
-	for i, job := range t.all {
-		r := t.results[job]
-		if f := t.finding(job); f != nil && err == nil {
-			f.Message, f.Because = t.Redactor.String(f.Message), t.Redactor.String(f.Because)
-			r.Findings = append(r.Findings, *f)
-			t.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
-		}
-		switch {
-		case r.Outcome == "" && err == nil:
-			r.Outcome, r.Reason, r.Message = rules.Complete, reasonPartitions, r.ofPartitions()
-		case r.Outcome == "":
-			r.Outcome, r.Reason, r.Message = rules.Failed, reasonError, "the run ended before this job"
-		case err != nil && r.Outcome == rules.Complete && r.Partitions != nil:
-			r.Outcome, r.Reason = rules.Failed, reasonError
-			r.Message = fmt.Sprintf("the run ended after %d partitions of this job", r.Partitions.Count)
-		}
-		list[i], complete = *r, complete && r.Outcome == rules.Complete
-	}
-	for i := range list {
-		if list[i].Repeats = !complete; !complete || list[i].Kept == nil {
-			list[i].Kept = t.Carryover[list[i].Job]
-		}
-	}
-	return list
-}
-
-// finding returns the finding about all partitions of a job, or about there being none; nil:
-// there is no finding.
-func (t *tree) finding(job *compile.Job) *Finding {
-	switch n := t.results[job].Partitions; {
-	case n == nil:
-		return nil
-	case n.Count == 0:
-		return t.found.finding(job)
-	}
-	return t.seen[job].finding(job)
-}
-
-// log logs how the jobs with partitions ended.
-func (t *tree) log(results []Result) {
-	for _, r := range results {
-		if r.Partitions == nil || r.Outcome == rules.Failed {
-			continue
-		}
-		level := slog.LevelInfo
-		if r.Outcome == rules.Partial {
-			level = slog.LevelWarn
-		}
-		t.Log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.Redactor.String(r.Message)), "event", "stop", "job", r.Job,
-			"outcome", r.Outcome, "partitions", r.Partitions.Count)
-	}
-}
-
-// logKept says why the values for the next run have not moved on, and what is to be done
-// about it.
-func (t *tree) logKept(results []Result) {
-	incomplete := slices.IndexFunc(results, func(r Result) bool { return r.Outcome != rules.Complete })
-	if incomplete < 0 {
-		return
-	}
-	var keepers []string
-	for _, job := range t.all {
-		if len(job.Keeps) > 0 {
-			keepers = append(keepers, fmt.Sprintf("'%s'", job.Set.Job.ID))
-		}
-	}
-	if keepers == nil {
-		return
-	}
-	r, fix := results[incomplete], ""
-	if r.Outcome == rules.Partial {
-		fix = "; if an error like this is how the API says that there is nothing, end the partition with onError"
-	}
-	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
-		"because job '%s' is %s: %s%s"
-	t.Log.Warn(fmt.Sprintf(message,
-		strings.Join(keepers, ", "), r.Job, r.Outcome, t.Redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
+	r.tree.Tally.end(p, result)
 }
 
 // context returns what the rules of a variable see.
