@@ -165,10 +165,12 @@ func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 var errLeft = errors.New("the caller stopped the iteration")
 
 // loop returns the loop of one run.
-func (e *Engine) loop() (runtime.Loop, error) {
+func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.settings.run.observer)) }
+
+// loopFor returns a loop with an observer, which may be nil.
+func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	s, cfg := e.settings.run, e.cfg
 	redactor := e.Redactor()
-	observer := inRun(s.observer)
 	if s.log != nil {
 		s.log = slog.New(redact.Handler(s.log.Handler(), redactor.String))
 	}
@@ -233,7 +235,8 @@ func secretHeaders(cfg *rules.Config) []string {
 // runObserver marks the events of one run.
 type runObserver struct {
 	Observer
-	run string
+	run    string
+	worker string
 }
 
 // inRun returns an observer of a new run that passes its events to o, or nil.
@@ -241,11 +244,11 @@ func inRun(o Observer) Observer {
 	if o == nil {
 		return nil
 	}
-	return runObserver{o, rand.Text()}
+	return runObserver{Observer: o, run: rand.Text()}
 }
 
 // Observe passes an event on with the id of the run.
 func (o runObserver) Observe(ctx context.Context, e Event) {
-	e.Run = o.run
+	e.Run, e.Worker = o.run, o.worker
 	o.Observer.Observe(ctx, e)
 }

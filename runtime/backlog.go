@@ -114,6 +114,7 @@ func (b *backlog) wake() {
 // add keeps a page. Its items are copied.
 func (b *backlog) add(page *Page, saved *memberState) error {
 	kept := *page
+	kept.checkpoint, kept.after = nil, nil
 	if kept.silent { // nobody reads them any more
 		kept.Items, kept.Lists = document.Items{}, nil
 	}

@@ -283,7 +283,11 @@ func skippable(err error) bool {
 	if !ok {
 		return false
 	}
-	switch known.Class {
+	return skippableClass(known.Class)
+}
+
+func skippableClass(class failure.Class) bool {
+	switch class {
 	case failure.API, failure.Response, failure.Transient, failure.Policy:
 		return true
 	}

@@ -127,7 +127,7 @@ func (c *cursor) deliver(ctx context.Context, page *Page) error {
 func (c *cursor) branches(ctx context.Context, page *Page) ([]*branch, error) {
 	var all []*branch
 	for _, job := range c.tree.children(c.partition.Job) {
-		values, err := c.items(ctx, job, page)
+		values, err := c.tree.items(ctx, c.partition, job, page, c.tree.found)
 		if err != nil {
 			return nil, c.tree.fault(Partition{job, c.partition.Binding}, err)
 		}
@@ -138,9 +138,10 @@ func (c *cursor) branches(ctx context.Context, page *Page) ([]*branch, error) {
 	return all, nil
 }
 
-// items returns what a job reads of the items of a page, of those for which it is run.
-func (c *cursor) items(ctx context.Context, job *compile.Job, page *Page) ([]any, error) {
-	paths, source := c.tree.paths[job], &job.Sources[0]
+// items returns what a job reads of the items of a page of its parent, of those for which it
+// is run. It notes in found what the items have.
+func (t *tree) items(ctx context.Context, parent Partition, job *compile.Job, page *Page, found *presence) ([]any, error) {
+	paths, source := t.paths[job], &job.Sources[0]
 	machine := compile.Machine{Context: ctx}
 	var values []any
 	for raw := range page.Items.All() {
@@ -148,9 +149,9 @@ func (c *cursor) items(ctx context.Context, job *compile.Job, page *Page) ([]any
 		if err != nil {
 			return nil, err
 		}
-		c.tree.found.note(job, v)
+		found.note(job, v)
 		if source.When != nil {
-			met, err := source.When.EvalBool(&machine, c.tree.context(c.partition.with(job, source.Name, v)))
+			met, err := source.When.EvalBool(&machine, t.context(parent.with(job, source.Name, v)))
 			if err != nil {
 				return nil, &compile.RuleError{Rule: source.When.Rule, Err: err}
 			}

@@ -188,7 +188,7 @@ func (r *run) stopOnError(ctx context.Context, request rules.Request, f fetched)
 		page.fail(failed)
 	}
 	page.Error, r.attempt, r.restarted = r.faultOf(failed), attempt{}, nil
-	if err := r.deliver(ctx, page); err != nil {
+	if err := r.deliver(ctx, page, failed); err != nil {
 		return err
 	}
 	r.logEnd()

@@ -103,7 +103,7 @@ func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	ctx = context.WithValue(ctx, partitionKey{}, r.partition)
 	request, more, err := r.begin(ctx, token)
 	if err == nil && !more { // it had ended before
-		return r.withSeen(), nil
+		return r.withSeen(r.Result), nil
 	}
 	more = more && !r.endsEarly()
 	if more && err == nil {
@@ -164,7 +164,7 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 		failed = r.stopFailure(page)
 	}
 	page.Error = r.faultOf(failed)
-	if err := r.deliver(ctx, page); err != nil {
+	if err := r.deliver(ctx, page, failed); err != nil {
 		return next, false, err
 	}
 	r.logPage(page)

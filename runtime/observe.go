@@ -21,6 +21,8 @@ type Event struct {
 	Run  string // differs from run to run
 	Job  string
 
+	Worker string // the machine that does this part of a run on many machines; empty: there is only one
+
 	Partition string // values of the variables of the partition; empty: the job has none
 
 	Page int       // from 1; 0 for the end of a job that fetched none

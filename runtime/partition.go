@@ -207,7 +207,7 @@ func (n *Partitions) count(one Result) {
 func (r *Result) ofPartitions() string {
 	n := r.Partitions
 	switch {
-	case n.Count == 0 && r.Reason != LimitPartitions:
+	case n.Count == 0 && r.Reason != LimitPartitions && r.Outcome != rules.Failed:
 		return "there is no partition"
 	case r.Outcome == rules.Complete:
 		r.Reason, r.StoppedBy = reasonPartitions, []string{}

@@ -59,6 +59,23 @@ func (p *presence) restore(saved map[string][][]string, jobs map[string]*compile
 	}
 }
 
+// merge takes up what the items of another page have, as save returned it.
+func (p *presence) merge(saved map[string][][]string, jobs map[string]*compile.Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, missing := range saved {
+		job := jobs[id]
+		if job == nil {
+			continue
+		}
+		p.read[job] = true
+		had := func(path []string) bool {
+			return !slices.ContainsFunc(missing, func(one []string) bool { return slices.Equal(one, path) })
+		}
+		p.missing[job] = slices.DeleteFunc(slices.Clone(p.missing[job]), had)
+	}
+}
+
 // finding returns the finding about a job; nil: there is none.
 func (p *presence) finding(job *compile.Job) *Finding {
 	p.mu.Lock()

@@ -20,12 +20,13 @@ type Page struct {
 	Final bool   // the last page of Root and of all jobs below it
 
 	checkpoint func() (json.RawMessage, error)
-	members    []any // that the items come from, see [document.Reading.Members]; nil: none
-	filtered   int   // items that the filter left out
-	obtained   int   // items of the page that are delivered
-	delivered  bool  // the sink has received it
-	silent     bool  // the items are not written
-	last       bool  // as far as the partitions know that have handled it: nothing follows
+	after      func() Result // the result of the job after the page
+	members    []any         // that the items come from, see [document.Reading.Members]; nil: none
+	filtered   int           // items that the filter left out
+	obtained   int           // items of the page that are delivered
+	delivered  bool          // the sink has received it
+	silent     bool          // the items are not written
+	last       bool          // as far as the partitions know that have handled it: nothing follows
 }
 
 // Checkpoint returns the position after this page, from which another run continues

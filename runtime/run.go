@@ -200,26 +200,39 @@ func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 
 // end completes the result. A run that ended with an error has failed.
 func (r *run) end(ctx context.Context, err error) Result {
-	r.Result.Seconds = r.seconds()
-	if err != nil && r.Result.Outcome != rules.Failed {
-		r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Failed, reasonError, []string{}
-		r.Result.Message = r.Redactor.String(err.Error())
-	}
-	if err != nil {
-		r.Result.Error = r.faultOf(err)
-		r.Result.failed = r.failedPage(r.Result.Error, err)
-	}
+	r.Result = r.concluded(r.Result, err)
 	r.observe(ctx, Event{Kind: EventEnd, Result: &r.Result, Err: err})
-	return r.withSeen()
+	return r.withSeen(r.Result)
 }
 
-// withSeen returns the result with what the list had and lacked.
-func (r *run) withSeen() Result {
-	r.Result.seen.Had = r.Noticed.had()
-	if r.Result.Outcome != rules.Failed {
-		r.Result.seen.Lacked = r.Noticed.Lacked
+// concluded returns a result as it is when the run has ended, with or without an error.
+func (r *run) concluded(result Result, err error) Result {
+	result.Seconds = r.seconds()
+	if err != nil && result.Outcome != rules.Failed {
+		result.Outcome, result.Reason, result.StoppedBy = rules.Failed, reasonError, []string{}
+		result.Message = r.Redactor.String(err.Error())
 	}
-	return r.Result
+	if err != nil {
+		result.Error = r.faultOf(err)
+		result.failed = r.failedPage(result.Error, err)
+	}
+	return result
+}
+
+// after returns what the result is after a page, on which the run may have failed.
+func (r *run) after(page *Page, failed error) Result {
+	result := r.Result
+	result.Items, result.Filtered = result.Items+page.obtained, result.Filtered+page.filtered
+	return r.withSeen(r.concluded(result, r.placed(failed)))
+}
+
+// withSeen returns a result with what the list had and lacked.
+func (r *run) withSeen(result Result) Result {
+	result.seen.Had = r.Noticed.had()
+	if result.Outcome != rules.Failed {
+		result.seen.Lacked = r.Noticed.Lacked
+	}
+	return result
 }
 
 // placed adds the partition to an error of the job.
@@ -259,14 +272,15 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 // filter left out included.
 func (r *run) obtained() int { return r.Result.Items + r.Result.Filtered }
 
-// deliver passes a page to the sink.
-func (r *run) deliver(ctx context.Context, page *Page) error {
+// deliver passes a page to the sink. The run may have failed on it.
+func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 	if page.Decision == Stop {
 		page.Kept = r.Result.Kept
 	}
 	page.checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
 	page.obtained = page.Items.Len()
-	defer func() { page.checkpoint = nil }()
+	page.after = func() Result { return r.after(page, failed) }
+	defer func() { page.checkpoint, page.after = nil, nil }()
 	err := r.sink(ctx, page)
 	if err == nil || page.delivered {
 		r.Result.Items += page.obtained

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -238,5 +240,50 @@ func (t *Tally) checkMissing(missing map[string][][]string) error {
 			}
 		}
 	}
+	return nil
+}
+
+// Add adds a step of a task to a tally: what it says about the jobs for its items and, if
+// the task has ended, its result.
+func (t *Tally) Add(step *Step) {
+	t.found.merge(step.Missing, t.jobs)
+	if step.Ending == nil {
+		return
+	}
+	whole := len(step.Ending.Results) > 1
+	for _, one := range step.Ending.Results {
+		job := t.jobs[one.Job]
+		if job == nil {
+			continue // of another tree
+		}
+		result := one.Result
+		result.first, result.skipped, result.leftOut = one.First, one.Skipped, one.NoList
+		if one.Lists != nil {
+			result.seen = *one.Lists
+		}
+		if whole || result.Partitions != nil {
+			t.results[job] = &result
+			continue
+		}
+		t.add(job, step.Ending.Label, one.Name, result)
+	}
+}
+
+// Save returns the tally as JSON, for [Tally.Restore].
+func (t *Tally) Save() (json.RawMessage, error) { return json.Marshal(t.save()) }
+
+// Restore takes up a tally of the same jobs that was saved.
+func (t *Tally) Restore(saved json.RawMessage) error {
+	var s tallyState
+	dec := json.NewDecoder(bytes.NewReader(saved))
+	dec.UseNumber()
+	err := dec.Decode(&s)
+	if err == nil {
+		err = t.check(s)
+	}
+	if err != nil {
+		return unusable(t.root.Set.Job.ID, err)
+	}
+	t.takeUp(s)
 	return nil
 }

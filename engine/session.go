@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+type (
+	// Task is a part of a run that one machine does by itself: a partition, or finding the
+	// values of a variable.
+	Task = runtime.Task
+
+	// Step is a part of a task that is stored as a whole, such as a page with the position
+	// after it.
+	Step = runtime.Step
+
+	// Ending says how a task ended.
+	Ending = runtime.Ending
+
+	// EndedResult is the result of a task, to be added to those of others.
+	EndedResult = runtime.EndedResult
+
+	// Tally adds up how the tasks below a job have ended.
+	Tally = runtime.Tally
+)
+
+// RunFacts are what all machines know about the run that they share.
+type RunFacts struct {
+	ID      string    // in events: [Event].Run
+	Worker  string    // this machine, in events
+	Started time.Time // the time that now() gives the rules of variables
+}
+
+// A Session is a run of which this process does some tasks, and others do the rest. It
+// shares connections, credentials and the pace among its tasks, several of which may run at
+// the same time. Package engine/cluster distributes the tasks. [Engine.Run] is not needed.
+type Session struct {
+	tasks *runtime.Tasks
+	loop  runtime.Loop
+	owned bool // the client is closed with the session
+}
+
+// OpenSession prepares this process for tasks of a run. It makes no request. [WithResume],
+// [WithParallelJobs], [WithKeepGoing] and [WithTimeout] do not apply to sessions: each task
+// has its position, and how many run is up to the caller.
+func (e *Engine) OpenSession(ctx context.Context, run RunFacts) (*Session, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	var observer Observer
+	if o := e.settings.run.observer; o != nil {
+		observer = runObserver{Observer: o, run: run.ID, worker: run.Worker}
+	}
+	loop, err := e.loopFor(observer)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{loop: loop, owned: e.settings.run.transport == nil}
+	if s.tasks, err = loop.NewTasks(ctx, e.roots(), run.Started); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Roots returns the tasks with which the run begins: one per job that is not for the items of
+// another one. With limits.partitions there is one task for all jobs, because only one order
+// leaves out the same partitions in every run.
+func (s *Session) Roots() []Task { return s.tasks.Roots() }
+
+// Run runs a task from its beginning or, if position is not nil, from the position that an
+// earlier step had. It passes each step to store, and continues when store returns: the step
+// is then stored, or store has returned an error, with which Run ends. The items of a step
+// are valid until store returns.
+//
+// The last step has the ending of the task. If the task itself fails, Run returns its
+// ending, which no step has, and an [*Error]. A task that was interrupted has no ending, and
+// the class of its error is "cancelled".
+func (s *Session) Run(ctx context.Context, task Task, position json.RawMessage, store func(context.Context, *Step) error) (*Ending, error) {
+	ending, err := s.tasks.Run(ctx, task, position, store)
+	if err != nil && ctx.Err() != nil && ending == nil {
+		return nil, &Error{Class: failure.Cancelled, Op: "task", Message: "interrupted", Err: err}
+	}
+	return ending, err
+}
+
+// Close closes the connections of the session.
+func (s *Session) Close() {
+	if s.owned {
+		s.loop.Client.Close()
+	}
+}
+
+// Tallies returns a tally for each tree of the jobs that run, by the id of the job at its
+// root. They make no request, and need no secrets.
+func (e *Engine) Tallies() map[string]*Tally {
+	log := e.settings.run.log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	loop := runtime.Loop{Jobs: e.settings.run.selection(), Log: log, Redactor: e.Redactor(), Carryover: e.settings.run.kept}
+	all := map[string]*Tally{}
+	for _, root := range e.roots() {
+		all[root.Set.Job.ID] = loop.NewTally(root)
+	}
+	return all
+}

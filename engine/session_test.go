@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
+)
+
+// TestTheTasksOfARunAreTheRun plays every case as tasks, those of a step before the next
+// step. Requests, items, trace and result must be those of the run on one machine.
+func TestTheTasksOfARunAreTheRun(t *testing.T) {
+	for _, c := range allCases(t) {
+		t.Run(c.Name, func(t *testing.T) { playTasks(t, c, false) })
+	}
+}
+
+// TestATaskGoesOnInAnotherSession gives every task away after each of its steps.
+func TestATaskGoesOnInAnotherSession(t *testing.T) {
+	for _, c := range allCases(t) {
+		if !bytes.Contains(c.Config, []byte(`"for"`)) || asksAgain(c) || requestsDiffer.Match(c.Config) {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) { playTasks(t, c, true) })
+	}
+}
+
+func playTasks(t *testing.T, c *fixtures.Case, handOver bool) {
+	t.Helper()
+	server := serve(t, c)
+	var log strings.Builder
+	out := outcome{}
+	e, err := loadCase(c, server, &log)
+	if err == nil {
+		r := &taskRunner{t: t, engine: e, tallies: e.Tallies(), handOver: handOver, facts: engine.RunFacts{ID: "r1", Started: server.Clock().Now()}}
+		err = r.run(t.Context())
+		var keeps strings.Builder
+		for _, root := range e.Roots() {
+			for _, job := range r.tallies[root].Results(err) {
+				for _, name := range slices.Sorted(maps.Keys(job.Kept)) {
+					fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
+				}
+			}
+		}
+		out = outcome{items: server.Neutral(r.items.String()), trace: server.Neutral(r.trace.String()), keeps: server.Neutral(keeps.String())}
+	}
+	if err != nil {
+		out.err, out.exit = server.Neutral(err.Error()), exitStatus(err)
+		requireBeginning(t, c.Items, out.items) // without the page that failed, which is requested again
+		requireBeginning(t, c.Trace, out.trace)
+		withoutItems := *c
+		withoutItems.Items, withoutItems.Trace, withoutItems.Log = nil, nil, nil
+		requireGolden(t, &withoutItems, out, false)
+		return
+	}
+	require.Empty(t, server.Problems())
+	withoutLog := *c
+	withoutLog.Log = nil
+	requireGolden(t, &withoutLog, out, false)
+}
+
+func requireBeginning(t *testing.T, want *string, got string) {
+	t.Helper()
+	if want != nil {
+		require.Equal(t, (*want)[:min(len(got), len(*want))], got)
+	}
+}
+
+// A taskRunner runs the tasks of a run in the order of one machine.
+type taskRunner struct {
+	t        *testing.T
+	engine   *engine.Engine
+	session  *engine.Session
+	facts    engine.RunFacts
+	tallies  map[string]*engine.Tally
+	handOver bool
+
+	items, trace strings.Builder
+}
+
+func (r *taskRunner) run(ctx context.Context) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	for _, task := range r.session.Roots() {
+		if err := r.task(ctx, task, nil); err != nil {
+			return err
+		}
+	}
+	r.session.Close()
+	return nil
+}
+
+func (r *taskRunner) open(ctx context.Context) (err error) {
+	r.session, err = r.engine.OpenSession(ctx, r.facts)
+	return err
+}
+
+var errHandedOver = errors.New("handed over")
+
+// task runs a task, as it is read from a queue.
+func (r *taskRunner) task(ctx context.Context, task engine.Task, position json.RawMessage) error {
+	text, err := json.Marshal(task)
+	require.NoError(r.t, err)
+	require.NotContains(r.t, string(text), "secret-of-")
+	var read engine.Task
+	require.NoError(r.t, json.Unmarshal(text, &read))
+	ending, err := r.session.Run(ctx, read, position, func(ctx context.Context, step *engine.Step) error {
+		position = bytes.Clone(step.Position)
+		require.NotContains(r.t, string(position), "secret-of-")
+		if err := r.step(ctx, step); err != nil {
+			return err
+		}
+		if r.handOver && step.Ending == nil {
+			return errHandedOver
+		}
+		return nil
+	})
+	if errors.Is(err, errHandedOver) {
+		r.session.Close()
+		if err := r.open(ctx); err != nil {
+			return err
+		}
+		return r.task(ctx, task, position)
+	}
+	if err != nil && ending != nil {
+		skipped := !slices.ContainsFunc(ending.Results, func(one engine.EndedResult) bool { return !one.Skipped })
+		if err := r.step(ctx, &engine.Step{Ending: ending}); err != nil || skipped {
+			return err
+		}
+	}
+	return err
+}
+
+func (r *taskRunner) step(ctx context.Context, step *engine.Step) error {
+	if page := step.Page; page != nil {
+		r.items.Write(page.Items.Bytes())
+		r.trace.WriteString(traceLine(page))
+	}
+	text, err := json.Marshal(step.Ending)
+	require.NoError(r.t, err)
+	saved := engine.Step{Missing: step.Missing}
+	require.NoError(r.t, json.Unmarshal(text, &saved.Ending))
+	for root, tally := range r.tallies {
+		tally.Add(&saved)
+		state, err := tally.Save()
+		require.NoError(r.t, err)
+		again := r.engine.Tallies()[root]
+		require.NoError(r.t, again.Restore(state))
+		r.tallies[root] = again
+	}
+	for _, child := range step.Children {
+		if err := r.task(ctx, child, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
