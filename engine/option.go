@@ -52,6 +52,7 @@ type runSettings struct {
 	observer  Observer
 	auth      *Auth
 	tokens    TokenStore
+	pace      SharedPace
 	offline   bool // credentials are not obtained
 	secrets   int  // counts the options that bring secrets
 	userAgent string
@@ -182,6 +183,21 @@ type TokenStore = credential.Store
 // new token is lost when the run ends, and a warning says so.
 func WithTokenStore(store TokenStore) RunOption {
 	return runOption(func(s *runSettings) { s.tokens = store })
+}
+
+// A SharedPace keeps the requests of several processes to one API within one rate, and
+// tells all of them when the API says to retry later.
+type SharedPace = transport.SharedPace
+
+// WithSharedPace shares the pace of the configuration with other processes: together they
+// make api.http.requestsPerSecond requests per second, with those for tokens, and none
+// of them makes a request while the API has told one of them to wait. Limits on the number
+// of requests in flight are still those of the run. Requests wait while the shared
+// pace cannot be reached. Nil, the default, shares nothing.
+//
+// Package engine/cluster has an implementation, which its workers use.
+func WithSharedPace(shared SharedPace) RunOption {
+	return runOption(func(s *runSettings) { s.pace = shared })
 }
 
 // WithPlaceholderTokens obtains no tokens: requests have placeholders in their places. It

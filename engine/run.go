@@ -188,7 +188,7 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	}
 	retry := transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader}
 	pace := cfg.HTTP.Pace
-	pacer := transport.NewPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel})
+	pacer := transport.NewSharedPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel}, s.pace)
 	secrets := e.namedSecrets()
 	auth, err := e.credentials(credential.Options{
 		Expressions: e.auth, Inputs: inputs, Secrets: secrets,

@@ -21,27 +21,36 @@ type holds struct {
 	byOrigin map[string]*hold
 }
 
-// A hold keeps requests from an origin.
+// A hold is a [Hold] on the requests of one client.
 type hold struct {
+	clock   Clock
 	mu      sync.Mutex
 	until   time.Time     // no request before it; zero: there is no hold
 	probed  time.Time     // until, when the first request after it began; zero: none is in flight
 	changed chan struct{} // is closed when that request has ended
 }
 
-// of returns the hold of an address.
-func (h *holds) of(address string) *hold {
+// holdOn returns the hold on the requests to the origin of an address.
+func (c *Client) holdOn(address string) Hold {
 	origin := ""
 	if u, err := url.Parse(address); err == nil {
 		origin = originOf(u)
 	}
+	if c.options.Pacer.shared != nil {
+		return c.options.Pacer.hold(origin)
+	}
+	return c.holds.of(origin, c.options.Clock)
+}
+
+// of returns the hold of an origin.
+func (h *holds) of(origin string, clock Clock) *hold {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.byOrigin[origin] == nil {
 		if h.byOrigin == nil {
 			h.byOrigin = map[string]*hold{}
 		}
-		h.byOrigin[origin] = &hold{changed: make(chan struct{})}
+		h.byOrigin[origin] = &hold{clock: clock, changed: make(chan struct{})}
 	}
 	return h.byOrigin[origin]
 }
@@ -58,22 +67,16 @@ func (c *Client) noteHold(call Call, r *http.Response) {
 	if !ok || wait <= 0 {
 		return
 	}
-	until := c.options.Clock.Now().Add(min(wait, farWait))
-	h := c.holds.of(call.URL)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if until.After(h.until) {
-		h.until = until
-	}
+	c.holdOn(call.URL).Begin(min(wait, farWait))
 }
 
 // waitForHold waits until there is no hold on the origin of a call, or the first request
 // after it may be made.
-func (c *Client) waitForHold(ctx context.Context, call Call, h *hold) error {
+func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 	clock := c.options.Clock
 	for {
 		var err error
-		switch wait, changed := h.state(clock.Now()); {
+		switch wait, changed := h.State(); {
 		case wait > maxWait:
 			return c.tooLate(call, fmt.Sprintf("the API says to retry in %s, at %s",
 				wait.Round(time.Second), clock.Now().Add(wait).UTC().Format(time.RFC3339)))
@@ -110,9 +113,25 @@ func waitFor(ctx context.Context, closed <-chan struct{}) error {
 	}
 }
 
-// state returns how long a request has to wait, or what tells it that the first request
-// after the hold has ended. It returns neither if the request may be made.
-func (h *hold) state(now time.Time) (wait time.Duration, ended <-chan struct{}) {
+// isOn reports whether requests have to wait for a hold.
+func isOn(h Hold) bool {
+	wait, changed := h.State()
+	return wait > 0 || changed != nil
+}
+
+// Begin implements [Hold].
+func (h *hold) Begin(wait time.Duration) {
+	until := h.clock.Now().Add(wait)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if until.After(h.until) {
+		h.until = until
+	}
+}
+
+// State implements [Hold].
+func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
+	now := h.clock.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -124,30 +143,23 @@ func (h *hold) state(now time.Time) (wait time.Duration, ended <-chan struct{}) 
 	return 0, nil
 }
 
-// holds reports whether a request has to wait.
-func (h *hold) holds(now time.Time) bool {
-	wait, ended := h.state(now)
-	return wait > 0 || ended != nil
-}
-
-// enter begins a request, unless it has to wait. It reports whether it may be made, and
-// whether it is the first one after the hold, which has to leave when it has ended.
-func (h *hold) enter(now time.Time) (first, ok bool) {
+// Enter implements [Hold].
+func (h *hold) Enter(context.Context) (first, ok bool, err error) {
+	now := h.clock.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.until.IsZero():
-		return false, true
+		return false, true, nil
 	case now.Before(h.until), !h.probed.IsZero():
-		return false, false
+		return false, false, nil
 	}
 	h.probed = h.until
-	return true, true
+	return true, true, nil
 }
 
-// leave ends the first request after a hold. If it did not begin another hold, all
-// requests may be made again.
-func (h *hold) leave() {
+// Leave implements [Hold].
+func (h *hold) Leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.until.Equal(h.probed) {

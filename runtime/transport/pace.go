@@ -2,8 +2,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -22,14 +20,17 @@ const SourcePerSecond = "requestsPerSecond"
 // A Pacer makes requests wait for their turn: one after another waits until fewer than
 // Parallel requests are in flight and the rate allows another.
 type Pacer struct {
-	limiter *rate.Limiter // nil: any rate
-	slots   chan struct{} // holds one value for each request in flight; nil: any number
-	line    line
+	pace       Pace
+	limiter    *rate.Limiter // nil: any rate
+	slots      chan struct{} // holds one value for each request in flight; nil: any number
+	line       line
+	shared     SharedPace // has the rate and the holds, instead of limiter; nil: they are of this run only
+	withinTurn bool
 }
 
 // NewPacer returns a pacer for the requests of one run.
 func NewPacer(p Pace) *Pacer {
-	out := &Pacer{}
+	out := &Pacer{pace: p}
 	if p.PerSecond > 0 {
 		out.limiter = rate.NewLimiter(rate.Limit(p.PerSecond), max(p.Burst, 1))
 	}
@@ -42,7 +43,9 @@ func NewPacer(p Pace) *Pacer {
 // WithinTurn returns a pacer for requests that are made while another request has its
 // turn, and waits for them, such as the one for its token: they count for the rate, and
 // are in flight instead of that request.
-func (p *Pacer) WithinTurn() *Pacer { return &Pacer{limiter: p.limiter} }
+func (p *Pacer) WithinTurn() *Pacer {
+	return &Pacer{pace: p.pace, limiter: p.limiter, shared: p.shared, withinTurn: true}
+}
 
 // unlimited reports whether no request has to wait.
 func (p *Pacer) unlimited() bool { return p.limiter == nil && p.slots == nil }
@@ -66,18 +69,13 @@ func (p *Pacer) enter(ctx context.Context) (ended func(), err error) {
 // does not count, and neither does one that is interrupted.
 func (c *Client) waitForRate(ctx context.Context, call Call, held func() bool) (bool, error) {
 	clock, limiter := c.options.Clock, c.options.Pacer.limiter
-	if limiter == nil {
-		return true, nil
-	}
 	now := clock.Now()
 	reservation := limiter.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait <= 0 {
 		return true, nil
 	}
-	c.options.Log.Debug(fmt.Sprintf("waiting for %s: the configuration allows %v requests per second",
-		wait.Round(time.Millisecond), float64(limiter.Limit())), "event", "pace_wait", "wait_ms", wait.Milliseconds())
-	c.observe(ctx, call, Event{Kind: EventWait, Time: now, Duration: wait, Source: SourcePerSecond})
+	c.reportPace(ctx, call, now, wait, "")
 	err := clock.Sleep(ctx, wait)
 	if err != nil || held() {
 		reservation.CancelAt(now)
