@@ -54,6 +54,9 @@ var mayImport = map[string][]string{
 	"engine/cmd/stopwhen":       {""},
 	"engine/internal/configgen": {module + "rules"},
 	"engine/detect/detecttest":  {module + "engine", module + "fixtures", module + "rules"},
+
+	// Only these may know NATS, and only the hub and tests its server.
+	"engine/cluster/internal/store": {module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go"},
 }
 
 // goFiles parses the Go files of the repository, except tests.

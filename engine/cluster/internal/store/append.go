@@ -1,0 +1,249 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Limits of messages.
+const (
+	headerRoom = 16 << 10 // bytes of a message that are left for headers
+	maxParts   = 1000     // of a batch, as the server has it
+	unanswered = 8 << 20  // bytes of a batch that are sent before the server has to answer
+)
+
+// A page is what Append stores.
+type page struct {
+	key      Key
+	head     Head
+	envelope []byte
+	items    document.Items
+	subject  string
+}
+
+func (p *page) size() int { return len(p.envelope) + 1 + len(p.items.Bytes()) }
+
+// Append stores a page of a task: an envelope, which is one line of text without its
+// newline, and items. after is the sequence of the last page of the task, 0 if it has
+// none. It returns the sequence of the page.
+//
+// If another attempt has appended a page after that one, the error is [ErrLost], and
+// nothing is stored. If the run is deleted, it is [ErrDeleted]. Otherwise Append tries
+// until the page is stored once, or the context or the patience ends; then the page may
+// have been stored, as [Store.Last] tells.
+func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, envelope []byte, items document.Items) (uint64, error) {
+	head.after = after
+	p := &page{key: key, head: head, envelope: envelope, items: items, subject: pagesOf(key)}
+	switch {
+	case head.Attempt == "" || head.State == "":
+		return 0, appendError(failure.Internal, "a page has no attempt or no state", "")
+	case bytes.IndexByte(envelope, '\n') >= 0:
+		return 0, appendError(failure.Internal, "the envelope of a page has a newline", "")
+	}
+	told := false
+	for w := s.wait(); ; {
+		sequence, err := s.publish(ctx, p)
+		if err == nil {
+			return sequence, nil
+		}
+		stored, lookErr := s.outcome(ctx, p)
+		if stored > 0 || lookErr != nil {
+			return stored, lookErr
+		}
+		full := isFull(err)
+		if full && !told && s.options.Waiting != nil {
+			told = true
+			s.options.Waiting(key, explain("store a page", err))
+		}
+		again := full || isTemporary(err) || codeOf(err) == codeWrongLast
+		if err := w.next(ctx, "store a page", err, again); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// outcome finds out whether a page was stored whose acknowledgement was not received. It
+// returns its sequence, or 0 if it was not stored and may be sent again.
+func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
+	last, err := s.lastMessage(ctx, p.key)
+	if err != nil {
+		return 0, err
+	}
+	if last == nil {
+		if p.head.after == 0 {
+			return 0, nil
+		}
+		return 0, ErrLost
+	}
+	if last.sequence == p.head.after {
+		return 0, nil
+	}
+	head, err := readHead(last.header)
+	if err == nil && head.Attempt == p.head.Attempt && head.after == p.head.after {
+		return last.sequence, nil
+	}
+	return 0, ErrLost
+}
+
+// publish sends a page once: as one message, or as an atomic batch of several.
+func (s *Store) publish(ctx context.Context, p *page) (uint64, error) {
+	room := int(s.nc.MaxPayload()) - headerRoom
+	if room <= 0 {
+		return 0, appendError(failure.Config, fmt.Sprintf("the NATS server accepts messages of only %d bytes", s.nc.MaxPayload()),
+			"raise max_payload of the server")
+	}
+	parts := (p.size() + room - 1) / room
+	if parts > maxParts {
+		return 0, appendError(failure.IO, fmt.Sprintf("a page of %d bytes is too large for the NATS server: it accepts %d messages of %d bytes",
+			p.size(), maxParts, room), "raise max_payload of the server, or make the pages smaller")
+	}
+	buffer := s.buffers.Get().(*bytes.Buffer)
+	defer s.buffers.Put(buffer)
+	buffer.Reset()
+	buffer.Grow(min(p.size(), room))
+	w := &partWriter{ctx: ctx, s: s, page: p, room: room, parts: parts, buffer: buffer}
+	return w.send()
+}
+
+// A partWriter cuts a page into parts of the same size and sends them.
+type partWriter struct {
+	ctx     context.Context
+	s       *Store
+	page    *page
+	room    int
+	parts   int
+	batch   string // id of the batch; empty for a page in one message
+	part    int    // number of the part in the buffer, from 1
+	buffer  *bytes.Buffer
+	unasked int // bytes that were sent since the last answer
+}
+
+func (w *partWriter) send() (uint64, error) {
+	w.part = 1
+	if w.parts > 1 {
+		w.batch = rand.Text()
+	}
+	for _, piece := range [][]byte{w.page.envelope, {'\n'}} {
+		if _, err := w.Write(piece); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := w.page.items.WriteTo(w); err != nil {
+		return 0, err
+	}
+	return w.commit()
+}
+
+// Write adds to the current part, and sends it when more follows.
+func (w *partWriter) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		if w.buffer.Len() == w.room {
+			if err := w.sendPart(); err != nil {
+				return len(p) - len(rest), err
+			}
+		}
+		n := min(len(rest), w.room-w.buffer.Len())
+		w.buffer.Write(rest[:n])
+		rest = rest[n:]
+	}
+	return len(p), nil
+}
+
+// message returns the current part. The first one has the expectation, the last one the
+// head.
+func (w *partWriter) message() *nats.Msg {
+	m := nats.NewMsg(w.page.subject)
+	m.Data = w.buffer.Bytes()
+	if w.part == 1 {
+		m.Header.Set(headerExpected, strconv.FormatUint(w.page.head.after, 10))
+	}
+	if w.batch != "" {
+		m.Header.Set(headerBatch, w.batch)
+		m.Header.Set(headerBatchSequence, strconv.Itoa(w.part))
+	}
+	return m
+}
+
+// sendPart sends a part that is not the last one.
+func (w *partWriter) sendPart() error {
+	m := w.message()
+	w.unasked += len(m.Data)
+	defer func() {
+		w.part++
+		w.buffer.Reset()
+	}()
+	if w.part > 1 && w.unasked < unanswered {
+		return w.s.nc.PublishMsg(m)
+	}
+	w.unasked = 0
+	answer, err := w.request(m)
+	if err != nil || len(answer) == 0 {
+		return err
+	}
+	if _, err := readAck(answer); err != nil {
+		return err
+	}
+	return streamError(w.page.key.Run, "stores the parts of a page one by one", "use NATS server 2.12 or newer")
+}
+
+// commit sends the last part, and returns its sequence.
+func (w *partWriter) commit() (uint64, error) {
+	m := w.message()
+	head := w.page.head
+	if head.Parts = 0; w.batch != "" {
+		head.Parts = w.part
+		m.Header.Set(headerBatchCommit, "1")
+	}
+	head.write(m.Header)
+	answer, err := w.request(m)
+	if err != nil {
+		return 0, err
+	}
+	if w.s.options.LoseAck != nil && w.s.options.LoseAck(w.page.key) {
+		return 0, nats.ErrTimeout
+	}
+	return readAck(answer)
+}
+
+func (w *partWriter) request(m *nats.Msg) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, 2*tryTimeout)
+	defer cancel()
+	answer, err := w.s.nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Data, nil
+}
+
+// readAck reads the answer of the server to a message that is to be stored.
+func readAck(answer []byte) (uint64, error) {
+	var ack struct {
+		Error    *jetstream.APIError `json:"error"`
+		Sequence uint64              `json:"seq"`
+	}
+	if err := json.Unmarshal(answer, &ack); err != nil {
+		return 0, errors.Join(jetstream.ErrInvalidJSAck, err)
+	}
+	if ack.Error != nil {
+		return 0, ack.Error
+	}
+	if ack.Sequence == 0 {
+		return 0, jetstream.ErrInvalidJSAck
+	}
+	return ack.Sequence, nil
+}
+
+func appendError(class failure.Class, message, hint string) error {
+	return &failure.Error{Class: class, Op: "store", Message: message, Hint: hint}
+}

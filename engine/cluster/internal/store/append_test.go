@@ -1,0 +1,183 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+func TestAPageIsReadAsItWasAppended(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	head := Head{State: More, Attempt: "a", Page: 1, Delivery: 2, Pages: 3, Items: 4, Bytes: 1 << 40, Children: 5, Findings: 6, Reopens: true,
+		Label: "order.id=1\r\n: é"}
+	first, err := s.Append(t.Context(), task, 0, head, []byte(`{"position":1}`), ndjson(3))
+	require.NoError(t, err)
+	second, err := s.Append(t.Context(), task, first, Head{State: Done, Attempt: "a"}, []byte(`{}`), document.Items{})
+	require.NoError(t, err)
+
+	pages := collect(t, s, 0, 2)
+	require.Equal(t, task, pages[0].Key)
+	require.Equal(t, head, pages[0].Head)
+	require.Equal(t, first, pages[0].Sequence)
+	require.JSONEq(t, `{"position":1}`, string(pages[0].Envelope))
+	require.Equal(t, string(ndjson(3).Bytes()), string(pages[0].Items.Bytes()))
+	require.Equal(t, 3, pages[0].Items.Len())
+	require.Equal(t, second, pages[1].Sequence)
+	require.Zero(t, pages[1].Items.Len())
+
+	last, err := s.Last(t.Context(), task)
+	require.NoError(t, err)
+	require.Equal(t, Done, last.State)
+	require.Equal(t, `{}`, string(last.Envelope))
+	next, err := s.Next(t.Context(), task, 0)
+	require.NoError(t, err)
+	require.Equal(t, first, next.Sequence)
+	require.Equal(t, pages[0].Items.Bytes(), next.Items.Bytes())
+	next, err = s.Next(t.Context(), task, second)
+	require.NoError(t, err)
+	require.Nil(t, next)
+	none, err := s.Last(t.Context(), Key{Run: "r", Job: "users/v2.x", Task: "0-v2"})
+	require.NoError(t, err)
+	require.Nil(t, none)
+}
+
+// Sizes around the largest message: with one byte more, the page is stored in two parts.
+func TestAPageIsStoredInPartsWhenItIsLargerThanAMessage(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	room := int(s.nc.MaxPayload()) - headerRoom
+	after := uint64(0)
+	for _, c := range []struct{ size, parts int }{
+		{0, 0}, {room - 1, 0}, {room, 0}, {room + 1, 2}, {2 * room, 2}, {2*room + 1, 3}, {12*room + 1, 13},
+	} {
+		t.Run(fmt.Sprint(c.size), func(t *testing.T) {
+			envelope := fmt.Appendf(nil, `{"size":%d}`, c.size)
+			items := blockOf(max(0, c.size-len(envelope)-1))
+			sequence, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a"}, envelope, items)
+			require.NoError(t, err)
+			require.Equal(t, after+uint64(max(1, c.parts)), sequence, "one message for each part")
+
+			read := collect(t, s, after, 1)[0]
+			next, err := s.Next(t.Context(), task, after)
+			require.NoError(t, err)
+			defer next.Release()
+			last, err := s.Last(t.Context(), task)
+			require.NoError(t, err)
+			for _, e := range []*Entry{&read, next, last} {
+				require.Equal(t, sequence, e.Sequence)
+				require.Equal(t, c.parts, e.Parts)
+				require.Equal(t, string(envelope), string(e.Envelope))
+			}
+			for _, e := range []*Entry{&read, next} {
+				require.True(t, string(items.Bytes()) == string(e.Items.Bytes()))
+				require.Equal(t, items.Len(), e.Items.Len())
+			}
+			after = sequence
+		})
+	}
+}
+
+func TestAnEnvelopeMayBeLargerThanAMessage(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	envelope := blockOf(3 * int(s.nc.MaxPayload())).Bytes()
+	envelope = envelope[:len(envelope)-1]
+	_, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a"}, envelope, ndjson(2))
+	require.NoError(t, err)
+	last, err := s.Last(t.Context(), task)
+	require.NoError(t, err)
+	require.True(t, string(envelope) == string(last.Envelope))
+	read := collect(t, s, 0, 1)[0]
+	require.True(t, string(envelope) == string(read.Envelope))
+	require.Equal(t, ndjson(2).Bytes(), read.Items.Bytes())
+}
+
+// Every second acknowledgement is lost, so half of the appends have to find out that
+// their page is stored.
+func TestAPageIsStoredOnceWhenItsAcknowledgementIsLost(t *testing.T) {
+	lost := 0
+	s, _ := openRun(t, Options{LoseAck: func(Key) bool { lost++; return lost%2 == 0 }})
+	after := uint64(0)
+	for page := range 10 {
+		size := 10
+		if page%3 == 2 {
+			size = 2 << 20
+		}
+		sequence, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a", Page: page + 1}, []byte(`{}`), blockOf(size))
+		require.NoError(t, err)
+		after = sequence
+	}
+	require.Equal(t, 10, lost)
+	for i, e := range collect(t, s, 0, 10) {
+		require.Equal(t, i+1, e.Page)
+	}
+	info, err := s.Info(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, uint64(7+3*3), info.Messages)
+}
+
+func TestAnAttemptThatWasOvertakenStoresNothing(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	first, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a", Page: 1}, []byte(`{}`), ndjson(1))
+	require.NoError(t, err)
+	second, err := s.Append(t.Context(), task, first, Head{State: More, Attempt: "b", Page: 2}, []byte(`{}`), ndjson(1))
+	require.NoError(t, err)
+	for _, size := range []int{10, 2 << 20} {
+		for _, after := range []uint64{0, first, second + 1} {
+			_, err = s.Append(t.Context(), task, after, Head{State: More, Attempt: "zombie", Page: 2}, []byte(`{}`), blockOf(size))
+			require.ErrorIs(t, err, ErrLost)
+		}
+	}
+	info, err := s.Info(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, uint64(2), info.Messages)
+}
+
+func TestOfAppendsThatRaceExactlyOneIsStored(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	after := uint64(0)
+	for round := range 5 {
+		sequences, errs := make([]uint64, 8), make([]error, 8)
+		var wg sync.WaitGroup
+		for i := range sequences {
+			wg.Go(func() {
+				size := 10
+				if i%2 == 1 {
+					size = 3 << 20
+				}
+				head := Head{State: More, Attempt: fmt.Sprint(round, "-", i)}
+				sequences[i], errs[i] = s.Append(t.Context(), task, after, head, []byte(`{}`), blockOf(size))
+			})
+		}
+		wg.Wait()
+		stored := 0
+		for i, err := range errs {
+			if err == nil {
+				stored++
+				after = sequences[i]
+				continue
+			}
+			require.ErrorIs(t, err, ErrLost)
+		}
+		require.Equal(t, 1, stored)
+	}
+	require.Len(t, collect(t, s, 0, 5), 5)
+}
+
+func TestAPageOfADeletedRunIsRefused(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	first, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
+	require.NoError(t, err)
+	require.NoError(t, s.DeleteRun(t.Context(), "r"))
+	_, err = s.Append(t.Context(), task, first, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
+	require.ErrorIs(t, err, ErrDeleted)
+	_, err = s.Append(t.Context(), task, first, Head{State: More, Attempt: "a"}, []byte(`{}`), blockOf(3<<20))
+	require.ErrorIs(t, err, ErrDeleted)
+	_, err = s.Info(t.Context(), "r")
+	require.ErrorIs(t, err, ErrDeleted)
+	require.ErrorIs(t, s.Read(t.Context(), "r", 0, nil), ErrDeleted)
+	require.ErrorIs(t, s.Heads(t.Context(), "r", nil), ErrDeleted)
+	require.NoError(t, s.DeleteRun(t.Context(), "r"))
+}

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Errors that callers decide by.
+var (
+	ErrLost     = errors.New("another worker has continued the task")
+	ErrDeleted  = errors.New("the run has been deleted, or was never submitted")
+	ErrConflict = errors.New("the record has been changed in the meantime")
+)
+
+// Codes of errors of JetStream that the client has no names for.
+const (
+	codeAccountResources  jetstream.ErrorCode = 10002
+	codeInsufficient      jetstream.ErrorCode = 10023
+	codeMemoryResources   jetstream.ErrorCode = 10028
+	codeStorageResources  jetstream.ErrorCode = 10047
+	codeMessageTooLarge   jetstream.ErrorCode = 10054
+	codeWrongLast         jetstream.ErrorCode = 10071
+	codeReplicas          jetstream.ErrorCode = 10074
+	codeStoreFailed       jetstream.ErrorCode = 10077
+	codeHeaderTooLarge    jetstream.ErrorCode = 10097
+	codeStorageLimit      jetstream.ErrorCode = 10120
+	codeWrongLastReplicas jetstream.ErrorCode = 10164
+	codeTooManyRequests   jetstream.ErrorCode = 10167
+	codeNoBatches         jetstream.ErrorCode = 10174
+	codeBatchIncomplete   jetstream.ErrorCode = 10176
+	codeBatchesInFlight   jetstream.ErrorCode = 10210
+)
+
+// codeOf returns the code of an error of JetStream, or 0.
+func codeOf(err error) jetstream.ErrorCode {
+	var api jetstream.JetStreamError
+	if errors.As(err, &api) && api.APIError() != nil {
+		return api.APIError().ErrorCode
+	}
+	return 0
+}
+
+// isFull reports whether a page was refused because the limits of the stream, of the
+// account or of the disk have been reached.
+func isFull(err error) bool {
+	switch codeOf(err) {
+	case codeStoreFailed:
+		return !strings.Contains(err.Error(), "message size") // which has the same code, and does not change
+	case codeInsufficient, codeMemoryResources, codeStorageResources, codeAccountResources, codeStorageLimit:
+		return true
+	}
+	return false
+}
+
+// isTemporary reports whether the same request may succeed a little later.
+func isTemporary(err error) bool {
+	for _, temporary := range []error{
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
+		nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers, jetstream.ErrNoHeartbeat, jetstream.ErrServerShutdown,
+		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerLeadershipChanged,
+	} {
+		if errors.Is(err, temporary) {
+			return true
+		}
+	}
+	switch code := codeOf(err); code {
+	case codeWrongLastReplicas, codeTooManyRequests, codeBatchIncomplete, codeBatchesInFlight:
+		return true
+	case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount, 0:
+		return false
+	}
+	var api jetstream.JetStreamError
+	return errors.As(err, &api) && api.APIError().Code == 503
+}
+
+// retry calls f until it succeeds, fails for good, or the patience or the context ends.
+// What it returns says what was tried.
+func (s *Store) retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
+	w := s.wait()
+	for {
+		try, cancel := context.WithTimeout(ctx, tryTimeout)
+		err := f(try)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if err := w.next(ctx, what, err, isTemporary(err)); err != nil {
+			return err
+		}
+	}
+}
+
+// A waiter waits between tries.
+type waiter struct {
+	s      *Store
+	start  time.Time
+	pause  time.Duration
+	denied int
+}
+
+func (s *Store) wait() *waiter {
+	return &waiter{s: s, start: time.Now(), pause: firstPause, denied: s.denied.count()}
+}
+
+// next waits until it is time for the next try. If there will be none, it returns the
+// error to return.
+func (w *waiter) next(ctx context.Context, what string, err error, again bool) error {
+	denied, text := w.s.denied.since(w.denied)
+	waited := time.Since(w.start)
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx)
+	case denied:
+		return deniedError(what, text)
+	case !again:
+		return explain(what, err)
+	case w.s.options.Patience > 0 && waited > w.s.options.Patience:
+		return silent(what, waited, err)
+	}
+	if !sleep(ctx, w.pause) {
+		return interrupted(ctx)
+	}
+	w.pause = min(2*w.pause, lastPause)
+	return nil
+}
+
+// sleep reports false if the context ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func interrupted(ctx context.Context) error {
+	return &failure.Error{Class: failure.Cancelled, Op: "store", Message: "interrupted", Err: errors.Join(ctx.Err(), context.Cause(ctx))}
+}
+
+func silent(what string, waited time.Duration, err error) error {
+	return &failure.Error{
+		Class: failure.Transient, Op: "store", Err: err,
+		Message: fmt.Sprintf("%s: the NATS server has not answered for %s: %v", what, waited.Round(time.Second), err),
+		Hint:    "check that the server runs and can be reached",
+	}
+}
+
+// A cause is why the server refused a request, and what to do about it.
+type cause struct {
+	class         failure.Class
+	message, hint string
+}
+
+// causes by code. Other errors are printed as they are.
+var causes = map[jetstream.ErrorCode]cause{
+	jetstream.JSErrCodeJetStreamNotEnabled: {failure.Config, "the NATS server does not have JetStream enabled",
+		"enable JetStream in the configuration of the server"},
+	jetstream.JSErrCodeJetStreamNotEnabledForAccount: {failure.Config, "the account of the NATS user does not have JetStream enabled",
+		"enable JetStream for the account, or connect with another user"},
+	codeMessageTooLarge:  {failure.IO, "the message is larger than the stream allows", "remove max_msg_size from the stream"},
+	codeHeaderTooLarge:   {failure.Internal, "the headers of a message are too large", ""},
+	codeReplicas:         {failure.Config, "the NATS server is not in a cluster, and cannot keep replicas", "use one replica"},
+	codeNoBatches:        {failure.Config, "the stream does not allow atomic batches", "set allow_atomic for the stream"},
+	codeStoreFailed:      {failure.IO, "the stream is full, or cannot be written", "raise its limit, or delete runs that are not needed"},
+	codeInsufficient:     {failure.IO, "the NATS server has no room left", "free disk space, raise its limits, or delete runs"},
+	codeMemoryResources:  {failure.IO, "the NATS server has no memory left for streams", "raise max_memory_store of the server"},
+	codeStorageResources: {failure.IO, "the NATS server has no room left", "raise max_file_store of the server, or delete runs"},
+	codeAccountResources: {failure.IO, "the account has no room left", "raise the limits of the account, or delete runs"},
+	codeStorageLimit:     {failure.Config, "the account has no limits for storage, which JetStream requires", "set them for the account"},
+	jetstream.JSErrCodeMaximumConsumersLimit: {failure.IO, "the stream has as many consumers as it may have",
+		"raise max_consumers of the stream"},
+}
+
+// explain returns an error of the server as one that says what to do.
+func explain(what string, err error) error {
+	var already *failure.Error
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, ErrDeleted):
+		return ErrDeleted
+	case errors.Is(err, ErrLost), errors.Is(err, ErrConflict), errors.As(err, &already):
+		return err
+	}
+	if c, ok := causes[codeOf(err)]; ok {
+		return &failure.Error{Class: c.class, Op: "store", Message: what + ": " + c.message + ": " + err.Error(), Hint: c.hint, Err: err}
+	}
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return &failure.Error{Class: failure.Transient, Op: "store", Message: what + ": the connection to the NATS server was closed", Err: err}
+	}
+	return &failure.Error{Class: failure.IO, Op: "store", Message: what + ": " + err.Error(), Err: err}
+}
+
+func deniedError(what, text string) error {
+	return &failure.Error{
+		Class: failure.Config, Op: "store", Message: what + ": the NATS server denies it: " + text,
+		Hint: "give the NATS user the permission, or connect with another user",
+	}
+}
+
+// denials are the permissions that the server refused. It refuses them silently: the
+// request times out, and the connection is told.
+type denials struct {
+	mu   sync.Mutex
+	n    int
+	text string
+}
+
+// watch listens on a connection, in front of the handler that it has.
+func (d *denials) watch(nc *nats.Conn) {
+	next := nc.ErrorHandler()
+	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			d.add(err)
+		}
+		if next != nil {
+			next(nc, sub, err)
+		}
+	})
+}
+
+func (d *denials) add(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.n++
+	d.text = strings.TrimPrefix(err.Error(), nats.ErrPermissionViolation.Error()+": ")
+}
+
+func (d *denials) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.n
+}
+
+// since returns the last denial after the first n.
+func (d *denials) since(n int) (bool, string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.n > n, d.text
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// Last returns the last page of a task, without its items, or nil if the task has none.
+func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
+	last, err := s.lastMessage(ctx, key)
+	if last == nil || err != nil {
+		return nil, err
+	}
+	if batch, _ := last.part(); batch == "" {
+		e, err := wholePage(last)
+		if err != nil {
+			return nil, err
+		}
+		e.Items = document.Items{}
+		return e, nil
+	}
+	e, err := last.entry()
+	if err != nil {
+		return nil, err
+	}
+	e.Envelope, err = s.envelope(ctx, e)
+	return e, err
+}
+
+// envelope reads the envelope of a page in parts, which is in its first parts.
+func (s *Store) envelope(ctx context.Context, e *Entry) ([]byte, error) {
+	var envelope []byte
+	for at := e.after; ; {
+		m, err := s.nextMessage(ctx, e.Key, at)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil || m.sequence > e.Sequence {
+			return nil, damaged(e.Sequence, "the page has no envelope")
+		}
+		end := bytes.IndexByte(m.data, '\n')
+		if end >= 0 {
+			return append(envelope, m.data[:end]...), nil
+		}
+		envelope, at = append(envelope, m.data...), m.sequence
+	}
+}
+
+// Next returns the first page of a task after a sequence, or nil if there is none yet. The
+// caller releases it.
+func (s *Store) Next(ctx context.Context, key Key, after uint64) (*Entry, error) {
+	var a assembly
+	for at := after; ; {
+		m, err := s.nextMessage(ctx, key, at)
+		if err != nil || m == nil {
+			a.reset()
+			return nil, err
+		}
+		e, err := a.add(m)
+		if e != nil || err != nil {
+			a.reset()
+			return e, err
+		}
+		at = m.sequence
+	}
+}
+
+// Release deletes the pages of a task up to the one with a sequence, but never its last
+// page, which holds its position.
+func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
+	last, err := s.lastMessage(ctx, key)
+	if last == nil || err != nil {
+		return err
+	}
+	head, err := readHead(last.header)
+	if err != nil {
+		return damaged(last.sequence, err.Error())
+	}
+	end := min(through, head.after) // what comes after it is the last page
+	if end == 0 {
+		return nil
+	}
+	return s.retry(ctx, "release pages", func(ctx context.Context) error {
+		stream, err := s.stream(ctx, runStream+key.Run)
+		if err != nil {
+			return err
+		}
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOf(key)), jetstream.WithPurgeSequence(end+1))
+		if err != nil {
+			return s.deletedOr(ctx, key.Run, err)
+		}
+		return nil
+	})
+}
+
+// lastMessage returns the last message of a task, or nil.
+func (s *Store) lastMessage(ctx context.Context, key Key) (*message, error) {
+	return s.message(ctx, key.Run, func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return stream.GetLastMsgForSubject(ctx, pagesOf(key))
+	})
+}
+
+// nextMessage returns the first message of a task after a sequence, or nil.
+func (s *Store) nextMessage(ctx context.Context, key Key, after uint64) (*message, error) {
+	return s.message(ctx, key.Run, func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(pagesOf(key)))
+	})
+}
+
+// message gets a message of a run, or nil if there is none.
+func (s *Store) message(ctx context.Context, run string,
+	get func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error),
+) (*message, error) {
+	var m *message
+	err := s.retry(ctx, "read a page", func(ctx context.Context) error {
+		stream, err := s.stream(ctx, runStream+run)
+		if err != nil {
+			return err
+		}
+		raw, err := get(ctx, stream)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			m = nil
+			return nil
+		case err != nil:
+			return s.deletedOr(ctx, run, err)
+		}
+		m = &message{subject: raw.Subject, header: raw.Header, data: raw.Data, sequence: raw.Sequence, time: raw.Time}
+		return nil
+	})
+	return m, err
+}
+
+// deletedOr returns [ErrDeleted] if the stream of a run does not exist any more. Otherwise
+// it returns err. A server does not answer requests to a stream that it does not have.
+func (s *Store) deletedOr(ctx context.Context, run string, err error) error {
+	if _, lookErr := s.js.Stream(ctx, runStream+run); errors.Is(lookErr, jetstream.ErrStreamNotFound) {
+		s.streams.Delete(runStream + run)
+		return ErrDeleted
+	}
+	return err
+}

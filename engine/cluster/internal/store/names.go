@@ -1,0 +1,126 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Names of streams and buckets.
+const (
+	workStream    = "STOPWHEN_WORK"
+	runStream     = "STOPWHEN_RUN_" // followed by the run
+	configBucket  = "STOPWHEN_CONFIGS"
+	runBucket     = "STOPWHEN_RUNS"
+	paceBucket    = "STOPWHEN_PACE"
+	workerBucket  = "STOPWHEN_WORKERS"
+	workSubject   = "stopwhen.work."
+	pageSubject   = "stopwhen.page."
+	originDurable = "origin_" // followed by the origin
+)
+
+// MaxName is the largest number of bytes in the name of a run.
+const MaxName = 64
+
+// A Key names a task: its run, its job and its path in the tree of tasks.
+type Key struct {
+	Run  string // see [CheckRun]
+	Job  string // any text
+	Task string // a token: letters, digits, "-" and "_"
+}
+
+// CheckRun returns an error unless run can be the name of a run: 1 to [MaxName] letters
+// and digits of ASCII, "-" and "_".
+func CheckRun(run string) error {
+	if !isToken(run) || len(run) > MaxName {
+		return fmt.Errorf("invalid run %q: use 1 to %d letters, digits, \"-\" and \"_\"", run, MaxName)
+	}
+	return nil
+}
+
+// OriginToken returns the name that an origin has in subjects and of its consumer: the
+// host, and a hash of the text that tells origins apart, such as scheme, host and port.
+func OriginToken(host, identity string) string {
+	hash := sha256.Sum256([]byte(identity))
+	safe := strings.Map(func(r rune) rune {
+		if r < 0x80 && isTokenByte(byte(r)) {
+			return r
+		}
+		return '_'
+	}, host)
+	return safe[:min(len(safe), 100)] + "-" + hex.EncodeToString(hash[:4])
+}
+
+func pagesOf(key Key) string {
+	return pageSubject + key.Run + "." + escape(key.Job) + "." + key.Task
+}
+
+func workOf(origin, run, task string) string {
+	return workSubject + origin + "." + run + "." + task
+}
+
+// keyOf is the inverse of pagesOf.
+func keyOf(subject string) (Key, bool) {
+	parts := strings.Split(strings.TrimPrefix(subject, pageSubject), ".")
+	if len(parts) != 3 || !strings.HasPrefix(subject, pageSubject) {
+		return Key{}, false
+	}
+	job, ok := unescape(parts[1])
+	return Key{Run: parts[0], Job: job, Task: parts[2]}, ok
+}
+
+// escape returns a text as a token of a subject: letters, digits, "-" and "_" stay, and
+// any other byte is written as "=XX". The empty text is "=".
+func escape(text string) string {
+	if text == "" {
+		return "="
+	}
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if isTokenByte(c) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// unescape is the inverse of escape. It reports false for a text that escape does not
+// return.
+func unescape(token string) (string, bool) {
+	if token == "=" {
+		return "", true
+	}
+	var text []byte
+	for i := 0; i < len(token); i++ {
+		if token[i] != '=' {
+			text = append(text, token[i])
+			continue
+		}
+		if i+3 > len(token) {
+			return "", false
+		}
+		c, err := hex.DecodeString(token[i+1 : i+3])
+		if err != nil {
+			return "", false
+		}
+		text = append(text, c[0])
+		i += 2
+	}
+	return string(text), escape(string(text)) == token
+}
+
+func isToken(text string) bool {
+	for i := range len(text) {
+		if !isTokenByte(text[i]) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func isTokenByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// What a reader asks for at a time.
+const (
+	fetchMessages = 512
+	fetchBytes    = 16 << 20
+	fetchWait     = 5 * time.Second
+	fetchBeat     = time.Second // the server says that often that it is there
+	idleConsumer  = 30 * time.Second
+)
+
+// errCaughtUp ends a feed that has delivered what there was.
+var errCaughtUp = errors.New("caught up")
+
+// Read delivers the pages of a run after a sequence, in the order in which they were
+// stored, and waits for more until deliver fails, whose error it returns, or the context
+// ends. If the run is deleted, the error is [ErrDeleted]. An entry is valid until deliver
+// returns.
+//
+// after is 0 or the sequence of a page. Pages that are released while they are read may be
+// left out.
+func (s *Store) Read(ctx context.Context, run string, after uint64, deliver func(*Entry) error) error {
+	var a assembly
+	defer a.reset()
+	f := feed{s: s, run: run, after: after}
+	return f.deliver(ctx, func(m *message, _ *jetstream.MsgMetadata) error {
+		e, err := a.add(m)
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			return nil
+		}
+		defer e.Release()
+		return deliver(e)
+	})
+}
+
+// A feed delivers the messages of a run in order, through a consumer that it replaces
+// whenever a message may have been missed.
+type feed struct {
+	s      *Store
+	run    string
+	after  uint64                   // sequence of the last message that was delivered
+	config jetstream.ConsumerConfig // which messages; the zero value: all after that sequence
+	finite bool                     // end with errCaughtUp after what there was at the beginning
+	opened func()                   // called for each consumer; may be nil
+
+	consumer jetstream.Consumer
+	next     uint64 // number that the next message of the consumer has
+}
+
+// deliver passes messages to f until it fails.
+func (d *feed) deliver(ctx context.Context, f func(*message, *jetstream.MsgMetadata) error) error {
+	defer d.drop(ctx)
+	w := d.s.wait()
+	for {
+		before := d.after
+		err := d.round(ctx, f)
+		var stop stopError
+		switch {
+		case errors.As(err, &stop):
+			return stop.error
+		case err == nil:
+			w = d.s.wait()
+			continue
+		case d.after > before:
+			w = d.s.wait()
+		}
+		d.drop(ctx)
+		if err := w.next(ctx, "read pages", err, isTemporary(err)); err != nil {
+			return err
+		}
+	}
+}
+
+// A stopError is an error of the function that messages are passed to.
+type stopError struct{ error }
+
+// errGap is the error for a message of the consumer that was missed.
+var errGap = nats.ErrDisconnected
+
+// round fetches once.
+func (d *feed) round(ctx context.Context, f func(*message, *jetstream.MsgMetadata) error) error {
+	if d.consumer == nil {
+		if err := d.open(ctx); err != nil {
+			return err
+		}
+	}
+	limit := max(fetchBytes, 2*int(d.s.nc.MaxPayload()))
+	batch, err := d.consumer.Fetch(fetchMessages, jetstream.FetchMaxBytes(limit), jetstream.FetchMaxWait(fetchWait), jetstream.FetchHeartbeat(fetchBeat))
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return stopError{interrupted(ctx)}
+		case m, ok := <-batch.Messages():
+			if !ok {
+				return batch.Error()
+			}
+			if err := d.pass(m, f); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pass passes on one message.
+func (d *feed) pass(m jetstream.Msg, f func(*message, *jetstream.MsgMetadata) error) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return stopError{err}
+	}
+	if meta.Sequence.Consumer != d.next {
+		return errGap
+	}
+	d.next++
+	err = f(&message{subject: m.Subject(), header: m.Headers(), data: m.Data(), sequence: meta.Sequence.Stream, time: meta.Timestamp}, meta)
+	if err != nil {
+		return stopError{err}
+	}
+	d.after = meta.Sequence.Stream
+	if d.finite && meta.NumPending == 0 {
+		return stopError{errCaughtUp}
+	}
+	return nil
+}
+
+// open creates a consumer for what follows.
+func (d *feed) open(ctx context.Context) error {
+	config := d.config
+	config.AckPolicy, config.MemoryStorage, config.Replicas, config.InactiveThreshold = jetstream.AckNonePolicy, true, 1, idleConsumer
+	if config.DeliverPolicy == jetstream.DeliverAllPolicy && d.after > 0 {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.after+1
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	consumer, err := d.s.js.CreateConsumer(ctx, runStream+d.run, config)
+	if err != nil {
+		return d.s.deletedOr(ctx, d.run, err)
+	}
+	d.consumer, d.next = consumer, 1
+	if d.opened != nil {
+		d.opened()
+	}
+	if d.finite && consumer.CachedInfo().NumPending == 0 {
+		return stopError{errCaughtUp}
+	}
+	return nil
+}
+
+// drop deletes the consumer. If it cannot, the server does when it has been idle.
+func (d *feed) drop(ctx context.Context) {
+	if d.consumer == nil {
+		return
+	}
+	if d.s.nc.IsConnected() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = d.s.js.DeleteConsumer(ctx, runStream+d.run, d.consumer.CachedInfo().Name)
+	}
+	d.consumer = nil
+}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Limits of a run.
+type Limits struct {
+	MaxBytes int64 // of all pages, as they are stored; 0: none of its own
+}
+
+// CreateRun creates the stream of a run. If it exists, its limits are changed.
+func (s *Store) CreateRun(ctx context.Context, run string, limits Limits) error {
+	if err := CheckRun(run); err != nil {
+		return &failure.Error{Class: failure.Config, Op: "store", Message: err.Error(), Err: err}
+	}
+	config := jetstream.StreamConfig{
+		Name: runStream + run, Description: "pages of a run", Subjects: []string{pageSubject + run + ".>"},
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
+		AllowAtomicPublish: true, MaxBytes: -1, Replicas: s.replicas(),
+	}
+	if limits.MaxBytes > 0 {
+		config.MaxBytes = limits.MaxBytes
+	}
+	return s.retry(ctx, "create the run "+run, func(ctx context.Context) error {
+		stream, err := s.js.Stream(ctx, config.Name)
+		if err == nil && stream.CachedInfo().Config.MaxBytes == config.MaxBytes {
+			return s.checkRun(run, stream)
+		}
+		if err == nil {
+			config.Replicas = stream.CachedInfo().Config.Replicas
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return err
+		}
+		if stream, err = s.js.CreateOrUpdateStream(ctx, config); err != nil {
+			return err
+		}
+		return s.checkRun(run, stream)
+	})
+}
+
+// checkRun requires what exactly once depends on. A server that does not know an option
+// may have left it out without saying so.
+func (s *Store) checkRun(run string, stream jetstream.Stream) error {
+	c := stream.CachedInfo().Config
+	switch {
+	case !c.AllowAtomicPublish:
+		return streamError(run, "does not allow atomic batches", "use NATS server 2.12 or newer")
+	case c.AllowDirect:
+		return streamError(run, "allows direct gets, which may be stale", "unset allow_direct of the stream")
+	case c.Retention != jetstream.LimitsPolicy || c.Discard != jetstream.DiscardNew || c.MaxAge != 0 || c.MaxMsgsPerSubject > 0:
+		return streamError(run, "may lose pages", "unset max_age and max_msgs_per_subject of the stream, and let it discard new messages")
+	}
+	s.streams.Store(runStream+run, stream)
+	return nil
+}
+
+func streamError(run, what, hint string) error {
+	return &failure.Error{Class: failure.Config, Op: "store", Message: "the stream " + runStream + run + " " + what, Hint: hint}
+}
+
+// DeleteRun deletes the queued tasks of a run, its pages, and its record. It is no error
+// if any of them does not exist.
+func (s *Store) DeleteRun(ctx context.Context, run string) error {
+	if err := s.PurgeWork(ctx, run); err != nil {
+		return err
+	}
+	s.streams.Delete(runStream + run)
+	err := s.retry(ctx, "delete the run "+run, func(ctx context.Context) error {
+		err := s.js.DeleteStream(ctx, runStream+run)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.retry(ctx, "delete the record of the run "+run, func(ctx context.Context) error {
+		return s.buckets[runBucket].Purge(ctx, run)
+	})
+}
+
+// An Info says how much a run holds on the server.
+type Info struct {
+	Messages    uint64 // a page in parts has several
+	Bytes       uint64 // as they are stored
+	MaxBytes    int64  // 0: no limit of its own
+	First, Last time.Time
+	Sequence    uint64 // of the last message
+}
+
+// Info returns how much a run holds. The error is [ErrDeleted] if it does not exist.
+func (s *Store) Info(ctx context.Context, run string) (Info, error) {
+	var info Info
+	err := s.retry(ctx, "ask for the run "+run, func(ctx context.Context) error {
+		stream, err := s.js.Stream(ctx, runStream+run)
+		if err != nil {
+			return err
+		}
+		at := stream.CachedInfo().State
+		info = Info{Messages: at.Msgs, Bytes: at.Bytes, First: at.FirstTime, Last: at.LastTime, Sequence: at.LastSeq,
+			MaxBytes: max(0, stream.CachedInfo().Config.MaxBytes)}
+		return nil
+	})
+	return info, err
+}
