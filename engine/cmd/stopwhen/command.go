@@ -115,6 +115,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.explainCommand(), a.checkCommand(), a.stressCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(),
 		a.traceCommand(), a.detectCommand(), a.initCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand(),
+		a.hubCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()

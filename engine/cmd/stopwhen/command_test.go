@@ -45,6 +45,8 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": requireStatus,
+			"await":  await,
+			"hub":    startHub,
 		},
 	})
 }

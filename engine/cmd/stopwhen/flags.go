@@ -44,6 +44,9 @@ type flags struct {
 	failUncovered   bool
 	verdicts        bool
 
+	hub  hubFlags
+	nats natsFlags
+
 	logFormat                  string
 	quiet, verbose, noProgress bool
 }

@@ -1,0 +1,210 @@
+// Package hub runs a NATS server with JetStream inside a program, for a team that has
+// no NATS. It alone imports the server: a program that submits, works or collects links
+// only the client.
+//
+// The store is synchronized with the disk on every write, so that what the server has
+// acknowledged survives a power loss.
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// What a hub has if nothing else is set.
+const (
+	DefaultListen = "127.0.0.1:4222" // the address that it listens on
+	DefaultDir    = "stopwhen-hub"   // its directory, relative to the working directory
+)
+
+// Options say how a hub runs. The zero Options are valid.
+type Options struct {
+	// Dir is the directory of the store, which is created if it is missing. Empty: the
+	// store_dir of the configuration file, or else [DefaultDir].
+	Dir string
+	// Listen is the address to listen on, as host:port; port 0 is any free port. Empty:
+	// that of the configuration file, or else [DefaultListen]. Another address than one
+	// of the loopback interface requires that clients authenticate.
+	Listen string
+	// ConfigFile is a configuration file of the NATS server: accounts, users, TLS,
+	// clusters. Its logging options are ignored. Empty: there is none.
+	ConfigFile string
+	// User and Password, or Token, are what clients authenticate with. Empty: what the
+	// configuration file says.
+	User, Password, Token string
+	// TLSCert and TLSKey are PEM files. Empty: what the configuration file says.
+	TLSCert, TLSKey string
+	// TLSCA is a PEM file with the authorities whose certificates clients must present.
+	// Empty: clients need none.
+	TLSCA string
+	// Logger receives what the server logs: what it does on level debug, and warnings
+	// and errors on theirs. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// A Server is a hub that runs.
+type Server struct {
+	nats  *server.Server
+	dir   string
+	lock  *flock.Flock
+	ended chan struct{} // closed when the server has ended
+	err   error         // why the server has ended by itself; valid after ended is closed
+
+	shutdown sync.Once
+}
+
+// Start starts a hub, and returns when it accepts connections. The context bounds the
+// start only. Errors are of type [*failure.Error]: class config for options, addresses
+// and configuration files, io for the directory, and state if another hub uses it.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if ctx.Err() != nil {
+		return nil, interrupted(ctx)
+	}
+	so, err := o.serverOptions()
+	if err != nil {
+		return nil, err
+	}
+	dir := so.StoreDir // the server changes it
+	lock, err := prepareStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, so, logger(o.Logger))
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	s.dir, s.lock = dir, lock
+	go s.watch()
+	return s, nil
+}
+
+// start starts a server, and waits until it is ready or has failed. Recovering a large
+// store takes a while.
+func start(ctx context.Context, o *server.Options, log *slog.Logger) (*Server, error) {
+	ns, err := server.NewServer(o)
+	if err != nil {
+		return nil, &failure.Error{Class: failure.Config, Op: "hub", Message: "cannot start the hub: " + err.Error(), Err: err}
+	}
+	fatal := make(chan error, 1)
+	ns.SetLogger(&natsLogger{log: log, fatal: fatal, fromFile: o.ConfigFile != ""}, false, false)
+	go ns.Start()
+	const interval = 100 * time.Millisecond
+	for !ns.ReadyForConnections(interval) {
+		select {
+		case err = <-fatal:
+			err = startError(err, o)
+		case <-ctx.Done():
+			err = interrupted(ctx)
+		default:
+			continue
+		}
+		ns.Shutdown()
+		ns.WaitForShutdown()
+		return nil, err
+	}
+	return &Server{nats: ns, ended: make(chan struct{})}, nil
+}
+
+func interrupted(ctx context.Context) error {
+	return &failure.Error{Class: failure.Cancelled, Op: "hub", Message: "interrupted before the hub was ready", Err: context.Cause(ctx)}
+}
+
+// startError describes why a server did not start.
+func startError(err error, o *server.Options) error {
+	failed := &failure.Error{Class: failure.Config, Op: "hub", Message: "cannot start the hub: " + err.Error(), Err: err}
+	address := net.JoinHostPort(o.Host, fmt.Sprint(max(o.Port, 0)))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		failed.Message = "cannot listen on " + address + ": another program uses this address"
+		failed.Hint = "listen on another port, or end the other program; a hub that already runs can be used by everybody"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		failed.Message = "cannot listen on " + address + ": this machine does not have the address"
+	case errors.Is(err, syscall.EACCES) && errors.As(err, new(*net.OpError)):
+		failed.Message = "cannot listen on " + address + ": permission denied"
+		failed.Hint = "listen on a port above 1023"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
+		return storeError(o.StoreDir, err)
+	}
+	return failed
+}
+
+// URL returns the address at which programs on this machine reach the hub, such as
+// nats://127.0.0.1:4222. It has no credentials.
+func (s *Server) URL() string {
+	u, err := url.Parse(s.nats.ClientURL())
+	if err != nil {
+		return s.nats.ClientURL()
+	}
+	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsUnspecified() {
+		u.Host = net.JoinHostPort("127.0.0.1", u.Port())
+	}
+	return u.String()
+}
+
+// Addr returns the address that the hub listens on, as host:port.
+func (s *Server) Addr() string { return s.nats.Addr().String() }
+
+// Dir returns the directory of the store.
+func (s *Server) Dir() string { return s.dir }
+
+// Wait waits until the hub has ended. It returns nil after [Server.Shutdown], and an error
+// of class io if the server has ended by itself, since its store can no longer be written.
+func (s *Server) Wait() error {
+	<-s.ended
+	return s.err
+}
+
+// Shutdown ends the hub, and waits until its store is closed. Clients reconnect when a
+// hub is started with the same address and directory, and nothing stored is lost.
+func (s *Server) Shutdown() {
+	s.end(nil)
+	<-s.ended
+}
+
+// end ends the server once; the first reason counts.
+func (s *Server) end(reason error) {
+	s.shutdown.Do(func() {
+		s.err = reason
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+		if err := s.lock.Unlock(); s.err == nil {
+			s.err = err
+		}
+		close(s.ended)
+	})
+}
+
+// watch ends the hub when the server has given up its store, which it does when the disk
+// is full: without it every request of a client would only time out.
+func (s *Server) watch() {
+	const interval = time.Second
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ended:
+			return
+		case <-tick.C:
+			if !s.nats.JetStreamEnabled() {
+				s.end(&failure.Error{
+					Class: failure.IO, Op: "hub",
+					Message: "the server has closed its store in " + s.Dir() + ", because the disk is full or cannot be written",
+					Hint:    "free some space, and start the hub again: nothing that it acknowledged is lost, and workers go on",
+				})
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+	"github.com/synadia-io/orbit.go/natscontext"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// natsFlags say how the commands that share work reach NATS. Passwords and tokens are
+// not among them, since every user of a machine can read its command lines.
+type natsFlags struct {
+	urls                   string // separated by commas
+	context                string
+	creds                  string
+	tlsCA, tlsCert, tlsKey string
+}
+
+// natsFlags adds the flags of commands that connect to NATS.
+func (a *app) natsFlags(cmd *cobra.Command) {
+	f, n := cmd.Flags(), &a.flags.nats
+	f.StringVar(&n.urls, "nats", "", "`URL` of a NATS server, or several with commas between them; "+
+		"default: NATS_URL, the selected NATS context, or "+nats.DefaultURL)
+	f.StringVar(&n.context, "nats-context", "", "`NAME` of a context of the nats command, or the path of its file")
+	f.StringVar(&n.creds, "nats-creds", "", "`FILE` with NATS credentials")
+	f.StringVar(&n.tlsCA, "nats-tls-ca", "", "PEM `FILE` with the authorities that sign the certificate of the server")
+	f.StringVar(&n.tlsCert, "nats-tls-cert", "", "PEM `FILE` with the certificate of this client")
+	f.StringVar(&n.tlsKey, "nats-tls-key", "", "PEM `FILE` with the key of --nats-tls-cert")
+}
+
+// A natsConn is a connection to NATS.
+type natsConn struct {
+	*nats.Conn
+	domain, prefix string // of JetStream, as in the context; usually empty
+}
+
+// JetStream returns the client for streams.
+func (c *natsConn) JetStream() (jetstream.JetStream, error) {
+	switch {
+	case c.domain != "":
+		return jetstream.NewWithDomain(c.Conn, c.domain)
+	case c.prefix != "":
+		return jetstream.NewWithAPIPrefix(c.Conn, c.prefix)
+	}
+	return jetstream.New(c.Conn)
+}
+
+// A natsTarget is the server to connect to, and how.
+type natsTarget struct {
+	urls       string
+	useContext bool
+	context    string // empty: the selected one, if there is one
+	options    []nats.Option
+	creds      string   // file of credentials
+	servers    []string // without credentials, for messages; known after the first attempt
+}
+
+// connect connects to NATS under a name. With wait, it waits for a server that cannot be
+// reached until the context is done.
+func (a *app) connect(ctx context.Context, name string, wait bool, log *slog.Logger) (*natsConn, error) {
+	target, err := a.natsTarget()
+	if err != nil {
+		return nil, err
+	}
+	target.options = append(target.options,
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.Timeout(natsTimeout), a.inspect(target))
+	target.options = append(target.options, logConnection(log)...)
+	for next := time.Now(); ; {
+		conn, err := target.dialUntil(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if !wait || failure.ExitStatus(err) != failure.Transient.ExitStatus() {
+			return nil, err
+		}
+		if !time.Now().Before(next) {
+			log.Warn(err.Error()+"; trying again", "event", "nats_unreachable")
+			next = time.Now().Add(natsReminder)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(natsPause):
+		}
+	}
+}
+
+const (
+	natsTimeout  = 5 * time.Second // for one server
+	natsPause    = 2 * time.Second // between attempts to connect
+	natsReminder = time.Minute     // between log lines that say that the server is unreachable
+)
+
+// dialUntil is [natsTarget.dial], but returns when the context is done.
+func (t *natsTarget) dialUntil(ctx context.Context) (*natsConn, error) {
+	type result struct {
+		conn *natsConn
+		err  error
+	}
+	dialled := make(chan result, 1)
+	go func() {
+		conn, err := t.dial()
+		dialled <- result{conn, err}
+	}()
+	select {
+	case r := <-dialled:
+		return r.conn, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-dialled; r.conn != nil {
+				r.conn.Close()
+			}
+		}()
+		return nil, &failure.Error{
+			Class: failure.Cancelled, Op: "connect", Message: "interrupted before NATS was reached", Err: context.Cause(ctx),
+		}
+	}
+}
+
+// dial connects once.
+func (t *natsTarget) dial() (*natsConn, error) {
+	if !t.useContext {
+		conn, err := nats.Connect(t.urls, t.options...)
+		if err != nil {
+			return nil, t.explain(err)
+		}
+		return &natsConn{Conn: conn}, nil
+	}
+	conn, settings, err := natscontext.Connect(t.context, t.options...)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	return &natsConn{Conn: conn, domain: settings.JSDomain, prefix: settings.JSAPIPrefix}, nil
+}
+
+// natsTarget returns the server that the flags and the environment name.
+func (a *app) natsTarget() (*natsTarget, error) {
+	n := a.flags.nats
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if n.context != "" || !n.explicit() && !inEnvironment("NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_TOKEN") {
+		return &natsTarget{useContext: true, context: n.context}, nil
+	}
+	t := &natsTarget{urls: cmp.Or(n.urls, os.Getenv("NATS_URL"), nats.DefaultURL), creds: n.creds}
+	if err := a.checkURLs(t.urls); err != nil {
+		return nil, err
+	}
+	login, err := a.natsLogin()
+	if err != nil {
+		return nil, err
+	}
+	t.options = append(login, n.fileOptions()...)
+	return t, nil
+}
+
+// explicit reports whether a flag says how to connect.
+func (n natsFlags) explicit() bool { return n != natsFlags{} }
+
+// check checks the flags together, and that their files can be read.
+func (n natsFlags) check() error {
+	files := natsFlags{creds: n.creds, tlsCA: n.tlsCA, tlsCert: n.tlsCert, tlsKey: n.tlsKey}
+	switch {
+	case n.context != "" && n.urls != "":
+		return &usageError{"--nats and --nats-context cannot be used together"}
+	case n.context != "" && files.explicit():
+		return &usageError{"--nats-context cannot be used with --nats-creds or --nats-tls-…: a context has its own credentials and certificates"}
+	case (n.tlsCert == "") != (n.tlsKey == ""):
+		return &usageError{"--nats-tls-cert and --nats-tls-key require each other"}
+	}
+	for _, file := range []struct{ flag, path string }{
+		{"--nats-creds", n.creds}, {"--nats-tls-ca", n.tlsCA}, {"--nats-tls-cert", n.tlsCert}, {"--nats-tls-key", n.tlsKey},
+	} {
+		if file.path == "" {
+			continue
+		}
+		if _, err := os.ReadFile(file.path); err != nil {
+			return &usageError{fmt.Sprintf("%s: %v", file.flag, err)}
+		}
+	}
+	return nil
+}
+
+// fileOptions returns the options for the files that the flags name.
+func (n natsFlags) fileOptions() []nats.Option {
+	var options []nats.Option
+	if n.creds != "" {
+		options = append(options, nats.UserCredentials(n.creds))
+	}
+	if n.tlsCA != "" {
+		options = append(options, nats.RootCAs(n.tlsCA))
+	}
+	if n.tlsCert != "" {
+		options = append(options, nats.ClientCert(n.tlsCert, n.tlsKey))
+	}
+	return options
+}
+
+func inEnvironment(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return os.Getenv(name) != "" })
+}
+
+// natsLogin returns the options for the credentials in the environment. Those in a URL
+// override them.
+func (a *app) natsLogin() ([]nats.Option, error) {
+	user, password, token := os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD"), os.Getenv("NATS_TOKEN")
+	switch {
+	case user != "" && token != "":
+		return nil, &usageError{"the environment has NATS_USER and NATS_TOKEN; unset one of them"}
+	case password != "" && user == "":
+		return nil, &usageError{"the environment has NATS_PASSWORD without NATS_USER"}
+	case a.flags.nats.creds != "" && cmp.Or(user, token) != "":
+		return nil, &usageError{"--nats-creds cannot be used with NATS_USER or NATS_TOKEN; unset them"}
+	case user != "":
+		return []nats.Option{nats.UserInfo(user, password)}, nil
+	case token != "":
+		return []nats.Option{nats.Token(token)}, nil
+	}
+	return nil, nil
+}
+
+// checkURLs checks addresses of servers. Messages do not show them, since they may have
+// a password.
+func (a *app) checkURLs(list string) error {
+	for i, address := range strings.Split(list, ",") {
+		address = strings.TrimSpace(address)
+		if !strings.Contains(address, "://") {
+			address = "nats://" + address
+		}
+		u, err := url.Parse(address)
+		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return &usageError{fmt.Sprintf("--nats: address %d is invalid; want nats://HOST:PORT, or tls://, ws:// or wss://", i+1)}
+		}
+	}
+	return nil
+}
+
+// inspect returns an option that reads the others: it hides their secrets in all that is
+// printed, and keeps the addresses for messages.
+func (a *app) inspect(t *natsTarget) nats.Option {
+	return func(o *nats.Options) error {
+		a.redactor.Hide(o.Password)
+		a.redactor.Hide(o.Token)
+		t.servers = nil
+		for _, address := range o.Servers {
+			u, err := url.Parse(address)
+			if err != nil {
+				t.servers = append(t.servers, "an invalid address")
+				continue
+			}
+			if password, ok := u.User.Password(); ok {
+				a.redactor.Hide(password)
+			} else {
+				a.redactor.Hide(u.User.Username()) // a token
+			}
+			u.User = nil
+			t.servers = append(t.servers, u.String())
+		}
+		return nil
+	}
+}
+
+// logConnection returns the options that log what becomes of a connection.
+func logConnection(log *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn("lost the connection to NATS: "+err.Error()+"; trying again", "event", "nats_disconnected")
+			}
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) {
+			log.Info("connected to NATS again at "+c.ConnectedUrlRedacted(), "event", "nats_reconnected")
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn("NATS: "+err.Error(), "event", "nats_error")
+		}),
+		nats.ClosedHandler(func(c *nats.Conn) {
+			if err := c.LastError(); err != nil {
+				log.Error("NATS has closed the connection: "+err.Error(), "event", "nats_closed")
+			}
+		}),
+	}
+}
