@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 	"engine/detect/detecttest":  {module + "engine", module + "fixtures", module + "rules"},
 
 	// Only these may know NATS, and only the hub and tests its server.
+	"engine/cluster/internal/pace":  {module + "runtime/transport", "github.com/nats-io/nats.go"},
 	"engine/cluster/internal/store": {module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go"},
 }
 
