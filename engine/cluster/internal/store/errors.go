@@ -67,6 +67,7 @@ func isTemporary(err error) bool {
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
 		nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers, jetstream.ErrNoHeartbeat, jetstream.ErrServerShutdown,
 		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerLeadershipChanged,
+		errMissed,
 	} {
 		if errors.Is(err, temporary) {
 			return true
@@ -124,6 +125,9 @@ func (w *waiter) next(ctx context.Context, what string, err error, again bool) e
 	case !again:
 		return explain(what, err)
 	case w.s.options.Patience > 0 && waited > w.s.options.Patience:
+		if codeOf(err) != 0 {
+			return explain(what, err)
+		}
 		return silent(what, waited, err)
 	}
 	if !sleep(ctx, w.pause) {

@@ -35,7 +35,7 @@ func (s *Store) headings(ctx context.Context, run string, config jetstream.Consu
 	config.HeadersOnly = true
 	var found []Heading
 	d := feed{s: s, run: run, config: config, finite: true, opened: func() { found = found[:0] }}
-	err := d.deliver(ctx, func(m *message, _ *jetstream.MsgMetadata) error {
+	err := d.deliver(ctx, func(m *message) error {
 		if !m.last() {
 			return nil
 		}

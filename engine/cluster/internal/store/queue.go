@@ -89,33 +89,39 @@ func (s *Store) Origins(ctx context.Context) ([]string, error) {
 	return origins, err
 }
 
-// Fetch returns a task of an origin, or nil if there is none now: none is queued, or as
-// many are run as may be. It does not wait for a server that does not answer.
+// Fetch returns a task of an origin, or nil if there is none now: none is queued, as many
+// are run as may be, or the server does not answer, for which Fetch does not wait.
 func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
+	denied := s.denied.count()
+	msg, err := s.fetch(ctx, origin)
+	switch refused, text := s.denied.since(denied); {
+	case msg != nil:
+		return workOfMessage(msg)
+	case refused:
+		return nil, deniedError("fetch a task", text)
+	case err == nil || isTemporary(err):
+		return nil, nil
+	}
+	return nil, explain("fetch a task", err)
+}
+
+// fetch returns a message of an origin, or nil.
+func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error) {
 	consumer, err := s.origin(ctx, origin)
 	if err != nil {
-		return nil, fetchError(err)
+		return nil, err
 	}
 	batch, err := consumer.FetchNoWait(1)
 	if err != nil {
-		return nil, fetchError(err)
+		return nil, err
 	}
-	msg, ok := <-batch.Messages()
-	if !ok {
-		if err := batch.Error(); err != nil {
-			s.origins.Delete(origin)
-			return nil, fetchError(err)
-		}
-		return nil, nil
+	if msg, ok := <-batch.Messages(); ok {
+		return msg, nil
 	}
-	return workOfMessage(msg)
-}
-
-func fetchError(err error) error {
-	if isTemporary(err) {
-		return nil
+	if err = batch.Error(); err != nil {
+		s.origins.Delete(origin)
 	}
-	return explain("fetch a task", err)
+	return nil, err
 }
 
 // origin returns the consumer of an origin, which it looks up once.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -18,8 +17,10 @@ const (
 	idleConsumer  = 30 * time.Second
 )
 
-// errCaughtUp ends a feed that has delivered what there was.
-var errCaughtUp = errors.New("caught up")
+var (
+	errCaughtUp = errors.New("caught up")             // ends a feed that has delivered what there was
+	errMissed   = errors.New("a message was missed") // a consumer without acknowledgements does not repeat it
+)
 
 // Read delivers the pages of a run after a sequence, in the order in which they were
 // stored, and waits for more until deliver fails, whose error it returns, or the context
@@ -32,7 +33,7 @@ func (s *Store) Read(ctx context.Context, run string, after uint64, deliver func
 	var a assembly
 	defer a.reset()
 	f := feed{s: s, run: run, after: after}
-	return f.deliver(ctx, func(m *message, _ *jetstream.MsgMetadata) error {
+	return f.deliver(ctx, func(m *message) error {
 		e, err := a.add(m)
 		if err != nil {
 			return err
@@ -52,15 +53,16 @@ type feed struct {
 	run    string
 	after  uint64                   // sequence of the last message that was delivered
 	config jetstream.ConsumerConfig // which messages; the zero value: all after that sequence
-	finite bool                     // end with errCaughtUp after what there was at the beginning
+	finite bool                     // end with errCaughtUp after what there was when the consumer was created
 	opened func()                   // called for each consumer; may be nil
 
 	consumer jetstream.Consumer
-	next     uint64 // number that the next message of the consumer has
+	next     uint64 // number that the next message of the consumer has, from 1
+	last     uint64 // number of the last message that there was when the consumer was created
 }
 
 // deliver passes messages to f until it fails.
-func (d *feed) deliver(ctx context.Context, f func(*message, *jetstream.MsgMetadata) error) error {
+func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 	defer d.drop(ctx)
 	w := d.s.wait()
 	for {
@@ -86,11 +88,8 @@ func (d *feed) deliver(ctx context.Context, f func(*message, *jetstream.MsgMetad
 // A stopError is an error of the function that messages are passed to.
 type stopError struct{ error }
 
-// errGap is the error for a message of the consumer that was missed.
-var errGap = nats.ErrDisconnected
-
 // round fetches once.
-func (d *feed) round(ctx context.Context, f func(*message, *jetstream.MsgMetadata) error) error {
+func (d *feed) round(ctx context.Context, f func(*message) error) error {
 	if d.consumer == nil {
 		if err := d.open(ctx); err != nil {
 			return err
@@ -101,13 +100,13 @@ func (d *feed) round(ctx context.Context, f func(*message, *jetstream.MsgMetadat
 	if err != nil {
 		return err
 	}
-	for {
+	for first := d.next; ; {
 		select {
 		case <-ctx.Done():
 			return stopError{interrupted(ctx)}
 		case m, ok := <-batch.Messages():
 			if !ok {
-				return batch.Error()
+				return d.ended(batch.Error(), d.next > first)
 			}
 			if err := d.pass(m, f); err != nil {
 				return err
@@ -116,22 +115,31 @@ func (d *feed) round(ctx context.Context, f func(*message, *jetstream.MsgMetadat
 	}
 }
 
+// ended returns the error of a round. A round without messages ends a finite feed: what
+// was missing has been deleted.
+func (d *feed) ended(err error, some bool) error {
+	if err == nil && d.finite && !some {
+		return stopError{errCaughtUp}
+	}
+	return err
+}
+
 // pass passes on one message.
-func (d *feed) pass(m jetstream.Msg, f func(*message, *jetstream.MsgMetadata) error) error {
+func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 	meta, err := m.Metadata()
 	if err != nil {
 		return stopError{err}
 	}
 	if meta.Sequence.Consumer != d.next {
-		return errGap
+		return errMissed
 	}
 	d.next++
-	err = f(&message{subject: m.Subject(), header: m.Headers(), data: m.Data(), sequence: meta.Sequence.Stream, time: meta.Timestamp}, meta)
+	err = f(&message{subject: m.Subject(), header: m.Headers(), data: m.Data(), sequence: meta.Sequence.Stream, time: meta.Timestamp})
 	if err != nil {
 		return stopError{err}
 	}
 	d.after = meta.Sequence.Stream
-	if d.finite && meta.NumPending == 0 {
+	if d.finite && (d.next > d.last || meta.NumPending == 0) {
 		return stopError{errCaughtUp}
 	}
 	return nil
@@ -150,11 +158,11 @@ func (d *feed) open(ctx context.Context) error {
 	if err != nil {
 		return d.s.deletedOr(ctx, d.run, err)
 	}
-	d.consumer, d.next = consumer, 1
+	d.consumer, d.next, d.last = consumer, 1, consumer.CachedInfo().NumPending
 	if d.opened != nil {
 		d.opened()
 	}
-	if d.finite && consumer.CachedInfo().NumPending == 0 {
+	if d.finite && d.last == 0 {
 		return stopError{errCaughtUp}
 	}
 	return nil

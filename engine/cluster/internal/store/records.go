@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,16 +70,25 @@ func (s *Store) UpdateRun(ctx context.Context, run string, value []byte, revisio
 		return 0, err
 	}
 	var updated uint64
+	tries := 0
 	err := s.retry(ctx, "store the record of the run "+run, func(ctx context.Context) (err error) {
+		tries++
 		if revision == 0 {
 			updated, err = s.buckets[runBucket].Create(ctx, run, value)
 		} else {
 			updated, err = s.buckets[runBucket].Update(ctx, run, value, revision)
 		}
-		if code := codeOf(err); code == codeWrongLast || code == codeWrongLastReplicas {
-			return ErrConflict
+		if code := codeOf(err); code != codeWrongLast && code != codeWrongLastReplicas {
+			return err
 		}
-		return err
+		if tries > 1 { // the try before may have been successful
+			now, err := s.buckets[runBucket].Get(ctx, run)
+			if err == nil && bytes.Equal(now.Value(), value) {
+				updated = now.Revision()
+				return nil
+			}
+		}
+		return ErrConflict
 	})
 	return updated, err
 }

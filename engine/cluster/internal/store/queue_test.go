@@ -1,0 +1,146 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func enqueue(t testing.TB, s *Store, items ...Item) {
+	t.Helper()
+	e := s.Enqueuer()
+	for _, item := range items {
+		require.NoError(t, e.Add(t.Context(), item))
+	}
+	require.NoError(t, e.Flush(t.Context()))
+}
+
+func TestATaskIsQueuedOnce(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	item := Item{Origin: "api", Run: "r", Task: "0-v1", Payload: []byte("p")}
+	enqueue(t, s, item, item)
+	enqueue(t, s, item)
+	load, err := s.Queued(t.Context(), "api")
+	require.NoError(t, err)
+	require.Equal(t, Load{Waiting: 1}, load)
+
+	w, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Equal(t, "r 0-v1 p 0 1", fmt.Sprint(w.Run, " ", w.Task, " ", string(w.Payload), " ", w.RetryOf, " ", w.Deliveries))
+	enqueue(t, s, item) // it is still queued while it runs
+	none, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	load, err = s.Queued(t.Context(), "api")
+	require.NoError(t, err)
+	require.Equal(t, Load{Running: 1}, load)
+
+	require.NoError(t, w.Progress())
+	require.NoError(t, w.Done(t.Context()))
+	load, err = s.Queued(t.Context(), "api")
+	require.NoError(t, err)
+	require.Zero(t, load)
+	enqueue(t, s, item) // now it is new
+	again, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Equal(t, 1, again.Deliveries)
+}
+
+// The worker that stored the marker of the failure died before it removed the message. The
+// retry must not be taken for that message.
+func TestARetryIsQueuedBehindTheMessageOfTheFailure(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	item := Item{Origin: "api", Run: "r", Task: "0-v1"}
+	retry := item
+	retry.RetryOf = 7
+	enqueue(t, s, item, retry, retry)
+	enqueue(t, s, retry)
+	first, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Zero(t, first.RetryOf)
+	require.NoError(t, first.Done(t.Context()))
+	second, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Equal(t, uint64(7), second.RetryOf)
+	third, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Nil(t, third)
+}
+
+func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 2))
+	require.NoError(t, s.SetOrigin(t.Context(), "other", 0))
+	for i := range 4 {
+		enqueue(t, s, Item{Origin: "api", Run: "r", Task: fmt.Sprint(i)})
+	}
+	fetch := func() *Work {
+		w, err := s.Fetch(t.Context(), "api")
+		require.NoError(t, err)
+		return w
+	}
+	first, second := fetch(), fetch()
+	require.Nil(t, fetch())
+	require.NoError(t, first.Done(t.Context()))
+	require.NotNil(t, fetch())
+	require.Nil(t, fetch())
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 3))
+	require.NotNil(t, fetch())
+	require.NoError(t, second.HandBack(0))
+	require.Eventually(t, func() bool { w := fetch(); return w != nil && w.Task == second.Task && w.Deliveries == 2 }, 10*time.Second, 10*time.Millisecond)
+
+	origins, err := s.Origins(t.Context())
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"api", "other"}, origins)
+	none, err := s.Fetch(t.Context(), "unknown")
+	require.NoError(t, err)
+	require.Nil(t, none)
+}
+
+func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
+	s, _ := openRun(t, Options{AckWait: 100 * time.Millisecond})
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
+	enqueue(t, s, Item{Origin: "api", Run: "r", Task: "0"})
+	_, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		w, err := s.Fetch(t.Context(), "api")
+		require.NoError(t, err)
+		return w != nil && w.Deliveries > 1 && w.Drop("no such job") == nil
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		load, err := s.Queued(t.Context(), "api")
+		require.NoError(t, err)
+		return load == Load{}
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestTheQueuedTasksOfOneRunAreRemoved(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	enqueue(t, s, Item{Origin: "api", Run: "r", Task: "0"}, Item{Origin: "api", Run: "r2", Task: "0"}, Item{Origin: "api", Run: "r", Task: "1"})
+	require.NoError(t, s.PurgeWork(t.Context(), "r"))
+	w, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Equal(t, "r2", w.Run)
+}
+
+func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
+	s, server := openRun(t, Options{})
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	e := s.Enqueuer()
+	for i := range 2000 {
+		if i == 1000 {
+			server.restart()
+		}
+		require.NoError(t, e.Add(t.Context(), Item{Origin: "api", Run: "r", Task: fmt.Sprint(i)}))
+	}
+	require.NoError(t, e.Flush(t.Context()))
+	load, err := s.Queued(t.Context(), "api")
+	require.NoError(t, err)
+	require.Equal(t, Load{Waiting: 2000}, load)
+}
