@@ -216,14 +216,17 @@ func (w *partWriter) commit() (uint64, error) {
 	return readAck(answer)
 }
 
+// request sends a message and returns the answer of the server.
 func (w *partWriter) request(m *nats.Msg) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(w.ctx, 2*tryTimeout)
-	defer cancel()
-	answer, err := w.s.nc.RequestMsgWithContext(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	return answer.Data, nil
+	var data []byte
+	err := w.s.try(w.ctx, 2*tryTimeout, func(ctx context.Context) error {
+		answer, err := w.s.nc.RequestMsgWithContext(ctx, m)
+		if err == nil {
+			data = answer.Data
+		}
+		return err
+	})
+	return data, err
 }
 
 // readAck reads the answer of the server to a message that is to be stored.

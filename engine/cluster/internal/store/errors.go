@@ -88,9 +88,7 @@ func isTemporary(err error) bool {
 func (s *Store) retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
 	w := s.wait()
 	for {
-		try, cancel := context.WithTimeout(ctx, tryTimeout)
-		err := f(try)
-		cancel()
+		err := s.try(ctx, tryTimeout, f)
 		if err == nil {
 			return nil
 		}
@@ -98,6 +96,20 @@ func (s *Store) retry(ctx context.Context, what string, f func(ctx context.Conte
 			return err
 		}
 	}
+}
+
+// try calls f once. What f waits for is given up when the connection breaks: the server
+// will not answer any more.
+func (s *Store) try(ctx context.Context, timeout time.Duration, f func(ctx context.Context) error) error {
+	try, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	stop := context.AfterFunc(s.link.context(), cancel)
+	defer stop()
+	err := f(try)
+	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		return nats.ErrDisconnected
+	}
+	return err
 }
 
 // A waiter waits between tries.
@@ -251,4 +263,38 @@ func (d *denials) since(n int) (bool, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.n > n, d.text
+}
+
+// A link has a context that ends when the connection breaks, and a new one after that.
+type link struct {
+	mu     sync.Mutex
+	now    context.Context
+	cancel context.CancelFunc
+}
+
+// watch listens on a connection, in front of the handler that it has.
+func (l *link) watch(nc *nats.Conn) {
+	l.renew()
+	next := nc.DisconnectErrHandler()
+	nc.SetDisconnectErrHandler(func(nc *nats.Conn, err error) {
+		l.renew()
+		if next != nil {
+			next(nc, err)
+		}
+	})
+}
+
+func (l *link) renew() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.now, l.cancel = context.WithCancel(context.Background())
+}
+
+func (l *link) context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
 }

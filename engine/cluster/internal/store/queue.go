@@ -5,14 +5,18 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// maxOrigins is how many origins the queue may have.
-const maxOrigins = 100_000
+const (
+	maxOrigins = 100_000                // that the queue may have
+	maxWaiting = 10_000                 // workers that may wait for a task of the same origin
+	answerWait = 100 * time.Millisecond // that Fetch waits for the server
+)
 
 // Work is a task that has been delivered to this worker. It is delivered to another one if
 // neither Progress nor one of the methods that end it is called within [Options.AckWait].
@@ -22,6 +26,7 @@ type Work struct {
 	RetryOf    uint64 // sequence of the marker of the failure that is to be tried again; 0: none
 	Deliveries int    // of this message, from 1
 
+	s   *Store
 	msg jetstream.Msg
 }
 
@@ -30,11 +35,9 @@ func (w *Work) Progress() error { return w.msg.InProgress() }
 
 // Done removes the task from the queue. It may only be called after the page that ends
 // the task was stored, because it does so even if the task has been given to another
-// worker.
+// worker. After an error the task may be delivered again.
 func (w *Work) Done(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	return w.msg.DoubleAck(ctx)
+	return w.s.try(ctx, tryTimeout, w.msg.DoubleAck)
 }
 
 // HandBack gives the task to another worker, after a delay. In that time the task still
@@ -52,7 +55,7 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 	}
 	config := jetstream.ConsumerConfig{
 		Durable: originDurable + origin, FilterSubject: workSubject + origin + ".>", AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: s.options.AckWait, MaxDeliver: -1, MaxAckPending: parallel,
+		AckWait: s.options.AckWait, MaxDeliver: -1, MaxAckPending: parallel, MaxWaiting: maxWaiting,
 	}
 	return s.retry(ctx, "prepare the queue of "+origin, func(ctx context.Context) error {
 		consumer, err := s.js.Consumer(ctx, workStream, config.Durable)
@@ -61,6 +64,7 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 			if c.MaxAckPending == config.MaxAckPending && c.AckWait == config.AckWait {
 				return nil
 			}
+			config.MaxWaiting = c.MaxWaiting // which cannot be changed
 		}
 		if err == nil || errors.Is(err, jetstream.ErrConsumerNotFound) {
 			_, err = s.js.CreateOrUpdateConsumer(ctx, workStream, config)
@@ -96,7 +100,7 @@ func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	msg, err := s.fetch(ctx, origin)
 	switch refused, text := s.denied.since(denied); {
 	case msg != nil:
-		return workOfMessage(msg)
+		return s.workOf(msg)
 	case refused:
 		return nil, deniedError("fetch a task", text)
 	case err == nil || isTemporary(err):
@@ -105,40 +109,67 @@ func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	return nil, explain("fetch a task", err)
 }
 
-// fetch returns a message of an origin, or nil.
+// A puller asks for the tasks of an origin, one at a time.
+type puller struct {
+	mu       sync.Mutex
+	consumer jetstream.Consumer     // nil: it has not been looked up
+	asked    time.Time              // when the request was made that has not been answered
+	answer   jetstream.MessageBatch // of that request; nil: there is none
+}
+
+// fetch returns a message of an origin, or nil. A server does not answer at once if
+// messages are queued of which none may be delivered now. Then the request remains, and
+// the next call looks for its answer.
 func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error) {
-	consumer, err := s.origin(ctx, origin)
-	if err != nil {
+	known, _ := s.origins.LoadOrStore(origin, &puller{})
+	p := known.(*puller)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answer != nil && time.Since(p.asked) > s.options.AckWait/2 {
+		p.answer = nil // its message may soon be delivered to another worker
+	}
+	if p.answer == nil {
+		if err := s.ask(ctx, origin, p); err != nil {
+			return nil, err
+		}
+	}
+	timer := time.NewTimer(min(answerWait, s.options.AckWait/4))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, interrupted(ctx)
+	case msg, ok := <-p.answer.Messages():
+		err := p.answer.Error()
+		p.answer = nil
+		if ok {
+			return msg, nil
+		}
+		if err != nil {
+			p.consumer = nil
+		}
 		return nil, err
 	}
-	batch, err := consumer.FetchNoWait(1)
-	if err != nil {
-		return nil, err
-	}
-	if msg, ok := <-batch.Messages(); ok {
-		return msg, nil
-	}
-	if err = batch.Error(); err != nil {
-		s.origins.Delete(origin)
-	}
-	return nil, err
 }
 
-// origin returns the consumer of an origin, which it looks up once.
-func (s *Store) origin(ctx context.Context, origin string) (jetstream.Consumer, error) {
-	if known, ok := s.origins.Load(origin); ok {
-		return known.(jetstream.Consumer), nil
+// ask makes a request for one message.
+func (s *Store) ask(ctx context.Context, origin string, p *puller) (err error) {
+	if p.consumer == nil {
+		err = s.try(ctx, tryTimeout, func(ctx context.Context) error {
+			p.consumer, err = s.js.Consumer(ctx, workStream, originDurable+origin)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	consumer, err := s.js.Consumer(ctx, workStream, originDurable+origin)
-	if err == nil {
-		s.origins.Store(origin, consumer)
-	}
-	return consumer, err
+	p.asked = time.Now()
+	p.answer, err = p.consumer.FetchNoWait(1)
+	return err
 }
 
-func workOfMessage(msg jetstream.Msg) (*Work, error) {
+func (s *Store) workOf(msg jetstream.Msg) (*Work, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return nil, explain("fetch a task", err)
@@ -147,7 +178,7 @@ func workOfMessage(msg jetstream.Msg) (*Work, error) {
 	if len(parts) != 3 {
 		return nil, errors.Join(msg.Term(), explain("fetch a task", errors.New("unknown subject "+msg.Subject())))
 	}
-	return &Work{Run: parts[1], Task: parts[2], Payload: msg.Data(), Deliveries: int(meta.NumDelivered), RetryOf: retryOf(msg.Headers()), msg: msg}, nil
+	return &Work{Run: parts[1], Task: parts[2], Payload: msg.Data(), Deliveries: int(meta.NumDelivered), RetryOf: retryOf(msg.Headers()), s: s, msg: msg}, nil
 }
 
 func retryOf(header nats.Header) uint64 {

@@ -152,11 +152,15 @@ func (d *feed) open(ctx context.Context) error {
 	if config.DeliverPolicy == jetstream.DeliverAllPolicy && d.after > 0 {
 		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.after+1
 	}
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	consumer, err := d.s.js.CreateConsumer(ctx, runStream+d.run, config)
+	var consumer jetstream.Consumer
+	err := d.s.try(ctx, tryTimeout, func(ctx context.Context) (err error) {
+		if consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config); err != nil {
+			return d.s.deletedOr(ctx, d.run, err)
+		}
+		return nil
+	})
 	if err != nil {
-		return d.s.deletedOr(ctx, d.run, err)
+		return err
 	}
 	d.consumer, d.next, d.last = consumer, 1, consumer.CachedInfo().NumPending
 	if d.opened != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -106,20 +107,45 @@ func (s *Store) Runs(ctx context.Context) ([]Record, error) {
 // WatchRuns calls changed for the record of each run, and for each change, until the
 // context ends.
 func (s *Store) WatchRuns(ctx context.Context, changed func(Record)) error {
-	var watcher jetstream.KeyWatcher
-	err := s.retry(ctx, "watch the runs", func(try context.Context) (err error) {
-		watcher, err = s.buckets[runBucket].WatchAll(ctx)
-		return err
-	})
-	if err != nil {
-		return err
+	reconnected := s.nc.StatusChanged(nats.CONNECTED)
+	defer s.nc.RemoveStatusListener(reconnected)
+	for seen := uint64(0); ; {
+		var watcher jetstream.KeyWatcher
+		err := s.retry(ctx, "watch the runs", func(context.Context) (err error) {
+			var options []jetstream.WatchOpt
+			if seen > 0 {
+				options = append(options, jetstream.ResumeFromRevision(seen+1))
+			}
+			watcher, err = s.buckets[runBucket].WatchAll(ctx, options...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = follow(ctx, watcher, reconnected, func(r Record) {
+			seen = r.Revision
+			changed(r)
+		})
+		if err != nil {
+			return err
+		}
 	}
+}
+
+// follow passes changes on until the connection has been interrupted. The watcher would
+// notice that, too, but much later.
+func follow(ctx context.Context, watcher jetstream.KeyWatcher, reconnected <-chan nats.Status, changed func(Record)) error {
 	defer func() { _ = watcher.Stop() }()
 	for {
 		select {
 		case <-ctx.Done():
 			return interrupted(ctx)
-		case entry := <-watcher.Updates():
+		case <-reconnected:
+			return nil
+		case entry, ok := <-watcher.Updates():
+			if !ok {
+				return nil
+			}
 			if entry != nil { // nil says that what there was has been delivered
 				changed(recordOf(entry))
 			}

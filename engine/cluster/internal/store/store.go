@@ -51,10 +51,11 @@ type Store struct {
 	nc      *nats.Conn
 	options Options
 	denied  denials
+	link    link
 
 	buffers sync.Pool // of *bytes.Buffer: messages that are being put together
 	streams sync.Map  // name to jetstream.Stream
-	origins sync.Map  // origin to jetstream.Consumer
+	origins sync.Map  // origin to *puller
 	buckets map[string]jetstream.KeyValue
 }
 
@@ -70,6 +71,7 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	s := &Store{js: js, nc: js.Conn(), options: o, buckets: map[string]jetstream.KeyValue{}}
 	s.buffers.New = func() any { return new(bytes.Buffer) }
 	s.denied.watch(s.nc)
+	s.link.watch(s.nc)
 	if err := s.connected(ctx); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,254 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	system "runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+func keyNumber(n int) Key { return Key{Run: "r", Job: "j", Task: fmt.Sprint("0-v", n)} }
+
+func TestPagesAreReadInTheOrderInWhichTheyWereStored(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	var sequences []uint64
+	after := map[int]uint64{}
+	for page := range 30 {
+		k := page % 3
+		size := 10
+		if page%5 == 0 {
+			size = 2 << 20
+		}
+		sequence, err := s.Append(t.Context(), keyNumber(k), after[k], Head{State: More, Attempt: "a"}, fmt.Append(nil, page), blockOf(size))
+		require.NoError(t, err)
+		after[k] = sequence
+		sequences = append(sequences, sequence)
+	}
+	for i, e := range collect(t, s, 0, 30) {
+		require.Equal(t, sequences[i], e.Sequence)
+		require.Equal(t, keyNumber(i%3), e.Key)
+		require.Equal(t, fmt.Sprint(i), string(e.Envelope))
+	}
+	require.Equal(t, sequences[20], collect(t, s, sequences[19], 1)[0].Sequence)
+}
+
+func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	started, read := make(chan bool, 1), 0
+	_, err := s.Append(ctx, task, 0, Head{State: More, Attempt: "a"}, []byte("1"), ndjson(1))
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		err := s.Read(ctx, "r", 0, func(*Entry) error { read++; started <- true; return nil })
+		require.ErrorIs(t, err, ErrDeleted)
+	})
+	<-started
+	_, err = s.Append(ctx, keyNumber(1), 0, Head{State: More, Attempt: "a"}, []byte("2"), ndjson(1))
+	require.NoError(t, err)
+	<-started
+	require.NoError(t, s.DeleteRun(ctx, "r"))
+	wg.Wait()
+	require.Equal(t, 2, read)
+}
+
+func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.Heads(t.Context(), "r", func(Heading) error { return errors.New("there is none") }))
+	start := time.Now().Add(-time.Hour)
+	for n := range 20 {
+		first, err := s.Append(t.Context(), keyNumber(n), 0, Head{State: More, Attempt: "a", Items: 1}, []byte("1"), ndjson(1))
+		require.NoError(t, err)
+		if n%2 == 0 {
+			_, err = s.Append(t.Context(), keyNumber(n), first, Head{State: Done, Attempt: "a", Items: n}, []byte("2"), blockOf(1100<<10))
+			require.NoError(t, err)
+		}
+	}
+	seen := map[Key]bool{}
+	require.NoError(t, s.Heads(t.Context(), "r", func(h Heading) error {
+		n := len(seen)
+		require.False(t, seen[h.Key])
+		seen[h.Key] = true
+		require.Equal(t, keyNumber(n), h.Key)
+		if n%2 == 0 {
+			require.Equal(t, Head{State: Done, Attempt: "a", Items: n, Parts: 2, after: h.after}, h.Head)
+		} else {
+			require.Equal(t, Head{State: More, Attempt: "a", Items: 1}, h.Head)
+		}
+		return nil
+	}))
+	require.Len(t, seen, 20)
+	for since, want := range map[time.Time]int{start: 30, time.Now().Add(time.Hour): 0} {
+		n := 0
+		require.NoError(t, s.HeadsSince(t.Context(), "r", since, func(Heading) error { n++; return nil }))
+		require.Equal(t, want, n)
+	}
+	stop := errors.New("stop")
+	require.ErrorIs(t, s.Heads(t.Context(), "r", func(Heading) error { return stop }), stop)
+}
+
+// The last page of the task is in parts, of which none may be released.
+func TestReleasedPagesAreGoneButTheLastRemains(t *testing.T) {
+	for _, size := range []int{10, 3 << 20} {
+		s, _ := openRun(t, Options{})
+		var after uint64
+		var sequences []uint64
+		for range 4 {
+			sequence, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
+			require.NoError(t, err)
+			after = sequence
+			sequences = append(sequences, sequence)
+		}
+		_, err := s.Append(t.Context(), keyNumber(2), 0, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
+		require.NoError(t, err)
+		require.NoError(t, s.Release(t.Context(), task, sequences[1]))
+		next, err := s.Next(t.Context(), task, 0)
+		require.NoError(t, err)
+		require.Equal(t, sequences[2], next.Sequence)
+		next.Release()
+		require.NoError(t, s.Release(t.Context(), task, after))
+		require.NoError(t, s.Release(t.Context(), task, after))
+		require.Len(t, collect(t, s, 0, 2), 2)
+		last, err := s.Last(t.Context(), task)
+		require.NoError(t, err)
+		require.Equal(t, after, last.Sequence)
+		_, err = s.Append(t.Context(), task, after, Head{State: Done, Attempt: "a"}, []byte("{}"), blockOf(size))
+		require.NoError(t, err)
+		require.NoError(t, s.Release(t.Context(), keyNumber(3), 100))
+	}
+}
+
+// What is read of a large page is in a file. What is written is cut into messages, of
+// which a few at a time are in memory: that the server answers shows in its limit of
+// pending bytes, which would close the connection.
+func TestAPageOf50MBIsNotHeldInMemory(t *testing.T) {
+	s, _ := openRun(t, Options{}, func(o *server.Options) { o.MaxPending = 12 << 20 })
+	block := bytes.Repeat(append(bytes.Repeat([]byte("7"), 1<<20-1), '\n'), 50)
+	_, err := s.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(block, 50, nil))
+	require.NoError(t, err)
+	enough := errors.New("enough")
+	require.ErrorIs(t, s.Read(t.Context(), "r", 0, func(e *Entry) error {
+		require.Equal(t, 50, e.Items.Len())
+		require.True(t, bytes.Equal(block, e.Items.Bytes()))
+		require.True(t, e.Window != nil || system.GOOS != "linux", "the page is in memory")
+		return enough
+	}), enough)
+}
+
+func TestAppendsAndReadsContinueAcrossRestarts(t *testing.T) {
+	s, server := openRun(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const pages = 60
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var after uint64
+		for page := range pages {
+			size := 100
+			if page%7 == 3 {
+				size = 2500 << 10
+			}
+			sequence, err := s.Append(ctx, task, after, Head{State: More, Attempt: "a", Page: page + 1}, []byte("{}"), blockOf(size))
+			if !assert.NoError(t, err) {
+				cancel()
+				return
+			}
+			after = sequence
+		}
+	})
+	wg.Go(func() {
+		for range 3 {
+			time.Sleep(20 * time.Millisecond)
+			server.restart()
+		}
+	})
+	enough, read := errors.New("enough"), 0
+	require.ErrorIs(t, s.Read(ctx, "r", 0, func(e *Entry) error {
+		if read++; read != e.Page {
+			return fmt.Errorf("page %d instead of %d", e.Page, read)
+		}
+		if read == pages {
+			return enough
+		}
+		return nil
+	}), enough)
+	wg.Wait()
+}
+
+// A model of a run: appends by attempts that know the last page, or an earlier one, and
+// of which some acknowledgements are lost, reads from the last position, and restarts.
+func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
+	s, server := openRun(t, Options{})
+	var lose bool
+	s.options.LoseAck = func(Key) bool { lost := lose; lose = false; return lost }
+	runs := 0
+	rapid.Check(t, func(r *rapid.T) {
+		runs++
+		run := fmt.Sprint("model", runs)
+		require.NoError(r, s.CreateRun(t.Context(), run, Limits{}))
+		defer func() { require.NoError(r, s.DeleteRun(t.Context(), run)) }()
+		type stored struct {
+			key      Key
+			sequence uint64
+			items    string
+		}
+		var log []stored
+		last := map[Key]uint64{}
+		position, read := uint64(0), 0
+		r.Repeat(map[string]func(*rapid.T){
+			"append": func(r *rapid.T) {
+				key := Key{Run: run, Job: rapid.StringN(0, 5, 20).Draw(r, "job"), Task: rapid.SampledFrom([]string{"0", "1"}).Draw(r, "task")}
+				after, lost := last[key], rapid.Bool().Draw(r, "lose")
+				if len(log) > 0 && rapid.IntRange(0, 3).Draw(r, "stale") == 0 {
+					key, after = log[len(log)-1].key, log[len(log)-1].sequence+1
+				}
+				size := rapid.SampledFrom([]int{0, 3, 1000, 1 << 20, 1032189, 1032190, 2 << 20}).Draw(r, "size")
+				items := blockOf(size)
+				lose = lost
+				sequence, err := s.Append(t.Context(), key, after, Head{State: More, Attempt: fmt.Sprint(len(log))}, []byte("{}"), items)
+				lose = false
+				if after != last[key] {
+					require.ErrorIs(r, err, ErrLost)
+					return
+				}
+				require.NoError(r, err)
+				last[key] = sequence
+				log = append(log, stored{key, sequence, string(items.Bytes())})
+			},
+			"read": func(r *rapid.T) {
+				enough := errors.New("enough")
+				if read == len(log) {
+					return
+				}
+				require.ErrorIs(r, s.Read(t.Context(), run, position, func(e *Entry) error {
+					want := log[read]
+					require.Equal(r, want.key, e.Key)
+					require.Equal(r, want.sequence, e.Sequence)
+					require.True(r, want.items == string(e.Items.Bytes()))
+					position = e.Sequence
+					if read++; read == len(log) {
+						return enough
+					}
+					return nil
+				}), enough)
+			},
+			"restart": func(r *rapid.T) {
+				if rapid.IntRange(0, 9).Draw(r, "rarely") == 0 {
+					server.restart()
+				}
+			},
+		})
+	})
+}
