@@ -67,7 +67,7 @@ func isTemporary(err error) bool {
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
 		nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers, jetstream.ErrNoHeartbeat, jetstream.ErrServerShutdown,
 		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerLeadershipChanged,
-		errMissed,
+		errMissed, jetstream.ErrStreamNameAlreadyInUse, jetstream.ErrBucketExists, // created by another process in the meantime
 	} {
 		if errors.Is(err, temporary) {
 			return true

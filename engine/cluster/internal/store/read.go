@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	errCaughtUp = errors.New("caught up")             // ends a feed that has delivered what there was
+	errCaughtUp = errors.New("caught up")            // ends a feed that has delivered what there was
 	errMissed   = errors.New("a message was missed") // a consumer without acknowledgements does not repeat it
 )
 

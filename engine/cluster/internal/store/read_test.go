@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 func keyNumber(n int) Key { return Key{Run: "r", Job: "j", Task: fmt.Sprint("0-v", n)} }
@@ -130,13 +130,18 @@ func TestReleasedPagesAreGoneButTheLastRemains(t *testing.T) {
 	}
 }
 
-// What is read of a large page is in a file. What is written is cut into messages, of
-// which a few at a time are in memory: that the server answers shows in its limit of
-// pending bytes, which would close the connection.
+// What is written comes from a file, in pieces; what is read of a large page is in one.
 func TestAPageOf50MBIsNotHeldInMemory(t *testing.T) {
-	s, _ := openRun(t, Options{}, func(o *server.Options) { o.MaxPending = 12 << 20 })
+	s, _ := openRun(t, Options{})
 	block := bytes.Repeat(append(bytes.Repeat([]byte("7"), 1<<20-1), '\n'), 50)
-	_, err := s.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(block, 50, nil))
+	var file spool.Buffer
+	defer file.Release()
+	file.Reset(-1)
+	_, err := file.Write(block)
+	require.NoError(t, err)
+	body, window, err := file.Body()
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, window))
 	require.NoError(t, err)
 	enough := errors.New("enough")
 	require.ErrorIs(t, s.Read(t.Context(), "r", 0, func(e *Entry) error {

@@ -34,10 +34,14 @@ type Options struct {
 
 const (
 	defaultAckWait = 30 * time.Second
-	tryTimeout     = 5 * time.Second // of one request
 	firstPause     = 20 * time.Millisecond
 	lastPause      = 2 * time.Second
-	startPatience  = 3 * time.Second // for a server without JetStream, which may be one that is still starting
+)
+
+// Variables for tests.
+var (
+	tryTimeout    = 5 * time.Second // of one request
+	startPatience = 3 * time.Second // for a server without JetStream, which may be one that is still starting
 )
 
 // The oldest server that stores batches atomically and confirms what it stored.
@@ -146,7 +150,7 @@ func (s *Store) prepareQueue(ctx context.Context) error {
 			return jetstream.ErrJetStreamNotEnabled
 		}
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			stream, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: workStream, Description: "tasks that have to be run", Subjects: []string{workSubject + ">"},
 				Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, MaxConsumers: maxOrigins, Replicas: s.replicas(),
 			})
@@ -162,7 +166,7 @@ func (s *Store) prepareBucket(ctx context.Context, config jetstream.KeyValueConf
 	return s.retry(ctx, "open the bucket "+config.Bucket, func(ctx context.Context) error {
 		bucket, err := s.js.KeyValue(ctx, config.Bucket)
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
-			bucket, err = s.js.CreateOrUpdateKeyValue(ctx, config)
+			bucket, err = s.js.CreateKeyValue(ctx, config)
 		}
 		s.buckets[config.Bucket] = bucket
 		return err

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// impatient shortens the time in which a server may answer.
+func impatient(t *testing.T) {
+	try, start := tryTimeout, startPatience
+	t.Cleanup(func() { tryTimeout, startPatience = try, start })
+	tryTimeout, startPatience = 500*time.Millisecond, 100*time.Millisecond
+}
+
+func TestAServerWithoutJetStreamIsRefused(t *testing.T) {
+	impatient(t)
+	s := startServer(t, func(o *server.Options) { o.JetStream = false })
+	_, err := Open(t.Context(), s.connect(), Options{})
+	require.ErrorIs(t, err, failure.ErrConfig)
+	require.ErrorContains(t, err, "the NATS server does not have JetStream enabled")
+}
+
+func TestAServerThatIsTooOldIsRefused(t *testing.T) {
+	for version, ok := range map[string]bool{
+		"2.11.9": false, "2.12.0": true, "v2.15.2": true, "1.99.0": false, "3.0.0": true, "2.12.0-beta.1": true, "dev": true, "": true, "x.y": true,
+	} {
+		err := checkServer(version)
+		require.Equal(t, ok, err == nil, version)
+		if !ok {
+			require.ErrorIs(t, err, failure.ErrConfig)
+			require.ErrorContains(t, err, "(use version 2.12 or newer)")
+		}
+	}
+}
+
+func TestAServerMayBeStartedAfterItsClients(t *testing.T) {
+	s := startServer(t)
+	js := s.connect()
+	s.stop()
+	require.Eventually(t, func() bool { return !js.Conn().IsConnected() }, 10*time.Second, time.Millisecond)
+	opened := make(chan error)
+	go func() {
+		_, err := Open(t.Context(), js, Options{})
+		opened <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	s.start()
+	require.NoError(t, <-opened)
+}
+
+func TestPatienceEnds(t *testing.T) {
+	s := startServer(t)
+	store := s.open(Options{Patience: 200 * time.Millisecond})
+	s.stop()
+	_, err := store.Runs(t.Context())
+	require.ErrorIs(t, err, failure.ErrTransient)
+	require.ErrorContains(t, err, "list the runs: the NATS server has not answered for ")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = store.Runs(ctx)
+	require.ErrorIs(t, err, failure.ErrCancelled)
+}
+
+// Permissions of a worker that may create nothing.
+func limited(deny ...string) func(*server.Options) {
+	return func(o *server.Options) {
+		o.Users = []*server.User{
+			{Username: "admin", Password: "a"},
+			{Username: "worker", Password: "w", Permissions: &server.Permissions{Publish: &server.SubjectPermission{
+				Deny: append(deny, "$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.UPDATE.>"),
+			}}},
+		}
+		o.NoAuthUser = "admin"
+	}
+}
+
+func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
+	s := startServer(t, limited())
+	admin := s.open(Options{})
+	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{}))
+	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
+	enqueue(t, admin, Item{Origin: "api", Run: "r", Task: "0"})
+	worker, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w")), Options{})
+	require.NoError(t, err)
+	w, err := worker.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	_, err = worker.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	require.NoError(t, err)
+	require.NoError(t, w.Done(t.Context()))
+	require.Len(t, collect(t, worker, 0, 1), 1)
+}
+
+func TestADeniedRequestNamesItsSubject(t *testing.T) {
+	impatient(t)
+	s := startServer(t, limited("stopwhen.page.>", "$JS.API.CONSUMER.MSG.NEXT.>"))
+	worker := s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	_, err := Open(t.Context(), worker, Options{})
+	require.ErrorIs(t, err, failure.ErrConfig)
+	require.ErrorContains(t, err, `Publish to "$JS.API.STREAM.CREATE.STOPWHEN_WORK"`)
+
+	admin := s.open(Options{})
+	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{}))
+	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
+	store, err := Open(t.Context(), worker, Options{})
+	require.NoError(t, err)
+	_, err = store.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	require.ErrorIs(t, err, failure.ErrConfig)
+	require.ErrorContains(t, err, `store a page: the NATS server denies it: Permissions Violation for Publish to "stopwhen.page.r.users=2Fv2=2Ex.0-v1"`)
+	_, err = store.Fetch(t.Context(), "api")
+	require.ErrorContains(t, err, `fetch a task: the NATS server denies it: Permissions Violation for Publish to "$JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.origin_api"`)
+}
+
+// The limit of the run is reached. The page is stored when the limit has been raised, and
+// the reason is told once.
+func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
+	var told atomic.Int32
+	waiting := make(chan error, 1)
+	s, _ := openRun(t, Options{Waiting: func(_ Key, err error) { told.Add(1); waiting <- err }})
+	for _, size := range []int{60 << 10, 2 << 20} {
+		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{MaxBytes: int64(size)}))
+		stored := make(chan error)
+		go func() {
+			_, err := s.Append(t.Context(), keyNumber(size), 0, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
+			stored <- err
+		}()
+		err := <-waiting
+		require.ErrorIs(t, err, failure.ErrIO)
+		require.ErrorContains(t, err, "the stream is full")
+		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{}))
+		require.NoError(t, <-stored)
+	}
+	require.Equal(t, int32(2), told.Load())
+	require.Len(t, collect(t, s, 0, 2), 2)
+}
+
+func TestAPageThatNoBatchCanHoldIsRefused(t *testing.T) {
+	s, _ := openRun(t, Options{}, func(o *server.Options) { o.MaxPayload = headerRoom + 1000 })
+	_, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-3))
+	require.NoError(t, err, "the largest")
+	_, err = s.Append(t.Context(), task, 1000, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-2))
+	require.ErrorContains(t, err, "a page of 1000001 bytes is too large for the NATS server: it accepts 1000 messages of 1000 bytes (raise max_payload")
+}
+
+func TestAStreamThatMayLosePagesIsRefused(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	stream, err := s.js.Stream(t.Context(), "STOPWHEN_RUN_r")
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.MaxAge = time.Hour
+	_, err = s.js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	err = s.CreateRun(t.Context(), "r", Limits{})
+	require.ErrorContains(t, err, "the stream STOPWHEN_RUN_r may lose pages")
+	require.ErrorIs(t, s.CreateRun(t.Context(), "a.b", Limits{}), failure.ErrConfig)
+}
+
+func TestNamesAreTokens(t *testing.T) {
+	for _, text := range []string{"", "users", "a.b c/=é\n", "=", "-_"} {
+		token := escape(text)
+		back, ok := unescape(token)
+		require.True(t, ok)
+		require.Equal(t, text, back)
+		key, ok := keyOf(pagesOf(Key{"r", text, "0"}))
+		require.True(t, ok)
+		require.Equal(t, Key{"r", text, "0"}, key)
+	}
+	for _, token := range []string{"", "a=", "a=4", "=41", "=zz", "=c3"} {
+		_, ok := unescape(token)
+		require.False(t, ok, token)
+	}
+	require.Equal(t, "api_test-", OriginToken("api.test", "https://api.test:443")[:9])
+	require.NotEqual(t, OriginToken("api.test", "https://api.test:443"), OriginToken("api.test", "http://api.test:80"))
+	for run, ok := range map[string]bool{"": false, "a": true, "A-_9": true, "a b": false, "a.b": false, "é": false, fmt.Sprintf("%065d", 0): false} {
+		require.Equal(t, ok, CheckRun(run) == nil, run)
+	}
+}
+
+func TestErrorsOfOthersKeepTheirCause(t *testing.T) {
+	cause := errors.New("cause")
+	require.ErrorIs(t, explain("x", cause), cause)
+	require.ErrorIs(t, explain("x", nats.ErrConnectionClosed), failure.ErrTransient)
+}
