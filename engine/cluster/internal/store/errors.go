@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -72,6 +74,10 @@ func isTemporary(err error) bool {
 		if errors.Is(err, temporary) {
 			return true
 		}
+	}
+	var broken net.Error // the connection broke while a message was written to it
+	if errors.As(err, &broken) || errors.Is(err, io.EOF) {
+		return true
 	}
 	switch code := codeOf(err); code {
 	case codeWrongLastReplicas, codeTooManyRequests, codeBatchIncomplete, codeBatchesInFlight:

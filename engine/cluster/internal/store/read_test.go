@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	system "runtime"
 	"sync"
@@ -199,6 +200,10 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 	var lose bool
 	s.options.LoseAck = func(Key) bool { lost := lose; lose = false; return lost }
 	runs := 0
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		require.NoError(t, f.Value.Set("15"))
+		defer func() { require.NoError(t, f.Value.Set(f.DefValue)) }()
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		runs++
 		run := fmt.Sprint("model", runs)

@@ -30,16 +30,15 @@ func (s *Store) CreateRun(ctx context.Context, run string, limits Limits) error 
 	}
 	return s.retry(ctx, "create the run "+run, func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, config.Name)
-		if err == nil && stream.CachedInfo().Config.MaxBytes == config.MaxBytes {
-			return s.checkRun(run, stream)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			stream, err = s.js.CreateStream(ctx, config)
+		case err == nil && stream.CachedInfo().Config.MaxBytes != config.MaxBytes:
+			changed := stream.CachedInfo().Config
+			changed.MaxBytes = config.MaxBytes
+			stream, err = s.js.UpdateStream(ctx, changed)
 		}
-		if err == nil {
-			config.Replicas = stream.CachedInfo().Config.Replicas
-		}
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return err
-		}
-		if stream, err = s.js.CreateOrUpdateStream(ctx, config); err != nil {
+		if err != nil {
 			return err
 		}
 		return s.checkRun(run, stream)
