@@ -195,7 +195,7 @@ type SharedPace = transport.SharedPace
 // of requests in flight are still those of the run. Requests wait while the shared
 // pace cannot be reached. Nil, the default, shares nothing.
 //
-// Package engine/cluster has an implementation, which its workers use.
+// The workers of package engine/cluster share their pace over NATS JetStream.
 func WithSharedPace(shared SharedPace) RunOption {
 	return runOption(func(s *runSettings) { s.pace = shared })
 }
