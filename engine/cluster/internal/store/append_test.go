@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"testing"
@@ -72,7 +73,7 @@ func TestAPageIsStoredInPartsWhenItIsLargerThanAMessage(t *testing.T) {
 				require.Equal(t, string(envelope), string(e.Envelope))
 			}
 			for _, e := range []*Entry{&read, next} {
-				require.True(t, string(items.Bytes()) == string(e.Items.Bytes()))
+				require.True(t, bytes.Equal(items.Bytes(), e.Items.Bytes()))
 				require.Equal(t, items.Len(), e.Items.Len())
 			}
 			after = sequence
@@ -88,9 +89,9 @@ func TestAnEnvelopeMayBeLargerThanAMessage(t *testing.T) {
 	require.NoError(t, err)
 	last, err := s.Last(t.Context(), task)
 	require.NoError(t, err)
-	require.True(t, string(envelope) == string(last.Envelope))
+	require.True(t, bytes.Equal(envelope, last.Envelope))
 	read := collect(t, s, 0, 1)[0]
-	require.True(t, string(envelope) == string(read.Envelope))
+	require.True(t, bytes.Equal(envelope, read.Envelope))
 	require.Equal(t, ndjson(2).Bytes(), read.Items.Bytes())
 }
 

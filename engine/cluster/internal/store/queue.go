@@ -178,7 +178,10 @@ func (s *Store) workOf(msg jetstream.Msg) (*Work, error) {
 	if len(parts) != 3 {
 		return nil, errors.Join(msg.Term(), explain("fetch a task", errors.New("unknown subject "+msg.Subject())))
 	}
-	return &Work{Run: parts[1], Task: parts[2], Payload: msg.Data(), Deliveries: int(meta.NumDelivered), RetryOf: retryOf(msg.Headers()), s: s, msg: msg}, nil
+	return &Work{
+		Run: parts[1], Task: parts[2], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()), Deliveries: int(meta.NumDelivered),
+		s: s, msg: msg,
+	}, nil
 }
 
 func retryOf(header nats.Header) uint64 {

@@ -96,7 +96,8 @@ func (d *feed) round(ctx context.Context, f func(*message) error) error {
 		}
 	}
 	limit := max(fetchBytes, 2*int(d.s.nc.MaxPayload()))
-	batch, err := d.consumer.Fetch(fetchMessages, jetstream.FetchMaxBytes(limit), jetstream.FetchMaxWait(fetchWait), jetstream.FetchHeartbeat(fetchBeat))
+	batch, err := d.consumer.Fetch(fetchMessages, jetstream.FetchMaxBytes(limit),
+		jetstream.FetchMaxWait(fetchWait), jetstream.FetchHeartbeat(fetchBeat))
 	if err != nil {
 		return err
 	}

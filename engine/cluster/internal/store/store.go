@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -96,13 +95,9 @@ func (s *Store) connected(ctx context.Context) error {
 
 // checkServer refuses servers that are too old. It lets a version pass that it cannot read.
 func checkServer(version string) error {
-	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
-	if len(parts) < 2 {
-		return nil
-	}
-	major, err1 := strconv.Atoi(parts[0])
-	minor, err2 := strconv.Atoi(parts[1])
-	if err1 != nil || err2 != nil || major > serverMajor || major == serverMajor && minor >= serverMinor {
+	var major, minor int
+	n, _ := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor)
+	if n < 2 || major > serverMajor || major == serverMajor && minor >= serverMinor {
 		return nil
 	}
 	return &failure.Error{
