@@ -9,6 +9,7 @@ package docs
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -42,6 +43,7 @@ var passages = map[string]func() (string, error){
 	"detect-table":     detectTable,
 	"explain-keys":     func() (string, error) { return keyTable("the output", explanationType) },
 	"detect-recorded":  recordedCounts,
+	"hub-accounts":     hubAccounts,
 }
 
 var mark = regexp.MustCompile(`<!-- (/?[a-z-]+) -->`)
@@ -70,6 +72,13 @@ func Fill(page string) (string, error) {
 	}
 	b.WriteString(page[end:])
 	return b.String(), nil
+}
+
+// hubAccounts shows the file with accounts and permissions that a test of
+// engine/cluster/hub proves.
+func hubAccounts() (string, error) {
+	text, err := os.ReadFile("../engine/cluster/hub/testdata/accounts.conf")
+	return "```conf\n" + string(text) + "```", err
 }
 
 func caseCount() (string, error) {
