@@ -154,17 +154,18 @@ var works = []call{
 		return errors.Join(e.Add(ctx, store.Item{Origin: origin, Run: run, Task: "0-p1i1"}), e.Flush(ctx))
 	}},
 	{"shares the pace", func(ctx context.Context, s *store.Store) error {
-		revision, err := s.Pace().Create(ctx, origin, []byte("1"))
+		const key = "hold." + origin
+		revision, err := s.Pace().Create(ctx, key, []byte("1"))
 		if err != nil {
 			return err
 		}
-		if _, err := s.Pace().Update(ctx, origin, []byte("2"), revision); err != nil {
+		if _, err := s.Pace().Update(ctx, key, []byte("2"), revision); err != nil {
 			return err
 		}
-		if _, err = s.Pace().Get(ctx, origin); err != nil {
+		if _, err = s.Pace().Get(ctx, key); err != nil {
 			return err
 		}
-		watch, err := s.Pace().Watch(ctx, origin)
+		watch, err := s.Pace().Watch(ctx, "hold.>")
 		if err != nil {
 			return err
 		}

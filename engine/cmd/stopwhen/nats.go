@@ -154,7 +154,7 @@ func (a *app) natsTarget() (*natsTarget, error) {
 		return &natsTarget{useContext: true, context: n.context}, nil
 	}
 	t := &natsTarget{urls: cmp.Or(n.urls, os.Getenv("NATS_URL"), nats.DefaultURL), creds: n.creds}
-	if err := a.checkURLs(t.urls); err != nil {
+	if err := checkURLs(t.urls); err != nil {
 		return nil, err
 	}
 	login, err := a.natsLogin()
@@ -232,18 +232,23 @@ func (a *app) natsLogin() ([]nats.Option, error) {
 
 // checkURLs checks addresses of servers. Messages do not show them, since they may have
 // a password.
-func (a *app) checkURLs(list string) error {
+func checkURLs(list string) error {
 	for i, address := range strings.Split(list, ",") {
-		address = strings.TrimSpace(address)
-		if !strings.Contains(address, "://") {
-			address = "nats://" + address
-		}
-		u, err := url.Parse(address)
+		u, err := parseServer(address)
 		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
 			return &usageError{fmt.Sprintf("--nats: address %d is invalid; want nats://HOST:PORT, or tls://, ws:// or wss://", i+1)}
 		}
 	}
 	return nil
+}
+
+// parseServer parses the address of a server, whose scheme may be left out.
+func parseServer(address string) (*url.URL, error) {
+	address = strings.TrimSpace(address)
+	if !strings.Contains(address, "://") {
+		address = "nats://" + address
+	}
+	return url.Parse(address)
 }
 
 // inspect returns an option that reads the others: it hides their secrets in all that is
@@ -254,7 +259,7 @@ func (a *app) inspect(t *natsTarget) nats.Option {
 		a.redactor.Hide(o.Token)
 		t.servers = nil
 		for _, address := range o.Servers {
-			u, err := url.Parse(address)
+			u, err := parseServer(address)
 			if err != nil {
 				t.servers = append(t.servers, "an invalid address")
 				continue

@@ -20,8 +20,11 @@ import (
 // is set up, of class config.
 func (t *natsTarget) explain(err error) error {
 	where := strings.Join(t.servers, ", ")
-	if where == "" {
-		return &usageError{t.setting() + ": " + err.Error()} // no address was tried
+	switch {
+	case strings.Contains(err.Error(), "root certificate"):
+		return &usageError{"--nats-tls-ca: want a PEM file with certificates"}
+	case where == "":
+		return &usageError{t.setting() + ": " + plain(err)} // no address was tried
 	}
 	failed := &failure.Error{Class: failure.Config, Op: "connect", Err: err}
 	for _, explanation := range []func(error) (message, hint string){explainTLS, t.explainLogin, explainProtocol} {
@@ -55,6 +58,9 @@ func plain(err error) string {
 	return strings.TrimPrefix(err.Error(), "nats: ")
 }
 
+// ownCertificate is the fix for a server that verifies its clients.
+const ownCertificate = "name one that it trusts with --nats-tls-cert FILE and --nats-tls-key FILE"
+
 // explainTLS describes an error of TLS.
 func explainTLS(err error) (message, hint string) {
 	var hostname x509.HostnameError
@@ -69,11 +75,11 @@ func explainTLS(err error) (message, hint string) {
 	case errors.As(err, new(x509.CertificateInvalidError)):
 		return "the certificate of the server is invalid: " + plain(err), ""
 	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
-		return "the server refused the certificate of this client: " + plain(err), "name one with --nats-tls-cert FILE and --nats-tls-key FILE"
+		return "the server refused the certificate of this client: " + plain(err), ownCertificate
+	case strings.Contains(err.Error(), "after TLS handshake"):
+		return "the server closed the connection after the TLS handshake; it may require a certificate of this client", ownCertificate
 	case errors.As(err, new(tls.RecordHeaderError)), errors.Is(err, nats.ErrTLS):
 		return "TLS failed: " + plain(err), ""
-	case strings.Contains(err.Error(), "rootCA"):
-		return plain(err), "--nats-tls-ca wants a PEM file with certificates"
 	}
 	return "", ""
 }

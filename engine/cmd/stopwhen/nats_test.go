@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/hub"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+)
+
+// startTestHub starts a hub, which ends with the test, and returns its address.
+func startTestHub(t *testing.T, o hub.Options) string {
+	t.Helper()
+	o.Dir, o.Listen = t.TempDir(), "127.0.0.1:0"
+	server, err := hub.Start(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(server.Shutdown)
+	return server.URL()
+}
+
+// tryConnect connects like a command with these flags. Contexts are those of a directory
+// of the test.
+func tryConnect(t *testing.T, n natsFlags) (conn *natsConn, printed string, err error) {
+	t.Helper()
+	var stderr bytes.Buffer
+	a := &app{stdout: io.Discard, stderr: &stderr, redactor: redact.New(nil)}
+	a.flags.nats = n
+	conn, err = a.connect(t.Context(), "stopwhen test", false, slog.New(slog.DiscardHandler))
+	if conn != nil {
+		t.Cleanup(conn.Close)
+	}
+	a.report(err)
+	return conn, stderr.String(), err
+}
+
+// clearNATS empties the environment of what connections read, and returns the directory
+// of contexts.
+func clearNATS(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_TOKEN"} {
+		t.Setenv(name, "")
+	}
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	dir := filepath.Join(config, "nats", "context")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	return dir
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestEveryWayToNameAServer(t *testing.T) {
+	open, token := startTestHub(t, hub.Options{}), startTestHub(t, hub.Options{Token: "token-1"})
+	user := startTestHub(t, hub.Options{User: "u", Password: "password-1"})
+	withLogin := func(url, login string) string { return strings.Replace(url, "://", "://"+login+"@", 1) }
+	for _, test := range []struct {
+		name  string
+		flags natsFlags
+		env   map[string]string
+		want  string
+	}{
+		{"flag", natsFlags{urls: open}, map[string]string{"NATS_URL": token}, open},
+		{"the second of two servers", natsFlags{urls: "nats://127.0.0.1:1," + open}, nil, open},
+		{"without a scheme", natsFlags{urls: strings.TrimPrefix(open, "nats://")}, nil, open},
+		{"token in the URL", natsFlags{urls: withLogin(token, "token-1")}, nil, token},
+		{"password in the URL", natsFlags{urls: withLogin(user, "u:password-1")}, nil, user},
+		{"environment", natsFlags{}, map[string]string{"NATS_URL": open}, open},
+		{"token in the environment", natsFlags{urls: token}, map[string]string{"NATS_TOKEN": "token-1"}, token},
+		{"user in the environment", natsFlags{urls: user}, map[string]string{"NATS_USER": "u", "NATS_PASSWORD": "password-1"}, user},
+		{"context", natsFlags{context: "team"}, map[string]string{"NATS_URL": open}, user},
+		{"selected context", natsFlags{}, nil, user},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			contexts := clearNATS(t)
+			write(t, filepath.Join(contexts, "team.json"), fmt.Sprintf(`{"url": %q, "user": "u", "password": "password-1"}`, user))
+			write(t, filepath.Join(filepath.Dir(contexts), "context.txt"), "team\n")
+			for name, value := range test.env {
+				t.Setenv(name, value)
+			}
+			conn, printed, err := tryConnect(t, test.flags)
+			require.NoError(t, err, printed)
+			require.Equal(t, strings.TrimPrefix(test.want, "nats://"), conn.ConnectedAddr())
+			_, err = conn.JetStream()
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestAConnectionThatFailsSaysWhatToDo(t *testing.T) {
+	dir := clearNATS(t)
+	token := startTestHub(t, hub.Options{Token: "token-1"})
+	creds := write(t, filepath.Join(dir, "old.creds"), expiredCreds(t))
+	pem := write(t, filepath.Join(dir, "not.pem"), "no certificate")
+	write(t, filepath.Join(dir, "wrong.json"), fmt.Sprintf(`{"url": %q, "token": "wrong-token-7"}`, token))
+	write(t, filepath.Join(dir, "broken.json"), `{"url": `)
+	address := strings.TrimPrefix(token, "nats://")
+	for _, test := range []struct {
+		name   string
+		flags  natsFlags
+		status int
+		want   string
+	}{
+		{"nobody listens", natsFlags{urls: "nats://127.0.0.1:1"}, 4,
+			"cannot reach NATS at nats://127.0.0.1:1: connection refused (start a server with stopwhen hub, or name yours with --nats URL)"},
+		{"none of several", natsFlags{urls: "127.0.0.1:1,nats://u:password-7@127.0.0.1:2"}, 4,
+			"cannot reach NATS at nats://127.0.0.1:1, nats://127.0.0.1:2: connection refused"},
+		{"no credentials", natsFlags{urls: token}, 2, "NATS at " + token + ": the server refused the credentials: Authorization Violation (use --nats-creds FILE"},
+		{"wrong token", natsFlags{urls: "nats://wrong-token-7@" + address}, 2, "the server refused the credentials"},
+		{"wrong password", natsFlags{urls: "nats://u:password-7@" + address}, 2, "the server refused the credentials"},
+		{"wrong token of a context", natsFlags{context: "wrong"}, 2, "NATS at " + token + ": the server refused the credentials"},
+		{"expired credentials", natsFlags{urls: token, creds: creds}, 2, "the credentials in " + creds + " expired on 2020-01-01T00:00:00Z (obtain new ones)"},
+		{"no TLS", natsFlags{urls: "tls://" + address}, 2, "the server does not use TLS (use nats:// instead of tls://"},
+		{"no such context", natsFlags{context: "none"}, 2, `--nats-context: unknown context "none"`},
+		{"broken context", natsFlags{context: "broken"}, 2, "--nats-context: unexpected end of JSON input"},
+		{"two servers", natsFlags{urls: token, context: "wrong"}, 2, "--nats and --nats-context cannot be used together"},
+		{"a context with credentials", natsFlags{context: "wrong", creds: creds}, 2, "a context has its own credentials"},
+		{"no file of credentials", natsFlags{urls: token, creds: pem + "x"}, 2, "--nats-creds: open " + pem + "x: no such file"},
+		{"no certificate", natsFlags{urls: token, tlsCA: pem}, 2, "--nats-tls-ca: want a PEM file with certificates"},
+		{"half of a certificate", natsFlags{urls: token, tlsCert: pem}, 2, "--nats-tls-cert and --nats-tls-key require each other"},
+		{"another protocol", natsFlags{urls: "http://u:password-7@" + address}, 2, "--nats: address 1 is invalid; want nats://HOST:PORT"},
+		{"no address", natsFlags{urls: token + ",nats://u:password-7@"}, 2, "--nats: address 2 is invalid"},
+		{"no NATS server", natsFlags{urls: speaks(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, 2, "this is no NATS server (name one with --nats URL"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			conn, printed, err := tryConnect(t, test.flags)
+			require.Nil(t, conn)
+			require.Contains(t, printed, test.want)
+			require.Equal(t, test.status, exitStatus(err), printed)
+			require.NotContains(t, printed, "password-7")
+			require.NotContains(t, printed, "token-7")
+		})
+	}
+}
+
+func TestLoginsInTheEnvironmentThatContradict(t *testing.T) {
+	for _, test := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"NATS_USER": "u", "NATS_TOKEN": "t"}, "NATS_USER and NATS_TOKEN"},
+		{map[string]string{"NATS_PASSWORD": "p"}, "NATS_PASSWORD without NATS_USER"},
+	} {
+		clearNATS(t)
+		for name, value := range test.env {
+			t.Setenv(name, value)
+		}
+		_, printed, err := tryConnect(t, natsFlags{urls: "nats://127.0.0.1:1"})
+		require.Contains(t, printed, test.want)
+		require.Equal(t, exitUsage, exitStatus(err))
+	}
+}
+
+// TestAWorkerWaitsForItsServer connects before the hub is started.
+func TestAWorkerWaitsForItsServer(t *testing.T) {
+	clearNATS(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	log := &startsHub{t: t, o: hub.Options{Dir: t.TempDir(), Listen: address}}
+	a := &app{redactor: redact.New(nil)}
+	a.flags.nats.urls = address
+	conn, err := a.connect(t.Context(), "stopwhen worker", true, slog.New(slog.NewTextHandler(log, nil)))
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Contains(t, log.String(), "cannot reach NATS at nats://"+address+": connection refused")
+	require.Contains(t, log.String(), "trying again")
+}
+
+// A startsHub is a log that starts a hub when the first line is written.
+type startsHub struct {
+	bytes.Buffer
+	t *testing.T
+	o hub.Options
+}
+
+func (l *startsHub) Write(line []byte) (int, error) {
+	if l.Len() == 0 {
+		server, err := hub.Start(context.Background(), l.o)
+		require.NoError(l.t, err)
+		l.t.Cleanup(server.Shutdown)
+	}
+	return l.Buffer.Write(line)
+}
+
+func TestASignalEndsTheWaitForAServer(t *testing.T) {
+	clearNATS(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &app{redactor: redact.New(nil)}
+	a.flags.nats.urls = "127.0.0.1:1"
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err := a.connect(ctx, "stopwhen worker", true, slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, failure.ErrCancelled)
+}
+
+// expiredCreds returns credentials of a user that expired at the beginning of 2020.
+func expiredCreds(t *testing.T) string {
+	t.Helper()
+	account, err := nkeys.CreateAccount()
+	require.NoError(t, err)
+	user, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	public, err := user.PublicKey()
+	require.NoError(t, err)
+	claims := jwt.NewUserClaims(public)
+	claims.Expires = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	token, err := claims.Encode(account)
+	require.NoError(t, err)
+	seed, err := user.Seed()
+	require.NoError(t, err)
+	text, err := jwt.FormatUserConfig(token, seed)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// speaks returns the address of a server that sends a text to all that connect.
+func speaks(t *testing.T, text string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, text)
+			t.Cleanup(func() { conn.Close() })
+		}
+	}()
+	return "nats://" + listener.Addr().String()
+}
