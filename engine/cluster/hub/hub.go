@@ -56,11 +56,12 @@ type Options struct {
 
 // A Server is a hub that runs.
 type Server struct {
-	nats  *server.Server
-	dir   string
-	lock  *flock.Flock
-	ended chan struct{} // closed when the server has ended
-	err   error         // why the server has ended by itself; valid after ended is closed
+	nats   *server.Server
+	dir    string
+	lock   *flock.Flock
+	broken <-chan bool   // has a value when a stream can no longer be written
+	ended  chan struct{} // closed when the server has ended
+	err    error         // why the server has ended by itself; valid after ended is closed
 
 	shutdown sync.Once
 }
@@ -97,8 +98,8 @@ func start(ctx context.Context, o *server.Options, log *slog.Logger) (*Server, e
 	if err != nil {
 		return nil, &failure.Error{Class: failure.Config, Op: "hub", Message: "cannot start the hub: " + err.Error(), Err: err}
 	}
-	fatal := make(chan error, 1)
-	ns.SetLogger(&natsLogger{log: log, fatal: fatal, fromFile: o.ConfigFile != ""}, false, false)
+	fatal, broken := make(chan error, 1), make(chan bool, 1)
+	ns.SetLogger(&natsLogger{log: log, fatal: fatal, broken: broken, fromFile: o.ConfigFile != ""}, false, false)
 	go ns.Start()
 	const interval = 100 * time.Millisecond
 	for !ns.ReadyForConnections(interval) {
@@ -114,7 +115,7 @@ func start(ctx context.Context, o *server.Options, log *slog.Logger) (*Server, e
 		ns.WaitForShutdown()
 		return nil, err
 	}
-	return &Server{nats: ns, ended: make(chan struct{})}, nil
+	return &Server{nats: ns, broken: broken, ended: make(chan struct{})}, nil
 }
 
 func interrupted(ctx context.Context) error {
@@ -186,8 +187,8 @@ func (s *Server) end(reason error) {
 	})
 }
 
-// watch ends the hub when the server has given up its store, which it does when the disk
-// is full: without it every request of a client would only time out.
+// watch ends the hub when its store can no longer be written, as when the disk is full:
+// clients would wait for answers in vain.
 func (s *Server) watch() {
 	const interval = time.Second
 	tick := time.NewTicker(interval)
@@ -196,15 +197,16 @@ func (s *Server) watch() {
 		select {
 		case <-s.ended:
 			return
+		case <-s.broken:
 		case <-tick.C:
-			if !s.nats.JetStreamEnabled() {
-				s.end(&failure.Error{
-					Class: failure.IO, Op: "hub",
-					Message: "the server has closed its store in " + s.Dir() + ", because the disk is full or cannot be written",
-					Hint:    "free some space, and start the hub again: nothing that it acknowledged is lost, and workers go on",
-				})
-				return
+			if s.nats.JetStreamEnabled() {
+				continue
 			}
 		}
+		s.end(&failure.Error{
+			Class: failure.IO, Op: "hub", Message: "the store in " + s.Dir() + " cannot be written any more; the disk may be full",
+			Hint: "free some space, and start the hub again: nothing that it acknowledged is lost, and workers go on",
+		})
+		return
 	}
 }

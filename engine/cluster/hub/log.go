@@ -11,6 +11,7 @@ import (
 type natsLogger struct {
 	log      *slog.Logger
 	fatal    chan<- error // receives the first error that prevents the start
+	broken   chan<- bool  // receives a value when a stream can no longer be written
 	fromFile bool         // the options are those of a configuration file
 }
 
@@ -35,8 +36,21 @@ func (l *natsLogger) Warnf(format string, v ...any) {
 	}
 }
 
+// writeError is in the message of the server when it has given up a stream, usually since
+// the disk is full. It does not answer publishers of the stream any more, also if there is
+// space again, until it is started again.
+const writeError = "critical write error"
+
 // Errorf logs an error.
-func (l *natsLogger) Errorf(format string, v ...any) { l.write(slog.LevelError, format, v) }
+func (l *natsLogger) Errorf(format string, v ...any) {
+	l.write(slog.LevelError, format, v)
+	if strings.Contains(strings.ToLower(fmt.Sprintf(format, v...)), writeError) {
+		select {
+		case l.broken <- true:
+		default: // it is known
+		}
+	}
+}
 
 func (l *natsLogger) write(level slog.Level, format string, v []any) {
 	l.log.Log(context.Background(), level, fmt.Sprintf(format, v...), "event", "hub_log")

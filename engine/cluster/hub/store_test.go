@@ -20,15 +20,20 @@ func TestAHubSyncsAlwaysUnlessAFileSaysOtherwise(t *testing.T) {
 	require.True(t, s.nats.JetStreamConfig().SyncAlways)
 }
 
-func TestAHubEndsWhenItsStoreIsClosed(t *testing.T) {
+func TestAHubEndsWhenItsStoreCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Start(t.Context(), Options{Dir: dir, Listen: "127.0.0.1:0"})
-	require.NoError(t, err)
-	require.NoError(t, s.nats.ShutdownJetStream()) // what the server does when the disk is full
-	err = s.Wait()
-	require.ErrorIs(t, err, failure.ErrIO)
-	require.ErrorContains(t, err, "closed its store in "+dir)
-	s.Shutdown()
+	for _, fail := range []func(*Server){
+		func(s *Server) { require.NoError(t, s.nats.ShutdownJetStream()) },
+		func(s *Server) { s.nats.Errorf("JetStream stream %q critical write error: %v", "S", syscall.ENOSPC) }, // as the server reports it
+	} {
+		s, err := Start(t.Context(), Options{Dir: dir, Listen: "127.0.0.1:0"})
+		require.NoError(t, err)
+		fail(s)
+		err = s.Wait()
+		require.ErrorIs(t, err, failure.ErrIO)
+		require.ErrorContains(t, err, "the store in "+dir+" cannot be written any more")
+		s.Shutdown()
+	}
 	next, err := Start(t.Context(), Options{Dir: dir, Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	next.Shutdown()
