@@ -68,11 +68,6 @@ func (e *Engine) OpenSession(ctx context.Context, run RunFacts) (*Session, error
 	return s, nil
 }
 
-// Roots returns the tasks with which the run begins: one per job that is not for the items of
-// another one. With limits.partitions there is one task for all jobs, because only one order
-// leaves out the same partitions in every run.
-func (s *Session) Roots() []Task { return s.tasks.Roots() }
-
 // Run runs a task from its beginning or, if position is not nil, from the position that an
 // earlier step had. It passes each step to store, and continues when store returns: the step
 // is then stored, or store has returned an error, with which Run ends. The items of a step
@@ -95,6 +90,11 @@ func (s *Session) Close() {
 		s.loop.Client.Close()
 	}
 }
+
+// RootTasks returns the tasks with which a run begins: one for each of [Engine.Roots]. With
+// limits.partitions there is one task for all jobs, because only one order leaves out the
+// same partitions in every run.
+func (e *Engine) RootTasks() []Task { return runtime.RootTasks(e.roots(), e.cfg.MaxPartitions > 0) }
 
 // Tallies returns a tally for each tree of the jobs that run, by the id of the job at its
 // root. They make no request, and need no secrets.

@@ -92,7 +92,7 @@ func (r *taskRunner) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	for _, task := range r.session.Roots() {
+	for _, task := range r.engine.RootTasks() {
 		if err := r.task(ctx, task, nil); err != nil {
 			return err
 		}
@@ -166,4 +166,3 @@ func (r *taskRunner) step(ctx context.Context, step *engine.Step) error {
 	}
 	return nil
 }
-

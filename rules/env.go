@@ -78,7 +78,13 @@ func (e *environment) text(name, path string) (string, bool) {
 	return text, found
 }
 
-func placeholderFor(name string) string { return "placeholder-for-" + name }
+const placeholder = "placeholder-for-"
+
+func placeholderFor(name string) string { return placeholder + name }
+
+// HasPlaceholder reports whether a text has the placeholder of an environment variable: see
+// [Options].
+func HasPlaceholder(text string) bool { return strings.Contains(text, placeholder) }
 
 // object replaces the values of an object by the table of its keys.
 func (e *environment) object(path string, v any, fields []Field) any {

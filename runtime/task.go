@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -96,18 +97,21 @@ func (l Loop) NewTasks(ctx context.Context, roots []*compile.Job, started time.T
 	return s, nil
 }
 
-// Roots returns the tasks with which the run begins: one for each job or, with a limit on
-// the partitions of the run, one for all, since it needs one order.
-func (s *Tasks) Roots() []Task {
-	if s.loop.Partitions != nil {
-		return []Task{{ID: "all"}}
+// RootTasks returns the tasks with which a run of jobs begins: one for each job or, if the
+// partitions of the run are limited, one for all, since the limit needs one order.
+func RootTasks(roots []*compile.Job, limited bool) []Task {
+	if limited {
+		return []Task{{ID: allJobs}}
 	}
-	tasks := make([]Task, len(s.roots))
-	for i, root := range s.roots {
+	tasks := make([]Task, len(roots))
+	for i, root := range roots {
 		tasks[i] = Task{ID: fmt.Sprint(i), Job: root.Set.Job.ID}
 	}
 	return tasks
 }
+
+// allJobs is the id of the task that runs all jobs.
+const allJobs = "all"
 
 // Run runs a task from its beginning, or from a position that a step had. It passes each
 // step to a function that stores it, and ends with the error of the function, if it returns
@@ -496,9 +500,10 @@ func StoredPage(record Record, root string, items document.Items, lists []docume
 // restore them.
 func (p *Page) Marks() []document.Mark { return marksOf(p.Lists) }
 
-// RootOf returns the index of the job of the run that a task is below.
+// RootOf returns the index of the job of the run that a task is below. It reports false for
+// the task that runs all jobs, and for what is no id.
 func RootOf(id string) (index int, ok bool) {
 	first, _, _ := strings.Cut(id, "-")
-	_, err := fmt.Sscanf(first, "%d", &index)
-	return index, err == nil
+	index, err := strconv.Atoi(first)
+	return index, err == nil && index >= 0
 }

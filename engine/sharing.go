@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// What a program needs to know of a configuration that it passes on to other machines.
+
+// Origin returns the scheme, the host and the port of the API: "https://api.example.com". It
+// is empty if they come from the environment or from a secret input, which this process need
+// not have (see [WithPlaceholders]).
+func (e *Engine) Origin() string {
+	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs)
+	text, err := e.baseURL(inputs)
+	if err != nil {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || rules.HasPlaceholder(u.Host) {
+		return ""
+	}
+	for _, in := range e.cfg.Inputs {
+		secret, ok := value.Text(e.settings.run.inputs[in.Name])
+		if in.Secret && ok && secret != "" && strings.Contains(u.Host, secret) {
+			return ""
+		}
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Parallel returns how many requests the configuration allows in flight: api.http.parallel.
+// 0 is any number.
+func (e *Engine) Parallel() int { return e.cfg.HTTP.Pace.Parallel }
+
+// SecretInputs returns the names of the inputs that the configuration declares as secret.
+func (e *Engine) SecretInputs() []string {
+	var names []string
+	for _, in := range e.cfg.Inputs {
+		if in.Secret {
+			names = append(names, in.Name)
+		}
+	}
+	return names
+}
+
+// WrittenSecrets reports the secrets that are written in the text of the configuration
+// instead of being read from the environment. The engine must have been loaded with
+// [WithPlaceholders] and without [WithEnv].
+func (e *Engine) WrittenSecrets() Diagnostics {
+	found := diag.NewCollector(e.cfg.Source)
+	text := ""
+	if e.cfg.Source != nil {
+		text = e.cfg.Source.Text
+	}
+	known := map[int]bool{}
+	for _, secret := range e.cfg.Secrets {
+		if rules.HasPlaceholder(secret) || secret == "" {
+			continue
+		}
+		at := strings.Index(text, secret)
+		if at < 0 && text != "" { // derived from another one
+			continue
+		}
+		line := 1 + strings.Count(text[:max(at, 0)], "\n")
+		if known[line] {
+			continue
+		}
+		known[line] = true
+		found.Errorf(diag.Outside("the configuration"), "line %d holds a secret", line).
+			WithHint(`read it from the environment of the workers, with {"env": "NAME"}`)
+	}
+	return found.Diagnostics()
+}
+
+// Checkpoints returns the checkpoints of [WithResume], by job.
+func (e *Engine) Checkpoints() map[string]json.RawMessage { return maps.Clone(e.settings.run.resume) }
