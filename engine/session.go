@@ -110,3 +110,7 @@ func (e *Engine) Tallies() map[string]*Tally {
 	}
 	return all
 }
+
+// FailedTask returns the ending of a task that failed for a reason that it cannot tell of
+// itself: it has crashed, for example.
+func FailedTask(task Task, err error) *Ending { return runtime.FailedTask(task, err) }

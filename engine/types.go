@@ -64,6 +64,13 @@ func (r *Result) Trees() [][]JobResult {
 // resultVersion is the version of a [Result] as JSON. Keys may be added to a version.
 const resultVersion = 1
 
+// NewResult returns the result of a run whose jobs ended like this.
+func NewResult(jobs []JobResult) *Result {
+	r := newResult()
+	r.Jobs = append(r.Jobs, jobs...)
+	return r
+}
+
 func newResult() *Result { return &Result{Version: resultVersion, Jobs: []JobResult{}} }
 
 // Errors for use with errors.Is: each matches every [*Error] of its class.

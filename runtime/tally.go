@@ -19,6 +19,7 @@ import (
 // for a million partitions as for a hundred.
 type Tally struct {
 	root      *compile.Job
+	rootID    string         // for results; empty: there are no other jobs, and no partitions
 	all       []*compile.Job // parents first
 	jobs      map[string]*compile.Job
 	results   map[*compile.Job]*Result // of the partitions that have ended
@@ -50,10 +51,13 @@ func newTally(l Loop, root *compile.Job) *Tally {
 		root: root, all: l.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*Result{},
 		seen: map[*compile.Job]*seen{}, log: l.Log, redactor: l.Redactor, carryover: l.Carryover,
 	}
+	if len(t.all) > 1 || len(root.Sources) > 0 || root.Set.Job.Silent {
+		t.rootID = root.Set.Job.ID
+	}
 	t.found = newPresence(t.all)
 	for _, job := range t.all {
 		t.jobs[job.Set.Job.ID] = job
-		t.results[job] = &Result{Job: job.Set.Job.ID, Root: root.Set.Job.ID, StoppedBy: []string{}}
+		t.results[job] = &Result{Job: job.Set.Job.ID, Root: t.rootID, StoppedBy: []string{}}
 		if len(job.Sources) > 0 {
 			t.results[job].Partitions = &Partitions{}
 			t.seen[job] = &seen{}
@@ -72,7 +76,7 @@ func (t *Tally) add(job *compile.Job, label, name string, result Result) {
 	total := t.results[job]
 	if total.Partitions == nil {
 		*total = result
-		total.Root = t.root.Set.Job.ID
+		total.Root = t.rootID
 		return
 	}
 	t.seen[job].add(result.seen.Had, result.seen.Lacked)

@@ -145,6 +145,7 @@ type taskRun struct {
 	stored    error           // of store
 	unstored  *Page           // on which the task failed
 	position  json.RawMessage // of the last step
+	ended     *Ending         // of the last step; nil: the task goes on
 }
 
 // open reads a task.
@@ -386,7 +387,9 @@ func (r *taskRun) page(ctx context.Context, page *Page, position json.RawMessage
 	}
 	r.stored = r.store(ctx, step)
 	page.Items, page.Lists = items, lists
-	r.position = step.Position
+	if r.position = step.Position; r.stored == nil {
+		r.ended = step.Ending
+	}
 	return r.stored
 }
 
@@ -416,6 +419,8 @@ func (r *taskRun) children(ctx context.Context, page *Page) (tasks []Task, missi
 // end returns how the partition ended.
 func (r *taskRun) end(result Result, err error) (*Ending, error) {
 	switch {
+	case r.ended != nil: // the error is that of a partition which is skipped
+		return r.ended, nil
 	case err == nil:
 		return r.ending(result), nil
 	case r.stored != nil && !errors.As(r.stored, new(*failure.Error)):
@@ -506,4 +511,12 @@ func RootOf(id string) (index int, ok bool) {
 	first, _, _ := strings.Cut(id, "-")
 	index, err := strconv.Atoi(first)
 	return index, err == nil && index >= 0
+}
+
+// FailedTask returns the ending of a task that failed with an error, of which the task itself
+// cannot tell.
+func FailedTask(task Task, err error) *Ending {
+	result := Result{Job: task.Job, Outcome: rules.Failed, Reason: reasonError, StoppedBy: []string{}, Message: err.Error()}
+	result.Error = Loop{}.withDefaults().faultOf(err)
+	return &Ending{Results: []EndedResult{{endedState: endedState{Result: result}, Name: fmt.Sprintf("%s (task %s)", task.Job, task.ID)}}}
 }

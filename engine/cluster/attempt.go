@@ -1,0 +1,269 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// An attempt is one delivery of a task to this worker.
+type attempt struct {
+	*pool
+	*session
+	work   *store.Work
+	origin string
+
+	task  engine.Task
+	key   store.Key
+	head  store.Head // of the last page
+	after uint64     // its sequence; 0: there is none
+	queue *store.Enqueuer
+
+	isolated bool // this process runs only this task
+}
+
+// run runs the task to its end, unless the context ends or another worker has it.
+func (a *attempt) run(ctx context.Context) {
+	stop := a.keepAlive()
+	err := a.try(ctx)
+	stop()
+	switch {
+	case err == nil:
+		a.finish(ctx)
+	case errors.Is(err, store.ErrLost):
+		a.c.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task), "event", "task_lost", "run", a.work.Run)
+	case errors.Is(err, store.ErrDeleted), errors.Is(context.Cause(ctx), errGone):
+		_ = a.work.Drop("the run is cancelled or deleted")
+	case ctx.Err() != nil:
+		a.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
+		_ = a.work.HandBack(0)
+	default:
+		a.cannot(a.origin, a.work.Run, err)
+		_ = a.work.HandBack(0)
+	}
+}
+
+// finish removes the task from the queue, since its end is stored.
+func (a *attempt) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = a.work.Done(ctx) // otherwise it is delivered again, and found to have ended
+	a.locked(func() { a.done++ })
+}
+
+// locked calls f with the lock of the pool.
+func (a *attempt) locked(f func()) {
+	a.pool.mu.Lock()
+	defer a.pool.mu.Unlock()
+	f()
+}
+
+// keepAlive tells the server that the worker still has the task, until it is stopped.
+func (a *attempt) keepAlive() (stop func()) {
+	wait := a.c.options.AckWait
+	if wait == 0 {
+		wait = 30 * time.Second
+	}
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		tick := time.NewTicker(wait / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				_ = a.work.Progress()
+			}
+		}
+	})
+	name := a.work.Run + "/" + a.work.Task
+	a.locked(func() { a.running[name] = "" })
+	return func() {
+		close(done)
+		all.Wait()
+		a.locked(func() { delete(a.running, name) })
+	}
+}
+
+// try runs the task from where it is. It returns nil if the end of the task is stored.
+func (a *attempt) try(ctx context.Context) error {
+	if err := decode(a.work.Payload, &a.task); err != nil {
+		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
+	}
+	a.key, a.queue = keyOf(a.work.Run, a.task), a.c.store.Enqueuer()
+	last, err := a.c.store.Last(ctx, a.key)
+	if err != nil {
+		return err
+	}
+	stored := &envelope{}
+	if last != nil {
+		if stored, err = decodeEnvelope(last); err != nil {
+			return err
+		}
+		a.head, a.after = last.Head, last.Sequence
+	}
+	if err := a.announce(ctx, stored.Children); err != nil { // the worker before may not have come to it
+		return err
+	}
+	if a.head.Ends() {
+		if a.head.State != store.Failed || a.work.RetryOf != a.after {
+			return nil
+		}
+	}
+	lost := a.work.Deliveries - a.head.Delivery
+	if a.head.Ends() {
+		lost = a.work.Deliveries
+	}
+	if lost > isolateAfter && !a.isolated {
+		return a.suspect(ctx, stored, lost)
+	}
+	return a.runTask(ctx, stored)
+}
+
+// runTask runs the rest of the task in this process.
+func (a *attempt) runTask(ctx context.Context, stored *envelope) error {
+	ending, err := a.guarded(ctx, stored)
+	if err == nil {
+		return nil
+	}
+	if ending == nil || !a.final(err) {
+		return err
+	}
+	return a.end(ctx, stored, ending)
+}
+
+// final reports whether an error is about the task, and not about this worker.
+func (a *attempt) final(err error) bool {
+	return !errors.Is(err, failure.ErrIO)
+}
+
+// guarded runs the task and turns a panic into its failure.
+func (a *attempt) guarded(ctx context.Context, stored *envelope) (ending *engine.Ending, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()), "event", "task_panic", "run", a.work.Run)
+			err = &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf("the task panicked: %v", v)}
+			ending = engine.FailedTask(a.task, err)
+		}
+	}()
+	return a.Run(ctx, a.task, stored.Position, func(ctx context.Context, step *engine.Step) error { return a.store(ctx, step) })
+}
+
+// store stores a step, and queues the tasks that it has found.
+func (a *attempt) store(ctx context.Context, step *engine.Step) error {
+	if err := a.storeStep(ctx, step); err != nil {
+		return &storeError{err}
+	}
+	return nil
+}
+
+// A storeError is the error of a step that could not be stored: the task has not failed.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string        { return e.err.Error() }
+func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
+
+func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
+	body, err := encodeStep(step, nil)
+	if err != nil {
+		return err
+	}
+	head := a.next(step.Label, len(step.Children))
+	var items engine.Items
+	if page := step.Page; page != nil {
+		items = page.Items
+		head.Pages++
+		head.Items += items.Len()
+		head.Bytes += int64(page.Bytes)
+		head.Findings += len(page.Findings)
+	}
+	if step.Ending != nil {
+		head.State = store.Done
+	}
+	if err := a.append(ctx, head, body, items); err != nil {
+		return err
+	}
+	return a.announce(ctx, step.Children)
+}
+
+// next returns the head of the next page.
+func (a *attempt) next(label string, children int) store.Head {
+	head := a.head
+	head.Reopens = head.State == store.Failed
+	head.State, head.Attempt, head.Delivery, head.Label = store.More, nuid.Next(), a.work.Deliveries, label
+	head.Page++
+	head.Children += children
+	head.Parts = 0
+	return head
+}
+
+func (a *attempt) append(ctx context.Context, head store.Head, body []byte, items engine.Items) error {
+	sequence, err := a.c.store.Append(ctx, a.key, a.after, head, body, items)
+	if err != nil {
+		return err
+	}
+	a.head, a.after = head, sequence
+	return nil
+}
+
+// announce queues tasks.
+func (a *attempt) announce(ctx context.Context, tasks []engine.Task) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	for _, task := range tasks {
+		if err := a.session.run.enqueue(ctx, a.queue, task, 0); err != nil {
+			return err
+		}
+	}
+	return a.queue.Flush(ctx)
+}
+
+// end stores how the task ended, if no step has it: it failed. A partition that may be
+// skipped is done.
+func (a *attempt) end(ctx context.Context, stored *envelope, ending *engine.Ending) error {
+	position := stored.Position
+	if a.after != 0 {
+		if last, err := a.c.store.Last(ctx, a.key); err != nil {
+			return err
+		} else if last != nil {
+			now, err := decodeEnvelope(last)
+			if err != nil {
+				return err
+			}
+			position = now.Position
+		}
+	}
+	skipped := len(ending.Results) > 0
+	for _, r := range ending.Results {
+		skipped = skipped && r.Skipped
+	}
+	step := &engine.Step{Label: ending.Label, Position: position, Ending: ending}
+	head := a.next(ending.Label, 0)
+	head.State = store.Failed
+	if skipped {
+		head.State = store.Done
+	}
+	body, err := encodeStep(step, &a.task)
+	if err != nil {
+		return err
+	}
+	for _, r := range ending.Results {
+		if r.Outcome == rules.Failed && r.Error != nil {
+			a.c.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message), "event", "task_failed", "run", a.work.Run, "task", a.task.ID)
+		}
+	}
+	return a.append(ctx, head, body, engine.Items{})
+}

@@ -1,0 +1,269 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Options of a [Cluster]. The zero value has sensible defaults.
+type Options struct {
+	// Engine has the options with which configurations are compiled and run on this machine:
+	// formats, methods and functions that were added, the environment, a transport, an
+	// observer. All machines of a run need the same formats, methods and functions.
+	Engine []engine.Option
+
+	// AckWait is how long a worker may be silent until its tasks are given to others; 0 is 30
+	// seconds. It is the same for all machines.
+	AckWait time.Duration
+
+	// Replicas is how many servers hold the pages and the queue; 0: 3 in a cluster of servers,
+	// otherwise 1.
+	Replicas int
+
+	// Patience is how long a call waits for a server that does not answer; 0: until its
+	// context ends.
+	Patience time.Duration
+
+	Log *slog.Logger // nil logs nothing
+
+	lose func(store.Key) bool // for tests: the acknowledgements that get lost
+}
+
+// A Cluster is what a NATS server has of the runs of one account. It may be used by several
+// goroutines at once.
+type Cluster struct {
+	store   *store.Store
+	options Options
+	log     *slog.Logger
+}
+
+// Open returns the runs on a NATS server. It creates the streams and buckets that are
+// missing. A server that cannot be used, such as one without JetStream or one older than
+// 2.12, is an [*engine.Error] that says what to do.
+func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
+	c := &Cluster{options: o, log: o.Log}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	c.store, err = store.Open(ctx, js, store.Options{
+		AckWait: o.AckWait, Replicas: o.Replicas, Patience: o.Patience, LoseAck: o.lose, Waiting: c.waiting,
+	})
+	return c, err
+}
+
+// waiting says why a page cannot be stored for now.
+func (c *Cluster) waiting(key store.Key, err error) {
+	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %v (collect with --release, delete runs, or raise the limit)", key.Run, err),
+		"event", "cluster_full", "run", key.Run)
+}
+
+// Phase says whether the tasks of a run are run.
+type Phase string
+
+// The phases.
+const (
+	Running   Phase = "running"
+	Cancelled Phase = "cancelled"
+)
+
+// record is what the server has of a run, apart from its pages. It has no secrets.
+type record struct {
+	Version     int                       `json:"version"`
+	Run         string                    `json:"run"`
+	Phase       Phase                     `json:"phase"`
+	Name        string                    `json:"name"`   // of the configuration
+	Config      string                    `json:"config"` // hash of its text
+	Fingerprint map[string]string         `json:"fingerprint"`
+	Program     string                    `json:"program,omitempty"` // that submitted the run, with its version
+	Started     time.Time                 `json:"started"`
+	Origin      string                    `json:"origin"` // as a token
+	Address     string                    `json:"address,omitempty"`
+	Parallel    int                       `json:"parallel,omitempty"` // requests in flight; 0: any number
+	Jobs        []string                  `json:"jobs,omitempty"`     // selected; empty: all
+	Inputs      map[string]any            `json:"inputs,omitempty"`
+	Kept        map[string]map[string]any `json:"kept,omitempty"`
+	Dialect     string                    `json:"dialect,omitempty"`
+	BaseURL     string                    `json:"baseUrl,omitempty"`
+	MaxPages    int                       `json:"maxPages,omitempty"`
+	MaxBytes    int64                     `json:"maxBytes,omitempty"`
+}
+
+const recordVersion = 1
+
+// options returns the options with which all machines compile the configuration.
+func (r *record) options() []engine.Option {
+	return []engine.Option{
+		engine.WithDialect(r.Dialect), engine.WithBaseURL(r.BaseURL), engine.WithMaxPages(r.MaxPages),
+		engine.WithInputs(r.Inputs), engine.WithJobs(r.Jobs...), engine.WithKept(r.Kept),
+	}
+}
+
+// A Run is a run on the server.
+type Run struct {
+	cluster  *Cluster
+	record   record
+	revision uint64
+	text     []byte // of the configuration
+}
+
+// Run returns a run. The error for one that does not exist is of class config.
+func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
+	if err := store.CheckRun(id); err != nil {
+		return nil, err
+	}
+	stored, err := c.store.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if stored == nil {
+		return nil, &engine.Error{Class: failure.Config, Op: "run", Message: fmt.Sprintf("there is no run %q on the server", id),
+			Hint: "stopwhen status lists the runs"}
+	}
+	return c.read(ctx, *stored)
+}
+
+// read reads the record of a run and its configuration.
+func (c *Cluster) read(ctx context.Context, stored store.Record) (*Run, error) {
+	r, err := c.readRecord(stored)
+	if err == nil {
+		r.text, err = c.store.Config(ctx, r.record.Config)
+	}
+	return r, err
+}
+
+func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
+	r := &Run{cluster: c, revision: stored.Revision}
+	err := decode(stored.Value, &r.record)
+	if err == nil && r.record.Version != recordVersion {
+		err = fmt.Errorf("it has version %d, this program reads version %d", r.record.Version, recordVersion)
+	}
+	if err != nil {
+		return nil, &engine.Error{Class: failure.State, Op: "run", Err: err,
+			Message: fmt.Sprintf("the record of run %s cannot be read: %v", stored.Name, err), Hint: "use the program that submitted the run"}
+	}
+	return r, nil
+}
+
+// Runs returns all runs on the server, the latest first.
+func (c *Cluster) Runs(ctx context.Context) ([]*Run, error) {
+	stored, err := c.store.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var runs []*Run
+	for _, one := range stored {
+		r, err := c.readRecord(one)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	slices.SortFunc(runs, func(a, b *Run) int { return b.record.Started.Compare(a.record.Started) })
+	return runs, nil
+}
+
+// ID returns the id of the run.
+func (r *Run) ID() string { return r.record.Run }
+
+// Phase says whether the tasks of the run are run.
+func (r *Run) Phase() Phase { return r.record.Phase }
+
+// Started returns when the run was submitted.
+func (r *Run) Started() time.Time { return r.record.Started }
+
+// Config returns the name and the text of the configuration, as they were submitted.
+func (r *Run) Config() (name string, text []byte) { return r.record.Name, r.text }
+
+// load compiles the configuration with the options of this machine, and others.
+func (r *Run) load(others ...engine.Option) (*engine.Engine, error) {
+	return engine.Load(r.record.Name, r.text, slices.Concat(r.cluster.options.Engine, r.record.options(), others)...)
+}
+
+// Engine compiles the configuration without its secrets. It makes no request: it is for
+// [Run.Collect], and for what it says about the jobs.
+func (r *Run) Engine(options ...engine.Option) (*engine.Engine, error) {
+	e, err := r.load(append(options, withoutSecrets...)...)
+	if err != nil {
+		return nil, err
+	}
+	return e, r.sameRules(e)
+}
+
+// withoutSecrets are the options of an engine that needs none.
+var withoutSecrets = []engine.Option{engine.WithPlaceholders(), engine.WithEnv(nil)}
+
+// sameRules reports an engine that was loaded without secrets and judges pages by other
+// rules than the one that submitted the run.
+func (r *Run) sameRules(e *engine.Engine) error {
+	for part, hash := range e.Fingerprint() {
+		if r.record.Fingerprint[part] != hash {
+			return &engine.Error{Class: failure.Config, Op: "run",
+				Message: fmt.Sprintf("run %s: this program compiles the configuration to other %s than the one that submitted it (%s)", r.ID(), part, r.record.Program),
+				Hint:    "use the same version, with the same methods and functions"}
+		}
+	}
+	return nil
+}
+
+// update changes the record of a run. Another change in between is not lost.
+func (r *Run) update(ctx context.Context, change func(*record)) error {
+	for {
+		changed := r.record
+		change(&changed)
+		value, err := json.Marshal(changed)
+		if err != nil {
+			return err
+		}
+		revision, err := r.cluster.store.UpdateRun(ctx, r.ID(), value, r.revision)
+		if err == nil {
+			r.record, r.revision = changed, revision
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		again, err := r.cluster.Run(ctx, r.ID())
+		if err != nil {
+			return err
+		}
+		r.record, r.revision = again.record, again.revision
+	}
+}
+
+// Cancel ends a run: its queued tasks are removed, and workers stop those that run. What was
+// stored remains, and can be collected. Submitting the run again continues it.
+func (r *Run) Cancel(ctx context.Context) error {
+	if err := r.update(ctx, func(rec *record) { rec.Phase = Cancelled }); err != nil {
+		return err
+	}
+	return r.cluster.store.PurgeWork(ctx, r.ID())
+}
+
+// Delete removes a run from the server, with all its pages. It cannot be undone.
+func (r *Run) Delete(ctx context.Context) error {
+	if err := r.Cancel(ctx); err != nil {
+		return err
+	}
+	return r.cluster.store.DeleteRun(ctx, r.ID())
+}
+
+// keyOf returns the key of a task.
+func keyOf(run string, task engine.Task) store.Key {
+	job := task.Job
+	if job == "" {
+		job = "_all"
+	}
+	return store.Key{Run: run, Job: job, Task: task.ID}
+}

@@ -1,0 +1,435 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Collecting says how [Run.Collect] reads a run.
+type Collecting struct {
+	// Sorted passes the pages in the order of a run on one machine. By default they come in
+	// the order in which they were stored, which is that order within each partition.
+	Sorted bool
+
+	// NoWait ends with what is stored now. By default Collect waits until the run is complete.
+	NoWait bool
+
+	// Skipped receives the pages on which partitions failed that were skipped: see
+	// [engine.WithSkippedPages]. It may be nil.
+	Skipped func(*engine.Page)
+
+	// Progress is called now and then with what is known of the run. It may be nil.
+	Progress func(Progress)
+}
+
+// Progress says how far a run is that is being collected.
+type Progress struct{ Tasks, Ended, Failed int }
+
+// Collect passes the stored pages of a run to a sink, like [engine.Engine.Run]: the pages of
+// a partition in their order, and each once. The checkpoint of a page is the position in the
+// run; [engine.WithResume] continues behind it, in another process too. The engine is one of
+// [Run.Engine].
+//
+// Collect returns when the run is complete, with the results of its jobs. If partitions have
+// failed, the error joins theirs; their pages before the failure are collected, and
+// [Run.Retry] continues them. If the run is not complete, because it is cancelled or, with
+// [Collecting.NoWait], goes on, the error says so, and is of class transient.
+func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o Collecting) (*engine.Result, error) {
+	c := &collection{run: r, engine: e, sink: sink, options: o}
+	if err := c.resume(); err != nil {
+		return engine.NewResult(nil), err
+	}
+	var err error
+	for err == nil && !c.done() {
+		if o.Sorted {
+			err = c.sorted(ctx)
+		} else {
+			err = c.stored(ctx)
+		}
+		if err == nil {
+			err = c.addFailures(ctx)
+		}
+		if errors.Is(err, errGoesOn) {
+			err = nil
+		}
+	}
+	return c.result(err)
+}
+
+// errGoesOn says that a partition which had failed goes on.
+var errGoesOn = errors.New("the run goes on")
+
+// A collection is a run that is being collected.
+type collection struct {
+	run     *Run
+	engine  *engine.Engine
+	sink    engine.SinkFunc
+	options Collecting
+
+	roots  []string
+	trees  []*tree // of roots
+	whole  bool    // one task runs all jobs
+	ended  bool
+	failed error // of partitions
+}
+
+// A tree is a job of the run with all tasks below it.
+type tree struct {
+	root  string
+	tally *engine.Tally
+
+	progress
+	resumed uint64 // pages up to this one are in the outputs
+}
+
+// progress is what is known of the tasks of a tree.
+type progress struct {
+	Sequence uint64 `json:"sequence,omitempty"` // of the last page; not of a sorted collection
+	Path     []step `json:"path,omitempty"`     // of a sorted collection: the way to the last page
+	Tasks    int    `json:"tasks"`              // that are known
+	Ended    int    `json:"ended"`              // failed ones included
+	Failed   int    `json:"failed,omitempty"`
+}
+
+// A step is a task that a sorted collection is in, with the sequence of its last page.
+type step struct {
+	Job      string `json:"job"`
+	Task     string `json:"task"`
+	Sequence uint64 `json:"sequence"`
+}
+
+// token is a checkpoint of a collection, for one of the jobs of the run.
+type token struct {
+	Version int             `json:"version"` // the key is that of checkpoints of other runs
+	Done    bool            `json:"done,omitempty"`
+	Run     string          `json:"run"`
+	Sorted  bool            `json:"sorted,omitempty"`
+	At      progress        `json:"at"`
+	Tally   json.RawMessage `json:"tally"`
+}
+
+const tokenVersion = 1
+
+// resume takes up the checkpoints of an earlier collection.
+func (c *collection) resume() error {
+	c.roots = c.engine.Roots()
+	tallies, saved := c.engine.Tallies(), c.engine.Checkpoints()
+	tasks := c.engine.RootTasks()
+	c.whole = len(tasks) == 1 && tasks[0].Job == ""
+	for _, root := range c.roots {
+		t := &tree{root: root, tally: tallies[root], progress: progress{Tasks: 1}}
+		c.trees = append(c.trees, t)
+		if saved[root] == nil {
+			continue
+		}
+		var from token
+		err := decode(saved[root], &from)
+		switch {
+		case err == nil && (from.Version != tokenVersion || from.Run != c.run.ID()):
+			err = fmt.Errorf("it is not that of a collection of run %s", c.run.ID())
+		case err == nil && from.Sorted != c.options.Sorted:
+			err = errors.New("it is that of a collection in another order")
+		case err == nil:
+			err = t.tally.Restore(from.Tally)
+		}
+		if err != nil {
+			return &engine.Error{Class: failure.State, Job: root, Op: "resume", Err: err,
+				Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
+		}
+		t.progress, t.resumed = from.At, from.At.Sequence
+	}
+	return nil
+}
+
+// token returns the checkpoint of a tree.
+func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
+	tally, err := t.tally.Save()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(token{Version: tokenVersion, Done: done, Run: c.run.ID(), Sorted: c.options.Sorted, At: t.progress, Tally: tally})
+}
+
+// treesOf returns the trees of a task.
+func (c *collection) treesOf(task string) []*tree {
+	if c.whole {
+		return c.trees
+	}
+	if i, ok := runtime.RootOf(task); ok && i < len(c.trees) {
+		return c.trees[i : i+1]
+	}
+	return nil
+}
+
+// done reports whether all tasks have ended, and none of them has failed.
+func (c *collection) done() bool {
+	return c.ended || !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Ended < t.Tasks || t.Failed > 0 })
+}
+
+// allEnded reports whether all tasks have ended.
+func (c *collection) allEnded() bool {
+	return !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Ended < t.Tasks })
+}
+
+// add takes up a page that is stored, and passes it to the sink.
+func (c *collection) add(ctx context.Context, entry *store.Entry, e *envelope) error {
+	trees := c.treesOf(entry.Task)
+	if trees == nil {
+		return damaged(entry, "it belongs to no job of the run")
+	}
+	var final bool
+	for _, t := range trees {
+		if entry.Sequence <= t.resumed {
+			continue
+		}
+		t.count(entry, e)
+		if entry.State != store.Failed {
+			t.tally.Add(&engine.Step{Missing: e.Missing, Ending: e.Ending})
+		}
+		final = t.Ended == t.Tasks && t.Failed == 0
+	}
+	t := trees[0]
+	if c.whole && e.Root != "" {
+		t = c.trees[max(0, slices.Index(c.roots, e.Root))]
+		final = e.Final
+	}
+	if entry.Sequence <= t.resumed {
+		return nil
+	}
+	if e.Root == "" {
+		e.Root = t.root
+	}
+	if c.options.Skipped != nil {
+		for _, record := range e.Skipped {
+			c.options.Skipped(runtime.StoredPage(record, e.Root, engine.Items{}, nil, false, nil))
+		}
+		if e.Ending != nil && entry.State == store.Done && e.Ending.Failed != nil {
+			c.options.Skipped(runtime.StoredPage(*e.Ending.Failed, e.Root, engine.Items{}, nil, false, nil))
+		}
+	}
+	page := e.page(entry, final, func() (json.RawMessage, error) { return c.token(t, final) })
+	if page == nil {
+		return nil
+	}
+	return c.sink(ctx, page)
+}
+
+// count takes up what a page says about tasks.
+func (t *tree) count(entry *store.Entry, e *envelope) {
+	t.Sequence = entry.Sequence
+	t.Tasks += len(e.Children)
+	if entry.Reopens {
+		t.Ended--
+		t.Failed--
+	}
+	if entry.Ends() {
+		t.Ended++
+	}
+	if entry.State == store.Failed {
+		t.Failed++
+	}
+}
+
+func damaged(entry *store.Entry, what string) error {
+	return &engine.Error{Class: failure.State, Op: "collect", Message: fmt.Sprintf("page %d of the run is damaged: %s", entry.Sequence, what)}
+}
+
+// stored passes the pages in the order in which they were stored.
+func (c *collection) stored(ctx context.Context) error {
+	from := c.trees[0].Sequence
+	for _, t := range c.trees {
+		from = min(from, t.Sequence)
+	}
+	limit, err := c.limit(ctx)
+	if err != nil {
+		return err
+	}
+	if c.options.NoWait && from >= limit {
+		return c.incomplete("the run goes on")
+	}
+	watched, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go c.watch(watched, stop)
+	err = c.run.cluster.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
+		e, err := decodeEnvelope(entry)
+		if err != nil {
+			return damaged(entry, err.Error())
+		}
+		if err := c.add(ctx, entry, e); err != nil {
+			return err
+		}
+		c.tell()
+		switch {
+		case c.allEnded():
+			return errEnd
+		case c.options.NoWait && entry.Sequence >= limit:
+			return errEnd
+		}
+		return nil
+	})
+	switch cause := context.Cause(watched); {
+	case errors.Is(err, errEnd) && c.allEnded():
+		return nil
+	case errors.Is(err, errEnd):
+		return c.incomplete("the run goes on")
+	case ctx.Err() == nil && errors.Is(cause, errGone):
+		return c.incomplete("it is cancelled")
+	}
+	return err
+}
+
+// errEnd ends the reading of pages.
+var errEnd = errors.New("the end")
+
+// limit returns the sequence of the last page that is stored.
+func (c *collection) limit(ctx context.Context) (uint64, error) {
+	info, err := c.run.cluster.store.Info(ctx, c.run.ID())
+	return info.Sequence, err
+}
+
+// watch ends the reading when the run is cancelled.
+func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
+	_ = c.run.cluster.store.WatchRuns(ctx, func(stored store.Record) {
+		var r record
+		if stored.Name != c.run.ID() || stored.Value != nil && (decode(stored.Value, &r) != nil || r.Phase == Running) {
+			return
+		}
+		time.AfterFunc(cancelledGrace, func() { stop(errGone) }) // what was stored before is read
+	})
+}
+
+// cancelledGrace is how long pages are read that were stored before a run was cancelled.
+const cancelledGrace = 2 * time.Second
+
+func (c *collection) incomplete(why string) error {
+	tasks, ended := 0, 0
+	for _, t := range c.trees {
+		tasks, ended = tasks+t.Tasks, ended+t.Ended
+		if c.whole {
+			break
+		}
+	}
+	return &engine.Error{Class: failure.Transient, Op: "collect",
+		Message: fmt.Sprintf("run %s is incomplete: %s, and %d of %d tasks have ended", c.run.ID(), why, ended, tasks),
+		Hint:    "collect it again when it is complete"}
+}
+
+func (c *collection) tell() {
+	if c.options.Progress == nil {
+		return
+	}
+	var p Progress
+	for _, t := range c.trees {
+		p.Tasks, p.Ended, p.Failed = p.Tasks+t.Tasks, p.Ended+t.Ended, p.Failed+t.Failed
+		if c.whole {
+			break
+		}
+	}
+	c.options.Progress(p)
+}
+
+// addFailures adds the results of the tasks that have failed, when all tasks have ended. The
+// error is errGoesOn if one of them goes on.
+func (c *collection) addFailures(ctx context.Context) error {
+	if c.failed != nil || !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Failed > 0 }) {
+		c.ended = true
+		return nil
+	}
+	before := c.tallies()
+	failures, goesOn, err := c.failures(ctx)
+	if err != nil {
+		return err
+	}
+	if goesOn && !c.options.Sorted {
+		return c.restore(before)
+	}
+	if c.failed = errors.Join(failures...); c.failed == nil {
+		return c.restore(before)
+	}
+	return c.failed
+}
+
+// tallies returns the tallies as they are.
+func (c *collection) tallies() []json.RawMessage {
+	all := make([]json.RawMessage, len(c.trees))
+	for i, t := range c.trees {
+		all[i], _ = t.tally.Save() // it is saved with every page
+	}
+	return all
+}
+
+// restore takes up tallies as they were, since the run goes on.
+func (c *collection) restore(tallies []json.RawMessage) error {
+	fresh := c.engine.Tallies()
+	for i, t := range c.trees {
+		t.tally = fresh[t.root]
+		if err := t.tally.Restore(tallies[i]); err != nil {
+			return err
+		}
+	}
+	return errGoesOn
+}
+
+// failures adds the results of all tasks that have failed to the tallies. It returns their
+// errors, and whether a task has not ended.
+func (c *collection) failures(ctx context.Context) (errs []error, goesOn bool, err error) {
+	more := 0
+	err = c.run.cluster.store.Heads(ctx, c.run.ID(), func(h store.Heading) error {
+		if !h.Ends() {
+			goesOn = true
+		}
+		if h.State != store.Failed {
+			return nil
+		}
+		entry, err := c.run.cluster.store.Last(ctx, h.Key)
+		if err != nil || entry == nil {
+			return err
+		}
+		if entry.State != store.Failed {
+			goesOn = true
+			return nil
+		}
+		e, err := decodeEnvelope(entry)
+		if err != nil {
+			return damaged(entry, err.Error())
+		}
+		for _, t := range c.treesOf(h.Task) {
+			t.tally.Add(&engine.Step{Ending: e.Ending})
+		}
+		if len(errs) < maxErrors {
+			errs = append(errs, e.Ending.FailureOf())
+		} else {
+			more++
+		}
+		return nil
+	})
+	if more > 0 {
+		errs = append(errs, &engine.Error{Class: failure.Transient, Op: "collect", Message: fmt.Sprintf("%d more partitions have failed", more)})
+	}
+	return errs, goesOn, err
+}
+
+// maxErrors is how many failures of partitions are listed.
+const maxErrors = 20
+
+// result returns the results of all jobs.
+func (c *collection) result(err error) (*engine.Result, error) {
+	var jobs []engine.JobResult
+	for _, t := range c.trees {
+		ended := err
+		if t.Ended == t.Tasks && t.Failed == 0 {
+			ended = nil
+		}
+		jobs = append(jobs, t.tally.Results(ended)...)
+	}
+	return engine.NewResult(jobs), err
+}

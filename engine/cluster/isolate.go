@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// isolatedTask is a task for a process of its own.
+type isolatedTask struct {
+	Run        string          `json:"run"`
+	Task       string          `json:"task"`
+	Payload    json.RawMessage `json:"payload"`
+	Deliveries int             `json:"deliveries"`
+	RetryOf    uint64          `json:"retryOf,omitempty"`
+}
+
+// suspect runs a task that workers have lost several times without storing a page: it may
+// have crashed them. It runs in a process of its own and, if that crashes too, is set aside.
+func (a *attempt) suspect(ctx context.Context, stored *envelope, lost int) error {
+	if a.Isolate == nil {
+		if lost <= lostAfter {
+			return a.runTask(ctx, stored)
+		}
+		return a.setAside(ctx, stored, fmt.Sprintf("%d workers have had the task and died, or fell silent, before they stored a page", lost-1))
+	}
+	text, err := json.Marshal(isolatedTask{a.work.Run, a.work.Task, a.work.Payload, a.work.Deliveries, a.work.RetryOf})
+	if err != nil {
+		return err
+	}
+	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs in a process of its own", a.work.Run, a.task.ID, lost-1),
+		"event", "task_isolated", "run", a.work.Run, "task", a.task.ID)
+	for crashed := 0; ; {
+		var output tail
+		cmd := a.Isolate(ctx, string(text))
+		cmd.Stdout, cmd.Stderr = &output, &output
+		failed := cmd.Run()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		last, err := a.c.store.Last(ctx, a.key)
+		switch {
+		case err != nil:
+			return err
+		case last != nil && last.Ends() && last.Sequence != a.work.RetryOf:
+			return nil
+		case failed == nil:
+			return fmt.Errorf("task %s has not ended in a process of its own: %s", a.task.ID, output.String())
+		case last != nil && last.Sequence != a.after: // it has stored pages
+			a.head, a.after, crashed = last.Head, last.Sequence, 0
+			if stored, err = decodeEnvelope(last); err != nil {
+				return err
+			}
+		}
+		if crashed++; crashed >= crashes {
+			return a.setAside(ctx, stored, fmt.Sprintf("the task has crashed its process %d times without a new page: %v: %s", crashed, failed, output.String()))
+		}
+	}
+}
+
+// setAside stores that the task has failed because it was lost.
+func (a *attempt) setAside(ctx context.Context, stored *envelope, message string) error {
+	err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: message}
+	return a.end(ctx, stored, engine.FailedTask(a.task, err))
+}
+
+// tail keeps the end of what is written to it, on one line.
+type tail struct{ text []byte }
+
+const tailBytes = 600
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if len(t.text) > 2*tailBytes {
+		t.text = bytes.Clone(t.text[len(t.text)-tailBytes:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	text := t.text[max(0, len(t.text)-tailBytes):]
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "")), " ")
+}
+
+// WorkOne runs one task, which [Worker.Isolate] has passed to this process. The process that
+// called it keeps the task alive, and removes it from the queue.
+func (c *Cluster) WorkOne(ctx context.Context, w Worker, task string) error {
+	var read isolatedTask
+	if err := decode([]byte(task), &read); err != nil {
+		return &engine.Error{Class: failure.Config, Op: "task", Message: "this is no task: " + err.Error(), Err: err}
+	}
+	w.Isolate = nil
+	p := newPool(c, w)
+	defer p.close()
+	s, err := p.session(ctx, read.Run)
+	if err != nil {
+		return err
+	}
+	defer s.leave()
+	work := &store.Work{Run: read.Run, Task: read.Task, Payload: read.Payload, Deliveries: read.Deliveries, RetryOf: read.RetryOf}
+	return (&attempt{pool: p, session: s, work: work, isolated: true}).try(ctx)
+}

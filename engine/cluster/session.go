@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// errGone is the error for a run that is cancelled or deleted.
+var errGone = errors.New("the run is cancelled or deleted")
+
+// A session is a run in a worker: the compiled configuration, its connections and its
+// credentials, which all tasks of the run share.
+type session struct {
+	*engine.Session
+	run    *Run
+	ended  context.Context // when the run is cancelled
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	users  int
+	since  time.Time // when the last user left
+	closed bool      // it has no new users
+}
+
+// session returns the session of a run, and counts a user of it, who has to leave.
+func (p *pool) session(ctx context.Context, run string) (*session, error) {
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	p.mu.Lock()
+	s := p.sessions[run]
+	p.mu.Unlock()
+	if s != nil && s.enter() {
+		return s, nil
+	}
+	s, err := p.open(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	s.enter()
+	p.mu.Lock()
+	p.sessions[run] = s
+	p.mu.Unlock()
+	return s, nil
+}
+
+// open compiles a run with the secrets of this machine.
+func (p *pool) open(ctx context.Context, run string) (*session, error) {
+	stored, err := p.c.store.Run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if stored == nil {
+		return nil, errGone
+	}
+	r, err := p.c.read(ctx, *stored)
+	if err != nil {
+		return nil, err
+	}
+	if r.Phase() == Cancelled {
+		return nil, errGone
+	}
+	if _, err := r.Engine(); err != nil { // it must judge pages by the same rules
+		return nil, err
+	}
+	options := []engine.Option{engine.WithLogger(p.c.options.Log), engine.WithInputs(p.inputs(r))}
+	if r.record.Parallel > 0 { // each task makes one request at a time
+		options = append(options, engine.WithPrefetch(0))
+	}
+	e, err := r.load(options...)
+	if err != nil {
+		return nil, p.lacks(r, err)
+	}
+	s := &session{run: r}
+	s.Session, err = e.OpenSession(ctx, engine.RunFacts{ID: run, Worker: p.Name, Started: r.record.Started})
+	if err != nil {
+		return nil, err
+	}
+	s.ended, s.cancel = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// inputs returns the inputs of a run: those that were submitted, and its secret ones, which
+// this worker has.
+func (p *pool) inputs(r *Run) map[string]any {
+	all := maps.Clone(r.record.Inputs)
+	e, err := r.load(withoutSecrets...)
+	if err != nil {
+		return all
+	}
+	for _, name := range e.SecretInputs() {
+		if v, ok := p.Inputs[name]; ok {
+			if all == nil {
+				all = map[string]any{}
+			}
+			all[name] = v
+		}
+	}
+	return all
+}
+
+// lacks says which variables of the environment this worker lacks, if that is the reason why
+// a configuration cannot be compiled.
+func (p *pool) lacks(r *Run, err error) error {
+	found, ok := errors.AsType[engine.Diagnostics](err)
+	if !ok {
+		return err
+	}
+	var all []string
+	for _, d := range found {
+		text := d.Message
+		if d.Hint != "" {
+			text += " (" + d.Hint + ")"
+		}
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return fmt.Errorf("%s", strings.Join(all, "; "))
+}
+
+func (s *session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.users++
+	return true
+}
+
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	s.since = time.Now()
+	if s.closed && s.users == 0 {
+		s.Close()
+	}
+}
+
+// retire lets nobody enter any more, and closes the session when the last user has left.
+func (s *session) retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed && s.users == 0 {
+		s.Close()
+	}
+	s.closed = true
+}
+
+// context returns a context that also ends when the run is cancelled.
+func (s *session) context(ctx context.Context) (context.Context, func()) {
+	both, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ended, func() { cancel(context.Cause(s.ended)) })
+	return both, func() { stop(); cancel(nil) }
+}
+
+// sessionIdle is how long a session is kept that has no task.
+const sessionIdle = time.Minute
+
+// closeIdle closes the sessions that have had no task for a while.
+func (p *pool) closeIdle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, s := range p.sessions {
+		s.mu.Lock()
+		idle := s.users == 0 && time.Since(s.since) > sessionIdle
+		s.mu.Unlock()
+		if idle {
+			s.retire()
+			delete(p.sessions, id)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+)
+
+// sorted passes the pages in the order of a run on one machine: after each page of a task
+// come the tasks that it has found. It ends at a task that has failed.
+func (c *collection) sorted(ctx context.Context) error {
+	watched, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go c.watch(watched, stop)
+	w := &walk{collection: c}
+	for i, task := range c.engine.RootTasks() {
+		t := c.trees[i]
+		if t.Ended == t.Tasks && t.Failed == 0 { // in an earlier collection
+			continue
+		}
+		w.tree, w.path = t, nil
+		err := w.task(watched, keyOf(c.run.ID(), task), t.Path)
+		switch {
+		case errors.Is(err, errEnd):
+			return c.incomplete("the run goes on")
+		case ctx.Err() == nil && err != nil && errors.Is(context.Cause(watched), errGone):
+			return c.incomplete("it is cancelled")
+		case errors.Is(err, errFailed):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// errFailed ends a sorted collection at a task that has failed.
+var errFailed = errors.New("a task has failed")
+
+// A walk goes through the tasks of a tree in their order.
+type walk struct {
+	*collection
+	tree *tree
+	path []step // of the tasks that the walk is in
+}
+
+// task passes the pages of a task, and of those that they have found. from is the rest of the
+// way to the last page of an earlier collection; empty: the task is new.
+func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
+	w.path = append(w.path, step{Job: key.Job, Task: key.Task})
+	here := &w.path[len(w.path)-1]
+	if len(from) > 0 {
+		ended, err := w.again(ctx, key, from)
+		if err != nil || ended {
+			return err
+		}
+		here = &w.path[len(w.path)-1]
+		here.Sequence = from[0].Sequence
+	}
+	for {
+		entry, err := w.next(ctx, key, here.Sequence)
+		if err != nil {
+			return err
+		}
+		e, err := decodeEnvelope(entry)
+		if err != nil {
+			entry.Release()
+			return damaged(entry, err.Error())
+		}
+		depth := len(w.path)
+		w.path[depth-1].Sequence = entry.Sequence
+		w.tree.Path = slices.Clone(w.path)
+		err = w.add(ctx, entry, e)
+		entry.Release()
+		if err != nil {
+			return err
+		}
+		w.tell()
+		if entry.State == store.Failed {
+			return errFailed
+		}
+		if err := w.children(ctx, key.Run, e.Children, nil); err != nil {
+			return err
+		}
+		here = &w.path[depth-1]
+		if entry.Ends() {
+			w.path = w.path[:depth-1]
+			return nil
+		}
+	}
+}
+
+// again goes on with the tasks that the last page of an earlier collection has found. It
+// reports whether the page was the last of its task.
+func (w *walk) again(ctx context.Context, key store.Key, from []step) (ended bool, err error) {
+	depth := len(w.path)
+	w.path[depth-1].Sequence = from[0].Sequence
+	entry, err := w.run.cluster.store.Next(ctx, key, from[0].Sequence-1)
+	if err != nil {
+		return false, err
+	}
+	if entry == nil || entry.Sequence != from[0].Sequence {
+		return false, &engine.Error{Class: "state", Op: "resume", Message: fmt.Sprintf("the checkpoint cannot be used: page %d of task %s is not on the server",
+			from[0].Sequence, key.Task), Hint: "start from the beginning, without it"}
+	}
+	defer entry.Release()
+	e, err := decodeEnvelope(entry)
+	if err != nil {
+		return false, damaged(entry, err.Error())
+	}
+	if entry.State == store.Failed { // it goes on behind its failure
+		return false, nil
+	}
+	if err := w.children(ctx, key.Run, e.Children, from[1:]); err != nil {
+		return false, err
+	}
+	w.path = w.path[:depth]
+	if entry.Ends() {
+		w.path = w.path[:depth-1]
+		return true, nil
+	}
+	return false, nil
+}
+
+// children passes the pages of tasks. from says in which of them an earlier collection was.
+func (w *walk) children(ctx context.Context, run string, tasks []engine.Task, from []step) error {
+	if len(from) > 0 {
+		i := slices.IndexFunc(tasks, func(t engine.Task) bool { return t.ID == from[0].Task })
+		if i < 0 {
+			return &engine.Error{Class: "state", Op: "resume", Message: fmt.Sprintf("the checkpoint cannot be used: there is no task %s", from[0].Task),
+				Hint: "start from the beginning, without it"}
+		}
+		tasks = tasks[i:]
+	}
+	for _, task := range tasks {
+		if err := w.task(ctx, keyOf(run, task), from); err != nil {
+			return err
+		}
+		from = nil
+	}
+	return nil
+}
+
+// How often a page is looked for that is not stored yet.
+const (
+	firstLook = 10 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// next returns the next page of a task, and waits for it. The error is errEnd if the
+// collection does not wait.
+func (w *walk) next(ctx context.Context, key store.Key, after uint64) (*store.Entry, error) {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		entry, err := w.run.cluster.store.Next(ctx, key, after)
+		if entry != nil || err != nil {
+			return entry, err
+		}
+		if w.options.NoWait {
+			return nil, errEnd
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}

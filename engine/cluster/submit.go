@@ -1,0 +1,299 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A Submission is a run to be distributed.
+type Submission struct {
+	Run  string // its id: letters, digits, "-" and "_", at most 64; it must be new, or that of the same submission
+	Name string // of the configuration, in messages; its ending selects the format
+	Text []byte // of the configuration
+
+	Inputs   map[string]any            // as of [engine.WithInputs], without secret ones: these come from the workers
+	Kept     map[string]map[string]any // as of [engine.WithKept]
+	Jobs     []string                  // as of [engine.WithJobs]
+	Dialect  string                    // as of [engine.WithDialect]
+	BaseURL  string                    // as of [engine.WithBaseURL]
+	MaxPages int                       // as of [engine.WithMaxPages]
+
+	MaxBytes int64     // that the pages may take on the server; workers wait when they do. 0: no limit of the run's own
+	Program  string    // that submits, with its version; in messages
+	Now      time.Time // when the run begins: now() of the rules of variables. Zero: now
+}
+
+// Submit stores a run and queues its first tasks. It makes no request to the API. Submitting
+// the same run again queues what is not queued any more, and continues a run that was
+// cancelled; it does no harm while the run goes on. What cannot be distributed is refused:
+// [engine.Diagnostics], or an [*engine.Error] of class config.
+func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
+	if err := store.CheckRun(s.Run); err != nil {
+		return nil, err
+	}
+	r := &Run{cluster: c, text: s.Text, record: record{
+		Version: recordVersion, Run: s.Run, Phase: Running, Name: s.Name, Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
+		Inputs: s.Inputs, Kept: s.Kept, Dialect: s.Dialect, BaseURL: s.BaseURL, MaxPages: s.MaxPages, MaxBytes: s.MaxBytes,
+	}}
+	if s.Now.IsZero() {
+		r.record.Started = time.Now().UTC()
+	}
+	e, err := r.check()
+	if err != nil {
+		return nil, err
+	}
+	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Parallel(), e.Origin()
+	r.record.Origin = originToken(&r.record)
+	if r.record.Config, err = c.store.PutConfig(ctx, s.Text); err != nil {
+		return nil, err
+	}
+	known, err := r.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: s.MaxBytes}); err != nil {
+		return nil, err
+	}
+	if err := r.setPace(ctx); err != nil {
+		return nil, err
+	}
+	queue := c.store.Enqueuer()
+	for _, task := range e.RootTasks() {
+		if err := r.enqueue(ctx, queue, task, 0); err != nil {
+			return nil, err
+		}
+	}
+	if known {
+		if err := r.repair(ctx, queue); err != nil {
+			return nil, err
+		}
+	}
+	return r, queue.Flush(ctx)
+}
+
+// originToken returns the name of the origin of a run on the server. Runs whose address is
+// only known to the workers have one of their own.
+func originToken(r *record) string {
+	if r.Address == "" {
+		return store.OriginToken("run", r.Run)
+	}
+	return store.OriginToken(host(r.Address), r.Address)
+}
+
+// host returns the host of an origin.
+func host(origin string) string {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// check compiles the configuration without its secrets and reports what cannot be
+// distributed.
+func (r *Run) check() (*engine.Engine, error) {
+	e, err := r.load(withoutSecrets...)
+	if err != nil {
+		return nil, err
+	}
+	if found := e.WrittenSecrets(); found.Err() != nil {
+		return nil, found
+	}
+	inputs := maps.Clone(r.record.Inputs)
+	for _, name := range e.SecretInputs() {
+		if _, given := inputs[name]; given {
+			return nil, refused(fmt.Sprintf("input %s is secret, and the server would store it", name), "set it where the workers run")
+		}
+		if inputs == nil {
+			inputs = map[string]any{}
+		}
+		inputs[name] = "secret"
+	}
+	if err := e.With(engine.WithInputs(inputs)).Check(); err != nil && !onlyAbout(err, e.SecretInputs()) {
+		return nil, err
+	}
+	return e, nil
+}
+
+// onlyAbout reports whether diagnostics are about the values of some inputs alone.
+func onlyAbout(err error, inputs []string) bool {
+	found, ok := errors.AsType[engine.Diagnostics](err)
+	if !ok {
+		return false
+	}
+	paths := map[string]bool{}
+	for _, name := range inputs {
+		paths[rules.InputPath(name)] = true
+	}
+	for _, d := range found {
+		if !paths[d.Path] {
+			return false
+		}
+	}
+	return true
+}
+
+func refused(message, hint string) error {
+	return &engine.Error{Class: failure.Config, Op: "submit", Message: "the run cannot be distributed: " + message, Hint: hint}
+}
+
+// create stores the record of the run. It reports whether it was submitted before.
+func (r *Run) create(ctx context.Context) (known bool, err error) {
+	value, err := json.Marshal(r.record)
+	if err != nil {
+		return false, err
+	}
+	r.revision, err = r.cluster.store.PutRun(ctx, r.ID(), value)
+	if !errors.Is(err, store.ErrConflict) {
+		return false, err
+	}
+	before, err := r.cluster.Run(ctx, r.ID())
+	if err != nil {
+		return false, err
+	}
+	if what := before.record.differs(r.record); what != "" {
+		return false, &engine.Error{Class: failure.Config, Op: "submit",
+			Message: fmt.Sprintf("there is a run %s already, and its %s differ", r.ID(), what), Hint: "choose another id, or delete that run"}
+	}
+	r.record, r.revision = before.record, before.revision
+	if r.record.Phase == Running {
+		return true, nil
+	}
+	return true, r.update(ctx, func(rec *record) { rec.Phase = Running })
+}
+
+// differs names what another submission of the same run would change.
+func (r record) differs(other record) string {
+	for _, part := range []struct {
+		name          string
+		before, after any
+	}{
+		{"configurations", []any{r.Config, r.Dialect, r.BaseURL}, []any{other.Config, other.Dialect, other.BaseURL}},
+		{"inputs", r.Inputs, other.Inputs},
+		{"kept values", r.Kept, other.Kept},
+		{"jobs", r.Jobs, other.Jobs},
+		{"limits", r.MaxPages, other.MaxPages},
+		{"rules", r.Fingerprint, other.Fingerprint},
+	} {
+		a, _ := json.Marshal(part.before)
+		b, _ := json.Marshal(part.after)
+		if !reflect.DeepEqual(a, b) && !(len(a) <= len("null") && len(b) <= len("null")) {
+			return part.name
+		}
+	}
+	return ""
+}
+
+// setPace sets how many tasks of the origin of the run may run at the same time: the least
+// number that the configurations of its runs allow.
+func (r *Run) setPace(ctx context.Context) error {
+	runs, err := r.cluster.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	least := 0
+	for _, one := range append(runs, r) {
+		n := one.record.Parallel
+		if one.record.Origin == r.record.Origin && one.Phase() == Running && n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return r.cluster.store.SetOrigin(ctx, r.record.Origin, least)
+}
+
+// enqueue queues a task. If retryOf is not 0, it is the sequence of the failure that is to be
+// tried again.
+func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Task, retryOf uint64) error {
+	payload, err := json.Marshal(task)
+	if err != nil {
+		return err
+	}
+	return queue.Add(ctx, store.Item{Origin: r.record.Origin, Run: r.ID(), Task: task.ID, Payload: payload, RetryOf: retryOf})
+}
+
+// repair queues all tasks that the stored pages have announced. Those that have ended, or are
+// queued, are not run again.
+func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
+	return r.cluster.store.Heads(ctx, r.ID(), func(h store.Heading) error {
+		if h.Children == 0 {
+			return nil
+		}
+		return r.pages(ctx, h.Key, func(_ *store.Entry, e *envelope) error {
+			for _, child := range e.Children {
+				if err := r.enqueue(ctx, queue, child, 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// pages calls f for the pages of a task that are stored.
+func (r *Run) pages(ctx context.Context, key store.Key, f func(*store.Entry, *envelope) error) error {
+	for after := uint64(0); ; {
+		entry, err := r.cluster.store.Next(ctx, key, after)
+		if err != nil || entry == nil {
+			return err
+		}
+		e, err := decodeEnvelope(entry)
+		if err == nil {
+			err = f(entry, e)
+		}
+		entry.Release()
+		if err != nil {
+			return err
+		}
+		after = entry.Sequence
+	}
+}
+
+// Retry queues the tasks that have failed once more, and returns how many there are. They go
+// on behind their last stored pages. Without ids it is all of them.
+func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
+	if r.Phase() == Cancelled {
+		return 0, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("the run %s is cancelled", r.ID()), Hint: "submit it again first"}
+	}
+	wanted := map[string]bool{}
+	for _, id := range tasks {
+		wanted[id] = true
+	}
+	queue, n := r.cluster.store.Enqueuer(), 0
+	err := r.cluster.store.Heads(ctx, r.ID(), func(h store.Heading) error {
+		if h.State != store.Failed || len(tasks) > 0 && !wanted[h.Task] {
+			return nil
+		}
+		entry, err := r.cluster.store.Last(ctx, h.Key)
+		if err != nil || entry == nil || entry.State != store.Failed {
+			return err
+		}
+		e, err := decodeEnvelope(entry)
+		if err != nil {
+			return err
+		}
+		delete(wanted, h.Task)
+		n++
+		return r.enqueue(ctx, queue, *e.Task, entry.Sequence)
+	})
+	if err == nil {
+		err = queue.Flush(ctx)
+	}
+	for id := range wanted {
+		if err == nil {
+			err = &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("no partition %q of run %s has failed", id, r.ID()),
+				Hint: "stopwhen status lists those that have"}
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,303 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+)
+
+// A Worker runs tasks of all runs on a server. Its zero value has sensible defaults.
+type Worker struct {
+	Name  string // in events and in the status; empty: the name of the machine and a number
+	Slots int    // how many tasks run at the same time; 0 is 8
+
+	// Inputs are the secret inputs of the runs, by name.
+	Inputs map[string]any
+
+	// Idle ends the worker when there has been no task for so long; 0: never.
+	Idle time.Duration
+
+	// Isolate returns a command that runs one task, in a process of its own: one that calls
+	// [Cluster.WorkOne] with the text. A task that several workers have lost without storing
+	// a page is run so, because it may crash the process. Nil: no task is isolated; such a
+	// task is set aside when it has been lost often.
+	Isolate func(ctx context.Context, task string) *exec.Cmd
+}
+
+// How often a task may be delivered without storing a page.
+const (
+	isolateAfter = 3  // then it is run in a process of its own
+	crashes      = 3  // of that process, after which the task is set aside
+	lostAfter    = 10 // without isolation: then it is set aside
+)
+
+const (
+	defaultSlots = 8
+	lookEvery    = time.Second            // for origins
+	idlePause    = 100 * time.Millisecond // between looks at queues that are empty
+	longestPause = time.Second
+)
+
+// Work takes tasks and runs them until the context ends: then it hands back those that run,
+// at once, and returns nil. It also returns nil after [Worker.Idle]. An error means that the
+// server cannot be used. Tasks that fail do not end it: they are set aside, and [Run.Status]
+// lists them.
+func (c *Cluster) Work(ctx context.Context, w Worker) error {
+	p := newPool(c, w)
+	defer p.close()
+	p.c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", p.Name, p.Slots), "event", "worker_start", "worker", p.Name)
+	watched, stop := context.WithCancel(ctx)
+	defer stop()
+	var others sync.WaitGroup
+	others.Go(func() { p.watchRuns(watched) })
+	others.Go(func() { p.report(watched) })
+	err := p.serve(ctx)
+	p.tasks.Wait()
+	stop()
+	others.Wait()
+	return err
+}
+
+// A pool is a worker that works.
+type pool struct {
+	Worker
+	c     *Cluster
+	slots chan struct{}
+	tasks sync.WaitGroup
+	busy  atomic.Int64
+
+	opening sync.Mutex // of sessions
+
+	mu        sync.Mutex
+	sessions  map[string]*session  // by run
+	paused    map[string]time.Time // origins that have a run which this worker cannot run, until when
+	running   map[string]string    // labels of tasks, by id
+	problem   string               // the latest
+	problemAt time.Time
+	done      int
+}
+
+func newPool(c *Cluster, w Worker) *pool {
+	host, _ := os.Hostname()
+	w.Name = cmp.Or(w.Name, cmp.Or(strings.Split(host, ".")[0], "worker")+"-"+nuid.Next()[16:])
+	w.Slots = cmp.Or(w.Slots, defaultSlots)
+	return &pool{Worker: w, c: c, slots: make(chan struct{}, w.Slots),
+		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[string]string{}}
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.sessions {
+		s.retire()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = p.c.store.DeleteWorker(ctx, p.Name) // the record ends by itself, too
+}
+
+// serve fetches tasks while there are slots for them.
+func (p *pool) serve(ctx context.Context) error {
+	var origins []string
+	var looked time.Time
+	pause, last := idlePause, time.Now()
+	for ctx.Err() == nil {
+		if time.Since(looked) > lookEvery {
+			found, err := p.c.store.Origins(ctx)
+			if err != nil {
+				return p.ended(ctx, err)
+			}
+			origins, looked = found, time.Now()
+			p.closeIdle()
+		}
+		got, err := p.round(ctx, origins)
+		switch {
+		case err != nil:
+			return p.ended(ctx, err)
+		case got || p.busy.Load() > 0 && len(p.slots) == cap(p.slots):
+			pause, last = idlePause, time.Now()
+			continue
+		case p.busy.Load() > 0:
+			last = time.Now()
+		case p.Idle > 0 && time.Since(last) >= p.Idle:
+			p.c.log.Info(fmt.Sprintf("there has been no task for %s", p.Idle), "event", "worker_idle")
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(pause*2, longestPause)
+		if p.busy.Load() > 0 { // what they find is likely to be queued soon
+			pause = idlePause
+		}
+	}
+	return nil
+}
+
+// ended returns the error of a worker, which is none if it was told to stop.
+func (p *pool) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// round takes at most one task of each origin. It reports whether there was any.
+func (p *pool) round(ctx context.Context, origins []string) (got bool, err error) {
+	for _, origin := range origins {
+		if p.isPaused(origin) {
+			continue
+		}
+		select {
+		case p.slots <- struct{}{}:
+		case <-ctx.Done():
+			return got, nil
+		}
+		work, err := p.c.store.Fetch(ctx, origin)
+		if err != nil || work == nil {
+			<-p.slots
+			if err != nil {
+				return got, err
+			}
+			continue
+		}
+		got = true
+		p.busy.Add(1)
+		p.tasks.Go(func() {
+			defer func() { p.busy.Add(-1); <-p.slots }()
+			p.take(ctx, origin, work)
+		})
+	}
+	return got, nil
+}
+
+// take runs a task that was delivered.
+func (p *pool) take(ctx context.Context, origin string, work *store.Work) {
+	s, err := p.session(ctx, work.Run)
+	switch {
+	case errors.Is(err, errGone):
+		_ = work.Drop(err.Error())
+		return
+	case ctx.Err() != nil:
+		_ = work.HandBack(0)
+		return
+	case err != nil:
+		p.cannot(origin, work.Run, err)
+		_ = work.HandBack(0)
+		return
+	}
+	defer s.leave()
+	a := &attempt{pool: p, session: s, work: work, origin: origin}
+	ctx, cancel := s.context(ctx)
+	defer cancel()
+	a.run(ctx)
+}
+
+// cannotPause is how long a worker leaves an origin alone of which it cannot run a run.
+const cannotPause = 10 * time.Second
+
+// cannot notes that this worker cannot run a run.
+func (p *pool) cannot(origin, run string, err error) {
+	p.mu.Lock()
+	p.paused[origin] = time.Now().Add(cannotPause)
+	p.mu.Unlock()
+	p.complain(run, fmt.Sprintf("this worker cannot run it: %v", err))
+}
+
+// complain logs a problem and shows it in the status.
+func (p *pool) complain(run, problem string) {
+	text := fmt.Sprintf("run %s: %s", run, problem)
+	p.c.log.Error(text, "event", "worker_problem", "run", run)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problem, p.problemAt = text, time.Now()
+}
+
+func (p *pool) isPaused(origin string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	until, paused := p.paused[origin]
+	if paused && time.Now().After(until) {
+		delete(p.paused, origin)
+		return false
+	}
+	return paused
+}
+
+// watchRuns stops the tasks of runs that are cancelled or deleted.
+func (p *pool) watchRuns(ctx context.Context) {
+	_ = p.c.store.WatchRuns(ctx, func(stored store.Record) { // it ends with the context
+		var r record
+		if stored.Value != nil && decode(stored.Value, &r) == nil && r.Phase == Running {
+			return
+		}
+		p.mu.Lock()
+		s := p.sessions[stored.Name]
+		delete(p.sessions, stored.Name)
+		p.mu.Unlock()
+		if s != nil {
+			s.cancel(errGone)
+			s.retire()
+		}
+	})
+}
+
+// workerRecord is what the server knows of a worker.
+type workerRecord struct {
+	Host    string    `json:"host"`
+	Started time.Time `json:"started"`
+	Slots   int       `json:"slots"`
+	Running []string  `json:"running,omitempty"`
+	Done    int       `json:"done"`              // tasks
+	Problem string    `json:"problem,omitempty"` // the latest, for some minutes
+}
+
+// How often a worker says that it is there, and how long it tells of a problem.
+const (
+	reportEvery = 5 * time.Second
+	problemFor  = 5 * time.Minute
+)
+
+// report tells the server about the worker.
+func (p *pool) report(ctx context.Context) {
+	host, _ := os.Hostname()
+	rec := workerRecord{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		p.mu.Lock()
+		rec.Running, rec.Done, rec.Problem = nil, p.done, ""
+		for id := range p.running {
+			rec.Running = append(rec.Running, id)
+		}
+		if time.Since(p.problemAt) < problemFor {
+			rec.Problem = p.problem
+		}
+		p.mu.Unlock()
+		slices.Sort(rec.Running)
+		if value, err := json.Marshal(rec); err == nil {
+			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {
+				p.c.log.Debug("cannot report this worker: "+err.Error(), "event", "worker_report")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
