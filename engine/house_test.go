@@ -47,6 +47,7 @@ var mayImport = map[string][]string{
 	"engine/report":       {module + "engine", module + "runtime", module + "rules"},
 	"engine/detect":       {module + "engine", module + "rules", module + "runtime", "go.yaml.in/yaml/v4"},
 	"engine/otelstopwhen": {module + "engine", "go.opentelemetry.io/otel"},
+	"engine/cluster":      {module + "rules", module + "engine", module + "runtime", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nuid"},
 	"engine/cluster/hub":  {module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":            {module + "rules", "golang.org/x/tools/txtar"},
 	"fixtures/bench":      {},

@@ -51,7 +51,7 @@ func playDistributed(t *testing.T, c *fixtures.Case) {
 		}
 		require.NoError(t, many.err)
 		require.Equal(t, one.byPartition(), many.byPartition())
-		require.Equal(t, one.results(t), many.results(t))
+		require.Equal(t, one.results(t, sorted), many.results(t, sorted))
 		if sorted {
 			require.Equal(t, one.pages, many.pages)
 		}
@@ -114,12 +114,13 @@ func (x *extraction) byPartition() map[string]string {
 
 // results returns the results of the jobs without their times, and without what depends on
 // the order in which partitions end.
-func (x *extraction) results(t *testing.T) []string {
+func (x *extraction) results(t *testing.T, sorted bool) []string {
 	t.Helper()
 	var all []string
 	for _, job := range x.result.Jobs {
 		job.Seconds = 0
-		if job.Partitions != nil {
+		if job.Partitions != nil && !sorted {
+			job.Message, _, _ = strings.Cut(job.Message, ", the first: ")
 			slices.SortFunc(job.Findings, func(a, b engine.Finding) int { return strings.Compare(a.Partition, b.Partition) })
 		}
 		text, err := json.Marshal(job)
