@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -144,9 +145,20 @@ func (a *attempt) runTask(ctx context.Context, stored *envelope) error {
 	return a.end(ctx, stored, ending)
 }
 
-// final reports whether an error is about the task, and not about this worker.
+// final reports whether an error is about the task, and not about this worker: its disk, or
+// its credentials. What no worker can do is final after some of them have tried.
 func (a *attempt) final(err error) bool {
-	return !errors.Is(err, failure.ErrIO)
+	failed, ok := errors.AsType[*engine.Error](err)
+	if !ok || failed.Class != failure.IO && !a.lacksRights(failed) {
+		return true
+	}
+	return a.work.Deliveries-a.head.Delivery > lostAfter
+}
+
+// lacksRights reports whether the API refuses the credentials of this worker. A partition may
+// be refused with the same status, if others are not.
+func (a *attempt) lacksRights(err *engine.Error) bool {
+	return err.Op == "authenticate" || err.Status == http.StatusUnauthorized && !a.proven.Load()
 }
 
 // guarded runs the task and turns a panic into its failure.
@@ -163,10 +175,11 @@ func (a *attempt) guarded(ctx context.Context, stored *envelope) (ending *engine
 
 // store stores a step, and queues the tasks that it has found.
 func (a *attempt) store(ctx context.Context, step *engine.Step) error {
-	if err := a.storeStep(ctx, step); err != nil {
-		return &storeError{err}
+	err := a.storeStep(ctx, step)
+	if err == nil || errors.Is(err, failure.ErrPolicy) { // the page is too large for the server
+		return err
 	}
-	return nil
+	return &storeError{err}
 }
 
 // A storeError is the error of a step that could not be stored: the task has not failed.
@@ -195,6 +208,7 @@ func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
 	if err := a.append(ctx, head, body, items); err != nil {
 		return err
 	}
+	a.proven.Store(a.proven.Load() || step.Page != nil)
 	return a.announce(ctx, step.Children)
 }
 

@@ -43,6 +43,7 @@ type Options struct {
 // A Cluster is what a NATS server has of the runs of one account. It may be used by several
 // goroutines at once.
 type Cluster struct {
+	js      jetstream.JetStream
 	store   *store.Store
 	options Options
 	log     *slog.Logger
@@ -52,7 +53,7 @@ type Cluster struct {
 // missing. A server that cannot be used, such as one without JetStream or one older than
 // 2.12, is an [*engine.Error] that says what to do.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
-	c := &Cluster{options: o, log: o.Log}
+	c := &Cluster{js: js, options: o, log: o.Log}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -248,7 +249,10 @@ func (r *Run) Cancel(ctx context.Context) error {
 	if err := r.update(ctx, func(rec *record) { rec.Phase = Cancelled }); err != nil {
 		return err
 	}
-	return r.cluster.store.PurgeWork(ctx, r.ID())
+	if err := r.cluster.store.PurgeWork(ctx, r.ID()); err != nil {
+		return err
+	}
+	return r.setPace(ctx) // that of the other runs of the origin
 }
 
 // Delete removes a run from the server, with all its pages. It cannot be undone.

@@ -88,7 +88,7 @@ type tree struct {
 	tally *engine.Tally
 
 	progress
-	resumed uint64 // pages up to this one are in the outputs
+	resumed uint64 // pages up to this one are in the outputs; 0 for a sorted collection
 }
 
 // progress is what is known of the tasks of a tree.
@@ -145,7 +145,10 @@ func (c *collection) resume() error {
 			return &engine.Error{Class: failure.State, Job: root, Op: "resume", Err: err,
 				Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 		}
-		t.progress, t.resumed = from.At, from.At.Sequence
+		t.progress = from.At
+		if !c.options.Sorted { // which does not read the pages in the order of their sequences
+			t.resumed = from.At.Sequence
+		}
 	}
 	return nil
 }

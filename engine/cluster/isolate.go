@@ -96,7 +96,10 @@ func (c *Cluster) WorkOne(ctx context.Context, w Worker, task string) error {
 		return &engine.Error{Class: failure.Config, Op: "task", Message: "this is no task: " + err.Error(), Err: err}
 	}
 	w.Isolate = nil
-	p := newPool(c, w)
+	p, err := newPool(ctx, c, w)
+	if err != nil {
+		return err
+	}
 	defer p.close()
 	s, err := p.session(ctx, read.Run)
 	if err != nil {

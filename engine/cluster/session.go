@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -23,6 +24,7 @@ type session struct {
 	run    *Run
 	ended  context.Context // when the run is cancelled
 	cancel context.CancelCauseFunc
+	proven atomic.Bool // the API has answered with a page, so it accepts the credentials
 
 	mu     sync.Mutex
 	users  int
@@ -70,7 +72,10 @@ func (p *pool) open(ctx context.Context, run string) (*session, error) {
 	if _, err := r.Engine(); err != nil { // it must judge pages by the same rules
 		return nil, err
 	}
-	options := []engine.Option{engine.WithLogger(p.c.options.Log), engine.WithInputs(p.inputs(r))}
+	options := []engine.Option{engine.WithInputs(p.inputs(r)), engine.WithSharedPace(p.pace.Of(r.record.Origin))}
+	if log := p.c.options.Log; log != nil {
+		options = append(options, engine.WithLogger(log))
+	}
 	if r.record.Parallel > 0 { // each task makes one request at a time
 		options = append(options, engine.WithPrefetch(0))
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"reflect"
+	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -186,13 +186,20 @@ func (r record) differs(other record) string {
 		{"limits", r.MaxPages, other.MaxPages},
 		{"rules", r.Fingerprint, other.Fingerprint},
 	} {
-		a, _ := json.Marshal(part.before)
-		b, _ := json.Marshal(part.after)
-		if !reflect.DeepEqual(a, b) && !(len(a) <= len("null") && len(b) <= len("null")) {
+		if a, b := stored(part.before), stored(part.after); a != b {
 			return part.name
 		}
 	}
 	return ""
+}
+
+// stored returns a value as a record has it. What is empty is left out there.
+func stored(v any) string {
+	text, _ := json.Marshal(v) // it was stored before
+	if slices.Contains([]string{"{}", "[]"}, string(text)) {
+		return "null"
+	}
+	return string(text)
 }
 
 // setPace sets how many tasks of the origin of the run may run at the same time: the least

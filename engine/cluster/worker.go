@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
@@ -56,7 +57,10 @@ const (
 // server cannot be used. Tasks that fail do not end it: they are set aside, and [Run.Status]
 // lists them.
 func (c *Cluster) Work(ctx context.Context, w Worker) error {
-	p := newPool(c, w)
+	p, err := newPool(ctx, c, w)
+	if err != nil {
+		return err
+	}
 	defer p.close()
 	p.c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", p.Name, p.Slots), "event", "worker_start", "worker", p.Name)
 	watched, stop := context.WithCancel(ctx)
@@ -64,7 +68,7 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	var others sync.WaitGroup
 	others.Go(func() { p.watchRuns(watched) })
 	others.Go(func() { p.report(watched) })
-	err := p.serve(ctx)
+	err = p.serve(ctx)
 	p.tasks.Wait()
 	stop()
 	others.Wait()
@@ -75,6 +79,7 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 type pool struct {
 	Worker
 	c     *Cluster
+	pace  *pace.Pace
 	slots chan struct{}
 	tasks sync.WaitGroup
 	busy  atomic.Int64
@@ -90,12 +95,16 @@ type pool struct {
 	done      int
 }
 
-func newPool(c *Cluster, w Worker) *pool {
+func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 	host, _ := os.Hostname()
 	w.Name = cmp.Or(w.Name, cmp.Or(strings.Split(host, ".")[0], "worker")+"-"+nuid.Next()[16:])
 	w.Slots = cmp.Or(w.Slots, defaultSlots)
-	return &pool{Worker: w, c: c, slots: make(chan struct{}, w.Slots),
-		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[string]string{}}
+	shared, err := pace.Open(ctx, c.js, pace.Options{Replicas: c.options.Replicas, Log: c.log})
+	if err != nil {
+		return nil, err
+	}
+	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
+		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[string]string{}}, nil
 }
 
 func (p *pool) close() {
@@ -104,6 +113,7 @@ func (p *pool) close() {
 	for _, s := range p.sessions {
 		s.retire()
 	}
+	p.pace.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = p.c.store.DeleteWorker(ctx, p.Name) // the record ends by itself, too

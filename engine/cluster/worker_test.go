@@ -1,0 +1,315 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster"
+)
+
+// An api has teams with users: /teams has the teams, and /teams/3/users?page=2 two users of
+// team 3, of which there are five.
+type api struct {
+	*httptest.Server
+	teams int
+
+	mu       sync.Mutex
+	refuse   map[string]int // status by path
+	requests int
+	token    string
+}
+
+func serveAPI(t *testing.T, teams int) *api {
+	t.Helper()
+	a := &api{teams: teams, refuse: map[string]int{}}
+	a.Server = httptest.NewServer(http.HandlerFunc(a.serve))
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *api) serve(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	a.requests++
+	status, token := a.refuse[r.URL.Path], a.token
+	a.mu.Unlock()
+	switch {
+	case token != "" && r.Header.Get("X-Token") != token:
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return
+	case status != 0:
+		http.Error(w, "no", status)
+		return
+	}
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	var items []string
+	if r.URL.Path == "/teams" {
+		for i := (page - 1) * 10; i < min(page*10, a.teams); i++ {
+			items = append(items, fmt.Sprintf(`{"id":%d}`, i))
+		}
+	} else {
+		for i := (page - 1) * 2; i < min(page*2, 5); i++ {
+			items = append(items, fmt.Sprintf(`{"team":%q,"user":%d}`, strings.Split(r.URL.Path, "/")[2], i))
+		}
+	}
+	fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
+}
+
+// set changes how the API answers a path.
+func (a *api) set(path string, status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refuse[path] = status
+}
+
+func (a *api) config() []byte {
+	return fmt.Appendf(nil, `{"api": {"baseUrl": "%s", "pagination": {"method": "pagenum"}, "http": {"maxRetries": 0}}, "config": {"jobs": [
+		{"id": "teams", "endpoint": "teams", "dataField": "items"},
+		{"id": "users", "endpoint": "teams/{team.id}/users", "dataField": "items", "for": {"team": {"items": "teams"}}}]}}`, a.URL)
+}
+
+// want returns the items that a run has, in the order of one machine.
+func (a *api) want() []string {
+	var all []string
+	for i := range a.teams {
+		all = append(all, fmt.Sprintf(`{"id":%d}`, i))
+	}
+	for i := range a.teams {
+		for user := range 5 {
+			all = append(all, fmt.Sprintf(`{"team":"%d","user":%d}`, i, user))
+		}
+	}
+	return all
+}
+
+func submit(t *testing.T, c *cluster.Cluster, config []byte) *cluster.Run {
+	t.Helper()
+	run, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: config})
+	require.NoError(t, err)
+	return run
+}
+
+// A collector collects a run and keeps the items and the position.
+type collector struct {
+	run    *cluster.Run
+	items  []string
+	tokens map[string]json.RawMessage
+	stop   int // after so many pages; 0: never
+}
+
+var errStopped = errors.New("stopped")
+
+func (c *collector) collect(t *testing.T, how cluster.Collecting) (*engine.Result, error) {
+	t.Helper()
+	e, err := c.run.Engine()
+	require.NoError(t, err)
+	if c.tokens == nil {
+		c.tokens = map[string]json.RawMessage{}
+	}
+	pages := 0
+	return c.run.Collect(t.Context(), e.With(engine.WithResume(c.tokens)), func(_ context.Context, page *engine.Page) error {
+		for item := range page.Items.All() {
+			c.items = append(c.items, string(item))
+		}
+		token, err := page.Checkpoint()
+		require.NoError(t, err)
+		c.tokens[page.Root] = token
+		if pages++; pages == c.stop {
+			return errStopped
+		}
+		return nil
+	}, how)
+}
+
+// sorted returns the items in an order that does not depend on the partitions'.
+func sorted(items []string) []string { return slices.Sorted(slices.Values(items)) }
+
+func TestItemsAreCollectedOnce(t *testing.T) {
+	a := serveAPI(t, 23)
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, a.config())
+	work(t, c, cluster.Worker{}, cluster.Worker{})
+	for _, how := range []cluster.Collecting{{}, {Sorted: true}} {
+		all := &collector{run: run}
+		result, err := all.collect(t, how)
+		require.NoError(t, err)
+		require.Equal(t, sorted(a.want()), sorted(all.items))
+		require.Equal(t, 23, result.Jobs[1].Partitions.Complete)
+	}
+	require.Equal(t, 4+23*4, a.requests, "no page is requested twice")
+}
+
+// A collection that is interrupted after any page continues behind it.
+func TestACollectionIsResumed(t *testing.T) {
+	a := serveAPI(t, 4)
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, a.config())
+	work(t, c, cluster.Worker{})
+	for _, how := range []cluster.Collecting{{}, {Sorted: true}} {
+		part := &collector{run: run, stop: 1}
+		var result *engine.Result
+		for rounds := 0; ; rounds++ {
+			var err error
+			if result, err = part.collect(t, how); err == nil {
+				break
+			}
+			require.ErrorIs(t, err, errStopped)
+			require.Less(t, rounds, 20)
+		}
+		require.Equal(t, sorted(a.want()), sorted(part.items))
+		require.Equal(t, 4, result.Jobs[1].Partitions.Complete)
+		require.Equal(t, 20, result.Jobs[1].Items)
+		again, err := part.collect(t, how)
+		require.NoError(t, err, "it is complete")
+		require.Equal(t, result.Jobs, again.Jobs)
+		require.Equal(t, sorted(a.want()), sorted(part.items))
+	}
+}
+
+func TestACheckpointOfAnotherCollectionIsRefused(t *testing.T) {
+	a := serveAPI(t, 1)
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, a.config())
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	_, err = part.collect(t, cluster.Collecting{Sorted: true})
+	require.ErrorIs(t, err, engine.ErrState)
+	require.ErrorContains(t, err, "it is that of a collection in another order")
+}
+
+func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
+	a := serveAPI(t, 5)
+	a.set("/teams/3/users", http.StatusForbidden)
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, a.config())
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	result, err := part.collect(t, cluster.Collecting{})
+	require.ErrorIs(t, err, engine.ErrAPI)
+	require.ErrorContains(t, err, "job users (team.id=3), page 1")
+	require.Equal(t, 1, result.Jobs[1].Partitions.Failed)
+	require.Equal(t, 4, result.Jobs[1].Partitions.Complete)
+	require.Len(t, part.items, 5+4*5)
+
+	_, err = run.Retry(t.Context(), "no-such-task")
+	require.ErrorIs(t, err, engine.ErrConfig)
+	a.set("/teams/3/users", 0)
+	n, err := run.Retry(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Eventually(t, func() bool {
+		result, err = part.collect(t, cluster.Collecting{})
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+	require.Equal(t, 5, result.Jobs[1].Partitions.Complete)
+	require.Zero(t, result.Jobs[1].Partitions.Failed)
+}
+
+func TestACancelledRunIsIncompleteUntilItIsSubmittedAgain(t *testing.T) {
+	a := serveAPI(t, 3)
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, a.config())
+	require.NoError(t, run.Cancel(t.Context()))
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.ErrorIs(t, err, engine.ErrTransient)
+	require.ErrorContains(t, err, "run r1 is incomplete: it is cancelled, and 0 of 1 tasks have ended")
+	_, err = run.Retry(t.Context())
+	require.ErrorContains(t, err, "the run r1 is cancelled")
+
+	work(t, c, cluster.Worker{})
+	run = submit(t, c, a.config())
+	_, err = part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+	require.NoError(t, run.Delete(t.Context()))
+	_, err = c.Run(t.Context(), "r1")
+	require.ErrorContains(t, err, `there is no run "r1" on the server`)
+}
+
+func TestPagesAreStoredOnceWhenAcknowledgementsAreLost(t *testing.T) {
+	a := serveAPI(t, 12)
+	var n, lost atomic.Int64
+	nc := startServer(t)
+	c := open(t, nc, cluster.LosingAcks(cluster.Options{}, func() bool {
+		lose := n.Add(1)%3 == 0
+		if lose {
+			lost.Add(1)
+		}
+		return lose
+	}))
+	run := submit(t, c, a.config())
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+	require.Greater(t, lost.Load(), int64(5))
+}
+
+// A worker that cannot run a run leaves its tasks to others.
+func TestAWorkerWithoutTheSecretLeavesTheRunToOthers(t *testing.T) {
+	a := serveAPI(t, 3)
+	a.token = "s3cret-of-the-api"
+	config := []byte(strings.Replace(string(a.config()), `"http": {`, `"http": {"headers": {"X-Token": {"env": "TOKEN"}}, `, 1))
+	nc := startServer(t)
+	with := func(token string) *cluster.Cluster {
+		return open(t, nc, cluster.Options{Engine: []engine.Option{
+			engine.WithEnv(func(string) (string, bool) { return token, token != "" })}})
+	}
+	run := submit(t, with(""), config)
+	_, text := run.Config()
+	require.NotContains(t, string(text), a.token)
+	work(t, with(""), cluster.Worker{Name: "without"})
+	work(t, with("wrong"), cluster.Worker{Name: "wrong"})
+	time.Sleep(300 * time.Millisecond) // they have had the task
+	work(t, with(a.token), cluster.Worker{Name: "right"})
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+}
+
+func TestWhatCannotBeDistributedIsRefused(t *testing.T) {
+	a := serveAPI(t, 1)
+	c := open(t, startServer(t), cluster.Options{})
+	config := string(a.config())
+	for name, s := range map[string]struct {
+		submission cluster.Submission
+		want       string
+	}{
+		"a bad id":         {cluster.Submission{Run: "a.b", Text: []byte(config)}, "a.b"},
+		"a configuration":  {cluster.Submission{Run: "a", Text: []byte(`{}`)}, "api"},
+		"a secret in it":   {cluster.Submission{Run: "a", Text: []byte(strings.Replace(config, `"http": {`, `"http": {"headers": {"#X-Token": "s3cret-of-the-api"}, `, 1))}, "line 1 holds a secret"},
+		"an unknown input": {cluster.Submission{Run: "a", Text: []byte(config), Inputs: map[string]any{"x": 1}}, "x"},
+		"an unknown job":   {cluster.Submission{Run: "a", Text: []byte(config), Jobs: []string{"x"}}, `no job "x"`},
+		"a secret input": {cluster.Submission{Run: "a", Inputs: map[string]any{"key": "v"},
+			Text: []byte(strings.Replace(config, `{"api"`, `{"inputs": {"key": {"secret": true}}, "api"`, 1))}, "input key is secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.submission.Name = "c.json"
+			_, err := c.Submit(t.Context(), s.submission)
+			require.ErrorContains(t, err, s.want)
+			require.NotContains(t, err.Error(), "s3cret")
+		})
+	}
+	submit(t, c, a.config())
+	_, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: []byte(config), MaxPages: 3})
+	require.ErrorContains(t, err, "there is a run r1 already, and its limits differ")
+}
