@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -59,7 +60,7 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 	if e.cfg.Source != nil {
 		text = e.cfg.Source.Text
 	}
-	known := map[int]bool{}
+	var lines []int
 	for _, secret := range e.cfg.Secrets {
 		if rules.HasPlaceholder(secret) || secret == "" {
 			continue
@@ -68,11 +69,10 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 		if at < 0 && text != "" { // derived from another one
 			continue
 		}
-		line := 1 + strings.Count(text[:max(at, 0)], "\n")
-		if known[line] {
-			continue
-		}
-		known[line] = true
+		lines = append(lines, 1+strings.Count(text[:max(at, 0)], "\n"))
+	}
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
 		found.Errorf(diag.Outside("the configuration"), "line %d holds a secret", line).
 			WithHint(`read it from the environment of the workers, with {"env": "NAME"}`)
 	}

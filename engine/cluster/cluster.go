@@ -37,7 +37,8 @@ type Options struct {
 
 	Log *slog.Logger // nil logs nothing
 
-	lose func(store.Key) bool // for tests: the acknowledgements that get lost
+	lose  func(store.Key) bool // for tests: the acknowledgements that get lost
+	pause time.Duration        // for tests: see cannotPause
 }
 
 // A Cluster is what a NATS server has of the runs of one account. It may be used by several

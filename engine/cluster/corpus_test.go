@@ -78,13 +78,7 @@ func severalTasks(c *fixtures.Case) bool {
 		}
 		known[e.Request.String()] = true
 	}
-	return !slices.Contains(withSecrets, c.Name)
-}
-
-// withSecrets are cases with secrets in their configurations, which are not submitted.
-var withSecrets = []string{
-	"credentials/login-is-repeated-before-it-ends", "credentials/login-that-is-refused-ends-the-run",
-	"keboola/login-gives-headers-and-parameters", "keboola/oauth20-login-exchanges-a-refresh-token",
+	return true
 }
 
 // extraction is what came of a run.
@@ -174,10 +168,13 @@ func local(t *testing.T, c *fixtures.Case) *extraction {
 func distributed(t *testing.T, nc *nats.Conn, c *fixtures.Case, sorted bool) *extraction {
 	t.Helper()
 	server := serveAny(t, c)
-	cl := open(t, nc, cluster.Options{Engine: engineOptions(server)})
+	cl := open(t, nc, cluster.Impatient(cluster.Options{Engine: engineOptions(server)}))
 	run, err := cl.Submit(t.Context(), cluster.Submission{
 		Run: fmt.Sprintf("sorted-%t", sorted), Name: c.ConfigName, Text: server.ConfigText(), Kept: keptOf(t, server), Now: server.Clock().Now(),
 	})
+	if err != nil && strings.Contains(err.Error(), "holds a secret") { // the case is about something else
+		t.Skip("the configuration has a secret, so it is not submitted")
+	}
 	require.NoError(t, err)
 	workers := []cluster.Worker{{Name: "a", Slots: 2}, {Name: "b", Slots: 2}}
 	if obtainsTokens.Match(c.Config) { // each worker obtains its own, and the case has only one

@@ -58,6 +58,9 @@ const (
 // lists them.
 func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	p, err := newPool(ctx, c, w)
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -223,7 +226,7 @@ const cannotPause = 10 * time.Second
 // cannot notes that this worker cannot run a run.
 func (p *pool) cannot(origin, run string, err error) {
 	p.mu.Lock()
-	p.paused[origin] = time.Now().Add(cannotPause)
+	p.paused[origin] = time.Now().Add(cmp.Or(p.c.options.pause, cannotPause))
 	p.mu.Unlock()
 	p.complain(run, fmt.Sprintf("this worker cannot run it: %v", err))
 }
