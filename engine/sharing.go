@@ -61,20 +61,24 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 		text = e.cfg.Source.Text
 	}
 	var lines []int
+	written := false
 	for _, secret := range e.cfg.Secrets {
 		if rules.HasPlaceholder(secret) || secret == "" {
 			continue
 		}
-		at := strings.Index(text, secret)
-		if at < 0 && text != "" { // derived from another one
-			continue
+		written = true
+		if at := strings.Index(text, secret); at >= 0 { // it may be escaped, or derived from another one
+			lines = append(lines, 1+strings.Count(text[:at], "\n"))
 		}
-		lines = append(lines, 1+strings.Count(text[:max(at, 0)], "\n"))
+	}
+	const hint = `read it from the environment of the workers, with {"env": "NAME"}`
+	if written && lines == nil {
+		found.Errorf(diag.Outside("the configuration"), "a secret is written in it").WithHint(hint)
 	}
 	slices.Sort(lines)
 	for _, line := range slices.Compact(lines) {
 		found.Errorf(diag.Outside("the configuration"), "line %d holds a secret", line).
-			WithHint(`read it from the environment of the workers, with {"env": "NAME"}`)
+			WithHint(hint)
 	}
 	return found.Diagnostics()
 }

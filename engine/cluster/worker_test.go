@@ -294,9 +294,11 @@ func TestWhatCannotBeDistributedIsRefused(t *testing.T) {
 		submission cluster.Submission
 		want       string
 	}{
-		"a bad id":         {cluster.Submission{Run: "a.b", Text: []byte(config)}, "a.b"},
-		"a configuration":  {cluster.Submission{Run: "a", Text: []byte(`{}`)}, "api"},
-		"a secret in it":   {cluster.Submission{Run: "a", Text: []byte(strings.Replace(config, `"http": {`, `"http": {"headers": {"#X-Token": "s3cret-of-the-api"}, `, 1))}, "line 1 holds a secret"},
+		"a bad id":        {cluster.Submission{Run: "a.b", Text: []byte(config)}, "a.b"},
+		"a configuration": {cluster.Submission{Run: "a", Text: []byte(`{}`)}, "api"},
+		"a secret in it":  {cluster.Submission{Run: "a", Text: []byte(strings.Replace(config, `"http": {`, `"http": {"headers": {"#X-Token": "s3cret-of-the-api"}, `, 1))}, "line 1 holds a secret"},
+		"an escaped secret": {cluster.Submission{Run: "a", Text: []byte(strings.Replace(config, `"http": {`, `"http": {"headers": {"#X-Token": "s3cret\u002dof-the-api"}, `, 1))},
+			"a secret is written in it"},
 		"an unknown input": {cluster.Submission{Run: "a", Text: []byte(config), Inputs: map[string]any{"x": 1}}, "x"},
 		"an unknown job":   {cluster.Submission{Run: "a", Text: []byte(config), Jobs: []string{"x"}}, `no job "x"`},
 		"a secret input": {cluster.Submission{Run: "a", Inputs: map[string]any{"key": "v"},
