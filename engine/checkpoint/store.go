@@ -37,6 +37,7 @@ type Store struct {
 	mode      os.FileMode // of new outputs
 	state     state
 	resumed   bool
+	follows   bool   // the state is that of a run that has ended
 	changed   string // what an increment changes in the configuration of the one before; "" if nothing
 	stale     bool   // the file at path is that of an earlier run, which this run replaces
 	outputs   map[string]*Output
@@ -192,7 +193,7 @@ func changes(before, now map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(before)) { // a part of kept values may be that of a job which this run does not have
 		switch _, known := now[name]; {
 		case known || strings.HasPrefix(name, KeepPart):
-		case strings.HasPrefix(name, InputPart):
+		case strings.HasPrefix(name, InputPart), name == RunPart:
 			names = append(names, name)
 		default:
 			return "something"
@@ -203,12 +204,17 @@ func changes(before, now map[string]string) string {
 
 // ownerOf says what a state with these changes belongs to.
 func ownerOf(changed string) string {
+	owner := "another run"
 	for name := range strings.SplitSeq(changed, " and ") {
-		if !strings.HasPrefix(name, InputPart) {
+		switch {
+		case name == RunPart:
+		case strings.HasPrefix(name, InputPart):
+			owner = "a run with other inputs"
+		default:
 			return "another configuration"
 		}
 	}
-	return "a run with other inputs"
+	return owner
 }
 
 func (s *Store) refuse(format string, args ...any) error {
@@ -276,6 +282,14 @@ const KeepPart = "keep of "
 // name of the input follows.
 const InputPart = "input "
 
+// RunPart is the name of the part of a fingerprint that is the id of a run, for the state
+// of a collection: see the package engine/cluster.
+const RunPart = "run"
+
+// Repeats reports whether the state is that of a run that has ended, and nothing of what
+// its fingerprint says has changed since.
+func (s *Store) Repeats() bool { return s.follows && s.changed == "" }
+
 // next begins the next increment: its jobs start at the beginning, and its outputs may
 // be others.
 func (s *Store) next(fingerprint map[string]string, changed string) error {
@@ -287,7 +301,7 @@ func (s *Store) next(fingerprint map[string]string, changed string) error {
 		}
 		fingerprint[KeepPart+job] = before // also of a job that this run does not have
 	}
-	s.changed, s.resumed = changed, false
+	s.changed, s.resumed, s.follows = changed, false, true
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
 	s.state.Jobs, s.state.Outputs = map[string]json.RawMessage{}, map[string]extent{}
 	return nil

@@ -122,7 +122,7 @@ type Run struct {
 
 // Run returns a run. The error for one that does not exist is of class config.
 func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
-	if err := store.CheckRun(id); err != nil {
+	if err := checkRun(id); err != nil {
 		return nil, err
 	}
 	stored, err := c.store.Run(ctx, id)
@@ -134,6 +134,13 @@ func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
 			Hint: "stopwhen status lists the runs"}
 	}
 	return c.read(ctx, *stored)
+}
+
+func checkRun(id string) error {
+	if err := store.CheckRun(id); err != nil {
+		return &engine.Error{Class: failure.Config, Op: "run", Message: err.Error(), Err: err}
+	}
+	return nil
 }
 
 // read reads the record of a run and its configuration.
@@ -187,6 +194,9 @@ func (r *Run) Started() time.Time { return r.record.Started }
 
 // Config returns the name and the text of the configuration, as they were submitted.
 func (r *Run) Config() (name string, text []byte) { return r.record.Name, r.text }
+
+// Kept returns the values from which the run continues, as they were submitted.
+func (r *Run) Kept() map[string]map[string]any { return r.record.Kept }
 
 // load compiles the configuration with the options of this machine, and others.
 func (r *Run) load(others ...engine.Option) (*engine.Engine, error) {

@@ -34,14 +34,15 @@ type Submission struct {
 	Now      time.Time // when the run begins: now() of the rules of variables. Zero: now
 }
 
-// Submit stores a run and queues its first tasks. It makes no request to the API. Submitting
-// the same run again queues what is not queued any more, and continues a run that was
-// cancelled; it does no harm while the run goes on. What cannot be distributed is refused:
-// [engine.Diagnostics], or an [*engine.Error] of class config.
-func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
-	if err := store.CheckRun(s.Run); err != nil {
-		return nil, err
-	}
+// Check compiles the configuration without its secrets, with the options of
+// [Options.Engine], and reports what cannot be distributed. It needs no server, and Submit
+// does the same.
+func (s Submission) Check(options ...engine.Option) (*engine.Engine, error) {
+	return s.run(&Cluster{options: Options{Engine: options}}).check()
+}
+
+// run returns the run before it is stored.
+func (s Submission) run(c *Cluster) *Run {
 	r := &Run{cluster: c, text: s.Text, record: record{
 		Version: recordVersion, Run: s.Run, Phase: Running, Name: s.Name, Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
 		Inputs: s.Inputs, Kept: s.Kept, Dialect: s.Dialect, BaseURL: s.BaseURL, MaxPages: s.MaxPages, MaxBytes: s.MaxBytes,
@@ -49,6 +50,15 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if s.Now.IsZero() {
 		r.record.Started = time.Now().UTC()
 	}
+	return r
+}
+
+// Submit stores a run and queues its first tasks. It makes no request to the API. Submitting
+// the same run again queues what is not queued any more, and continues a run that was
+// cancelled; it does no harm while the run goes on. What cannot be distributed is refused:
+// [engine.Diagnostics], or an [*engine.Error] of class config.
+func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
+	r := s.run(c)
 	e, err := r.check()
 	if err != nil {
 		return nil, err
@@ -103,6 +113,9 @@ func host(origin string) string {
 // check compiles the configuration without its secrets and reports what cannot be
 // distributed.
 func (r *Run) check() (*engine.Engine, error) {
+	if err := checkRun(r.record.Run); err != nil {
+		return nil, err
+	}
 	e, err := r.load(withoutSecrets...)
 	if err != nil {
 		return nil, err

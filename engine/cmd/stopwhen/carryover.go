@@ -87,6 +87,9 @@ func warnForgotten(logger *slog.Logger, result *engine.Result) {
 // readKept sets the values that the run continues from: those of --kept or, without it,
 // those of the state.
 func (a *app) readKept(l *loaded, state *checkpointer) (err error) {
+	if l.pages != nil {
+		return a.checkKept(l, state)
+	}
 	if a.flags.kept != "" {
 		l.carryover, err = readCarryover(a.flags.kept)
 		return err

@@ -24,6 +24,7 @@ type app struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
+	args   []string
 
 	flags        flags
 	redactor     *redact.Redactor   // hides the secrets of the loaded configuration
@@ -41,7 +42,7 @@ type app struct {
 
 // run runs the command and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, redactor: redact.New(nil)}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args, redactor: redact.New(nil)}
 	defer func() {
 		if reason := recover(); reason != nil {
 			a.report(fmt.Errorf("internal error: %v", reason))
@@ -115,7 +116,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.explainCommand(), a.checkCommand(), a.stressCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(),
 		a.traceCommand(), a.detectCommand(), a.initCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand(),
-		a.hubCommand(),
+		a.hubCommand(), a.submitCommand(), a.workerCommand(), a.collectCommand(), a.cancelCommand(), a.retryCommand(), a.deleteCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()

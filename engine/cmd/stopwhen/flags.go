@@ -44,8 +44,12 @@ type flags struct {
 	failUncovered   bool
 	verdicts        bool
 
-	hub  hubFlags
-	nats natsFlags
+	hub     hubFlags
+	nats    natsFlags
+	submit  submitFlags
+	worker  workerFlags
+	collect collectFlags
+	remove  removeFlags
 
 	logFormat                  string
 	quiet, verbose, noProgress bool
@@ -80,12 +84,28 @@ func (a *app) configFlags(cmd *cobra.Command) {
 
 // fileFlags adds the flags of commands that read a configuration from a file.
 func (a *app) fileFlags(cmd *cobra.Command) {
+	a.envFlag(cmd, "`NAMES` of environment variables that the configuration may read")
+	a.textFlags(cmd)
+}
+
+// envFlag adds the flag --env.
+func (a *app) envFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringSliceVar(&a.flags.env, "env", nil, usage)
+}
+
+// setFlags adds the flags for inputs.
+func (a *app) setFlags(cmd *cobra.Command, inputs string) {
+	f := cmd.Flags()
+	f.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` of "+inputs+"; may be repeated")
+	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
+}
+
+// textFlags adds the flags of commands that read the text of a configuration from a file.
+func (a *app) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.flags.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
 	f.StringVar(&a.flags.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+value.OrList(rules.Dialects()))
-	f.StringSliceVar(&a.flags.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
-	f.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` of an input that the configuration declares; may be repeated")
-	f.StringVar(&a.flags.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
+	a.setFlags(cmd, "an input that the configuration declares")
 	f.StringArrayVar(&a.flags.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
 	complete(cmd, "dialect", rules.Dialects)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -96,25 +116,42 @@ func (a *app) fileFlags(cmd *cobra.Command) {
 // runFlags adds the flags of commands that extract.
 func (a *app) runFlags(cmd *cobra.Command) {
 	a.configFlags(cmd)
+	a.prefetchFlag(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.flags.prefetch, "prefetch", "0", "number of `PAGES` to request ahead, or auto; stopwhen explain shows which jobs allow it")
 	f.IntVar(&a.flags.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
 	f.StringVar(&a.flags.timeout, "timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
 	a.jobFlags(cmd)
+	a.tokensFlag(cmd, "; by default the --state FILE with .tokens")
+	a.resultFlags(cmd)
+}
+
+// prefetchFlag adds the flag --prefetch.
+func (a *app) prefetchFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.flags.prefetch, "prefetch", "0",
+		"number of `PAGES` to request ahead, or auto; stopwhen explain shows which jobs allow it")
+	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
+}
+
+// tokensFlag adds the flag --tokens.
+func (a *app) tokensFlag(cmd *cobra.Command, byDefault string) {
+	cmd.Flags().StringVar(&a.flags.tokens, "tokens", "",
+		"`FILE` that stores the refresh tokens with which an API replaces that of the configuration"+byDefault)
+}
+
+// resultFlags adds the flags that say what becomes of the pages of a run.
+func (a *app) resultFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVar(&a.flags.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
 	f.StringVar(&a.flags.result, "result", "", "`FILE` for the result of every job, as JSON; - is standard output")
 	f.StringVar(&a.flags.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
 	f.BoolVar(&a.flags.restart, "restart", false, "with --state: start over, without what the state holds")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
-	f.StringVar(&a.flags.tokens, "tokens", "",
-		"`FILE` that stores the refresh tokens with which an API replaces that of the configuration; by default the --state FILE with .tokens")
 	f.StringSliceVar(&a.flags.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "))
 	f.StringVar(&a.flags.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log every page")
 	f.BoolVar(&a.flags.noProgress, "no-progress", false, "do not show a progress line on a terminal")
 	complete(cmd, "fail-on", func() []string { return failOnOutcomes })
-	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
 	complete(cmd, "log-format", func() []string { return []string{formatText, formatJSON} })
 }
 
@@ -166,23 +203,44 @@ func (a *app) checkRunFlags(cmd *cobra.Command) error {
 	if err := a.checkJobFlags(cmd); err != nil {
 		return err
 	}
-	if err := a.checkItemFlags(cmd); err != nil {
-		return err
-	}
 	if _, err := a.timeout(); err != nil {
 		return err
 	}
-	if a.flags.quiet && a.flags.verbose {
-		return &usageError{"-q and -v cannot be used together"}
-	}
-	if _, ok := a.prefetch(); !ok {
-		return &usageError{fmt.Sprintf("--prefetch: want a number of pages from 0 to %d, or auto, got %q", maxPrefetch, a.flags.prefetch)}
-	}
-	if a.flags.restart && a.flags.state == "" {
-		return &usageError{"--restart requires --state"}
+	if err := a.checkPrefetch(); err != nil {
+		return err
 	}
 	if a.flags.parallel < 1 {
 		return &usageError{fmt.Sprintf("--jobs: want a number of jobs above 0, got %d", a.flags.parallel)}
+	}
+	return a.checkResultFlags(cmd)
+}
+
+// checkPrefetch checks the flag --prefetch.
+func (a *app) checkPrefetch() error {
+	if _, ok := a.prefetch(); !ok {
+		return &usageError{fmt.Sprintf("--prefetch: want a number of pages from 0 to %d, or auto, got %q", maxPrefetch, a.flags.prefetch)}
+	}
+	return nil
+}
+
+// checkVolume checks the flags that say how much is logged.
+func (a *app) checkVolume() error {
+	if a.flags.quiet && a.flags.verbose {
+		return &usageError{"-q and -v cannot be used together"}
+	}
+	return nil
+}
+
+// checkResultFlags checks the flags of resultFlags and itemFlags.
+func (a *app) checkResultFlags(cmd *cobra.Command) error {
+	if err := a.checkItemFlags(cmd); err != nil {
+		return err
+	}
+	if err := a.checkVolume(); err != nil {
+		return err
+	}
+	if a.flags.restart && a.flags.state == "" {
+		return &usageError{"--restart requires --state"}
 	}
 	for _, outcome := range a.flags.failOn {
 		if !slices.Contains(failOnOutcomes, outcome) {

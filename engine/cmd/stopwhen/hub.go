@@ -24,18 +24,19 @@ func (a *app) hubCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the server that many machines share their work through",
-		Long: `Run a NATS server with JetStream, for a team that has none. It stores the runs that
-stopwhen submit hands in, the work that waits, and the items that workers obtained.
-What it has acknowledged survives a crash and a loss of power. It ends with status
-0 on SIGINT or SIGTERM; start it again with the same directory, and all go on.
+		Long: `Run a NATS server with JetStream, for a team that has none. It stores the runs
+that stopwhen submit hands in, the work that waits, and the items that workers
+obtained. What it has acknowledged survives a crash and a loss of power. It ends
+with status 0 on SIGINT or SIGTERM; start it again with the same directory, and
+all go on.
 
-Without options it serves the programs of this machine only. To serve others, name an
-address and a token, or a user and a password; their secrets are in environment
-variables. A NATS configuration file has accounts, users with permissions, TLS and
-clusters.`,
+Without options it serves the programs of this machine only. To serve others,
+name an address and a token, or a user and a password; their secrets are in
+environment variables. A NATS configuration file has accounts, users with
+permissions, TLS and clusters.`,
 		Example: `  stopwhen hub
-  stopwhen hub --dir /var/lib/stopwhen --listen 0.0.0.0:4222 --token-env HUB_TOKEN \
-    --tls-cert hub.pem --tls-key hub.key
+  stopwhen hub --dir /var/lib/stopwhen --listen 0.0.0.0:4222 \
+    --token-env HUB_TOKEN --tls-cert hub.pem --tls-key hub.key
   stopwhen hub --config nats.conf`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error { return a.hub() },
@@ -66,8 +67,8 @@ func (a *app) logFlags(cmd *cobra.Command) {
 
 // hub runs a hub until a signal arrives.
 func (a *app) hub() error {
-	if a.flags.quiet && a.flags.verbose {
-		return &usageError{"-q and -v cannot be used together"}
+	if err := a.checkVolume(); err != nil {
+		return err
 	}
 	o, err := a.hubOptions()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// runUntilSignal is [engine.Engine.Run], but returns soon after a signal ([app.endSoon])
-// even if the run does not notice it, since it evaluates rules or decodes a page. Then the result is that
-// of the pages that the sink has received.
-func (a *app) runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
+// runUntilSignal passes pages to a sink, but returns soon after a signal ([app.endSoon])
+// even if the source does not notice it, since it evaluates rules or decodes a page. Then
+// the result is that of the pages that the sink has received.
+func (a *app) runUntilSignal(ctx context.Context, pages source, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 	type ending struct {
 		result *engine.Result
 		err    error
@@ -21,7 +21,7 @@ func (a *app) runUntilSignal(ctx context.Context, e *engine.Engine, sink engine.
 	received := &receivedPages{sink: sink}
 	ended := make(chan ending, 1)
 	go func() {
-		result, err := e.With(engine.WithObserver(received)).Run(ctx, received.page)
+		result, err := pages(ctx, e.With(engine.WithObserver(received)), received.page)
 		ended <- ending{result, err}
 	}()
 	select {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -23,9 +25,34 @@ type loaded struct {
 	*engine.Engine
 	name      string
 	text      []byte
-	server    *fixtures.Server // nil without --fixture
-	carryover carryover        // from earlier runs
-	forgets   bool             // the values of keep are not saved
+	server    *fixtures.Server   // nil without --fixture
+	carryover carryover          // from earlier runs
+	forgets   bool               // the values of keep are not saved
+	pages     source             // of a run that other machines do; nil: the engine runs
+	run       string             // its id
+	skipped   func(*engine.Page) // receives the pages on which partitions failed that were skipped
+}
+
+// A source passes pages to a sink, like [engine.Engine.Run].
+type source func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error)
+
+// source returns the source of the pages.
+func (l *loaded) source() source {
+	if l.pages != nil {
+		return l.pages
+	}
+	return func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
+		return e.Run(ctx, sink)
+	}
+}
+
+// fingerprint says what a state belongs to.
+func (l *loaded) fingerprint() map[string]string {
+	parts := l.Fingerprint()
+	if l.run != "" {
+		parts[checkpoint.RunPart] = l.run
+	}
+	return parts
 }
 
 func (l *loaded) Close() {
@@ -141,11 +168,8 @@ func (a *app) compile(l *loaded) error {
 // build compiles a configuration with the options that the flags give, and others.
 func (a *app) build(l *loaded, others ...engine.Option) (err error) {
 	env := environment{app: a, server: l.server}
-	options := []engine.Option{
-		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", parseByContent),
-		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL), engine.WithMaxPages(a.flags.maxPages),
-		engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]), engine.WithEnv(env.lookup),
-	}
+	options := append(env.options(),
+		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL), engine.WithMaxPages(a.flags.maxPages))
 	if l.server != nil {
 		options = append(options, engine.WithClock(l.server.Clock()))
 	}
@@ -194,6 +218,14 @@ type environment struct {
 	app    *app
 	server *fixtures.Server
 	read   []string // values that were read
+}
+
+// options returns the options with which every command loads configurations.
+func (e *environment) options() []engine.Option {
+	return []engine.Option{
+		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", parseByContent),
+		engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]), engine.WithEnv(e.lookup),
+	}
 }
 
 func (e *environment) lookup(name string) (string, bool) {

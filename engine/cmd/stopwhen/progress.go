@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -29,6 +30,7 @@ type progress struct {
 
 	last *engine.Page // nil before the first page
 	jobs map[string]*jobProgress
+	part string // how many partitions of a run have ended; "": unknown
 }
 
 // jobProgress is how far one job has come.
@@ -92,7 +94,7 @@ func (p *progress) lineFor(width int) string {
 	const spinner = 4 // columns
 	job := p.jobs[p.last.Job]
 	rate := float64(job.items) / max(time.Since(job.start).Seconds(), 0.001)
-	return fit(width-spinner, printable.Text(p.last.Job), ": "+value.Counted(job.pages, "page"), ", "+value.Counted(job.items, "item"),
+	return fit(width-spinner, printable.Text(p.last.Job), ": "+value.Counted(job.pages, "page"), p.part, ", "+value.Counted(job.items, "item"),
 		", "+value.Size(job.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
 }
 
@@ -132,6 +134,16 @@ func (p *progress) page(page *engine.Page) {
 		p.paused = true
 		_ = p.bar.Clear()
 	}
+}
+
+// tasks takes up how far a run is that many machines share.
+func (p *progress) tasks(of cluster.Progress) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.part = fmt.Sprintf(", %d of %s", of.Ended, value.Counted(of.Tasks, "partition"))
 }
 
 // written is called when the items of a page have been written.

@@ -16,6 +16,7 @@ import (
 	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -73,17 +74,11 @@ func (a *app) runLoaded(l *loaded) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	bar := a.newProgress(l.Debug())
-	var w io.Writer = a.stderr
-	if bar != nil {
-		w = bar
-	}
-	redacted := l.Redactor().Writer(a.guard(w))
-	defer redacted.Close()
-	logger, err := a.newLogger(redacted, l.Debug())
+	logger, bar, closeLog, err := a.openLog(l.Redactor(), l.Debug())
 	if err != nil {
 		return err
 	}
+	defer closeLog()
 	prefetch, _ := a.prefetch()
 	timeout, _ := a.timeout()
 	if l.RotatesTokens() {
@@ -102,6 +97,19 @@ func (a *app) runLoaded(l *loaded) error {
 	return a.extract(l, logger, bar)
 }
 
+// openLog opens the log and, on a terminal, the progress line of a run. They pass through
+// a redactor.
+func (a *app) openLog(redactor *redact.Redactor, debug bool) (_ *slog.Logger, _ *progress, closeLog func(), err error) {
+	bar := a.newProgress(debug)
+	var w io.Writer = a.stderr
+	if bar != nil {
+		w = bar
+	}
+	redacted := redactor.Writer(a.guard(w))
+	logger, err := a.newLogger(redacted, debug)
+	return logger, bar, func() { _ = redacted.Close() }, err
+}
+
 // extract runs the jobs and writes their pages.
 func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
 	for _, w := range l.Warnings() {
@@ -115,6 +123,11 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error)
 		return err
 	}
 	defer state.Close()
+	if l.pages != nil && state.Repeats() {
+		logger.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (--restart starts over)", state.path, l.run),
+			"event", "resume", "complete", true)
+		return nil
+	}
 	defer func() {
 		if err == nil { // a run that has not told its success is completed by the next one
 			err = state.End()
@@ -140,7 +153,7 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 	defer stop()
 	start := time.Now()
 	out.log.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
-	result, err := a.runUntilSignal(ctx, l.Engine, func(ctx context.Context, page *engine.Page) error {
+	result, err := a.runUntilSignal(ctx, l.source(), l.Engine, func(ctx context.Context, page *engine.Page) error {
 		bar.page(page)
 		defer bar.written()
 		if a.onPage != nil {
@@ -189,7 +202,7 @@ func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) 
 	if err := o.assignJobs(); err != nil {
 		return nil, err
 	}
-	if a.flags.parallel > 1 {
+	if a.flags.parallel > 1 && l.pages == nil {
 		if err := o.queueJobs(); err != nil {
 			return nil, err
 		}
@@ -197,6 +210,7 @@ func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) 
 	if err := o.openTrace(); err != nil {
 		return nil, err
 	}
+	l.skipped = o.skipped
 	l.Engine, err = state.begin(l.With(engine.WithKept(l.carryover), engine.WithSkippedPages(o.skipped)))
 	return o, err
 }

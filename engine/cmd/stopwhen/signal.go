@@ -38,7 +38,7 @@ func (a *app) catchSignals() (context.Context, func()) {
 			go a.endSoon(status)
 		}
 	}()
-	return ctx, func() { signal.Stop(signals); close(signals); cancel(nil) }
+	return ctx, sync.OnceFunc(func() { signal.Stop(signals); close(signals); cancel(nil) })
 }
 
 // signalError wraps an error that a signal caused; it returns others unchanged.

@@ -39,7 +39,7 @@ type checkpointer struct {
 func (a *app) openState(l *loaded, logger *slog.Logger) (*checkpointer, error) {
 	c := &checkpointer{
 		path: a.flags.state, interval: commitInterval, log: logger,
-		everyPage: (a.flags.parallel > 1 || a.flags.keepGoing) && len(l.Roots()) > 1, writers: map[*checkpoint.Output]string{},
+		everyPage: (a.flags.parallel > 1 || a.flags.keepGoing || l.pages != nil) && len(l.Roots()) > 1, writers: map[*checkpoint.Output]string{},
 	}
 	if c.path == "" {
 		c.Store = checkpoint.Stateless()
@@ -83,11 +83,14 @@ func (a *app) openStore(l *loaded, file string) (*checkpoint.Store, error) {
 	if a.flags.restart {
 		openFile = checkpoint.Restart
 	}
-	store, err := openFile(file, version(), l.Fingerprint())
+	store, err := openFile(file, version(), l.fingerprint())
 	if err != nil {
 		return nil, err
 	}
 	resumed := l.With(engine.WithResume(store.Jobs()))
+	if l.pages != nil {
+		return store, nil // the engine has no secrets, and the source checks the position
+	}
 	err = resumed.Check() // before any output is truncated
 	if failed := (*engine.Error)(nil); errors.As(err, &failed) {
 		failed.Hint = "--restart starts over and replaces the output"

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster"
+	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// collectFlags are the flags of stopwhen collect.
+type collectFlags struct {
+	sorted, noWait bool
+}
+
+func (a *app) collectCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "collect RUN",
+		Short: "Write the items of a run that many machines share",
+		Long: `Write the items that workers have stored, each exactly once, while the run goes
+on and until it is complete. What is written is what stopwhen run writes: items
+to standard output or, with --out, to DIR/<dataType>.ndjson, and the result, the
+trace and the exit status.
+
+The items of a partition are in their order, and partitions come as workers
+store them; with --sorted, all items are in the order of a run on one machine.
+With --state FILE the same command continues behind the last page that was
+written, after a failure or a kill.`,
+		Example: `  stopwhen collect orders-20261122-k3fq --out data
+  stopwhen collect orders-20261122-k3fq --out data --state orders.state --sorted
+  stopwhen collect orders-20261122-k3fq --out data --kept orders.kept`,
+		Args:              oneRun,
+		ValidArgsFunction: a.completeRuns,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.collect(cmd, args[0]) },
+	}
+	a.resultFlags(cmd)
+	a.outFlag(cmd, "-")
+	f, c := cmd.Flags(), &a.flags.collect
+	f.BoolVar(&c.sorted, "sorted", false, "write the items in the order of a run on one machine; pages wait for those before them")
+	f.BoolVar(&c.noWait, "no-wait", false, "end with what is stored now: with status 4 if the run goes on")
+	a.natsFlags(cmd)
+	return cmd
+}
+
+func (a *app) collect(cmd *cobra.Command, id string) error {
+	if err := a.checkResultFlags(cmd); err != nil {
+		return err
+	}
+	logger, bar, closeLog, err := a.openLog(a.redactor, false)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	ctx, stop := a.catchSignals()
+	o := cluster.Options{Log: logger, Engine: (&environment{app: a}).options()}
+	err = a.openRuns(ctx, o, false, func(c *cluster.Cluster) error {
+		run, err := c.Run(ctx, id)
+		if err == nil {
+			err = signalError(ctx, err)
+		}
+		stop() // what follows catches signals itself
+		if err != nil {
+			return err
+		}
+		return a.collectRun(run, logger, bar)
+	})
+	stop()
+	return err
+}
+
+// collectRun writes the pages of a run like those of a run on this machine.
+func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) error {
+	e, err := run.Engine(engine.WithLogger(logger))
+	if err != nil {
+		return err
+	}
+	name, text := run.Config()
+	l := &loaded{Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept()}
+	if err := a.checkPaths(l, nil); err != nil {
+		return err
+	}
+	l.forgets = a.flags.kept == "" && a.items.Format.Kind != formats.Singer
+	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
+		var last cluster.Progress
+		result, err := run.Collect(ctx, e, sink, cluster.Collecting{
+			Sorted: a.flags.collect.sorted, NoWait: a.flags.collect.noWait, Skipped: l.skipped,
+			Progress: func(p cluster.Progress) {
+				last = p
+				bar.tasks(p)
+			},
+		})
+		if last.Failed > 0 {
+			logger.Warn(fmt.Sprintf("%s of run %s failed; stopwhen retry %s%s queues them again, and then the same command collects the rest",
+				value.Counted(last.Failed, "partition"), run.ID(), run.ID(), a.natsArgs()),
+				"event", "partitions_failed", "run", run.ID(), "partitions", last.Failed)
+		}
+		return result, err
+	}
+	return a.extract(l, logger, bar)
+}
+
+// checkKept checks that the values which a run has begun with are those in the file of
+// --kept, in which those for the next run replace them.
+func (a *app) checkKept(l *loaded, state *checkpointer) error {
+	var continues []string
+	for _, job := range l.Jobs() {
+		if len(l.carryover[job]) > 0 {
+			continues = append(continues, job)
+		}
+	}
+	switch {
+	case a.flags.kept == "" && continues != nil && a.writesFiles() && !a.flags.appendRows:
+		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
+			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, continues[0])}
+	case a.flags.kept == "", state.Resumed():
+		return nil
+	}
+	found, err := readCarryover(a.flags.kept)
+	if err != nil {
+		return err
+	}
+	for _, job := range l.Jobs() {
+		if !sameJSON(found[job], l.carryover[job]) {
+			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
+				"or rows would be there twice; name the file that stopwhen submit --kept had", job, a.flags.kept, l.run)}
+		}
+	}
+	return nil
+}
+
+// sameJSON reports whether two sets of values are the same JSON.
+func sameJSON(a, b map[string]any) bool {
+	if len(a)+len(b) == 0 {
+		return true
+	}
+	first, errA := json.Marshal(a)
+	second, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(first, second)
+}

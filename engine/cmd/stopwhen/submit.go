@@ -1,0 +1,173 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+)
+
+// submitFlags are the flags of stopwhen submit.
+type submitFlags struct {
+	run      string
+	maxBytes string
+	lease    string
+	replicas int
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "submit CONFIG",
+		Short: "Hand in a run that many machines share",
+		Long: `Store a configuration on a NATS server and queue its jobs. Workers then run
+them, partition by partition: see stopwhen worker. The id of the run is printed
+to standard output. No request is made to the API.
+
+CONFIG is a JSON file, a YAML file (named .yaml or .yml), or - for standard
+input. Its secrets stay with the workers, which read them from their own
+environment, and secret inputs from their own --set; a configuration in which a
+secret is written is refused.
+
+Submitting a run again, by its id, queues what is no longer queued and continues
+a run that was cancelled. It does no harm while the run goes on.`,
+		Example: `  stopwhen submit orders.yaml
+  stopwhen submit orders.yaml --run orders-june --set since=2026-06-01
+  stopwhen submit orders.yaml --kept orders.kept --max-bytes 20GB`,
+		Args: a.oneConfig,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.submit(cmd, args) },
+	}
+	a.textFlags(cmd)
+	f, s := cmd.Flags(), &a.flags.submit
+	f.IntVar(&a.flags.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
+	f.StringVar(&a.flags.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
+	f.StringVar(&s.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
+	f.StringVar(&s.maxBytes, "max-bytes", "", "`SIZE` that the pages may take on the server, such as 20GB; workers wait when they do")
+	f.StringVar(&s.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others (default 30s)")
+	f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
+	a.natsFlags(cmd)
+	a.logFlags(cmd)
+	return cmd
+}
+
+func (a *app) submit(cmd *cobra.Command, args []string) error {
+	s, lease, err := a.submission(cmd, args)
+	if err != nil {
+		return err
+	}
+	logger, _, closeLog, err := a.openLog(a.redactor, false)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	o := cluster.Options{
+		Engine: (&environment{app: a}).options(), AckWait: lease, Replicas: a.flags.submit.replicas, Patience: shortPatience, Log: logger,
+	}
+	checked, err := s.Check(o.Engine...)
+	if err != nil {
+		nameFlags(err)
+		return err
+	}
+	for _, w := range checked.Warnings() {
+		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
+	}
+	ctx, stop := a.catchSignals()
+	defer stop()
+	return signalError(ctx, a.openRuns(ctx, o, false, func(c *cluster.Cluster) error {
+		run, err := c.Submit(ctx, *s)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(a.guard(a.stdout), run.ID()); err != nil {
+			return outputError(err)
+		}
+		at := a.natsArgs()
+		logger.Info(fmt.Sprintf("run %s is submitted; next: stopwhen worker%s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
+			run.ID(), at, run.ID(), at, run.ID(), at), "event", "submitted", "run", run.ID())
+		return nil
+	}))
+}
+
+// submission returns what the flags and the arguments hand in.
+func (a *app) submission(cmd *cobra.Command, args []string) (_ *cluster.Submission, lease time.Duration, err error) {
+	for _, check := range []func() error{a.checkVolume, a.checkDialect, func() error { return a.checkJobFlags(cmd) }} {
+		if err := check(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.flags.setFile}); err != nil {
+		return nil, 0, err
+	}
+	if a.flags.submit.replicas < 0 || a.flags.submit.replicas > maxReplicas {
+		return nil, 0, &usageError{fmt.Sprintf("--replicas: want a number of servers from 1 to %d, got %d", maxReplicas, a.flags.submit.replicas)}
+	}
+	if lease, err = parseDuration("--lease", a.flags.submit.lease); err != nil {
+		return nil, 0, err
+	}
+	if lease != 0 && lease < minLease {
+		return nil, 0, &usageError{fmt.Sprintf("--lease: want at least %s, got %s", minLease, lease)}
+	}
+	l := &loaded{}
+	if err := a.readConfig(l, args[0]); err != nil {
+		return nil, 0, err
+	}
+	s := &cluster.Submission{
+		Run: a.flags.submit.run, Name: filepath.Base(l.name), Text: l.text, Jobs: a.flags.jobs, Dialect: a.flags.dialect,
+		BaseURL: a.flags.baseURL, MaxPages: a.flags.maxPages, Program: "stopwhen " + version(), Now: time.Now(),
+	}
+	if s.Inputs, err = a.inputs(); err != nil {
+		return nil, 0, err
+	}
+	if s.MaxBytes, err = parseSize("--max-bytes", a.flags.submit.maxBytes); err != nil {
+		return nil, 0, err
+	}
+	if a.flags.kept != "" {
+		if s.Kept, err = readCarryover(a.flags.kept); err != nil {
+			return nil, 0, err
+		}
+	}
+	if s.Run == "" {
+		s.Run = newRun(s.Name, s.Now)
+	}
+	return s, lease, nil
+}
+
+const (
+	maxReplicas = 5 // that NATS allows
+	minLease    = time.Second
+)
+
+// newRun returns an id for a run: "orders-20261122-k3fq".
+func newRun(name string, now time.Time) string {
+	const longest, letters = 40, 4
+	name = strings.TrimSuffix(name, filepath.Ext(name))
+	name = strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '-'
+	}, name)
+	name = strings.Trim(name[:min(len(name), longest)], "-")
+	if name == "" {
+		name = "run"
+	}
+	return fmt.Sprintf("%s-%s-%s", name, now.UTC().Format("20060102"), strings.ToLower(rand.Text()[:letters]))
+}
+
+// parseSize reads a number of bytes, such as 20GB. It is 0 if the text is empty.
+func parseSize(flag, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n == 0 || n > math.MaxInt64 {
+		return 0, &usageError{fmt.Sprintf("%s: want a size such as 500MB or 20GB, got %q", flag, text)}
+	}
+	return int64(n), nil
+}
