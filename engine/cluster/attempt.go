@@ -71,21 +71,17 @@ func (a *attempt) locked(f func()) {
 
 // keepAlive tells the server that the worker still has the task, until it is stopped.
 func (a *attempt) keepAlive() (stop func()) {
-	wait := a.c.options.AckWait
-	if wait == 0 {
-		wait = 30 * time.Second
-	}
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		tick := time.NewTicker(wait / 3)
+		tick := time.NewTicker(a.work.AckWait / 3)
 		defer tick.Stop()
 		for {
+			_ = a.work.Progress() // a task that is given to another worker is lost, not wrong
 			select {
 			case <-done:
 				return
 			case <-tick.C:
-				_ = a.work.Progress()
 			}
 		}
 	})

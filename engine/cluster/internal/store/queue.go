@@ -19,12 +19,14 @@ const (
 )
 
 // Work is a task that has been delivered to this worker. It is delivered to another one if
-// neither Progress nor one of the methods that end it is called within [Options.AckWait].
+// neither Progress nor one of the methods that end it is called within AckWait.
 type Work struct {
 	Run, Task  string
 	Payload    []byte
 	RetryOf    uint64 // sequence of the marker of the failure that is to be tried again; 0: none
 	Deliveries int    // of this message, from 1
+
+	AckWait time.Duration // how long the worker may be silent
 
 	s   *Store
 	msg jetstream.Msg
@@ -100,7 +102,7 @@ func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	msg, err := s.fetch(ctx, origin)
 	switch refused, text := s.denied.since(denied); {
 	case msg != nil:
-		return s.workOf(msg)
+		return s.workOf(msg, s.ackWait(origin))
 	case refused:
 		return nil, deniedError("fetch a task", text)
 	case err == nil || isTemporary(err):
@@ -128,12 +130,14 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	if p.answer != nil && time.Since(p.asked) > s.options.AckWait/2 {
 		p.answer = nil // its message may soon be delivered to another worker
 	}
+	wait := time.Duration(0) // the server has had its time
 	if p.answer == nil {
 		if err := s.ask(ctx, origin, p); err != nil {
 			return nil, err
 		}
+		wait = min(answerWait, s.options.AckWait/4)
 	}
-	timer := time.NewTimer(min(answerWait, s.options.AckWait/4))
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -169,7 +173,20 @@ func (s *Store) ask(ctx context.Context, origin string, p *puller) (err error) {
 	return err
 }
 
-func (s *Store) workOf(msg jetstream.Msg) (*Work, error) {
+// ackWait returns how long a worker of an origin may be silent, as its queue has it.
+func (s *Store) ackWait(origin string) time.Duration {
+	known, _ := s.origins.Load(origin)
+	if p, ok := known.(*puller); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.consumer != nil {
+			return p.consumer.CachedInfo().Config.AckWait
+		}
+	}
+	return s.options.AckWait
+}
+
+func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (*Work, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return nil, explain("fetch a task", err)
@@ -180,7 +197,7 @@ func (s *Store) workOf(msg jetstream.Msg) (*Work, error) {
 	}
 	return &Work{
 		Run: parts[1], Task: parts[2], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()), Deliveries: int(meta.NumDelivered),
-		s: s, msg: msg,
+		AckWait: ackWait, s: s, msg: msg,
 	}, nil
 }
 
