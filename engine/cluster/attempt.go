@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,7 +29,9 @@ type attempt struct {
 	key   store.Key
 	head  store.Head // of the last page
 	after uint64     // its sequence; 0: there is none
-	queue *store.Enqueuer
+
+	position json.RawMessage // from which the task goes on; nil: from its beginning
+	queue    *store.Enqueuer
 
 	isolated bool // this process runs only this task
 }
@@ -104,15 +107,10 @@ func (a *attempt) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored := &envelope{}
 	if last != nil {
-		if stored, err = decodeEnvelope(last); err != nil {
+		if err := a.continueAfter(ctx, last); err != nil {
 			return err
 		}
-		a.head, a.after = last.Head, last.Sequence
-	}
-	if err := a.announce(ctx, stored.Children); err != nil { // the worker before may not have come to it
-		return err
 	}
 	if a.head.Ends() {
 		if a.head.State != store.Failed || a.work.RetryOf != a.after {
@@ -124,21 +122,32 @@ func (a *attempt) try(ctx context.Context) error {
 		lost = a.work.Deliveries
 	}
 	if lost > isolateAfter && !a.isolated {
-		return a.suspect(ctx, stored, lost)
+		return a.suspect(ctx, lost)
 	}
-	return a.runTask(ctx, stored)
+	return a.runTask(ctx)
+}
+
+// continueAfter continues after the last page of the task. The worker that stored it may not
+// have queued what it found.
+func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
+	e, err := decodeEnvelope(last)
+	if err != nil {
+		return err
+	}
+	a.head, a.after, a.position = last.Head, last.Sequence, e.Position
+	return a.announce(ctx, e.Children)
 }
 
 // runTask runs the rest of the task in this process.
-func (a *attempt) runTask(ctx context.Context, stored *envelope) error {
-	ending, err := a.guarded(ctx, stored)
+func (a *attempt) runTask(ctx context.Context) error {
+	ending, err := a.guarded(ctx)
 	if err == nil {
 		return nil
 	}
 	if ending == nil || !a.final(err) {
 		return err
 	}
-	return a.end(ctx, stored, ending)
+	return a.end(ctx, ending)
 }
 
 // final reports whether an error is about the task, and not about this worker: its disk, or
@@ -158,7 +167,7 @@ func (a *attempt) lacksRights(err *engine.Error) bool {
 }
 
 // guarded runs the task and turns a panic into its failure.
-func (a *attempt) guarded(ctx context.Context, stored *envelope) (ending *engine.Ending, err error) {
+func (a *attempt) guarded(ctx context.Context) (ending *engine.Ending, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()), "event", "task_panic", "run", a.work.Run)
@@ -166,7 +175,7 @@ func (a *attempt) guarded(ctx context.Context, stored *envelope) (ending *engine
 			ending = engine.FailedTask(a.task, err)
 		}
 	}()
-	return a.Run(ctx, a.task, stored.Position, func(ctx context.Context, step *engine.Step) error { return a.store(ctx, step) })
+	return a.Run(ctx, a.task, a.position, func(ctx context.Context, step *engine.Step) error { return a.store(ctx, step) })
 }
 
 // store stores a step, and queues the tasks that it has found.
@@ -204,6 +213,7 @@ func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
 	if err := a.append(ctx, head, body, items); err != nil {
 		return err
 	}
+	a.position = step.Position
 	a.proven.Store(a.proven.Load() || step.Page != nil)
 	return a.announce(ctx, step.Children)
 }
@@ -243,24 +253,12 @@ func (a *attempt) announce(ctx context.Context, tasks []engine.Task) error {
 
 // end stores how the task ended, if no step has it: it failed. A partition that may be
 // skipped is done.
-func (a *attempt) end(ctx context.Context, stored *envelope, ending *engine.Ending) error {
-	position := stored.Position
-	if a.after != 0 {
-		if last, err := a.c.store.Last(ctx, a.key); err != nil {
-			return err
-		} else if last != nil {
-			now, err := decodeEnvelope(last)
-			if err != nil {
-				return err
-			}
-			position = now.Position
-		}
-	}
+func (a *attempt) end(ctx context.Context, ending *engine.Ending) error {
 	skipped := len(ending.Results) > 0
 	for _, r := range ending.Results {
 		skipped = skipped && r.Skipped
 	}
-	step := &engine.Step{Label: ending.Label, Position: position, Ending: ending}
+	step := &engine.Step{Label: ending.Label, Position: a.position, Ending: ending}
 	head := a.next(ending.Label, 0)
 	head.State = store.Failed
 	if skipped {

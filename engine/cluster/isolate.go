@@ -23,12 +23,12 @@ type isolatedTask struct {
 
 // suspect runs a task that workers have lost several times without storing a page: it may
 // have crashed them. It runs in a process of its own and, if that crashes too, is set aside.
-func (a *attempt) suspect(ctx context.Context, stored *envelope, lost int) error {
+func (a *attempt) suspect(ctx context.Context, lost int) error {
 	if a.Isolate == nil {
 		if lost <= lostAfter {
-			return a.runTask(ctx, stored)
+			return a.runTask(ctx)
 		}
-		return a.setAside(ctx, stored, fmt.Sprintf("%d workers have had the task and died, or fell silent, before they stored a page", lost-1))
+		return a.setAside(ctx, fmt.Sprintf("%d workers have had the task and died, or fell silent, before they stored a page", lost-1))
 	}
 	text, err := json.Marshal(isolatedTask{a.work.Run, a.work.Task, a.work.Payload, a.work.Deliveries, a.work.RetryOf})
 	if err != nil {
@@ -53,21 +53,21 @@ func (a *attempt) suspect(ctx context.Context, stored *envelope, lost int) error
 		case failed == nil:
 			return fmt.Errorf("task %s has not ended in a process of its own: %s", a.task.ID, output.String())
 		case last != nil && last.Sequence != a.after: // it has stored pages
-			a.head, a.after, crashed = last.Head, last.Sequence, 0
-			if stored, err = decodeEnvelope(last); err != nil {
+			if err := a.continueAfter(ctx, last); err != nil {
 				return err
 			}
+			crashed = 0
 		}
 		if crashed++; crashed >= crashes {
-			return a.setAside(ctx, stored, fmt.Sprintf("the task has crashed its process %d times without a new page: %v: %s", crashed, failed, output.String()))
+			return a.setAside(ctx, fmt.Sprintf("the task has crashed its process %d times without a new page: %v: %s", crashed, failed, output.String()))
 		}
 	}
 }
 
 // setAside stores that the task has failed because it was lost.
-func (a *attempt) setAside(ctx context.Context, stored *envelope, message string) error {
+func (a *attempt) setAside(ctx context.Context, message string) error {
 	err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: message}
-	return a.end(ctx, stored, engine.FailedTask(a.task, err))
+	return a.end(ctx, engine.FailedTask(a.task, err))
 }
 
 // tail keeps the end of what is written to it, on one line.

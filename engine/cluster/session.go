@@ -69,10 +69,11 @@ func (p *pool) open(ctx context.Context, run string) (*session, error) {
 	if r.Phase() == Cancelled {
 		return nil, errGone
 	}
-	if _, err := r.Engine(); err != nil { // it must judge pages by the same rules
+	public, err := r.Engine()
+	if err != nil { // it must judge pages by the same rules
 		return nil, err
 	}
-	options := []engine.Option{engine.WithInputs(p.inputs(r)), engine.WithSharedPace(p.pace.Of(r.record.Origin))}
+	options := []engine.Option{engine.WithInputs(p.inputs(r, public)), engine.WithSharedPace(p.pace.Of(r.record.Origin))}
 	if log := p.c.options.Log; log != nil {
 		options = append(options, engine.WithLogger(log))
 	}
@@ -94,12 +95,8 @@ func (p *pool) open(ctx context.Context, run string) (*session, error) {
 
 // inputs returns the inputs of a run: those that were submitted, and its secret ones, which
 // this worker has.
-func (p *pool) inputs(r *Run) map[string]any {
+func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
 	all := maps.Clone(r.record.Inputs)
-	e, err := r.load(withoutSecrets...)
-	if err != nil {
-		return all
-	}
 	for _, name := range e.SecretInputs() {
 		if v, ok := p.Inputs[name]; ok {
 			if all == nil {
