@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -59,11 +60,27 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 			err = c.addFailures(ctx)
 		}
 		if errors.Is(err, errGoesOn) {
-			err = nil
+			err = c.await(ctx)
 		}
 	}
 	return c.result(err)
 }
+
+// await waits before the next look at a run in which partitions are tried again.
+func (c *collection) await(ctx context.Context) error {
+	if c.options.NoWait {
+		return c.incomplete(runGoesOn)
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(retryLook):
+		return nil
+	}
+}
+
+// retryLook is the time between two looks at failed partitions that are queued again.
+const retryLook = 200 * time.Millisecond
 
 // errGoesOn says that a partition which had failed goes on.
 var errGoesOn = errors.New("the run goes on")
@@ -256,8 +273,11 @@ func (c *collection) stored(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.options.NoWait && from >= limit {
-		return c.incomplete("the run goes on")
+	switch {
+	case from >= limit && c.allEnded():
+		return nil
+	case from >= limit && c.options.NoWait:
+		return c.incomplete(runGoesOn)
 	}
 	watched, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -283,9 +303,9 @@ func (c *collection) stored(ctx context.Context) error {
 	case errors.Is(err, errEnd) && c.allEnded():
 		return nil
 	case errors.Is(err, errEnd):
-		return c.incomplete("the run goes on")
+		return c.incomplete(runGoesOn)
 	case ctx.Err() == nil && errors.Is(cause, errGone):
-		return c.incomplete("it is cancelled")
+		return c.incomplete(isCancelled)
 	}
 	return err
 }
@@ -313,7 +333,15 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 // cancelledGrace is how long pages are read that were stored before a run was cancelled.
 const cancelledGrace = 2 * time.Second
 
-func (c *collection) incomplete(why string) error {
+// A reason says why a run is incomplete.
+type reason struct{ text, hint string }
+
+var (
+	runGoesOn   = reason{"the run goes on", "collect it again when it is complete"}
+	isCancelled = reason{"it is cancelled", "submit it again to continue it"}
+)
+
+func (c *collection) incomplete(why reason) error {
 	tasks, ended := 0, 0
 	for _, t := range c.trees {
 		tasks, ended = tasks+t.Tasks, ended+t.Ended
@@ -322,8 +350,7 @@ func (c *collection) incomplete(why string) error {
 		}
 	}
 	return &engine.Error{Class: failure.Transient, Op: "collect",
-		Message: fmt.Sprintf("run %s is incomplete: %s, and %d of %d tasks have ended", c.run.ID(), why, ended, tasks),
-		Hint:    "collect it again when it is complete"}
+		Message: fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, ended, value.Counted(tasks, "task")), Hint: why.hint}
 }
 
 func (c *collection) tell() {
@@ -393,11 +420,15 @@ func (c *collection) failures(ctx context.Context) (errs []error, goesOn bool, e
 		if h.State != store.Failed {
 			return nil
 		}
+		queued, err := c.run.queued(ctx, h.Key)
+		if err != nil {
+			return err
+		}
 		entry, err := c.run.cluster.store.Last(ctx, h.Key)
 		if err != nil || entry == nil {
 			return err
 		}
-		if entry.State != store.Failed {
+		if queued || entry.State != store.Failed {
 			goesOn = true
 			return nil
 		}
@@ -419,6 +450,11 @@ func (c *collection) failures(ctx context.Context) (errs []error, goesOn bool, e
 		errs = append(errs, &engine.Error{Class: failure.Transient, Op: "collect", Message: fmt.Sprintf("%d more partitions have failed", more)})
 	}
 	return errs, goesOn, err
+}
+
+// queued reports whether a task is in the queue.
+func (r *Run) queued(ctx context.Context, key store.Key) (bool, error) {
+	return r.cluster.store.IsQueued(ctx, r.record.Origin, r.ID(), key.Task)
 }
 
 // maxErrors is how many failures of partitions are listed.

@@ -27,9 +27,9 @@ func (c *collection) sorted(ctx context.Context) error {
 		err := w.task(watched, keyOf(c.run.ID(), task), t.Path)
 		switch {
 		case errors.Is(err, errEnd):
-			return c.incomplete("the run goes on")
+			return c.incomplete(runGoesOn)
 		case ctx.Err() == nil && err != nil && errors.Is(context.Cause(watched), errGone):
-			return c.incomplete("it is cancelled")
+			return c.incomplete(isCancelled)
 		case errors.Is(err, errFailed):
 			return nil
 		case err != nil:
@@ -82,7 +82,10 @@ func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
 		}
 		w.tell()
 		if entry.State == store.Failed {
-			return errFailed
+			if err := w.tryAgain(ctx, key, entry.Sequence); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := w.children(ctx, key.Run, e.Children, nil); err != nil {
 			return err
@@ -113,8 +116,8 @@ func (w *walk) again(ctx context.Context, key store.Key, from []step) (ended boo
 	if err != nil {
 		return false, damaged(entry, err.Error())
 	}
-	if entry.State == store.Failed { // it goes on behind its failure
-		return false, nil
+	if entry.State == store.Failed {
+		return false, w.tryAgain(ctx, key, entry.Sequence)
 	}
 	if err := w.children(ctx, key.Run, e.Children, from[1:]); err != nil {
 		return false, err
@@ -125,6 +128,30 @@ func (w *walk) again(ctx context.Context, key store.Key, from []step) (ended boo
 		return true, nil
 	}
 	return false, nil
+}
+
+// tryAgain waits while a task that has failed is in the queue. The error is errFailed if it
+// does not go on.
+func (w *walk) tryAgain(ctx context.Context, key store.Key, failed uint64) error {
+	for {
+		queued, err := w.run.queued(ctx, key)
+		if err != nil {
+			return err
+		}
+		entry, err := w.run.cluster.store.Next(ctx, key, failed)
+		switch {
+		case err != nil:
+			return err
+		case entry != nil:
+			entry.Release()
+			return nil
+		case !queued:
+			return errFailed
+		}
+		if err := w.await(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // children passes the pages of tasks. from says in which of them an earlier collection was.

@@ -228,6 +228,24 @@ func (s *Store) Queued(ctx context.Context, origin string) (Load, error) {
 	return load, err
 }
 
+// IsQueued reports whether a task is in the queue: it waits, or a worker has it.
+func (s *Store) IsQueued(ctx context.Context, origin, run, task string) (bool, error) {
+	queued := false
+	err := s.retry(ctx, "look for a task", func(ctx context.Context) error {
+		stream, err := s.stream(ctx, workStream)
+		if err != nil {
+			return err
+		}
+		_, err = stream.GetLastMsgForSubject(ctx, workOf(origin, run, task))
+		queued = err == nil
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		return err
+	})
+	return queued, err
+}
+
 // PurgeWork removes the tasks of a run from the queue.
 func (s *Store) PurgeWork(ctx context.Context, run string) error {
 	return s.retry(ctx, "remove the queued tasks of the run "+run, func(ctx context.Context) error {
