@@ -226,11 +226,11 @@ func (r *Result) ofPartitions() string {
 	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.first)
 }
 
-// keep keeps the greatest of the values that the partitions save for the next run.
+// keep keeps the greatest of the values that the partitions save for the next run. A nil, as
+// a partition without items has it, is less than any other value.
 func (r *Result) keep(one Result) {
 	for name, v := range one.Kept {
-		had, known := r.Kept[name]
-		if known && !compile.Less(had, v) {
+		if had := r.Kept[name]; had != nil && (v == nil || !compile.Less(had, v)) {
 			continue
 		}
 		if r.Kept == nil {
