@@ -105,7 +105,7 @@ type tree struct {
 	tally *engine.Tally
 
 	progress
-	resumed uint64 // pages up to this one are in the outputs; 0 for a sorted collection
+	resumed uint64 // pages up to this one have been added; 0 in a sorted collection
 }
 
 // progress is what is known of the tasks of a tree.
@@ -265,9 +265,9 @@ func damaged(entry *store.Entry, what string) error {
 
 // stored passes the pages in the order in which they were stored.
 func (c *collection) stored(ctx context.Context) error {
-	from := c.trees[0].Sequence
+	from, ended := c.trees[0].Sequence, c.allEnded() // and what has failed may go on
 	for _, t := range c.trees {
-		from = min(from, t.Sequence)
+		from, t.resumed = min(from, t.Sequence), t.Sequence
 	}
 	limit, err := c.limit(ctx)
 	if err != nil {
@@ -292,7 +292,7 @@ func (c *collection) stored(ctx context.Context) error {
 		}
 		c.tell()
 		switch {
-		case c.allEnded():
+		case c.allEnded() && (!ended || entry.Sequence >= limit):
 			return errEnd
 		case c.options.NoWait && entry.Sequence >= limit:
 			return errEnd

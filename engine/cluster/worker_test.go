@@ -108,6 +108,8 @@ type collector struct {
 	items  []string
 	tokens map[string]json.RawMessage
 	stop   int // after so many pages; 0: never
+
+	passed func(items int) // called after each page; may be nil
 }
 
 var errStopped = errors.New("stopped")
@@ -127,6 +129,9 @@ func (c *collector) collect(t *testing.T, how cluster.Collecting) (*engine.Resul
 		token, err := page.Checkpoint()
 		require.NoError(t, err)
 		c.tokens[page.Root] = token
+		if c.passed != nil {
+			c.passed(len(c.items))
+		}
 		if pages++; pages == c.stop {
 			return errStopped
 		}
@@ -206,19 +211,61 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 	require.Equal(t, 4, result.Jobs[1].Partitions.Complete)
 	require.Len(t, part.items, 5+4*5)
 
+	again := &collector{run: run}
+	for _, how := range []cluster.Collecting{{Sorted: true}, {Sorted: true}, {Sorted: true, NoWait: true}} {
+		_, err = again.collect(t, how)
+		require.ErrorIs(t, err, engine.ErrAPI, "nothing will come")
+		require.Len(t, again.items, 5+3*5)
+	}
+	for _, how := range []cluster.Collecting{{}, {NoWait: true}} {
+		_, err = part.collect(t, how)
+		require.ErrorIs(t, err, engine.ErrAPI)
+		require.Len(t, part.items, 5+4*5)
+	}
+
 	_, err = run.Retry(t.Context(), "no-such-task")
 	require.ErrorIs(t, err, engine.ErrConfig)
 	a.set("/teams/3/users", 0)
 	n, err := run.Retry(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Eventually(t, func() bool {
-		result, err = part.collect(t, cluster.Collecting{})
-		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	result, err = part.collect(t, cluster.Collecting{})
+	require.NoError(t, err, "a partition that is to be tried again has not failed")
 	require.Equal(t, sorted(a.want()), sorted(part.items))
 	require.Equal(t, 5, result.Jobs[1].Partitions.Complete)
 	require.Zero(t, result.Jobs[1].Partitions.Failed)
+	_, err = again.collect(t, cluster.Collecting{Sorted: true})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(again.items))
+}
+
+// A collection that finds out that what has failed goes on passes no page again.
+func TestACollectionGoesOnWithARetry(t *testing.T) {
+	a := serveAPI(t, 5)
+	a.set("/teams/3/users", http.StatusForbidden)
+	c := open(t, startServer(t), cluster.Options{})
+	config := strings.TrimSuffix(string(a.config()), "]}}") + `, {"id": "more", "endpoint": "teams/1/users", "dataField": "items"}]}}`
+	run := submit(t, c, []byte(config))
+	stop := work(t, c, cluster.Worker{})
+	_, err := (&collector{run: run}).collect(t, cluster.Collecting{})
+	require.ErrorIs(t, err, engine.ErrAPI)
+	stop()
+	a.set("/teams/3/users", 0)
+	_, err = run.Retry(t.Context())
+	require.NoError(t, err)
+	all := &collector{run: run}
+	_, err = all.collect(t, cluster.Collecting{NoWait: true})
+	require.ErrorIs(t, err, engine.ErrTransient)
+	all.passed = func(items int) {
+		if items == 5+4*5+5 {
+			all.passed = nil
+			work(t, c, cluster.Worker{})
+		}
+	}
+	all.items, all.tokens = nil, nil
+	_, err = all.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Len(t, all.items, 5+5*5+5)
 }
 
 func TestACancelledRunIsIncompleteUntilItIsSubmittedAgain(t *testing.T) {
@@ -229,7 +276,7 @@ func TestACancelledRunIsIncompleteUntilItIsSubmittedAgain(t *testing.T) {
 	part := &collector{run: run}
 	_, err := part.collect(t, cluster.Collecting{})
 	require.ErrorIs(t, err, engine.ErrTransient)
-	require.ErrorContains(t, err, "run r1 is incomplete: it is cancelled, and 0 of 1 tasks have ended")
+	require.ErrorContains(t, err, "run r1 is incomplete: it is cancelled; 0 of 1 task ended")
 	_, err = run.Retry(t.Context())
 	require.ErrorContains(t, err, "the run r1 is cancelled")
 
