@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -84,6 +86,10 @@ func (s *Session) Run(ctx context.Context, task Task, position json.RawMessage, 
 	return ending, err
 }
 
+// Label returns the values of the variables of a task for people, without secrets:
+// "order.id=1001". It is empty for a job without variables.
+func (s *Session) Label(ctx context.Context, task Task) string { return s.tasks.Label(ctx, task) }
+
 // Close closes the connections of the session.
 func (s *Session) Close() {
 	if s.owned {
@@ -107,6 +113,40 @@ func (e *Engine) Tallies() map[string]*Tally {
 	all := map[string]*Tally{}
 	for _, root := range e.roots() {
 		all[root.Set.Job.ID] = loop.NewTally(root)
+	}
+	return all
+}
+
+// An Outline says where a job is among those of a run.
+type Outline struct {
+	Job       string `json:"job"`
+	Parent    string `json:"parent,omitempty"`    // the job for whose items it is
+	Variables int    `json:"variables,omitempty"` // how many of its own have to have a value; see [Task]
+}
+
+// Outlines returns the outlines of the jobs that run, parents before the jobs for their
+// items.
+func (e *Engine) Outlines() []Outline {
+	selected := e.selected()
+	var all []Outline
+	var add func(*compile.Job) bool
+	add = func(job *compile.Job) bool {
+		place := len(all)
+		all = append(all, Outline{Job: job.Set.Job.ID, Variables: len(job.Sources)})
+		if job.Parent != nil {
+			all[place].Parent = job.Parent.Set.Job.ID
+		}
+		runs := slices.Contains(selected, job)
+		for _, child := range job.Children {
+			runs = add(child) || runs
+		}
+		if !runs {
+			all = all[:place]
+		}
+		return runs
+	}
+	for _, root := range e.roots() {
+		add(root)
 	}
 	return all
 }

@@ -135,6 +135,19 @@ func (s *Tasks) Run(ctx context.Context, task Task, position json.RawMessage, st
 	return r.list(ctx, position)
 }
 
+// Label returns the values of the variables of a task for people, without secrets:
+// "order.id=1001". It is empty for a job without variables, and for a task that cannot be run.
+func (s *Tasks) Label(ctx context.Context, task Task) string {
+	if task.Job == "" {
+		return ""
+	}
+	r, err := s.open(ctx, task, nil)
+	if err != nil {
+		return ""
+	}
+	return r.label()
+}
+
 // A taskRun is a task that runs.
 type taskRun struct {
 	*tree

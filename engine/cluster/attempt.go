@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -72,6 +73,9 @@ func (a *attempt) locked(f func()) {
 	f()
 }
 
+// labelShown is the length of the labels of running tasks, in characters.
+const labelShown = 200
+
 // keepAlive tells the server that the worker still has the task, until it is stopped.
 func (a *attempt) keepAlive() (stop func()) {
 	done := make(chan struct{})
@@ -88,12 +92,11 @@ func (a *attempt) keepAlive() (stop func()) {
 			}
 		}
 	})
-	name := a.work.Run + "/" + a.work.Task
-	a.locked(func() { a.running[name] = "" })
+	a.locked(func() { a.running[a] = runningTask{Run: a.work.Run, Task: a.work.Task} })
 	return func() {
 		close(done)
 		all.Wait()
-		a.locked(func() { delete(a.running, name) })
+		a.locked(func() { delete(a.running, a) })
 	}
 }
 
@@ -103,6 +106,8 @@ func (a *attempt) try(ctx context.Context) error {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
 	a.key, a.queue = keyOf(a.work.Run, a.task), a.c.store.Enqueuer()
+	now := runningTask{Run: a.work.Run, Job: a.key.Job, Task: a.work.Task, Search: a.isSearch(a.task), Label: value.Clip(a.Label(ctx, a.task), labelShown)}
+	a.locked(func() { a.running[a] = now })
 	last, err := a.c.store.Last(ctx, a.key)
 	if err != nil {
 		return err
@@ -198,17 +203,19 @@ func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
 	if err != nil {
 		return err
 	}
-	head := a.next(step.Label, len(step.Children))
+	head := a.next(step.Label, step.Children)
 	var items engine.Items
 	if page := step.Page; page != nil {
 		items = page.Items
 		head.Pages++
 		head.Items += items.Len()
+		head.Count = items.Len()
 		head.Bytes += int64(page.Bytes)
 		head.Findings += len(page.Findings)
 	}
 	if step.Ending != nil {
 		head.State = store.Done
+		setEnd(&head, step.Ending)
 	}
 	if err := a.append(ctx, head, body, items); err != nil {
 		return err
@@ -219,13 +226,14 @@ func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
 }
 
 // next returns the head of the next page.
-func (a *attempt) next(label string, children int) store.Head {
+func (a *attempt) next(label string, children []engine.Task) store.Head {
 	head := a.head
 	head.Reopens = head.State == store.Failed
 	head.State, head.Attempt, head.Delivery, head.Label = store.More, nuid.Next(), a.work.Deliveries, label
 	head.Page++
-	head.Children += children
-	head.Parts = 0
+	head.Children += len(children)
+	head.Parts, head.Count, head.Outcome, head.Reason = 0, 0, "", ""
+	a.countTasks(&head, children)
 	return head
 }
 
@@ -259,11 +267,12 @@ func (a *attempt) end(ctx context.Context, ending *engine.Ending) error {
 		skipped = skipped && r.Skipped
 	}
 	step := &engine.Step{Label: ending.Label, Position: a.position, Ending: ending}
-	head := a.next(ending.Label, 0)
+	head := a.next(ending.Label, nil)
 	head.State = store.Failed
 	if skipped {
 		head.State = store.Done
 	}
+	setEnd(&head, ending)
 	body, err := encodeStep(step, &a.task)
 	if err != nil {
 		return err

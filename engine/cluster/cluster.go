@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -71,13 +72,13 @@ func (c *Cluster) waiting(key store.Key, err error) {
 		"event", "cluster_full", "run", key.Run)
 }
 
-// Phase says whether the tasks of a run are run.
-type Phase string
+// Phase says whether the tasks of a run are run. [Run.Status] knows more.
+type Phase = status.Phase
 
 // The phases.
 const (
-	Running   Phase = "running"
-	Cancelled Phase = "cancelled"
+	Running   = status.Running
+	Cancelled = status.Cancelled
 )
 
 // record is what the server has of a run, apart from its pages. It has no secrets.
@@ -94,6 +95,8 @@ type record struct {
 	Address     string                    `json:"address,omitempty"`
 	Parallel    int                       `json:"parallel,omitempty"` // requests in flight; 0: any number
 	Jobs        []string                  `json:"jobs,omitempty"`     // selected; empty: all
+	Outlines    []engine.Outline          `json:"outlines,omitempty"` // of the jobs that run
+	Whole       bool                      `json:"whole,omitempty"`    // one task runs all jobs
 	Inputs      map[string]any            `json:"inputs,omitempty"`
 	Kept        map[string]map[string]any `json:"kept,omitempty"`
 	Dialect     string                    `json:"dialect,omitempty"`
@@ -130,8 +133,7 @@ func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
 		return nil, err
 	}
 	if stored == nil {
-		return nil, &engine.Error{Class: failure.Config, Op: "run", Message: fmt.Sprintf("there is no run %q on the server", id),
-			Hint: "stopwhen status lists the runs"}
+		return nil, noRun(id)
 	}
 	return c.read(ctx, *stored)
 }
@@ -141,6 +143,11 @@ func checkRun(id string) error {
 		return &engine.Error{Class: failure.Config, Op: "run", Message: err.Error(), Err: err}
 	}
 	return nil
+}
+
+func noRun(id string) error {
+	return &engine.Error{Class: failure.Config, Op: "run", Message: fmt.Sprintf("there is no run %q on the server", id),
+		Hint: "stopwhen status lists the runs"}
 }
 
 // read reads the record of a run and its configuration.
@@ -278,7 +285,7 @@ func (r *Run) Delete(ctx context.Context) error {
 func keyOf(run string, task engine.Task) store.Key {
 	job := task.Job
 	if job == "" {
-		job = "_all"
+		job = allJobs
 	}
 	return store.Key{Run: run, Job: job, Task: task.ID}
 }

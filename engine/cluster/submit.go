@@ -65,6 +65,8 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	}
 	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Parallel(), e.Origin()
 	r.record.Origin = originToken(&r.record)
+	roots := e.RootTasks()
+	r.record.Outlines, r.record.Whole = e.Outlines(), len(roots) == 1 && roots[0].Job == ""
 	if r.record.Config, err = c.store.PutConfig(ctx, s.Text); err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 		return nil, err
 	}
 	queue := c.store.Enqueuer()
-	for _, task := range e.RootTasks() {
+	for _, task := range roots {
 		if err := r.enqueue(ctx, queue, task, 0); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -92,8 +93,8 @@ type pool struct {
 	mu        sync.Mutex
 	sessions  map[string]*session  // by run
 	paused    map[string]time.Time // origins that have a run which this worker cannot run, until when
-	running   map[string]string    // labels of tasks, by id
-	problem   string               // the latest
+	running   map[*attempt]runningTask
+	problem   string // the latest
 	problemAt time.Time
 	done      int
 }
@@ -107,7 +108,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 		return nil, err
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
-		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[string]string{}}, nil
+		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{}}, nil
 }
 
 func (p *pool) close() {
@@ -271,19 +272,28 @@ func (p *pool) watchRuns(ctx context.Context) {
 
 // workerRecord is what the server knows of a worker.
 type workerRecord struct {
-	Host    string    `json:"host"`
-	Started time.Time `json:"started"`
-	Slots   int       `json:"slots"`
-	Running []string  `json:"running,omitempty"`
-	Done    int       `json:"done"`              // tasks
-	Problem string    `json:"problem,omitempty"` // the latest, for some minutes
+	Host    string        `json:"host"`
+	Started time.Time     `json:"started"`
+	Slots   int           `json:"slots"`
+	Running []runningTask `json:"running,omitempty"`
+	Done    int           `json:"done"`              // tasks
+	Problem string        `json:"problem,omitempty"` // the latest, for some minutes
 }
 
-// How often a worker says that it is there, and how long it tells of a problem.
-const (
-	reportEvery = 5 * time.Second
-	problemFor  = 5 * time.Minute
-)
+// A runningTask is a task that a worker runs.
+type runningTask struct {
+	Run    string `json:"run"`
+	Job    string `json:"job,omitempty"` // empty: the task has not been read
+	Task   string `json:"task"`
+	Search bool   `json:"search,omitempty"` // it finds values of a variable
+	Label  string `json:"label,omitempty"`  // of its partition, for people
+}
+
+// reportEvery is how often a worker says that it is there. Tests change it.
+var reportEvery = 5 * time.Second
+
+// problemFor is how long a worker tells of a problem.
+const problemFor = 5 * time.Minute
 
 // report tells the server about the worker.
 func (p *pool) report(ctx context.Context) {
@@ -294,14 +304,12 @@ func (p *pool) report(ctx context.Context) {
 	for {
 		p.mu.Lock()
 		rec.Running, rec.Done, rec.Problem = nil, p.done, ""
-		for id := range p.running {
-			rec.Running = append(rec.Running, id)
-		}
+		rec.Running = slices.Collect(maps.Values(p.running))
 		if time.Since(p.problemAt) < problemFor {
 			rec.Problem = p.problem
 		}
 		p.mu.Unlock()
-		slices.Sort(rec.Running)
+		slices.SortFunc(rec.Running, func(a, b runningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {
 			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {
 				p.c.log.Debug("cannot report this worker: "+err.Error(), "event", "worker_report")

@@ -2,7 +2,9 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,11 +35,29 @@ type Head struct {
 	Bytes    int64  // as the caller counts them
 	Children int    // tasks that were announced
 	Findings int    // of the audit
+	Count    int    // items of this page
+	Kind     Kind   // of the task
+	Outcome  string // how a task with [Done] ended: an outcome of the rules, or "skipped"
+	Reason   string // the rule that ended it
 	Reopens  bool   // the page follows the marker of a failure
 	Label    string // of the task, for people; clipped to 2,000 bytes
 
+	// Partitions and Searches say, by job, how many of the announced tasks are of which kind.
+	Partitions, Searches map[string]int
+
 	after uint64 // sequence of the page before; 0: none
 }
+
+// A Kind says what a task does.
+type Kind string
+
+// The kinds. A task lists a partition unless it says otherwise.
+const (
+	Lists    Kind = ""
+	Searches Kind = "search" // it finds values of a variable
+	Splits   Kind = "split"  // its window was divided: others list the halves
+	ListsAll Kind = "all"    // it runs all jobs
+)
 
 // Ends reports whether the task is over.
 func (h Head) Ends() bool { return h.State == Done || h.State == Failed }
@@ -54,10 +74,18 @@ const (
 	headerBytes    = "Stopwhen-Bytes"
 	headerChildren = "Stopwhen-Children"
 	headerFindings = "Stopwhen-Findings"
+	headerCount    = "Stopwhen-Count"
+	headerKind     = "Stopwhen-Kind"
+	headerOutcome  = "Stopwhen-Outcome"
+	headerReason   = "Stopwhen-Reason"
 	headerReopens  = "Stopwhen-Reopens"
 	headerLabel    = "Stopwhen-Label"
-	headerAfter    = "Stopwhen-After"
-	headerRetryOf  = "Stopwhen-Retry-Of"
+
+	headerPartitions = "Stopwhen-Partitions"
+	headerSearches   = "Stopwhen-Searches"
+
+	headerAfter   = "Stopwhen-After"
+	headerRetryOf = "Stopwhen-Retry-Of"
 
 	headerExpected      = "Nats-Expected-Last-Subject-Sequence"
 	headerBatch         = "Nats-Batch-Id"
@@ -79,8 +107,15 @@ func (h Head) write(to nats.Header) {
 	if h.Reopens {
 		to.Set(headerReopens, "1")
 	}
-	if h.Label != "" {
-		to.Set(headerLabel, url.PathEscape(clip(h.Label, labelBytes)))
+	for _, f := range h.texts() {
+		if *f.value != "" {
+			to.Set(f.header, url.PathEscape(clip(*f.value, labelBytes)))
+		}
+	}
+	for header, counts := range map[string]map[string]int{headerPartitions: h.Partitions, headerSearches: h.Searches} {
+		if len(counts) > 0 {
+			to.Set(header, writeCounts(counts))
+		}
 	}
 	if h.after != 0 {
 		to.Set(headerAfter, strconv.FormatUint(h.after, 10))
@@ -113,7 +148,18 @@ func (h *Head) numbers() []number {
 	return []number{
 		{headerPage, &h.Page, nil}, {headerParts, &h.Parts, nil}, {headerDelivery, &h.Delivery, nil}, {headerPages, &h.Pages, nil},
 		{headerItems, &h.Items, nil}, {headerBytes, nil, &h.Bytes}, {headerChildren, &h.Children, nil}, {headerFindings, &h.Findings, nil},
+		{headerCount, &h.Count, nil},
 	}
+}
+
+// A text is a member of a Head that is a text, as its header and its value.
+type text struct {
+	header string
+	value  *string
+}
+
+func (h *Head) texts() []text {
+	return []text{{headerLabel, &h.Label}, {headerKind, (*string)(&h.Kind)}, {headerOutcome, &h.Outcome}, {headerReason, &h.Reason}}
 }
 
 // readHead is the inverse of write.
@@ -134,8 +180,16 @@ func readHead(from nats.Header) (Head, error) {
 		f.set(n)
 	}
 	var err error
-	if h.Label, err = url.PathUnescape(from.Get(headerLabel)); err != nil {
-		return Head{}, fmt.Errorf("header %s: %w", headerLabel, err)
+	for _, f := range h.texts() {
+		if *f.value, err = url.PathUnescape(from.Get(f.header)); err != nil {
+			return Head{}, fmt.Errorf("header %s: %w", f.header, err)
+		}
+	}
+	if h.Partitions, err = readCounts(from, headerPartitions); err != nil {
+		return Head{}, err
+	}
+	if h.Searches, err = readCounts(from, headerSearches); err != nil {
+		return Head{}, err
 	}
 	if text := from.Get(headerAfter); text != "" {
 		if h.after, err = strconv.ParseUint(text, 10, 64); err != nil {
@@ -143,6 +197,34 @@ func readHead(from nats.Header) (Head, error) {
 		}
 	}
 	return h, nil
+}
+
+// writeCounts returns numbers by job as a header: "lines:3,orders:12".
+func writeCounts(counts map[string]int) string {
+	var parts []string
+	for _, job := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, escape(job)+":"+strconv.Itoa(counts[job]))
+	}
+	return strings.Join(parts, ",")
+}
+
+// readCounts is the inverse of writeCounts. It returns nil for a header that is missing.
+func readCounts(from nats.Header, header string) (map[string]int, error) {
+	text := from.Get(header)
+	if text == "" {
+		return nil, nil
+	}
+	counts := map[string]int{}
+	for part := range strings.SplitSeq(text, ",") {
+		token, number, _ := strings.Cut(part, ":")
+		job, ok := unescape(token)
+		n, err := strconv.Atoi(number)
+		if !ok || err != nil || n < 0 {
+			return nil, fmt.Errorf("header %s: %q is not a number for a job", header, part)
+		}
+		counts[job] = n
+	}
+	return counts, nil
 }
 
 // clip returns the beginning of a text, without cutting a character.

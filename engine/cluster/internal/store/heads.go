@@ -23,29 +23,33 @@ func (s *Store) Heads(ctx context.Context, run string, f func(Heading) error) er
 		FilterSubject: pageSubject + run + ".>"}, f)
 }
 
+// ScanHeads is [Store.Heads] for any number of tasks: it keeps none of them. If the
+// connection is interrupted, it calls again, and then f for all tasks once more.
+func (s *Store) ScanHeads(ctx context.Context, run string, again func(), f func(Heading) error) error {
+	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		FilterSubject: pageSubject + run + ".>"}, again, f)
+}
+
 // HeadsSince calls f for all pages of a run that were stored since a time, in the order in
 // which they were stored. It ends when it has delivered what there is.
 func (s *Store) HeadsSince(ctx context.Context, run string, since time.Time, f func(Heading) error) error {
 	return s.headings(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since}, f)
 }
 
+// HeadsFrom calls f for all pages of a run from a sequence on, like [Store.HeadsSince].
+func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, f func(Heading) error) error {
+	return s.headings(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, f)
+}
+
 // headings gathers headings before it passes them on, so that an interrupted connection
 // does not repeat any.
 func (s *Store) headings(ctx context.Context, run string, config jetstream.ConsumerConfig, f func(Heading) error) error {
-	config.HeadersOnly = true
 	var found []Heading
-	d := feed{s: s, run: run, config: config, finite: true, opened: func() { found = found[:0] }}
-	err := d.deliver(ctx, func(m *message) error {
-		if !m.last() {
-			return nil
-		}
-		e, err := m.entry()
-		if err == nil {
-			found = append(found, Heading{e.Key, e.Head, e.Sequence, e.Time})
-		}
-		return err
+	err := s.scan(ctx, run, config, func() { found = found[:0] }, func(h Heading) error {
+		found = append(found, h)
+		return nil
 	})
-	if !errors.Is(err, errCaughtUp) {
+	if err != nil {
 		return err
 	}
 	for _, h := range found {
@@ -54,4 +58,24 @@ func (s *Store) headings(ctx context.Context, run string, config jetstream.Consu
 		}
 	}
 	return nil
+}
+
+// scan passes headings on as they arrive. It calls again whenever it begins.
+func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerConfig, again func(), f func(Heading) error) error {
+	config.HeadersOnly = true
+	d := feed{s: s, run: run, config: config, finite: true, opened: again}
+	err := d.deliver(ctx, func(m *message) error {
+		if !m.last() {
+			return nil
+		}
+		e, err := m.entry()
+		if err != nil {
+			return err
+		}
+		return f(Heading{e.Key, e.Head, e.Sequence, e.Time})
+	})
+	if errors.Is(err, errCaughtUp) {
+		return nil
+	}
+	return err
 }

@@ -93,7 +93,8 @@ type Info struct {
 	Bytes       uint64 // as they are stored
 	MaxBytes    int64  // 0: no limit of its own
 	First, Last time.Time
-	Sequence    uint64 // of the last message
+	Sequence    uint64    // of the last message
+	Now         time.Time // by the clock of the server, when it was asked
 }
 
 // Info returns how much a run holds. The error is [ErrDeleted] if it does not exist.
@@ -106,7 +107,7 @@ func (s *Store) Info(ctx context.Context, run string) (Info, error) {
 		}
 		at := stream.CachedInfo().State
 		info = Info{Messages: at.Msgs, Bytes: at.Bytes, First: at.FirstTime, Last: at.LastTime, Sequence: at.LastSeq,
-			MaxBytes: max(0, stream.CachedInfo().Config.MaxBytes)}
+			MaxBytes: max(0, stream.CachedInfo().Config.MaxBytes), Now: stream.CachedInfo().TimeStamp}
 		return nil
 	})
 	return info, err

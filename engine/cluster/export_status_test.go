@@ -1,0 +1,5 @@
+package cluster
+
+import "time"
+
+func init() { reportEvery = 50 * time.Millisecond }

@@ -1,0 +1,198 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// How much of a run its status lists.
+const (
+	maxFailed   = 100
+	maxRunning  = 20
+	maxFindings = 100 // partitions
+	maxWorkers  = 100
+)
+
+// Status says how far the run is. It reads no items, and takes as much memory for a million
+// partitions as for a hundred.
+func (r *Run) Status(ctx context.Context) (*status.Run, error) {
+	info, err := r.cluster.store.Info(ctx, r.ID())
+	if err != nil {
+		return nil, r.unknown(err)
+	}
+	workers, tasks, err := r.cluster.workers(ctx, info.Now)
+	if err != nil {
+		return nil, err
+	}
+	s := newSurvey(r, tasks)
+	if err := s.read(ctx); err != nil {
+		return nil, r.unknown(err)
+	}
+	out := &status.Run{Version: status.Version, At: info.Now.UTC(), Summary: r.summary(info), Workers: workers,
+		Warnings: []status.Warning{}, Findings: []status.Finding{}, Jobs: s.jobList()}
+	if out.Failed, err = s.failures(ctx); err != nil {
+		return nil, r.unknown(err)
+	}
+	out.Running = s.latest()
+	if err := s.describe(ctx, out); err != nil {
+		return nil, r.unknown(err)
+	}
+	out.Total, out.Phase = s.total(out.Jobs), s.phase(out.Failed)
+	if err := r.addRates(ctx, out, info, s); err != nil {
+		return nil, r.unknown(err)
+	}
+	return out, r.warn(ctx, out, info, s)
+}
+
+// Partitions calls f for each partition of the run that has a page or has ended, in the order
+// of their last pages, and for tasks that find values of variables and have failed. It returns
+// how many others wait.
+func (r *Run) Partitions(ctx context.Context, f func(status.Partition) error) (waiting int, err error) {
+	_, tasks, err := r.cluster.workers(ctx, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	s := newSurvey(r, tasks)
+	err = r.cluster.store.Heads(ctx, r.ID(), func(h store.Heading) error {
+		s.add(h)
+		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed {
+			return nil
+		}
+		p := s.partition(h)
+		if p.State == status.FailedState {
+			if err := s.explain(ctx, &p, h.Key); err != nil {
+				return err
+			}
+		}
+		waiting--
+		return f(p)
+	})
+	if err != nil {
+		return 0, r.unknown(err)
+	}
+	for _, job := range s.jobList() {
+		waiting += job.Counts.Partitions
+	}
+	return max(0, waiting), nil
+}
+
+// unknown says that a run was deleted while it was looked at.
+func (r *Run) unknown(err error) error {
+	if errors.Is(err, store.ErrDeleted) {
+		return noRun(r.ID())
+	}
+	return err
+}
+
+// summary returns what is known of the run without its pages.
+func (r *Run) summary(info store.Info) status.Summary {
+	s := status.Summary{Run: r.ID(), Phase: r.Phase(), Config: r.record.Name, Program: r.record.Program, Address: r.record.Address,
+		Started: r.record.Started, Stored: status.Stored{Bytes: int64(info.Bytes), Limit: info.MaxBytes}}
+	if info.Sequence > 0 {
+		last := info.Last.UTC()
+		s.Last = &last
+	}
+	return s
+}
+
+// Overview says in short how far all runs on the server are, the latest first.
+func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
+	runs, err := c.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
+	workers, tasks, err := c.workers(ctx, out.At)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		one, err := r.inShort(ctx, tasks)
+		if errors.Is(err, store.ErrDeleted) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.Runs = append(out.Runs, one)
+	}
+	out.Workers = workers
+	return out, nil
+}
+
+// inShort says in short how far the run is.
+func (r *Run) inShort(ctx context.Context, tasks []workerTask) (status.Summary, error) {
+	info, err := r.cluster.store.Info(ctx, r.ID())
+	if err != nil {
+		return status.Summary{}, err
+	}
+	s := newSurvey(r, tasks)
+	if err := s.read(ctx); err != nil {
+		return status.Summary{}, err
+	}
+	failed, err := s.failures(ctx)
+	out := r.summary(info)
+	out.Total, out.Phase = s.total(s.jobList()), s.phase(failed)
+	return out, err
+}
+
+// warn adds what somebody should do something about.
+func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *survey) error {
+	add := func(id, hint, message string, values ...any) {
+		out.Warnings = append(out.Warnings, status.Warning{ID: id, Message: fmt.Sprintf(message, values...), Hint: hint})
+	}
+	if limit := info.MaxBytes; limit > 0 && out.Stored.Bytes >= limit-limit/10 && out.Phase == status.Running {
+		add("full", "stopwhen collect "+r.ID()+" --release, or submit it with a higher --max-bytes",
+			"the run has %d %% of the bytes that it may have on the server, and workers wait when it has all", 100*out.Stored.Bytes/limit)
+	}
+	if n := out.Total.Failed; n > 0 {
+		add("failed", "fix the cause, then: stopwhen retry "+r.ID(), "%s failed; nothing tries them again by itself", value.Counted(n, "partition"))
+	}
+	if n := s.failedSearches; n > 0 {
+		add("search", "fix the cause, then: stopwhen retry "+r.ID(), "the values of %s could not be found", value.Counted(n, "variable"))
+	}
+	if out.Phase != status.Running || s.open() == 0 {
+		return nil
+	}
+	lost, err := r.lost(ctx, info, s)
+	if err != nil {
+		return err
+	}
+	switch {
+	case lost > 0:
+		add("lost", "submit the run again, with the same id",
+			"the queue has lost tasks: %d of those that are known have not ended, and are not queued", lost)
+	case out.Workers.Count == 0:
+		add("noWorkers", "stopwhen worker", "no worker runs the tasks that wait")
+	}
+	for _, w := range out.Workers.List {
+		if w.Silent {
+			add("silent", "other workers get its tasks", "worker %s on %s has been silent for %d seconds", w.Name, w.Host, int(out.At.Sub(w.Heard).Seconds()))
+		}
+		if problem, about := strings.CutPrefix(w.Problem, "run "+r.ID()+": "); about {
+			add("problem", "other workers may run it; otherwise set it right on that machine", "worker %s on %s: %s", w.Name, w.Host, problem)
+		}
+	}
+	return nil
+}
+
+// lost returns how many tasks are known, but neither queued nor ended. While tasks run, it is
+// 0: they may be about to queue what they have found.
+func (r *Run) lost(ctx context.Context, info store.Info, s *survey) (int, error) {
+	load, err := r.cluster.store.Queued(ctx, r.record.Origin)
+	if err != nil || load.Running > 0 {
+		return 0, err
+	}
+	now, err := r.cluster.store.Info(ctx, r.ID())
+	if err != nil || now.Sequence != info.Sequence {
+		return 0, r.unknown(err)
+	}
+	return max(0, s.open()-load.Waiting), nil
+}

@@ -1,0 +1,193 @@
+// Package status has the types that say how far runs on many machines are. It knows no
+// server: package engine/cluster fills them in, and package engine/report shows them.
+package status
+
+import "time"
+
+// Version is the version of the JSON of a [Run], an [Overview] and a [Partition]. It changes
+// when a key changes its meaning or is removed; new keys do not change it.
+const Version = 1
+
+// A Phase says what becomes of a run.
+type Phase string
+
+// The phases.
+const (
+	Running   Phase = "running"   // some tasks have not ended
+	Cancelled Phase = "cancelled" // it was cancelled; submitting it again continues it
+	Complete  Phase = "complete"  // all partitions have ended, and none has failed
+	Failed    Phase = "failed"    // all partitions have ended, and some have failed
+)
+
+// A State says how far a partition is.
+type State string
+
+// The states of partitions.
+const (
+	Waiting     State = "waiting" // it is queued, or handed back after some of its pages
+	Working     State = "running" // a worker has it
+	Ended       State = "done"
+	FailedState State = "failed" // it was set aside; a retry continues it
+)
+
+// An Overview has all runs on a server.
+type Overview struct {
+	Version int       `json:"version" doc:"of this JSON: 1"`
+	At      time.Time `json:"at" doc:"when this was found out"`
+	Runs    []Summary `json:"runs" doc:"the latest first"`
+	Workers Workers   `json:"workers" doc:"of all runs"`
+}
+
+// A Summary says in short how far a run is.
+type Summary struct {
+	Run     string     `json:"run" doc:"its id"`
+	Phase   Phase      `json:"phase" doc:"running, cancelled, complete or failed"`
+	Config  string     `json:"config" doc:"name of the configuration"`
+	Program string     `json:"program,omitempty" doc:"that submitted the run"`
+	Address string     `json:"address,omitempty" doc:"of the API: its origin; left out if only the workers know it"`
+	Started time.Time  `json:"started" doc:"when it was submitted"`
+	Last    *time.Time `json:"last,omitempty" doc:"when the last page was stored; left out: none is"`
+	Total   Counts     `json:"total" doc:"of all jobs"`
+	Stored  Stored     `json:"stored" doc:"what the run takes on the server"`
+}
+
+// A Run says how far a run is. Its lists are limited, whatever the number of partitions is.
+type Run struct {
+	Version int       `json:"version" doc:"of this JSON: 1"`
+	At      time.Time `json:"at" doc:"when this was found out, by the clock of the server, like all times but started"`
+	Summary
+	Warnings []Warning   `json:"warnings" doc:"what somebody should do something about"`
+	Rates    Rates       `json:"rates" doc:"what is stored per second"`
+	Jobs     []Job       `json:"jobs" doc:"parents before the jobs for their items"`
+	Failed   []Partition `json:"failed" doc:"partitions that failed, at most 100"`
+	Running  []Partition `json:"running" doc:"partitions that workers have, the latest pages first, at most 20"`
+	Findings []Finding   `json:"findings" doc:"of the audit, about at most 100 partitions"`
+	Workers  Workers     `json:"workers" doc:"of all runs"`
+}
+
+// Counts say how far partitions are. Of the partitions that are known, each is either done,
+// failed, running or waiting.
+type Counts struct {
+	Partitions int   `json:"partitions" doc:"that are known; more may be found"`
+	Done       int   `json:"done" doc:"that have ended, those that were skipped included"`
+	Failed     int   `json:"failed" doc:"that have failed and were set aside"`
+	Running    int   `json:"running" doc:"that workers have"`
+	Waiting    int   `json:"waiting" doc:"that no worker has"`
+	Skipped    int   `json:"skipped" doc:"of those that are done: that failed, with onPartitionError skip"`
+	Suspect    int   `json:"suspect" doc:"that have findings, whatever their state is"`
+	Pages      int   `json:"pages" doc:"that are stored"`
+	Items      int   `json:"items" doc:"that are stored"`
+	Bytes      int64 `json:"bytes" doc:"of the pages, as minified JSON"`
+	Findings   int   `json:"findings" doc:"of the audit"`
+}
+
+// Plus adds other counts.
+func (c *Counts) Plus(o Counts) {
+	c.Partitions, c.Done, c.Failed, c.Running, c.Waiting = c.Partitions+o.Partitions, c.Done+o.Done, c.Failed+o.Failed, c.Running+o.Running, c.Waiting+o.Waiting
+	c.Skipped, c.Suspect, c.Findings = c.Skipped+o.Skipped, c.Suspect+o.Suspect, c.Findings+o.Findings
+	c.Pages, c.Items, c.Bytes = c.Pages+o.Pages, c.Items+o.Items, c.Bytes+o.Bytes
+}
+
+// Open returns the number of partitions that have not ended.
+func (c Counts) Open() int { return c.Running + c.Waiting }
+
+// A Job says how far the partitions of a job are. A job without variables has one.
+type Job struct {
+	Job     string `json:"job" doc:"its id; empty: all jobs of the run, which one worker runs because of limits.partitions"`
+	Counts  Counts `json:"counts"`
+	Growing bool   `json:"growing" doc:"more partitions may be found"`
+	Ends    []End  `json:"ends" doc:"how its partitions ended, the most frequent first"`
+}
+
+// An End says how many partitions ended in one way.
+type End struct {
+	Outcome    string `json:"outcome" doc:"complete, limited, guarded, failed or skipped; partial if some partitions of all jobs were skipped"`
+	Reason     string `json:"reason,omitempty" doc:"id of the rule that ended them; of those that were skipped, the class of the error"`
+	Partitions int    `json:"partitions"`
+}
+
+// Stored says what a run takes on the server.
+type Stored struct {
+	Bytes int64 `json:"bytes" doc:"on the disk of a server"`
+	Limit int64 `json:"limit,omitempty" doc:"of the run, in bytes; left out: none of its own"`
+}
+
+// Rates say how much is stored per second.
+type Rates struct {
+	Overall *Rate `json:"overall,omitempty" doc:"since the run was submitted, up to its last page if it is over"`
+	Recent  *Rate `json:"recent,omitempty" doc:"of the last minute or, with many pages, less; left out if the run is over"`
+
+	// SecondsLeft is only known if no more partitions can be found, and enough of them have
+	// ended lately.
+	SecondsLeft *float64 `json:"secondsLeft,omitempty" doc:"if all goes on as in the last minute; left out if nobody can know"`
+}
+
+// A Rate is what was stored in a span of time.
+type Rate struct {
+	Seconds    float64 `json:"seconds" doc:"the span of time"`
+	Pages      float64 `json:"pages" doc:"per second"`
+	Items      float64 `json:"items" doc:"per second"`
+	Partitions float64 `json:"partitions" doc:"that ended, per second"`
+}
+
+// A Warning says what somebody should do something about.
+type Warning struct {
+	ID      string `json:"id" doc:"failed, search, full, lost, noWorkers, silent or problem"`
+	Message string `json:"message" doc:"one sentence without its full stop"`
+	Hint    string `json:"hint" doc:"what to do"`
+}
+
+// A Partition says how far a partition is.
+type Partition struct {
+	Job       string     `json:"job"`
+	Task      string     `json:"task" doc:"the id that stopwhen retry takes"`
+	Partition string     `json:"partition,omitempty" doc:"the values of its variables"`
+	Search    bool       `json:"search,omitempty" doc:"it is no partition, but finds the values of a variable"`
+	State     State      `json:"state" doc:"waiting, running, done or failed"`
+	Outcome   string     `json:"outcome,omitempty" doc:"of a partition that is done: as of ends"`
+	Reason    string     `json:"reason,omitempty" doc:"of a partition that is done: id of the rule that ended it, or the class of the error"`
+	Pages     int        `json:"pages"`
+	Items     int        `json:"items"`
+	Bytes     int64      `json:"bytes" doc:"of its pages, as minified JSON"`
+	Findings  int        `json:"findings"`
+	Last      *time.Time `json:"last,omitempty" doc:"when its last page, or its end, was stored; left out: none is"`
+	Worker    string     `json:"worker,omitempty" doc:"that has it"`
+	Error     *Error     `json:"error,omitempty" doc:"of a partition that failed"`
+	Queued    bool       `json:"queued,omitempty" doc:"of a partition that failed: it is to be tried again"`
+}
+
+// An Error says why a partition failed.
+type Error struct {
+	Class   string `json:"class" doc:"of the exit status, such as api"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty" doc:"how to fix it"`
+}
+
+// A Finding is what the audit has noticed about a partition.
+type Finding struct {
+	Job       string `json:"job"`
+	Partition string `json:"partition,omitempty"`
+	ID        string `json:"id" doc:"such as audit.token"`
+	Message   string `json:"message"`
+}
+
+// Workers are the workers that the server has heard of in the last minute.
+type Workers struct {
+	Count   int      `json:"count"`
+	Slots   int      `json:"slots" doc:"how many tasks they can run at the same time"`
+	Running int      `json:"running" doc:"tasks that they run"`
+	List    []Worker `json:"list" doc:"those with problems first, at most 100"`
+}
+
+// A Worker is a process that runs tasks of all runs.
+type Worker struct {
+	Name    string    `json:"name"`
+	Host    string    `json:"host"`
+	Started time.Time `json:"started" doc:"by the clock of its machine"`
+	Heard   time.Time `json:"heard" doc:"when it last said that it is there"`
+	Silent  bool      `json:"silent" doc:"it has not said so for a while"`
+	Slots   int       `json:"slots" doc:"how many tasks it can run at the same time"`
+	Running int       `json:"running" doc:"tasks that it runs, of all runs"`
+	Done    int       `json:"done" doc:"tasks that have ended there, of all runs"`
+	Problem string    `json:"problem,omitempty" doc:"the latest of the last minutes"`
+}

@@ -1,0 +1,202 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+// failures returns the partitions that have failed, with their errors.
+func (s *survey) failures(ctx context.Context) ([]status.Partition, error) {
+	list := make([]status.Partition, len(s.failed))
+	for i, h := range s.failed {
+		list[i] = s.partition(h)
+		if err := s.explain(ctx, &list[i], h.Key); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// describe adds what only the envelopes of some pages say: findings, and the results of a
+// task with all jobs.
+func (s *survey) describe(ctx context.Context, out *status.Run) error {
+	for _, h := range s.suspect {
+		found, err := s.findings(ctx, h)
+		if err != nil {
+			return err
+		}
+		out.Findings = append(out.Findings, found...)
+	}
+	if s.all == nil {
+		return nil
+	}
+	ending, err := s.ending(ctx, s.all.Key)
+	if err != nil || ending == nil || len(ending.Results) == 0 {
+		return err
+	}
+	out.Jobs = nil
+	for _, r := range ending.Results {
+		out.Jobs = append(out.Jobs, ofResult(r.Result))
+	}
+	return nil
+}
+
+// findings returns what the last page of a task says about findings.
+func (s *survey) findings(ctx context.Context, h store.Heading) ([]status.Finding, error) {
+	last, err := s.run.cluster.store.Last(ctx, h.Key)
+	if err != nil || last == nil {
+		return nil, err
+	}
+	e, err := decodeEnvelope(last)
+	if err != nil {
+		return nil, damaged(last, err.Error())
+	}
+	var list []status.Finding
+	add := func(job, partition string, found []engine.Finding) {
+		for _, f := range found {
+			list = append(list, status.Finding{Job: job, Partition: partition, ID: f.ID, Message: f.Message})
+		}
+	}
+	switch {
+	case e.Ending != nil:
+		for _, r := range e.Ending.Results {
+			add(r.Job, h.Label, r.Findings)
+		}
+	case e.Record != nil:
+		add(h.Job, h.Label, e.Record.Findings)
+	}
+	return list, nil
+}
+
+// ofResult returns what the result of a job says, of a run in which one task runs all jobs.
+func ofResult(r engine.JobResult) status.Job {
+	j := status.Job{Job: r.Job, Counts: status.Counts{Partitions: 1, Done: 1, Pages: r.Pages, Items: r.Items, Bytes: int64(r.Bytes), Findings: len(r.Findings)}}
+	if len(r.Findings) > 0 {
+		j.Counts.Suspect = 1
+	}
+	if p := r.Partitions; p != nil {
+		j.Counts.Partitions, j.Counts.Done, j.Counts.Skipped, j.Counts.Suspect = p.Count, p.Count-p.Failed, p.Skipped, p.Suspect
+		j.Counts.Failed = p.Failed
+	}
+	j.Ends = []status.End{{Outcome: string(r.Outcome), Reason: r.Reason, Partitions: j.Counts.Partitions}}
+	return j
+}
+
+// How the rate of the last time is measured.
+const (
+	recentTime  = time.Minute
+	recentPages = 5000 // with more in that time, the time is shorter
+	enoughEnds  = 10   // partitions that tell when the others will have ended
+)
+
+// addRates adds what is stored per second, and how long the rest will take.
+func (r *Run) addRates(ctx context.Context, out *status.Run, info store.Info, s *survey) error {
+	over := out.Phase == status.Complete || out.Phase == status.Failed
+	end := info.Now
+	if over {
+		end = info.Last
+	}
+	out.Rates.Overall = rateOf(end.Sub(r.record.Started), out.Total.Pages, out.Total.Items, out.Total.Done+out.Total.Failed)
+	if over || out.Phase == status.Cancelled {
+		return nil
+	}
+	recent, ended, err := r.recent(ctx, info)
+	if err != nil {
+		return err
+	}
+	out.Rates.Recent = recent
+	growing := slices.ContainsFunc(out.Jobs, func(j status.Job) bool { return j.Growing })
+	if recent != nil && ended >= enoughEnds && !growing && s.splits == 0 {
+		left := float64(out.Total.Open()) / recent.Partitions
+		out.Rates.SecondsLeft = &left
+	}
+	return nil
+}
+
+// recent returns what was stored in the last time, and how many partitions have ended in it.
+func (r *Run) recent(ctx context.Context, info store.Info) (rate *status.Rate, ended int, err error) {
+	since := info.Now.Add(-recentTime)
+	if info.First.After(since) {
+		since = info.First
+	}
+	from, pages, items := uint64(1), 0, 0
+	if info.Sequence > recentPages {
+		from = info.Sequence - recentPages
+	}
+	first := true
+	err = r.cluster.store.HeadsFrom(ctx, r.ID(), from, func(h store.Heading) error {
+		if first && from > 1 && h.Time.After(since) { // what came before it is not read
+			since = h.Time
+		}
+		first = false
+		if h.Time.Before(since) {
+			return nil
+		}
+		if listed := h.Kind == store.Lists || h.Kind == store.ListsAll; listed && h.State != store.Failed && h.Outcome != outcomeSkipped {
+			pages++
+		}
+		items += h.Count
+		if h.Ends() && h.Kind == store.Lists {
+			ended++
+		}
+		return nil
+	})
+	return rateOf(max(info.Now.Sub(since), time.Second), pages, items, ended), ended, err
+}
+
+// rateOf returns a rate, or nil for no time.
+func rateOf(span time.Duration, pages, items, partitions int) *status.Rate {
+	seconds := span.Seconds()
+	if seconds <= 0 {
+		return nil
+	}
+	return &status.Rate{Seconds: seconds, Pages: float64(pages) / seconds, Items: float64(items) / seconds, Partitions: float64(partitions) / seconds}
+}
+
+// silentAfter is how long a worker says nothing until the status calls it silent.
+const silentAfter = 15 * time.Second
+
+// workers returns what the workers have said, and the tasks of those that are not silent.
+func (c *Cluster) workers(ctx context.Context, now time.Time) (status.Workers, []workerTask, error) {
+	all := status.Workers{List: []status.Worker{}}
+	records, err := c.store.Workers(ctx)
+	if err != nil {
+		return all, nil, err
+	}
+	var tasks []workerTask
+	for _, stored := range records {
+		var rec workerRecord
+		if decode(stored.Value, &rec) != nil { // of another version of the program
+			continue
+		}
+		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(), Silent: now.Sub(stored.Time) > silentAfter,
+			Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.Problem}
+		all.List = append(all.List, w)
+		if w.Silent {
+			continue
+		}
+		all.Count, all.Slots, all.Running = all.Count+1, all.Slots+w.Slots, all.Running+w.Running
+		for _, t := range rec.Running {
+			tasks = append(tasks, workerTask{store.Key{Run: t.Run, Job: t.Job, Task: t.Task}, t.Search, t.Label, w.Name, stored.Time})
+		}
+	}
+	slices.SortFunc(all.List, func(a, b status.Worker) int {
+		if troubled(a) != troubled(b) {
+			if troubled(a) {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	all.List = all.List[:min(len(all.List), maxWorkers)]
+	return all, tasks, nil
+}
+
+func troubled(w status.Worker) bool { return w.Silent || w.Problem != "" }
