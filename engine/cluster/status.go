@@ -153,7 +153,7 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 			"the run has %d %% of the bytes that it may have on the server, and workers wait when it has all", 100*out.Stored.Bytes/limit)
 	}
 	if n := out.Total.Failed; n > 0 {
-		add("failed", "fix the cause, then: stopwhen retry "+r.ID(), "%s failed; nothing tries them again by itself", value.Counted(n, "partition"))
+		add("failed", "fix the cause, then: stopwhen retry "+r.ID(), "%s failed", value.Counted(n, "partition"))
 	}
 	if n := s.failedSearches; n > 0 {
 		add("search", "fix the cause, then: stopwhen retry "+r.ID(), "the values of %s could not be found", value.Counted(n, "variable"))
@@ -183,16 +183,30 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 	return nil
 }
 
+// lostAgain is after which time tasks that seem to be lost are counted again: what was queued
+// just now may not be counted yet.
+const lostAgain = 300 * time.Millisecond
+
 // lost returns how many tasks are known, but neither queued nor ended. While tasks run, it is
 // 0: they may be about to queue what they have found.
-func (r *Run) lost(ctx context.Context, info store.Info, s *survey) (int, error) {
-	load, err := r.cluster.store.Queued(ctx, r.record.Origin)
-	if err != nil || load.Running > 0 {
-		return 0, err
+func (r *Run) lost(ctx context.Context, info store.Info, s *survey) (lost int, err error) {
+	for range 2 {
+		load, err := r.cluster.store.Queued(ctx, r.record.Origin)
+		if err != nil || load.Running > 0 {
+			return 0, err
+		}
+		now, err := r.cluster.store.Info(ctx, r.ID())
+		if err != nil || now.Sequence != info.Sequence {
+			return 0, r.unknown(err)
+		}
+		if lost = s.open() - load.Waiting; lost <= 0 {
+			return 0, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-time.After(lostAgain):
+		}
 	}
-	now, err := r.cluster.store.Info(ctx, r.ID())
-	if err != nil || now.Sequence != info.Sequence {
-		return 0, r.unknown(err)
-	}
-	return max(0, s.open()-load.Waiting), nil
+	return lost, nil
 }

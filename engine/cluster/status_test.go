@@ -71,7 +71,7 @@ func (api *surveyedAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestTheStatusSaysHowFarEveryPartitionIs(t *testing.T) {
 	api := newSurveyedAPI(t)
 	c := open(t, startServer(t), cluster.Options{})
-	run, err := c.Submit(t.Context(), cluster.Submission{Run: "surveyed", Name: "all.json", Text: fmt.Appendf(nil, surveyed, api.URL), Program: "test 1"})
+	run, err := c.Submit(t.Context(), cluster.Submission{Run: "surveyed", Name: "all.json", Text: fmt.Appendf(nil, surveyed, api.URL)})
 	require.NoError(t, err)
 	before, err := run.Status(t.Context())
 	require.NoError(t, err)
@@ -94,9 +94,11 @@ func TestTheStatusSaysHowFarEveryPartitionIs(t *testing.T) {
 		"orders":  {Partitions: 2, Done: 2, Pages: 4, Items: 4, Bytes: bytes("orders")}, // the halves; their window is none any more
 		"secrets": {Partitions: 1, Failed: 1},
 	}, counts)
-	require.Equal(t, []status.End{{Outcome: "complete", Reason: "pagenum.empty", Partitions: 2}, {Outcome: "skipped", Reason: "api", Partitions: 1}}, ends["teams"])
+	require.Equal(t, []status.End{
+		{Outcome: "complete", Reason: "pagenum.empty", Partitions: 2, Suspect: 1}, {Outcome: "skipped", Reason: "api", Partitions: 1},
+	}, ends["teams"])
 	require.Equal(t, []status.End{{Outcome: "complete", Reason: "pagenum.empty", Partitions: 2}}, ends["orders"])
-	require.Equal(t, []status.Finding{{Job: "teams", Partition: "group.id=short", ID: "audit.total",
+	require.Equal(t, []status.Finding{{Job: "teams", ID: "audit.total", Partitions: 1, Partition: "group.id=short",
 		Message: "body.total of page 1 is 7, but the number of items read is 1"}}, s.Findings)
 	require.Len(t, s.Failed, 1)
 	require.Equal(t, "api", s.Failed[0].Error.Class)
@@ -144,7 +146,8 @@ func requireListed(t *testing.T, run *cluster.Run, s *status.Run) {
 	require.NoError(t, err)
 	require.Zero(t, waiting)
 	require.Equal(t, map[status.State]int{status.Ended: s.Total.Done, status.FailedState: s.Total.Failed}, states)
-	require.Equal(t, []any{s.Total.Pages, s.Total.Items, s.Total.Bytes, s.Total.Findings}, []any{sum.Pages, sum.Items, sum.Bytes, sum.Findings})
+	want := status.Counts{Pages: s.Total.Pages, Items: s.Total.Items, Bytes: s.Total.Bytes, Findings: s.Total.Findings}
+	require.Equal(t, want, sum)
 }
 
 func warnings(s *status.Run) []string {

@@ -20,6 +20,7 @@ type survey struct {
 
 	jobs           map[string]*jobSurvey
 	begun          map[store.Key]bool // tasks of workers that have a page
+	ended          map[string]int     // by job: partitions of workers that have ended since they said so
 	failed         []store.Heading    // the first
 	suspect        []store.Heading    // the first with findings
 	running        []store.Heading    // that workers have
@@ -33,7 +34,7 @@ type jobSurvey struct {
 	counts        status.Counts // Waiting is not counted: it is what remains
 	searches      int           // that are known
 	searchesEnded int           // failed ones included
-	ends          map[status.End]int
+	ends          map[endKey]*status.End
 }
 
 func newSurvey(r *Run, tasks []workerTask) *survey {
@@ -49,7 +50,7 @@ func newSurvey(r *Run, tasks []workerTask) *survey {
 
 // reset begins anew, with the tasks that every run of the jobs begins with.
 func (s *survey) reset() {
-	*s = survey{run: s.run, workers: s.workers, jobs: map[string]*jobSurvey{}, begun: map[store.Key]bool{}}
+	*s = survey{run: s.run, workers: s.workers, jobs: map[string]*jobSurvey{}, begun: map[store.Key]bool{}, ended: map[string]int{}}
 	if s.run.record.Whole {
 		s.job(allJobs).counts.Partitions = 1
 		return
@@ -68,7 +69,7 @@ func (s *survey) reset() {
 func (s *survey) job(id string) *jobSurvey {
 	j := s.jobs[id]
 	if j == nil {
-		j = &jobSurvey{ends: map[status.End]int{}}
+		j = &jobSurvey{ends: map[endKey]*status.End{}}
 		s.jobs[id] = j
 	}
 	return j
@@ -132,6 +133,9 @@ func (s *survey) addPartition(j *jobSurvey, h store.Heading) {
 		s.failed = keep(s.failed, h, maxFailed)
 	case status.Ended:
 		c.Done++
+		if _, had := s.workers[h.Key]; had {
+			s.ended[h.Job]++
+		}
 		if h.Outcome == outcomeSkipped {
 			c.Skipped++
 		}
@@ -139,7 +143,23 @@ func (s *survey) addPartition(j *jobSurvey, h store.Heading) {
 			s.all = &h
 			return
 		}
-		j.ends[status.End{Outcome: h.Outcome, Reason: h.Reason}]++
+		j.addEnd(h)
+	}
+}
+
+// An endKey is what partitions have in common that ended in one way.
+type endKey struct{ outcome, reason string }
+
+func (j *jobSurvey) addEnd(h store.Heading) {
+	key := endKey{h.Outcome, h.Reason}
+	end := j.ends[key]
+	if end == nil {
+		end = &status.End{Outcome: h.Outcome, Reason: h.Reason}
+		j.ends[key] = end
+	}
+	end.Partitions++
+	if h.Findings > 0 {
+		end.Suspect++
 	}
 }
 
@@ -198,6 +218,8 @@ func (s *survey) jobList() []status.Job {
 		c.Running += begun[id]
 		c.Partitions = max(c.Partitions, c.Done+c.Failed+c.Running)
 		c.Waiting = c.Partitions - c.Done - c.Failed - c.Running
+		next := min(c.Waiting, s.ended[id]) // which the workers have taken instead, most likely
+		c.Running, c.Waiting = c.Running+next, c.Waiting-next
 		list[i] = status.Job{Job: userJob(id), Counts: c, Ends: j.endList()}
 		list[i].Growing = j.searchesEnded < j.searches || growing[parent[id]]
 		growing[id] = list[i].Growing || c.Open() > 0
@@ -218,9 +240,8 @@ func (s *survey) notBegun() map[string]int {
 
 func (j *jobSurvey) endList() []status.End {
 	list := make([]status.End, 0, len(j.ends))
-	for end, n := range j.ends {
-		end.Partitions = n
-		list = append(list, end)
+	for _, end := range j.ends {
+		list = append(list, *end)
 	}
 	slices.SortFunc(list, func(a, b status.End) int {
 		return cmp.Or(b.Partitions-a.Partitions, strings.Compare(a.Outcome, b.Outcome), strings.Compare(a.Reason, b.Reason))
@@ -270,7 +291,8 @@ func (s *survey) latest() []status.Partition {
 	byTask := func(a, b store.Key) int { return strings.Compare(a.Task, b.Task) }
 	for _, key := range slices.SortedFunc(maps.Keys(s.workers), byTask) {
 		if t := s.workers[key]; len(list) < maxRunning && !s.begun[key] {
-			list = append(list, status.Partition{Job: userJob(key.Job), Task: key.Task, Partition: t.label, Search: t.search, State: status.Working, Worker: t.worker})
+			list = append(list, status.Partition{Job: userJob(key.Job), Task: key.Task, Partition: t.label, Search: t.search,
+				State: status.Working, Worker: t.worker})
 		}
 	}
 	return list

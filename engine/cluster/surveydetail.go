@@ -31,7 +31,9 @@ func (s *survey) describe(ctx context.Context, out *status.Run) error {
 		if err != nil {
 			return err
 		}
-		out.Findings = append(out.Findings, found...)
+		for _, f := range found {
+			out.Findings = addFinding(out.Findings, f)
+		}
 	}
 	if s.all == nil {
 		return nil
@@ -47,6 +49,17 @@ func (s *survey) describe(ctx context.Context, out *status.Run) error {
 	return nil
 }
 
+// addFinding adds a finding about one partition to those about others.
+func addFinding(list []status.Finding, f status.Finding) []status.Finding {
+	for i := range list {
+		if list[i].Job == f.Job && list[i].ID == f.ID {
+			list[i].Partitions++
+			return list
+		}
+	}
+	return append(list, f)
+}
+
 // findings returns what the last page of a task says about findings.
 func (s *survey) findings(ctx context.Context, h store.Heading) ([]status.Finding, error) {
 	last, err := s.run.cluster.store.Last(ctx, h.Key)
@@ -60,7 +73,7 @@ func (s *survey) findings(ctx context.Context, h store.Heading) ([]status.Findin
 	var list []status.Finding
 	add := func(job, partition string, found []engine.Finding) {
 		for _, f := range found {
-			list = append(list, status.Finding{Job: job, Partition: partition, ID: f.ID, Message: f.Message})
+			list = append(list, status.Finding{Job: job, ID: f.ID, Partitions: 1, Partition: partition, Message: f.Message})
 		}
 	}
 	switch {
@@ -76,7 +89,8 @@ func (s *survey) findings(ctx context.Context, h store.Heading) ([]status.Findin
 
 // ofResult returns what the result of a job says, of a run in which one task runs all jobs.
 func ofResult(r engine.JobResult) status.Job {
-	j := status.Job{Job: r.Job, Counts: status.Counts{Partitions: 1, Done: 1, Pages: r.Pages, Items: r.Items, Bytes: int64(r.Bytes), Findings: len(r.Findings)}}
+	j := status.Job{Job: r.Job, Counts: status.Counts{Partitions: 1, Done: 1}}
+	j.Counts.Pages, j.Counts.Items, j.Counts.Bytes, j.Counts.Findings = r.Pages, r.Items, int64(r.Bytes), len(r.Findings)
 	if len(r.Findings) > 0 {
 		j.Counts.Suspect = 1
 	}
@@ -84,7 +98,7 @@ func ofResult(r engine.JobResult) status.Job {
 		j.Counts.Partitions, j.Counts.Done, j.Counts.Skipped, j.Counts.Suspect = p.Count, p.Count-p.Failed, p.Skipped, p.Suspect
 		j.Counts.Failed = p.Failed
 	}
-	j.Ends = []status.End{{Outcome: string(r.Outcome), Reason: r.Reason, Partitions: j.Counts.Partitions}}
+	j.Ends = []status.End{{Outcome: string(r.Outcome), Reason: r.Reason, Partitions: j.Counts.Partitions, Suspect: j.Counts.Suspect}}
 	return j
 }
 
@@ -156,7 +170,8 @@ func rateOf(span time.Duration, pages, items, partitions int) *status.Rate {
 	if seconds <= 0 {
 		return nil
 	}
-	return &status.Rate{Seconds: seconds, Pages: float64(pages) / seconds, Items: float64(items) / seconds, Partitions: float64(partitions) / seconds}
+	per := func(n int) float64 { return float64(n) / seconds }
+	return &status.Rate{Seconds: seconds, Pages: per(pages), Items: per(items), Partitions: per(partitions)}
 }
 
 // silentAfter is how long a worker says nothing until the status calls it silent.
@@ -175,8 +190,8 @@ func (c *Cluster) workers(ctx context.Context, now time.Time) (status.Workers, [
 		if decode(stored.Value, &rec) != nil { // of another version of the program
 			continue
 		}
-		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(), Silent: now.Sub(stored.Time) > silentAfter,
-			Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.Problem}
+		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(),
+			Silent: now.Sub(stored.Time) > silentAfter, Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.Problem}
 		all.List = append(all.List, w)
 		if w.Silent {
 			continue

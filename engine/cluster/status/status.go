@@ -61,7 +61,7 @@ type Run struct {
 	Jobs     []Job       `json:"jobs" doc:"parents before the jobs for their items"`
 	Failed   []Partition `json:"failed" doc:"partitions that failed, at most 100"`
 	Running  []Partition `json:"running" doc:"partitions that workers have, the latest pages first, at most 20"`
-	Findings []Finding   `json:"findings" doc:"of the audit, about at most 100 partitions"`
+	Findings []Finding   `json:"findings" doc:"of the audit, each about all partitions of a job that have it"`
 	Workers  Workers     `json:"workers" doc:"of all runs"`
 }
 
@@ -83,7 +83,8 @@ type Counts struct {
 
 // Plus adds other counts.
 func (c *Counts) Plus(o Counts) {
-	c.Partitions, c.Done, c.Failed, c.Running, c.Waiting = c.Partitions+o.Partitions, c.Done+o.Done, c.Failed+o.Failed, c.Running+o.Running, c.Waiting+o.Waiting
+	c.Partitions, c.Done, c.Failed = c.Partitions+o.Partitions, c.Done+o.Done, c.Failed+o.Failed
+	c.Running, c.Waiting = c.Running+o.Running, c.Waiting+o.Waiting
 	c.Skipped, c.Suspect, c.Findings = c.Skipped+o.Skipped, c.Suspect+o.Suspect, c.Findings+o.Findings
 	c.Pages, c.Items, c.Bytes = c.Pages+o.Pages, c.Items+o.Items, c.Bytes+o.Bytes
 }
@@ -104,6 +105,7 @@ type End struct {
 	Outcome    string `json:"outcome" doc:"complete, limited, guarded, failed or skipped; partial if some partitions of all jobs were skipped"`
 	Reason     string `json:"reason,omitempty" doc:"id of the rule that ended them; of those that were skipped, the class of the error"`
 	Partitions int    `json:"partitions"`
+	Suspect    int    `json:"suspect" doc:"of these, those that have findings"`
 }
 
 // Stored says what a run takes on the server.
@@ -163,12 +165,13 @@ type Error struct {
 	Hint    string `json:"hint,omitempty" doc:"how to fix it"`
 }
 
-// A Finding is what the audit has noticed about a partition.
+// A Finding is what the audit has noticed about partitions of a job.
 type Finding struct {
-	Job       string `json:"job"`
-	Partition string `json:"partition,omitempty"`
-	ID        string `json:"id" doc:"such as audit.token"`
-	Message   string `json:"message"`
+	Job        string `json:"job"`
+	ID         string `json:"id" doc:"such as audit.token"`
+	Partitions int    `json:"partitions" doc:"that have it, of the first 100 of the run that have any"`
+	Partition  string `json:"partition,omitempty" doc:"the first of them"`
+	Message    string `json:"message" doc:"about the first of them"`
 }
 
 // Workers are the workers that the server has heard of in the last minute.

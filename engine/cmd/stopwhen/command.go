@@ -117,6 +117,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.runCommand(), a.explainCommand(), a.checkCommand(), a.stressCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(),
 		a.traceCommand(), a.detectCommand(), a.initCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand(),
 		a.hubCommand(), a.submitCommand(), a.workerCommand(), a.collectCommand(), a.cancelCommand(), a.retryCommand(), a.deleteCommand(),
+		a.statusCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()

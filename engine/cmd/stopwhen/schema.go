@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -22,6 +24,9 @@ var schemas = []struct {
 	{"stress", engine.StressSchema},
 	{"trace", engine.TraceSchema},
 	{"result", engine.ResultSchema},
+	{"status", func() rules.Object {
+		return rules.TypeSchema("status of a stopwhen run", reflect.TypeFor[status.Run]())
+	}},
 }
 
 func schemaNames() []string {
@@ -43,8 +48,8 @@ everything: stopwhen check also compiles the expressions.
 
 --of explain prints the schema of what explain --format json prints, --of diff
 that of explain --diff, --of stress that of stress, --of trace that of a line of
-a trace, and --of result that of the file that run --result
-writes.`,
+a trace, --of result that of the file that run --result writes, and --of status
+that of status RUN --format json.`,
 		Example: `  stopwhen schema > stopwhen.schema.json
   stopwhen schema --of trace`,
 		Args: noArguments,

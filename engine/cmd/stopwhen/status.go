@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/engine/report"
+	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// statusFlags are the flags of stopwhen status.
+type statusFlags struct {
+	watch, partitions bool
+	failOn            []string
+}
+
+var (
+	statusFormats = []string{formatText, formatJSON, formatHTML}
+	failOnPhases  = []string{string(status.Failed), string(status.Cancelled), string(status.Running)}
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	flags := &statusFlags{}
+	cmd := &cobra.Command{
+		Use:   "status [RUN]",
+		Short: "Show how far the runs that many machines share are",
+		Long: `Print how far a run is: how many partitions are known, done, failed, running and
+waiting, how fast pages and items are stored, which rule ended how many
+partitions, which partitions failed and why, what the audit has found, and which
+workers there are. Without RUN, it prints a table of all runs on the server.
+
+It reads what is known of the pages, but no items, and changes nothing. Problems
+that somebody should do something about come first, each with what to do.
+
+--partitions lists each partition of the run that has begun instead, one in each
+line: in text, or with --format json as objects.
+
+The exit status is 0 however far the run is, unless --fail-on names its phase.`,
+		Example: `  stopwhen status
+  stopwhen status orders
+  stopwhen status orders --watch
+  stopwhen status orders --format html --out orders.html
+  stopwhen status orders --partitions --format json | jq 'select(.state == "failed")'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return &usageError{fmt.Sprintf("want one run, got %d arguments", len(args))}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.status(args, flags) },
+	}
+	a.formatFlag(cmd, statusFormats...)
+	f := cmd.Flags()
+	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` for the output; - is standard output")
+	f.BoolVar(&flags.watch, "watch", false, "print it again every two seconds until the run is over or a signal arrives")
+	f.BoolVar(&flags.partitions, "partitions", false, "list each partition that has begun")
+	f.StringSliceVar(&flags.failOn, "fail-on", nil, "`PHASES` of the run that end with status 9: failed, cancelled, running")
+	complete(cmd, "fail-on", func() []string { return failOnPhases })
+	a.natsFlags(cmd)
+	a.logFlags(cmd)
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+// check checks the flags together.
+func (f *statusFlags) check(a *app, args []string) error {
+	if err := a.checkFormat(statusFormats...); err != nil {
+		return err
+	}
+	for _, phase := range f.failOn {
+		if !slices.Contains(failOnPhases, phase) {
+			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnPhases), phase)}
+		}
+	}
+	switch {
+	case len(args) == 0 && f.partitions:
+		return &usageError{"--partitions requires a run; stopwhen status lists them"}
+	case len(args) == 0 && len(f.failOn) > 0:
+		return &usageError{"--fail-on requires a run; stopwhen status lists them"}
+	case len(args) == 0 && a.flags.format == formatHTML:
+		return &usageError{"--format html requires a run; stopwhen status lists them"}
+	case f.partitions && a.flags.format == formatHTML:
+		return &usageError{"--partitions and --format html cannot be used together: use text or json"}
+	case f.partitions && f.watch:
+		return &usageError{"--partitions and --watch cannot be used together"}
+	case f.partitions && !a.flags.toStdout():
+		return &usageError{"--partitions writes to standard output only"}
+	case f.watch && !a.flags.toStdout() && a.flags.format != formatHTML:
+		return &usageError{"--watch with --out requires --format html"}
+	case f.watch && a.flags.toStdout() && a.flags.format == formatHTML:
+		return &usageError{"--watch with --format html requires --out FILE"}
+	}
+	return nil
+}
+
+// status prints how far a run is, or all runs are.
+func (a *app) status(args []string, flags *statusFlags) error {
+	if err := flags.check(a, args); err != nil {
+		return err
+	}
+	a.flags.noProgress = true
+	return a.withRuns(func(s *session) error {
+		switch {
+		case len(args) == 0:
+			return a.overview(s, flags)
+		case flags.partitions:
+			return a.listPartitions(s, args[0])
+		}
+		return a.statusOf(s, args[0], flags)
+	})
+}
+
+// statusOf prints how far a run is.
+func (a *app) statusOf(s *session, id string, flags *statusFlags) error {
+	for {
+		run, err := s.Run(s.ctx, id)
+		if err != nil {
+			return err
+		}
+		now, err := run.Status(s.ctx)
+		if err != nil {
+			return err
+		}
+		over := now.Phase != status.Running
+		if err := a.repeat(flags.watch, func(w io.Writer) error { return a.writeStatus(w, now) }); err != nil {
+			return err
+		}
+		if !flags.watch || over || !pause(s.ctx) {
+			return flags.judge(now)
+		}
+	}
+}
+
+// watchPause is the time between two looks with --watch.
+const watchPause = 2 * time.Second
+
+// pause waits before the status is printed again. It reports false when a signal arrived.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(watchPause):
+		return true
+	}
+}
+
+// clearScreen moves to the beginning of a terminal and deletes what it shows.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// repeat writes a report. On a terminal that is watched, it replaces the one before.
+func (a *app) repeat(watch bool, write func(io.Writer) error) error {
+	return a.writeReport(func(w io.Writer) error {
+		if watch && a.flags.toStdout() && isTerminal(a.stdout) {
+			if _, err := io.WriteString(w, clearScreen); err != nil {
+				return err
+			}
+		}
+		return write(w)
+	})
+}
+
+// overview prints a table of all runs.
+func (a *app) overview(s *session, flags *statusFlags) error {
+	for {
+		o, err := s.Overview(s.ctx)
+		if err != nil {
+			return err
+		}
+		err = a.repeat(flags.watch, func(w io.Writer) error {
+			if a.flags.format == formatJSON {
+				return writeJSONTo(w, o)
+			}
+			printable.Strings(o)
+			return report.OverviewText(w, o, a.statusColumns())
+		})
+		if err != nil || !flags.watch || !pause(s.ctx) {
+			return err
+		}
+	}
+}
+
+// statusColumns is the width of the text; 0 if it is not for a terminal.
+func (a *app) statusColumns() int {
+	if !a.flags.toStdout() {
+		return 0
+	}
+	return a.columns()
+}
+
+// writeStatus writes how far a run is, in the format of --format.
+func (a *app) writeStatus(w io.Writer, s *status.Run) error {
+	if a.flags.format == formatJSON {
+		return writeJSONTo(w, s)
+	}
+	printable.Strings(s)
+	if a.flags.format == formatHTML {
+		return report.StatusHTML(w, s)
+	}
+	return report.StatusText(w, s, a.statusColumns())
+}
+
+// listPartitions lists the partitions of a run that have begun, as they are read.
+func (a *app) listPartitions(s *session, id string) error {
+	run, err := s.Run(s.ctx, id)
+	if err != nil {
+		return err
+	}
+	w := a.redactor.Writer(a.guard(a.stdout))
+	defer w.Close()
+	enc := json.NewEncoder(printable.Writer(w, printable.JSON))
+	enc.SetEscapeHTML(false)
+	waiting, err := run.Partitions(s.ctx, func(p status.Partition) error {
+		if a.flags.format == formatJSON {
+			return outputError(enc.Encode(p))
+		}
+		_, err := io.WriteString(w, printable.Text(report.PartitionText(p))+"\n")
+		return outputError(err)
+	})
+	if err != nil || waiting == 0 || a.flags.format == formatJSON {
+		return err
+	}
+	_, err = fmt.Fprintln(w, value.Counted(waiting, "other partition")+" without a page")
+	return outputError(err)
+}
+
+// judge returns an error if --fail-on names the phase of the run.
+func (f *statusFlags) judge(s *status.Run) error {
+	if !slices.Contains(f.failOn, string(s.Phase)) {
+		return nil
+	}
+	return &failOnError{outcomes: f.failOn, jobs: []string{fmt.Sprintf("the run %s is %s", s.Summary.Run, s.Phase)}}
+}

@@ -1,0 +1,107 @@
+package report
+
+import (
+	_ "embed" // the template
+	"fmt"
+	"html/template"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+//go:embed status.html
+var statusHTML string
+
+var statusPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("status").Funcs(template.FuncMap{
+		"style":   func() template.CSS { return template.CSS(style) },
+		"size":    func(n int64) string { return value.Size(int(n)) },
+		"counted": value.Counted,
+		"rate":    rateText,
+		"class":   endClass,
+		"phase":   phaseClass,
+		"time":    timeText,
+		"percent": percent,
+		"others":  othersText,
+		"ending":  endText,
+	}).Parse(statusHTML))
+})
+
+// StatusHTML writes how far a run on many machines is as a self-contained HTML page. Like
+// that of [Run.HTML] it loads nothing and runs no script. Its size is limited, whatever the
+// number of partitions is.
+func StatusHTML(w io.Writer, s *status.Run) error {
+	return statusPage().Execute(w, struct {
+		*status.Run
+		Policy string
+		Left   string
+	}{s, policy(), leftText(s)})
+}
+
+// rateText writes a rate with two digits or more: "0.42", "4.2", "42".
+func rateText(perSecond float64) string {
+	switch {
+	case perSecond >= 10:
+		return fmt.Sprintf("%.0f", perSecond)
+	case perSecond >= 1:
+		return fmt.Sprintf("%.1f", perSecond)
+	case perSecond >= 0.005:
+		return fmt.Sprintf("%.2f", perSecond)
+	case perSecond > 0:
+		return "< 0.01"
+	}
+	return "0"
+}
+
+// leftText says how long the rest of a run will take; "" if nobody can know.
+func leftText(s *status.Run) string {
+	if s.Rates.SecondsLeft == nil {
+		return ""
+	}
+	left := time.Duration(*s.Rates.SecondsLeft * float64(time.Second))
+	switch {
+	case left < time.Minute:
+		return "less than a minute"
+	case left < 2*time.Hour:
+		return "about " + value.Counted(int(left.Round(time.Minute).Minutes()), "minute")
+	case left < 48*time.Hour:
+		return "about " + value.Counted(int(left.Round(time.Hour).Hours()), "hour")
+	}
+	return "about " + value.Counted(int(left.Hours()/24+0.5), "day")
+}
+
+// endClass returns the CSS class of how partitions ended.
+func endClass(e status.End) string {
+	switch {
+	case e.Outcome == string(skipped):
+		return string(rules.Failed)
+	case e.Outcome == string(rules.Complete) && e.Suspect > 0:
+		return classSuspect
+	}
+	return e.Outcome
+}
+
+func phaseClass(p status.Phase) string {
+	switch p {
+	case status.Running:
+		return string(rules.Limited)
+	case status.Cancelled:
+		return string(unfinished)
+	}
+	return string(p)
+}
+
+// timeText writes a time for people, in UTC.
+func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// percent returns a part of a whole in percent, rounded down.
+func percent(part, whole int) int {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * part / whole
+}
