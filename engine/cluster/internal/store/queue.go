@@ -127,8 +127,8 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	p := known.(*puller)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.answer != nil && time.Since(p.asked) > s.options.AckWait/2 {
-		p.answer = nil // its message may soon be delivered to another worker
+	if p.answer != nil && time.Since(p.asked) > s.options.AckWait*2/3 {
+		p.giveUp()
 	}
 	wait := time.Duration(0) // the server has had its time
 	if p.answer == nil {
@@ -155,6 +155,19 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 		}
 		return nil, err
 	}
+}
+
+// giveUp leaves a request. Its message, if it has arrived, may soon be delivered to another
+// worker, which gets it now.
+func (p *puller) giveUp() {
+	select {
+	case msg, ok := <-p.answer.Messages():
+		if ok {
+			_ = msg.Nak() // otherwise it is delivered again a little later
+		}
+	default:
+	}
+	p.answer = nil
 }
 
 // ask makes a request for one message.

@@ -101,6 +101,34 @@ func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
 	require.Nil(t, none)
 }
 
+// A task that was delivered while the worker did not look for it is not lost for the rest of
+// the time in which it may be silent.
+func TestATaskThatWaitedForItsWorkerIsDeliveredAtOnce(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
+	enqueue(t, s, Item{Origin: "api", Run: "r", Task: "0"}, Item{Origin: "api", Run: "r", Task: "1"})
+	fetch := func() (w *Work) {
+		require.Eventually(t, func() bool {
+			var err error
+			w, err = s.Fetch(t.Context(), "api")
+			return err == nil && w != nil
+		}, 10*time.Second, 10*time.Millisecond)
+		return w
+	}
+	first := fetch()
+	none, err := s.Fetch(t.Context(), "api")
+	require.NoError(t, err)
+	require.Nil(t, none, "one at a time")
+	known, _ := s.origins.Load("api")
+	p := known.(*puller)
+	require.NoError(t, first.Done(t.Context()))
+	require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, 10*time.Second, time.Millisecond)
+	p.asked = p.asked.Add(-defaultAckWait)
+	second := fetch()
+	require.Equal(t, "1", second.Task)
+	require.Equal(t, 2, second.Deliveries)
+}
+
 func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 	s, _ := openRun(t, Options{AckWait: 100 * time.Millisecond})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
