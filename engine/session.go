@@ -153,4 +153,6 @@ func (e *Engine) Outlines() []Outline {
 
 // FailedTask returns the ending of a task that failed for a reason that it cannot tell of
 // itself: it has crashed, for example.
-func FailedTask(task Task, err error) *Ending { return runtime.FailedTask(task, err) }
+func (s *Session) FailedTask(ctx context.Context, task Task, err error) *Ending {
+	return s.tasks.FailedTask(ctx, task, err)
+}

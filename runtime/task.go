@@ -528,8 +528,13 @@ func RootOf(id string) (index int, ok bool) {
 
 // FailedTask returns the ending of a task that failed with an error, of which the task itself
 // cannot tell.
-func FailedTask(task Task, err error) *Ending {
+func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
+	if task.Job != "" {
+		if r, openErr := s.open(ctx, task, nil); openErr == nil {
+			return r.ending(r.failed(Result{Job: task.Job}, err))
+		}
+	}
 	result := Result{Job: task.Job, Outcome: rules.Failed, Reason: reasonError, StoppedBy: []string{}, Message: err.Error()}
-	result.Error = Loop{}.withDefaults().faultOf(err)
+	result.Error = s.loop.faultOf(err)
 	return &Ending{Results: []EndedResult{{endedState: endedState{Result: result}, Name: fmt.Sprintf("%s (task %s)", task.Job, task.ID)}}}
 }

@@ -177,7 +177,7 @@ func (a *attempt) guarded(ctx context.Context) (ending *engine.Ending, err error
 		if v := recover(); v != nil {
 			a.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()), "event", "task_panic", "run", a.work.Run)
 			err = &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf("the task panicked: %v", v)}
-			ending = engine.FailedTask(a.task, err)
+			ending = a.FailedTask(ctx, a.task, err)
 		}
 	}()
 	return a.Run(ctx, a.task, a.position, func(ctx context.Context, step *engine.Step) error { return a.store(ctx, step) })

@@ -67,7 +67,7 @@ func (a *attempt) suspect(ctx context.Context, lost int) error {
 // setAside stores that the task has failed because it was lost.
 func (a *attempt) setAside(ctx context.Context, message string) error {
 	err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: message}
-	return a.end(ctx, engine.FailedTask(a.task, err))
+	return a.end(ctx, a.FailedTask(ctx, a.task, err))
 }
 
 // tail keeps the end of what is written to it, on one line.
