@@ -174,7 +174,8 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 	}
 	for _, w := range out.Workers.List {
 		if w.Silent {
-			add("silent", "other workers get its tasks", "worker %s on %s has been silent for %d seconds", w.Name, w.Host, int(out.At.Sub(w.Heard).Seconds()))
+			seconds := int(out.At.Sub(w.Heard).Seconds())
+			add("silent", "other workers get its tasks", "worker %s on %s has been silent for %d seconds", w.Name, w.Host, seconds)
 		}
 		if problem, about := strings.CutPrefix(w.Problem, "run "+r.ID()+": "); about {
 			add("problem", "other workers may run it; otherwise set it right on that machine", "worker %s on %s: %s", w.Name, w.Host, problem)

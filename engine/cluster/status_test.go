@@ -89,8 +89,9 @@ func TestTheStatusSaysHowFarEveryPartitionIs(t *testing.T) {
 	}
 	bytes := func(job string) int64 { return counts[job].Bytes }
 	require.Equal(t, map[string]status.Counts{
-		"groups":  {Partitions: 1, Done: 1, Pages: 2, Items: 6, Bytes: bytes("groups")},
-		"teams":   {Partitions: 6, Done: 3, Skipped: 1, Running: 2, Waiting: 1, Suspect: 1, Findings: 1, Pages: 5, Items: 5, Bytes: bytes("teams")},
+		"groups": {Partitions: 1, Done: 1, Pages: 2, Items: 6, Bytes: bytes("groups")},
+		"teams": {Partitions: 6, Done: 3, Skipped: 1, Running: 2, Waiting: 1, Suspect: 1, Findings: 1, Pages: 5, Items: 5,
+			Bytes: bytes("teams")},
 		"orders":  {Partitions: 2, Done: 2, Pages: 4, Items: 4, Bytes: bytes("orders")}, // the halves; their window is none any more
 		"secrets": {Partitions: 1, Failed: 1},
 	}, counts)

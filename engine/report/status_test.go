@@ -2,7 +2,6 @@ package report_test
 
 import (
 	"encoding/xml"
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -19,19 +18,21 @@ import (
 func underway() *status.Run {
 	at := time.Date(2026, 11, 22, 7, 30, 0, 0, time.UTC)
 	last, left := at.Add(-3*time.Second), 4000.0
-	total := status.Counts{Partitions: 402, Done: 320, Failed: 1, Running: 8, Waiting: 73, Skipped: 4, Suspect: 3, Pages: 648, Items: 6840, Findings: 3}
+	total := status.Counts{Partitions: 402, Done: 320, Failed: 1, Running: 8, Waiting: 73, Skipped: 4, Suspect: 3, Findings: 3}
+	total.Pages, total.Items = 648, 6840
 	return &status.Run{
 		Version: status.Version, At: at,
-		Summary: status.Summary{Run: "orders-7", Phase: status.Running, Config: "orders.json", Started: at.Add(-time.Hour), Last: &last, Total: total,
-			Stored: status.Stored{Bytes: 2_900_000, Limit: 3_000_000}},
+		Summary: status.Summary{Run: "orders-7", Phase: status.Running, Config: "orders.json", Started: at.Add(-time.Hour), Last: &last,
+			Total: total, Stored: status.Stored{Bytes: 2_900_000, Limit: 3_000_000}},
 		Warnings: []status.Warning{{ID: "failed", Message: "1 partition failed", Hint: "fix the cause, then: stopwhen retry orders-7"}},
-		Rates: status.Rates{Recent: &status.Rate{Seconds: 60, Pages: 0.419, Items: 572, Partitions: 4.26}, Overall: &status.Rate{Seconds: 3600, Pages: 0.18},
-			SecondsLeft: &left},
+		Rates: status.Rates{Recent: &status.Rate{Seconds: 60, Pages: 0.419, Items: 572, Partitions: 4.26},
+			Overall: &status.Rate{Seconds: 3600, Pages: 0.18}, SecondsLeft: &left},
 		Jobs: []status.Job{
 			{Job: "orders", Counts: status.Counts{Partitions: 2, Done: 1, Failed: 1, Pages: 9, Items: 400},
 				Ends: []status.End{{Outcome: "complete", Reason: "pagenum.empty", Partitions: 1}}},
 			{Job: "lines", Growing: true, Counts: status.Counts{Partitions: 400, Done: 319, Running: 8, Waiting: 73, Pages: 639, Items: 6440},
-				Ends: []status.End{{Outcome: "complete", Reason: "short", Partitions: 315, Suspect: 3}, {Outcome: "skipped", Reason: "api", Partitions: 4}}},
+				Ends: []status.End{{Outcome: "complete", Reason: "short", Partitions: 315, Suspect: 3},
+					{Outcome: "skipped", Reason: "api", Partitions: 4}}},
 		},
 		Failed: []status.Partition{{Job: "orders", Task: "0-v1", Partition: "shop=<b>", Pages: 4, State: status.FailedState,
 			Error: &status.Error{Class: "api", Message: "status 403 Forbidden", Hint: "check api.authentication"}}},
@@ -95,7 +96,8 @@ func TestTheStatusAsTextFitsTheTerminal(t *testing.T) {
 
 func TestTheStatusOfAllRunsIsATable(t *testing.T) {
 	for width, want := range map[int]string{
-		80: "run       phase    partitions  done  failed  items  stored  started\norders-7  running  402         320   1       6840   2.9 MB  11-22 06:30\n",
+		80: "run       phase    partitions  done  failed  items  stored  started\n" +
+			"orders-7  running  402         320   1       6840   2.9 MB  11-22 06:30\n",
 		50: "run       phase    done        failed\norders-7  running  320 of 402  1\n",
 	} {
 		b := &strings.Builder{}
@@ -118,7 +120,8 @@ func TestTheStatusAsHTMLHasAllOfIt(t *testing.T) {
 	page := statusHTML(t, underway())
 	last := 0
 	for _, part := range []string{
-		`<h1>orders-7 <span class="outcome limited">running</span></h1>`, "1 partition failed", "<dd>320 (79 %)</dd>", "2.9 MB of 3.0 MB", "about 67 minutes",
+		`<h1>orders-7 <span class="outcome limited">running</span></h1>`, "1 partition failed", "<dd>320 (79 %)</dd>",
+		"2.9 MB of 3.0 MB", "about 67 minutes",
 		"last 60 s", "400+", "A plus sign marks jobs", `<span class="ended suspect">complete, 3 may be incomplete</span>`,
 		`<span class="ended failed">skipped</span>`, "shop=&lt;b&gt;", "0-v1", "status 403 Forbidden", "and 2 other partitions", "order.id=8",
 		"… and others: 8 are running.", "silent since 2026-11-22 07:29:40 UTC", "it lacks TOKEN",
@@ -156,9 +159,11 @@ func TestAStatusWithoutAnythingIsClosed(t *testing.T) {
 }
 
 func TestALineOfAPartitionSaysHowItEnded(t *testing.T) {
-	p := status.Partition{Job: "lines", Task: "0-v1", Partition: "order=1", State: status.Ended, Outcome: "complete", Reason: "short", Pages: 1, Items: 2, Findings: 1}
+	p := status.Partition{Job: "lines", Task: "0-v1", Partition: "order=1", State: status.Ended,
+		Outcome: "complete", Reason: "short", Pages: 1, Items: 2, Findings: 1}
 	require.Equal(t, "job lines (order=1): done, complete by short, 1 page, 2 items, 1 finding [0-v1]", report.PartitionText(p))
 	p = underway().Failed[0]
 	require.Equal(t, "job orders (shop=<b>): failed, 4 pages, 0 items: status 403 Forbidden [0-v1]", report.PartitionText(p))
-	require.Equal(t, "all jobs: running, 0 pages, 0 items [all]", report.PartitionText(status.Partition{Task: "all", State: status.Working}), fmt.Sprint(p))
+	p = status.Partition{Task: "all", State: status.Working}
+	require.Equal(t, "all jobs: running, 0 pages, 0 items [all]", report.PartitionText(p))
 }

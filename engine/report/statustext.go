@@ -230,7 +230,8 @@ func (t *statusWriter) workers(all status.Workers) {
 	if len(all.List) == 0 {
 		return
 	}
-	t.paragraph("", fmt.Sprintf("\n%s, %d of %s in use by all runs", value.Counted(all.Count, "worker"), all.Running, value.Counted(all.Slots, "slot")))
+	workers, slots := value.Counted(all.Count, "worker"), value.Counted(all.Slots, "slot")
+	t.paragraph("", fmt.Sprintf("\n%s, %d of %s in use by all runs", workers, all.Running, slots))
 	for _, w := range all.List {
 		text := fmt.Sprintf("%s on %s: %d of %d in use, %d done", w.Name, w.Host, w.Running, w.Slots, w.Done)
 		if w.Silent {

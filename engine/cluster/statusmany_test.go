@@ -1,0 +1,71 @@
+package cluster_test
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+var manyPartitions = flag.Int("partitions", 5000, "the partitions of TestTheStatusCountsManyPartitions")
+
+// TestTheStatusCountsManyPartitions has a parent with as many partitions, of
+// which every tenth has failed, every tenth goes on, and nine tenths of the rest are done.
+func TestTheStatusCountsManyPartitions(t *testing.T) {
+	nc := startServer(t)
+	c := open(t, nc, cluster.Options{})
+	run, err := c.Submit(t.Context(), cluster.Submission{Run: "many", Name: "c.json", Text: []byte(`{"api": {"baseUrl": "http://127.0.0.1:1/"},
+		"config": {"jobs": [{"id": "orders", "endpoint": "orders"},
+			{"id": "lines", "endpoint": "{order.id}", "for": {"order": {"items": "orders"}}}]}}`)})
+	require.NoError(t, err)
+	n := *manyPartitions
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(1000))
+	require.NoError(t, err)
+	publish(t, js, "stopwhen.page.many.orders.0", "{}",
+		"State", "done", "Outcome", "complete", "Partitions", fmt.Sprintf("lines:%d", n), "Pages", "1")
+	for i := range n {
+		end := []string{"State", "done", "Outcome", "complete", "Reason", "short"}
+		body := "{}"
+		switch i % 10 {
+		case 0:
+			end = []string{"State", "failed"}
+			body = `{"ending": {"results": [{"job": "lines", "error": {"class": "api", "message": "status 403"}}]}}`
+		case 1:
+			end = []string{"State", "more"}
+		}
+		publish(t, js, fmt.Sprintf("stopwhen.page.many.lines.0-p1j0i%d", i), body,
+			append(end, "Pages", "3", "Items", "20", "Label", "order.id="+strconv.Itoa(i))...)
+	}
+	<-js.PublishAsyncComplete()
+
+	start := time.Now()
+	s, err := run.Status(t.Context())
+	require.NoError(t, err)
+	t.Logf("the status of %d partitions took %s", n, time.Since(start))
+	want := status.Counts{Partitions: n + 1, Done: n/10*8 + 1, Failed: n / 10, Waiting: n / 10, Pages: 3*n + 1, Items: 20 * n}
+	require.Equal(t, want, s.Total)
+	require.Equal(t, []status.End{{Outcome: "complete", Reason: "short", Partitions: n / 10 * 8}}, s.Jobs[1].Ends)
+	require.Len(t, s.Failed, 100)
+	require.Equal(t, "status 403", s.Failed[99].Error.Message)
+	require.Contains(t, warnings(s), "lost", "what has neither ended nor is queued")
+}
+
+// publish stores a message as a worker does.
+func publish(t *testing.T, js jetstream.JetStream, subject, envelope string, headers ...string) {
+	t.Helper()
+	m := nats.NewMsg(subject)
+	m.Data = []byte(envelope + "\n")
+	for i := 0; i < len(headers); i += 2 {
+		m.Header.Set("Stopwhen-"+headers[i], headers[i+1])
+	}
+	_, err := js.PublishMsgAsync(m)
+	require.NoError(t, err)
+}
