@@ -24,8 +24,8 @@ type Options struct {
 	// observer. All machines of a run need the same formats, methods and functions.
 	Engine []engine.Option
 
-	// AckWait is how long a worker may be silent until its tasks are given to others; 0 is 30
-	// seconds. It is the same for all machines.
+	// AckWait is how long a worker may be silent until its tasks are given to others.
+	// Submit sets it for all runs of an API; 0 keeps what there is, at first 30 seconds.
 	AckWait time.Duration
 
 	// Replicas is how many servers hold the pages and the queue; 0: 3 in a cluster of servers,
@@ -103,6 +103,7 @@ type record struct {
 	BaseURL     string                    `json:"baseUrl,omitempty"`
 	MaxPages    int                       `json:"maxPages,omitempty"`
 	MaxBytes    int64                     `json:"maxBytes,omitempty"`
+	Releases    string                    `json:"releases,omitempty"` // the id of the collection that releases pages
 }
 
 const recordVersion = 1

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,12 @@ type Collecting struct {
 
 	// NoWait ends with what is stored now. By default Collect waits until the run is complete.
 	NoWait bool
+
+	// Release deletes pages from the server when the sink has returned, which must then have
+	// stored them, and their checkpoint, for good. What remains are the last page of each
+	// partition, which has its position, and the pages for whose items there are partitions.
+	// No other collection can read the run then. It cannot be used with Sorted.
+	Release bool
 
 	// Skipped receives the pages on which partitions failed that were skipped: see
 	// [engine.WithSkippedPages]. It may be nil.
@@ -49,7 +56,10 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 	if err := c.resume(); err != nil {
 		return engine.NewResult(nil), err
 	}
-	var err error
+	ctx, end, err := c.startRelease(ctx)
+	if err != nil {
+		return engine.NewResult(nil), err
+	}
 	for err == nil && !c.done() {
 		if o.Sorted {
 			err = c.sorted(ctx)
@@ -63,7 +73,7 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 			err = c.await(ctx)
 		}
 	}
-	return c.result(err)
+	return c.result(end(err))
 }
 
 // await waits before the next look at a run in which partitions are tried again.
@@ -95,8 +105,12 @@ type collection struct {
 	roots  []string
 	trees  []*tree // of roots
 	whole  bool    // one task runs all jobs
+	read   uint64  // sequence of the last page that was read; 0: none so far
 	ended  bool
 	failed error // of partitions
+
+	releaser *releaser // nil: nothing is released
+	releases string    // the id of a collection that has released pages; it is part of its checkpoints
 }
 
 // A tree is a job of the run with all tasks below it.
@@ -130,6 +144,7 @@ type token struct {
 	Done    bool            `json:"done,omitempty"`
 	Run     string          `json:"run"`
 	Sorted  bool            `json:"sorted,omitempty"`
+	Release string          `json:"release,omitempty"` // the id of a collection that releases pages
 	At      progress        `json:"at"`
 	Tally   json.RawMessage `json:"tally"`
 }
@@ -162,7 +177,7 @@ func (c *collection) resume() error {
 			return &engine.Error{Class: failure.State, Job: root, Op: "resume", Err: err,
 				Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 		}
-		t.progress = from.At
+		t.progress, c.releases = from.At, cmp.Or(from.Release, c.releases)
 		if !c.options.Sorted { // which does not read the pages in the order of their sequences
 			t.resumed = from.At.Sequence
 		}
@@ -176,7 +191,9 @@ func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(token{Version: tokenVersion, Done: done, Run: c.run.ID(), Sorted: c.options.Sorted, At: t.progress, Tally: tally})
+	return json.Marshal(token{
+		Version: tokenVersion, Done: done, Run: c.run.ID(), Sorted: c.options.Sorted, Release: c.releases, At: t.progress, Tally: tally,
+	})
 }
 
 // treesOf returns the trees of a task.
@@ -240,7 +257,11 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *envelope) e
 	if page == nil {
 		return nil
 	}
-	return c.sink(ctx, page)
+	if err := c.sink(ctx, page); err != nil {
+		return err
+	}
+	c.releaser.add(entry)
+	return nil
 }
 
 // count takes up what a page says about tasks.
@@ -269,6 +290,7 @@ func (c *collection) stored(ctx context.Context) error {
 	for _, t := range c.trees {
 		from, t.resumed = min(from, t.Sequence), t.Sequence
 	}
+	from = max(from, c.read)
 	limit, err := c.limit(ctx)
 	if err != nil {
 		return err
@@ -291,6 +313,7 @@ func (c *collection) stored(ctx context.Context) error {
 			return err
 		}
 		c.tell()
+		c.read = entry.Sequence
 		switch {
 		case c.allEnded() && (!ended || entry.Sequence >= limit):
 			return errEnd
@@ -306,6 +329,8 @@ func (c *collection) stored(ctx context.Context) error {
 		return c.incomplete(runGoesOn)
 	case ctx.Err() == nil && errors.Is(cause, errGone):
 		return c.incomplete(isCancelled)
+	case ctx.Err() == nil && cause != nil && err != nil:
+		return cause
 	}
 	return err
 }
@@ -323,7 +348,13 @@ func (c *collection) limit(ctx context.Context) (uint64, error) {
 func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	_ = c.run.cluster.store.WatchRuns(ctx, func(stored store.Record) {
 		var r record
-		if stored.Name != c.run.ID() || stored.Value != nil && (decode(stored.Value, &r) != nil || r.Phase == Running) {
+		if stored.Name != c.run.ID() {
+			return
+		}
+		if stored.Value != nil && (decode(stored.Value, &r) != nil || r.Phase == Running) {
+			if err := c.checkReleased(&r); err != nil {
+				stop(err)
+			}
 			return
 		}
 		time.AfterFunc(cancelledGrace, func() { stop(errGone) }) // what was stored before is read
@@ -350,7 +381,8 @@ func (c *collection) incomplete(why reason) error {
 		}
 	}
 	return &engine.Error{Class: failure.Transient, Op: "collect",
-		Message: fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, ended, value.Counted(tasks, "task")), Hint: why.hint}
+		Message: fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, ended, value.Counted(tasks, "task")),
+		Hint:    why.hint}
 }
 
 func (c *collection) tell() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -17,7 +18,7 @@ import (
 
 // collectFlags are the flags of stopwhen collect.
 type collectFlags struct {
-	sorted, noWait bool
+	sorted, noWait, release bool
 }
 
 func (a *app) collectCommand() *cobra.Command {
@@ -44,13 +45,15 @@ written, after a failure or a kill.`,
 	a.outFlag(cmd, "-")
 	f, c := cmd.Flags(), &a.flags.collect
 	f.BoolVar(&c.sorted, "sorted", false, "write the items in the order of a run on one machine; pages wait for those before them")
+	f.BoolVar(&c.release, "release", false,
+		"with --state and --out DIR: delete from the server what is written; then only the same command can collect the run")
 	f.BoolVar(&c.noWait, "no-wait", false, "end with what is stored now: with status 4 if the run goes on")
 	a.natsFlags(cmd)
 	return cmd
 }
 
 func (a *app) collect(cmd *cobra.Command, id string) error {
-	if err := a.checkResultFlags(cmd); err != nil {
+	if err := errors.Join(a.checkResultFlags(cmd), a.checkReleaseFlag()); err != nil {
 		return err
 	}
 	logger, bar, closeLog, err := a.openLog(a.redactor, false)
@@ -75,6 +78,19 @@ func (a *app) collect(cmd *cobra.Command, id string) error {
 	return err
 }
 
+// checkReleaseFlag checks the flag --release.
+func (a *app) checkReleaseFlag() error {
+	switch {
+	case !a.flags.collect.release:
+		return nil
+	case a.flags.collect.sorted:
+		return &usageError{"--release and --sorted cannot be used together: sorted pages wait for those before them"}
+	case a.flags.state == "" || a.flags.toStdout():
+		return &usageError{"--release requires --state and --out DIR: what it deletes must be stored here"}
+	}
+	return nil
+}
+
 // collectRun writes the pages of a run like those of a run on this machine.
 func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) error {
 	e, err := run.Engine(engine.WithLogger(logger))
@@ -90,7 +106,7 @@ func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) e
 	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		var last cluster.Progress
 		result, err := run.Collect(ctx, e, sink, cluster.Collecting{
-			Sorted: a.flags.collect.sorted, NoWait: a.flags.collect.noWait, Skipped: l.skipped,
+			Sorted: a.flags.collect.sorted, NoWait: a.flags.collect.noWait, Release: a.flags.collect.release, Skipped: l.skipped,
 			Progress: func(p cluster.Progress) {
 				last = p
 				bar.tasks(p)

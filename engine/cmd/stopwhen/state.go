@@ -45,7 +45,7 @@ func (a *app) openState(l *loaded, logger *slog.Logger) (*checkpointer, error) {
 		c.Store = checkpoint.Stateless()
 		return c, nil
 	}
-	if a.flags.toStdout() {
+	if a.flags.toStdout() || a.flags.collect.release {
 		c.interval = 0 // items on standard output cannot be discarded when the run resumes
 	}
 	file, err := resolve(c.path) // so that every name of the file has one lock

@@ -63,6 +63,9 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 		consumer, err := s.js.Consumer(ctx, workStream, config.Durable)
 		if err == nil {
 			c := consumer.CachedInfo().Config
+			if s.anyAckWait {
+				config.AckWait = c.AckWait
+			}
 			if c.MaxAckPending == config.MaxAckPending && c.AckWait == config.AckWait {
 				return nil
 			}

@@ -17,7 +17,8 @@ import (
 
 // Options of a store. The zero value has sensible defaults.
 type Options struct {
-	// AckWait is how long a worker may be silent until its task is given to another. 0: 30 s.
+	// AckWait is how long a worker may be silent until its task is given to another. 0: what
+	// the queue has, or 30 s for a new one.
 	AckWait time.Duration
 	// Replicas is how many servers hold each stream that is created. 0: 3 in a cluster, else 1.
 	Replicas int
@@ -54,7 +55,9 @@ type Store struct {
 	nc      *nats.Conn
 	options Options
 	denied  denials
-	link    link
+
+	anyAckWait bool // that of a queue which exists is kept
+	link       link
 
 	buffers sync.Pool // of *bytes.Buffer: messages that are being put together
 	streams sync.Map  // name to jetstream.Stream
@@ -68,10 +71,11 @@ type Store struct {
 // interrupted ([nats.MaxReconnects] and [nats.ReconnectBufSize], each -1). It is not
 // closed.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
-	if o.AckWait == 0 {
+	anyAckWait := o.AckWait == 0
+	if anyAckWait {
 		o.AckWait = defaultAckWait
 	}
-	s := &Store{js: js, nc: js.Conn(), options: o, buckets: map[string]jetstream.KeyValue{}}
+	s := &Store{js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait, buckets: map[string]jetstream.KeyValue{}}
 	s.buffers.New = func() any { return new(bytes.Buffer) }
 	s.denied.watch(s.nc)
 	s.link.watch(s.nc)

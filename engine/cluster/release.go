@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// startRelease prepares the release of pages, if it is asked for. The context ends if
+// pages cannot be released. The function that is returned has to be called at the end of
+// the collection with its error; it returns that of the release.
+func (c *collection) startRelease(ctx context.Context) (context.Context, func(error) error, error) {
+	if err := c.checkRelease(); err != nil {
+		return ctx, nil, err
+	}
+	if !c.options.Release {
+		return ctx, func(err error) error { return c.requireAll(ctx, err) }, nil
+	}
+	if c.releases == "" {
+		c.releases = nuid.Next()
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	c.releaser = &releaser{collection: c, end: make(chan struct{}), pages: map[store.Key]uint64{}, earlier: map[*tree]uint64{}}
+	for _, t := range c.trees {
+		c.releaser.earlier[t] = t.resumed
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.releaser.run(ctx); err != nil {
+			stop(err)
+		}
+	})
+	return ctx, func(err error) error {
+		close(c.releaser.end)
+		running.Wait()
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause
+		}
+		stop(nil)
+		return err
+	}, nil
+}
+
+// checkRelease checks that pages may be released, and that all are there that are to be
+// collected.
+func (c *collection) checkRelease() error {
+	switch {
+	case c.options.Release && c.options.Sorted:
+		return &engine.Error{Class: failure.Config, Op: "collect",
+			Message: "pages of a collection in the order of one machine cannot be released",
+			Hint:    "release those of one in the order in which they are stored"}
+	case c.options.Release && c.whole && len(c.trees) > 1:
+		return &engine.Error{Class: failure.Config, Op: "collect",
+			Message: "pages cannot be released: with limits.partitions, one task runs several jobs, whose positions differ",
+			Hint:    "submit each job as a run of its own"}
+	}
+	return c.checkReleased(&c.run.record)
+}
+
+// checkReleased reports that another collection releases the pages of the run.
+func (c *collection) checkReleased(r *record) error {
+	if r.Releases == "" || r.Releases == c.releases {
+		return nil
+	}
+	return &engine.Error{Class: failure.State, Op: "collect",
+		Message: fmt.Sprintf("another collection has released pages of run %s, which are no longer on the server", c.run.ID()),
+		Hint:    "continue that collection, with its state"}
+}
+
+// requireAll returns the error of a collection that releases nothing, which must not have
+// missed pages that another one has released meanwhile.
+func (c *collection) requireAll(ctx context.Context, err error) error {
+	if err != nil {
+		return err
+	}
+	stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
+	if err != nil || stored == nil { // it was deleted after its last page was read
+		return err
+	}
+	now, err := c.run.cluster.readRecord(*stored)
+	if err != nil {
+		return err
+	}
+	return c.checkReleased(&now.record)
+}
+
+// A releaser deletes pages from the server that are stored elsewhere. The methods of a nil
+// releaser do nothing.
+type releaser struct {
+	*collection
+	end     chan struct{}
+	earlier map[*tree]uint64 // up to which page an earlier process has stored the pages elsewhere
+
+	mu    sync.Mutex
+	pages map[store.Key]uint64 // that may be deleted: up to this sequence
+}
+
+// releaseEvery is the time between two deletions.
+const releaseEvery = 250 * time.Millisecond
+
+// add takes up a page that is stored elsewhere. Pages of tasks that have announced others
+// remain: they are needed to announce them again.
+func (r *releaser) add(entry *store.Entry) {
+	if r == nil || entry.Children > 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pages[entry.Key] = entry.Sequence
+}
+
+// addEarlier takes up the pages that an earlier process has stored elsewhere, and perhaps
+// not released.
+func (r *releaser) addEarlier(ctx context.Context) error {
+	if !slices.ContainsFunc(r.trees, func(t *tree) bool { return r.earlier[t] > 0 }) {
+		return nil
+	}
+	return r.collection.run.cluster.store.Heads(ctx, r.collection.run.ID(), func(h store.Heading) error {
+		for _, t := range r.treesOf(h.Task) {
+			if h.Page > 1 && h.Children == 0 && r.earlier[t] > 0 {
+				r.mu.Lock()
+				r.pages[h.Key] = max(r.pages[h.Key], r.earlier[t])
+				r.mu.Unlock()
+			}
+		}
+		return nil
+	})
+}
+
+// run deletes pages until the collection ends.
+func (r *releaser) run(ctx context.Context) error {
+	tick := time.NewTicker(releaseEvery)
+	defer tick.Stop()
+	if err := r.addEarlier(ctx); err != nil {
+		return err
+	}
+	claimed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.end:
+			return nil
+		case <-tick.C:
+		}
+		r.mu.Lock()
+		pages := r.pages
+		r.pages = map[store.Key]uint64{}
+		r.mu.Unlock()
+		if len(pages) == 0 {
+			continue
+		}
+		if !claimed {
+			if err := r.claim(ctx); err != nil {
+				return err
+			}
+			claimed = true
+		}
+		for key, through := range pages {
+			if err := r.collection.run.cluster.store.Release(ctx, key, through); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// claim makes this collection the only one that can read the run.
+func (r *releaser) claim(ctx context.Context) error {
+	var taken error
+	run := *r.collection.run // which the collection reads
+	err := run.update(ctx, func(rec *record) {
+		if taken = r.checkReleased(rec); taken == nil {
+			rec.Releases = r.releases
+		}
+	})
+	if taken != nil {
+		return taken
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The lists that workers share: parents with children, and a list beside them.
+const (
+	sharedParents  = 8
+	sharedPages    = 5 // of the children of each parent
+	sharedPageSize = 20
+)
+
+// serveShared serves the lists, and returns the path of the configuration and the number of
+// requests.
+func serveShared(t *testing.T) (config string, requests *atomic.Int64) {
+	t.Helper()
+	requests = &atomic.Int64{}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		time.Sleep(5 * time.Millisecond)
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		var items []string
+		for i := range sharedPageSize {
+			switch {
+			case r.URL.Path == "/parents" && (page-1)*3+i < min(page*3, sharedParents):
+				items = append(items, fmt.Sprintf(`{"id":%d}`, (page-1)*3+i))
+			case r.URL.Path != "/parents" && page <= sharedPages:
+				items = append(items, fmt.Sprintf(`{"list":%q,"n":%d,"fill":%q}`, r.URL.Path, page*sharedPageSize+i, strings.Repeat("x", 150+i)))
+			}
+		}
+		fmt.Fprintf(w, "[%s]", strings.Join(items, ","))
+	}))
+	t.Cleanup(api.Close)
+	config = filepath.Join(t.TempDir(), "shared.json")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}},
+		"config": {"jobs": [
+			{"id": "parents", "endpoint": "parents", "dataType": "parents"},
+			{"id": "children", "endpoint": "parents/{parent.id}/children", "dataType": "children", "for": {"parent": {"items": "parents"}}},
+			{"id": "others", "endpoint": "others", "dataType": "others"}]}}`, api.URL), 0o600))
+	return config, requests
+}
+
+// startProgram starts the command in the background, and kills it at the end of the test.
+func startProgram(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(binary(t), args...)
+	cmd.Stderr = &bytes.Buffer{}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s:\n%s", strings.Join(args, " "), cmd.Stderr)
+		}
+	})
+	return cmd
+}
+
+// startHubProcess starts a hub in a process of its own, and returns the flag with which
+// commands use it.
+func startHubProcess(t *testing.T) (nats string) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "hub.log"))
+	require.NoError(t, err)
+	cmd := exec.Command(binary(t), "hub", "--listen", "127.0.0.1:0", "--dir", t.TempDir()+"/hub", "--log-format", "json")
+	cmd.Stderr = log
+	require.NoError(t, cmd.Start())
+	require.NoError(t, log.Close())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	address := regexp.MustCompile(`"hub_url":"(nats://[^"]+)"`)
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(log.Name())
+		found := address.FindSubmatch(text)
+		if err != nil || found == nil {
+			return false
+		}
+		nats = "--nats=" + string(found[1])
+		return true
+	}, time.Minute, 10*time.Millisecond)
+	return nats
+}
+
+// sameFiles requires that two directories have the same files with the same content.
+func sameFiles(t *testing.T, want, got string) {
+	t.Helper()
+	for _, name := range []string{"parents.ndjson", "children.ndjson", "others.ndjson"} {
+		a, err := os.ReadFile(filepath.Join(want, name))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(got, name))
+		require.NoError(t, err)
+		require.Equal(t, string(a), string(b), name)
+	}
+}
+
+// byList returns the lines of a file by the list that they belong to.
+func byList(t *testing.T, path string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	lists := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		list, _, _ := strings.Cut(line, ",")
+		lists[list] += line
+	}
+	return lists
+}
+
+// call runs the command in a process of its own and returns its output.
+func call(t *testing.T, status int, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(binary(t), args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, _ := cmd.Output()
+	require.Equal(t, status, cmd.ProcessState.ExitCode(), stderr.String())
+	return strings.TrimSpace(string(out))
+}
+
+func TestWorkersShareARunAndOneOfThemIsKilled(t *testing.T) {
+	t.Parallel()
+	config, requests := serveShared(t)
+	dir := t.TempDir()
+	nats := startHubProcess(t)
+	call(t, 0, "run", config, "-q", "--out", dir+"/local")
+	alone := requests.Swap(0)
+
+	run := call(t, 0, "submit", config, "-q", "--lease", "1s", nats)
+	require.Regexp(t, `^shared-20[0-9]{6}-[a-z0-9]{4}$`, run)
+	killed := startProgram(t, "worker", "--name", "killed", "--jobs", "2", nats)
+	startProgram(t, "worker", "--name", "other", "--jobs", "2", nats)
+	collector := startProgram(t, "collect", run, "--out", dir+"/sorted", "--sorted", nats)
+	require.Eventually(t, func() bool { return requests.Load() > alone/3 }, time.Minute, time.Millisecond)
+	require.NoError(t, killed.Process.Kill())
+
+	call(t, 0, "collect", run, "-q", "--out", dir+"/stored", nats)
+	require.NoError(t, collector.Wait(), "%s", collector.Stderr)
+	sameFiles(t, dir+"/local", dir+"/sorted")
+	require.Equal(t, byList(t, dir+"/local/children.ndjson"), byList(t, dir+"/stored/children.ndjson"))
+	require.Less(t, requests.Load(), alone+sharedPages, "the other worker has gone on behind the last stored pages")
+}
+
+// TestPagesAreReleasedWhileTheyAreCollected runs a list that is larger than what it may take
+// on the server, and kills the collector again and again.
+func TestPagesAreReleasedWhileTheyAreCollected(t *testing.T) {
+	t.Parallel()
+	config, _ := serveShared(t)
+	dir := t.TempDir()
+	nats := startHubProcess(t)
+	call(t, 0, "run", config, "-q", "--out", dir+"/local")
+	run := call(t, 0, "submit", config, "-q", "--run", "large", "--max-bytes", "130kB", nats)
+	startProgram(t, "worker", "--jobs", "3", nats)
+	args := []string{"collect", run, "-q", "--out", dir + "/out", "--state", dir + "/state", "--release", nats}
+	for range 3 {
+		collector := startProgram(t, args...)
+		time.Sleep(300 * time.Millisecond)
+		require.NoError(t, collector.Process.Kill())
+		_ = collector.Wait()
+	}
+	call(t, 0, args...)
+	require.Equal(t, byList(t, dir+"/local/children.ndjson"), byList(t, dir+"/out/children.ndjson"))
+	call(t, 8, "collect", run, "-q", "--out", dir+"/second", nats)
+}
