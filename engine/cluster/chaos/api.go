@@ -86,7 +86,8 @@ func (a *api) begin(r *http.Request) {
 	a.flight++
 	a.most = max(a.most, a.flight)
 	if r.Header.Get(secretHeader) != secretOf(r.Header.Get(workerHeader)) {
-		a.wrong = append(a.wrong, fmt.Sprintf("%s came from %q with the secret %q", r.URL, r.Header.Get(workerHeader), r.Header.Get(secretHeader)))
+		a.wrong = append(a.wrong, fmt.Sprintf("%s came from %q with the secret %q",
+			r.URL, r.Header.Get(workerHeader), r.Header.Get(secretHeader)))
 	}
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -75,9 +76,7 @@ func (p plan) config(address string) []byte {
 	job := func(kind, endpoint string, more map[string]any) map[string]any {
 		all := map[string]any{"id": kind, "endpoint": endpoint, "dataField": "data", "dataType": kind,
 			"scroller": p.Methods[slices.Index(jobKinds, kind)]}
-		for key, value := range more {
-			all[key] = value
-		}
+		maps.Copy(all, more)
 		return all
 	}
 	each := func(variable string, source map[string]any) map[string]any { return map[string]any{variable: source} }
@@ -91,15 +90,18 @@ func (p plan) config(address string) []byte {
 	}
 	config := map[string]any{"jobs": []any{
 		job(accounts, "accounts", map[string]any{"emit": !p.Silent}),
-		job(orders, "orders/{account.id}", map[string]any{"for": each("account", map[string]any{"items": accounts}), "onPartitionError": onError}),
+		job(orders, "orders/{account.id}", map[string]any{
+			"for": each("account", map[string]any{"items": accounts}), "onPartitionError": onError}),
 		job(lines, "lines/{order.id}", map[string]any{"for": each("order", map[string]any{"items": orders, "when": "order.open"}),
 			"onPartitionError": onError, "fields": map[string]any{"account": "account.id"}}),
-		job(notes, "notes/{account.id}", map[string]any{"for": each("account", map[string]any{"items": accounts}), "onPartitionError": onError}),
+		job(notes, "notes/{account.id}", map[string]any{
+			"for": each("account", map[string]any{"items": accounts}), "onPartitionError": onError}),
 		job(events, "events", map[string]any{
 			"for":    each("range", map[string]any{"from": 0, "to": 1024, "step": 256, "splitWhen": "body.total > 20", "smallest": 16}),
 			"params": map[string]any{"from": map[string]any{"expr": "range.from"}, "to": map[string]any{"expr": "range.to"}}}),
 		job(stats, "stats/{area.name}-{kind}", map[string]any{"for": map[string]any{
-			"area": map[string]any{"values": []any{map[string]any{"name": "eu", "kinds": []string{"a", "b", "a"}}, map[string]any{"name": "us", "kinds": []string{"c"}}}},
+			"area": map[string]any{"values": []any{
+				map[string]any{"name": "eu", "kinds": []string{"a", "b", "a"}}, map[string]any{"name": "us", "kinds": []string{"c"}}}},
 			"kind": map[string]any{"values": "area.kinds"}}, "onPartitionError": onError}),
 		job(feed, "feed", map[string]any{"scroller": "expiring"}),
 	}}
@@ -136,7 +138,8 @@ type item struct {
 // lists may be equal, but for accounts and orders, which have lists of their own.
 func (p plan) list(kind, key string) []item {
 	r := rand.New(rand.NewPCG(p.Seed, hash(kind+"/"+key)))
-	n, prefix := 0, ""
+	var n int
+	prefix := ""
 	switch kind {
 	case accounts:
 		n, prefix = p.Accounts, "a"

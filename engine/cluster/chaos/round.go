@@ -211,7 +211,8 @@ func (r *round) startHub() (err error) {
 }
 
 func (r *round) startCollector() (err error) {
-	r.collector, err = start(roleCollector, order{NATS: r.url, Dir: filepath.Join(r.dir, "collected"), Run: runID, Name: "collector"}, r.log("collector"))
+	o := order{NATS: r.url, Dir: filepath.Join(r.dir, "collected"), Run: runID, Name: "collector"}
+	r.collector, err = start(roleCollector, o, r.log("collector"))
 	return err
 }
 

@@ -35,7 +35,8 @@ func cut(stream []byte) (f frame, rest []byte, ok bool) {
 		return frame{raw: stream[:end+2]}, stream[end+2:], true
 	}
 	f.verb, f.args = strings.ToUpper(fields[0]), fields[1:]
-	start, sizes, subjects := end+2, 0, 0
+	start := end + 2
+	var sizes, subjects int
 	switch f.verb {
 	case "PUB":
 		sizes, subjects = 1, 1
