@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	"engine/checkpoint":     {module + "runtime"},
 	"engine/output":         {module + "rules", module + "engine", module + "runtime/failure", "github.com/klauspost/compress"},
 	"engine/recording":      {module + "engine", module + "runtime", module + "rules/value"},
-	"engine/report": {module + "engine", module + "runtime", module + "rules"},
+	"engine/report":         {module + "engine", module + "runtime", module + "rules"},
 	"engine/detect":         {module + "engine", module + "rules", module + "runtime", "go.yaml.in/yaml/v4"},
 	"engine/otelstopwhen":   {module + "engine", "go.opentelemetry.io/otel"},
 	"engine/cluster":        {module + "rules", module + "engine", module + "runtime", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nuid"},

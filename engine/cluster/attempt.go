@@ -106,7 +106,8 @@ func (a *attempt) try(ctx context.Context) error {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
 	a.key, a.queue = keyOf(a.work.Run, a.task), a.c.store.Enqueuer()
-	now := runningTask{Run: a.work.Run, Job: a.key.Job, Task: a.work.Task, Search: a.isSearch(a.task), Label: value.Clip(a.Label(ctx, a.task), labelShown)}
+	now := runningTask{Run: a.work.Run, Job: a.key.Job, Task: a.work.Task, Search: a.isSearch(a.task)}
+	now.Label = value.Clip(a.Label(ctx, a.task), labelShown)
 	a.locked(func() { a.running[a] = now })
 	last, err := a.c.store.Last(ctx, a.key)
 	if err != nil {

@@ -132,6 +132,25 @@ func TestTheStatusSaysHowFarEveryPartitionIs(t *testing.T) {
 	require.Equal(t, []status.Summary{s.Summary}, all.Runs)
 }
 
+// With limits.partitions one task runs all jobs. How they ended is known when it has.
+func TestTheStatusOfALimitedRunHasItsJobsWhenItHasEnded(t *testing.T) {
+	api := newSurveyedAPI(t)
+	api.answer()
+	c := open(t, startServer(t), cluster.Options{})
+	run, err := c.Submit(t.Context(), cluster.Submission{Run: "limited", Name: "c.json", Text: fmt.Appendf(nil,
+		`{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 2}, "jobs": [
+		  {"id": "teams", "endpoint": "teams/{team}", "dataField": "data", "for": {"team": {"values": ["a", "b", "c"]}}}]}}`, api.URL)})
+	require.NoError(t, err)
+	s, err := run.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []status.Job{{Counts: status.Counts{Partitions: 1, Waiting: 1}, Ends: []status.End{}}}, s.Jobs)
+	work(t, c, cluster.Worker{Slots: 2})
+	s = await(t, run, func(s *status.Run) bool { return s.Phase == status.Complete })
+	require.Equal(t, []string{"teams"}, []string{s.Jobs[0].Job})
+	require.Equal(t, []int{2, 4, 4}, []int{s.Total.Done, s.Total.Pages, s.Total.Items}, "the third was left out, so it did not run")
+	require.Equal(t, "limited", s.Jobs[0].Ends[0].Outcome)
+}
+
 // requireListed requires the list of partitions to have all that the status counts.
 func requireListed(t *testing.T, run *cluster.Run, s *status.Run) {
 	t.Helper()
