@@ -14,6 +14,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -74,7 +76,6 @@ func ready(text string) { fmt.Println(text) }
 
 // serveAPI is the API: pages of items that differ.
 func serveAPI(ctx context.Context) error {
-	filler := strings.Repeat("x", max(0, *itemBytes-40))
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(*delay)
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
@@ -85,7 +86,8 @@ func serveAPI(ctx context.Context) error {
 			if i > 0 {
 				_ = out.WriteByte(',')
 			}
-			fmt.Fprintf(out, `{"list":%s,"id":%d,"text":"%s%d"}`, n, page**items+i, filler, i)
+			id := page**items + i
+			fmt.Fprintf(out, `{"list":%s,"id":%d,"text":"%s"}`, n, id, words(n, id))
 		}
 		fmt.Fprint(out, `]}`)
 		_ = out.Flush() // the client may have gone
@@ -98,6 +100,19 @@ func serveAPI(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	_ = server.Serve(listener)
 	return nil
+}
+
+// words returns a text that compresses about as well as texts of people do.
+func words(list string, id int) string {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, list, id)
+	random := rand.New(rand.NewPCG(hash.Sum64(), 0))
+	var text []byte
+	for len(text) < *itemBytes-40 {
+		word := random.IntN(2000)
+		text = strconv.AppendInt(append(text, ' '), int64(word*word), 36)
+	}
+	return string(text)
 }
 
 // serveHub is the NATS server.
@@ -227,9 +242,16 @@ func (p *process) stop() {
 
 // A measurement is what a run has taken.
 type measurement struct {
-	queued, ran, collected, sorted time.Duration
-	stored                         uint64 // bytes on the disk of the server
-	processes                      []*process
+	ran       time.Duration
+	stored    uint64 // bytes on the disk of the server
+	processes []*process
+	used      map[*process]usage
+}
+
+// usage is what a process has needed.
+type usage struct {
+	peak float64 // MB of memory
+	cpu  time.Duration
 }
 
 func measure(ctx context.Context) error {
@@ -252,7 +274,7 @@ func measure(ctx context.Context) error {
 		return err
 	}
 	defer server.stop()
-	m := &measurement{processes: []*process{server}}
+	m := &measurement{processes: []*process{server}, used: map[*process]usage{}}
 	if err := m.run(ctx, url, apiURL); err != nil {
 		return err
 	}
@@ -307,27 +329,36 @@ func (m *measurement) run(ctx context.Context, url, apiURL string) error {
 		}
 	})
 	lines.Wait()
-	return collector.cmd.Wait()
+	err = collector.cmd.Wait()
+	m.used[collector] = ended(collector.cmd.ProcessState)
+	return err
 }
 
-var peaks = map[*process][2]float64{}
+// ended returns what a process has used that has ended.
+func ended(state *os.ProcessState) usage {
+	u := usage{cpu: state.UserTime() + state.SystemTime()}
+	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
+		u.peak = float64(r.Maxrss) / 1024
+	}
+	return u
+}
 
 // note notes what the processes have used.
 func (m *measurement) note() {
 	for _, p := range m.processes {
-		peaks[p] = [2]float64{p.peak(), p.cpu().Seconds()}
+		m.used[p] = usage{p.peak(), p.cpu()}
 	}
 }
 
 func (m *measurement) print() {
+	total, seconds := float64(*partitions**pages), m.ran.Seconds()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	total := *partitions * *pages
-	seconds := m.ran.Seconds()
-	fmt.Fprintf(w, "partitions\t%d, with %d pages of %d items of about %d bytes\n", *partitions, *pages, *items, *itemBytes)
-	fmt.Fprintf(w, "run and collected in\t%s: %.0f pages/s, %.0f partitions/s\n", m.ran.Round(10*time.Millisecond), float64(total)/seconds, float64(*partitions)/seconds)
-	fmt.Fprintf(w, "on the disk of the server\t%.1f MB: %.0f bytes per page\n", float64(m.stored)/1e6, float64(m.stored)/float64(total))
+	fmt.Fprintf(w, "partitions\t%d, each with pages: %d of %d items of about %d bytes\n", *partitions, *pages, *items, *itemBytes)
+	fmt.Fprintf(w, "run and collected in\t%s: %.0f pages/s, %.0f partitions/s\n", m.ran.Round(10*time.Millisecond), total/seconds, float64(*partitions)/seconds)
+	fmt.Fprintf(w, "on the disk of the server\t%.1f MB: %.0f bytes per page\n", float64(m.stored)/1e6, float64(m.stored)/total)
 	for _, p := range m.processes {
-		fmt.Fprintf(w, "%s\t%.0f MB at most, %.1f s of CPU\n", p.name, peaks[p][0], peaks[p][1])
+		used := m.used[p]
+		fmt.Fprintf(w, "%s\t%.0f MB at most, %.0f microseconds of CPU per page\n", p.name, used.peak, used.cpu.Seconds()*1e6/total)
 	}
 	_ = w.Flush()
 }
