@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -109,8 +110,9 @@ type collection struct {
 	ended  bool
 	failed error // of partitions
 
-	releaser *releaser // nil: nothing is released
-	releases string    // the id of a collection that has released pages; it is part of its checkpoints
+	releaser *releaser    // nil: nothing is released
+	releases string       // the id of a collection that has released pages; it is part of its checkpoints
+	received atomic.Int64 // pages
 }
 
 // A tree is a job of the run with all tasks below it.
@@ -219,6 +221,7 @@ func (c *collection) allEnded() bool {
 
 // add takes up a page that is stored, and passes it to the sink.
 func (c *collection) add(ctx context.Context, entry *store.Entry, e *envelope) error {
+	c.received.Add(1)
 	trees := c.treesOf(entry.Task)
 	if trees == nil {
 		return damaged(entry, "it belongs to no job of the run")
@@ -304,6 +307,7 @@ func (c *collection) stored(ctx context.Context) error {
 	watched, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go c.watch(watched, stop)
+	go c.tellWhyIdle(watched)
 	err = c.run.cluster.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
 		e, err := decodeEnvelope(entry)
 		if err != nil {

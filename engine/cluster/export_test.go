@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
@@ -17,3 +18,6 @@ func Impatient(o Options) Options {
 	o.pause = 10 * time.Millisecond
 	return o
 }
+
+// Idle says why a run does not go on.
+func Idle(ctx context.Context, r *Run) string { return r.idle(ctx) }

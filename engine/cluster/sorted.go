@@ -17,6 +17,7 @@ func (c *collection) sorted(ctx context.Context) error {
 	watched, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go c.watch(watched, stop)
+	go c.tellWhyIdle(watched)
 	w := &walk{collection: c}
 	for i, task := range c.engine.RootTasks() {
 		t := c.trees[i]

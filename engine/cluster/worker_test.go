@@ -362,3 +362,16 @@ func TestWhatCannotBeDistributedIsRefused(t *testing.T) {
 	_, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: []byte(config), MaxPages: 3})
 	require.ErrorContains(t, err, "there is a run r1 already, and its limits differ")
 }
+
+func TestACollectionSaysWhyNothingArrives(t *testing.T) {
+	a := serveAPI(t, 1)
+	nc := startServer(t)
+	run := submit(t, open(t, nc, cluster.Options{}), a.config())
+	require.Contains(t, cluster.Idle(t.Context(), run), "no worker is there")
+	c := open(t, nc, cluster.Options{})
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return strings.Contains(cluster.Idle(t.Context(), run), "the queue was lost") }, 10*time.Second, 10*time.Millisecond)
+}
