@@ -111,8 +111,9 @@ func (p plan) config(address string) []byte {
 	text, err := json.MarshalIndent(map[string]any{
 		"api": map[string]any{"baseUrl": address, "http": http, "pagination": map[string]any{
 			"method": "multiple", "scrollers": map[string]any{
-				"pages":   map[string]any{"method": "pagenum", "keep": map[string]any{"last": "greatest(items, 'n', kept.last)"}},
-				"links":   map[string]any{"method": "response.url", "urlKey": "next", "keep": map[string]any{"last": "greatest(items, 'n', kept.last)"}},
+				"pages": map[string]any{"method": "pagenum", "keep": map[string]any{"last": "greatest(items, 'n', kept.last)"}},
+				"links": map[string]any{"method": "response.url", "urlKey": "next",
+					"keep": map[string]any{"last": "greatest(items, 'n', kept.last)"}},
 				"tokens":  map[string]any{"method": "response.param", "responseParam": "token", "queryParam": "token", "includeParams": true},
 				"offsets": map[string]any{"method": "offset", "limit": p.PageSize},
 				"expiring": map[string]any{"method": "response.param", "responseParam": "token", "queryParam": "token",
