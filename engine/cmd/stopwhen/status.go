@@ -48,7 +48,8 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
   stopwhen status orders
   stopwhen status orders --watch
   stopwhen status orders --format html --out orders.html
-  stopwhen status orders --partitions --format json | jq 'select(.state == "failed")'`,
+  stopwhen status orders --partitions --format json |
+    jq 'select(.state == "failed")'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{fmt.Sprintf("want one run, got %d arguments", len(args))}
