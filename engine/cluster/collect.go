@@ -411,15 +411,14 @@ func (c *collection) addFailures(ctx context.Context) error {
 		return nil
 	}
 	before := c.tallies()
-	failures, goesOn, err := c.failures(ctx)
+	failures, goesOn, err := c.failures(ctx, before)
 	if err != nil {
 		return err
 	}
-	if goesOn && !c.options.Sorted {
-		return c.restore(before)
-	}
-	if c.failed = errors.Join(failures...); c.failed == nil {
-		return c.restore(before)
+	c.failed = errors.Join(failures...)
+	if c.failed == nil || goesOn && !c.options.Sorted {
+		c.failed = nil
+		return cmp.Or(c.restore(before), errGoesOn)
 	}
 	return c.failed
 }
@@ -433,7 +432,7 @@ func (c *collection) tallies() []json.RawMessage {
 	return all
 }
 
-// restore takes up tallies as they were, since the run goes on.
+// restore takes up tallies as they were.
 func (c *collection) restore(tallies []json.RawMessage) error {
 	fresh := c.engine.Tallies()
 	for i, t := range c.trees {
@@ -442,14 +441,18 @@ func (c *collection) restore(tallies []json.RawMessage) error {
 			return err
 		}
 	}
-	return errGoesOn
+	return nil
 }
 
-// failures adds the results of all tasks that have failed to the tallies. It returns their
-// errors, and whether a task has not ended.
-func (c *collection) failures(ctx context.Context) (errs []error, goesOn bool, err error) {
-	more := 0
-	err = c.run.cluster.store.Heads(ctx, c.run.ID(), func(h store.Heading) error {
+// failures adds the results of all tasks that have failed to the tallies, which are as before.
+// It returns their errors, and whether a task has not ended.
+func (c *collection) failures(ctx context.Context, before []json.RawMessage) (errs []error, goesOn bool, err error) {
+	var more int
+	var unrestored error
+	again := func() {
+		errs, goesOn, more, unrestored = nil, false, 0, c.restore(before)
+	}
+	err = c.run.cluster.store.ScanHeads(ctx, c.run.ID(), again, func(h store.Heading) error {
 		if !h.Ends() {
 			goesOn = true
 		}
@@ -485,7 +488,7 @@ func (c *collection) failures(ctx context.Context) (errs []error, goesOn bool, e
 	if more > 0 {
 		errs = append(errs, &engine.Error{Class: failure.Transient, Op: "collect", Message: fmt.Sprintf("%d more partitions have failed", more)})
 	}
-	return errs, goesOn, err
+	return errs, goesOn, cmp.Or(err, unrestored)
 }
 
 // queued reports whether a task is in the queue.

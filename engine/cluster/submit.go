@@ -247,7 +247,7 @@ func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Ta
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are
 // queued, are not run again.
 func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
-	return r.cluster.store.Heads(ctx, r.ID(), func(h store.Heading) error {
+	return r.cluster.store.ScanHeads(ctx, r.ID(), func() {}, func(h store.Heading) error {
 		if h.Children == 0 {
 			return nil
 		}
@@ -287,13 +287,16 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	if r.Phase() == Cancelled {
 		return 0, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("the run %s is cancelled", r.ID()), Hint: "submit it again first"}
 	}
-	wanted := map[string]bool{}
-	for _, id := range tasks {
-		wanted[id] = true
+	missing, n := map[string]bool{}, 0
+	again := func() {
+		n = 0
+		for _, id := range tasks {
+			missing[id] = true
+		}
 	}
-	queue, n := r.cluster.store.Enqueuer(), 0
-	err := r.cluster.store.Heads(ctx, r.ID(), func(h store.Heading) error {
-		if h.State != store.Failed || len(tasks) > 0 && !wanted[h.Task] {
+	queue := r.cluster.store.Enqueuer()
+	err := r.cluster.store.ScanHeads(ctx, r.ID(), again, func(h store.Heading) error {
+		if h.State != store.Failed || len(tasks) > 0 && !slices.Contains(tasks, h.Task) {
 			return nil
 		}
 		entry, err := r.cluster.store.Last(ctx, h.Key)
@@ -304,14 +307,14 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 		if err != nil {
 			return err
 		}
-		delete(wanted, h.Task)
+		delete(missing, h.Task)
 		n++
 		return r.enqueue(ctx, queue, *e.Task, entry.Sequence)
 	})
 	if err == nil {
 		err = queue.Flush(ctx)
 	}
-	for id := range wanted {
+	for id := range missing {
 		if err == nil {
 			err = &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("no partition %q of run %s has failed", id, r.ID()),
 				Hint: "stopwhen status lists those that have"}
