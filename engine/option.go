@@ -151,8 +151,9 @@ func WithMaxPages(n int) Option {
 }
 
 // WithTransport makes the requests with another transport. The default has
-// keep-alive, HTTP/2, gzip and the proxy from the environment. Timeouts, retries,
-// redirects and the rules about other origins remain the engine's.
+// keep-alive, HTTP/2, zstd, gzip and the proxy from the environment. Timeouts, retries,
+// redirects and the rules about other origins remain the engine's. So does decompressing
+// what the transport leaves compressed; [transport.Negotiated] also requests it.
 func WithTransport(t http.RoundTripper) RunOption {
 	return runOption(func(s *runSettings) { s.transport = t })
 }

@@ -184,7 +184,7 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	if s.transport == nil && cfg.TLS != nil {
 		s.transport = transport.WithCertificates(origin, cfg.TLS)
 	} else if s.transport == nil {
-		s.transport = transport.NewTransport()
+		s.transport = transport.Default()
 	}
 	retry := transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader}
 	pace := cfg.HTTP.Pace

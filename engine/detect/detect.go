@@ -73,11 +73,10 @@ func Detect(ctx context.Context, r Request, o Options) (*Result, error) {
 	}
 	base := o.Transport
 	if base == nil {
-		own := transport.NewTransport()
-		defer own.CloseIdleConnections()
-		base = own
+		base = transport.Default()
+		defer (&http.Client{Transport: base}).CloseIdleConnections()
 	}
-	d := &detection{call: c, session: &session{base: base, left: MaxRequests}, userAgent: o.UserAgent, redactor: redact.New(c.secrets())}
+	d := &detection{call: c, session: &session{base: transport.Decompressed(base), left: MaxRequests}, userAgent: o.UserAgent, redactor: redact.New(c.secrets())}
 	return d.detect(ctx)
 }
 

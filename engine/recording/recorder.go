@@ -36,7 +36,7 @@ const MaxBodyBytes = 16 << 20
 
 // Options are the options of a [Recorder]. The zero value is valid.
 type Options struct {
-	Transport http.RoundTripper // makes the requests; nil: [transport.NewTransport]
+	Transport http.RoundTripper // makes the requests; nil: [transport.Default]
 	Clock     transport.Clock   // nil: [transport.SystemClock]
 	Redactor  *redact.Redactor  // hides secrets, also in bodies; nil: nothing is secret
 	Creator   string            // version of stopwhen that the archive names as its creator
@@ -46,10 +46,11 @@ type Options struct {
 // Write as soon as the exchange ends, so that the file of a killed run is
 // readable.
 func NewRecorder(w io.Writer, options Options) *Recorder {
-	r := &Recorder{next: options.Transport, clock: options.Clock, redactor: options.Redactor, w: w}
-	if r.next == nil {
-		r.next = transport.NewTransport()
+	r := &Recorder{clock: options.Clock, redactor: options.Redactor, w: w}
+	if options.Transport == nil {
+		options.Transport = transport.Default()
 	}
+	r.next = transport.Decompressed(options.Transport)
 	if r.clock == nil {
 		r.clock = transport.SystemClock
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -82,6 +83,32 @@ func TestABinaryBodyKeepsItsBytes(t *testing.T) {
 	got, err := recording.Read(file)
 	require.NoError(t, err)
 	require.Equal(t, body, string(got.Exchanges[0].ResponseBody))
+}
+
+func TestACompressedPageIsRecordedAsItWas(t *testing.T) {
+	const page = `{"data": [1, 2]}`
+	packed, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	for name, next := range map[string]http.RoundTripper{"by default": nil, "with a transport of a program": http.DefaultTransport} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "zstd")
+				_, _ = w.Write(packed.EncodeAll([]byte(page), nil))
+			}))
+			defer s.Close()
+			file := record(t, next, nil, request("GET", s.URL, ""))
+			require.Contains(t, file.String(), `"content":{"size":16,`)
+			got, err := recording.Read(file)
+			require.NoError(t, err)
+			require.Equal(t, page, string(got.Exchanges[0].ResponseBody))
+			require.Empty(t, got.Exchanges[0].ResponseHeader.Values("Content-Encoding"))
+			played, err := got.NewPlayer(nil).RoundTrip(request("GET", s.URL, ""))
+			require.NoError(t, err)
+			body, err := io.ReadAll(played.Body)
+			require.NoError(t, err)
+			require.Equal(t, page, string(body))
+		})
+	}
 }
 
 func TestSecretsAreNotRecorded(t *testing.T) {

@@ -4,11 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -18,12 +19,10 @@ import (
 // framing, compression and size, and returns the body complete or not at all.
 func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte, *spool.Window, error) {
 	watch.reading()
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" && !r.Uncompressed {
-		return nil, nil, c.fault(failure.Response, call, r.StatusCode, fmt.Sprintf("content encoding %s, want gzip or none", encoding))
-	}
 	limit := c.options.MaxBody
 	call.Into.Reset(min(r.ContentLength, limit))
-	reader, err := unpacked(&io.LimitedReader{R: watched{r.Body, watch}, N: limit + 1}, limit)
+	reader := unpacked(&io.LimitedReader{R: watched{r.Body, watch}, N: limit + 1}, limit)
+	err := c.unknownEncoding(call, r)
 	for {
 		if err == nil {
 			_, err = call.Into.ReadPiece(reader)
@@ -35,6 +34,9 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte,
 		}
 		switch {
 		case errors.Is(err, io.EOF):
+			return call.Into.Body()
+		case err != nil && isForeign(err) && r.StatusCode >= http.StatusMultipleChoices:
+			call.Into.Reset(0) // the status says enough, as of a proxy that does not know the encoding
 			return call.Into.Body()
 		case err != nil:
 			return nil, nil, watch.cause(c.bodyError(call, r, err))
@@ -57,29 +59,30 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpacked returns what is in a body that is a gzip file, up to limit bytes and one more,
-// and any other body as it is. No text begins like a gzip file.
-func unpacked(body io.Reader, limit int64) (io.Reader, error) {
-	const magic = "\x1f\x8b"
+// unpacked returns what is in a body that is a file of gzip or zstd, up to limit bytes and
+// one more, and any other body as it is. No text begins like such a file.
+func unpacked(body io.Reader, limit int64) io.Reader {
 	peeked := bufio.NewReaderSize(body, 16) // larger reads bypass its buffer
-	if head, _ := peeked.Peek(len(magic)); string(head) != magic {
-		return peeked, nil
+	for _, e := range allEncodings {
+		if head, _ := peeked.Peek(len(e.magic)); string(head) == e.magic {
+			content := e.decompress(io.NopCloser(peeked))
+			content.isFile = true
+			return &io.LimitedReader{R: content, N: limit + 1}
+		}
 	}
-	content, err := gzip.NewReader(peeked)
-	return &io.LimitedReader{R: content, N: limit + 1}, err
+	return peeked
 }
 
 // bodyError returns the error for a body that cannot be read to its end.
 func (c *Client) bodyError(call Call, r *http.Response, err error) error {
-	switch {
-	case errors.Is(err, gzip.ErrHeader) && !r.Uncompressed:
-		return c.fault(failure.Response, call, r.StatusCode, "the response begins like a gzip file, but is none")
-	case errors.Is(err, gzip.ErrHeader):
-		return c.fault(failure.Response, call, r.StatusCode, "the response is marked as gzip, but is not gzip")
-	case errors.Is(err, gzip.ErrChecksum):
-		return c.fault(failure.Transient, call, r.StatusCode, "the response was damaged on its way: its gzip checksum does not match")
-	case errors.As(err, new(*failure.Error)): // of the buffer
-		return err
+	if known, ok := errors.AsType[*failure.Error](err); ok { // of the buffer, or of the encoding's name
+		return known
+	}
+	if e, ok := errors.AsType[*encodingError](err); ok {
+		return c.encodingFault(call, r, e)
+	}
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) { // of a transport that decompresses itself
+		return c.encodingFault(call, r, &encodingError{encoding: "gzip", begun: call.Into.Len() > 0, err: err})
 	}
 	message := fmt.Sprintf("the response was cut off after %d bytes: %v", call.Into.Len(), withoutURL(err))
 	e := c.fault(failure.Transient, call, r.StatusCode, message)
@@ -89,8 +92,11 @@ func (c *Client) bodyError(call Call, r *http.Response, err error) error {
 
 // endsWithConnection reports whether only the end of the connection marks the end of a
 // body, as in HTTP/1.0: then a body that is cut off looks complete.
+//
+// The length of a body that was decompressed is always unknown. It may have been cut off
+// between two members or frames if the connection was closed after it.
 func endsWithConnection(r *http.Response) bool {
-	return r.ProtoMajor == 1 && r.ContentLength < 0 && len(r.TransferEncoding) == 0 && !r.Uncompressed
+	return r.ProtoMajor == 1 && r.ContentLength < 0 && len(r.TransferEncoding) == 0 && (!r.Uncompressed || r.Close)
 }
 
 // cutOff reports whether a body begins a list or an object that it does not end.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -33,6 +32,8 @@ func TestATruncatedResponseIsRequestedAgain(t *testing.T) {
 		{"cut in an escape", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\": \"\\\""},
 		{"gzip damaged", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + damaged(zipped("[1, 2, 3]"))},
 		{"gzip cut", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + zipped("[1, 2, 3]")[:15]},
+		{"zstd damaged", "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nConnection: close\r\n\r\n" + damaged(zstded("[1, 2, 3]"))},
+		{"zstd cut", "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nConnection: close\r\n\r\n" + zstded("[1, 2, 3]")[:15]},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, n := serveRaw(t, c.truncated, complete)
@@ -46,7 +47,8 @@ func TestATruncatedResponseIsRequestedAgain(t *testing.T) {
 	}
 }
 
-// damaged returns a gzip file whose checksum does not match.
+// damaged returns a file with another eighth byte from its end, in the checksum of gzip or
+// in the content of zstd.
 func damaged(file string) string {
 	at := len(file) - 8
 	return file[:at] + string(file[at]^1) + file[at+1:]
@@ -89,25 +91,8 @@ func TestATruncatedLargeResponseIsNotAPage(t *testing.T) {
 	require.Contains(t, e.Message, fmt.Sprintf("cut off after %d bytes", len(body)-1))
 }
 
-func TestTheBodyLimitCountsDecompressedBytes(t *testing.T) {
-	s, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = io.WriteString(w, zipped(strings.Repeat("a", 1<<20)))
-	})
-	c, _ := clientFor(t, s.URL, func(o *Options) { o.MaxBody = 1000 })
-	_, e := get(t, c, s.URL)
-	require.Equal(t, failure.Policy, e.Class)
-	require.Contains(t, e.Message, "more than 1000 bytes")
-	c, _ = clientFor(t, s.URL, func(o *Options) { o.MaxBody = 1 << 20 })
-	r, e := get(t, c, s.URL)
-	require.Nil(t, e)
-	require.Len(t, r.Body, 1<<20)
-}
-
 func TestAMislabelledResponseIsRefused(t *testing.T) {
 	for _, c := range []struct{ name, header, value, want string }{
-		{"text marked as gzip", "Content-Encoding", "gzip", "is not gzip"},
-		{"other encoding", "Content-Encoding", "br", "content encoding br"},
 		{"other charset", "Content-Type", "application/json; charset=ISO-8859-1", "charset iso-8859-1, want utf-8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,7 +13,9 @@ import (
 func WithCertificates(origin *url.URL, config *tls.Config) http.RoundTripper {
 	own := NewTransport()
 	own.TLSClientConfig = config.Clone()
-	return &certified{origin: origin, own: own, others: NewTransport()}
+	others := NewTransport()
+	own.DisableCompression, others.DisableCompression = true, true
+	return Negotiated(&certified{origin: origin, own: own, others: others})
 }
 
 // certified is a transport with certificates for one origin.

@@ -16,7 +16,7 @@ import (
 
 // Options configure a [Client]. The zero Options are ready for use.
 type Options struct {
-	Transport http.RoundTripper // nil is [NewTransport]
+	Transport http.RoundTripper // nil is [Default]; responses are decompressed as [Decompressed] does
 	Clock     Clock             // nil is [SystemClock]
 	Log       *slog.Logger      // nil logs nothing
 	Redactor  *redact.Redactor  // nil hides nothing
@@ -54,7 +54,7 @@ type Client struct {
 // New returns a client.
 func New(options Options) *Client {
 	if options.Transport == nil {
-		options.Transport = NewTransport()
+		options.Transport = Default()
 	}
 	if options.Clock == nil {
 		options.Clock = SystemClock
@@ -73,14 +73,22 @@ func New(options Options) *Client {
 	if j, ok := options.Clock.(jitterer); ok {
 		c.jitter = j.Jitter
 	}
-	c.http = http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+	c.http = http.Client{Transport: Decompressed(options.Transport), CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // Exchange follows redirects, to trusted origins only
 	}}
 	return c
 }
 
-// NewTransport returns the transport that a client uses by default: keep-alive,
-// HTTP/2, gzip, the proxy from the environment, time limits on connecting, and the
+// Default returns the transport that a client uses by default: that of [NewTransport],
+// which requests zstd and gzip as [Negotiated] does.
+func Default() http.RoundTripper {
+	t := NewTransport()
+	t.DisableCompression = true // net/http requests gzip, and decompresses it more slowly
+	return Negotiated(t)
+}
+
+// NewTransport returns the connections that a client uses by default: keep-alive,
+// HTTP/2, the proxy from the environment, time limits on connecting, and the
 // guard that refuses connections to private addresses.
 func NewTransport() *http.Transport {
 	return &http.Transport{

@@ -231,7 +231,6 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 	for name, values := range call.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	request.Header.Del("Accept-Encoding") // the transport requests gzip only if nobody else does, and decompresses it
 	if host := request.Header.Get("Host"); host != "" {
 		request.Host = host // net/http ignores the header
 		request.Header.Del("Host")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -95,22 +96,22 @@ func TestARedirectDoesNotDropTheBody(t *testing.T) {
 	}
 }
 
-func TestTheHostHeaderIsSentAndGzipIsTheOnlyEncodingRequested(t *testing.T) {
+func TestTheHostHeaderIsSent(t *testing.T) {
 	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "identity")
-		fmt.Fprintf(w, "%s %s", r.Host, r.Header.Get("Accept-Encoding"))
+		fmt.Fprint(w, r.Host)
 	})
 	c, _ := clientFor(t, s.URL)
-	call := Call{Method: "GET", URL: s.URL, Header: http.Header{"Host": {"virtual.test"}, "Accept-Encoding": {"br"}}}
+	call := Call{Method: "GET", URL: s.URL, Header: http.Header{"Host": {"virtual.test"}}}
 	r, err := c.Do(t.Context(), call, nil)
 	require.NoError(t, err)
-	require.Equal(t, "virtual.test gzip", string(r.Body))
+	require.Equal(t, "virtual.test", string(r.Body))
 }
 
 func TestOneConnectionServesAllRequestsAndGzipIsDecompressed(t *testing.T) {
 	var connections atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Accept-Encoding") == "gzip" {
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = io.WriteString(w, zipped(`{"data": [1]}`))
 		}
