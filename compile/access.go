@@ -62,6 +62,10 @@ func walk(v, path any) (any, bool) {
 	if !ok {
 		return nil, false
 	}
+	if row, isRow := v.(rules.ItemRow); isRow {
+		found, ok, err := row.Field(keys)
+		return found, ok && err == nil
+	}
 	for _, key := range keys {
 		if v, ok = member(v, key); !ok {
 			return nil, false
@@ -78,6 +82,9 @@ func walkMetered(m *meter, v, path any) (any, bool, error) {
 	}
 	if err := m.grow(size); err != nil {
 		return nil, false, err
+	}
+	if keys, ok := path.([]string); ok {
+		return fieldAt(v, keys)
 	}
 	found, ok := walk(v, path)
 	return found, ok, nil

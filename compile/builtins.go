@@ -217,7 +217,10 @@ func extreme(read func(id any, place string) (any, error), sign int) func(args .
 			best = args[2]
 		}
 		for i, item := range items {
-			found, _ := walk(item, keys)
+			found, _, err := fieldAt(item, keys)
+			if err != nil {
+				return nil, err
+			}
 			id, err := read(found, fmt.Sprintf("item %d of the page: %s", i+1, args[1]))
 			if err != nil {
 				return nil, err

@@ -37,6 +37,7 @@ type Machine struct {
 // where: the caller knows the job and the page.
 func (e *Expression) eval(m *Machine, page *rules.Context) (any, error) {
 	m.meter.reset(m.Context)
+	m.meter.page = page
 	m.env = environment{page, &m.meter}
 	v, err := m.vm.Run(e.code.program, &m.env)
 	if err != nil {

@@ -94,6 +94,54 @@ func appendNumber(to []byte, v any) []byte {
 	return append(strconv.AppendFloat(to, f, 'g', -1, 64), ';')
 }
 
+// distinct is a set of values by their keys. Integers and strings, which are the most
+// frequent values, are their own keys.
+type distinct struct {
+	integers map[int]struct{}
+	texts    map[string]struct{}
+	others   map[key]struct{}
+}
+
+// add adds a value, and reports whether the set did not have it.
+func (d *distinct) add(m *meter, v any) (added bool, err error) {
+	switch v := v.(type) {
+	case int:
+		added = insert(&d.integers, v)
+		return added, m.spend(1)
+	case float64:
+		if n := int(v); float64(n) == v && -1<<53 <= n && n <= 1<<53 { // 1 and 1.0 are the same
+			return d.add(m, n)
+		}
+	case string:
+		added = insert(&d.texts, v)
+		return added, m.spend(1 + len(v))
+	}
+	k, err := keyOf(m, v)
+	if n, ok := k.integer(); ok {
+		return insert(&d.integers, n), err
+	}
+	return err == nil && insert(&d.others, k), err
+}
+
+// insert adds a key to a set, and reports whether the set did not have it.
+func insert[K comparable](set *map[K]struct{}, k K) bool {
+	if *set == nil {
+		*set = map[K]struct{}{}
+	}
+	n := len(*set)
+	(*set)[k] = struct{}{}
+	return len(*set) > n
+}
+
+// integer returns the number that a key stands for, if it is an int.
+func (k key) integer() (int, bool) {
+	if len(k) < 3 || k[0] != 'n' {
+		return 0, false
+	}
+	n, err := strconv.Atoi(string(k[1 : len(k)-1]))
+	return n, err == nil && strconv.Itoa(n) == string(k[1:len(k)-1])
+}
+
 // A set answers whether a list contains a value, as == compares, in constant time.
 type set map[key]bool
 

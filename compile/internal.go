@@ -25,8 +25,13 @@ const (
 	safeHex    = "·hex"
 	safeObject = "·object"
 	safeKeyed  = "·keyed"
-	safeOp     = "·op "   // and the operator
-	safeCall   = "·call " // and the name of a function of an embedder
+	safeItems  = "·items"
+	safeItem   = "·item"
+	safeColumn = "·column"
+	safeField  = "·field"
+	safeTicked = "·ticked" // safeField that is metered like safeTick
+	safeOp     = "·op "    // and the operator
+	safeCall   = "·call "  // and the name of a function of an embedder
 
 	safeMethod  = "·method "  // and the name of a method of a time or a duration
 	safeBuiltin = "·builtin " // and the name of a function of the expression language
@@ -59,6 +64,17 @@ func internalFunctions() []*builtin.Function {
 		metered(safeKeyed, givesAny, keyedOf),
 		{Name: safeHex, Types: givesAny, Func: func(a ...any) (any, error) { return onBytes(inHex)(a...) }},
 		metered(safeObject, givesAny, objectOf),
+		metered(safeItems, givesAny, func(m *meter, _ []any) (any, error) { return itemsOf(m.page) }),
+		metered(safeItem, givesAny, func(m *meter, a []any) (any, error) { v, _, err := itemAt(m.page, a[0]); return v, err }),
+		metered(safeColumn, givesAny, func(m *meter, a []any) (any, error) { return columnOf(m, a[0].([]string)) }),
+		metered(safeTicked, givesAny, func(m *meter, a []any) (any, error) {
+			if err := m.step(); err != nil {
+				return nil, err
+			}
+			v, _, err := fieldAt(a[0], a[1].([]string))
+			return v, err
+		}),
+		{Name: safeField, Types: givesAny, Func: func(a ...any) (any, error) { v, _, err := fieldAt(a[0], a[1].([]string)); return v, err }},
 	}
 	for name, f := range afterPredicate {
 		list = append(list, metered(safeBuiltin+name, givesAny, f))

@@ -53,7 +53,8 @@ type Condition struct {
 // decoded.
 type Needs struct {
 	Body  [][]string // paths of the body; an empty path is all of it
-	Items bool       // the items, decoded
+	Items [][]string // paths of every item of a page; an empty path is all of it
+	Past  bool       // the items of a page are read after the next one, too
 }
 
 // Rulesets compiles a lowered configuration, and the scrollers that no job uses, in
@@ -200,6 +201,9 @@ func (c *compilation) condition(job *Job, e *Expression) *Condition {
 // add records the values that an expression needs of the responses, and the
 // functions that it calls.
 func (j *Job) add(e *Expression) {
+	for _, path := range e.code.items {
+		j.Needs.addItems(path)
+	}
 	for _, r := range e.Reads {
 		j.Needs.add(r)
 		if r.Root == partitionField && r.of == "" {
@@ -222,10 +226,16 @@ func (n *Needs) add(r Read) {
 		if !slices.ContainsFunc(n.Body, func(had []string) bool { return slices.Equal(had, r.Path) }) {
 			n.Body = append(n.Body, r.Path)
 		}
-	case r.Root == "items":
-		n.Items = true
+	case r.of != "" && r.Root == "items":
+		n.Past = true
 	case r.of == "" && isPast(r.Root): // all of an earlier page
-		n.Body, n.Items = append(n.Body, nil), true
+		n.Body, n.Past = append(n.Body, nil), true
+	}
+}
+
+func (n *Needs) addItems(path []string) {
+	if !slices.ContainsFunc(n.Items, func(had []string) bool { return slices.Equal(had, path) }) {
+		n.Items = append(n.Items, path)
 	}
 }
 

@@ -165,19 +165,20 @@ func flattened(m *meter, to, list []any) ([]any, error) {
 // 1 and "1" are not.
 func uniq(m *meter, a []any) (any, error) {
 	list := a[0].([]any)
-	seen, out := map[key]bool{}, []any{}
+	var seen distinct
+	out := []any{}
 	for _, v := range list {
-		k, err := keyOf(m, v)
+		added, err := seen.add(m, v)
 		if err != nil {
 			return nil, fmt.Errorf("uniq: %w", err)
 		}
-		if seen[k] {
+		if !added {
 			continue
 		}
 		if err := m.grow(24); err != nil {
 			return nil, err
 		}
-		seen[k], out = true, append(out, v)
+		out = append(out, v)
 	}
 	return out, nil
 }

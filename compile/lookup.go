@@ -13,14 +13,32 @@ import (
 
 // Lookup returns the value of a read on a page, and whether the page has it.
 func (r Read) Lookup(page *rules.Context) (any, bool) {
-	v, ok := r.field(page)
-	for _, key := range r.Path {
+	var v any
+	var ok bool
+	path := r.Path
+	if r.of == "" && r.Root == "items" {
+		v, path, ok = r.item(page)
+	} else {
+		v, ok = r.field(page)
+	}
+	for _, key := range path {
 		if !ok {
 			return nil, false
 		}
 		v, ok = member(v, key)
 	}
 	return v, ok
+}
+
+// item returns the items of a page or, if the read begins with an index, the item there
+// and the rest of the path.
+func (r Read) item(page *rules.Context) (v any, rest []string, ok bool) {
+	if len(r.Path) == 0 {
+		list, err := itemsOf(page)
+		return list, nil, err == nil
+	}
+	v, ok, err := itemAt(page, r.Path[0])
+	return v, r.Path[1:], ok && err == nil
 }
 
 // page returns the page that the read is about: this one, or an earlier one, which

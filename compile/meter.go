@@ -51,6 +51,7 @@ type meter struct {
 	unread       int // units of work since the clock was read
 	until        time.Time
 	ctx          context.Context // of the run; nil is never cancelled
+	page         *rules.Context  // nil outside of an evaluation
 	notes        []string
 	searches     map[listID]*searched // the lists on the right of in
 }

@@ -37,10 +37,19 @@ func (r Read) canBeMissing(page *rules.Context) bool {
 	case r.Root == "body":
 		return len(r.Path) > 0
 	case r.Root == "items":
-		list, _ := Read{Root: r.Root, of: r.of}.Lookup(page)
-		return len(r.Path) > 0 && members(list) > 0
+		return len(r.Path) > 0 && r.countItems(page) > 0
 	}
 	return r.call != "" && len(r.args) > 0
+}
+
+// countItems returns the number of items of the page that the read is about, of which it
+// decodes none.
+func (r Read) countItems(page *rules.Context) int {
+	if r.of == "" && page.Values != nil {
+		return page.Values.Len()
+	}
+	list, _ := Read{Root: r.Root, of: r.of}.Lookup(page)
+	return members(list)
 }
 
 // A MissingPath is a path or a header that an expression reads and a response does not

@@ -81,10 +81,26 @@ func order(a, b any) int {
 			return cmp.Compare(x, y)
 		}
 	}
+	if x, ok := exactFloat(a); ok {
+		if y, ok := exactFloat(b); ok {
+			return cmp.Compare(x, y)
+		}
+	}
 	if isHuge(a) || isHuge(b) {
 		return orderOfHuge(a, b)
 	}
 	return exact(a).Cmp(exact(b))
+}
+
+// exactFloat returns a number as a float, if that is exact and cheap.
+func exactFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, !math.IsNaN(v)
+	case int:
+		return float64(v), -1<<53 <= v && v <= 1<<53
+	}
+	return 0, false
 }
 
 func exact(v any) *big.Float {

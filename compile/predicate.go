@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"strings"
+
 	"github.com/expr-lang/expr/ast"
 )
 
@@ -42,6 +44,10 @@ func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, condition bool) {
 		if condition {
 			asBool(&p.Node)
 		}
+		if field := firstField(&p.Node); field != nil {
+			replaceMetered(field, safeTicked, (*field).(*ast.CallNode).Arguments...)
+			continue
+		}
 		var tick ast.Node = &ast.NilNode{}
 		replaceMetered(&tick, safeTick)
 		p.Node = &ast.SequenceNode{Nodes: []ast.Node{tick, p.Node}}
@@ -57,6 +63,24 @@ func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, condition bool) {
 	case "reduce":
 		s.reduce(node, n)
 	}
+}
+
+// firstField returns the path of an item with which the evaluation of a predicate begins, in
+// every case; nil if there is none. It can be metered together with the element.
+func firstField(node *ast.Node) *ast.Node {
+	n, ok := (*node).(*ast.CallNode)
+	if !ok {
+		return nil
+	}
+	switch name := calleeName(n); {
+	case name == safeField:
+		return node
+	case name == safeBool:
+		return firstField(&n.Arguments[0])
+	case strings.HasPrefix(name, safeOp):
+		return firstField(&n.Arguments[1])
+	}
+	return nil
 }
 
 // mapped returns a call of map with the first arguments of another call, or the list

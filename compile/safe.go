@@ -3,6 +3,7 @@ package compile
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -81,6 +82,11 @@ func unknown(n ast.Node) bool {
 }
 
 func asBool(n *ast.Node) {
+	if call, ok := (*n).(*ast.CallNode); ok {
+		if operator, ok := strings.CutPrefix(calleeName(call), safeOp); ok && isPredicate(operator) {
+			return // it gives nothing else
+		}
+	}
 	if unknown(*n) {
 		replace(n, safeBool, *n)
 	}

@@ -36,6 +36,7 @@ type code struct {
 	result  reflect.Type // static type of the value
 	reads   []Read
 	flags   []Read
+	items   [][]string // the paths that the source reads of every item of the page; an empty path is all of it
 	names   names
 	because func() template
 
@@ -115,6 +116,7 @@ func (s *sources) translate(source string, variables []string) (*code, error) {
 	c.reads, c.flags = s.language.readsOf(syntax)
 	tree.Node = clone(syntax)
 	exposeDigests(&tree.Node)
+	c.items = lowerItems(&tree.Node)
 	if err := s.language.makeSafe(&tree.Node); err != nil {
 		return nil, err
 	}

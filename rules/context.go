@@ -29,6 +29,8 @@ import (
 //	resume    "saved": a checkpoint holds it; other values follow from the
 //	          configuration or from the next response
 //	for       a [Scope]: only the rules of that scope may read it
+//
+// A field with the name "-" is no part of it.
 type Context struct {
 	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1"`
 	Body  any   `expr:"body" doc:"the decoded response"`
@@ -74,6 +76,9 @@ type Context struct {
 	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`
 
 	Now func() time.Time `expr:"now" doc:"time at which this page's request was made; the same for the whole page"`
+
+	// Values decodes the page's items when rules read them. If it is nil, Items holds them.
+	Values ItemReader `expr:"-"`
 }
 
 // Total holds what a scroller has read so far, the current page included.
@@ -163,9 +168,12 @@ func ContextFields() []ContextField {
 // fieldsOfContext reads the rows of one struct. The object that holds them may
 // be nil: then so may they, and they are known when the object is.
 func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField {
-	fields := make([]ContextField, t.NumField())
-	for i := range fields {
+	var fields []ContextField
+	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Tag.Get("expr") == "-" {
+			continue
+		}
 		row := ContextField{
 			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Known: known,
 			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Scope: Scope(f.Tag.Get("for")),
@@ -183,7 +191,7 @@ func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField 
 		if object.Kind() == reflect.Struct {
 			row.Fields = fieldsOfContext(object, row.Known, optional || pointer)
 		}
-		fields[i] = row
+		fields = append(fields, row)
 	}
 	return fields
 }

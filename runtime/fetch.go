@@ -125,7 +125,7 @@ func (r *run) onError(request rules.Request, sent time.Time, response *transport
 	c := r.Context.Value
 	c.Page++
 	c.Prev = r.Last.Value
-	c.Items, c.Count = nil, 0
+	c.Items, c.Values, c.Count = nil, nil, 0
 	c.Bytes, c.SamePage, c.RepeatedExchange, c.SameItems = 0, false, false, 0
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sentFacts(request, r.shown(request))

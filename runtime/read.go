@@ -34,7 +34,11 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	record := r.record(request, f)
 	c := &r.Context.Value
 	c.Page++
-	c.Body, c.Items, c.Count, c.Bytes = reading.Body, reading.Decoded, reading.Items.Len(), reading.Bytes
+	c.Body, c.Count, c.Bytes = reading.Body, reading.Items.Len(), reading.Bytes
+	c.Items, c.Values = reading.Decoded, nil
+	if reading.Values != nil && reading.Decoded == nil {
+		c.Values = reading.Values
+	}
 	c.Status, c.Header, c.Link = f.Status, f.HeaderValue, f.Link
 	c.Now = func() time.Time { return f.sent }
 	c.Total.Pages++

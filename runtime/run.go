@@ -67,7 +67,7 @@ func newRun(ctx context.Context, l Loop, p Partition, sink Sink) *run {
 		converted: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
 	}
 	r.reader = document.NewReader(document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
+		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
 		Members: job.Shape.ReadsKey(), Switches: r.switches,
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: r.warn,
 	})
@@ -386,10 +386,13 @@ func (r *run) reason() rules.Rule {
 
 // fault adds job and page to an error of a rule or of a response.
 func (r *run) fault(class failure.Class, err error) error {
-	if errors.As(err, new(*rules.LengthError)) {
-		class = failure.Policy
-	}
 	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Message: r.Redactor.String(err.Error()), Err: err}
+	if errors.As(err, new(*rules.LengthError)) {
+		e.Class = failure.Policy
+	}
+	if size, ok := errors.AsType[*document.SizeError](err); ok {
+		e.Class, e.Hint = failure.Policy, size.Hint
+	}
 	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
 		switch ctx := r.machine.Context; {

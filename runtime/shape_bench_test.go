@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,8 +18,14 @@ import (
 )
 
 // shaped returns the run of a job with more keys than an endpoint.
-func shaped(tb testing.TB, keys string) *run {
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users", "dataField": "data"`+keys+`}]}}`)
+func shaped(tb testing.TB, keys string) *run { return runOf(tb, "", keys) }
+
+// runOf returns the run of a job, with more keys of the API and of the job.
+func runOf(tb testing.TB, api, keys string) *run {
+	if !strings.Contains(keys, "dataField") {
+		keys += `, "dataField": "data"`
+	}
+	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/"`+api+`}, "config": {"jobs": [{"endpoint": "users"`+keys+`}]}}`)
 	root, err := rules.ParseJSON(source)
 	require.NoError(tb, err)
 	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
@@ -70,7 +77,7 @@ func BenchmarkShape(b *testing.B) {
 			begun := time.Now()
 			reading, err := v.run.reader.Read(document.Response{Status: http.StatusOK, Body: copied})
 			require.NoError(b, err)
-			page := &Page{Items: reading.Items}
+			page := &Page{Items: reading.Items, Lists: reading.Lists}
 			require.NoError(b, v.run.shape(b.Context(), page, nil))
 			require.Equal(b, v.written, page.Items.Len())
 			_, err = page.Items.WriteTo(io.Discard)

@@ -8,6 +8,8 @@ import "encoding/binary"
 type expectedKey struct {
 	low, lowMask, high, highMask uint64
 	size                         int
+
+	parent, child *fieldTree // where fieldName met the key, and what it returned; nil: nowhere yet
 }
 
 // matches reports whether data, of at least 16 bytes, begins with the key.
@@ -84,8 +86,8 @@ func (s *scanner) name(i int, key *expectedKey) int {
 			mask[n] = 0xff
 		}
 		*key = expectedKey{
-			binary.LittleEndian.Uint64(text[:]), binary.LittleEndian.Uint64(mask[:]),
-			binary.LittleEndian.Uint64(text[8:]), binary.LittleEndian.Uint64(mask[8:]), i - start,
+			low: binary.LittleEndian.Uint64(text[:]), lowMask: binary.LittleEndian.Uint64(mask[:]),
+			high: binary.LittleEndian.Uint64(text[8:]), highMask: binary.LittleEndian.Uint64(mask[8:]), size: i - start,
 		}
 	}
 	return i

@@ -57,6 +57,25 @@ func (items Items) All() iter.Seq[json.RawMessage] {
 	}
 }
 
+// item returns item i, which it looks for from the nearer end.
+func (items Items) item(i int) []byte {
+	block := items.block[:len(items.block)-1] // without the last newline
+	if i < items.count/2 {
+		for ; i > 0; i-- {
+			block = block[bytes.IndexByte(block, '\n')+1:]
+		}
+		end := bytes.IndexByte(block, '\n')
+		if end < 0 {
+			end = len(block)
+		}
+		return block[:end:end]
+	}
+	for i = items.count - 1 - i; i > 0; i-- {
+		block = block[:bytes.LastIndexByte(block, '\n')]
+	}
+	return block[bytes.LastIndexByte(block, '\n')+1 : len(block) : len(block)]
+}
+
 // WriteTo writes the NDJSON block.
 func (items Items) WriteTo(w io.Writer) (int64, error) {
 	if items.window == nil {

@@ -18,7 +18,8 @@ import (
 // Options say what a [Reader] takes from a response.
 type Options struct {
 	Paths     [][]string       // values of the body to decode (see rules.SplitPath); a path without keys is the whole body
-	Items     bool             // decode the items too
+	Items     [][]string       // paths of the items that rules read; a path without keys is all of an item
+	Decode    bool             // set [Reading.Decoded]
 	Members   bool             // set [Reading.Members]
 	Ignore    [][]string       // paths that [Reading.Content] leaves out
 	DataField *rules.DataField // where the items are; nil finds the only list
@@ -43,7 +44,8 @@ type Reading struct {
 	Items    Items
 	Lists    []List   // the items by the path at which they are
 	Members  []any    // with [Options.Members] and paths with a star: the name of the member that each item comes from, or nil
-	Decoded  []any    // the items, if [Options.Items] is set
+	Values   *Values  // the items as rules read them, until the next response is read; nil if there was no content
+	Decoded  []any    // the items, if [Options.Decode] is set
 	Body     any      // the values at [Options.Paths]
 	Bytes    int      // volume: the length as minified JSON (specification 2.3)
 	Content  Digest   // of the body without the ignored paths
@@ -71,6 +73,7 @@ type Reader struct {
 	paths   *pathTree
 	sample  [][]byte
 	gather  *gatherer // of several lists, or of paths with a star; nil: there is one list
+	values  *Values
 }
 
 // NewReader returns a reader.
@@ -78,7 +81,7 @@ func NewReader(o Options) *Reader {
 	if o.Warn == nil {
 		o.Warn = func(string, string) {}
 	}
-	r := &Reader{options: o, field: o.DataField, paths: newPathTree(o.Paths)}
+	r := &Reader{options: o, field: o.DataField, paths: newPathTree(o.Paths), values: newValues(o.Items)}
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
 	}
@@ -101,11 +104,15 @@ func NewReader(o Options) *Reader {
 	case r.field != nil:
 		r.doc.tree.at(r.field.Keys).items = true
 	}
+	if r.gather == nil && len(r.values.columns) > 0 && !r.values.whole {
+		r.doc.facts.fields, r.doc.facts.width = r.values.tree, len(r.values.columns)
+	}
 	return r
 }
 
 // Close releases what the reader holds. The items of the last response are no longer valid.
 func (r *Reader) Close() {
+	r.values.reset(Items{}, nil, errPassed)
 	if r.gather != nil {
 		r.gather.out.Release()
 	}
@@ -115,6 +122,7 @@ func (r *Reader) Close() {
 // The error is a [*DepthError], an [*ItemsError], a [*SizeError], or says why the body is not JSON
 // or where its items are not as configured.
 func (r *Reader) Read(response Response) (Reading, error) {
+	r.values.reset(Items{}, nil, errPassed)
 	if response.Status == http.StatusNoContent {
 		return Reading{}, nil
 	}
@@ -142,9 +150,10 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	}
 	out.Ends = r.ends(out.Items)
 	out.Spelling = doc.spelling()
-	if r.options.Items {
+	if r.options.Decode {
 		out.Decoded, err = decodeItems(out.Items, left)
 	}
+	out.Values = r.takeValues(out.Items, left)
 	return out, err
 }
 

@@ -47,6 +47,11 @@ type scanner struct {
 
 	keys []expectedKey // keys of the element before, in order; empty to remember none
 	key  int           // number of keys met in this element
+
+	fields     *fieldTree // of every element of the list; nil if none is looked for
+	width      int        // number of the columns of fields
+	cells      []span     // where their values are, element by element
+	incomplete bool       // a value may be missing in cells
 }
 
 // scan scans data. The offsets of errors count from its beginning.
@@ -59,6 +64,7 @@ func (s *scanner) scan(data []byte, tree *pathTree, limit int) error {
 	s.data, s.limit, s.begins, s.breaks, s.lists, s.err = data, limit, -1, s.breaks[:0], rootLists{}, nil
 	s.spaces, s.surplus, s.writePos, s.readPos, s.shift, s.key = 0, 0, 0, 0, 0, len(s.keys)
 	s.invalid, s.respelt = false, false
+	s.cells, s.incomplete = s.cells[:0], false
 	s.window.Rewind()
 	start := s.space(0)
 	if start == len(data) {
@@ -187,12 +193,18 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 	}
 	data := s.data
 	marked := s.marked(i, depth, at)
+	collects := s.collects(marked, at)
 	i = s.space(i + 1)
 	if i < len(data) && data[i] == ']' {
 		return i + 1
 	}
 	for n := 0; ; n++ {
-		if i = s.value(i, depth, at.element(n)); i < 0 {
+		if collects {
+			i = s.item(i, depth)
+		} else {
+			i = s.value(i, depth, at.element(n))
+		}
+		if i < 0 {
 			return i
 		}
 		i = s.gap(data, i)

@@ -1,0 +1,225 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Values are the items of a page for rules: a [rules.ItemReader]. Where the values are
+// that rules read is known of the scan or, of a page in a file or of several lists, found
+// in one pass over the items when the first of them is read. Each path is decoded when it
+// is read. The buffers serve one page after another.
+type Values struct {
+	items Items
+	left  *allowance
+	err   error // the first one
+
+	whole   bool // rules read all of an item
+	decoded []any
+	single  map[int]any // items that were decoded alone
+
+	tree    *fieldTree
+	columns [][]string
+	located bool
+	cells   []span // of all items, item by item; absent values have none
+	base    int    // what the cells count from: the offset of the items
+	own     []span // the buffer of locate
+	decodes [][]any
+	rows    []row
+	handles []any // the rows
+}
+
+// newValues returns the values for rules that read paths of items.
+func newValues(paths [][]string) *Values {
+	v := &Values{whole: slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 })}
+	v.tree, v.columns = newFieldTree(paths)
+	v.decodes = make([][]any, len(v.columns))
+	return v
+}
+
+// errPassed is the error of values that are read after the next page.
+var errPassed = errors.New("the items of an earlier page can no longer be read")
+
+// reset prepares the values for the items of another page.
+func (v *Values) reset(items Items, left *allowance, err error) {
+	v.items, v.left, v.err = items, left, err
+	v.decoded, v.located, v.cells, v.base = nil, false, nil, 0
+	clear(v.single)
+	clear(v.decodes)
+}
+
+// Len returns the number of items.
+func (v *Values) Len() int { return v.items.Len() }
+
+// Items returns the items: their values, or rows of the paths that rules read.
+func (v *Values) Items() ([]any, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	if !v.whole {
+		return v.rowsOf(v.items.Len()), nil
+	}
+	if v.decoded == nil {
+		v.decoded, v.err = decodeItems(v.items, v.left)
+	}
+	return v.decoded, v.err
+}
+
+// Item returns the value of an item, all of it.
+func (v *Values) Item(i int) (any, error) {
+	switch {
+	case v.err != nil:
+		return nil, v.err
+	case v.decoded != nil:
+		return v.decoded[i], nil
+	}
+	one, known := v.single[i]
+	if known {
+		return one, nil
+	}
+	if one, v.err = decode(v.items.item(i), v.left); v.err != nil {
+		v.err = itemError(i, v.err)
+		return nil, v.err
+	}
+	if v.single == nil {
+		v.single = map[int]any{}
+	}
+	v.single[i] = one
+	return one, nil
+}
+
+func itemError(i int, err error) error { return fmt.Errorf("item %d: %w", i+1, err) }
+
+// Column returns the values at a path of all items.
+func (v *Values) Column(path []string) ([]any, bool, error) {
+	if v.whole || v.err != nil {
+		return nil, false, v.err
+	}
+	for c, own := range v.columns {
+		if slices.Equal(own, path) {
+			column, err := v.column(c)
+			return column, err == nil, err
+		}
+	}
+	out := make([]any, v.items.Len()) // of another path, or of a part of a column
+	for i := range out {
+		one, _, err := v.field(i, path)
+		if err != nil {
+			return nil, false, err
+		}
+		out[i] = one
+	}
+	return out, true, nil
+}
+
+// column decodes the values of a column, once.
+func (v *Values) column(c int) ([]any, error) {
+	if v.decodes[c] != nil || v.err != nil {
+		return v.decodes[c], v.err
+	}
+	v.locate()
+	n, width := v.items.Len(), len(v.columns)
+	if v.err = v.left.take(n * elementBytes); v.err != nil {
+		return nil, v.err
+	}
+	out := make([]any, n)
+	v.items.window.Rewind()
+	d := decoder{left: v.left}
+	for i := range out {
+		cell := v.cells[i*width+c]
+		if !cell.present() {
+			continue
+		}
+		d.raw = v.items.block[cell.start-v.base : cell.end-v.base]
+		if out[i], _ = d.value(0); d.err != nil {
+			v.err = itemError(i, fmt.Errorf("%s: %w", rules.PathOf(v.columns[c]...), d.err))
+			return nil, v.err
+		}
+		v.items.pass(v.items.block[cell.end-v.base:])
+	}
+	v.decodes[c] = out
+	return out, nil
+}
+
+// locate finds the values of all columns.
+func (v *Values) locate() {
+	if v.located {
+		return
+	}
+	v.located = true
+	width, block := len(v.columns), v.items.block
+	v.own = slices.Grow(v.own[:0], v.items.Len()*width)[:v.items.Len()*width]
+	clear(v.own)
+	v.cells = v.own
+	v.items.window.Rewind()
+	for i, at := 0, 0; i < v.items.Len(); i++ {
+		at = v.tree.locate(block, at, v.cells[i*width:(i+1)*width]) + 1 // the newline
+		v.items.pass(block[at:])
+	}
+}
+
+// field returns the value at a path of an item, and whether it has it.
+func (v *Values) field(i int, path []string) (any, bool, error) {
+	for c, own := range v.columns {
+		if len(own) > len(path) || !slices.Equal(own, path[:len(own)]) {
+			continue
+		}
+		column, err := v.column(c)
+		if err != nil || !v.cells[i*len(v.columns)+c].present() {
+			return nil, false, err
+		}
+		one, present := within(column[i], path[len(own):])
+		return one, present, nil
+	}
+	one, err := v.Item(i)
+	if err != nil {
+		return nil, false, err
+	}
+	one, present := within(one, path)
+	return one, present, nil
+}
+
+// within returns the value at a path of a value.
+func within(v any, path []string) (any, bool) {
+	for _, key := range path {
+		var present bool
+		switch of := v.(type) {
+		case map[string]any:
+			v, present = of[key]
+		case []any:
+			if i, err := strconv.Atoi(key); err == nil && i < len(of) && i >= -len(of) {
+				v, present = of[(i+len(of))%len(of)], true
+			}
+		}
+		if !present {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// A row stands for an item of which rules read only some paths. Rows are the same for
+// every page.
+type row struct {
+	values *Values
+	index  int
+}
+
+// Field returns the value at a path of the item.
+func (r *row) Field(path []string) (any, bool, error) { return r.values.field(r.index, path) }
+
+// rowsOf returns n rows.
+func (v *Values) rowsOf(n int) []any {
+	if n > len(v.handles) || v.handles == nil {
+		v.rows, v.handles = make([]row, n), make([]any, n)
+		for i := range v.rows {
+			v.rows[i] = row{v, i}
+			v.handles[i] = &v.rows[i]
+		}
+	}
+	return slices.Clip(v.handles[:n])
+}
