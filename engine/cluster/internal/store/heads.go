@@ -23,20 +23,16 @@ func (s *Store) Heads(ctx context.Context, run string, f func(Heading) error) er
 		FilterSubject: pageSubject + run + ".>"}, f)
 }
 
-// ScanHeads is [Store.Heads] for any number of tasks: it keeps none of them. If the
-// connection is interrupted, it calls again, and then f for all tasks once more.
+// ScanHeads is [Store.Heads] for any number of tasks: it keeps none of them. It calls again
+// before the first task and, after the connection was interrupted, before f is called for all
+// tasks once more. again may be nil.
 func (s *Store) ScanHeads(ctx context.Context, run string, again func(), f func(Heading) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: pageSubject + run + ".>"}, again, f)
 }
 
-// HeadsSince calls f for all pages of a run that were stored since a time, in the order in
-// which they were stored. It ends when it has delivered what there is.
-func (s *Store) HeadsSince(ctx context.Context, run string, since time.Time, f func(Heading) error) error {
-	return s.headings(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since}, f)
-}
-
-// HeadsFrom calls f for all pages of a run from a sequence on, like [Store.HeadsSince].
+// HeadsFrom calls f for all pages of a run from a sequence on, in the order in which they were
+// stored. It ends when it has delivered what there is.
 func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, f func(Heading) error) error {
 	return s.headings(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, f)
 }

@@ -122,3 +122,23 @@ func collect(t testing.TB, s *Store, after uint64, n int) []Entry {
 	require.ErrorIs(t, err, stop)
 	return pages
 }
+
+// fetched returns the next task of the origin "api". One call of Fetch may return before the
+// server has answered.
+func fetched(t testing.TB, s *Store) (w *Work) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		w, err = s.Fetch(t.Context(), "api")
+		return err == nil && w != nil
+	}, 20*time.Second, 10*time.Millisecond)
+	return w
+}
+
+// requireNone requires that no task of an origin can be fetched.
+func requireNone(t testing.TB, s *Store, origin string) {
+	t.Helper()
+	w, err := s.Fetch(t.Context(), origin)
+	require.NoError(t, err)
+	require.Nil(t, w)
+}

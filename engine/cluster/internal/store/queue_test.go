@@ -27,13 +27,10 @@ func TestATaskIsQueuedOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Load{Waiting: 1}, load)
 
-	w, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
+	w := fetched(t, s)
 	require.Equal(t, "r 0-v1 p 0 1", fmt.Sprint(w.Run, " ", w.Task, " ", string(w.Payload), " ", w.RetryOf, " ", w.Deliveries))
 	enqueue(t, s, item) // it is still queued while it runs
-	none, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
-	require.Nil(t, none)
+	requireNone(t, s, "api")
 	load, err = s.Queued(t.Context(), "api")
 	require.NoError(t, err)
 	require.Equal(t, Load{Running: 1}, load)
@@ -44,9 +41,7 @@ func TestATaskIsQueuedOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, load)
 	enqueue(t, s, item) // now it is new
-	again, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
-	require.Equal(t, 1, again.Deliveries)
+	require.Equal(t, 1, fetched(t, s).Deliveries)
 }
 
 // The worker that stored the marker of the failure died before it removed the message. The
@@ -59,16 +54,11 @@ func TestARetryIsQueuedBehindTheMessageOfTheFailure(t *testing.T) {
 	retry.RetryOf = 7
 	enqueue(t, s, item, retry, retry)
 	enqueue(t, s, retry)
-	first, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
+	first := fetched(t, s)
 	require.Zero(t, first.RetryOf)
 	require.NoError(t, first.Done(t.Context()))
-	second, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
-	require.Equal(t, uint64(7), second.RetryOf)
-	third, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
-	require.Nil(t, third)
+	require.Equal(t, uint64(7), fetched(t, s).RetryOf)
+	requireNone(t, s, "api")
 }
 
 func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
@@ -78,27 +68,22 @@ func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
 	for i := range 4 {
 		enqueue(t, s, Item{Origin: "api", Run: "r", Task: fmt.Sprint(i)})
 	}
-	fetch := func() *Work {
-		w, err := s.Fetch(t.Context(), "api")
-		require.NoError(t, err)
-		return w
-	}
-	first, second := fetch(), fetch()
-	require.Nil(t, fetch())
+	first, second := fetched(t, s), fetched(t, s)
+	requireNone(t, s, "api")
 	require.NoError(t, first.Done(t.Context()))
-	require.NotNil(t, fetch())
-	require.Nil(t, fetch())
+	fetched(t, s)
+	requireNone(t, s, "api")
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 3))
-	require.NotNil(t, fetch())
+	fetched(t, s)
 	require.NoError(t, second.HandBack(0))
-	require.Eventually(t, func() bool { w := fetch(); return w != nil && w.Task == second.Task && w.Deliveries == 2 }, 10*time.Second, 10*time.Millisecond)
+	again := fetched(t, s)
+	require.Equal(t, second.Task, again.Task)
+	require.Equal(t, 2, again.Deliveries)
 
 	origins, err := s.Origins(t.Context())
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"api", "other"}, origins)
-	none, err := s.Fetch(t.Context(), "unknown")
-	require.NoError(t, err)
-	require.Nil(t, none)
+	requireNone(t, s, "unknown")
 }
 
 // A task that was delivered while the worker did not look for it is not lost for the rest of
@@ -107,24 +92,14 @@ func TestATaskThatWaitedForItsWorkerIsDeliveredAtOnce(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
 	enqueue(t, s, Item{Origin: "api", Run: "r", Task: "0"}, Item{Origin: "api", Run: "r", Task: "1"})
-	fetch := func() (w *Work) {
-		require.Eventually(t, func() bool {
-			var err error
-			w, err = s.Fetch(t.Context(), "api")
-			return err == nil && w != nil
-		}, 10*time.Second, 10*time.Millisecond)
-		return w
-	}
-	first := fetch()
-	none, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
-	require.Nil(t, none, "one at a time")
+	first := fetched(t, s)
+	requireNone(t, s, "api") // one at a time
 	known, _ := s.origins.Load("api")
 	p := known.(*puller)
 	require.NoError(t, first.Done(t.Context()))
 	require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, 10*time.Second, time.Millisecond)
 	p.asked = p.asked.Add(-defaultAckWait)
-	second := fetch()
+	second := fetched(t, s)
 	require.Equal(t, "1", second.Task)
 	require.Equal(t, 2, second.Deliveries)
 }
@@ -133,8 +108,7 @@ func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 	s, _ := openRun(t, Options{AckWait: 100 * time.Millisecond})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
 	enqueue(t, s, Item{Origin: "api", Run: "r", Task: "0"})
-	_, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
+	fetched(t, s)
 	require.Eventually(t, func() bool {
 		w, err := s.Fetch(t.Context(), "api")
 		require.NoError(t, err)
@@ -152,9 +126,7 @@ func TestTheQueuedTasksOfOneRunAreRemoved(t *testing.T) {
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
 	enqueue(t, s, Item{Origin: "api", Run: "r", Task: "0"}, Item{Origin: "api", Run: "r2", Task: "0"}, Item{Origin: "api", Run: "r", Task: "1"})
 	require.NoError(t, s.PurgeWork(t.Context(), "r"))
-	w, err := s.Fetch(t.Context(), "api")
-	require.NoError(t, err)
-	require.Equal(t, "r2", w.Run)
+	require.Equal(t, "r2", fetched(t, s).Run)
 }
 
 func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
