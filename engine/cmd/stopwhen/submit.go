@@ -25,7 +25,7 @@ type submitFlags struct {
 func (a *app) submitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit CONFIG",
-		Short: "Hand in a run that many machines share",
+		Short: "Submit a run that many machines share",
 		Long: `Store a configuration on a NATS server and queue its jobs. Workers then run
 them, partition by partition: see stopwhen worker. The id of the run is printed
 to standard output. No request is made to the API.
@@ -94,7 +94,7 @@ func (a *app) submit(cmd *cobra.Command, args []string) error {
 	}))
 }
 
-// submission returns what the flags and the arguments hand in.
+// submission returns the run that the flags and the arguments describe.
 func (a *app) submission(cmd *cobra.Command, args []string) (_ *cluster.Submission, lease time.Duration, err error) {
 	for _, check := range []func() error{a.checkVolume, a.checkDialect, func() error { return a.checkJobFlags(cmd) }} {
 		if err := check(); err != nil {

@@ -36,11 +36,11 @@ func (a *app) workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run partitions of the runs that many machines share",
-		Long: `Take partitions of all runs that were handed in with stopwhen submit, request
+		Long: `Take partitions of all runs that were submitted with stopwhen submit, request
 their pages, and store them on the NATS server, until a signal ends the worker.
 Any number of workers, on any machines, share the partitions.
 
-On SIGINT or SIGTERM a worker gives its partitions back at once and ends with
+On SIGINT or SIGTERM a worker returns its partitions at once and ends with
 status 0; other workers continue behind the last stored page. A worker that dies
 is noticed after 30 seconds, and loses no page.
 
