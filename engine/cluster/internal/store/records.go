@@ -213,8 +213,11 @@ func (s *Store) list(ctx context.Context, bucket, what string) ([]Record, error)
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case entry := <-watcher.Updates():
-				if entry == nil {
+			case entry, ok := <-watcher.Updates():
+				switch {
+				case !ok: // the connection was closed
+					return errMissed
+				case entry == nil:
 					return nil
 				}
 				records = append(records, recordOf(entry))
