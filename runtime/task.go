@@ -170,7 +170,8 @@ func (s *Tasks) open(ctx context.Context, task Task, store func(context.Context,
 		}
 	}
 	if r.tree == nil {
-		return nil, &failure.Error{Class: failure.State, Op: "task", Message: fmt.Sprintf("the configuration has no job %q for task %s", task.Job, task.ID)}
+		return nil, &failure.Error{Class: failure.State, Op: "task",
+			Message: fmt.Sprintf("the configuration has no job %q for task %s", task.Job, task.ID)}
 	}
 	r.partition.Job = r.job
 	if task.Binding == nil {
@@ -203,7 +204,9 @@ func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label())
 
 // ending returns how the task ended, given the result of its partition.
 func (r *taskRun) ending(result Result) *Ending {
-	one := EndedResult{endedState: endedState{Result: result, First: result.first}, Name: r.Redactor.String(r.partition.name()), Skipped: result.skipped}
+	one := EndedResult{
+		endedState: endedState{Result: result, First: result.first}, Name: r.Redactor.String(r.partition.name()), Skipped: result.skipped,
+	}
 	if !result.seen.empty() {
 		one.Lists = &result.seen
 	}
@@ -510,7 +513,9 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 
 // StoredPage returns a page that a step had, for a sink. Its checkpoint is what the function
 // returns.
-func StoredPage(record Record, root string, items document.Items, lists []document.List, final bool, checkpoint func() (json.RawMessage, error)) *Page {
+func StoredPage(record Record, root string, items document.Items, lists []document.List, final bool,
+	checkpoint func() (json.RawMessage, error),
+) *Page {
 	return &Page{Record: record, Root: root, Items: items, Lists: lists, Final: final, checkpoint: checkpoint}
 }
 

@@ -46,7 +46,8 @@ func (a *attempt) run(ctx context.Context) {
 	case err == nil:
 		a.finish(ctx)
 	case errors.Is(err, store.ErrLost):
-		a.c.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task), "event", "task_lost", "run", a.work.Run)
+		a.c.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task),
+			"event", "task_lost", "run", a.work.Run)
 	case errors.Is(err, store.ErrDeleted), errors.Is(context.Cause(ctx), errGone):
 		_ = a.work.Drop("the run is cancelled or deleted")
 	case ctx.Err() != nil:
@@ -176,7 +177,8 @@ func (a *attempt) lacksRights(err *engine.Error) bool {
 func (a *attempt) guarded(ctx context.Context) (ending *engine.Ending, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()), "event", "task_panic", "run", a.work.Run)
+			a.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()),
+				"event", "task_panic", "run", a.work.Run)
 			err = &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf("the task panicked: %v", v)}
 			ending = a.FailedTask(ctx, a.task, err)
 		}

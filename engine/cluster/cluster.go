@@ -68,8 +68,8 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, err
 
 // waiting says why a page cannot be stored for now.
 func (c *Cluster) waiting(key store.Key, err error) {
-	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %v (collect with --release, delete runs, or raise the limit)", key.Run, err),
-		"event", "cluster_full", "run", key.Run)
+	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %v (collect with --release, delete runs, or raise the limit)",
+		key.Run, err), "event", "cluster_full", "run", key.Run)
 }
 
 // Phase says whether the tasks of a run are run. [Run.Status] knows more.
@@ -230,8 +230,9 @@ func (r *Run) sameRules(e *engine.Engine) error {
 	for part, hash := range e.Fingerprint() {
 		if r.record.Fingerprint[part] != hash {
 			return &engine.Error{Class: failure.Config, Op: "run",
-				Message: fmt.Sprintf("run %s: this program compiles the configuration to other %s than the one that submitted it (%s)", r.ID(), part, r.record.Program),
-				Hint:    "use the same version, with the same methods and functions"}
+				Message: fmt.Sprintf("run %s: this program compiles the configuration to other %s than the one that submitted it (%s)",
+					r.ID(), part, r.record.Program),
+				Hint: "use the same version, with the same methods and functions"}
 		}
 	}
 	return nil

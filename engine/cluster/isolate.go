@@ -59,7 +59,8 @@ func (a *attempt) suspect(ctx context.Context, lost int) error {
 			crashed = 0
 		}
 		if crashed++; crashed >= crashes {
-			return a.setAside(ctx, fmt.Sprintf("the task has crashed its process %d times without a new page: %v: %s", crashed, failed, output.String()))
+			return a.setAside(ctx, fmt.Sprintf("the task has crashed its process %d times without a new page: %v: %s",
+				crashed, failed, output.String()))
 		}
 	}
 }

@@ -68,11 +68,12 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
 }
 
-// set changes how the API answers a path.
-func (a *api) set(path string, status int) {
+// answerTeam3 changes the status with which the API answers for the users of team 3; 0: it
+// lists them.
+func (a *api) answerTeam3(status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.refuse[path] = status
+	a.refuse["/teams/3/users"] = status
 }
 
 func (a *api) config() []byte {
@@ -199,7 +200,7 @@ func TestACheckpointOfAnotherCollectionIsRefused(t *testing.T) {
 
 func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 	a := serveAPI(t, 5)
-	a.set("/teams/3/users", http.StatusForbidden)
+	a.answerTeam3(http.StatusForbidden)
 	c := open(t, startServer(t), cluster.Options{})
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
@@ -225,7 +226,7 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 
 	_, err = run.Retry(t.Context(), "no-such-task")
 	require.ErrorIs(t, err, engine.ErrConfig)
-	a.set("/teams/3/users", 0)
+	a.answerTeam3(0)
 	n, err := run.Retry(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -242,7 +243,7 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 // A collection that finds out that what has failed goes on passes no page again.
 func TestACollectionGoesOnWithARetry(t *testing.T) {
 	a := serveAPI(t, 5)
-	a.set("/teams/3/users", http.StatusForbidden)
+	a.answerTeam3(http.StatusForbidden)
 	c := open(t, startServer(t), cluster.Options{})
 	config := strings.TrimSuffix(string(a.config()), "]}}") + `, {"id": "more", "endpoint": "teams/1/users", "dataField": "items"}]}}`
 	run := submit(t, c, []byte(config))
@@ -250,7 +251,7 @@ func TestACollectionGoesOnWithARetry(t *testing.T) {
 	_, err := (&collector{run: run}).collect(t, cluster.Collecting{})
 	require.ErrorIs(t, err, engine.ErrAPI)
 	stop()
-	a.set("/teams/3/users", 0)
+	a.answerTeam3(0)
 	_, err = run.Retry(t.Context())
 	require.NoError(t, err)
 	all := &collector{run: run}

@@ -53,20 +53,29 @@ const runID = "scale"
 
 func main() {
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	play := map[string]func(context.Context) error{
-		"": measure, "api": serveAPI, "hub": serveHub, "worker": work, "collect": collect,
-	}[*part]
-	if err := play(ctx); err != nil {
+	if err := play(); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
+// play plays the part of this process until it is over or a signal arrives.
+func play() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	part, known := map[string]func(context.Context) error{
+		"": measure, "api": serveAPI, "hub": serveHub, "worker": work, "collect": collect,
+	}[*part]
+	if !known {
+		return fmt.Errorf("-part: want api, hub, worker or collect")
+	}
+	return part(ctx)
+}
+
 // config is the run: one partition for each number.
 func config(api string) string {
-	return fmt.Sprintf(`{"api": {"baseUrl": "%s", "pagination": {"method": "pagenum", "stopRules": [{"when": "page >= %d", "outcome": "complete"}]}},
+	return fmt.Sprintf(`{"api": {"baseUrl": "%s",
+			"pagination": {"method": "pagenum", "stopRules": [{"when": "page >= %d", "outcome": "complete"}]}},
 		"config": {"jobs": [{"id": "lists", "endpoint": "lists/{n.from}", "dataField": "items",
 			"for": {"n": {"from": 0, "to": %d, "step": 1}}}]}}`, api, *pages, *partitions)
 }
@@ -261,7 +270,8 @@ func measure(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(file, []byte("jetstream {store_dir: \""+filepath.Join(dir, "store")+"\", sync_interval: 2m}\n"), 0o600); err != nil {
+	text := fmt.Sprintf("jetstream {store_dir: %q, sync_interval: 2m}\n", filepath.Join(dir, "store"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
 	api, apiURL, err := start("api")
@@ -354,7 +364,8 @@ func (m *measurement) print() {
 	total, seconds := float64(*partitions**pages), m.ran.Seconds()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "partitions\t%d, each with pages: %d of %d items of about %d bytes\n", *partitions, *pages, *items, *itemBytes)
-	fmt.Fprintf(w, "run and collected in\t%s: %.0f pages/s, %.0f partitions/s\n", m.ran.Round(10*time.Millisecond), total/seconds, float64(*partitions)/seconds)
+	fmt.Fprintf(w, "run and collected in\t%s: %.0f pages/s, %.0f partitions/s\n",
+		m.ran.Round(10*time.Millisecond), total/seconds, float64(*partitions)/seconds)
 	fmt.Fprintf(w, "on the disk of the server\t%.1f MB: %.0f bytes per page\n", float64(m.stored)/1e6, float64(m.stored)/total)
 	for _, p := range m.processes {
 		used := m.used[p]

@@ -161,7 +161,7 @@ func (a *app) natsTarget() (*natsTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.options = append(login, n.fileOptions()...)
+	t.options = slices.Concat(login, n.fileOptions())
 	return t, nil
 }
 

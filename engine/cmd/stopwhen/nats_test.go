@@ -236,15 +236,17 @@ func speaks(t *testing.T, text string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
+	ended := make(chan struct{})
+	t.Cleanup(func() { _ = listener.Close(); <-ended })
 	go func() {
+		defer close(ended)
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
+			defer func() { _ = conn.Close() }() // when the test ends, since a closed connection is another failure
 			_, _ = io.WriteString(conn, text)
-			t.Cleanup(func() { conn.Close() })
 		}
 	}()
 	return "nats://" + listener.Addr().String()

@@ -105,8 +105,9 @@ func (s *Store) publish(ctx context.Context, p *page) (uint64, error) {
 	}
 	parts := (p.size() + room - 1) / room
 	if parts > maxParts {
-		return 0, appendError(failure.Policy, fmt.Sprintf("a page of %d bytes is too large for the NATS server: it accepts %d messages of %d bytes",
-			p.size(), maxParts, room), "raise max_payload of the server, or make the pages smaller")
+		return 0, appendError(failure.Policy,
+			fmt.Sprintf("a page of %d bytes is too large for the NATS server: it accepts %d messages of %d bytes", p.size(), maxParts, room),
+			"raise max_payload of the server, or make the pages smaller")
 	}
 	buffer := s.buffers.Get().(*bytes.Buffer)
 	defer s.buffers.Put(buffer)
