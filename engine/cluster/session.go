@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
 // errGone is the error for a run that is cancelled or deleted.
@@ -50,7 +51,40 @@ func (p *pool) session(ctx context.Context, run string) (*session, error) {
 	p.mu.Lock()
 	p.sessions[run] = s
 	p.mu.Unlock()
-	return s, nil
+	return s, p.confirm(ctx, s)
+}
+
+// confirm reports a run that was cancelled while its session was opened, when watchRuns did
+// not know the session yet. After an error the session has no user.
+func (p *pool) confirm(ctx context.Context, s *session) error {
+	stored, err := p.c.store.Run(ctx, s.run.ID())
+	if err == nil && !goesOn(stored) {
+		p.endSession(s.run.ID())
+		err = errGone
+	}
+	if err != nil {
+		s.leave()
+	}
+	return err
+}
+
+// goesOn reports whether the record of a run, nil for one that was deleted, says that its
+// tasks are run.
+func goesOn(stored *store.Record) bool {
+	var r record
+	return stored != nil && stored.Value != nil && decode(stored.Value, &r) == nil && r.Phase == Running
+}
+
+// endSession stops the tasks of a run, and closes its session when they have ended.
+func (p *pool) endSession(run string) {
+	p.mu.Lock()
+	s := p.sessions[run]
+	delete(p.sessions, run)
+	p.mu.Unlock()
+	if s != nil {
+		s.cancel(errGone)
+		s.retire()
+	}
 }
 
 // open compiles a run with the secrets of this machine.
@@ -82,7 +116,7 @@ func (p *pool) open(ctx context.Context, run string) (*session, error) {
 	}
 	e, err := r.load(options...)
 	if err != nil {
-		return nil, p.lacks(r, err)
+		return nil, lacks(err)
 	}
 	s := &session{run: r}
 	s.Session, err = e.OpenSession(ctx, engine.RunFacts{ID: run, Worker: p.Name, Started: r.record.Started})
@@ -110,7 +144,7 @@ func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
 
 // lacks says which variables of the environment this worker lacks, if that is the reason why
 // a configuration cannot be compiled.
-func (p *pool) lacks(r *Run, err error) error {
+func lacks(err error) error {
 	found, ok := errors.AsType[engine.Diagnostics](err)
 	if !ok {
 		return err

@@ -17,14 +17,16 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // A Worker runs tasks of all runs on a server. Its zero value has sensible defaults.
 type Worker struct {
 	Name  string // in events and in the status; empty: the name of the machine and a number
-	Slots int    // how many tasks run at the same time; 0 is 8
+	Slots int    // how many tasks run at the same time; 0: 8
 
 	// Inputs are the secret inputs of the runs, by name.
 	Inputs map[string]any
@@ -59,24 +61,34 @@ const (
 // lists them.
 func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	p, err := newPool(ctx, c, w)
-	if err != nil && ctx.Err() != nil {
-		return nil
-	}
 	if err != nil {
-		return err
+		return unlessTold(ctx, err)
 	}
 	defer p.close()
 	p.c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", p.Name, p.Slots), "event", "worker_start", "worker", p.Name)
-	watched, stop := context.WithCancel(ctx)
+	working, stop := context.WithCancel(ctx)
 	defer stop()
 	var others sync.WaitGroup
-	others.Go(func() { p.watchRuns(watched) })
-	others.Go(func() { p.report(watched) })
-	err = p.serve(ctx)
+	others.Go(func() { p.watchRuns(working) })
+	others.Go(func() { p.report(working) })
+	err = p.serve(working)
+	if err != nil {
+		stop() // hand back the tasks that run
+	}
 	p.tasks.Wait()
 	stop()
 	others.Wait()
 	return err
+}
+
+// unlessTold returns the error of a worker, which is none if the worker was told to stop.
+func unlessTold(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
+	}
 }
 
 // A pool is a worker that works.
@@ -100,6 +112,9 @@ type pool struct {
 }
 
 func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
+	if w.Slots < 0 {
+		return nil, &engine.Error{Class: failure.Config, Op: "work", Message: fmt.Sprintf("a worker cannot have %d slots", w.Slots)}
+	}
 	host, _ := os.Hostname()
 	w.Name = cmp.Or(w.Name, cmp.Or(strings.Split(host, ".")[0], "worker")+"-"+nuid.Next()[16:])
 	w.Slots = cmp.Or(w.Slots, defaultSlots)
@@ -113,10 +128,10 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 
 func (p *pool) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, s := range p.sessions {
 		s.retire()
 	}
+	p.mu.Unlock()
 	p.pace.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -132,7 +147,7 @@ func (p *pool) serve(ctx context.Context) error {
 		if time.Since(looked) > lookEvery {
 			found, err := p.c.store.Origins(ctx)
 			if err != nil {
-				return p.ended(ctx, err)
+				return unlessTold(ctx, err)
 			}
 			origins, looked = found, time.Now()
 			p.closeIdle()
@@ -140,7 +155,7 @@ func (p *pool) serve(ctx context.Context) error {
 		got, err := p.round(ctx, origins)
 		switch {
 		case err != nil:
-			return p.ended(ctx, err)
+			return unlessTold(ctx, err)
 		case got || p.busy.Load() > 0 && len(p.slots) == cap(p.slots):
 			pause, last = idlePause, time.Now()
 			continue
@@ -160,14 +175,6 @@ func (p *pool) serve(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// ended returns the error of a worker, which is none if it was told to stop.
-func (p *pool) ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // round takes at most one task of each origin. It reports whether there was any.
@@ -255,17 +262,8 @@ func (p *pool) isPaused(origin string) bool {
 // watchRuns stops the tasks of runs that are cancelled or deleted.
 func (p *pool) watchRuns(ctx context.Context) {
 	_ = p.c.store.WatchRuns(ctx, func(stored store.Record) { // it ends with the context
-		var r record
-		if stored.Value != nil && decode(stored.Value, &r) == nil && r.Phase == Running {
-			return
-		}
-		p.mu.Lock()
-		s := p.sessions[stored.Name]
-		delete(p.sessions, stored.Name)
-		p.mu.Unlock()
-		if s != nil {
-			s.cancel(errGone)
-			s.retire()
+		if !goesOn(&stored) {
+			p.endSession(stored.Name)
 		}
 	})
 }
