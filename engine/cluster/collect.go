@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,8 +41,12 @@ type Collecting struct {
 	Progress func(Progress)
 }
 
-// Progress says how far a run is that is being collected.
-type Progress struct{ Tasks, Ended, Failed int }
+// Progress says how far a run is that is being collected, in the pages that have been read.
+type Progress struct {
+	Tasks  int // that are known; more may be found
+	Ended  int // of these, failed ones included
+	Failed int
+}
 
 // Collect passes the stored pages of a run to a sink, like [engine.Engine.Run]: the pages of
 // a partition in their order, and each once. The checkpoint of a page is the position in the
@@ -103,12 +108,11 @@ type collection struct {
 	sink    engine.SinkFunc
 	options Collecting
 
-	roots  []string
-	trees  []*tree // of roots
-	whole  bool    // one task runs all jobs
-	read   uint64  // sequence of the last page that was read; 0: none so far
-	ended  bool
-	failed error // of partitions
+	roots []string
+	trees []*tree // of roots
+	whole bool    // one task runs all jobs
+	read  uint64  // sequence of the last page that was read; 0: none so far
+	ended bool
 
 	releaser *releaser    // nil: nothing is released
 	releases string       // the id of a collection that has released pages; it is part of its checkpoints
@@ -176,8 +180,7 @@ func (c *collection) resume() error {
 			err = t.tally.Restore(from.Tally)
 		}
 		if err != nil {
-			return &engine.Error{Class: failure.State, Job: root, Op: "resume", Err: err,
-				Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
+			return unusable(fmt.Errorf("job '%s': %w", root, err))
 		}
 		t.progress, c.releases = from.At, cmp.Or(from.Release, c.releases)
 		if !c.options.Sorted { // which does not read the pages in the order of their sequences
@@ -185,6 +188,12 @@ func (c *collection) resume() error {
 		}
 	}
 	return nil
+}
+
+// unusable returns the error for a checkpoint from which a collection cannot continue.
+func unusable(err error) error {
+	return &engine.Error{Class: failure.State, Op: "resume", Err: err,
+		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }
 
 // token returns the checkpoint of a tree.
@@ -304,10 +313,8 @@ func (c *collection) stored(ctx context.Context) error {
 	case from >= limit && c.options.NoWait:
 		return c.incomplete(runGoesOn)
 	}
-	watched, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go c.watch(watched, stop)
-	go c.tellWhyIdle(watched)
+	watched, stop := c.watched(ctx)
+	defer stop()
 	err = c.run.cluster.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
 		e, err := decodeEnvelope(entry)
 		if err != nil {
@@ -326,17 +333,39 @@ func (c *collection) stored(ctx context.Context) error {
 		}
 		return nil
 	})
-	switch cause := context.Cause(watched); {
+	switch {
 	case errors.Is(err, errEnd) && c.allEnded():
 		return nil
 	case errors.Is(err, errEnd):
 		return c.incomplete(runGoesOn)
-	case ctx.Err() == nil && errors.Is(cause, errGone):
-		return c.incomplete(isCancelled)
-	case ctx.Err() == nil && cause != nil && err != nil:
-		return cause
 	}
-	return err
+	return c.why(ctx, watched, err)
+}
+
+// watched returns a context that ends when the run is cancelled, or when its pages are
+// released by another collection. Stop ends what watches the run, and waits for it.
+func (c *collection) watched(ctx context.Context) (watched context.Context, stop func()) {
+	watched, cancel := context.WithCancelCause(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { c.watch(watched, cancel) })
+	all.Go(func() { c.tellWhyIdle(watched) })
+	return watched, func() {
+		cancel(nil)
+		all.Wait()
+	}
+}
+
+// why returns the error of a collection, given that of a call with the context of
+// [collection.watched]: the reason why that context has ended explains more.
+func (c *collection) why(ctx, watched context.Context, err error) error {
+	cause := context.Cause(watched)
+	switch {
+	case err == nil || cause == nil || ctx.Err() != nil:
+		return err
+	case errors.Is(cause, errGone):
+		return c.incomplete(isCancelled)
+	}
+	return cause
 }
 
 // errEnd ends the reading of pages.
@@ -406,7 +435,7 @@ func (c *collection) tell() {
 // addFailures adds the results of the tasks that have failed, when all tasks have ended. The
 // error is errGoesOn if one of them goes on.
 func (c *collection) addFailures(ctx context.Context) error {
-	if c.failed != nil || !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Failed > 0 }) {
+	if !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Failed > 0 }) {
 		c.ended = true
 		return nil
 	}
@@ -415,12 +444,11 @@ func (c *collection) addFailures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.failed = errors.Join(failures...)
-	if c.failed == nil || goesOn && !c.options.Sorted {
-		c.failed = nil
+	failed := errors.Join(failures...)
+	if failed == nil || goesOn && !c.options.Sorted {
 		return cmp.Or(c.restore(before), errGoesOn)
 	}
-	return c.failed
+	return failed
 }
 
 // tallies returns the tallies as they are.
@@ -453,33 +481,23 @@ func (c *collection) failures(ctx context.Context, before []json.RawMessage) (er
 		errs, goesOn, more, unrestored = nil, false, 0, c.restore(before)
 	}
 	err = c.run.cluster.store.ScanHeads(ctx, c.run.ID(), again, func(h store.Heading) error {
-		if !h.Ends() {
-			goesOn = true
-		}
+		goesOn = goesOn || !h.Ends()
 		if h.State != store.Failed {
 			return nil
 		}
-		queued, err := c.run.queued(ctx, h.Key)
+		ending, err := c.failure(ctx, h.Key)
 		if err != nil {
 			return err
 		}
-		entry, err := c.run.cluster.store.Last(ctx, h.Key)
-		if err != nil || entry == nil {
-			return err
-		}
-		if queued || entry.State != store.Failed {
+		if ending == nil {
 			goesOn = true
 			return nil
 		}
-		e, err := decodeEnvelope(entry)
-		if err != nil {
-			return damaged(entry, err.Error())
-		}
 		for _, t := range c.treesOf(h.Task) {
-			t.tally.Add(&engine.Step{Ending: e.Ending})
+			t.tally.Add(&engine.Step{Ending: ending})
 		}
 		if len(errs) < maxErrors {
-			errs = append(errs, e.Ending.FailureOf())
+			errs = append(errs, ending.FailureOf())
 		} else {
 			more++
 		}
@@ -489,6 +507,26 @@ func (c *collection) failures(ctx context.Context, before []json.RawMessage) (er
 		errs = append(errs, &engine.Error{Class: failure.Transient, Op: "collect", Message: fmt.Sprintf("%d more partitions have failed", more)})
 	}
 	return errs, goesOn, cmp.Or(err, unrestored)
+}
+
+// failure returns how a task that has failed ended, or nil if it is tried again.
+func (c *collection) failure(ctx context.Context, key store.Key) (*engine.Ending, error) {
+	queued, err := c.run.queued(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := c.run.cluster.store.Last(ctx, key)
+	if err != nil || entry == nil || queued || entry.State != store.Failed {
+		return nil, err
+	}
+	e, err := decodeEnvelope(entry)
+	switch {
+	case err != nil:
+		return nil, damaged(entry, err.Error())
+	case e.Ending == nil:
+		return nil, damaged(entry, "it does not say how the task failed")
+	}
+	return e.Ending, nil
 }
 
 // queued reports whether a task is in the queue.

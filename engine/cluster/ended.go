@@ -35,8 +35,8 @@ func (r *Run) Ended(ctx context.Context) (ended bool, last time.Time, err error)
 	if err != nil {
 		return false, last, err
 	}
-	open := len(e.RootTasks())
-	err = r.cluster.store.Heads(ctx, r.ID(), func(h store.Heading) error {
+	open := 0
+	err = r.cluster.store.ScanHeads(ctx, r.ID(), func() { open = len(e.RootTasks()) }, func(h store.Heading) error {
 		open += h.Children
 		if h.Ends() {
 			open--

@@ -14,10 +14,8 @@ import (
 // sorted passes the pages in the order of a run on one machine: after each page of a task
 // come the tasks that it has found. It ends at a task that has failed.
 func (c *collection) sorted(ctx context.Context) error {
-	watched, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go c.watch(watched, stop)
-	go c.tellWhyIdle(watched)
+	watched, stop := c.watched(ctx)
+	defer stop()
 	w := &walk{collection: c}
 	for i, task := range c.engine.RootTasks() {
 		t := c.trees[i]
@@ -29,12 +27,10 @@ func (c *collection) sorted(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errEnd):
 			return c.incomplete(runGoesOn)
-		case ctx.Err() == nil && err != nil && errors.Is(context.Cause(watched), errGone):
-			return c.incomplete(isCancelled)
 		case errors.Is(err, errFailed):
 			return nil
 		case err != nil:
-			return err
+			return c.why(ctx, watched, err)
 		}
 	}
 	return nil
@@ -109,8 +105,7 @@ func (w *walk) again(ctx context.Context, key store.Key, from []step) (ended boo
 		return false, err
 	}
 	if entry == nil || entry.Sequence != from[0].Sequence {
-		return false, &engine.Error{Class: "state", Op: "resume", Message: fmt.Sprintf("the checkpoint cannot be used: page %d of task %s is not on the server",
-			from[0].Sequence, key.Task), Hint: "start from the beginning, without it"}
+		return false, unusable(fmt.Errorf("page %d of task %s is not on the server", from[0].Sequence, key.Task))
 	}
 	defer entry.Release()
 	e, err := decodeEnvelope(entry)
@@ -160,8 +155,7 @@ func (w *walk) children(ctx context.Context, run string, tasks []engine.Task, fr
 	if len(from) > 0 {
 		i := slices.IndexFunc(tasks, func(t engine.Task) bool { return t.ID == from[0].Task })
 		if i < 0 {
-			return &engine.Error{Class: "state", Op: "resume", Message: fmt.Sprintf("the checkpoint cannot be used: there is no task %s", from[0].Task),
-				Hint: "start from the beginning, without it"}
+			return unusable(fmt.Errorf("there is no task %s", from[0].Task))
 		}
 		tasks = tasks[i:]
 	}

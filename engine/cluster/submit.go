@@ -247,7 +247,7 @@ func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Ta
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are
 // queued, are not run again.
 func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
-	return r.cluster.store.ScanHeads(ctx, r.ID(), func() {}, func(h store.Heading) error {
+	return r.cluster.store.ScanHeads(ctx, r.ID(), nil, func(h store.Heading) error {
 		if h.Children == 0 {
 			return nil
 		}
@@ -285,16 +285,12 @@ func (r *Run) pages(ctx context.Context, key store.Key, f func(*store.Entry, *en
 // on behind their last stored pages. Without ids it is all of them.
 func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	if r.Phase() == Cancelled {
-		return 0, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("the run %s is cancelled", r.ID()), Hint: "submit it again first"}
+		return 0, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("the run %s is cancelled", r.ID()),
+			Hint: "submit it again first"}
 	}
-	missing, n := map[string]bool{}, 0
-	again := func() {
-		n = 0
-		for _, id := range tasks {
-			missing[id] = true
-		}
-	}
+	missing, n := tasks, 0
 	queue := r.cluster.store.Enqueuer()
+	again := func() { missing, n = slices.Clone(tasks), 0 }
 	err := r.cluster.store.ScanHeads(ctx, r.ID(), again, func(h store.Heading) error {
 		if h.State != store.Failed || len(tasks) > 0 && !slices.Contains(tasks, h.Task) {
 			return nil
@@ -303,22 +299,28 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 		if err != nil || entry == nil || entry.State != store.Failed {
 			return err
 		}
-		e, err := decodeEnvelope(entry)
-		if err != nil {
-			return err
-		}
-		delete(missing, h.Task)
+		missing = slices.DeleteFunc(missing, func(id string) bool { return id == h.Task })
 		n++
-		return r.enqueue(ctx, queue, *e.Task, entry.Sequence)
+		return r.enqueueFailed(ctx, queue, entry)
 	})
 	if err == nil {
 		err = queue.Flush(ctx)
 	}
-	for id := range missing {
-		if err == nil {
-			err = &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("no partition %q of run %s has failed", id, r.ID()),
-				Hint: "stopwhen status lists those that have"}
-		}
+	if err == nil && len(missing) > 0 {
+		err = &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
+			Hint: "stopwhen status lists those that have"}
 	}
 	return n, err
+}
+
+// enqueueFailed queues the task of an entry that says that it has failed.
+func (r *Run) enqueueFailed(ctx context.Context, queue *store.Enqueuer, entry *store.Entry) error {
+	e, err := decodeEnvelope(entry)
+	switch {
+	case err != nil:
+		return damaged(entry, err.Error())
+	case e.Task == nil:
+		return damaged(entry, "it does not name the task that has failed")
+	}
+	return r.enqueue(ctx, queue, *e.Task, entry.Sequence)
 }
