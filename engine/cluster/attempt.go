@@ -52,10 +52,10 @@ func (a *attempt) run(ctx context.Context) {
 		_ = a.work.Drop("the run is cancelled or deleted")
 	case ctx.Err() != nil:
 		a.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
-		_ = a.work.HandBack(0)
+		handBack(ctx, a.work, false)
 	default:
 		a.cannot(a.origin, a.work.Run, err)
-		_ = a.work.HandBack(0)
+		handBack(ctx, a.work, true)
 	}
 }
 
@@ -164,7 +164,7 @@ func (a *attempt) final(err error) bool {
 	if !ok || failed.Class != failure.IO && !a.lacksRights(failed) {
 		return true
 	}
-	return a.work.Deliveries-a.head.Delivery > lostAfter
+	return a.work.Refused >= refusedAfter
 }
 
 // lacksRights reports whether the API refuses the credentials of this worker. A partition may

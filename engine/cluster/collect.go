@@ -79,7 +79,7 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 			err = c.await(ctx)
 		}
 	}
-	return c.result(end(err))
+	return c.result(r.unknown(end(err)))
 }
 
 // await waits before the next look at a run in which partitions are tried again.

@@ -41,14 +41,18 @@ func (r *Run) idle(ctx context.Context) string {
 	if len(workers) == 0 {
 		return "no worker is there; start one with stopwhen worker"
 	}
+	info, err := r.cluster.store.Info(ctx, r.ID())
+	if err == nil && info.MaxBytes > 0 && info.Bytes > uint64(info.MaxBytes)/10*9 {
+		return "its pages fill what it may have on the server; submit it again with a larger --max-bytes"
+	}
 	load, err := r.cluster.store.Queued(ctx, r.record.Origin)
 	if err == nil && load.Waiting+load.Running == 0 {
 		return "no task is queued, so the queue was lost; submit the run again, with its id"
 	}
 	for _, one := range workers {
 		var w workerRecord
-		if decode(one.Value, &w) == nil && w.Problem != "" {
-			return fmt.Sprintf("worker %s says: %s", one.Name, w.Problem)
+		if decode(one.Value, &w) == nil && w.Problems[r.ID()] != "" {
+			return fmt.Sprintf("worker %s says: %s", one.Name, w.Problems[r.ID()])
 		}
 	}
 	return ""

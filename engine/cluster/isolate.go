@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -36,7 +38,7 @@ func (a *attempt) suspect(ctx context.Context, lost int) error {
 	}
 	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs in a process of its own", a.work.Run, a.task.ID, lost-1),
 		"event", "task_isolated", "run", a.work.Run, "task", a.task.ID)
-	for crashed := 0; ; {
+	for count := 0; ; {
 		var output tail
 		cmd := a.Isolate(ctx, string(text))
 		cmd.Stdout, cmd.Stderr = &output, &output
@@ -50,19 +52,26 @@ func (a *attempt) suspect(ctx context.Context, lost int) error {
 			return err
 		case last != nil && last.Ends() && last.Sequence != a.work.RetryOf:
 			return nil
-		case failed == nil:
+		case !crashed(failed, output.String()):
 			return fmt.Errorf("task %s has not ended in a process of its own: %s", a.task.ID, output.String())
 		case last != nil && last.Sequence != a.after: // it has stored pages
 			if err := a.continueAfter(ctx, last); err != nil {
 				return err
 			}
-			crashed = 0
+			count = 0
 		}
-		if crashed++; crashed >= crashes {
+		if count++; count >= crashes {
 			return a.setAside(ctx, fmt.Sprintf("the task has crashed its process %d times without a new page: %v: %s",
-				crashed, failed, output.String()))
+				count, failed, output.String()))
 		}
 	}
+}
+
+// crashed reports whether a process has crashed: a signal has ended it, or the runtime of the
+// language. Otherwise it has said what it lacks.
+func crashed(err error, output string) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && (exit.ExitCode() < 0 || strings.Contains(output, "panic: ") || strings.Contains(output, "fatal error: "))
 }
 
 // setAside stores that the task has failed because it was lost.

@@ -80,6 +80,7 @@ func (p *pool) endSession(run string) {
 	p.mu.Lock()
 	s := p.sessions[run]
 	delete(p.sessions, run)
+	delete(p.problems, run)
 	p.mu.Unlock()
 	if s != nil {
 		s.cancel(errGone)
@@ -121,7 +122,7 @@ func (p *pool) open(ctx context.Context, run string) (*session, error) {
 	s := &session{run: r}
 	s.Session, err = e.OpenSession(ctx, engine.RunFacts{ID: run, Worker: p.Name, Started: r.record.Started})
 	if err != nil {
-		return nil, err
+		return nil, lacks(err)
 	}
 	s.ended, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil

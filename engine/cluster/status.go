@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
@@ -27,7 +26,7 @@ func (r *Run) Status(ctx context.Context) (*status.Run, error) {
 	if err != nil {
 		return nil, r.unknown(err)
 	}
-	workers, tasks, err := r.cluster.workers(ctx, info.Now)
+	workers, tasks, err := r.cluster.workers(ctx, r.ID(), info.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +54,7 @@ func (r *Run) Status(ctx context.Context) (*status.Run, error) {
 // of their last pages, and for tasks that find values of variables and have failed. It returns
 // how many others wait.
 func (r *Run) Partitions(ctx context.Context, f func(status.Partition) error) (waiting int, err error) {
-	_, tasks, err := r.cluster.workers(ctx, time.Now())
+	_, tasks, err := r.cluster.workers(ctx, r.ID(), time.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +108,7 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 		return nil, err
 	}
 	out := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
-	workers, tasks, err := c.workers(ctx, out.At)
+	workers, tasks, err := c.workers(ctx, "", out.At)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +176,8 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 			seconds := int(out.At.Sub(w.Heard).Seconds())
 			add("silent", "other workers get its tasks", "worker %s on %s has been silent for %d seconds", w.Name, w.Host, seconds)
 		}
-		if problem, about := strings.CutPrefix(w.Problem, "run "+r.ID()+": "); about {
-			add("problem", "other workers may run it; otherwise set it right on that machine", "worker %s on %s: %s", w.Name, w.Host, problem)
+		if w.Problem != "" {
+			add("problem", "other workers may run it; otherwise set it right on that machine", "worker %s on %s: %s", w.Name, w.Host, w.Problem)
 		}
 	}
 	return nil

@@ -75,6 +75,9 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 		return nil, err
 	}
 	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: s.MaxBytes}); err != nil {
+		if !known { // there is nothing of it yet
+			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run))
+		}
 		return nil, err
 	}
 	if err := r.setPace(ctx); err != nil {
@@ -306,11 +309,14 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	if err == nil {
 		err = queue.Flush(ctx)
 	}
-	if err == nil && len(missing) > 0 {
-		err = &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
+	if err != nil {
+		return 0, err
+	}
+	if len(missing) > 0 {
+		return n, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
 			Hint: "stopwhen status lists those that have"}
 	}
-	return n, err
+	return n, nil
 }
 
 // enqueueFailed queues the task of an entry that says that it has failed.

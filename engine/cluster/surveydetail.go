@@ -177,8 +177,9 @@ func rateOf(span time.Duration, pages, items, partitions int) *status.Rate {
 // silentAfter is how long a worker says nothing until the status calls it silent.
 const silentAfter = 15 * time.Second
 
-// workers returns what the workers have said, and the tasks of those that are not silent.
-func (c *Cluster) workers(ctx context.Context, now time.Time) (status.Workers, []workerTask, error) {
+// workers returns what the workers have said, and the tasks of those that are not silent. The
+// problems are those with one run or, without its id, with any.
+func (c *Cluster) workers(ctx context.Context, run string, now time.Time) (status.Workers, []workerTask, error) {
 	all := status.Workers{List: []status.Worker{}}
 	records, err := c.store.Workers(ctx)
 	if err != nil {
@@ -191,7 +192,7 @@ func (c *Cluster) workers(ctx context.Context, now time.Time) (status.Workers, [
 			continue
 		}
 		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(),
-			Silent: now.Sub(stored.Time) > silentAfter, Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.Problem}
+			Silent: now.Sub(stored.Time) > silentAfter, Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.problem(run)}
 		all.List = append(all.List, w)
 		if w.Silent {
 			continue

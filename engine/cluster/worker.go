@@ -46,6 +46,7 @@ const (
 	isolateAfter = 3  // then it is run in a process of its own
 	crashes      = 3  // of that process, after which the task is set aside
 	lostAfter    = 10 // without isolation: then it is set aside
+	refusedAfter = 10 // because of credentials: then the reason is not the worker's
 )
 
 const (
@@ -102,13 +103,12 @@ type pool struct {
 
 	opening sync.Mutex // of sessions
 
-	mu        sync.Mutex
-	sessions  map[string]*session  // by run
-	paused    map[string]time.Time // origins that have a run which this worker cannot run, until when
-	running   map[*attempt]runningTask
-	problem   string // the latest
-	problemAt time.Time
-	done      int
+	mu       sync.Mutex
+	sessions map[string]*session  // by run
+	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
+	running  map[*attempt]runningTask
+	problems map[string]problem // the latest of each run
+	done     int
 }
 
 func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
@@ -120,7 +120,8 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 	w.Slots = cmp.Or(w.Slots, defaultSlots)
 	shared, err := pace.Open(ctx, c.js, pace.Options{Replicas: c.options.Replicas, Log: c.log})
 	if err != nil {
-		return nil, err
+		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: err.Error(), Err: err,
+			Hint: "a worker needs the permissions of its role"}
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
 		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{}}, nil
@@ -214,11 +215,11 @@ func (p *pool) take(ctx context.Context, origin string, work *store.Work) {
 		_ = work.Drop(err.Error())
 		return
 	case ctx.Err() != nil:
-		_ = work.HandBack(0)
+		handBack(ctx, work, false)
 		return
 	case err != nil:
 		p.cannot(origin, work.Run, err)
-		_ = work.HandBack(0)
+		handBack(ctx, work, true)
 		return
 	}
 	defer s.leave()
@@ -226,6 +227,17 @@ func (p *pool) take(ctx context.Context, origin string, work *store.Work) {
 	ctx, cancel := s.context(ctx)
 	defer cancel()
 	a.run(ctx)
+}
+
+// handBackTime is how long a worker that ends tries to hand a task back. Afterwards the server
+// gives it to another one when the worker has been silent long enough.
+const handBackTime = 2 * time.Second
+
+// handBack gives a task to another worker, at once.
+func handBack(ctx context.Context, work *store.Work, refused bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTime)
+	defer cancel()
+	_ = work.HandBack(ctx, refused)
 }
 
 // cannotPause is how long a worker leaves an origin alone of which it cannot run a run.
@@ -239,13 +251,39 @@ func (p *pool) cannot(origin, run string, err error) {
 	p.complain(run, fmt.Sprintf("this worker cannot run it: %v", err))
 }
 
-// complain logs a problem and shows it in the status.
-func (p *pool) complain(run, problem string) {
-	text := fmt.Sprintf("run %s: %s", run, problem)
-	p.c.log.Error(text, "event", "worker_problem", "run", run)
+// A problem is why a worker cannot run a run.
+type problem struct {
+	text         string
+	since, until time.Time // it was told first, and is to be told
+}
+
+// complain logs a problem, once a minute, and shows it in the status.
+func (p *pool) complain(run, text string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.problem, p.problemAt = text, time.Now()
+	now, known := time.Now(), p.problems[run]
+	same := known.text == text && now.Sub(known.since) < time.Minute
+	if !same {
+		known = problem{text: text, since: now}
+	}
+	known.until = now.Add(problemFor)
+	p.problems[run] = known
+	p.mu.Unlock()
+	if !same {
+		p.c.log.Error(fmt.Sprintf("run %s: %s", run, text), "event", "worker_problem", "run", run)
+	}
+}
+
+// current returns the problems of the last minutes, by run. The caller has the lock.
+func (p *pool) current() map[string]string {
+	all := map[string]string{}
+	for run, one := range p.problems {
+		if time.Now().After(one.until) {
+			delete(p.problems, run)
+			continue
+		}
+		all[run] = one.text
+	}
+	return all
 }
 
 func (p *pool) isPaused(origin string) bool {
@@ -274,8 +312,20 @@ type workerRecord struct {
 	Started time.Time     `json:"started"`
 	Slots   int           `json:"slots"`
 	Running []runningTask `json:"running,omitempty"`
-	Done    int           `json:"done"`              // tasks
-	Problem string        `json:"problem,omitempty"` // the latest, for some minutes
+	Done    int           `json:"done"` // tasks
+
+	Problems map[string]string `json:"problems,omitempty"` // why it cannot run runs, by their ids
+}
+
+// problem returns why the worker cannot run a run or, without its id, one of them.
+func (w *workerRecord) problem(run string) string {
+	if run != "" {
+		return w.Problems[run]
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.Problems)) {
+		return fmt.Sprintf("run %s: %s", id, w.Problems[id])
+	}
+	return ""
 }
 
 // A runningTask is a task that a worker runs.
@@ -301,11 +351,8 @@ func (p *pool) report(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		p.mu.Lock()
-		rec.Running, rec.Done, rec.Problem = nil, p.done, ""
+		rec.Done, rec.Problems = p.done, p.current()
 		rec.Running = slices.Collect(maps.Values(p.running))
-		if time.Since(p.problemAt) < problemFor {
-			rec.Problem = p.problem
-		}
 		p.mu.Unlock()
 		slices.SortFunc(rec.Running, func(a, b runningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {

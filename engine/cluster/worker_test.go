@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,13 @@ func (a *api) answerTeam3(status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refuse["/teams/3/users"] = status
+}
+
+// count returns how many requests the API has had.
+func (a *api) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.requests
 }
 
 func (a *api) config() []byte {
@@ -317,17 +325,31 @@ func TestAWorkerWithoutTheSecretLeavesTheRunToOthers(t *testing.T) {
 	a.token = "s3cret-of-the-api"
 	config := []byte(strings.Replace(string(a.config()), `"http": {`, `"http": {"headers": {"X-Token": {"env": "TOKEN"}}, `, 1))
 	nc := startServer(t)
+	var refusals atomic.Int64
 	with := func(token string) *cluster.Cluster {
-		return open(t, nc, cluster.Options{Engine: []engine.Option{
-			engine.WithEnv(func(string) (string, bool) { return token, token != "" })}})
+		return open(t, nc, cluster.Impatient(cluster.Options{Engine: []engine.Option{
+			engine.WithEnv(func(string) (string, bool) {
+				if token == "" {
+					refusals.Add(1)
+				}
+				return token, token != ""
+			})}}))
 	}
 	run := submit(t, with(""), config)
 	_, text := run.Config()
 	require.NotContains(t, string(text), a.token)
-	work(t, with(""), cluster.Worker{Name: "without"})
-	work(t, with("wrong"), cluster.Worker{Name: "wrong"})
-	time.Sleep(300 * time.Millisecond) // they have had the task
-	work(t, with(a.token), cluster.Worker{Name: "right"})
+	isolated := func(context.Context, string) *exec.Cmd {
+		t.Error("a task that was handed back is suspected")
+		return exec.Command("false")
+	}
+	stop := work(t, with(""), cluster.Worker{Name: "without", Isolate: isolated})
+	require.Eventually(t, func() bool { return refusals.Load() > 20 }, 30*time.Second, 5*time.Millisecond)
+	stop()
+	before := a.count()
+	stop = work(t, with("wrong"), cluster.Worker{Name: "wrong", Isolate: isolated})
+	require.Eventually(t, func() bool { return a.count() > before+2 }, 30*time.Second, time.Millisecond)
+	stop()
+	work(t, with(a.token), cluster.Worker{Name: "right", Isolate: isolated})
 	part := &collector{run: run}
 	_, err := part.collect(t, cluster.Collecting{})
 	require.NoError(t, err)

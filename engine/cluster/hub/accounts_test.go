@@ -134,7 +134,7 @@ var works = []call{
 		if _, err := s.Last(ctx, task); err != nil {
 			return err
 		}
-		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx), second.HandBack(0)); err != nil {
+		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx), second.HandBack(ctx, false)); err != nil {
 			return err
 		}
 		_, err = s.Next(ctx, task, 0)

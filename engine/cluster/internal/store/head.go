@@ -86,6 +86,8 @@ const (
 
 	headerAfter   = "Stopwhen-After"
 	headerRetryOf = "Stopwhen-Retry-Of"
+	headerLost    = "Stopwhen-Lost"    // deliveries of the messages that this one replaces
+	headerRefused = "Stopwhen-Refused" // times that workers could not run the task
 
 	headerExpected      = "Nats-Expected-Last-Subject-Sequence"
 	headerBatch         = "Nats-Batch-Id"

@@ -24,12 +24,14 @@ type Work struct {
 	Run, Task  string
 	Payload    []byte
 	RetryOf    uint64 // sequence of the marker of the failure that is to be tried again; 0: none
-	Deliveries int    // of this message, from 1
+	Deliveries int    // of the task, from 1, less those that were handed back
+	Refused    int    // how often workers could not run it
 
 	AckWait time.Duration // how long the worker may be silent
 
-	s   *Store
-	msg jetstream.Msg
+	s        *Store
+	msg      jetstream.Msg
+	sequence uint64 // of the message
 }
 
 // Progress says that the worker still runs the task.
@@ -42,9 +44,26 @@ func (w *Work) Done(ctx context.Context) error {
 	return w.s.try(ctx, tryTimeout, w.msg.DoubleAck)
 }
 
-// HandBack gives the task to another worker, after a delay. In that time the task still
-// counts as one of those that may be run at the same time.
-func (w *Work) HandBack(delay time.Duration) error { return w.msg.NakWithDelay(delay) }
+// HandBack gives the task to another worker. The delivery does not count, so that those that
+// do are the ones after which the worker was lost: the message is replaced by a copy at the
+// end of the queue. A worker that cannot run the task has refused it.
+func (w *Work) HandBack(ctx context.Context, refused bool) error {
+	m := nats.NewMsg(w.msg.Subject())
+	m.Data = w.Payload
+	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10)) // no other copy was made
+	if w.RetryOf != 0 {
+		m.Header.Set(headerRetryOf, strconv.FormatUint(w.RetryOf, 10))
+	}
+	m.Header.Set(headerLost, strconv.Itoa(w.Deliveries-1))
+	m.Header.Set(headerRefused, strconv.Itoa(w.Refused))
+	if refused {
+		m.Header.Set(headerRefused, strconv.Itoa(w.Refused+1))
+	}
+	if _, err := w.s.js.PublishMsg(ctx, m); err != nil {
+		return errors.Join(err, w.msg.Nak()) // this delivery counts, and no harm is done
+	}
+	return w.msg.Ack()
+}
 
 // Drop removes a task from the queue that cannot be run, like Done.
 func (w *Work) Drop(reason string) error { return w.msg.TermWithReason(clip(reason, labelBytes)) }
@@ -212,13 +231,18 @@ func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (*Work, error) 
 		return nil, errors.Join(msg.Term(), explain("fetch a task", errors.New("unknown subject "+msg.Subject())))
 	}
 	return &Work{
-		Run: parts[1], Task: parts[2], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()), Deliveries: int(meta.NumDelivered),
-		AckWait: ackWait, s: s, msg: msg,
+		Run: parts[1], Task: parts[2], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()),
+		Deliveries: int(numberIn(msg.Headers(), headerLost) + meta.NumDelivered), Refused: int(numberIn(msg.Headers(), headerRefused)), //nolint:gosec // small
+		sequence: meta.Sequence.Stream,
+		AckWait:  ackWait, s: s, msg: msg,
 	}, nil
 }
 
-func retryOf(header nats.Header) uint64 {
-	n, _ := strconv.ParseUint(header.Get(headerRetryOf), 10, 64)
+func retryOf(header nats.Header) uint64 { return numberIn(header, headerRetryOf) }
+
+// numberIn returns the number in a header; 0: there is none.
+func numberIn(header nats.Header, name string) uint64 {
+	n, _ := strconv.ParseUint(header.Get(name), 10, 63)
 	return n
 }
 
