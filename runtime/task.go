@@ -247,8 +247,11 @@ func (r *taskRun) find(ctx context.Context, position json.RawMessage) (*Ending, 
 		if b.first() == nil {
 			step.Ending = &Ending{Label: r.label()}
 		}
-		if r.stored = r.store(ctx, step); r.stored != nil {
+		if r.stored = r.store(ctx, step); r.stored != nil && !isFailure(r.stored) {
 			return nil, r.stored
+		}
+		if err = r.stored; err != nil {
+			break
 		}
 		if step.Ending != nil {
 			return step.Ending, nil
@@ -439,7 +442,7 @@ func (r *taskRun) end(result Result, err error) (*Ending, error) {
 		return r.ended, nil
 	case err == nil:
 		return r.ending(result), nil
-	case r.stored != nil && !errors.As(r.stored, new(*failure.Error)):
+	case r.stored != nil && !isFailure(r.stored):
 		return nil, r.stored
 	case errors.Is(err, failure.ErrCancelled):
 		return nil, err
@@ -489,7 +492,7 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 			stored = store(ctx, step)
 			return stored
 		})
-		if stored != nil {
+		if stored != nil && !isFailure(stored) {
 			return nil, stored
 		}
 		if errors.Is(err, failure.ErrCancelled) {
@@ -530,6 +533,10 @@ func RootOf(id string) (index int, ok bool) {
 	index, err := strconv.Atoi(first)
 	return index, err == nil && index >= 0
 }
+
+// isFailure reports whether an error of a function that stores steps is one of the task: what
+// it has found cannot be stored.
+func isFailure(err error) bool { return errors.As(err, new(*failure.Error)) }
 
 // FailedTask returns the ending of a task that failed with an error, of which the task itself
 // cannot tell.

@@ -64,7 +64,7 @@ func (a *attempt) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = a.work.Done(ctx) // otherwise it is delivered again, and found to have ended
-	a.locked(func() { a.done++ })
+	a.locked(func() { a.done++; delete(a.refused, a.origin) })
 }
 
 // locked calls f with the lock of the pool.
@@ -106,7 +106,7 @@ func (a *attempt) try(ctx context.Context) error {
 	if err := decode(a.work.Payload, &a.task); err != nil {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
-	a.key, a.queue = keyOf(a.work.Run, a.task), a.c.store.Enqueuer()
+	a.key, a.queue = a.session.run.key(a.task), a.c.store.Enqueuer()
 	now := runningTask{Run: a.work.Run, Job: a.key.Job, Task: a.work.Task, Search: a.isSearch(a.task)}
 	now.Label = value.Clip(a.Label(ctx, a.task), labelShown)
 	a.locked(func() { a.running[a] = now })
@@ -202,6 +202,11 @@ func (e *storeError) Error() string        { return e.err.Error() }
 func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
 
 func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
+	for _, child := range step.Children { // before they are announced
+		if _, err := a.session.run.payload(child); err != nil {
+			return err
+		}
+	}
 	body, err := encodeStep(step, nil)
 	if err != nil {
 		return err

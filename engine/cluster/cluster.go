@@ -85,6 +85,7 @@ const (
 type record struct {
 	Version     int                       `json:"version"`
 	Run         string                    `json:"run"`
+	Submission  string                    `json:"submission"` // tells it apart from others of the same name, which were deleted
 	Phase       Phase                     `json:"phase"`
 	Name        string                    `json:"name"`   // of the configuration
 	Config      string                    `json:"config"` // hash of its text
@@ -283,11 +284,11 @@ func (r *Run) Delete(ctx context.Context) error {
 	return r.cluster.store.DeleteRun(ctx, r.ID())
 }
 
-// keyOf returns the key of a task.
-func keyOf(run string, task engine.Task) store.Key {
+// key returns the key of a task.
+func (r *Run) key(task engine.Task) store.Key {
 	job := task.Job
 	if job == "" {
 		job = allJobs
 	}
-	return store.Key{Run: run, Job: job, Task: task.ID}
+	return store.Key{Run: r.ID(), Submission: r.record.Submission, Job: job, Task: task.ID}
 }

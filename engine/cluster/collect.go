@@ -146,9 +146,12 @@ type step struct {
 
 // token is a checkpoint of a collection, for one of the jobs of the run.
 type token struct {
-	Version int             `json:"version"` // the key is that of checkpoints of other runs
-	Done    bool            `json:"done,omitempty"`
-	Run     string          `json:"run"`
+	Version int    `json:"version"` // the key is that of checkpoints of other runs
+	Done    bool   `json:"done,omitempty"`
+	Run     string `json:"run"`
+
+	Submission string `json:"submission"` // see record
+
 	Sorted  bool            `json:"sorted,omitempty"`
 	Release string          `json:"release,omitempty"` // the id of a collection that releases pages
 	At      progress        `json:"at"`
@@ -174,6 +177,8 @@ func (c *collection) resume() error {
 		switch {
 		case err == nil && (from.Version != tokenVersion || from.Run != c.run.ID()):
 			err = fmt.Errorf("it is not that of a collection of run %s", c.run.ID())
+		case err == nil && from.Submission != c.run.record.Submission:
+			err = fmt.Errorf("it is that of an earlier run %s, which was deleted", c.run.ID())
 		case err == nil && from.Sorted != c.options.Sorted:
 			err = errors.New("it is that of a collection in another order")
 		case err == nil:
@@ -187,7 +192,27 @@ func (c *collection) resume() error {
 			t.resumed = from.At.Sequence
 		}
 	}
+	if c.whole && c.options.Sorted {
+		c.sharePath()
+	}
 	return nil
+}
+
+// sharePath gives all trees the position of the one that came farthest: one task runs all of
+// them, one after another.
+func (c *collection) sharePath() {
+	farthest := slices.MaxFunc(c.trees, func(a, b *tree) int { return cmp.Compare(a.last(), b.last()) })
+	for _, t := range c.trees {
+		t.progress = farthest.progress
+	}
+}
+
+// last returns the sequence of the last page of a sorted collection.
+func (t *tree) last() uint64 {
+	if len(t.Path) == 0 {
+		return 0
+	}
+	return t.Path[len(t.Path)-1].Sequence
 }
 
 // unusable returns the error for a checkpoint from which a collection cannot continue.
@@ -203,7 +228,7 @@ func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
 		return nil, err
 	}
 	return json.Marshal(token{
-		Version: tokenVersion, Done: done, Run: c.run.ID(), Sorted: c.options.Sorted, Release: c.releases, At: t.progress, Tally: tally,
+		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Sorted: c.options.Sorted, Release: c.releases, At: t.progress, Tally: tally,
 	})
 }
 
@@ -531,7 +556,7 @@ func (c *collection) failure(ctx context.Context, key store.Key) (*engine.Ending
 
 // queued reports whether a task is in the queue.
 func (r *Run) queued(ctx context.Context, key store.Key) (bool, error) {
-	return r.cluster.store.IsQueued(ctx, r.record.Origin, r.ID(), key.Task)
+	return r.cluster.store.IsQueued(ctx, r.record.Origin, key)
 }
 
 // maxErrors is how many failures of partitions are listed.

@@ -21,3 +21,6 @@ func Impatient(o Options) Options {
 
 // Idle says why a run does not go on.
 func Idle(ctx context.Context, r *Run) string { return r.idle(ctx) }
+
+// SubmissionOf returns what tells a run apart from others of the same name.
+func SubmissionOf(r *Run) string { return r.record.Submission }

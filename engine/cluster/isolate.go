@@ -21,6 +21,8 @@ type isolatedTask struct {
 	Payload    json.RawMessage `json:"payload"`
 	Deliveries int             `json:"deliveries"`
 	RetryOf    uint64          `json:"retryOf,omitempty"`
+	Submission string          `json:"submission"`
+	Refused    int             `json:"refused,omitempty"`
 }
 
 // suspect runs a task that workers have lost several times without storing a page: it may
@@ -32,7 +34,10 @@ func (a *attempt) suspect(ctx context.Context, lost int) error {
 		}
 		return a.setAside(ctx, fmt.Sprintf("%d workers have had the task and died, or fell silent, before they stored a page", lost-1))
 	}
-	text, err := json.Marshal(isolatedTask{a.work.Run, a.work.Task, a.work.Payload, a.work.Deliveries, a.work.RetryOf})
+	text, err := json.Marshal(isolatedTask{
+		Run: a.work.Run, Task: a.work.Task, Payload: a.work.Payload, Deliveries: a.work.Deliveries, RetryOf: a.work.RetryOf,
+		Submission: a.work.Submission, Refused: a.work.Refused,
+	})
 	if err != nil {
 		return err
 	}
@@ -111,11 +116,12 @@ func (c *Cluster) WorkOne(ctx context.Context, w Worker, task string) error {
 		return err
 	}
 	defer p.close()
-	s, err := p.session(ctx, read.Run)
+	s, err := p.session(ctx, read.Run, read.Submission)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
-	work := &store.Work{Run: read.Run, Task: read.Task, Payload: read.Payload, Deliveries: read.Deliveries, RetryOf: read.RetryOf}
+	work := &store.Work{Run: read.Run, Task: read.Task, Payload: read.Payload, Deliveries: read.Deliveries, RetryOf: read.RetryOf,
+		Submission: read.Submission, Refused: read.Refused}
 	return (&attempt{pool: p, session: s, work: work, isolated: true}).try(ctx)
 }

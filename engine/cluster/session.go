@@ -34,16 +34,20 @@ type session struct {
 }
 
 // session returns the session of a run, and counts a user of it, who has to leave.
-func (p *pool) session(ctx context.Context, run string) (*session, error) {
+func (p *pool) session(ctx context.Context, run, submission string) (*session, error) {
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	p.mu.Lock()
 	s := p.sessions[run]
 	p.mu.Unlock()
+	if s != nil && s.run.record.Submission != submission { // the run was deleted and submitted again
+		p.endSession(run)
+		s = nil
+	}
 	if s != nil && s.enter() {
 		return s, nil
 	}
-	s, err := p.open(ctx, run)
+	s, err := p.open(ctx, run, submission)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,7 @@ func (p *pool) endSession(run string) {
 }
 
 // open compiles a run with the secrets of this machine.
-func (p *pool) open(ctx context.Context, run string) (*session, error) {
+func (p *pool) open(ctx context.Context, run, submission string) (*session, error) {
 	stored, err := p.c.store.Run(ctx, run)
 	if err != nil {
 		return nil, err
@@ -101,7 +105,7 @@ func (p *pool) open(ctx context.Context, run string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Phase() == Cancelled {
+	if r.Phase() == Cancelled || r.record.Submission != submission {
 		return nil, errGone
 	}
 	public, err := r.Engine()

@@ -23,7 +23,7 @@ func (c *collection) sorted(ctx context.Context) error {
 			continue
 		}
 		w.tree, w.path = t, nil
-		err := w.task(watched, keyOf(c.run.ID(), task), t.Path)
+		err := w.task(watched, c.run.key(task), t.Path)
 		switch {
 		case errors.Is(err, errEnd):
 			return c.incomplete(runGoesOn)
@@ -71,7 +71,7 @@ func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
 		}
 		depth := len(w.path)
 		w.path[depth-1].Sequence = entry.Sequence
-		w.tree.Path = slices.Clone(w.path)
+		w.setPath()
 		err = w.add(ctx, entry, e)
 		entry.Release()
 		if err != nil {
@@ -92,6 +92,14 @@ func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
 			w.path = w.path[:depth-1]
 			return nil
 		}
+	}
+}
+
+// setPath sets the position of the trees that the walk is in.
+func (w *walk) setPath() {
+	path := slices.Clone(w.path)
+	for _, t := range w.treesOf(path[0].Task) {
+		t.Path = path
 	}
 }
 
@@ -160,7 +168,7 @@ func (w *walk) children(ctx context.Context, run string, tasks []engine.Task, fr
 		tasks = tasks[i:]
 	}
 	for _, task := range tasks {
-		if err := w.task(ctx, keyOf(run, task), from); err != nil {
+		if err := w.task(ctx, w.run.key(task), from); err != nil {
 			return err
 		}
 		from = nil

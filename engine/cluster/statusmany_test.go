@@ -29,7 +29,7 @@ func TestTheStatusCountsManyPartitions(t *testing.T) {
 	n := *manyPartitions
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(1000))
 	require.NoError(t, err)
-	publish(t, js, "stopwhen.page.many.orders.0", "{}",
+	publish(t, js, "stopwhen.page.many."+cluster.SubmissionOf(run)+".orders.0", "{}",
 		"State", "done", "Outcome", "complete", "Partitions", fmt.Sprintf("lines:%d", n), "Pages", "1")
 	for i := range n {
 		end := []string{"State", "done", "Outcome", "complete", "Reason", "short"}
@@ -41,7 +41,7 @@ func TestTheStatusCountsManyPartitions(t *testing.T) {
 		case 1:
 			end = []string{"State", "more"}
 		}
-		publish(t, js, fmt.Sprintf("stopwhen.page.many.lines.0-p1j0i%d", i), body,
+		publish(t, js, fmt.Sprintf("stopwhen.page.many.%s.lines.0-p1j0i%d", cluster.SubmissionOf(run), i), body,
 			append(end, "Pages", "3", "Items", "20", "Label", "order.id="+strconv.Itoa(i))...)
 	}
 	<-js.PublishAsyncComplete()

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nuid"
+
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
@@ -44,7 +46,7 @@ func (s Submission) Check(options ...engine.Option) (*engine.Engine, error) {
 // run returns the run before it is stored.
 func (s Submission) run(c *Cluster) *Run {
 	r := &Run{cluster: c, text: s.Text, record: record{
-		Version: recordVersion, Run: s.Run, Phase: Running, Name: s.Name, Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
+		Version: recordVersion, Run: s.Run, Submission: nuid.Next(), Phase: Running, Name: s.Name, Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
 		Inputs: s.Inputs, Kept: s.Kept, Dialect: s.Dialect, BaseURL: s.BaseURL, MaxPages: s.MaxPages, MaxBytes: s.MaxBytes,
 	}}
 	if s.Now.IsZero() {
@@ -74,7 +76,7 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: s.MaxBytes}); err != nil {
+	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: s.MaxBytes, Submission: r.record.Submission}); err != nil {
 		if !known { // there is nothing of it yet
 			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run))
 		}
@@ -127,6 +129,11 @@ func (r *Run) check() (*engine.Engine, error) {
 	}
 	if found := e.WrittenSecrets(); found.Err() != nil {
 		return nil, found
+	}
+	for _, id := range e.Jobs() {
+		if err := store.CheckJob(id); err != nil {
+			return nil, refused(err.Error(), `give it a short "id"`)
+		}
 	}
 	inputs := maps.Clone(r.record.Inputs)
 	for _, name := range e.SecretInputs() {
@@ -240,11 +247,23 @@ func (r *Run) setPace(ctx context.Context) error {
 // enqueue queues a task. If retryOf is not 0, it is the sequence of the failure that is to be
 // tried again.
 func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Task, retryOf uint64) error {
-	payload, err := json.Marshal(task)
+	payload, err := r.payload(task)
 	if err != nil {
 		return err
 	}
-	return queue.Add(ctx, store.Item{Origin: r.record.Origin, Run: r.ID(), Task: task.ID, Payload: payload, RetryOf: retryOf})
+	return queue.Add(ctx, store.Item{Origin: r.record.Origin, Run: r.ID(), Task: task.ID, Payload: payload, RetryOf: retryOf, Submission: r.record.Submission})
+}
+
+// payload returns a task as the queue has it. One that no message can hold is an error of
+// class policy.
+func (r *Run) payload(task engine.Task) ([]byte, error) {
+	payload, err := json.Marshal(task)
+	if most := r.cluster.store.MaxTask(); err == nil && len(payload) > most {
+		return nil, &engine.Error{Class: failure.Policy, Job: task.Job, Op: "task",
+			Message: fmt.Sprintf("the values of a partition have %d bytes, and a message of the NATS server at most %d", len(payload), most),
+			Hint:    "read less of the items of the parent, or raise max_payload of the server"}
+	}
+	return payload, err
 }
 
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are

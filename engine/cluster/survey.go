@@ -329,7 +329,7 @@ func (s *survey) explain(ctx context.Context, p *status.Partition, key store.Key
 			p.Error = &status.Error{Class: r.Error.Class, Message: r.Error.Message, Hint: r.Error.Hint}
 		}
 	}
-	p.Queued, err = s.run.cluster.store.IsQueued(ctx, s.run.record.Origin, key.Run, key.Task)
+	p.Queued, err = s.run.cluster.store.IsQueued(ctx, s.run.record.Origin, key)
 	return err
 }
 

@@ -107,6 +107,7 @@ type pool struct {
 	sessions map[string]*session  // by run
 	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
 	running  map[*attempt]runningTask
+	refused  map[string]int     // tasks of an origin that this worker could not run, one after another
 	problems map[string]problem // the latest of each run
 	done     int
 }
@@ -124,7 +125,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 			Hint: "a worker needs the permissions of its role"}
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
-		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{}}, nil
+		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{}, problems: map[string]problem{}, refused: map[string]int{}}, nil
 }
 
 func (p *pool) close() {
@@ -209,7 +210,7 @@ func (p *pool) round(ctx context.Context, origins []string) (got bool, err error
 
 // take runs a task that was delivered.
 func (p *pool) take(ctx context.Context, origin string, work *store.Work) {
-	s, err := p.session(ctx, work.Run)
+	s, err := p.session(ctx, work.Run, work.Submission)
 	switch {
 	case errors.Is(err, errGone):
 		_ = work.Drop(err.Error())
@@ -219,7 +220,7 @@ func (p *pool) take(ctx context.Context, origin string, work *store.Work) {
 		return
 	case err != nil:
 		p.cannot(origin, work.Run, err)
-		handBack(ctx, work, true)
+		handBack(ctx, work, false)
 		return
 	}
 	defer s.leave()
@@ -246,7 +247,10 @@ const cannotPause = 10 * time.Second
 // cannot notes that this worker cannot run a run.
 func (p *pool) cannot(origin, run string, err error) {
 	p.mu.Lock()
-	p.paused[origin] = time.Now().Add(cmp.Or(p.c.options.pause, cannotPause))
+	p.refused[origin]++
+	if p.refused[origin] > 1 { // the queue may have tasks of other runs
+		p.paused[origin] = time.Now().Add(cmp.Or(p.c.options.pause, cannotPause))
+	}
 	p.mu.Unlock()
 	p.complain(run, fmt.Sprintf("this worker cannot run it: %v", err))
 }

@@ -398,3 +398,61 @@ func TestACollectionSaysWhyNothingArrives(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return strings.Contains(cluster.Idle(t.Context(), run), "the queue was lost") }, 10*time.Second, 10*time.Millisecond)
 }
+
+// A worker that has the session of a run which was deleted and submitted again, with another
+// configuration, opens a new one.
+func TestARunThatIsSubmittedAnewHasNothingOfTheOldOne(t *testing.T) {
+	old, a := serveAPI(t, 3), serveAPI(t, 5)
+	c := open(t, startServer(t), cluster.Options{})
+	work(t, c, cluster.Worker{})
+	part := &collector{run: submit(t, c, old.config())}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.NoError(t, part.run.Delete(t.Context()))
+	part.run = submit(t, c, a.config())
+	_, err = part.collect(t, cluster.Collecting{})
+	require.ErrorIs(t, err, engine.ErrState)
+	require.ErrorContains(t, err, "it is that of an earlier run r1, which was deleted")
+	all := &collector{run: part.run}
+	_, err = all.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(all.items))
+}
+
+// With limits.partitions one task runs all jobs. A sorted collection continues in the job
+// that it was in.
+func TestASortedCollectionOfALimitedRunIsResumed(t *testing.T) {
+	a := serveAPI(t, 3)
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, fmt.Appendf(nil, `{"api": {"baseUrl": "%s", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 100}, "jobs": [
+		{"id": "a", "endpoint": "teams/{n}/users", "dataField": "items", "for": {"n": {"values": [1, 2]}}},
+		{"id": "b", "endpoint": "teams/{n}/users", "dataField": "items", "for": {"n": {"values": [3, 4]}}}]}}`, a.URL))
+	work(t, c, cluster.Worker{})
+	for _, how := range []cluster.Collecting{{Sorted: true}, {}} {
+		whole := &collector{run: run}
+		_, err := whole.collect(t, how)
+		require.NoError(t, err)
+		require.Len(t, whole.items, 20)
+		part := &collector{run: run, stop: 1}
+		for err = errStopped; errors.Is(err, errStopped); {
+			_, err = part.collect(t, how)
+		}
+		require.NoError(t, err)
+		require.Equal(t, whole.items, part.items)
+	}
+}
+
+func TestValuesThatNoMessageCanHoldAreTheFailureOfTheirParent(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `[{"id": 1, "note": "%s"}]`, strings.Repeat("x", 9<<20))
+	}))
+	defer api.Close()
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, fmt.Appendf(nil, `{"api": {"baseUrl": "%s"}, "config": {"jobs": [{"id": "a", "endpoint": "a"},
+		{"id": "b", "endpoint": "b/{x.id}", "params": {"n": {"expr": "len(x.note)"}}, "for": {"x": {"items": "a"}}}]}}`, api.URL))
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.ErrorIs(t, err, engine.ErrPolicy)
+	require.ErrorContains(t, err, "a message of the NATS server at most")
+}

@@ -17,10 +17,13 @@ const maxPending = 256
 type Item struct {
 	Origin, Run, Task string
 	Payload           []byte
+	Submission        string // of the run, see [Key]
 	RetryOf           uint64 // sequence of the marker of the failure that is to be tried again; 0: none
 }
 
-func (i Item) subject() string { return workOf(i.Origin, i.Run, i.Task) }
+func (i Item) subject() string {
+	return workOf(i.Origin, Key{Run: i.Run, Submission: i.Submission, Task: i.Task})
+}
 
 // message returns the message of an item that is stored only if the last one of its
 // subject is the one with sequence after.

@@ -25,9 +25,10 @@ const MaxName = 64
 
 // A Key names a task: its run, its job and its path in the tree of tasks.
 type Key struct {
-	Run  string // see [CheckRun]
-	Job  string // any text
-	Task string // a token: letters, digits, "-" and "_"
+	Run        string // see [CheckRun]
+	Submission string // a token that tells runs of the same name apart; may be empty
+	Job        string // any text
+	Task       string // a token: letters, digits, "-" and "_"
 }
 
 // CheckRun returns an error unless run can be the name of a run: 1 to [MaxName] letters
@@ -35,6 +36,18 @@ type Key struct {
 func CheckRun(run string) error {
 	if !isToken(run) || len(run) > MaxName {
 		return fmt.Errorf("invalid run %q: use 1 to %d letters, digits, \"-\" and \"_\"", run, MaxName)
+	}
+	return nil
+}
+
+// maxJob is the largest number of bytes that the id of a job may have in a subject. The server
+// closes connections with subjects of four kilobytes.
+const maxJob = 1024
+
+// CheckJob returns an error if the id of a job is too long for a subject.
+func CheckJob(id string) error {
+	if n := len(escape(id)); n > maxJob {
+		return fmt.Errorf("the id of job %q is too long: %d bytes in a subject of NATS, of at most %d", clip(id, 60), n, maxJob)
 	}
 	return nil
 }
@@ -53,21 +66,37 @@ func OriginToken(host, identity string) string {
 }
 
 func pagesOf(key Key) string {
-	return pageSubject + key.Run + "." + escape(key.Job) + "." + key.Task
+	return pagesOfRun(key.Run, key.Submission) + escape(key.Job) + "." + key.Task
 }
 
-func workOf(origin, run, task string) string {
-	return workSubject + origin + "." + run + "." + task
+// pagesOfRun returns the beginning of the subjects of a submission of a run.
+func pagesOfRun(run, submission string) string {
+	if submission == "" {
+		return pageSubject + run + "."
+	}
+	return pageSubject + run + "." + submission + "."
+}
+
+func workOf(origin string, key Key) string {
+	if key.Submission == "" {
+		return workSubject + origin + "." + key.Run + "." + key.Task
+	}
+	return workSubject + origin + "." + key.Run + "." + key.Submission + "." + key.Task
 }
 
 // keyOf is the inverse of pagesOf.
 func keyOf(subject string) (Key, bool) {
 	parts := strings.Split(strings.TrimPrefix(subject, pageSubject), ".")
-	if len(parts) != 3 || !strings.HasPrefix(subject, pageSubject) {
+	if len(parts) < 3 || len(parts) > 4 || !strings.HasPrefix(subject, pageSubject) {
 		return Key{}, false
 	}
-	job, ok := unescape(parts[1])
-	return Key{Run: parts[0], Job: job, Task: parts[2]}, ok
+	key := Key{Run: parts[0], Task: parts[len(parts)-1]}
+	if len(parts) == 4 {
+		key.Submission = parts[1]
+	}
+	var ok bool
+	key.Job, ok = unescape(parts[len(parts)-2])
+	return key, ok
 }
 
 // escape returns a text as a token of a subject: letters, digits, "-" and "_" stay, and

@@ -169,9 +169,9 @@ func TestNamesAreTokens(t *testing.T) {
 		back, ok := unescape(token)
 		require.True(t, ok)
 		require.Equal(t, text, back)
-		key, ok := keyOf(pagesOf(Key{"r", text, "0"}))
+		key, ok := keyOf(pagesOf(Key{Run: "r", Job: text, Task: "0"}))
 		require.True(t, ok)
-		require.Equal(t, Key{"r", text, "0"}, key)
+		require.Equal(t, Key{Run: "r", Job: text, Task: "0"}, key)
 	}
 	for _, token := range []string{"", "a=", "a=4", "=41", "=zz", "=c3"} {
 		_, ok := unescape(token)

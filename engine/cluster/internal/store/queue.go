@@ -25,7 +25,8 @@ type Work struct {
 	Payload    []byte
 	RetryOf    uint64 // sequence of the marker of the failure that is to be tried again; 0: none
 	Deliveries int    // of the task, from 1, less those that were handed back
-	Refused    int    // how often workers could not run it
+	Refused    int    // how often it was handed back as refused
+	Submission string // of the run, see [Key]
 
 	AckWait time.Duration // how long the worker may be silent
 
@@ -46,7 +47,7 @@ func (w *Work) Done(ctx context.Context) error {
 
 // HandBack gives the task to another worker. The delivery does not count, so that those that
 // do are the ones after which the worker was lost: the message is replaced by a copy at the
-// end of the queue. A worker that cannot run the task has refused it.
+// end of the queue. A task is refused if the API does not accept the credentials of the worker.
 func (w *Work) HandBack(ctx context.Context, refused bool) error {
 	m := nats.NewMsg(w.msg.Subject())
 	m.Data = w.Payload
@@ -67,6 +68,9 @@ func (w *Work) HandBack(ctx context.Context, refused bool) error {
 
 // Drop removes a task from the queue that cannot be run, like Done.
 func (w *Work) Drop(reason string) error { return w.msg.TermWithReason(clip(reason, labelBytes)) }
+
+// MaxTask returns the largest number of bytes that the payload of a task may have.
+func (s *Store) MaxTask() int { return int(s.nc.MaxPayload()) - headerRoom }
 
 // SetOrigin lets workers fetch the tasks of an origin, of which at most parallel are run
 // at the same time; 0: any number.
@@ -227,14 +231,14 @@ func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (*Work, error) 
 		return nil, explain("fetch a task", err)
 	}
 	parts := strings.Split(strings.TrimPrefix(msg.Subject(), workSubject), ".")
-	if len(parts) != 3 {
+	if len(parts) < 3 || len(parts) > 4 {
 		return nil, errors.Join(msg.Term(), explain("fetch a task", errors.New("unknown subject "+msg.Subject())))
 	}
 	return &Work{
-		Run: parts[1], Task: parts[2], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()),
+		Run: parts[1], Task: parts[len(parts)-1], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()),
 		Deliveries: int(numberIn(msg.Headers(), headerLost) + meta.NumDelivered), Refused: int(numberIn(msg.Headers(), headerRefused)), //nolint:gosec // small
-		sequence: meta.Sequence.Stream,
-		AckWait:  ackWait, s: s, msg: msg,
+		sequence: meta.Sequence.Stream, Submission: strings.Join(parts[2:len(parts)-1], ""),
+		AckWait: ackWait, s: s, msg: msg,
 	}, nil
 }
 
@@ -269,14 +273,14 @@ func (s *Store) Queued(ctx context.Context, origin string) (Load, error) {
 }
 
 // IsQueued reports whether a task is in the queue: it waits, or a worker has it.
-func (s *Store) IsQueued(ctx context.Context, origin, run, task string) (bool, error) {
+func (s *Store) IsQueued(ctx context.Context, origin string, key Key) (bool, error) {
 	queued := false
 	err := s.retry(ctx, "look for a task", func(ctx context.Context) error {
 		stream, err := s.stream(ctx, workStream)
 		if err != nil {
 			return err
 		}
-		_, err = stream.GetLastMsgForSubject(ctx, workOf(origin, run, task))
+		_, err = stream.GetLastMsgForSubject(ctx, workOf(origin, key))
 		queued = err == nil
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil

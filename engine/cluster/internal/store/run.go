@@ -13,6 +13,10 @@ import (
 // Limits of a run.
 type Limits struct {
 	MaxBytes int64 // of all pages, as they are stored; 0: none of its own
+
+	// Submission is part of the subjects, see [Key]: a worker that still runs a task of a run
+	// which was deleted cannot store it in another one of the same name.
+	Submission string
 }
 
 // CreateRun creates the stream of a run. If it exists, its limits are changed.
@@ -21,7 +25,7 @@ func (s *Store) CreateRun(ctx context.Context, run string, limits Limits) error 
 		return &failure.Error{Class: failure.Config, Op: "store", Message: err.Error(), Err: err}
 	}
 	config := jetstream.StreamConfig{
-		Name: runStream + run, Description: "pages of a run", Subjects: []string{pageSubject + run + ".>"},
+		Name: runStream + run, Description: "pages of a run", Subjects: []string{pagesOfRun(run, limits.Submission) + ">"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
 		AllowAtomicPublish: true, MaxBytes: -1, Replicas: s.replicas(),
 	}
