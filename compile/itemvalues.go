@@ -24,8 +24,8 @@ func itemAt(page *rules.Context, index any) (any, bool, error) {
 		return v, ok, nil
 	}
 	n := page.Values.Len()
-	i, notIndex := strconv.Atoi(text)
-	if notIndex != nil || i >= n || i < -n {
+	i, isIndex := asIndex(text)
+	if !isIndex || i >= n || i < -n {
 		return nil, false, nil
 	}
 	if i < 0 {
@@ -79,4 +79,10 @@ func fieldAt(v any, path []string) (any, bool, error) {
 	}
 	v, ok := walk(v, path)
 	return v, ok, nil
+}
+
+// asIndex returns a text as an index.
+func asIndex(text string) (int, bool) {
+	i, err := strconv.Atoi(text)
+	return i, err == nil
 }

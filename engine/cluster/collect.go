@@ -228,7 +228,8 @@ func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
 		return nil, err
 	}
 	return json.Marshal(token{
-		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Sorted: c.options.Sorted, Release: c.releases, At: t.progress, Tally: tally,
+		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Sorted: c.options.Sorted,
+		Release: c.releases, At: t.progress, Tally: tally,
 	})
 }
 

@@ -84,7 +84,7 @@ func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
 			}
 			continue
 		}
-		if err := w.children(ctx, key.Run, e.Children, nil); err != nil {
+		if err := w.children(ctx, e.Children, nil); err != nil {
 			return err
 		}
 		here = &w.path[depth-1]
@@ -123,7 +123,7 @@ func (w *walk) again(ctx context.Context, key store.Key, from []step) (ended boo
 	if entry.State == store.Failed {
 		return false, w.tryAgain(ctx, key, entry.Sequence)
 	}
-	if err := w.children(ctx, key.Run, e.Children, from[1:]); err != nil {
+	if err := w.children(ctx, e.Children, from[1:]); err != nil {
 		return false, err
 	}
 	w.path = w.path[:depth]
@@ -159,7 +159,7 @@ func (w *walk) tryAgain(ctx context.Context, key store.Key, failed uint64) error
 }
 
 // children passes the pages of tasks. from says in which of them an earlier collection was.
-func (w *walk) children(ctx context.Context, run string, tasks []engine.Task, from []step) error {
+func (w *walk) children(ctx context.Context, tasks []engine.Task, from []step) error {
 	if len(from) > 0 {
 		i := slices.IndexFunc(tasks, func(t engine.Task) bool { return t.ID == from[0].Task })
 		if i < 0 {

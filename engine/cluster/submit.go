@@ -46,7 +46,8 @@ func (s Submission) Check(options ...engine.Option) (*engine.Engine, error) {
 // run returns the run before it is stored.
 func (s Submission) run(c *Cluster) *Run {
 	r := &Run{cluster: c, text: s.Text, record: record{
-		Version: recordVersion, Run: s.Run, Submission: nuid.Next(), Phase: Running, Name: s.Name, Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
+		Version: recordVersion, Run: s.Run, Submission: nuid.Next(), Phase: Running, Name: s.Name,
+		Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
 		Inputs: s.Inputs, Kept: s.Kept, Dialect: s.Dialect, BaseURL: s.BaseURL, MaxPages: s.MaxPages, MaxBytes: s.MaxBytes,
 	}}
 	if s.Now.IsZero() {
@@ -251,7 +252,9 @@ func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Ta
 	if err != nil {
 		return err
 	}
-	return queue.Add(ctx, store.Item{Origin: r.record.Origin, Run: r.ID(), Task: task.ID, Payload: payload, RetryOf: retryOf, Submission: r.record.Submission})
+	return queue.Add(ctx, store.Item{
+		Origin: r.record.Origin, Run: r.ID(), Submission: r.record.Submission, Task: task.ID, Payload: payload, RetryOf: retryOf,
+	})
 }
 
 // payload returns a task as the queue has it. One that no message can hold is an error of
@@ -332,8 +335,9 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 		return 0, err
 	}
 	if len(missing) > 0 {
-		return n, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
-			Hint: "stopwhen status lists those that have"}
+		return n, &engine.Error{Class: failure.Config, Op: "retry",
+			Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
+			Hint:    "stopwhen status lists those that have"}
 	}
 	return n, nil
 }

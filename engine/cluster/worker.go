@@ -125,7 +125,8 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 			Hint: "a worker needs the permissions of its role"}
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
-		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{}, problems: map[string]problem{}, refused: map[string]int{}}, nil
+		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{},
+		problems: map[string]problem{}, refused: map[string]int{}}, nil
 }
 
 func (p *pool) close() {

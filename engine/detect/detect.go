@@ -76,7 +76,8 @@ func Detect(ctx context.Context, r Request, o Options) (*Result, error) {
 		base = transport.Default()
 		defer (&http.Client{Transport: base}).CloseIdleConnections()
 	}
-	d := &detection{call: c, session: &session{base: transport.Decompressed(base), left: MaxRequests}, userAgent: o.UserAgent, redactor: redact.New(c.secrets())}
+	d := &detection{call: c, session: &session{base: transport.Decompressed(base), left: MaxRequests},
+		userAgent: o.UserAgent, redactor: redact.New(c.secrets())}
 	return d.detect(ctx)
 }
 

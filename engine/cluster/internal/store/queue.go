@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -236,7 +237,7 @@ func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (*Work, error) 
 	}
 	return &Work{
 		Run: parts[1], Task: parts[len(parts)-1], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()),
-		Deliveries: int(numberIn(msg.Headers(), headerLost) + meta.NumDelivered), Refused: int(numberIn(msg.Headers(), headerRefused)), //nolint:gosec // small
+		Deliveries: numberOf(numberIn(msg.Headers(), headerLost) + meta.NumDelivered), Refused: numberOf(numberIn(msg.Headers(), headerRefused)),
 		sequence: meta.Sequence.Stream, Submission: strings.Join(parts[2:len(parts)-1], ""),
 		AckWait: ackWait, s: s, msg: msg,
 	}, nil
@@ -249,6 +250,9 @@ func numberIn(header nats.Header, name string) uint64 {
 	n, _ := strconv.ParseUint(header.Get(name), 10, 63)
 	return n
 }
+
+// numberOf returns a number of deliveries, which is small.
+func numberOf(n uint64) int { return int(min(n, math.MaxInt32)) }
 
 // A Load says how many tasks of an origin are queued.
 type Load struct {
