@@ -219,12 +219,19 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 				return e.With(engine.WithTransport(player), engine.WithClock(player))
 			}, deliver)
 			live.log, again.log = "", ""
+			if undecodable.MatchString(live.err) { // the recording has no body that could be read again
+				require.Equal(t, live.exit, again.exit)
+				return
+			}
 			require.Equal(t, live, again)
 			require.Empty(t, player.Unplayed())
 		})
 	}
 	require.Greater(t, replayed, 250)
 }
+
+// undecodable matches the errors of responses that are compressed in a way that is refused.
+var undecodable = regexp.MustCompile(`content encoding|compressed by zstd`)
 
 // outcome holds the sections of a case as a run gave them.
 type outcome struct {
