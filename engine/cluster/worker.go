@@ -130,6 +130,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 }
 
 func (p *pool) close() {
+	p.c.store.StopFetching()
 	p.mu.Lock()
 	for _, s := range p.sessions {
 		s.retire()

@@ -327,7 +327,7 @@ func TestAWorkerWithoutTheSecretLeavesTheRunToOthers(t *testing.T) {
 	nc := startServer(t)
 	var refusals atomic.Int64
 	with := func(token string) *cluster.Cluster {
-		return open(t, nc, cluster.Impatient(cluster.Options{Engine: []engine.Option{
+		return open(t, nc, cluster.Impatient(cluster.Options{AckWait: time.Second, Engine: []engine.Option{
 			engine.WithEnv(func(string) (string, bool) {
 				if token == "" {
 					refusals.Add(1)

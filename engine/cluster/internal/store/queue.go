@@ -197,6 +197,21 @@ func (p *puller) giveUp() {
 	p.answer = nil
 }
 
+// StopFetching hands back what the server has delivered and nobody has fetched. It is for a
+// worker that ends.
+func (s *Store) StopFetching() {
+	s.origins.Range(func(_, known any) bool {
+		if p, ok := known.(*puller); ok {
+			p.mu.Lock()
+			if p.answer != nil {
+				p.giveUp()
+			}
+			p.mu.Unlock()
+		}
+		return true
+	})
+}
+
 // ask makes a request for one message.
 func (s *Store) ask(ctx context.Context, origin string, p *puller) (err error) {
 	if p.consumer == nil {
