@@ -119,14 +119,12 @@ func (a *attempt) try(ctx context.Context) error {
 			return err
 		}
 	}
+	lost := a.work.Deliveries - a.head.Delivery
 	if a.head.Ends() {
 		if a.head.State != store.Failed || a.work.RetryOf != a.after {
 			return nil
 		}
-	}
-	lost := a.work.Deliveries - a.head.Delivery
-	if a.head.Ends() {
-		lost = a.work.Deliveries
+		lost = a.work.Deliveries // of the retry
 	}
 	if lost > isolateAfter && !a.isolated {
 		return a.suspect(ctx, lost)
@@ -142,7 +140,11 @@ func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
 		return err
 	}
 	a.head, a.after, a.position = last.Head, last.Sequence, e.Position
-	return a.announce(ctx, e.Children)
+	children, err := a.session.run.items(e.Children)
+	if err != nil {
+		return err
+	}
+	return a.announce(ctx, children)
 }
 
 // runTask runs the rest of the task in this process.
@@ -202,10 +204,9 @@ func (e *storeError) Error() string        { return e.err.Error() }
 func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
 
 func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
-	for _, child := range step.Children { // before they are announced
-		if _, err := a.session.run.payload(child); err != nil {
-			return err
-		}
+	children, err := a.session.run.items(step.Children) // before they are announced
+	if err != nil {
+		return err
 	}
 	body, err := encodeStep(step, nil)
 	if err != nil {
@@ -230,7 +231,7 @@ func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
 	}
 	a.position = step.Position
 	a.proven.Store(a.proven.Load() || step.Page != nil)
-	return a.announce(ctx, step.Children)
+	return a.announce(ctx, children)
 }
 
 // next returns the head of the next page.
@@ -255,12 +256,9 @@ func (a *attempt) append(ctx context.Context, head store.Head, body []byte, item
 }
 
 // announce queues tasks.
-func (a *attempt) announce(ctx context.Context, tasks []engine.Task) error {
-	if len(tasks) == 0 {
-		return nil
-	}
+func (a *attempt) announce(ctx context.Context, tasks []store.Item) error {
 	for _, task := range tasks {
-		if err := a.session.run.enqueue(ctx, a.queue, task, 0); err != nil {
+		if err := a.queue.Add(ctx, task); err != nil {
 			return err
 		}
 	}

@@ -87,10 +87,15 @@ func (c *collection) await(ctx context.Context) error {
 	if c.options.NoWait {
 		return c.incomplete(runGoesOn)
 	}
+	return sleep(ctx, retryLook)
+}
+
+// sleep waits, or returns why the context has ended.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(retryLook):
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -432,30 +437,27 @@ var (
 )
 
 func (c *collection) incomplete(why reason) error {
-	tasks, ended := 0, 0
-	for _, t := range c.trees {
-		tasks, ended = tasks+t.Tasks, ended+t.Ended
-		if c.whole {
-			break
-		}
-	}
+	p := c.sum()
 	return &engine.Error{Class: failure.Transient, Op: "collect",
-		Message: fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, ended, value.Counted(tasks, "task")),
+		Message: fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, p.Ended, value.Counted(p.Tasks, "task")),
 		Hint:    why.hint}
 }
 
 func (c *collection) tell() {
-	if c.options.Progress == nil {
-		return
+	if c.options.Progress != nil {
+		c.options.Progress(c.sum())
 	}
-	var p Progress
+}
+
+// sum returns how far all trees are. If one task runs all of them, each knows all of it.
+func (c *collection) sum() (p Progress) {
 	for _, t := range c.trees {
 		p.Tasks, p.Ended, p.Failed = p.Tasks+t.Tasks, p.Ended+t.Ended, p.Failed+t.Failed
 		if c.whole {
 			break
 		}
 	}
-	c.options.Progress(p)
+	return p
 }
 
 // addFailures adds the results of the tasks that have failed, when all tasks have ended. The

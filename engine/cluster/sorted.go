@@ -22,7 +22,7 @@ func (c *collection) sorted(ctx context.Context) error {
 		if t.Ended == t.Tasks && t.Failed == 0 { // in an earlier collection
 			continue
 		}
-		w.tree, w.path = t, nil
+		w.path = nil
 		err := w.task(watched, c.run.key(task), t.Path)
 		switch {
 		case errors.Is(err, errEnd):
@@ -42,7 +42,6 @@ var errFailed = errors.New("a task has failed")
 // A walk goes through the tasks of a tree in their order.
 type walk struct {
 	*collection
-	tree *tree
 	path []step // of the tasks that the walk is in
 }
 
@@ -50,17 +49,15 @@ type walk struct {
 // way to the last page of an earlier collection; empty: the task is new.
 func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
 	w.path = append(w.path, step{Job: key.Job, Task: key.Task})
-	here := &w.path[len(w.path)-1]
+	depth := len(w.path)
 	if len(from) > 0 {
 		ended, err := w.again(ctx, key, from)
 		if err != nil || ended {
 			return err
 		}
-		here = &w.path[len(w.path)-1]
-		here.Sequence = from[0].Sequence
 	}
 	for {
-		entry, err := w.next(ctx, key, here.Sequence)
+		entry, err := w.next(ctx, key, w.path[depth-1].Sequence)
 		if err != nil {
 			return err
 		}
@@ -69,7 +66,6 @@ func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
 			entry.Release()
 			return damaged(entry, err.Error())
 		}
-		depth := len(w.path)
 		w.path[depth-1].Sequence = entry.Sequence
 		w.setPath()
 		err = w.add(ctx, entry, e)
@@ -87,7 +83,6 @@ func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
 		if err := w.children(ctx, e.Children, nil); err != nil {
 			return err
 		}
-		here = &w.path[depth-1]
 		if entry.Ends() {
 			w.path = w.path[:depth-1]
 			return nil
@@ -193,10 +188,8 @@ func (w *walk) next(ctx context.Context, key store.Key, after uint64) (*store.En
 		if w.options.NoWait {
 			return nil, errEnd
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(pause):
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 }

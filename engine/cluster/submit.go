@@ -248,25 +248,34 @@ func (r *Run) setPace(ctx context.Context) error {
 // enqueue queues a task. If retryOf is not 0, it is the sequence of the failure that is to be
 // tried again.
 func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Task, retryOf uint64) error {
-	payload, err := r.payload(task)
+	item, err := r.item(task)
 	if err != nil {
 		return err
 	}
-	return queue.Add(ctx, store.Item{
-		Origin: r.record.Origin, Run: r.ID(), Submission: r.record.Submission, Task: task.ID, Payload: payload, RetryOf: retryOf,
-	})
+	item.RetryOf = retryOf
+	return queue.Add(ctx, item)
 }
 
-// payload returns a task as the queue has it. One that no message can hold is an error of
-// class policy.
-func (r *Run) payload(task engine.Task) ([]byte, error) {
+// item returns a task as the queue has it. One that no message can hold is an error of class
+// policy.
+func (r *Run) item(task engine.Task) (store.Item, error) {
 	payload, err := json.Marshal(task)
 	if most := r.cluster.store.MaxTask(); err == nil && len(payload) > most {
-		return nil, &engine.Error{Class: failure.Policy, Job: task.Job, Op: "task",
+		err = &engine.Error{Class: failure.Policy, Job: task.Job, Op: "task",
 			Message: fmt.Sprintf("the values of a partition have %d bytes, and a message of the NATS server at most %d", len(payload), most),
 			Hint:    "read less of the items of the parent, or raise max_payload of the server"}
 	}
-	return payload, err
+	return store.Item{Origin: r.record.Origin, Run: r.ID(), Submission: r.record.Submission, Task: task.ID, Payload: payload}, err
+}
+
+// items returns tasks as the queue has them.
+func (r *Run) items(tasks []engine.Task) (items []store.Item, err error) {
+	for i := 0; i < len(tasks) && err == nil; i++ {
+		var one store.Item
+		one, err = r.item(tasks[i])
+		items = append(items, one)
+	}
+	return items, err
 }
 
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are
