@@ -52,6 +52,7 @@ type ListFacts struct {
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
+	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 }
 
@@ -171,8 +172,9 @@ var auditTable = []auditRule{
 	{ID: "audit.window", Also: always, Splits: true,
 		When:   `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
-		Message: "splitWhen is met, but the window cannot be split further; items may be missing: " +
-			"make smallest smaller, or narrow the list in another way"},
+		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
+			`"the window cannot be split further"}; items may be missing: ` +
+			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
 	{ID: "audit.restart", Also: always,
 		When:   `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",

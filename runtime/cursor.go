@@ -36,13 +36,12 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 			return err
 		}
 	}
-	if m.branch != nil && token == nil {
-		if _, _, ok := m.branch.halves(m.value); ok {
-			return c.try(ctx, m)
-		}
+	divisible := m.divisible()
+	if divisible && token == nil {
+		return c.try(ctx, m)
 	}
 	r := newRun(ctx, t.Loop, p, c.page)
-	r.enough, r.hasSiblings = c.enough, len(p.Job.Sources) > 0
+	r.enough, r.hasSiblings, r.unsplittable = c.enough, len(p.Job.Sources) > 0, divisible
 	result, err := r.run(ctx, token)
 	return c.end(result, err)
 }

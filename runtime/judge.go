@@ -24,7 +24,7 @@ func (r *run) judge(page *Page) error {
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
 		if met && stop.Rule.Outcome == rules.Split && !r.splittable {
-			r.Noticed.Facts.FullWindow = r.partition.Label()
+			r.Noticed.Facts.FullWindow, r.Noticed.Facts.WindowKept = r.partition.Label(), r.unsplittable
 			continue
 		}
 		if !met {

@@ -27,6 +27,15 @@ func (b *branch) newMember(v any, saved *memberState) *member {
 	return &member{branch: b, value: v, saved: saved}
 }
 
+// divisible reports whether the value is a window that may have to be divided.
+func (m *member) divisible() bool {
+	if m.branch == nil {
+		return false
+	}
+	_, _, ok := m.branch.halves(m.value)
+	return ok
+}
+
 func (m *member) started() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -195,3 +195,15 @@ const (
 	reasonNextRequest = compile.ReasonNextRequest
 	reasonError       = "error"
 )
+
+// StoredPage returns a page that a step had, for a sink. Its checkpoint is what the function
+// returns.
+func StoredPage(record Record, root string, items document.Items, lists []document.List, final bool,
+	checkpoint func() (json.RawMessage, error),
+) *Page {
+	return &Page{Record: record, Root: root, Items: items, Lists: lists, Final: final, checkpoint: checkpoint}
+}
+
+// Marks returns where the lists of a page end in its items: what [document.Lists] needs to
+// restore them.
+func (p *Page) Marks() []document.Mark { return marksOf(p.Lists) }

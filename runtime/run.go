@@ -26,10 +26,12 @@ import (
 type run struct {
 	Loop
 	state
-	job        *compile.Job
-	partition  Partition
-	splittable bool        // its window may be split
-	enough     func() bool // the rest of the list need not be read; nil: it need
+	job       *compile.Job
+	partition Partition
+	enough    func() bool // the rest of the list need not be read; nil: it need
+
+	splittable   bool // its window may be split
+	unsplittable bool // it could be, but an earlier run has written pages of it
 
 	hasSiblings bool // it is one partition of a tree, which audits what all of them lack
 	switches    rules.Switches
