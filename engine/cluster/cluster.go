@@ -40,6 +40,8 @@ type Options struct {
 
 	lose  func(store.Key) bool // for tests: the acknowledgements that get lost
 	pause time.Duration        // for tests: see cannotPause
+
+	removing func() // for tests: see Cluster.removing
 }
 
 // A Cluster is what a NATS server has of the runs of one account. It may be used by several
@@ -174,24 +176,6 @@ func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
 	return r, nil
 }
 
-// Runs returns all runs on the server, the latest first.
-func (c *Cluster) Runs(ctx context.Context) ([]*Run, error) {
-	stored, err := c.store.Runs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var runs []*Run
-	for _, one := range stored {
-		r, err := c.readRecord(one)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, r)
-	}
-	slices.SortFunc(runs, func(a, b *Run) int { return b.record.Started.Compare(a.record.Started) })
-	return runs, nil
-}
-
 // ID returns the id of the run.
 func (r *Run) ID() string { return r.record.Run }
 
@@ -273,7 +257,7 @@ func (r *Run) Cancel(ctx context.Context) error {
 	if err := r.cluster.store.PurgeWork(ctx, r.ID()); err != nil {
 		return err
 	}
-	return r.setPace(ctx) // that of the other runs of the origin
+	return r.setPace(ctx) // that of the other runs of the origin, if there are any
 }
 
 // Delete removes a run from the server, with all its pages. It cannot be undone.
@@ -281,7 +265,10 @@ func (r *Run) Delete(ctx context.Context) error {
 	if err := r.Cancel(ctx); err != nil {
 		return err
 	}
-	return r.cluster.store.DeleteRun(ctx, r.ID())
+	if err := r.cluster.store.DeleteRun(ctx, r.ID()); err != nil {
+		return err
+	}
+	return r.cluster.dropConfig(ctx, r.record.Config)
 }
 
 // key returns the key of a task.

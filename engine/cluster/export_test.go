@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
@@ -19,8 +20,22 @@ func Impatient(o Options) Options {
 	return o
 }
 
+// Removing returns options with a function that is called before something is removed that no
+// run uses.
+func Removing(o Options, f func()) Options {
+	o.removing = f
+	return o
+}
+
 // Idle says why a run does not go on.
 func Idle(ctx context.Context, r *Run) string { return r.idle(ctx) }
 
 // SubmissionOf returns what tells a run apart from others of the same name.
 func SubmissionOf(r *Run) string { return r.record.Submission }
+
+// MendAtOnce lets workers prepare queues that are missing as soon as they miss them.
+func MendAtOnce(t *testing.T) {
+	after := mendAfter
+	t.Cleanup(func() { mendAfter = after })
+	mendAfter = 0
+}

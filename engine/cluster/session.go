@@ -72,11 +72,14 @@ func (p *pool) confirm(ctx context.Context, s *session) error {
 	return err
 }
 
-// goesOn reports whether the record of a run, nil for one that was deleted, says that its
-// tasks are run.
+// goesOn reports whether the tasks of a run are run, whose record is nil if it was deleted.
+// One that cannot be read does not say that the run has ended.
 func goesOn(stored *store.Record) bool {
+	if stored == nil || stored.Value == nil {
+		return false
+	}
 	var r record
-	return stored != nil && stored.Value != nil && decode(stored.Value, &r) == nil && r.Phase == Running
+	return decode(stored.Value, &r) != nil || r.Phase != Cancelled
 }
 
 // endSession stops the tasks of a run, and closes its session when they have ended.

@@ -103,11 +103,11 @@ func (r *Run) summary(info store.Info) status.Summary {
 
 // Overview says in short how far all runs on the server are, the latest first.
 func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
-	runs, err := c.Runs(ctx)
+	runs, unreadable, err := c.readable(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
+	out := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}, Unreadable: unreadable}
 	workers, tasks, err := c.workers(ctx, "", out.At)
 	if err != nil {
 		return nil, err

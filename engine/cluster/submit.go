@@ -77,6 +77,9 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.store.RenewConfig(ctx, r.record.Config, s.Text); err != nil {
+		return nil, err
+	}
 	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: s.MaxBytes, Submission: r.record.Submission}); err != nil {
 		if !known { // there is nothing of it yet
 			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run))
@@ -226,23 +229,6 @@ func stored(v any) string {
 		return "null"
 	}
 	return string(text)
-}
-
-// setPace sets how many tasks of the origin of the run may run at the same time: the least
-// number that the configurations of its runs allow.
-func (r *Run) setPace(ctx context.Context) error {
-	runs, err := r.cluster.Runs(ctx)
-	if err != nil {
-		return err
-	}
-	least := 0
-	for _, one := range append(runs, r) {
-		n := one.record.Parallel
-		if one.record.Origin == r.record.Origin && one.Phase() == Running && n > 0 && (least == 0 || n < least) {
-			least = n
-		}
-	}
-	return r.cluster.store.SetOrigin(ctx, r.record.Origin, least)
 }
 
 // enqueue queues a task. If retryOf is not 0, it is the sequence of the failure that is to be

@@ -102,6 +102,7 @@ type pool struct {
 	busy  atomic.Int64
 
 	opening sync.Mutex // of sessions
+	mender  mender
 
 	mu       sync.Mutex
 	sessions map[string]*session  // by run
@@ -154,6 +155,7 @@ func (p *pool) serve(ctx context.Context) error {
 				return unlessTold(ctx, err)
 			}
 			origins, looked = found, time.Now()
+			p.mend(ctx, origins)
 			p.closeIdle()
 		}
 		got, err := p.round(ctx, origins)
@@ -306,6 +308,7 @@ func (p *pool) isPaused(origin string) bool {
 // watchRuns stops the tasks of runs that are cancelled or deleted.
 func (p *pool) watchRuns(ctx context.Context) {
 	_ = p.c.store.WatchRuns(ctx, func(stored store.Record) { // it ends with the context
+		p.mender.note(stored)
 		if !goesOn(&stored) {
 			p.endSession(stored.Name)
 		}

@@ -252,6 +252,9 @@ func OverviewText(w io.Writer, o *status.Overview, width int) error {
 	} else {
 		t.runs(o.Runs)
 	}
+	for _, one := range o.Unreadable {
+		t.paragraph("", one.Problem)
+	}
 	t.workers(o.Workers)
 	_, err := io.WriteString(w, t.String())
 	return err

@@ -228,6 +228,18 @@ var queues = []call{
 }
 
 var deletes = []call{
+	{"removes an origin", func(ctx context.Context, s *store.Store) error { return s.RemoveOrigin(ctx, origin) }},
+	{"deletes a configuration", func(ctx context.Context, s *store.Store) error {
+		const hash = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+		if err := s.RenewConfig(ctx, hash, []byte("{}")); err != nil {
+			return err
+		}
+		revision, err := s.ConfigRevision(ctx, hash)
+		if err != nil {
+			return err
+		}
+		return s.DeleteConfig(ctx, hash, revision)
+	}},
 	{"deletes a run", func(ctx context.Context, s *store.Store) error { return s.DeleteRun(ctx, run) }},
 }
 

@@ -36,6 +36,14 @@ type Overview struct {
 	At      time.Time `json:"at" doc:"when this was found out"`
 	Runs    []Summary `json:"runs" doc:"the latest first"`
 	Workers Workers   `json:"workers" doc:"of all runs"`
+
+	Unreadable []Unreadable `json:"unreadable,omitempty" doc:"runs whose records this program cannot read; left out: there are none"`
+}
+
+// An Unreadable is a run whose record cannot be read.
+type Unreadable struct {
+	Run     string `json:"run" doc:"its id"`
+	Problem string `json:"problem" doc:"why, and what to do"`
 }
 
 // A Summary says in short how far a run is.

@@ -102,6 +102,18 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 	})
 }
 
+// RemoveOrigin removes the queue of an origin. Tasks that are queued remain, and are delivered
+// after the next [Store.SetOrigin].
+func (s *Store) RemoveOrigin(ctx context.Context, origin string) error {
+	return s.retry(ctx, "remove the queue of "+origin, func(ctx context.Context) error {
+		err := s.js.DeleteConsumer(ctx, workStream, originDurable+origin)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
 // Origins returns the names of all origins of [Store.SetOrigin].
 func (s *Store) Origins(ctx context.Context) ([]string, error) {
 	var origins []string

@@ -18,6 +18,10 @@ import (
 // workerTTL is how long a worker is known that does not say anything.
 const workerTTL = time.Minute
 
+// markerTTL is how long the server knows that a record was deleted, for clients that were
+// away.
+const markerTTL = 24 * time.Hour
+
 // A Record is what is stored of a run, or of a worker.
 type Record struct {
 	Name     string
@@ -42,6 +46,35 @@ func (s *Store) PutConfig(ctx context.Context, text []byte) (hash string, err er
 		return err
 	})
 	return hash, err
+}
+
+// RenewConfig stores a configuration again, with a new revision: [Store.DeleteConfig] does
+// not remove it if it was asked for the revision before.
+func (s *Store) RenewConfig(ctx context.Context, hash string, text []byte) error {
+	return s.retry(ctx, "store the configuration", func(ctx context.Context) error {
+		_, err := s.buckets[configBucket].Put(ctx, hash, text)
+		return err
+	})
+}
+
+// ConfigRevision returns the revision of a configuration; 0: it is not stored.
+func (s *Store) ConfigRevision(ctx context.Context, hash string) (uint64, error) {
+	record, err := s.get(ctx, configBucket, "read the configuration "+hash, hash)
+	if err != nil || record == nil {
+		return 0, err
+	}
+	return record.Revision, nil
+}
+
+// DeleteConfig deletes a configuration, unless it has another revision.
+func (s *Store) DeleteConfig(ctx context.Context, hash string, revision uint64) error {
+	return s.retry(ctx, "delete the configuration "+hash, func(ctx context.Context) error {
+		err := s.buckets[configBucket].Purge(ctx, hash, jetstream.LastRevision(revision), jetstream.PurgeTTL(markerTTL))
+		if codeOf(err) == codeWrongLast {
+			return nil // it has been stored again
+		}
+		return err
+	})
 }
 
 // Config returns the configuration with a hash.

@@ -87,7 +87,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 		return err
 	}
 	return s.retry(ctx, "delete the record of the run "+run, func(ctx context.Context) error {
-		return s.buckets[runBucket].Purge(ctx, run)
+		return s.buckets[runBucket].Purge(ctx, run, jetstream.PurgeTTL(markerTTL))
 	})
 }
 

@@ -128,8 +128,8 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, b := range []jetstream.KeyValueConfig{
-		{Bucket: configBucket, Description: "configurations by hash"},
-		{Bucket: runBucket, Description: "runs"},
+		{Bucket: configBucket, Description: "configurations by hash", LimitMarkerTTL: markerTTL},
+		{Bucket: runBucket, Description: "runs", LimitMarkerTTL: markerTTL},
 		{Bucket: paceBucket, Description: "the pace that workers share, by origin", Storage: jetstream.MemoryStorage},
 		{Bucket: workerBucket, Description: "workers", Storage: jetstream.MemoryStorage, TTL: workerTTL},
 	} {

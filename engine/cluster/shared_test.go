@@ -1,0 +1,174 @@
+package cluster_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+)
+
+// kept returns how many queues and configurations are on the server.
+func kept(t *testing.T, nc *nats.Conn) (queues, configs int) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	work, err := js.Stream(t.Context(), "STOPWHEN_WORK")
+	require.NoError(t, err)
+	info, err := work.Info(t.Context())
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(t.Context(), "STOPWHEN_CONFIGS")
+	require.NoError(t, err)
+	keys, err := bucket.ListKeys(t.Context())
+	require.NoError(t, err)
+	for range keys.Keys() {
+		configs++
+	}
+	return info.State.Consumers, configs
+}
+
+func TestNothingRemainsOfRunsThatAreDeleted(t *testing.T) {
+	a, other := serveAPI(t, 1), serveAPI(t, 1)
+	nc := startServer(t)
+	c := open(t, nc, cluster.Options{})
+	var runs []*cluster.Run
+	for _, s := range []cluster.Submission{{Run: "a1", Text: a.config()}, {Run: "a2", Text: a.config()}, {Run: "b", Text: other.config()}} {
+		s.Name = "c.json"
+		run, err := c.Submit(t.Context(), s)
+		require.NoError(t, err)
+		runs = append(runs, run)
+	}
+	for i, want := range [][2]int{{2, 2}, {1, 1}, {0, 0}} {
+		require.NoError(t, runs[i].Delete(t.Context()))
+		queues, configs := kept(t, nc)
+		require.Equal(t, want, [2]int{queues, configs}, "after %d", i)
+	}
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	for _, bucket := range []string{"KV_STOPWHEN_RUNS", "KV_STOPWHEN_CONFIGS"} {
+		stream, err := js.Stream(t.Context(), bucket)
+		require.NoError(t, err)
+		require.Positive(t, stream.CachedInfo().Config.SubjectDeleteMarkerTTL)
+		last, err := stream.GetMsg(t.Context(), stream.CachedInfo().State.LastSeq)
+		require.NoError(t, err)
+		require.NotEmpty(t, last.Header.Get("Nats-TTL"), "the server forgets that it was deleted")
+	}
+}
+
+// A run of the same API with the same configuration is submitted just before the queue, or the
+// configuration, of one that is deleted is removed.
+func TestASubmissionLosesNothingToADeletion(t *testing.T) {
+	for name, when := range map[string]int{"the queue": 1, "the configuration": 2} {
+		t.Run(name, func(t *testing.T) {
+			a := serveAPI(t, 1)
+			nc := startServer(t)
+			c := open(t, nc, cluster.Options{})
+			var run *cluster.Run
+			removals := 0
+			deleting := open(t, nc, cluster.Removing(cluster.Options{}, func() {
+				if removals++; removals == when {
+					var err error
+					run, err = c.Submit(t.Context(), cluster.Submission{Run: "r2", Name: "c.json", Text: a.config()})
+					require.NoError(t, err)
+				}
+			}))
+			old := submit(t, deleting, a.config())
+			require.NoError(t, old.Delete(t.Context()))
+			queues, configs := kept(t, nc)
+			require.Equal(t, [2]int{1, 1}, [2]int{queues, configs})
+			work(t, c, cluster.Worker{})
+			part := &collector{run: run}
+			_, err := part.collect(t, cluster.Collecting{})
+			require.NoError(t, err)
+			require.Equal(t, sorted(a.want()), sorted(part.items))
+			require.NoError(t, run.Delete(t.Context()))
+			queues, configs = kept(t, nc)
+			require.Equal(t, [2]int{}, [2]int{queues, configs})
+		})
+	}
+}
+
+// The program that removed the queue died before it saw that the queue was needed.
+func TestAWorkerPreparesAQueueThatIsMissing(t *testing.T) {
+	cluster.MendAtOnce(t)
+	a := serveAPI(t, 1)
+	nc := startServer(t)
+	c := open(t, nc, cluster.Options{})
+	run := submit(t, c, a.config())
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	queue, err := js.Stream(t.Context(), "STOPWHEN_WORK")
+	require.NoError(t, err)
+	for name := range queue.ConsumerNames(t.Context()).Name() {
+		require.NoError(t, queue.DeleteConsumer(t.Context(), name))
+	}
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err = part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+}
+
+// recordsOf returns a logger that sends the messages of its records.
+func recordsOf(messages chan<- string) *slog.Logger {
+	return slog.New(&capture{messages: messages})
+}
+
+type capture struct {
+	slog.Handler
+	messages chan<- string
+}
+
+func (c *capture) Enabled(context.Context, slog.Level) bool { return true }
+func (c *capture) WithAttrs([]slog.Attr) slog.Handler       { return c }
+func (c *capture) WithGroup(string) slog.Handler            { return c }
+func (c *capture) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case c.messages <- r.Message:
+	default:
+	}
+	return nil
+}
+
+// One run was submitted by a newer version, and the record of another one is damaged. The
+// others go on.
+func TestARecordThatCannotBeReadStopsNoOtherRun(t *testing.T) {
+	a := serveAPI(t, 2)
+	nc := startServer(t)
+	messages := make(chan string, 1000)
+	c := open(t, nc, cluster.Options{Log: recordsOf(messages)})
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(t.Context(), "STOPWHEN_RUNS")
+	require.NoError(t, err)
+	for id, text := range map[string]string{"newer": `{"version": 99, "phase": "running"}`, "damaged": `{"version`} {
+		_, err := bucket.Put(t.Context(), id, []byte(text))
+		require.NoError(t, err)
+	}
+	run := submit(t, c, a.config())
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err = part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+
+	runs, err := c.Runs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	var told []string
+	for len(messages) > 0 {
+		told = append(told, <-messages)
+	}
+	require.Contains(t, told, "the record of run newer cannot be read: it has version 99, this program reads version 1 (use the program that submitted the run)")
+	all, err := c.Overview(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all.Runs, 1)
+	require.Len(t, all.Unreadable, 2)
+	require.NoError(t, run.Delete(t.Context()))
+	queues, configs := kept(t, nc)
+	require.Equal(t, [2]int{1, 1}, [2]int{queues, configs}, "the others may need them")
+}
