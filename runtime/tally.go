@@ -11,6 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
@@ -111,7 +112,7 @@ func (t *Tally) ordered(err error) []Result {
 			r.Outcome, r.Reason, r.Message = rules.Failed, reasonError, "the run ended before this job"
 		case err != nil && r.Outcome == rules.Complete && r.Partitions != nil:
 			r.Outcome, r.Reason = rules.Failed, reasonError
-			r.Message = fmt.Sprintf("the run ended after %d partitions of this job", r.Partitions.Count)
+			r.Message = fmt.Sprintf("the run ended after %s of this job", value.Counted(r.Partitions.Count, "partition"))
 		}
 		list[i], complete = *r, complete && r.Outcome == rules.Complete
 	}

@@ -37,9 +37,10 @@ type Store struct {
 	mode      os.FileMode // of new outputs
 	state     state
 	resumed   bool
-	follows   bool   // the state is that of a run that has ended
-	changed   string // what an increment changes in the configuration of the one before; "" if nothing
-	stale     bool   // the file at path is that of an earlier run, which this run replaces
+	follows   bool     // the state is that of a run that has ended
+	earlier   []string // outputs of that run
+	changed   string   // what an increment changes in the configuration of the one before; "" if nothing
+	stale     bool     // the file at path is that of an earlier run, which this run replaces
 	outputs   map[string]*Output
 	open      []*Output                  // those with an open file, the latest last
 	pending   map[string]json.RawMessage // by job, the checkpoints of the next commit
@@ -124,6 +125,8 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	}
 	changed := changes(found.Fingerprint, fingerprint)
 	switch {
+	case found.Fingerprint[RunPart] != fingerprint[RunPart]: // the next run has pages of its own
+		return nil, s.refuseOther(found.Fingerprint[RunPart])
 	case found.Ended:
 		return s, s.next(fingerprint, changed)
 	case changed != "":
@@ -193,7 +196,7 @@ func changes(before, now map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(before)) { // a part of kept values may be that of a job which this run does not have
 		switch _, known := now[name]; {
 		case known || strings.HasPrefix(name, KeepPart):
-		case strings.HasPrefix(name, InputPart), name == RunPart:
+		case strings.HasPrefix(name, InputPart):
 			names = append(names, name)
 		default:
 			return "something"
@@ -204,10 +207,10 @@ func changes(before, now map[string]string) string {
 
 // ownerOf says what a state with these changes belongs to.
 func ownerOf(changed string) string {
-	owner := "another run"
+	owner := "a collection with other options"
 	for name := range strings.SplitSeq(changed, " and ") {
 		switch {
-		case name == RunPart:
+		case name == OrderPart, name == FormatPart:
 		case strings.HasPrefix(name, InputPart):
 			owner = "a run with other inputs"
 		default:
@@ -222,6 +225,19 @@ func (s *Store) refuse(format string, args ...any) error {
 		Class: failure.State, Op: "resume",
 		Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
 		Hint:    "--restart starts over and replaces the output",
+	}
+}
+
+// refuseOther refuses the state of another run.
+func (s *Store) refuseOther(run string) error {
+	owner := "a run on one machine"
+	if run != "" {
+		owner = "run " + run
+	}
+	return &failure.Error{
+		Class: failure.State, Op: "resume",
+		Message: fmt.Sprintf("state %s cannot be used: it belongs to %s", s.path, owner),
+		Hint:    "name another file for the state, or use --restart to start over and replace the output",
 	}
 }
 
@@ -282,13 +298,25 @@ const KeepPart = "keep of "
 // name of the input follows.
 const InputPart = "input "
 
-// RunPart is the name of the part of a fingerprint that is the id of a run, for the state
-// of a collection: see the package engine/cluster.
-const RunPart = "run"
+// The names of the parts that only the fingerprint of a collection has: see the package
+// engine/cluster. RunPart is the name of its run. A state of one run is refused by all
+// others, also when it has ended.
+const (
+	RunPart    = "run"
+	OrderPart  = "order"
+	FormatPart = "format"
+)
 
-// Repeats reports whether the state is that of a run that has ended, and nothing of what
-// its fingerprint says has changed since.
-func (s *Store) Repeats() bool { return s.follows && s.changed == "" }
+// Follows reports whether the state is that of a run that has ended, and the outputs which
+// that run had.
+func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier, s.follows }
+
+// Repeats reports whether the state is that of a run that has ended, nothing of what its
+// fingerprint says has changed since, and the outputs that were opened are those of that
+// run.
+func (s *Store) Repeats() bool {
+	return s.follows && s.changed == "" && slices.Equal(s.earlier, slices.Sorted(maps.Keys(s.outputs)))
+}
 
 // next begins the next increment: its jobs start at the beginning, and its outputs may
 // be others.
@@ -301,7 +329,7 @@ func (s *Store) next(fingerprint map[string]string, changed string) error {
 		}
 		fingerprint[KeepPart+job] = before // also of a job that this run does not have
 	}
-	s.changed, s.resumed, s.follows = changed, false, true
+	s.changed, s.resumed, s.follows, s.earlier = changed, false, true, slices.Sorted(maps.Keys(s.state.Outputs))
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
 	s.state.Jobs, s.state.Outputs = map[string]json.RawMessage{}, map[string]extent{}
 	return nil

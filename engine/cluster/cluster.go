@@ -179,6 +179,9 @@ func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
 // ID returns the id of the run.
 func (r *Run) ID() string { return r.record.Run }
 
+// Submission tells the run apart from others of the same id, which were deleted.
+func (r *Run) Submission() string { return r.record.Submission }
+
 // Phase says whether the tasks of the run are run.
 func (r *Run) Phase() Phase { return r.record.Phase }
 

@@ -28,7 +28,7 @@ func Removing(o Options, f func()) Options {
 }
 
 // Idle says why a run does not go on.
-func Idle(ctx context.Context, r *Run) string { return r.idle(ctx) }
+func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false) }
 
 // SubmissionOf returns what tells a run apart from others of the same name.
 func SubmissionOf(r *Run) string { return r.record.Submission }

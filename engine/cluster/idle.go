@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // idleAfter is how long nothing arrives before a collection looks why.
@@ -24,7 +27,7 @@ func (c *collection) tellWhyIdle(ctx context.Context) {
 			seen, said = now, ""
 			continue
 		}
-		why := c.run.idle(ctx)
+		why := c.run.idle(ctx, c.releaser != nil)
 		if why != "" && why != said && ctx.Err() == nil {
 			c.run.cluster.log.Warn(fmt.Sprintf("run %s: no page arrives: %s", c.run.ID(), why), "event", "collect_idle", "run", c.run.ID())
 		}
@@ -32,8 +35,9 @@ func (c *collection) tellWhyIdle(ctx context.Context) {
 	}
 }
 
-// idle returns why the tasks of the run do not go on; empty: no reason is known.
-func (r *Run) idle(ctx context.Context) string {
+// idle returns why the tasks of the run do not go on; empty: no reason is known. releases
+// says whether the collection releases pages.
+func (r *Run) idle(ctx context.Context, releases bool) string {
 	workers, err := r.cluster.store.Workers(ctx)
 	if err != nil {
 		return "" // the error is that of the collection, too
@@ -42,8 +46,8 @@ func (r *Run) idle(ctx context.Context) string {
 		return "no worker is there; start one with stopwhen worker"
 	}
 	info, err := r.cluster.store.Info(ctx, r.ID())
-	if err == nil && info.MaxBytes > 0 && info.Bytes > uint64(info.MaxBytes)/10*9 {
-		return "its pages fill what it may have on the server; submit it again with a larger --max-bytes"
+	if err == nil && isFull(info) {
+		return whyFull(info, releases)
 	}
 	load, err := r.cluster.store.Queued(ctx, r.record.Origin)
 	if err == nil && load.Waiting+load.Running == 0 {
@@ -56,4 +60,25 @@ func (r *Run) idle(ctx context.Context) string {
 		}
 	}
 	return ""
+}
+
+// isFull reports whether the pages of a run take nearly all that they may: there is less
+// room than a tenth of it, or than two pages of the usual size.
+func isFull(info store.Info) bool {
+	if info.MaxBytes == 0 || info.Messages == 0 {
+		return false
+	}
+	most := uint64(info.MaxBytes)
+	return info.Bytes+max(most/10, 2*info.Bytes/info.Messages) > most
+}
+
+// whyFull says why the pages of a run take all that they may, and what to do about it.
+func whyFull(info store.Info, releases bool) string {
+	text := fmt.Sprintf("workers wait, since its pages take %s of the %s that they may take on the server",
+		value.Size(int(info.Bytes)), value.Size(int(info.MaxBytes)))
+	if !releases {
+		return text + "; submit it again with a larger --max-bytes, or collect it with --release"
+	}
+	return text + ", and those that are left cannot be released (the last page of each partition, " +
+		"and pages for whose items there are partitions); submit it again with a larger --max-bytes"
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,6 +24,9 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 	}
 	if !c.options.Release {
 		return ctx, func(err error) error { return c.requireAll(ctx, err) }, nil
+	}
+	if err := c.requirePermission(ctx); err != nil {
+		return ctx, nil, err
 	}
 	if c.releases == "" {
 		c.releases = nuid.Next()
@@ -65,14 +69,32 @@ func (c *collection) checkRelease() error {
 	return c.checkReleased(&c.run.record)
 }
 
-// checkReleased reports that another collection releases the pages of the run.
+// requirePermission returns an error if the user of the connection may not release pages.
+func (c *collection) requirePermission(ctx context.Context) error {
+	err := c.run.cluster.store.CheckRelease(ctx, c.run.ID(), c.run.record.Submission)
+	if err == nil {
+		run := *c.run // which the collection reads
+		err = run.update(ctx, func(*record) {})
+	}
+	var failed *engine.Error
+	if errors.As(err, &failed) && failed.Class == failure.Config {
+		return &engine.Error{Class: failure.Config, Op: "collect", Err: err,
+			Message: "pages cannot be released: " + failed.Message,
+			Hint:    "give the NATS user the permission, or collect without releasing pages"}
+	}
+	return err
+}
+
+// checkReleased reports that a collection which this one does not continue has released
+// pages of the run.
 func (c *collection) checkReleased(r *record) error {
 	if r.Releases == "" || r.Releases == c.releases {
 		return nil
 	}
 	return &engine.Error{Class: failure.State, Op: "collect",
-		Message: fmt.Sprintf("another collection has released pages of run %s, which are no longer on the server", c.run.ID()),
-		Hint:    "continue that collection, with its state"}
+		Message: fmt.Sprintf("pages of run %s are no longer on the server: an earlier collection has released those that it wrote", c.run.ID()),
+		Hint: "continue that collection, with its state and its output and without starting over; " +
+			"to obtain everything again, submit the configuration as a new run"}
 }
 
 // requireAll returns the error of a collection that releases nothing, which must not have

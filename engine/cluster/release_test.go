@@ -70,7 +70,7 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 		e, err := again.Engine()
 		require.NoError(t, err)
 		_, err = again.Collect(t.Context(), e, func(context.Context, *engine.Page) error { return nil }, o)
-		require.ErrorContains(t, err, "another collection has released pages of run large")
+		require.ErrorContains(t, err, "pages of run large are no longer on the server: an earlier collection has released those that it wrote")
 		var failed *engine.Error
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, failure.State, failed.Class)

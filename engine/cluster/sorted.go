@@ -19,14 +19,14 @@ func (c *collection) sorted(ctx context.Context) error {
 	w := &walk{collection: c}
 	for i, task := range c.engine.RootTasks() {
 		t := c.trees[i]
-		if t.Ended == t.Tasks && t.Failed == 0 { // in an earlier collection
+		if t.complete() { // in an earlier collection
 			continue
 		}
 		w.path = nil
 		err := w.task(watched, c.run.key(task), t.Path)
 		switch {
 		case errors.Is(err, errEnd):
-			return c.incomplete(runGoesOn)
+			return c.incomplete(ctx, c.reason())
 		case errors.Is(err, errFailed):
 			return nil
 		case err != nil:
@@ -181,11 +181,12 @@ const (
 // collection does not wait.
 func (w *walk) next(ctx context.Context, key store.Key, after uint64) (*store.Entry, error) {
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		waits := !w.options.NoWait && !w.cancelled()
 		entry, err := w.run.cluster.store.Next(ctx, key, after)
 		if entry != nil || err != nil {
 			return entry, err
 		}
-		if w.options.NoWait {
+		if !waits {
 			return nil, errEnd
 		}
 		if err := sleep(ctx, pause); err != nil {

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,7 +32,9 @@ trace and the exit status.
 The items of a partition are in their order, and partitions come as workers
 store them; with --sorted, all items are in the order of a run on one machine.
 With --state FILE the same command continues behind the last page that was
-written, after a failure or a kill.`,
+written, after a failure or a kill, and writes nothing when it has written
+everything. Without it, each collection writes all items: it replaces the files
+or, with --append, adds the same rows again.`,
 		Example: `  stopwhen collect orders-20261122-k3fq --out data
   stopwhen collect orders-20261122-k3fq --out data --state orders.state --sorted
   stopwhen collect orders-20261122-k3fq --out data --kept orders.kept`,
@@ -62,20 +63,17 @@ func (a *app) collect(cmd *cobra.Command, id string) error {
 	}
 	defer closeLog()
 	ctx, stop := a.catchSignals()
+	defer stop()
 	o := cluster.Options{Log: logger, Engine: (&environment{app: a}).options()}
 	err = a.openRuns(ctx, o, false, func(c *cluster.Cluster) error {
 		run, err := c.Run(ctx, id)
-		if err == nil {
-			err = signalError(ctx, err)
-		}
-		stop() // what follows catches signals itself
-		if err != nil {
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
+		stop() // what follows catches signals itself
 		return a.collectRun(run, logger, bar)
 	})
-	stop()
-	return err
+	return signalError(ctx, err)
 }
 
 // checkReleaseFlag checks the flag --release.
@@ -98,7 +96,7 @@ func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) e
 		return err
 	}
 	name, text := run.Config()
-	l := &loaded{Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept()}
+	l := &loaded{Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), collects: a.collects(run)}
 	if err := a.checkPaths(l, nil); err != nil {
 		return err
 	}
@@ -112,51 +110,28 @@ func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) e
 				bar.tasks(p)
 			},
 		})
-		if last.Failed > 0 {
-			logger.Warn(fmt.Sprintf("%s of run %s failed; stopwhen retry %s%s queues them again, and then the same command collects the rest",
-				value.Counted(last.Failed, "partition"), run.ID(), run.ID(), a.natsArgs()),
-				"event", "partitions_failed", "run", run.ID(), "partitions", last.Failed)
-		}
+		a.logFailed(run, last, logger)
 		return result, err
 	}
 	return a.extract(l, logger, bar)
 }
 
-// checkKept checks that the values which a run has begun with are those in the file of
-// --kept, in which those for the next run replace them.
-func (a *app) checkKept(l *loaded, state *checkpointer) error {
-	var continues []string
-	for _, job := range l.Jobs() {
-		if len(l.carryover[job]) > 0 {
-			continues = append(continues, job)
-		}
+// logFailed says how many partitions have failed, what that keeps from being written, and
+// what to do about it.
+func (a *app) logFailed(run *cluster.Run, p cluster.Progress, logger *slog.Logger) {
+	if p.Failed == 0 {
+		return
 	}
-	switch {
-	case a.flags.kept == "" && continues != nil && a.writesFiles() && !a.flags.appendRows:
-		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
-			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, continues[0])}
-	case a.flags.kept == "", state.Resumed():
-		return nil
+	message := fmt.Sprintf("%s of run %s failed", value.Counted(p.Failed, "partition"), run.ID())
+	if p.Waiting > 0 {
+		message += fmt.Sprintf(", and %s stored behind the first gap are not written (without --sorted, they are)",
+			value.Counted(p.Waiting, "page"))
 	}
-	found, err := readCarryover(a.flags.kept)
-	if err != nil {
-		return err
+	first := ""
+	if run.Phase() == cluster.Cancelled {
+		first = " when the run, which is cancelled, was submitted again"
 	}
-	for _, job := range l.Jobs() {
-		if !sameJSON(found[job], l.carryover[job]) {
-			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
-				"or rows would be there twice; name the file that stopwhen submit --kept had", job, a.flags.kept, l.run)}
-		}
-	}
-	return nil
-}
-
-// sameJSON reports whether two sets of values are the same JSON.
-func sameJSON(a, b map[string]any) bool {
-	if len(a)+len(b) == 0 {
-		return true
-	}
-	first, errA := json.Marshal(a)
-	second, errB := json.Marshal(b)
-	return errA == nil && errB == nil && bytes.Equal(first, second)
+	logger.Warn(fmt.Sprintf("%s; stopwhen retry %s%s queues them again%s, and then the same command collects the rest",
+		message, run.ID(), a.natsArgs(), first),
+		"event", "partitions_failed", "run", run.ID(), "partitions", p.Failed, "waiting", p.Waiting)
 }

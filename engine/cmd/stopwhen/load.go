@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -30,6 +30,7 @@ type loaded struct {
 	forgets   bool               // the values of keep are not saved
 	pages     source             // of a run that other machines do; nil: the engine runs
 	run       string             // its id
+	collects  map[string]string  // what the fingerprint has of that run, and of how it is collected
 	skipped   func(*engine.Page) // receives the pages on which partitions failed that were skipped
 }
 
@@ -49,9 +50,7 @@ func (l *loaded) source() source {
 // fingerprint says what a state belongs to.
 func (l *loaded) fingerprint() map[string]string {
 	parts := l.Fingerprint()
-	if l.run != "" {
-		parts[checkpoint.RunPart] = l.run
-	}
+	maps.Copy(parts, l.collects)
 	return parts
 }
 

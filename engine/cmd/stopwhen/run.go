@@ -123,20 +123,15 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error)
 		return err
 	}
 	defer state.Close()
-	if l.pages != nil && state.Repeats() {
-		logger.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (--restart starts over)", state.path, l.run),
-			"event", "resume", "complete", true)
-		return nil
+	out, err := a.openOutput(l, state)
+	if err != nil || out == nil {
+		return err
 	}
 	defer func() {
 		if err == nil { // a run that has not told its success is completed by the next one
 			err = state.End()
 		}
 	}()
-	out, err := a.openOutput(l, state)
-	if err != nil {
-		return err
-	}
 	if a.flags.record != "" {
 		tape, failed := a.startRecording(l)
 		if failed != nil {
@@ -179,7 +174,8 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 }
 
 // openOutput opens the outputs and prepares the engine: it continues from the values of
-// earlier runs and, with --state, after the last page that was saved.
+// earlier runs and, with --state, after the last page that was saved. It returns no output
+// if a collection has nothing to write.
 func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) {
 	o := &output{app: a, engine: l.Engine, log: state.log, state: state}
 	defer func() {
@@ -189,6 +185,12 @@ func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) 
 	}()
 	if err := o.openItems(); err != nil {
 		return nil, err
+	}
+	if err := o.openTrace(); err != nil {
+		return nil, err
+	}
+	if collected, err := o.collected(l); err != nil || collected {
+		return nil, errors.Join(err, o.Close())
 	}
 	if err := a.readKept(l, state); err != nil {
 		return nil, err
@@ -206,9 +208,6 @@ func (a *app) openOutput(l *loaded, state *checkpointer) (_ *output, err error) 
 		if err := o.queueJobs(); err != nil {
 			return nil, err
 		}
-	}
-	if err := o.openTrace(); err != nil {
-		return nil, err
 	}
 	l.skipped = o.skipped
 	l.Engine, err = state.begin(l.With(engine.WithKept(l.carryover), engine.WithSkippedPages(o.skipped)))

@@ -30,6 +30,7 @@ type checkpointer struct {
 	lastCommit time.Time
 
 	log       *slog.Logger
+	collects  bool                          // what is written is the pages of a run that other machines do
 	everyPage bool                          // a commit needs a checkpoint of every page, since jobs take turns
 	trace     *checkpoint.Output            // nil: none, or not a file
 	writers   map[*checkpoint.Output]string // the root of the job that wrote to an output last
@@ -38,7 +39,7 @@ type checkpointer struct {
 // openState locks and reads the state, if there is one.
 func (a *app) openState(l *loaded, logger *slog.Logger) (*checkpointer, error) {
 	c := &checkpointer{
-		path: a.flags.state, interval: commitInterval, log: logger,
+		path: a.flags.state, interval: commitInterval, log: logger, collects: l.pages != nil,
 		everyPage: (a.flags.parallel > 1 || a.flags.keepGoing || l.pages != nil) && len(l.Roots()) > 1, writers: map[*checkpoint.Output]string{},
 	}
 	if c.path == "" {
@@ -129,7 +130,7 @@ func (c *checkpointer) begin(e *engine.Engine) (*engine.Engine, error) {
 
 // logChanges tells of an increment whose configuration is not that of the run before it.
 func (c *checkpointer) logChanges(e *engine.Engine) {
-	if changed := c.Changed(); changed != "" {
+	if changed := c.Changed(); changed != "" && !c.collects {
 		c.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", c.path, changed),
 			"event", "increment", "changed", changed)
 	}
@@ -140,6 +141,14 @@ func (c *checkpointer) logChanges(e *engine.Engine) {
 				c.path, job), "event", "increment", "job", job)
 		}
 	}
+}
+
+// none says why there is nothing for a file.
+func (c *checkpointer) none() string {
+	if c.collects {
+		return "no page for it has been collected"
+	}
+	return "this run has no page for it"
 }
 
 // outputs returns the outputs that a page of a job is written to.

@@ -270,7 +270,7 @@ func (o *output) logPartial() {
 		if _, err := os.Stat(r.File); os.IsNotExist(err) {
 			before = "does not exist"
 		}
-		message := fmt.Sprintf("%s %s: this run has no page for it", r.File, before)
+		message := fmt.Sprintf("%s %s: %s", r.File, before, o.state.none())
 		if r.Partial != "" {
 			message = fmt.Sprintf("%s %s: the list is incomplete, and what was obtained (%s) is in %s",
 				r.File, before, value.Counted(int(r.Rows), "row"), filepath.Base(r.Partial))

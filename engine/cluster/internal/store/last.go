@@ -70,6 +70,21 @@ func (s *Store) Next(ctx context.Context, key Key, after uint64) (*Entry, error)
 	}
 }
 
+// CheckRelease returns an error if [Store.Release] is not permitted.
+func (s *Store) CheckRelease(ctx context.Context, run, submission string) error {
+	return s.retry(ctx, "release pages", func(ctx context.Context) error {
+		stream, err := s.stream(ctx, runStream+run)
+		if err != nil {
+			return err
+		}
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOfRun(run, submission)+"none")) // that of no page: it has no task
+		if err != nil {
+			return s.deletedOr(ctx, run, err)
+		}
+		return nil
+	})
+}
+
 // Release deletes the pages of a task up to the one with a sequence, but never its last
 // page, which holds its position.
 func (s *Store) Release(ctx context.Context, key Key, through uint64) error {

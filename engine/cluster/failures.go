@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// addFailures adds the results of the tasks that have failed, when all tasks have ended. The
+// error is errGoesOn if one of them goes on.
+func (c *collection) addFailures(ctx context.Context) error {
+	c.failed = 0
+	if !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Failed > 0 }) {
+		c.ended = true
+		return nil
+	}
+	before := c.tallies()
+	failures, goesOn, err := c.failures(ctx, before)
+	if err != nil {
+		return err
+	}
+	failed := errors.Join(failures...)
+	if failed == nil || goesOn && !c.options.Sorted {
+		return cmp.Or(c.restore(before), errGoesOn)
+	}
+	err = c.countWaiting(ctx)
+	c.tell()
+	return errors.Join(failed, err)
+}
+
+// tallies returns the tallies as they are.
+func (c *collection) tallies() []json.RawMessage {
+	all := make([]json.RawMessage, len(c.trees))
+	for i, t := range c.trees {
+		all[i], _ = t.tally.Save() // it is saved with every page
+	}
+	return all
+}
+
+// restore takes up tallies as they were.
+func (c *collection) restore(tallies []json.RawMessage) error {
+	fresh := c.engine.Tallies()
+	for i, t := range c.trees {
+		t.tally = fresh[t.root]
+		if err := t.tally.Restore(tallies[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failures adds the results of all tasks that have failed to the tallies, which are as before.
+// It returns their errors, and whether a task has not ended.
+func (c *collection) failures(ctx context.Context, before []json.RawMessage) (errs []error, goesOn bool, err error) {
+	var more int
+	var unrestored error
+	again := func() {
+		errs, goesOn, more, unrestored = nil, false, 0, c.restore(before)
+	}
+	err = c.run.cluster.store.ScanHeads(ctx, c.run.ID(), again, func(h store.Heading) error {
+		goesOn = goesOn || !h.Ends()
+		if h.State != store.Failed {
+			return nil
+		}
+		ending, err := c.failure(ctx, h.Key)
+		if err != nil {
+			return err
+		}
+		if ending == nil {
+			goesOn = true
+			return nil
+		}
+		for _, t := range c.treesOf(h.Task) {
+			t.tally.Add(&engine.Step{Ending: ending})
+		}
+		if len(errs) < maxErrors {
+			errs = append(errs, ending.FailureOf())
+		} else {
+			more++
+		}
+		return nil
+	})
+	c.failed = len(errs) + more
+	if more > 0 {
+		errs = append(errs, &engine.Error{Class: failure.Transient, Op: "collect", Message: fmt.Sprintf("%d more partitions have failed", more)})
+	}
+	return errs, goesOn, cmp.Or(err, unrestored)
+}
+
+// failure returns how a task that has failed ended, or nil if it is tried again.
+func (c *collection) failure(ctx context.Context, key store.Key) (*engine.Ending, error) {
+	queued, err := c.run.queued(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := c.run.cluster.store.Last(ctx, key)
+	if err != nil || entry == nil || queued || entry.State != store.Failed {
+		return nil, err
+	}
+	e, err := decodeEnvelope(entry)
+	switch {
+	case err != nil:
+		return nil, damaged(entry, err.Error())
+	case e.Ending == nil:
+		return nil, damaged(entry, "it does not say how the task failed")
+	}
+	return e.Ending, nil
+}
+
+// queued reports whether a task is in the queue.
+func (r *Run) queued(ctx context.Context, key store.Key) (bool, error) {
+	return r.cluster.store.IsQueued(ctx, r.record.Origin, key)
+}
+
+// maxErrors is how many failures of partitions are listed.
+const maxErrors = 20

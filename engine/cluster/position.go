@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A tree is a job of the run with all tasks below it.
+type tree struct {
+	root  string
+	tally *engine.Tally
+
+	position
+	resumed uint64 // pages up to this one have been added; 0 in a sorted collection
+}
+
+// A position says which pages of a tree have been collected, and what is known of its tasks.
+type position struct {
+	Sequence uint64 `json:"sequence,omitempty"` // of the last page; not of a sorted collection
+	Path     []step `json:"path,omitempty"`     // of a sorted collection: the way to the last page
+	Tasks    int    `json:"tasks"`              // that are known
+	Ended    int    `json:"ended"`              // failed ones included
+	Failed   int    `json:"failed,omitempty"`
+
+	Passed map[string]counts `json:"passed,omitempty"` // by job: what the sink has received
+}
+
+// counts is how much of a job the sink has received.
+type counts struct {
+	Pages    int `json:"pages"`
+	Items    int `json:"items"`
+	Filtered int `json:"filtered,omitempty"`
+	Bytes    int `json:"bytes"`
+}
+
+// A step is a task that a sorted collection is in, with the sequence of its last page.
+type step struct {
+	Job      string `json:"job"`
+	Task     string `json:"task"`
+	Sequence uint64 `json:"sequence"`
+}
+
+// token is a checkpoint of a collection, for one of the jobs of the run.
+type token struct {
+	Version int    `json:"version"` // the key is that of checkpoints of other runs
+	Done    bool   `json:"done,omitempty"`
+	Run     string `json:"run"`
+
+	Submission string `json:"submission"` // see record
+
+	Sorted  bool            `json:"sorted,omitempty"`
+	Release string          `json:"release,omitempty"` // the id of a collection that releases pages
+	At      position        `json:"at"`
+	Tally   json.RawMessage `json:"tally"`
+}
+
+const tokenVersion = 1
+
+// resume takes up the checkpoints of an earlier collection.
+func (c *collection) resume() error {
+	c.roots = c.engine.Roots()
+	tallies, saved := c.engine.Tallies(), c.engine.Checkpoints()
+	tasks := c.engine.RootTasks()
+	c.whole = len(tasks) == 1 && tasks[0].Job == ""
+	for _, root := range c.roots {
+		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1}}
+		c.trees = append(c.trees, t)
+		if saved[root] == nil {
+			continue
+		}
+		if err := c.takeUp(t, saved[root]); err != nil {
+			return unusable(fmt.Errorf("job '%s': %w", root, err))
+		}
+	}
+	if c.whole && c.options.Sorted {
+		c.sharePath()
+	}
+	return nil
+}
+
+// takeUp takes up the checkpoint of a tree.
+func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
+	var from token
+	if err := decode(saved, &from); err != nil {
+		return err
+	}
+	switch {
+	case from.Version != tokenVersion || from.Run != c.run.ID():
+		return fmt.Errorf("it is not that of a collection of run %s", c.run.ID())
+	case from.Submission != c.run.record.Submission:
+		return fmt.Errorf("it is that of an earlier run %s, which was deleted", c.run.ID())
+	case from.Sorted != c.options.Sorted:
+		return errors.New("it is that of a collection in another order")
+	}
+	t.position, c.releases = from.At, cmp.Or(from.Release, c.releases)
+	if !c.options.Sorted { // which does not read the pages in the order of their sequences
+		t.resumed = from.At.Sequence
+	}
+	return t.tally.Restore(from.Tally)
+}
+
+// sharePath gives all trees the position of the one that came farthest: one task runs all of
+// them, one after another.
+func (c *collection) sharePath() {
+	farthest := slices.MaxFunc(c.trees, func(a, b *tree) int { return cmp.Compare(a.last(), b.last()) })
+	for _, t := range c.trees {
+		passed := t.Passed
+		t.position, t.Passed = farthest.position, passed
+	}
+}
+
+// last returns the sequence of the last page of a sorted collection.
+func (t *tree) last() uint64 {
+	if len(t.Path) == 0 {
+		return 0
+	}
+	return t.Path[len(t.Path)-1].Sequence
+}
+
+// unusable returns the error for a checkpoint from which a collection cannot continue.
+func unusable(err error) error {
+	return &engine.Error{Class: failure.State, Op: "resume", Err: err,
+		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
+}
+
+// token returns the checkpoint of a tree.
+func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
+	tally, err := t.tally.Save()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(token{
+		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Sorted: c.options.Sorted,
+		Release: c.releases, At: t.position, Tally: tally,
+	})
+}
+
+// treesOf returns the trees of a task.
+func (c *collection) treesOf(task string) []*tree {
+	if c.whole {
+		return c.trees
+	}
+	if i, ok := runtime.RootOf(task); ok && i < len(c.trees) {
+		return c.trees[i : i+1]
+	}
+	return nil
+}

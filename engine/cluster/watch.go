@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+)
+
+// watched returns a context that ends when the run is deleted, or when its pages are
+// released by another collection, and, if they are read in the order in which they were
+// stored, when the run is cancelled and all of them have been read. Stop ends what watches
+// the run, and waits for it.
+func (c *collection) watched(ctx context.Context) (watched context.Context, stop func()) {
+	watched, cancel := context.WithCancelCause(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { c.watch(watched, cancel) })
+	all.Go(func() { c.tellWhyIdle(watched) })
+	return watched, func() {
+		cancel(nil)
+		all.Wait()
+	}
+}
+
+// The reasons why the context of [collection.watched] ends.
+var (
+	errCancelled = errors.New("the run is cancelled")
+	errDeleted   = errors.New("the run is deleted")
+)
+
+// why returns the error of a collection, given that of a call with the context of
+// [collection.watched]: the reason why that context has ended explains more.
+func (c *collection) why(ctx, watched context.Context, err error) error {
+	cause := context.Cause(watched)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case errors.Is(cause, errDeleted), errors.Is(err, store.ErrDeleted):
+		return c.incomplete(ctx, isDeleted)
+	case cause == nil:
+		return err
+	case errors.Is(cause, errCancelled):
+		return c.incomplete(ctx, isCancelled)
+	}
+	return cause
+}
+
+// watch follows the record of the run.
+func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
+	_ = c.run.cluster.store.WatchRuns(ctx, func(stored store.Record) {
+		var r record
+		switch {
+		case stored.Name != c.run.ID():
+		case stored.Value == nil:
+			stop(errDeleted)
+		case decode(stored.Value, &r) != nil: // it is that of a later version
+		case r.Submission != c.run.record.Submission:
+			stop(errDeleted) // and another run has its name
+		case r.Phase == Cancelled:
+			time.AfterFunc(cancelledGrace, func() { c.closeAfterCancel(ctx, stop) })
+		default:
+			c.close.reopen()
+			if err := c.checkReleased(&r); err != nil {
+				stop(err)
+			}
+		}
+	})
+}
+
+// cancelledGrace is how long pages may arrive that workers store while a run is cancelled.
+const cancelledGrace = 2 * time.Second
+
+// closeAfterCancel ends the collection behind what is stored, if the run is still cancelled.
+func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
+	last, err := c.close.end(func() (uint64, error) {
+		stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
+		if err != nil || goesOn(stored) {
+			return 0, errors.Join(err, errGoesOn)
+		}
+		return c.limit(ctx)
+	})
+	if err == nil && !c.options.Sorted && c.read.Load() >= last {
+		stop(errCancelled)
+	}
+}
+
+// A closing says behind which page a collection ends, since its run is cancelled. The zero
+// closing is that of a run that goes on.
+type closing struct {
+	mu     sync.Mutex
+	closed bool
+	last   uint64
+}
+
+// end sets the last page. No change of the run is taken up while f finds it out.
+func (c *closing) end(f func() (uint64, error)) (last uint64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, err = f(); err == nil {
+		c.closed, c.last = true, last
+	}
+	return last, err
+}
+
+// reopen takes up that the run was submitted again.
+func (c *closing) reopen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = false
+}
+
+// after reports whether nothing is read behind a page.
+func (c *closing) after(sequence uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed && sequence >= c.last
+}
+
+// cancelled reports whether the collection ends with what is stored, since its run is
+// cancelled.
+func (c *collection) cancelled() bool {
+	c.close.mu.Lock()
+	defer c.close.mu.Unlock()
+	return c.close.closed
+}

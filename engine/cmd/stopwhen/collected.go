@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/cluster"
+)
+
+// collects returns what a state has of a run, and of how it is collected.
+func (a *app) collects(run *cluster.Run) map[string]string {
+	order := "stored"
+	if a.flags.collect.sorted {
+		order = "sorted"
+	}
+	return map[string]string{
+		checkpoint.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Submission()),
+		checkpoint.OrderPart:  order,
+		checkpoint.FormatPart: a.flags.itemFormat + " " + a.flags.csvNested,
+	}
+}
+
+// collected reports whether the state says that the run has been collected into the same
+// outputs, so that there is nothing to do. One that has been collected into other outputs, or
+// in another order or format, is collected again, but its rows are not added to a file that
+// has them.
+func (o *output) collected(l *loaded) (bool, error) {
+	earlier, follows := o.state.Follows()
+	switch {
+	case l.pages == nil || !follows:
+		return false, nil
+	case o.state.Repeats():
+		o.logCollected(l.run, earlier)
+		return true, nil
+	case o.app.flags.appendRows:
+		if err := o.requireOthers(l.run, earlier); err != nil {
+			return false, err
+		}
+	}
+	o.log.Info(fmt.Sprintf("%s: run %s has been collected with other options; it is collected again, from the beginning",
+		o.state.path, l.run), "event", "resume", "complete", false)
+	return false, nil
+}
+
+// logCollected says that there is nothing to do, and which files are not there any more.
+func (o *output) logCollected(run string, earlier []string) {
+	o.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (--restart starts over)", o.state.path, run),
+		"event", "resume", "complete", true)
+	for _, path := range earlier {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			o.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (--restart writes it again)", path),
+				"event", "output_missing", "file", path)
+		}
+	}
+}
+
+// requireOthers refuses to add the rows of a run to a file that has them.
+func (o *output) requireOthers(run string, earlier []string) error {
+	for _, t := range o.targets {
+		if t.file == nil {
+			continue
+		}
+		same := func(path string) bool { return absolute(path) == absolute(t.file.Name()) }
+		if slices.ContainsFunc(earlier, same) {
+			return &usageError{fmt.Sprintf("--append: run %s has been collected into %s, which would have its rows twice; "+
+				"without --append, the file is replaced", run, t.file.Name())}
+		}
+	}
+	return nil
+}
+
+// absolute returns the absolute path of a file, or the path if there is none.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// checkKept checks that the values which a run has begun with are those in the file of
+// --kept, in which those for the next run replace them.
+func (a *app) checkKept(l *loaded, state *checkpointer) error {
+	var continues []string
+	for _, job := range l.Jobs() {
+		if len(l.carryover[job]) > 0 {
+			continues = append(continues, job)
+		}
+	}
+	switch {
+	case a.flags.kept == "" && continues != nil && a.writesFiles() && !a.flags.appendRows:
+		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
+			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, continues[0])}
+	case a.flags.kept == "", state.Resumed():
+		return nil
+	}
+	found, err := readCarryover(a.flags.kept)
+	if err != nil {
+		return err
+	}
+	for _, job := range l.Jobs() {
+		if !sameJSON(found[job], l.carryover[job]) {
+			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
+				"or rows would be there twice; name the file that stopwhen submit --kept had", job, a.flags.kept, l.run)}
+		}
+	}
+	return nil
+}
+
+// sameJSON reports whether two sets of values are the same JSON.
+func sameJSON(a, b map[string]any) bool {
+	if len(a)+len(b) == 0 {
+		return true
+	}
+	first, errA := json.Marshal(a)
+	second, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(first, second)
+}
