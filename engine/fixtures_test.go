@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,6 +63,18 @@ func play(t *testing.T, c *fixtures.Case, rewrite bool) {
 // must be the same. The server refuses requests that the case does not have, as an
 // API does beyond its last page.
 func TestFixturesWithPrefetch(t *testing.T) {
+	playAhead(t, engine.WithPrefetch(4))
+}
+
+// TestFixturesWithOverlap plays every case with the next request sent while a page is
+// delivered, also a small one.
+func TestFixturesWithOverlap(t *testing.T) {
+	playAhead(t, engine.WithOverlapOfAllPages())
+}
+
+// playAhead plays every case with an option that requests pages ahead.
+func playAhead(t *testing.T, option engine.RunOption) {
+	t.Helper()
 	var beyond, played int
 	for _, c := range allCases(t) {
 		if !mayPrefetch(c) {
@@ -72,7 +85,7 @@ func TestFixturesWithPrefetch(t *testing.T) {
 			anyOrder := *c
 			anyOrder.AnyOrder = true
 			server := serve(t, &anyOrder)
-			got := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(engine.WithPrefetch(4)) }, deliver)
+			got := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(option) }, deliver)
 			for _, problem := range server.Problems() {
 				require.NotContains(t, problem, "never requested")
 				if strings.Contains(problem, "unexpected") {
@@ -323,7 +336,7 @@ func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engi
 func loadCase(c *fixtures.Case, server *fixtures.Server, log *strings.Builder) (*engine.Engine, error) {
 	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
 	options := []engine.Option{
-		engine.WithClock(server.Clock()), engine.WithLogger(slog.New(unquoted{handler, log})), engine.WithVerdicts(),
+		engine.WithClock(server.Clock()), engine.WithLogger(slog.New(unquoted{handler, &sync.Mutex{}, log})), engine.WithVerdicts(),
 		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
 		engine.WithEnv(func(name string) (string, bool) { return "secret-of-" + name, strings.HasPrefix(name, "FIXTURE_") }),
 	}
@@ -345,10 +358,13 @@ func loadCase(c *fixtures.Case, server *fixtures.Server, log *strings.Builder) (
 // unquoted logs messages unchanged; the text handler would quote them.
 type unquoted struct {
 	slog.Handler
-	w *strings.Builder
+	mu *sync.Mutex
+	w  *strings.Builder
 }
 
 func (u unquoted) Handle(_ context.Context, r slog.Record) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	fmt.Fprintf(u.w, "%s %s", r.Level, r.Message)
 	r.Attrs(func(a slog.Attr) bool { fmt.Fprintf(u.w, " %s", a); return true })
 	u.w.WriteString("\n")

@@ -62,6 +62,7 @@ type runSettings struct {
 	kept      map[string]map[string]any
 	resume    map[string]json.RawMessage
 	prefetch  int
+	overlap   int // bytes of a page that is worth it; 0 is the default
 	parallel  int
 	jobs      []string // ids of those that run; empty: all
 	keepGoing bool
@@ -85,6 +86,7 @@ type format = func(*diag.Source) (any, error)
 
 func newSettings(options []Option) (settings, error) {
 	s := settings{formats: map[string]format{}, language: compile.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
+	s.run.prefetch = runtime.OverlapPrefetch
 	for _, o := range options {
 		if o == nil {
 			continue
@@ -238,10 +240,17 @@ func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 // AutoPrefetch lets a run choose the number of pages in flight.
 const AutoPrefetch = runtime.AutoPrefetch
 
-// WithPrefetch keeps up to n requests in flight, or [AutoPrefetch], for jobs whose
-// requests do not depend on responses; [Engine.Explain] says which do. Pages are
-// still delivered in order. Up to n-1 pages beyond the end of a list may be
-// requested; they are discarded and not counted.
+// WithPrefetch says how many pages are in flight. With 1, the default, the next page is
+// requested while a large one (64 KiB and more) is delivered or, if no request of the job
+// depends on responses, as soon as its response has arrived. With n > 1, or [AutoPrefetch] for
+// a number that the run chooses, jobs whose requests do not depend on responses have up to n
+// requests in flight; [Engine.Explain] says which these are. With 0, a page is requested when
+// the one before it has been delivered.
+//
+// Pages are delivered in order in any case. At most max(n-1, 1) pages beyond the end of a list
+// are requested, and none if the first page says how many items there are; they are discarded
+// and not counted. With 1, only the safe method GET is used ahead, and not for jobs that others
+// are for the items of, whose requests come first.
 func WithPrefetch(n int) RunOption { return runOption(func(s *runSettings) { s.prefetch = n }) }
 
 // WithParallelJobs runs up to n jobs, and partitions of jobs, at once. The pages of each

@@ -231,9 +231,13 @@ func TestARunFollowsTheSpecification(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScript(t)
-		prefetch := rapid.SampledFrom([]int{0, 0, 2, 5}).Draw(t, "prefetch")
+		prefetch := rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "prefetch")
+		ahead := engine.WithPrefetch(prefetch)
+		if prefetch == 1 {
+			ahead = engine.WithOverlapOfAllPages()
+		}
 		interruptAt := rapid.IntRange(0, 6).Draw(t, "interruptAt")
-		e := load(t, s.config(), engine.WithTransport(s), engine.WithClock(instant{}), engine.WithPrefetch(prefetch))
+		e := load(t, s.config(), engine.WithTransport(s), engine.WithClock(instant{}), ahead)
 		var out bytes.Buffer
 		checkpoints := map[string]json.RawMessage{}
 		interrupted := errors.New("interrupted")

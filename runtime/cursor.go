@@ -42,6 +42,7 @@ func (t *tree) partition(ctx context.Context, p Partition, m *member, out receiv
 	}
 	r := newRun(ctx, t.Loop, p, c.page)
 	r.enough, r.hasSiblings, r.unsplittable = c.enough, len(p.Job.Sources) > 0, divisible
+	r.isParent = len(t.children(p.Job)) > 0
 	result, err := r.run(ctx, token)
 	return c.end(result, err)
 }

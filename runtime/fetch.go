@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 		out.action = r.onError(request, out.sent, response)
 		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
-	if f := r.takePrefetched(call); f != nil {
+	if f := cmp.Or(r.takePrefetched(call), r.takeOverlapped(call)); f != nil {
 		out.sent = f.began
 		call = f.call
 		call.Turn = nil // a retry is another request

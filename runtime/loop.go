@@ -32,8 +32,10 @@ type Loop struct {
 	Explain bool // give all verdicts their values, not only those that were met
 
 	// Prefetch is the number of pages in flight for jobs whose requests do not read
-	// responses. 0 is one; [AutoPrefetch] lets the loop choose.
-	Prefetch int
+	// responses; [AutoPrefetch] lets the loop choose. [OverlapPrefetch] is one, which may be
+	// requested before the last page has been delivered; 0 is one at a time.
+	Prefetch     int
+	OverlapBytes int // of a page for which [OverlapPrefetch] does so; 0 is 64 KiB
 
 	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint
 	// is that of its last page is not run again.
@@ -113,6 +115,7 @@ func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 		request, more, err = r.step(ctx, request)
 	}
 	r.stopPrefetching() // its events come before the end
+	r.stopOverlap()
 	err = r.placed(err)
 	return r.end(ctx, err), err
 }
@@ -134,6 +137,7 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 		next, err = r.restart(fetched.action)
 		return next, err == nil, err
 	}
+	r.requestAhead(ctx, fetched.Response)
 	repeats := r.Noticed.Facts.Repeats
 	page, err := r.read(request, fetched)
 	if err != nil {
@@ -164,6 +168,9 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 		failed = r.stopFailure(page)
 	}
 	page.Error = r.faultOf(failed)
+	if failed == nil && page.Decision == Continue {
+		r.requestNext(next)
+	}
 	if err := r.deliver(ctx, page, failed); err != nil {
 		return next, false, err
 	}
@@ -188,6 +195,9 @@ func (l Loop) withDefaults() Loop {
 	}
 	if l.Log == nil {
 		l.Log = slog.New(slog.DiscardHandler)
+	}
+	if l.OverlapBytes == 0 {
+		l.OverlapBytes = overlapBytes
 	}
 	if l.Redactor == nil {
 		l.Redactor = redact.New(nil)
@@ -240,11 +250,13 @@ func (r *run) finish(by []string, outcome rules.Outcome, message string) {
 	r.Result.Outcome, r.Result.StoppedBy, r.Result.Reason, r.Result.Message = outcome, by, by[0], r.Redactor.String(message)
 }
 
-// learn passes the length of the list, if the first page has it, to the prefetcher.
+// learn notes the length of the list, if the first page has it.
 func (r *run) learn() {
-	if r.prefetcher == nil || r.prefetcher.started {
+	if r.Prefetch == 0 || r.length.known {
 		return
 	}
-	c := r.Context.Value
-	r.prefetcher.learn(r.hints(&c).Total, c.Limit)
+	if r.length.known = true; r.job.Sequential() == "" {
+		c := r.Context.Value
+		r.length.learn(r.hints(&c).Total, c.Limit, r.job.MaxPages())
+	}
 }

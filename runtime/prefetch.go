@@ -31,10 +31,9 @@ type prefetcher struct {
 	binding *compile.Binding
 	encode  func(rules.Request) (transport.Call, []string, error)
 
-	window   int  // pages in flight, including the one that the loop waits for
-	auto     bool // the window grows while the loop waits
-	lastPage int  // the last page of the list; 0: unknown
-	started  bool // the first page has arrived
+	window int     // pages in flight, including the one that the loop waits for
+	auto   bool    // the window grows while the loop waits
+	length *length // of the list
 
 	machine compile.Machine
 	context rules.Context // as it will be after the last page that was requested
@@ -61,7 +60,7 @@ type inFlight struct {
 // newPrefetcher returns a prefetcher that begins with a request, or nil for a job
 // whose requests depend on responses.
 func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher {
-	if r.Prefetch == 0 || r.Prefetch == 1 {
+	if r.Prefetch == 0 || r.Prefetch == OverlapPrefetch {
 		return nil
 	}
 	if reason := r.job.Sequential(); reason != "" {
@@ -72,8 +71,8 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 		return nil
 	}
 	p := &prefetcher{
-		client: r.Client, clock: r.Clock, job: r.job, binding: r.binding, encode: r.encode, window: r.Prefetch, lastPage: r.job.MaxPages(),
-		context: r.Context.Value, next: next, planned: true, started: r.Context.Value.Page > 0,
+		client: r.Client, clock: r.Clock, job: r.job, binding: r.binding, encode: r.encode, window: r.Prefetch, length: &r.length,
+		context: r.Context.Value, next: next, planned: true,
 	}
 	if p.auto = r.Prefetch == AutoPrefetch; p.auto {
 		p.window = 2
@@ -109,22 +108,30 @@ func (p *prefetcher) fill() {
 // mayRequest reports whether another page may be requested while others are in
 // flight. Pages that may be beyond the end of the list wait for their turn.
 func (p *prefetcher) mayRequest() bool {
-	beyond := p.lastPage > 0 && p.context.Page >= p.lastPage
-	return p.started && !beyond && len(p.flights) < p.window && !p.failed.Load() && p.client.MayReserve()
+	return p.length.mayFollow(p.context.Page) && len(p.flights) < p.window && !p.failed.Load() && p.client.MayReserve()
 }
 
-// learn sets the last page from the total and the page size of the first page.
-func (p *prefetcher) learn(total, limit any) {
-	p.started = true
+// A length is what is known of the length of a list.
+type length struct {
+	known    bool // as far as it will be: a page has arrived
+	lastPage int  // 0: unknown
+}
+
+// learn sets the last page from the total and the page size of a page, and the limit on pages.
+func (l *length) learn(total, limit any, most int) {
+	l.lastPage = most
 	items, known := total.(int)
 	size, _ := limit.(int)
 	if !known || items <= 0 || size <= 0 {
 		return
 	}
-	if last := (items + size - 1) / size; p.lastPage == 0 || last < p.lastPage {
-		p.lastPage = last
+	if last := (items + size - 1) / size; l.lastPage == 0 || last < l.lastPage {
+		l.lastPage = last
 	}
 }
+
+// mayFollow reports whether a page may be requested before an earlier one has been read.
+func (l *length) mayFollow(page int) bool { return l.known && (l.lastPage == 0 || page < l.lastPage) }
 
 // plan makes the request after the one that was just sent, as the loop will once
 // that page has arrived.
@@ -147,7 +154,7 @@ func (p *prefetcher) take(call transport.Call) (*inFlight, bool) {
 		return nil, false
 	}
 	f := p.flights[0]
-	if f.call.Method != call.Method || f.call.URL != call.URL || string(f.call.Body) != string(call.Body) {
+	if !f.isOf(call) {
 		return nil, false
 	}
 	select {
@@ -164,6 +171,11 @@ func (p *prefetcher) take(call transport.Call) (*inFlight, bool) {
 		p.failed.Store(slices.ContainsFunc(p.flights, (*inFlight).bad))
 	}
 	return f, true
+}
+
+// isOf reports whether an exchange is that of a call.
+func (f *inFlight) isOf(call transport.Call) bool {
+	return f.call.Method == call.Method && f.call.URL == call.URL && string(f.call.Body) == string(call.Body)
 }
 
 // bad reports whether an exchange has failed.

@@ -34,6 +34,7 @@ type run struct {
 	unsplittable bool // it could be, but an earlier run has written pages of it
 
 	hasSiblings bool // it is one partition of a tree, which audits what all of them lack
+	isParent    bool // there are jobs for the items of its pages, which run when a page is delivered
 	switches    rules.Switches
 	sink        Sink
 	shaper      *shaper // nil: items are passed on as they are
@@ -44,6 +45,8 @@ type run struct {
 	reader     *document.Reader
 	concealer  *concealer
 	prefetcher *prefetcher      // nil: one page at a time
+	length     length           // of the list
+	overlap    *overlap         // nil: none was begun
 	buffers    [2]*spool.Buffer // of this page's body and of the last one's, alternating
 	converted  [2]*spool.Buffer // the same, of the bodies that were converted to JSON
 	started    time.Time
@@ -137,6 +140,7 @@ func (r *run) bound() {
 // close stops prefetching and releases the buffers of the last pages.
 func (r *run) close() {
 	r.stopPrefetching()
+	r.stopOverlap()
 	for _, b := range slices.Concat(r.buffers[:], r.converted[:]) {
 		b.Release()
 	}
@@ -267,6 +271,7 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 	r.reset()
 	r.Noticed.Facts.Rewritten = r.obtained()
 	r.stopPrefetching()
+	r.stopOverlap()
 	return r.firstRequest()
 }
 

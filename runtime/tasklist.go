@@ -23,6 +23,7 @@ func (r *taskRun) list(ctx context.Context, position json.RawMessage, window boo
 		return r.page(ctx, page, token, page.after)
 	})
 	run.hasSiblings, run.unsplittable = len(r.job.Sources) > 0, window
+	run.isParent = len(r.tree.children(r.job)) > 0
 	result, err := run.run(ctx, position)
 	return r.end(result, err)
 }

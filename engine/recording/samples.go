@@ -21,7 +21,7 @@ func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]b
 	player := r.NewPlayer(e.Redactor())
 	sampler := &sampler{player: player, bodies: map[string][]byte{}}
 	e = e.With(engine.WithTransport(sampler), engine.WithClock(player), engine.WithPlaceholderTokens(), engine.WithTokenStore(nil),
-		engine.WithKeepGoing())
+		engine.WithKeepGoing(), engine.WithPrefetch(0))
 	_, _ = e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
 	return sampler.bodies
 }

@@ -127,8 +127,9 @@ func (a *app) runFlags(cmd *cobra.Command) {
 
 // prefetchFlag adds the flag --prefetch.
 func (a *app) prefetchFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.flags.prefetch, "prefetch", "0",
-		"number of `PAGES` to request ahead, or auto; stopwhen explain shows which jobs allow it")
+	cmd.Flags().StringVar(&a.flags.prefetch, "prefetch", "",
+		"number of `PAGES` in flight, or auto; stopwhen explain shows which jobs allow more than one; with 0, a page is written before the next "+
+			"one is requested (default 1, and 0 for a recording or with --fixture)")
 	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
 }
 
@@ -262,11 +263,16 @@ func (a *app) timeout() (time.Duration, error) {
 	return d, nil
 }
 
-// prefetch returns the number of pages to request ahead, and whether the flag is
-// valid.
+// prefetch returns the number of pages in flight, and whether the flag is valid. A case and a
+// recording have the requests of a run that makes one after another, unless the flag is set.
 func (a *app) prefetch() (pages int, ok bool) {
-	if a.flags.prefetch == autoPrefetch {
+	switch {
+	case a.flags.prefetch == autoPrefetch:
 		return engine.AutoPrefetch, true
+	case a.flags.prefetch == "" && (a.flags.fixture != "" || a.flags.record != ""):
+		return 0, true
+	case a.flags.prefetch == "":
+		return 1, true
 	}
 	n, err := strconv.Atoi(a.flags.prefetch)
 	return n, err == nil && n >= 0 && n <= maxPrefetch

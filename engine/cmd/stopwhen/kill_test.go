@@ -107,7 +107,8 @@ func hasEnded(t *testing.T) bool {
 	return state.Ended
 }
 
-// serveKillPage answers with a page of the list.
+// serveKillPage answers with a page of the list. Those of users are large enough for the next
+// page to be requested while one is written.
 func serveKillPage(w http.ResponseWriter, r *http.Request) {
 	offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 	time.Sleep(time.Millisecond)
@@ -119,7 +120,11 @@ func serveKillPage(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(&b, `{"id": %d, "text": "%s"}`, id, strings.Repeat("x", id%90))
 	}
-	b.WriteString(`]}`)
+	b.WriteString(`]`)
+	if r.URL.Path == "/users" {
+		b.WriteString(strings.Repeat(" ", 64<<10))
+	}
+	b.WriteString(`}`)
 	_, _ = w.Write(b.Bytes())
 }
 

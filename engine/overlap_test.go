@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// largeAPI serves a list of three pages of a size, whose requests are by number or, if the
+// configuration wants it, by the address in the response. The page after the last is empty.
+type largeAPI struct {
+	*httptest.Server
+	requests atomic.Int64
+}
+
+func newLargeAPI(t *testing.T, bytes int, extra string) *largeAPI {
+	t.Helper()
+	api := &largeAPI{}
+	api.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.requests.Add(1)
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		switch {
+		case page > 3:
+			fmt.Fprint(w, `{"data": []}`)
+		case page == 3:
+			fmt.Fprintf(w, `{"data": [{"id": 3, "text": "%s"}]%s}`, strings.Repeat("x", bytes), extra)
+		default:
+			fmt.Fprintf(w, `{"data": [{"id": %d, "text": "%s"}], "next": "%s/users?page=%d"%s}`, page, strings.Repeat("x", bytes), api.URL, page+1, extra)
+		}
+	}))
+	t.Cleanup(api.Close)
+	return api
+}
+
+// requestsAt runs an engine and returns how many requests the API had received when each page
+// was delivered, after waiting for those that are expected, and in all.
+func (a *largeAPI) requestsAt(t *testing.T, e *engine.Engine, want []int) []int {
+	t.Helper()
+	var got []int
+	_, err := e.Run(t.Context(), func(ctx context.Context, page *engine.Page) error {
+		expected := want[len(got)]
+		for wait, end := time.NewTicker(time.Millisecond), time.After(20*time.Second); int(a.requests.Load()) < expected; {
+			select {
+			case <-wait.C:
+			case <-end:
+				t.Errorf("page %d is delivered after %d requests, want %d", page.Page, a.requests.Load(), expected)
+				return nil
+			}
+		}
+		got = append(got, int(a.requests.Load()))
+		return nil
+	})
+	require.NoError(t, err)
+	return append(got, int(a.requests.Load()))
+}
+
+func TestTheNextPageIsRequestedWhileALargeOneIsDelivered(t *testing.T) {
+	const (
+		byNumber  = `"method": "pagenum"`
+		byAddress = `"method": "response.url"`
+		large     = 64 << 10
+	)
+	for _, c := range []struct {
+		name, paging, extra string
+		bytes               int
+		option              engine.Option
+		want                []int // requests when each page is delivered, and in all
+	}{
+		{"by number", byNumber, "", large, nil, []int{2, 3, 4, 4, 4}},
+		{"by number, with a total", byNumber + `, "limit": 1, "limitStop": {"field": "total"}`, `, "total": 3`, large, nil, []int{2, 3, 3, 3}},
+		{"by address", byAddress + `, "urlKey": "next"`, "", large, nil, []int{2, 3, 4, 4, 4}},
+		{"small pages", byNumber, "", 1000, nil, []int{1, 2, 3, 4, 4}},
+		{"off, by number", byNumber, "", large, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
+		{"off, by address", byAddress + `, "urlKey": "next"`, "", large, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api := newLargeAPI(t, c.bytes, c.extra)
+			e := load(t, usersConfig(api.URL, c.paging), c.option)
+			require.Equal(t, c.want, api.requestsAt(t, e, c.want))
+		})
+	}
+}
