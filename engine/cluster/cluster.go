@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,6 +39,9 @@ type Options struct {
 	// context ends.
 	Patience time.Duration
 
+	// Flags reach the same server in the commands that hints name: " --nats nats://hub".
+	Flags string
+
 	Log *slog.Logger // nil logs nothing
 
 	lose  func(store.Key) bool // for tests: the acknowledgements that get lost
@@ -51,13 +57,17 @@ type Cluster struct {
 	store   *store.Store
 	options Options
 	log     *slog.Logger
+
+	mu    sync.Mutex
+	looks map[string]look    // by run
+	full  map[string]fullRun // that have no room on the server
 }
 
 // Open returns the runs on a NATS server. It creates the streams and buckets that are
 // missing. A server that cannot be used, such as one without JetStream or one older than
 // 2.12, is an [*engine.Error] that says what to do.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
-	c := &Cluster{js: js, options: o, log: o.Log}
+	c := &Cluster{js: js, options: o, log: o.Log, looks: map[string]look{}, full: map[string]fullRun{}}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -68,10 +78,42 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, err
 	return c, err
 }
 
-// waiting says why a page cannot be stored for now.
+// A fullRun is a run whose pages wait since the server has no room for them.
+type fullRun struct{ last, logged time.Time }
+
+const (
+	fullAgain = time.Minute      // after which it is logged again that pages of a run wait
+	fullFor   = 30 * time.Second // after the last attempt to store a page, for which a run is called full
+)
+
+// fullRuns returns the runs whose pages wait since the server has no room for them.
+func (c *Cluster) fullRuns() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.full, func(_ string, f fullRun) bool { return time.Since(f.last) > fullFor })
+	return slices.Sorted(maps.Keys(c.full))
+}
+
+// waiting notes that a page cannot be stored for now, and says why, once a minute for all
+// pages of a run.
 func (c *Cluster) waiting(key store.Key, err error) {
-	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %v (collect with --release, delete runs, or raise the limit)",
-		key.Run, err), "event", "cluster_full", "run", key.Run)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, logged := time.Now(), c.full[key.Run].logged
+	known := now.Sub(logged) < fullAgain
+	if !known {
+		logged = now
+	}
+	c.full[key.Run] = fullRun{last: now, logged: logged}
+	if known {
+		return
+	}
+	reason := err.Error()
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
+		reason = refused.Description
+	}
+	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %s (collect with --release, delete runs, or raise the limit)",
+		key.Run, reason), "event", "cluster_full", "run", key.Run)
 }
 
 // Phase says whether the tasks of a run are run. [Run.Status] knows more.
@@ -101,6 +143,8 @@ type record struct {
 	Outlines    []engine.Outline          `json:"outlines,omitempty"` // of the jobs that run
 	Whole       bool                      `json:"whole,omitempty"`    // one task runs all jobs
 	Inputs      map[string]any            `json:"inputs,omitempty"`
+	Env         []string                  `json:"env,omitempty"`     // names of the environment variables that workers need
+	Secrets     []string                  `json:"secrets,omitempty"` // names of the secret inputs that workers need
 	Kept        map[string]map[string]any `json:"kept,omitempty"`
 	Dialect     string                    `json:"dialect,omitempty"`
 	BaseURL     string                    `json:"baseUrl,omitempty"`
@@ -125,6 +169,7 @@ type Run struct {
 	record   record
 	revision uint64
 	text     []byte // of the configuration
+	again    *Resubmission
 }
 
 // Run returns a run. The error for one that does not exist is of class config.
@@ -181,6 +226,24 @@ func (r *Run) ID() string { return r.record.Run }
 
 // Submission tells the run apart from others of the same id, which were deleted.
 func (r *Run) Submission() string { return r.record.Submission }
+
+// command returns a command about the run, for hints.
+func (r *Run) command(verb string) string {
+	return "stopwhen " + verb + " " + r.ID() + r.cluster.options.Flags
+}
+
+// WorkerCommand returns the command that starts a worker for the run, for hints. It names the
+// environment variables and the secret inputs that the configuration reads.
+func (r *Run) WorkerCommand() string {
+	command := "stopwhen worker"
+	if len(r.record.Env) > 0 {
+		command += " --env " + strings.Join(r.record.Env, ",")
+	}
+	for _, name := range r.record.Secrets {
+		command += " --set " + name + "=VALUE"
+	}
+	return command + r.cluster.options.Flags
+}
 
 // Phase says whether the tasks of the run are run.
 func (r *Run) Phase() Phase { return r.record.Phase }

@@ -43,7 +43,7 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 		return "" // the error is that of the collection, too
 	}
 	if len(workers) == 0 {
-		return "no worker is there; start one with stopwhen worker"
+		return "no worker is there; start one with " + r.WorkerCommand()
 	}
 	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err == nil && isFull(info) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
@@ -14,6 +15,7 @@ import (
 // How much of a run its status lists.
 const (
 	maxFailed   = 100
+	maxLooked   = 1000 // failures of which it is found out whether they are queued again
 	maxRunning  = 20
 	maxFindings = 100 // partitions
 	maxWorkers  = 100
@@ -26,24 +28,24 @@ func (r *Run) Status(ctx context.Context) (*status.Run, error) {
 	if err != nil {
 		return nil, r.unknown(err)
 	}
-	workers, tasks, err := r.cluster.workers(ctx, r.ID(), info.Now)
+	workers, tasks, err := r.cluster.workers(ctx, r.ID(), info.Now, r.Started())
 	if err != nil {
 		return nil, err
 	}
 	s := newSurvey(r, tasks)
-	if err := s.read(ctx); err != nil {
+	if err := s.count(ctx); err != nil {
 		return nil, r.unknown(err)
 	}
 	out := &status.Run{Version: status.Version, At: info.Now.UTC(), Summary: r.summary(info), Workers: workers,
 		Warnings: []status.Warning{}, Findings: []status.Finding{}, Jobs: s.jobList()}
-	if out.Failed, err = s.failures(ctx); err != nil {
+	if out.Failed, err = s.explained(ctx); err != nil {
 		return nil, r.unknown(err)
 	}
 	out.Running = s.latest()
 	if err := s.describe(ctx, out); err != nil {
 		return nil, r.unknown(err)
 	}
-	out.Total, out.Phase = s.total(out.Jobs), s.phase(out.Failed)
+	out.Total, out.Phase, out.Growing = s.total(out.Jobs), s.phase(), isGrowing(out.Jobs)
 	if err := r.addRates(ctx, out, info, s); err != nil {
 		return nil, r.unknown(err)
 	}
@@ -52,26 +54,29 @@ func (r *Run) Status(ctx context.Context) (*status.Run, error) {
 
 // Partitions calls f for each partition of the run that has a page or has ended, in the order
 // of their last pages, and for tasks that find values of variables and have failed. It returns
-// how many others wait.
+// how many others wait. It keeps a few bytes of each partition, so that an interrupted
+// connection repeats none.
 func (r *Run) Partitions(ctx context.Context, f func(status.Partition) error) (waiting int, err error) {
-	_, tasks, err := r.cluster.workers(ctx, r.ID(), time.Now())
+	_, tasks, err := r.cluster.workers(ctx, r.ID(), time.Now(), r.Started())
 	if err != nil {
 		return 0, err
 	}
 	s := newSurvey(r, tasks)
-	err = r.cluster.store.Heads(ctx, r.ID(), func(h store.Heading) error {
+	listed, seen, seed := 0, map[uint64]bool{}, maphash.MakeSeed()
+	again := func() { s.reset(); listed = 0 }
+	err = r.cluster.store.ScanHeads(ctx, r.ID(), again, func(h store.Heading) error {
 		s.add(h)
 		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed {
 			return nil
 		}
-		p := s.partition(h)
-		if p.State == status.FailedState {
-			if err := s.explain(ctx, &p, h.Key); err != nil {
-				return err
-			}
+		if h.Kind != store.Searches {
+			listed++
 		}
-		waiting--
-		return f(p)
+		if id := maphash.Comparable(seed, h.Key); !seen[id] {
+			seen[id] = true
+			return s.list(ctx, h, f)
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, r.unknown(err)
@@ -79,7 +84,25 @@ func (r *Run) Partitions(ctx context.Context, f func(status.Partition) error) (w
 	for _, job := range s.jobList() {
 		waiting += job.Counts.Partitions
 	}
-	return max(0, waiting), nil
+	return max(0, waiting-listed), nil
+}
+
+// list calls f for a task, with its error if it has failed.
+func (s *survey) list(ctx context.Context, h store.Heading, f func(status.Partition) error) error {
+	p := s.partition(h)
+	if p.State == status.FailedState {
+		if err := s.explain(ctx, &p, h.Key); err != nil {
+			return err
+		}
+		retried, err := s.isRetried(ctx, h)
+		if err != nil {
+			return err
+		}
+		if retried {
+			p.State, p.Queued = status.Waiting, true
+		}
+	}
+	return f(p)
 }
 
 // unknown says that a run was deleted while it was looked at.
@@ -108,7 +131,7 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 		return nil, err
 	}
 	out := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}, Unreadable: unreadable}
-	workers, tasks, err := c.workers(ctx, "", out.At)
+	workers, tasks, err := c.workers(ctx, "", out.At, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +155,54 @@ func (r *Run) inShort(ctx context.Context, tasks []workerTask) (status.Summary, 
 	if err != nil {
 		return status.Summary{}, err
 	}
+	if known, ok := r.cluster.lookedUp(r, info); ok {
+		return known, nil
+	}
 	s := newSurvey(r, tasks)
-	if err := s.read(ctx); err != nil {
+	if err := s.count(ctx); err != nil {
 		return status.Summary{}, err
 	}
-	failed, err := s.failures(ctx)
 	out := r.summary(info)
-	out.Total, out.Phase = s.total(s.jobList()), s.phase(failed)
-	return out, err
+	jobs := s.jobList()
+	out.Total, out.Phase, out.Growing = s.total(jobs), s.phase(), isGrowing(jobs)
+	r.cluster.remember(r, info, out)
+	return out, nil
+}
+
+// A look is what was found out about a run. It is true as long as nothing was stored or
+// submitted since.
+type look struct {
+	revision uint64 // of the record of the run
+	info     store.Info
+	summary  status.Summary
+}
+
+func (l look) same(other look) bool {
+	return l.revision == other.revision && l.info.Sequence == other.info.Sequence && l.info.Messages == other.info.Messages
+}
+
+// remember keeps the summary of a run that is over. The next [Cluster.Overview] need not count
+// its partitions.
+func (c *Cluster) remember(r *Run, info store.Info, s status.Summary) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.looks, r.ID())
+	if s.Phase == status.Complete || s.Phase == status.Cancelled && s.Total.Running == 0 {
+		c.looks[r.ID()] = look{r.revision, info, s}
+	}
+}
+
+// lookedUp returns the summary of a run that is over, if it is known and still true.
+func (c *Cluster) lookedUp(r *Run, info store.Info) (status.Summary, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.looks[r.ID()]
+	if !ok || !known.same(look{revision: r.revision, info: info}) {
+		return status.Summary{}, false
+	}
+	now := r.summary(info)
+	now.Total, now.Phase, now.Growing = known.summary.Total, known.summary.Phase, known.summary.Growing
+	return now, true
 }
 
 // warn adds what somebody should do something about.
@@ -147,15 +210,22 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 	add := func(id, hint, message string, values ...any) {
 		out.Warnings = append(out.Warnings, status.Warning{ID: id, Message: fmt.Sprintf(message, values...), Hint: hint})
 	}
-	if limit := info.MaxBytes; limit > 0 && out.Stored.Bytes >= limit-limit/10 && out.Phase == status.Running {
-		add("full", "stopwhen collect "+r.ID()+" --release, or submit it with a higher --max-bytes",
-			"the run has %d %% of the bytes that it may have on the server, and workers wait when it has all", 100*out.Stored.Bytes/limit)
+	switch limit := info.MaxBytes; {
+	case out.Phase != status.Running:
+	case s.full && limit > 0:
+		add("full", r.makeRoom(), "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
+			value.Size(int(out.Stored.Bytes)), value.Size(int(limit)))
+	case s.full:
+		add("full", "make room there, or delete runs: stopwhen delete", "the server has no room for pages, and those of workers wait")
+	case isFull(info):
+		add("full", r.makeRoom(), "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
+			100*out.Stored.Bytes/limit)
 	}
 	if n := out.Total.Failed; n > 0 {
-		add("failed", "fix the cause, then: stopwhen retry "+r.ID(), "%s failed", value.Counted(n, "partition"))
+		add("failed", "fix the cause, then: "+r.command("retry"), "%s failed", value.Counted(n, "partition"))
 	}
 	if n := s.failedSearches; n > 0 {
-		add("search", "fix the cause, then: stopwhen retry "+r.ID(), "the values of %s could not be found", value.Counted(n, "variable"))
+		add("search", "fix the cause, then: "+r.command("retry"), "the values of %s could not be found", value.Counted(n, "variable"))
 	}
 	if out.Phase != status.Running || s.open() == 0 {
 		return nil
@@ -166,13 +236,13 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 	}
 	switch {
 	case lost > 0:
-		add("lost", "submit the run again, with the same id",
+		add("lost", "submit the run again, with the same id: stopwhen submit CONFIG --run "+r.ID()+r.cluster.options.Flags,
 			"the queue has lost tasks: %d of those that are known have not ended, and are not queued", lost)
 	case out.Workers.Count == 0:
-		add("noWorkers", "stopwhen worker", "no worker runs the tasks that wait")
+		add("noWorkers", r.WorkerCommand(), "no worker runs the tasks that wait")
 	}
 	for _, w := range out.Workers.List {
-		if w.Silent {
+		if w.Silent && s.silent[w.Name] {
 			seconds := int(out.At.Sub(w.Heard).Seconds())
 			add("silent", "other workers get its tasks", "worker %s on %s has been silent for %d seconds", w.Name, w.Host, seconds)
 		}
@@ -181,6 +251,11 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 		}
 	}
 	return nil
+}
+
+// makeRoom says how the run gets room on the server.
+func (r *Run) makeRoom() string {
+	return r.command("collect") + " --release --state FILE --out DIR, or submit it again with a higher --max-bytes"
 }
 
 // lostAgain is after which time tasks that seem to be lost are counted again: what was queued

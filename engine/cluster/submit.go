@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -31,9 +33,12 @@ type Submission struct {
 	BaseURL  string                    // as of [engine.WithBaseURL]
 	MaxPages int                       // as of [engine.WithMaxPages]
 
-	MaxBytes int64     // that the pages may take on the server; workers wait when they do. 0: no limit of the run's own
-	Program  string    // that submits, with its version; in messages
-	Now      time.Time // when the run begins: now() of the rules of variables. Zero: now
+	// MaxBytes is what the pages may take on the server; workers wait when they do. 0: what is
+	// set if the run exists, otherwise no limit of the run's own.
+	MaxBytes int64
+
+	Program string    // that submits, with its version; in messages
+	Now     time.Time // when the run begins: now() of the rules of variables. Zero: now
 }
 
 // Check compiles the configuration without its secrets, with the options of
@@ -57,8 +62,9 @@ func (s Submission) run(c *Cluster) *Run {
 }
 
 // Submit stores a run and queues its first tasks. It makes no request to the API. Submitting
-// the same run again queues what is not queued any more, and continues a run that was
-// cancelled; it does no harm while the run goes on. What cannot be distributed is refused:
+// the same run again queues what is not queued any more, continues a run that was cancelled,
+// and changes its MaxBytes if they are given; it does no harm while the run goes on. Tasks that
+// have failed stay so. What cannot be distributed is refused:
 // [engine.Diagnostics], or an [*engine.Error] of class config.
 func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	r := s.run(c)
@@ -67,21 +73,20 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 		return nil, err
 	}
 	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Parallel(), e.Origin()
-	r.record.Origin = originToken(&r.record)
+	r.record.Origin, r.record.Env, r.record.Secrets = originToken(&r.record), e.Env(), e.SecretInputs()
 	roots := e.RootTasks()
 	r.record.Outlines, r.record.Whole = e.Outlines(), len(roots) == 1 && roots[0].Job == ""
 	if r.record.Config, err = c.store.PutConfig(ctx, s.Text); err != nil {
 		return nil, err
 	}
-	known, err := r.create(ctx)
-	if err != nil {
+	if r.again, err = r.create(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.store.RenewConfig(ctx, r.record.Config, s.Text); err != nil {
 		return nil, err
 	}
-	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: s.MaxBytes, Submission: r.record.Submission}); err != nil {
-		if !known { // there is nothing of it yet
+	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: r.record.MaxBytes, Submission: r.record.Submission}); err != nil {
+		if r.again == nil { // there is nothing of it yet
 			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run))
 		}
 		return nil, err
@@ -95,13 +100,24 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 			return nil, err
 		}
 	}
-	if known {
+	if r.again != nil {
 		if err := r.repair(ctx, queue); err != nil {
 			return nil, err
 		}
 	}
 	return r, queue.Flush(ctx)
 }
+
+// A Resubmission says what came of submitting a run that existed.
+type Resubmission struct {
+	Cancelled        bool  // it was cancelled, and continues
+	MaxBytes, Before int64 // that the pages may take on the server, and what it was before; 0: no limit of the run's own
+	Failed           int   // tasks that have failed and stay so: [Run.Retry] queues them again
+}
+
+// Resubmission says what came of submitting the run. It is nil if the run was new, or was not
+// returned by [Cluster.Submit].
+func (r *Run) Resubmission() *Resubmission { return r.again }
 
 // originToken returns the name of the origin of a run on the server. Runs whose address is
 // only known to the workers have one of their own.
@@ -125,6 +141,9 @@ func host(origin string) string {
 // distributed.
 func (r *Run) check() (*engine.Engine, error) {
 	if err := checkRun(r.record.Run); err != nil {
+		return nil, err
+	}
+	if err := checkBaseURL(r.record.BaseURL); err != nil {
 		return nil, err
 	}
 	e, err := r.load(withoutSecrets...)
@@ -155,6 +174,28 @@ func (r *Run) check() (*engine.Engine, error) {
 	return e, nil
 }
 
+// checkBaseURL refuses an address that may have a secret, which the server would store. Whether
+// it is an address at all is found out with the configuration.
+func checkBaseURL(text string) error {
+	what := ""
+	switch u, err := url.Parse(text); {
+	case err != nil:
+		return nil
+	case u.User != nil:
+		what = "a user name or a password"
+	case u.RawQuery != "":
+		what = "a query"
+	case u.Fragment != "":
+		what = "a fragment"
+	default:
+		return nil
+	}
+	found := diag.NewCollector(nil)
+	found.Errorf(diag.Outside("option baseUrl"), "the address has %s, which the server would store, and it may be secret", what).
+		WithHint("leave it out, and let the configuration read it from the environment of the workers, with {\"env\": \"NAME\"}")
+	return found.Diagnostics().Err()
+}
+
 // onlyAbout reports whether diagnostics are about the values of some inputs alone.
 func onlyAbout(err error, inputs []string) bool {
 	found, ok := errors.AsType[engine.Diagnostics](err)
@@ -177,29 +218,31 @@ func refused(message, hint string) error {
 	return &engine.Error{Class: failure.Config, Op: "submit", Message: "the run cannot be distributed: " + message, Hint: hint}
 }
 
-// create stores the record of the run. It reports whether it was submitted before.
-func (r *Run) create(ctx context.Context) (known bool, err error) {
+// create stores the record of the run. It returns nil unless the run was submitted before.
+func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	value, err := json.Marshal(r.record)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	r.revision, err = r.cluster.store.PutRun(ctx, r.ID(), value)
 	if !errors.Is(err, store.ErrConflict) {
-		return false, err
+		return nil, err
 	}
 	before, err := r.cluster.Run(ctx, r.ID())
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if what := before.record.differs(r.record); what != "" {
-		return false, &engine.Error{Class: failure.Config, Op: "submit",
+		return nil, &engine.Error{Class: failure.Config, Op: "submit",
 			Message: fmt.Sprintf("there is a run %s already, and its %s differ", r.ID(), what), Hint: "choose another id, or delete that run"}
 	}
+	wanted := cmp.Or(r.record.MaxBytes, before.record.MaxBytes)
 	r.record, r.revision = before.record, before.revision
-	if r.record.Phase == Running {
-		return true, nil
+	again := &Resubmission{Cancelled: r.record.Phase == Cancelled, MaxBytes: wanted, Before: r.record.MaxBytes}
+	if !again.Cancelled && again.MaxBytes == again.Before {
+		return again, nil
 	}
-	return true, r.update(ctx, func(rec *record) { rec.Phase = Running })
+	return again, r.update(ctx, func(rec *record) { rec.Phase, rec.MaxBytes = Running, wanted })
 }
 
 // differs names what another submission of the same run would change.
@@ -267,7 +310,9 @@ func (r *Run) items(tasks []engine.Task) (items []store.Item, err error) {
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are
 // queued, are not run again.
 func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
-	return r.cluster.store.ScanHeads(ctx, r.ID(), nil, func(h store.Heading) error {
+	s := newSurvey(r, nil)
+	err := r.cluster.store.ScanHeads(ctx, r.ID(), s.reset, func(h store.Heading) error {
+		s.add(h)
 		if h.Children == 0 {
 			return nil
 		}
@@ -280,6 +325,11 @@ func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
 			return nil
 		})
 	})
+	if err == nil {
+		err = s.takeRetried(ctx)
+	}
+	r.again.Failed = s.failures()
+	return err
 }
 
 // pages calls f for the pages of a task that are stored.

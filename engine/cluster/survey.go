@@ -17,6 +17,8 @@ import (
 type survey struct {
 	run     *Run
 	workers map[store.Key]workerTask // that run a task
+	silent  map[string]bool          // workers that are silent, and have said that they run tasks of the run
+	full    bool                     // pages wait, since the server has no room for them
 
 	jobs           map[string]*jobSurvey
 	begun          map[store.Key]bool // tasks of workers that have a page
@@ -38,10 +40,16 @@ type jobSurvey struct {
 }
 
 func newSurvey(r *Run, tasks []workerTask) *survey {
-	s := &survey{run: r, workers: map[store.Key]workerTask{}}
+	s := &survey{run: r, workers: map[store.Key]workerTask{}, silent: map[string]bool{}}
 	for _, t := range tasks {
-		if t.key.Run == r.ID() {
+		switch {
+		case t.key.Run != r.ID():
+		case t.silent:
+			s.silent[t.worker] = true
+		default:
+			t.key.Submission = r.record.Submission // which workers do not report
 			s.workers[t.key] = t
+			s.full = s.full || t.full
 		}
 	}
 	s.reset()
@@ -50,7 +58,8 @@ func newSurvey(r *Run, tasks []workerTask) *survey {
 
 // reset begins anew, with the tasks that every run of the jobs begins with.
 func (s *survey) reset() {
-	*s = survey{run: s.run, workers: s.workers, jobs: map[string]*jobSurvey{}, begun: map[store.Key]bool{}, ended: map[string]int{}}
+	*s = survey{run: s.run, workers: s.workers, silent: s.silent, full: s.full,
+		jobs: map[string]*jobSurvey{}, begun: map[store.Key]bool{}, ended: map[string]int{}}
 	if s.run.record.Whole {
 		s.job(allJobs).counts.Partitions = 1
 		return
@@ -75,7 +84,15 @@ func (s *survey) job(id string) *jobSurvey {
 	return j
 }
 
-// read counts all tasks of the run.
+// count counts all tasks of the run.
+func (s *survey) count(ctx context.Context) error {
+	if err := s.read(ctx); err != nil {
+		return err
+	}
+	return s.takeRetried(ctx)
+}
+
+// read counts the tasks of the run by their last pages.
 func (s *survey) read(ctx context.Context) error {
 	return s.run.cluster.store.ScanHeads(ctx, s.run.ID(), s.reset, func(h store.Heading) error {
 		s.add(h)
@@ -113,7 +130,7 @@ func (s *survey) addSearch(j *jobSurvey, h store.Heading) {
 	j.searchesEnded++
 	if h.State == store.Failed {
 		s.failedSearches++
-		s.failed = keep(s.failed, h, maxFailed)
+		s.failed = keep(s.failed, h, maxLooked)
 	}
 }
 
@@ -130,7 +147,7 @@ func (s *survey) addPartition(j *jobSurvey, h store.Heading) {
 		s.running = append(s.running, h)
 	case status.FailedState:
 		c.Failed++
-		s.failed = keep(s.failed, h, maxFailed)
+		s.failed = keep(s.failed, h, maxLooked)
 	case status.Ended:
 		c.Done++
 		if _, had := s.workers[h.Key]; had {
@@ -266,15 +283,14 @@ func (s *survey) open() int {
 	return n
 }
 
-// phase returns the phase of the run, given its failures.
-func (s *survey) phase(failed []status.Partition) status.Phase {
-	again := slices.ContainsFunc(failed, func(p status.Partition) bool { return p.Queued })
+// phase returns the phase of the run.
+func (s *survey) phase() status.Phase {
 	switch {
 	case s.run.Phase() == Cancelled:
 		return status.Cancelled
-	case s.open() > 0 || again:
+	case s.open() > 0:
 		return status.Running
-	case len(failed) > 0:
+	case len(s.failed) > 0:
 		return status.Failed
 	}
 	return status.Complete
@@ -305,6 +321,8 @@ type workerTask struct {
 	label  string
 	worker string
 	heard  time.Time
+	silent bool // the worker is silent, so others may have the task
+	full   bool // its pages may wait, since the server has no room for those of the run
 }
 
 // allJobs is the job of the task that runs all jobs, in subjects.
@@ -329,8 +347,7 @@ func (s *survey) explain(ctx context.Context, p *status.Partition, key store.Key
 			p.Error = &status.Error{Class: r.Error.Class, Message: r.Error.Message, Hint: r.Error.Hint}
 		}
 	}
-	p.Queued, err = s.run.cluster.store.IsQueued(ctx, s.run.record.Origin, key)
-	return err
+	return nil
 }
 
 // ending returns how a task ended, or nil if it goes on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -11,16 +12,78 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
-// failures returns the partitions that have failed, with their errors.
-func (s *survey) failures(ctx context.Context) ([]status.Partition, error) {
-	list := make([]status.Partition, len(s.failed))
-	for i, h := range s.failed {
+// failures returns how many tasks have failed.
+func (s *survey) failures() int { return s.total(s.jobList()).Failed + s.failedSearches }
+
+// explained returns the partitions that have failed, with their errors.
+func (s *survey) explained(ctx context.Context) ([]status.Partition, error) {
+	list := make([]status.Partition, min(len(s.failed), maxFailed))
+	for i, h := range s.failed[:len(list)] {
 		list[i] = s.partition(h)
 		if err := s.explain(ctx, &list[i], h.Key); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// takeRetried finds out which of the tasks that have failed are queued again: they wait, and
+// have not failed any more.
+func (s *survey) takeRetried(ctx context.Context) error {
+	if len(s.failed) == 0 {
+		return nil
+	}
+	load, err := s.run.cluster.store.Queued(ctx, s.run.record.Origin)
+	if err != nil || load.Waiting+load.Running == 0 {
+		return err
+	}
+	retried, err := s.retried(ctx, s.failed)
+	if err != nil {
+		return err
+	}
+	rest := s.failed[:0]
+	for i, h := range s.failed {
+		switch j := s.job(h.Job); {
+		case !retried[i]:
+			rest = append(rest, h)
+		case h.Kind == store.Searches:
+			s.failedSearches--
+			j.searchesEnded--
+		default:
+			j.counts.Failed--
+		}
+	}
+	s.failed = rest
+	return nil
+}
+
+// retriedAtOnce is how many tasks are looked up in the queue at the same time.
+const retriedAtOnce = 16
+
+// retried says of each of some tasks that have failed whether it is queued again.
+func (s *survey) retried(ctx context.Context, failed []store.Heading) ([]bool, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	found := make([]bool, len(failed))
+	free := make(chan struct{}, retriedAtOnce)
+	var all sync.WaitGroup
+	for i, h := range failed {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			var err error
+			if found[i], err = s.isRetried(ctx, h); err != nil {
+				stop(err)
+			}
+		})
+	}
+	all.Wait()
+	return found, context.Cause(ctx)
+}
+
+// isRetried reports whether a task that has failed is queued again.
+func (s *survey) isRetried(ctx context.Context, h store.Heading) (bool, error) {
+	return s.run.cluster.store.IsRetried(ctx, s.run.record.Origin, h.Key, h.Sequence)
 }
 
 // describe adds what only the envelopes of some pages say: findings, and the results of a
@@ -102,6 +165,11 @@ func ofResult(r engine.JobResult) status.Job {
 	return j
 }
 
+// isGrowing reports whether more partitions may be found.
+func isGrowing(jobs []status.Job) bool {
+	return slices.ContainsFunc(jobs, func(j status.Job) bool { return j.Growing })
+}
+
 // How the rate of the last time is measured.
 const (
 	recentTime  = time.Minute
@@ -125,8 +193,7 @@ func (r *Run) addRates(ctx context.Context, out *status.Run, info store.Info, s 
 		return err
 	}
 	out.Rates.Recent = recent
-	growing := slices.ContainsFunc(out.Jobs, func(j status.Job) bool { return j.Growing })
-	if recent != nil && ended >= enoughEnds && !growing && s.splits == 0 {
+	if recent != nil && ended >= enoughEnds && !out.Growing && s.splits == 0 {
 		left := float64(out.Total.Open()) / recent.Partitions
 		out.Rates.SecondsLeft = &left
 	}
@@ -174,12 +241,14 @@ func rateOf(span time.Duration, pages, items, partitions int) *status.Rate {
 	return &status.Rate{Seconds: seconds, Pages: per(pages), Items: per(items), Partitions: per(partitions)}
 }
 
-// silentAfter is how long a worker says nothing until the status calls it silent.
-const silentAfter = 15 * time.Second
+// silentAfter is how long a worker says nothing until the status calls it silent. Tests change
+// it.
+var silentAfter = 15 * time.Second
 
-// workers returns what the workers have said, and the tasks of those that are not silent. The
-// problems are those with one run or, without its id, with any.
-func (c *Cluster) workers(ctx context.Context, run string, now time.Time) (status.Workers, []workerTask, error) {
+// workers returns what the workers have said, and their tasks. The
+// problems are those with one run or, without its id, with any. Workers that have been silent
+// since a time before the run existed have nothing to do with it, and are left out.
+func (c *Cluster) workers(ctx context.Context, run string, now, since time.Time) (status.Workers, []workerTask, error) {
 	all := status.Workers{List: []status.Worker{}}
 	records, err := c.store.Workers(ctx)
 	if err != nil {
@@ -193,14 +262,20 @@ func (c *Cluster) workers(ctx context.Context, run string, now time.Time) (statu
 		}
 		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(),
 			Silent: now.Sub(stored.Time) > silentAfter, Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.problem(run)}
+		if w.Silent && w.Heard.Before(since) {
+			continue
+		}
 		all.List = append(all.List, w)
+		for _, t := range rec.Running {
+			key := store.Key{Run: t.Run, Job: t.Job, Task: t.Task}
+			full := slices.Contains(rec.Full, t.Run)
+			tasks = append(tasks, workerTask{key: key, search: t.Search, label: t.Label, worker: w.Name, heard: stored.Time,
+				silent: w.Silent, full: full})
+		}
 		if w.Silent {
 			continue
 		}
 		all.Count, all.Slots, all.Running = all.Count+1, all.Slots+w.Slots, all.Running+w.Running
-		for _, t := range rec.Running {
-			tasks = append(tasks, workerTask{store.Key{Run: t.Run, Job: t.Job, Task: t.Task}, t.Search, t.Label, w.Name, stored.Time})
-		}
 	}
 	slices.SortFunc(all.List, func(a, b status.Worker) int {
 		if troubled(a) != troubled(b) {

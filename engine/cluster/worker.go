@@ -324,6 +324,7 @@ type workerRecord struct {
 	Done    int           `json:"done"` // tasks
 
 	Problems map[string]string `json:"problems,omitempty"` // why it cannot run runs, by their ids
+	Full     []string          `json:"full,omitempty"`     // runs whose pages wait, since the server has no room for them
 }
 
 // problem returns why the worker cannot run a run or, without its id, one of them.
@@ -359,6 +360,7 @@ func (p *pool) report(ctx context.Context) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
+		rec.Full = p.c.fullRuns()
 		p.mu.Lock()
 		rec.Done, rec.Problems = p.done, p.current()
 		rec.Running = slices.Collect(maps.Values(p.running))

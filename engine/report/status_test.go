@@ -22,7 +22,8 @@ func underway() *status.Run {
 	total.Pages, total.Items = 648, 6840
 	return &status.Run{
 		Version: status.Version, At: at,
-		Summary: status.Summary{Run: "orders-7", Phase: status.Running, Config: "orders.json", Started: at.Add(-time.Hour), Last: &last,
+		Summary: status.Summary{Run: "orders-7", Phase: status.Running, Growing: true, Config: "orders.json",
+			Started: at.Add(-time.Hour), Last: &last,
 			Total: total, Stored: status.Stored{Bytes: 2_900_000, Limit: 3_000_000}},
 		Warnings: []status.Warning{{ID: "failed", Message: "1 partition failed", Hint: "fix the cause, then: stopwhen retry orders-7"}},
 		Rates: status.Rates{Recent: &status.Rate{Seconds: 60, Pages: 0.419, Items: 572, Partitions: 4.26},
@@ -46,12 +47,12 @@ func underway() *status.Run {
 }
 
 const underwayText = `run orders-7: running
-    402 partitions: 320 done, 1 failed, 8 running, 73 waiting
+    402 partitions so far: 320 done, 1 failed, 8 running, 73 waiting
     648 pages, 6840 items, 2.9 MB of 3.0 MB on the server
     lately: 0.42 pages/s, 572 items/s
     in all: 0.18 pages/s, 0 items/s
     left: about 67 minutes
-    started 2026-11-22 06:30:00 UTC, last page 3s ago, configuration
+    started 2026-11-22 06:30:00 UTC, last change 3s ago, configuration
     orders.json
 ! 1 partition failed (fix the cause, then: stopwhen retry orders-7)
 
@@ -64,7 +65,8 @@ where partitions ended
   315  lines   complete  short (3 suspect)
   4    lines   skipped   api
 
-failed; stopwhen retry orders-7 continues them, or one of them by its id
+failed; stopwhen retry continues all of them, or those that are named by
+their ids
   job orders (shop=<b>), id 0-v1, 4 pages
     class api: status 403 Forbidden (check api.authentication)
 
@@ -76,10 +78,11 @@ running
   2 pages  w-1  job lines (order.id=8)
   … and 7 more
 
-1 worker, 8 of 8 slots in use by all runs
-  w-2 on b: 0 of 8 in use, 0 done; silent since 2026-11-22 07:29:40 UTC
+1 worker: 8 of 8 slots in use, by all runs
+  w-2 on b: 0 of 8 slots in use, 0 tasks done; silent since 2026-11-22
+  07:29:40 UTC
     run x: it lacks TOKEN
-  w-1 on a: 8 of 8 in use, 267 done
+  w-1 on a: 8 of 8 slots in use, 267 tasks done
 `
 
 func TestTheStatusAsTextFitsTheTerminal(t *testing.T) {
@@ -97,8 +100,8 @@ func TestTheStatusAsTextFitsTheTerminal(t *testing.T) {
 func TestTheStatusOfAllRunsIsATable(t *testing.T) {
 	for width, want := range map[int]string{
 		80: "run       phase    partitions  done  failed  items  stored  started\n" +
-			"orders-7  running  402         320   1       6840   2.9 MB  11-22 06:30\n",
-		50: "run       phase    done        failed\norders-7  running  320 of 402  1\n",
+			"orders-7  running  402+        320   1       6840   2.9 MB  11-22 06:30\n",
+		50: "run       phase    done         failed\norders-7  running  320 of 402+  1\n",
 	} {
 		b := &strings.Builder{}
 		require.NoError(t, report.OverviewText(b, &status.Overview{Runs: []status.Summary{underway().Summary}}, width))
@@ -120,7 +123,7 @@ func TestTheStatusAsHTMLHasAllOfIt(t *testing.T) {
 	page := statusHTML(t, underway())
 	last := 0
 	for _, part := range []string{
-		`<h1>orders-7 <span class="outcome limited">running</span></h1>`, "1 partition failed", "<dd>320 (79 %)</dd>",
+		`<h1>orders-7 <span class="outcome limited">running</span></h1>`, "1 partition failed", "<dd>402+</dd>", "<dd>320</dd>",
 		"2.9 MB of 3.0 MB", "about 67 minutes",
 		"last 60 s", "400+", "A plus sign marks jobs", `<span class="ended suspect">complete, 3 may be incomplete</span>`,
 		`<span class="ended failed">skipped</span>`, "shop=&lt;b&gt;", "0-v1", "status 403 Forbidden", "and 2 other partitions", "order.id=8",

@@ -51,8 +51,11 @@ func (t *statusWriter) paragraph(begin, text string) {
 func (t *statusWriter) head(s *status.Run) {
 	t.paragraph("", fmt.Sprintf("run %s: %s", s.Summary.Run, s.Phase))
 	c := s.Total
-	t.paragraph("    ", fmt.Sprintf("%s: %d done, %d failed, %d running, %d waiting",
-		value.Counted(c.Partitions, "partition"), c.Done, c.Failed, c.Running, c.Waiting))
+	known := value.Counted(c.Partitions, "partition")
+	if s.Growing {
+		known += " so far"
+	}
+	t.paragraph("    ", fmt.Sprintf("%s: %d done, %d failed, %d running, %d waiting", known, c.Done, c.Failed, c.Running, c.Waiting))
 	stored := value.Size(int(s.Stored.Bytes))
 	if s.Stored.Limit > 0 {
 		stored += " of " + value.Size(int(s.Stored.Limit))
@@ -71,7 +74,7 @@ func (t *statusWriter) head(s *status.Run) {
 	}
 	started := "started " + timeText(s.Started)
 	if s.Last != nil {
-		started += ", last page " + ago(s.At.Sub(*s.Last))
+		started += ", last change " + ago(s.At.Sub(*s.Last))
 	}
 	t.paragraph("    ", started+", configuration "+s.Config)
 }
@@ -96,10 +99,7 @@ func (t *statusWriter) jobs(s *status.Run) {
 			fmt.Fprintln(w, "job\tknown\tdone\tfailed\titems")
 		}
 		for _, j := range s.Jobs {
-			c, known := j.Counts, fmt.Sprint(j.Counts.Partitions)
-			if j.Growing {
-				known += "+"
-			}
+			c, known := j.Counts, knownText(j.Counts, j.Growing)
 			if wide {
 				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", jobName(j.Job), known, c.Done, c.Failed, c.Running, c.Waiting, c.Pages, c.Items)
 			} else {
@@ -107,6 +107,14 @@ func (t *statusWriter) jobs(s *status.Run) {
 			}
 		}
 	})
+}
+
+// knownText says how many partitions are known, with a plus sign if more may be found.
+func knownText(c status.Counts, growing bool) string {
+	if growing {
+		return fmt.Sprintf("%d+", c.Partitions)
+	}
+	return fmt.Sprint(c.Partitions)
 }
 
 // jobName returns the id of a job, or what stands for all jobs.
@@ -159,12 +167,9 @@ func (t *statusWriter) failed(s *status.Run) {
 	if len(s.Failed) == 0 {
 		return
 	}
-	t.paragraph("", "\nfailed; stopwhen retry "+s.Summary.Run+" continues them, or one of them by its id")
+	t.paragraph("", "\nfailed; stopwhen retry continues all of them, or those that are named by their ids")
 	for _, p := range s.Failed {
 		t.paragraph("  ", partitionName(p)+", id "+p.Task+", "+value.Counted(p.Pages, "page"))
-		if p.Queued {
-			t.paragraph("    ", "queued again")
-		}
 		if e := p.Error; e != nil {
 			text := e.Message
 			if e.Hint != "" {
@@ -231,9 +236,10 @@ func (t *statusWriter) workers(all status.Workers) {
 		return
 	}
 	workers, slots := value.Counted(all.Count, "worker"), value.Counted(all.Slots, "slot")
-	t.paragraph("", fmt.Sprintf("\n%s, %d of %s in use by all runs", workers, all.Running, slots))
+	t.paragraph("", fmt.Sprintf("\n%s: %d of %s in use, by all runs", workers, all.Running, slots))
 	for _, w := range all.List {
-		text := fmt.Sprintf("%s on %s: %d of %d in use, %d done", w.Name, w.Host, w.Running, w.Slots, w.Done)
+		text := fmt.Sprintf("%s on %s: %d of %s in use, %s done", w.Name, w.Host, w.Running,
+			value.Counted(w.Slots, "slot"), value.Counted(w.Done, "task"))
 		if w.Silent {
 			text += "; silent since " + timeText(w.Heard)
 		}
@@ -269,12 +275,12 @@ func (t *statusWriter) runs(runs []status.Summary) {
 		fmt.Fprintln(w, "run\tphase\tdone\tfailed")
 	}
 	for _, r := range runs {
-		c := r.Total
+		c, known := r.Total, knownText(r.Total, r.Growing)
 		if wide {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.Run, r.Phase, c.Partitions, c.Done, c.Failed, c.Items,
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", r.Run, r.Phase, known, c.Done, c.Failed, c.Items,
 				value.Size(int(r.Stored.Bytes)), r.Started.UTC().Format("01-02 15:04"))
 		} else {
-			fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\n", r.Run, r.Phase, c.Done, c.Partitions, c.Failed)
+			fmt.Fprintf(w, "%s\t%s\t%d of %s\t%d\n", r.Run, r.Phase, c.Done, known, c.Failed)
 		}
 	}
 	_ = w.Flush() // a strings.Builder does not fail
@@ -289,6 +295,9 @@ func PartitionText(p status.Partition) string {
 	text += fmt.Sprintf(", %s, %s", value.Counted(p.Pages, "page"), value.Counted(p.Items, "item"))
 	if p.Findings > 0 {
 		text += ", " + value.Counted(p.Findings, "finding")
+	}
+	if p.Queued {
+		text += ", queued again after a failure"
 	}
 	if p.Error != nil {
 		text += ": " + p.Error.Message

@@ -24,7 +24,7 @@ type State string
 
 // The states of partitions.
 const (
-	Waiting     State = "waiting" // it is queued, or handed back after some of its pages
+	Waiting     State = "waiting" // it is queued: for the first time, again after a failure, or handed back after some pages
 	Working     State = "running" // a worker has it
 	Ended       State = "done"
 	FailedState State = "failed" // it was set aside; a retry continues it
@@ -54,8 +54,9 @@ type Summary struct {
 	Program string     `json:"program,omitempty" doc:"that submitted the run"`
 	Address string     `json:"address,omitempty" doc:"of the API: its origin; left out if only the workers know it"`
 	Started time.Time  `json:"started" doc:"when it was submitted"`
-	Last    *time.Time `json:"last,omitempty" doc:"when the last page was stored; left out: none is"`
+	Last    *time.Time `json:"last,omitempty" doc:"when something was stored last: a page, or how a partition ended; left out: nothing is"`
 	Total   Counts     `json:"total" doc:"of all jobs"`
+	Growing bool       `json:"growing" doc:"more partitions may be found"`
 	Stored  Stored     `json:"stored" doc:"what the run takes on the server"`
 }
 
@@ -67,7 +68,7 @@ type Run struct {
 	Warnings []Warning   `json:"warnings" doc:"what somebody should do something about"`
 	Rates    Rates       `json:"rates" doc:"what is stored per second"`
 	Jobs     []Job       `json:"jobs" doc:"parents before the jobs for their items"`
-	Failed   []Partition `json:"failed" doc:"partitions that failed, at most 100"`
+	Failed   []Partition `json:"failed" doc:"partitions that failed and are not queued again, at most 100"`
 	Running  []Partition `json:"running" doc:"partitions that workers have, the latest pages first, at most 20"`
 	Findings []Finding   `json:"findings" doc:"of the audit, each about all partitions of a job that have it"`
 	Workers  Workers     `json:"workers" doc:"of all runs"`
@@ -78,7 +79,7 @@ type Run struct {
 type Counts struct {
 	Partitions int   `json:"partitions" doc:"that are known; more may be found"`
 	Done       int   `json:"done" doc:"that have ended, those that were skipped included"`
-	Failed     int   `json:"failed" doc:"that have failed and were set aside"`
+	Failed     int   `json:"failed" doc:"that have failed, were set aside, and are not queued again"`
 	Running    int   `json:"running" doc:"that workers have"`
 	Waiting    int   `json:"waiting" doc:"that no worker has"`
 	Skipped    int   `json:"skipped" doc:"of those that are done: that failed, with onPartitionError skip"`
@@ -162,8 +163,8 @@ type Partition struct {
 	Findings  int        `json:"findings"`
 	Last      *time.Time `json:"last,omitempty" doc:"when its last page, or its end, was stored; left out: none is"`
 	Worker    string     `json:"worker,omitempty" doc:"that has it"`
-	Error     *Error     `json:"error,omitempty" doc:"of a partition that failed"`
-	Queued    bool       `json:"queued,omitempty" doc:"of a partition that failed: it is to be tried again"`
+	Error     *Error     `json:"error,omitempty" doc:"of a partition that failed, also if it is queued again"`
+	Queued    bool       `json:"queued,omitempty" doc:"of a partition that waits: it failed, and is queued again"`
 }
 
 // An Error says why a partition failed.
@@ -186,8 +187,8 @@ type Finding struct {
 type Workers struct {
 	Count   int      `json:"count"`
 	Slots   int      `json:"slots" doc:"how many tasks they can run at the same time"`
-	Running int      `json:"running" doc:"tasks that they run"`
-	List    []Worker `json:"list" doc:"those with problems first, at most 100"`
+	Running int      `json:"running" doc:"tasks that they run; a task is a partition, or finds the values of a variable"`
+	List    []Worker `json:"list" doc:"those with problems first, at most 100; without those that were silent before the run was submitted"`
 }
 
 // A Worker is a process that runs tasks of all runs.

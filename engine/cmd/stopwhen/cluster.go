@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net/url"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,7 @@ func (a *app) withRuns(f func(*session) error) error {
 // openRuns connects to NATS, calls f, and closes the connection. With wait, it waits for a
 // server.
 func (a *app) openRuns(ctx context.Context, o cluster.Options, wait bool, f func(*cluster.Cluster) error) error {
+	o.Flags = a.natsArgs()
 	conn, err := a.connect(ctx, "stopwhen", wait, o.Log)
 	if err != nil {
 		return err
@@ -89,11 +91,36 @@ func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
 // of a message.
 func (a *app) natsArgs() string {
 	n := a.flags.nats
-	switch u, err := url.Parse(n.urls); {
-	case n.context != "":
-		return " --nats-context " + n.context
-	case n.urls != "" && err == nil && u.User == nil:
-		return " --nats " + n.urls
+	flags := ""
+	for _, f := range []struct{ name, value string }{
+		{"--nats", withoutLogin(n.urls)}, {"--nats-context", n.context}, {"--nats-creds", n.creds},
+		{"--nats-tls-ca", n.tlsCA}, {"--nats-tls-cert", n.tlsCert}, {"--nats-tls-key", n.tlsKey},
+	} {
+		if f.value != "" {
+			flags += " " + f.name + " " + shellWord(f.value)
+		}
 	}
-	return ""
+	return flags
+}
+
+// withoutLogin returns addresses of servers, or "URL" if they have a user, a password or a
+// token, which no message shows.
+func withoutLogin(list string) string {
+	for address := range strings.SplitSeq(list, ",") {
+		if u, err := parseServer(address); err != nil || u.User != nil {
+			return "URL"
+		}
+	}
+	return list
+}
+
+// shellWord returns a text as one word of a shell.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("-_./:,@%+=", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -36,6 +36,7 @@ type app struct {
 	keptPath     string             // the file of --kept, without symbolic links
 	waits        waits              // calls that may block when a signal arrives
 	renewals     waits              // exchanges of a refresh token, which a signal does not cut off
+	remains      string             // what a command has done when a signal ends it, for its message; may be empty
 	leave        chan struct{}      // closed when a run that a signal interrupted is left behind
 	onPage       func(*engine.Page) // called for every page before its items are written; may be nil
 }
@@ -203,7 +204,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // writeJSON writes a value to standard output as indented JSON.
 func (a *app) writeJSON(v any) error {
-	return outputError(writeJSONTo(a.guard(a.stdout), v))
+	return printError(writeJSONTo(a.guard(a.stdout), v))
 }
 
 // writeJSONTo writes a value as indented JSON.

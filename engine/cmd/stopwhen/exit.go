@@ -33,12 +33,19 @@ func (e *usageError) Error() string { return e.message }
 
 // An interruptedError is the error of a run that a signal ended.
 type interruptedError struct {
-	status int // 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP
-	err    error
+	status  int    // 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP
+	remains string // what the command has done, or may have done; may be empty
+	err     error
 }
 
 func (e *interruptedError) Error() string {
-	return "interrupted; the pages written so far are complete"
+	if failed, ok := errors.AsType[*engine.Error](e.err); ok && failed.Op == connecting {
+		return failed.Message // nothing was done
+	}
+	if e.remains == "" {
+		return "interrupted"
+	}
+	return "interrupted; " + e.remains
 }
 
 func (e *interruptedError) Unwrap() error { return e.err }

@@ -25,7 +25,7 @@ responses of an API, and the expected result. Run one with
 			}
 			for _, c := range cases {
 				if _, err := fmt.Fprintf(a.stdout, "%s\n    %s\n", c.Name, c.Title); err != nil {
-					return outputError(err)
+					return printError(err)
 				}
 			}
 			return nil

@@ -102,6 +102,9 @@ const (
 	natsReminder = time.Minute     // between log lines that say that the server is unreachable
 )
 
+// connecting is the operation of errors of connecting to NATS.
+const connecting = "connect"
+
 // dialUntil is [natsTarget.dial], but returns when the context is done.
 func (t *natsTarget) dialUntil(ctx context.Context) (*natsConn, error) {
 	type result struct {
@@ -123,7 +126,7 @@ func (t *natsTarget) dialUntil(ctx context.Context) (*natsConn, error) {
 			}
 		}()
 		return nil, &failure.Error{
-			Class: failure.Cancelled, Op: "connect", Message: "interrupted before NATS was reached", Err: context.Cause(ctx),
+			Class: failure.Cancelled, Op: connecting, Message: "interrupted before NATS was reached", Err: context.Cause(ctx),
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (t *natsTarget) explain(err error) error {
 	case where == "":
 		return &usageError{t.setting() + ": " + plain(err)} // no address was tried
 	}
-	failed := &failure.Error{Class: failure.Config, Op: "connect", Err: err}
+	failed := &failure.Error{Class: failure.Config, Op: connecting, Err: err}
 	for _, explanation := range []func(error) (message, hint string){explainTLS, t.explainLogin, explainProtocol} {
 		if message, hint := explanation(err); message != "" {
 			failed.Message, failed.Hint = fmt.Sprintf("NATS at %s: %s", where, message), hint

@@ -297,6 +297,14 @@ func (o *output) Close() error {
 	return outputError(first)
 }
 
+// printError is [outputError] for commands that extract nothing.
+func printError(err error) error {
+	if errors.Is(err, syscall.EPIPE) && !errors.As(err, new(*engine.Error)) {
+		return &engine.Error{Class: failure.IO, Message: "output pipe closed; the output is incomplete", Err: err}
+	}
+	return outputError(err)
+}
+
 // outputError gives an error of writing its class.
 func outputError(err error) error {
 	switch {

@@ -142,8 +142,12 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error)
 	return a.runJobs(l, out, bar)
 }
 
+// pagesRemain is what remains of a run that a signal ends.
+const pagesRemain = "the pages written so far are complete"
+
 // runJobs runs the jobs and completes what they write.
 func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
+	a.remains = pagesRemain
 	ctx, stop := a.catchSignals()
 	defer stop()
 	start := time.Now()

@@ -28,6 +28,7 @@ again, by its id, continues it.`,
 		Args:              oneRun,
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.remains = "cancel the run again, since some of its tasks may still be queued"
 			return a.withRun(args[0], func(s *session, run *cluster.Run) error {
 				if err := run.Cancel(s.ctx); err != nil {
 					return err
@@ -59,6 +60,7 @@ page.`,
 		},
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.remains = "do it again, since some of the partitions may not be queued"
 			return a.withRun(args[0], func(s *session, run *cluster.Run) error {
 				n, err := run.Retry(s.ctx, args[1:]...)
 				if n > 0 || err == nil {
@@ -122,7 +124,9 @@ func (a *app) remove(args []string) error {
 	if err != nil {
 		return err
 	}
+	a.remains = "delete the run again, since some of it may still be stored"
 	if age != 0 {
+		a.remains = "do it again, since some of the runs may still be stored"
 		return a.withRuns(func(s *session) error { return s.removeOlder(time.Now().Add(-age)) })
 	}
 	return a.withRun(args[0], func(s *session, run *cluster.Run) error {

@@ -17,6 +17,7 @@ import (
 // ignored, so that a closed pipe is an error of writing.
 func (a *app) catchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
+	remains := a.remains
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.leave = make(chan struct{})
 	signals := make(chan os.Signal, 2)
@@ -34,8 +35,8 @@ func (a *app) catchSignals() (context.Context, func()) {
 			if !first {
 				os.Exit(status)
 			}
-			cancel(&interruptedError{status: status})
-			go a.endSoon(status)
+			cancel(&interruptedError{status: status, remains: remains})
+			go a.endSoon(status, remains)
 		}
 	}()
 	return ctx, sync.OnceFunc(func() { signal.Stop(signals); close(signals); cancel(nil) })
@@ -44,7 +45,7 @@ func (a *app) catchSignals() (context.Context, func()) {
 // signalError wraps an error that a signal caused; it returns others unchanged.
 func signalError(ctx context.Context, err error) error {
 	if cause := (*interruptedError)(nil); err != nil && errors.As(context.Cause(ctx), &cause) {
-		return &interruptedError{status: cause.status, err: err}
+		return &interruptedError{status: cause.status, remains: cause.remains, err: err}
 	}
 	return err
 }
@@ -112,16 +113,20 @@ const (
 // endSoon is called after a signal. It leaves a run behind that does not notice the
 // signal, so that what the run has written can be completed, and ends the process when
 // a write does not return. What was committed remains, as after a kill.
-func (a *app) endSoon(status int) {
+func (a *app) endSoon(status int, remains string) {
 	time.Sleep(noticeTime)
 	a.awaitRenewal()
 	close(a.leave)
 	for !a.waits.blocked(blockedTime) {
 		time.Sleep(blockedTime / 8)
 	}
+	missing := "its end is missing"
+	if remains == pagesRemain {
+		missing = "its last page is incomplete"
+	}
 	told := make(chan bool)
 	go func() {
-		fmt.Fprintln(a.stderr, "stopwhen: interrupted; nobody reads the output, so its last page is incomplete")
+		fmt.Fprintln(a.stderr, "stopwhen: interrupted; nobody reads the output, so "+missing)
 		close(told)
 	}()
 	select {

@@ -220,16 +220,16 @@ func (a *app) listPartitions(s *session, id string) error {
 	enc.SetEscapeHTML(false)
 	waiting, err := run.Partitions(s.ctx, func(p status.Partition) error {
 		if a.flags.format == formatJSON {
-			return outputError(enc.Encode(p))
+			return printError(enc.Encode(p))
 		}
 		_, err := io.WriteString(w, printable.Text(report.PartitionText(p))+"\n")
-		return outputError(err)
+		return printError(err)
 	})
 	if err != nil || waiting == 0 || a.flags.format == formatJSON {
 		return err
 	}
 	_, err = fmt.Fprintln(w, value.Counted(waiting, "other partition")+" without a page")
-	return outputError(err)
+	return printError(err)
 }
 
 // judge returns an error if --fail-on names the phase of the run.

@@ -168,7 +168,7 @@ func (a *app) writeReport(write func(io.Writer) error) error {
 	safe := a.redactor.String(text.String())
 	if a.flags.toStdout() {
 		_, err := io.WriteString(a.guard(a.stdout), safe)
-		return outputError(err)
+		return printError(err)
 	}
 	return outputError(a.waits.during(func() error { return os.WriteFile(a.flags.out, []byte(safe), 0o666) }))
 }

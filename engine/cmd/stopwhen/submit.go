@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // submitFlags are the flags of stopwhen submit.
@@ -35,8 +36,9 @@ input. Its secrets stay with the workers, which read them from their own
 environment, and secret inputs from their own --set; a configuration in which a
 secret is written is refused.
 
-Submitting a run again, by its id, queues what is no longer queued and continues
-a run that was cancelled. It does no harm while the run goes on.`,
+Submitting a run again, by its id, queues what is no longer queued, continues a
+run that was cancelled, and changes --max-bytes if it is given. It does no harm
+while the run goes on. Partitions that have failed stay so: see stopwhen retry.`,
 		Example: `  stopwhen submit orders.yaml
   stopwhen submit orders.yaml --run orders-june --set since=2026-06-01
   stopwhen submit orders.yaml --kept orders.kept --max-bytes 20GB`,
@@ -48,7 +50,8 @@ a run that was cancelled. It does no harm while the run goes on.`,
 	f.IntVar(&a.flags.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
 	f.StringVar(&s.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
-	f.StringVar(&s.maxBytes, "max-bytes", "", "`SIZE` that the pages may take on the server, such as 20GB; workers wait when they do")
+	f.StringVar(&s.maxBytes, "max-bytes", "", "`SIZE` that the pages may take on the server, such as 20GB; workers wait when they do "+
+		"(default no limit or, of a run that exists, its limit)")
 	f.StringVar(&s.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others (default 30s)")
 	f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
 	a.natsFlags(cmd)
@@ -74,9 +77,11 @@ func (a *app) submit(cmd *cobra.Command, args []string) error {
 		nameFlags(err)
 		return err
 	}
+	nameFlags(checked.Warnings())
 	for _, w := range checked.Warnings() {
 		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
 	}
+	a.remains = fmt.Sprintf("submit it again with --run %s, or delete that run, since some of it may be stored", s.Run)
 	ctx, stop := a.catchSignals()
 	defer stop()
 	return signalError(ctx, a.openRuns(ctx, o, false, func(c *cluster.Cluster) error {
@@ -85,13 +90,39 @@ func (a *app) submit(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		if _, err := fmt.Fprintln(a.guard(a.stdout), run.ID()); err != nil {
-			return outputError(err)
+			return printError(err)
 		}
-		at := a.natsArgs()
-		logger.Info(fmt.Sprintf("run %s is submitted; next: stopwhen worker%s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
-			run.ID(), at, run.ID(), at, run.ID(), at), "event", "submitted", "run", run.ID())
+		event := "submitted"
+		if run.Resubmission() != nil {
+			event = "resubmitted"
+		}
+		logger.Info(a.submitted(run), "event", event, "run", run.ID())
 		return nil
 	}))
+}
+
+// submitted says what came of submitting a run, and how it goes on.
+func (a *app) submitted(run *cluster.Run) string {
+	at, again := a.natsArgs(), run.Resubmission()
+	if again == nil {
+		return fmt.Sprintf("run %s is submitted; next: %s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
+			run.ID(), run.WorkerCommand(), run.ID(), at, run.ID(), at)
+	}
+	text := fmt.Sprintf("run %s exists already; its tasks that have not ended are queued", run.ID())
+	if again.Cancelled {
+		text = fmt.Sprintf("run %s exists already and was cancelled; it continues: %s", run.ID(), run.WorkerCommand())
+	}
+	if again.MaxBytes != again.Before {
+		before := "no limit"
+		if again.Before > 0 {
+			before = value.Size(int(again.Before))
+		}
+		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(again.MaxBytes)), before)
+	}
+	if again.Failed > 0 {
+		text += fmt.Sprintf("; %s failed, which stopwhen retry %s%s queues again", value.Counted(again.Failed, "task"), run.ID(), at)
+	}
+	return text
 }
 
 // submission returns the run that the flags and the arguments describe.

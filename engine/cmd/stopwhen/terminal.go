@@ -16,7 +16,7 @@ import (
 // writeText writes a text for people to standard output.
 func (a *app) writeText(text string) error {
 	_, err := io.WriteString(a.guard(a.stdout), printable.Lines(text))
-	return outputError(err)
+	return printError(err)
 }
 
 // An exampleError is an error with an example, which has several lines.

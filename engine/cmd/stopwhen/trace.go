@@ -52,7 +52,7 @@ func (a *app) showTrace(path string) error {
 		write = run.HTML
 	}
 	if a.flags.toStdout() {
-		return outputError(write(printable.Writer(a.stdout, printable.Lines)))
+		return printError(write(printable.Writer(a.stdout, printable.Lines)))
 	}
 	var text bytes.Buffer
 	if err := write(&text); err != nil {

@@ -51,7 +51,6 @@ func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, en
 	case bytes.IndexByte(envelope, '\n') >= 0:
 		return 0, appendError(failure.Internal, "the envelope of a page has a newline", "")
 	}
-	told := false
 	for w := s.wait(); ; {
 		sequence, err := s.publish(ctx, p)
 		if err == nil {
@@ -62,8 +61,7 @@ func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, en
 			return stored, lookErr
 		}
 		full := isFull(err)
-		if full && !told && s.options.Waiting != nil {
-			told = true
+		if full && s.options.Waiting != nil {
 			s.options.Waiting(key, explain("store a page", err))
 		}
 		again := full || isTemporary(err) || codeOf(err) == codeWrongLast

@@ -305,20 +305,32 @@ func (s *Store) Queued(ctx context.Context, origin string) (Load, error) {
 
 // IsQueued reports whether a task is in the queue: it waits, or a worker has it.
 func (s *Store) IsQueued(ctx context.Context, origin string, key Key) (bool, error) {
-	queued := false
-	err := s.retry(ctx, "look for a task", func(ctx context.Context) error {
+	message, err := s.queued(ctx, origin, key)
+	return message != nil, err
+}
+
+// IsRetried reports whether a task that has failed is in the queue to be tried again: it
+// waits, or a worker has it. The sequence is that of the marker of its failure. A message that
+// queues the task without naming the marker has no effect.
+func (s *Store) IsRetried(ctx context.Context, origin string, key Key, sequence uint64) (bool, error) {
+	message, err := s.queued(ctx, origin, key)
+	return message != nil && retryOf(message.Header) == sequence, err
+}
+
+// queued returns the last message that queues a task, or nil if there is none.
+func (s *Store) queued(ctx context.Context, origin string, key Key) (message *jetstream.RawStreamMsg, err error) {
+	err = s.retry(ctx, "look for a task", func(ctx context.Context) error {
 		stream, err := s.stream(ctx, workStream)
 		if err != nil {
 			return err
 		}
-		_, err = stream.GetLastMsgForSubject(ctx, workOf(origin, key))
-		queued = err == nil
+		message, err = stream.GetLastMsgForSubject(ctx, workOf(origin, key))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
 		return err
 	})
-	return queued, err
+	return message, err
 }
 
 // PurgeWork removes the tasks of a run from the queue.
