@@ -92,11 +92,7 @@ func (a *app) submit(cmd *cobra.Command, args []string) error {
 		if _, err := fmt.Fprintln(a.guard(a.stdout), run.ID()); err != nil {
 			return printError(err)
 		}
-		event := "submitted"
-		if run.Resubmission() != nil {
-			event = "resubmitted"
-		}
-		logger.Info(a.submitted(run), "event", event, "run", run.ID())
+		logger.Info(a.submitted(run), "event", "submitted", "run", run.ID())
 		return nil
 	}))
 }
