@@ -27,6 +27,13 @@ func Removing(o Options, f func()) Options {
 	return o
 }
 
+// Hasty returns options with which a collection waits less: for pages of a run that is
+// cancelled, and before it looks why none arrives.
+func Hasty(o Options, grace time.Duration) Options {
+	o.grace, o.idle = grace, 50*time.Millisecond
+	return o
+}
+
 // Idle says why a run does not go on.
 func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false) }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -16,7 +17,7 @@ const idleAfter = 10 * time.Second
 // pages arrive again.
 func (c *collection) tellWhyIdle(ctx context.Context) {
 	seen, said := c.received.Load(), ""
-	for tick := time.NewTicker(idleAfter); ; {
+	for tick := time.NewTicker(cmp.Or(c.run.cluster.options.idle, idleAfter)); ; {
 		select {
 		case <-ctx.Done():
 			tick.Stop()

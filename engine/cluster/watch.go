@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -59,7 +60,7 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 		case r.Submission != c.run.record.Submission:
 			stop(errDeleted) // and another run has its name
 		case r.Phase == Cancelled:
-			time.AfterFunc(cancelledGrace, func() { c.closeAfterCancel(ctx, stop) })
+			time.AfterFunc(cmp.Or(c.run.cluster.options.grace, cancelledGrace), func() { c.closeAfterCancel(ctx, stop) })
 		default:
 			c.close.reopen()
 			if err := c.checkReleased(&r); err != nil {

@@ -119,6 +119,7 @@ type collector struct {
 	stop   int // after so many pages; 0: never
 
 	passed func(items int) // called after each page; may be nil
+	ended  chan error      // of a collection in the background
 }
 
 var errStopped = errors.New("stopped")
