@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -120,7 +121,10 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 	host, _ := os.Hostname()
 	w.Name = cmp.Or(w.Name, cmp.Or(strings.Split(host, ".")[0], "worker")+"-"+nuid.Next()[16:])
 	w.Slots = cmp.Or(w.Slots, defaultSlots)
-	shared, err := pace.Open(ctx, c.js, pace.Options{Replicas: c.options.Replicas, Log: c.log})
+	shared, err := pace.Open(ctx, c.js, pace.Options{Replicas: c.store.Replicas(), Log: c.log, Try: c.store.TryBucket})
+	if denied := (*engine.Error)(nil); errors.As(err, &denied) {
+		return nil, denied
+	}
 	if err != nil {
 		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: err.Error(), Err: err,
 			Hint: "a worker needs the permissions of its role"}
@@ -356,6 +360,7 @@ const problemFor = 5 * time.Minute
 // report tells the server about the worker.
 func (p *pool) report(ctx context.Context) {
 	host, _ := os.Hostname()
+	level := slog.LevelWarn // of the first failure
 	rec := workerRecord{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -368,7 +373,8 @@ func (p *pool) report(ctx context.Context) {
 		slices.SortFunc(rec.Running, func(a, b runningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {
 			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {
-				p.c.log.Debug("cannot report this worker: "+err.Error(), "event", "worker_report")
+				p.c.log.Log(ctx, level, "stopwhen status does not show this worker: "+err.Error(), "event", "worker_report")
+				level = slog.LevelDebug
 			}
 		}
 		select {

@@ -291,7 +291,7 @@ func logConnection(log *slog.Logger) []nats.Option {
 			log.Info("connected to NATS again at "+c.ConnectedUrlRedacted(), "event", "nats_reconnected")
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Warn("NATS: "+err.Error(), "event", "nats_error")
+			log.Warn("NATS: "+plain(err), "event", "nats_error")
 		}),
 		nats.ClosedHandler(func(c *nats.Conn) {
 			if err := c.LastError(); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // catchSignals returns a context that SIGINT, SIGTERM or SIGHUP cancels. A second signal
-// ends the process immediately. SIGHUP stays ignored if it is, as by nohup. SIGPIPE is
+// ends the process immediately, except for a repetition (see [eachSignal]). SIGHUP stays ignored if it is, as by nohup. SIGPIPE is
 // ignored, so that a closed pipe is an error of writing.
 func (a *app) catchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
@@ -25,21 +25,35 @@ func (a *app) catchSignals() (context.Context, func()) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	go func() {
-		for first := true; ; first = false {
-			s, open := <-signals
-			if !open {
-				return
-			}
-			status := 128 + int(s.(syscall.Signal))
-			if !first {
-				os.Exit(status)
-			}
-			cancel(&interruptedError{status: status, remains: remains})
-			go a.endSoon(status, remains)
+	go eachSignal(signals, func(s os.Signal, first bool) {
+		status := 128 + int(s.(syscall.Signal))
+		if !first {
+			os.Exit(status)
 		}
-	}()
+		cancel(&interruptedError{status: status, remains: remains})
+		go a.endSoon(status, remains)
+	})
 	return ctx, sync.OnceFunc(func() { signal.Stop(signals); close(signals); cancel(nil) })
+}
+
+// repeatTime is how long the same signal counts as a repetition. GNU timeout sends SIGTERM to
+// the process and at once to its group.
+const repeatTime = time.Second
+
+// eachSignal calls f for each signal, until the channel is closed. It leaves out those that
+// repeat the first one within repeatTime.
+func eachSignal(signals <-chan os.Signal, f func(s os.Signal, first bool)) {
+	s, open := <-signals
+	if !open {
+		return
+	}
+	first, at := s, time.Now()
+	f(first, true)
+	for s := range signals {
+		if s != first || time.Since(at) >= repeatTime {
+			f(s, false)
+		}
+	}
 }
 
 // signalError wraps an error that a signal caused; it returns others unchanged.

@@ -19,21 +19,33 @@ import (
 // Bucket is the name of the bucket. It is in memory: what it has is about the next seconds.
 const Bucket = "STOPWHEN_PACE"
 
+// Config returns how the bucket is created. replicas is how many servers hold it; 0 is 1.
+func Config(replicas int) jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: Bucket, Description: "pace of requests, shared by the workers of stopwhen",
+		Storage: jetstream.MemoryStorage, History: 1, Replicas: max(replicas, 1),
+	}
+}
+
 // Options configure a [Pace]. The zero Options are ready for use.
 type Options struct {
 	Replicas int          // of the bucket, if it has to be created; 0 is 1
 	Log      *slog.Logger // nil logs nothing
+
+	// Try calls a function that makes requests about the bucket, and returns its error. It may
+	// end the context of the function when the server will not answer. Nil: it is called.
+	Try func(ctx context.Context, bucket string, f func(context.Context) error) error
 }
 
 // A Pace is the pace of all origins that this process makes requests to.
 type Pace struct {
-	js       jetstream.JetStream
-	replicas int
-	log      *slog.Logger
-	id       string           // of this process
-	now      func() time.Time // the machine's clock
-	lease    time.Duration    // of a claim
-	clock    serverClock
+	js      jetstream.JetStream
+	options Options
+	log     *slog.Logger
+	id      string           // of this process
+	now     func() time.Time // the machine's clock
+	lease   time.Duration    // of a claim
+	clock   serverClock
 
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
@@ -57,7 +69,7 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Pace, error)
 
 func open(ctx context.Context, js jetstream.JetStream, o Options, now func() time.Time) (*Pace, error) {
 	p := &Pace{
-		js: js, replicas: max(o.Replicas, 1), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), id: cryptorand.Text(), now: now, lease: lease,
+		js: js, options: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), id: cryptorand.Text(), now: now, lease: lease,
 		schedules: map[string]*Schedule{}, holds: map[string]*hold{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -145,10 +157,18 @@ func (p *Pace) persist(ctx context.Context, act action) error {
 func (p *Pace) attempt(ctx context.Context, act action) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	kv, err := p.open(ctx)
-	if err == nil {
-		err = act(ctx, kv)
+	f := func(ctx context.Context) error {
+		kv, err := p.open(ctx)
+		if err != nil {
+			return err
+		}
+		return act(ctx, kv)
 	}
+	try := f
+	if p.options.Try != nil {
+		try = func(ctx context.Context) error { return p.options.Try(ctx, Bucket, f) }
+	}
+	err := try(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
 		p.mu.Lock()
 		p.bucket = nil // it was deleted, or lost when the server was restarted
@@ -168,10 +188,7 @@ func (p *Pace) open(ctx context.Context) (jetstream.KeyValue, error) {
 	}
 	kv, err := p.js.KeyValue(ctx, Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = p.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: Bucket, Description: "pace of requests, shared by the workers of stopwhen",
-			Storage: jetstream.MemoryStorage, History: 1, Replicas: p.replicas,
-		})
+		kv, err = p.js.CreateKeyValue(ctx, Config(p.options.Replicas))
 		if errors.Is(err, jetstream.ErrBucketExists) { // created by another process meanwhile
 			kv, err = p.js.KeyValue(ctx, Bucket)
 		}

@@ -42,6 +42,7 @@ func (i Item) message(after uint64) *nats.Msg {
 type Enqueuer struct {
 	s       *Store
 	pending []pendingItem
+	denied  *deniedWatch // while tasks are pending
 }
 
 type pendingItem struct {
@@ -54,6 +55,9 @@ func (s *Store) Enqueuer() *Enqueuer { return &Enqueuer{s: s} }
 
 // Add sends a task. It is queued for sure only after the next Flush.
 func (e *Enqueuer) Add(ctx context.Context, item Item) error {
+	if e.denied == nil {
+		e.denied = e.s.denied.watch(workStream, nil)
+	}
 	future, err := e.s.js.PublishMsgAsync(item.message(0))
 	if err != nil {
 		future = nil // Flush sends it again, and finds out what is wrong
@@ -69,10 +73,16 @@ func (e *Enqueuer) Add(ctx context.Context, item Item) error {
 func (e *Enqueuer) Flush(ctx context.Context) error { return e.confirm(ctx, 0) }
 
 // confirm waits until at most rest tasks are not confirmed.
-func (e *Enqueuer) confirm(ctx context.Context, rest int) error {
+func (e *Enqueuer) confirm(ctx context.Context, rest int) (err error) {
+	defer func() {
+		if e.denied != nil && (err != nil || len(e.pending) == 0) {
+			e.denied.end()
+			e.denied = nil
+		}
+	}()
 	for len(e.pending) > rest {
 		p := e.pending[0]
-		if !p.confirmed(ctx) {
+		if !p.confirmed(ctx, e.denied) {
 			if err := e.s.enqueue(ctx, p.item); err != nil {
 				return err
 			}
@@ -84,7 +94,7 @@ func (e *Enqueuer) confirm(ctx context.Context, rest int) error {
 }
 
 // confirmed reports whether the server says that the task is queued.
-func (p pendingItem) confirmed(ctx context.Context) bool {
+func (p pendingItem) confirmed(ctx context.Context, denied *deniedWatch) bool {
 	if p.future == nil {
 		return false
 	}
@@ -95,6 +105,7 @@ func (p pendingItem) confirmed(ctx context.Context) bool {
 		return true
 	case err := <-p.future.Err():
 		return codeOf(err) == codeWrongLast && p.item.RetryOf == 0
+	case <-denied.denied:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -105,7 +116,7 @@ func (p pendingItem) confirmed(ctx context.Context) bool {
 // task is queued, a retry goes behind it: the worker may have stored the marker of the
 // failure, but not have removed the message yet, and would remove the retry with it.
 func (s *Store) enqueue(ctx context.Context, item Item) error {
-	return s.retry(ctx, "queue a task", func(ctx context.Context) error {
+	return s.retry(ctx, "queue a task", workStream, func(ctx context.Context) error {
 		_, err := s.js.PublishMsg(ctx, item.message(0))
 		if code := codeOf(err); code != codeWrongLast && code != codeWrongLastReplicas {
 			return err

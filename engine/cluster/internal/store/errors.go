@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -90,11 +89,11 @@ func isTemporary(err error) bool {
 }
 
 // retry calls f until it succeeds, fails for good, or the patience or the context ends.
-// What it returns says what was tried.
-func (s *Store) retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
+// What it returns says what was tried. stream is the one that f is about.
+func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx context.Context) error) error {
 	w := s.wait()
 	for {
-		err := s.try(ctx, tryTimeout, f)
+		err := s.try(ctx, tryTimeout, stream, f)
 		if err == nil {
 			return nil
 		}
@@ -104,42 +103,53 @@ func (s *Store) retry(ctx context.Context, what string, f func(ctx context.Conte
 	}
 }
 
-// try calls f once. What f waits for is given up when the connection breaks: the server
-// will not answer any more.
-func (s *Store) try(ctx context.Context, timeout time.Duration, f func(ctx context.Context) error) error {
+// try calls f once. What f waits for is given up when the connection breaks, or when the
+// server denies a request about the stream: it will not answer any more.
+func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f func(ctx context.Context) error) error {
 	try, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stop := context.AfterFunc(s.link.context(), cancel)
 	defer stop()
+	denied := s.denied.watch(stream, cancel)
+	defer denied.end()
 	err := f(try)
+	if denial := denied.err(); err != nil && denial != nil {
+		return denial
+	}
 	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
 		return nats.ErrDisconnected
 	}
 	return err
 }
 
+// TryBucket calls f once, which makes requests about a bucket: see [Store.retry]. A permission
+// that the server denies ends it at once.
+func (s *Store) TryBucket(ctx context.Context, bucket string, f func(ctx context.Context) error) error {
+	err := s.try(ctx, tryTimeout, bucketStream+bucket, f)
+	denied, _ := deniedFor("share the pace", err)
+	return denied
+}
+
 // A waiter waits between tries.
 type waiter struct {
-	s      *Store
-	start  time.Time
-	pause  time.Duration
-	denied int
+	s     *Store
+	start time.Time
+	pause time.Duration
 }
 
 func (s *Store) wait() *waiter {
-	return &waiter{s: s, start: time.Now(), pause: firstPause, denied: s.denied.count()}
+	return &waiter{s: s, start: time.Now(), pause: firstPause}
 }
 
 // next waits until it is time for the next try. If there will be none, it returns the
 // error to return.
 func (w *waiter) next(ctx context.Context, what string, err error, again bool) error {
-	denied, text := w.s.denied.since(w.denied)
 	waited := time.Since(w.start)
-	switch {
+	switch denial := (*denial)(nil); {
 	case ctx.Err() != nil:
 		return interrupted(ctx)
-	case denied:
-		return deniedError(what, text)
+	case errors.As(err, &denial):
+		return denial.explain(what)
 	case !again:
 		return explain(what, err)
 	case w.s.options.Patience > 0 && waited > w.s.options.Patience:
@@ -221,86 +231,4 @@ func explain(what string, err error) error {
 		return &failure.Error{Class: failure.Transient, Op: "store", Message: what + ": the connection to the NATS server was closed", Err: err}
 	}
 	return &failure.Error{Class: failure.IO, Op: "store", Message: what + ": " + err.Error(), Err: err}
-}
-
-func deniedError(what, text string) error {
-	return &failure.Error{
-		Class: failure.Config, Op: "store", Message: what + ": the NATS server denies it: " + text,
-		Hint: "give the NATS user the permission, or connect with another user",
-	}
-}
-
-// denials are the permissions that the server refused. It refuses them silently: the
-// request times out, and the connection is told.
-type denials struct {
-	mu   sync.Mutex
-	n    int
-	text string
-}
-
-// watch listens on a connection, in front of the handler that it has.
-func (d *denials) watch(nc *nats.Conn) {
-	next := nc.ErrorHandler()
-	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
-		if errors.Is(err, nats.ErrPermissionViolation) {
-			d.add(err)
-		}
-		if next != nil {
-			next(nc, sub, err)
-		}
-	})
-}
-
-func (d *denials) add(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.n++
-	d.text = strings.TrimPrefix(err.Error(), nats.ErrPermissionViolation.Error()+": ")
-}
-
-func (d *denials) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.n
-}
-
-// since returns the last denial after the first n.
-func (d *denials) since(n int) (bool, string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.n > n, d.text
-}
-
-// A link has a context that ends when the connection breaks, and a new one after that.
-type link struct {
-	mu     sync.Mutex
-	now    context.Context
-	cancel context.CancelFunc
-}
-
-// watch listens on a connection, in front of the handler that it has.
-func (l *link) watch(nc *nats.Conn) {
-	l.renew()
-	next := nc.DisconnectErrHandler()
-	nc.SetDisconnectErrHandler(func(nc *nats.Conn, err error) {
-		l.renew()
-		if next != nil {
-			next(nc, err)
-		}
-	})
-}
-
-func (l *link) renew() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cancel != nil {
-		l.cancel()
-	}
-	l.now, l.cancel = context.WithCancel(context.Background())
-}
-
-func (l *link) context() context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.now
 }

@@ -72,7 +72,7 @@ func (s *Store) Next(ctx context.Context, key Key, after uint64) (*Entry, error)
 
 // CheckRelease returns an error if [Store.Release] is not permitted.
 func (s *Store) CheckRelease(ctx context.Context, run, submission string) error {
-	return s.retry(ctx, "release pages", func(ctx context.Context) error {
+	return s.retry(ctx, "release pages", runStream+run, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, runStream+run)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 	if end == 0 {
 		return nil
 	}
-	return s.retry(ctx, "release pages", func(ctx context.Context) error {
+	return s.retry(ctx, "release pages", runStream+key.Run, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, runStream+key.Run)
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (s *Store) message(ctx context.Context, run string,
 	get func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error),
 ) (*message, error) {
 	var m *message
-	err := s.retry(ctx, "read a page", func(ctx context.Context) error {
+	err := s.retry(ctx, "read a page", runStream+run, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, runStream+run)
 		if err != nil {
 			return err

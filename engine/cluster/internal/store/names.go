@@ -5,15 +5,18 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 )
 
 // Names of streams and buckets.
 const (
 	workStream    = "STOPWHEN_WORK"
 	runStream     = "STOPWHEN_RUN_" // followed by the run
+	bucketStream  = "KV_"           // followed by the bucket
 	configBucket  = "STOPWHEN_CONFIGS"
 	runBucket     = "STOPWHEN_RUNS"
-	paceBucket    = "STOPWHEN_PACE"
+	paceBucket    = pace.Bucket
 	workerBucket  = "STOPWHEN_WORKERS"
 	workSubject   = "stopwhen.work."
 	pageSubject   = "stopwhen.page."

@@ -99,12 +99,17 @@ func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
 }
 
 func TestADeniedRequestNamesItsSubject(t *testing.T) {
-	impatient(t)
-	s := startServer(t, limited("stopwhen.page.>", "$JS.API.CONSUMER.MSG.NEXT.>"))
-	worker := s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	try := tryTimeout
+	t.Cleanup(func() { tryTimeout = try })
+	tryTimeout = time.Hour // nobody waits for an answer that does not come
+	s := startServer(t, limited("stopwhen.page.>", "stopwhen.work.>", "$KV.STOPWHEN_WORKERS.>", "$JS.API.CONSUMER.MSG.NEXT.>"))
+	worker := s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		t.Error("the error of the request says it:", err)
+	}))
 	_, err := Open(t.Context(), worker, Options{})
 	require.ErrorIs(t, err, failure.ErrConfig)
-	require.ErrorContains(t, err, `Publish to "$JS.API.STREAM.CREATE.STOPWHEN_WORK"`)
+	require.EqualError(t, err, "nothing has been submitted yet: the stream STOPWHEN_WORK does not exist, "+
+		"and the NATS user may not publish to $JS.API.STREAM.CREATE.STOPWHEN_WORK (submit a run first, with a user who may create streams)")
 
 	admin := s.open(Options{})
 	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{}))
@@ -113,9 +118,52 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 	require.NoError(t, err)
 	_, err = store.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.ErrorIs(t, err, failure.ErrConfig)
-	require.ErrorContains(t, err, `store a page: the NATS server denies it: Permissions Violation for Publish to "stopwhen.page.r.users=2Fv2=2Ex.0-v1"`)
+	require.ErrorContains(t, err, "store a page: the NATS user may not publish to stopwhen.page.r.users=2Fv2=2Ex.0-v1 (give")
 	_, err = store.Fetch(t.Context(), "api")
-	require.ErrorContains(t, err, `fetch a task: the NATS server denies it: Permissions Violation for Publish to "$JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.origin_api"`)
+	require.ErrorContains(t, err, "fetch a task: the NATS user may not publish to $JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.origin_api (give")
+	queue := store.Enqueuer()
+	require.NoError(t, queue.Add(t.Context(), Item{Origin: "api", Run: "r", Task: "0"}))
+	require.ErrorContains(t, queue.Flush(t.Context()), "queue a task: the NATS user may not publish to stopwhen.work.api.r.0 (give")
+	require.ErrorContains(t, store.PutWorker(t.Context(), "w", []byte("{}")), "the NATS user may not publish to $KV.STOPWHEN_WORKERS.w")
+}
+
+// A worker may not say that it is there. What it does for a run goes on.
+func TestADenialIsThatOfItsRequest(t *testing.T) {
+	s := startServer(t, limited("$KV.STOPWHEN_WORKERS.>"))
+	admin := s.open(Options{})
+	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{}))
+	store, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})), Options{})
+	require.NoError(t, err)
+	stop, ended := make(chan bool), make(chan bool)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = store.PutWorker(t.Context(), "w", []byte("{}"))
+			}
+		}
+	}()
+	for i := range 100 {
+		_, err = store.Append(t.Context(), keyNumber(i), 0, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+		require.NoError(t, err)
+	}
+	close(stop)
+	<-ended
+}
+
+func TestAConnectionIsListenedToOnce(t *testing.T) {
+	s := startServer(t)
+	js := s.connect()
+	first, err := Open(t.Context(), js, Options{})
+	require.NoError(t, err)
+	second, err := Open(t.Context(), js, Options{})
+	require.NoError(t, err)
+	require.Same(t, first.listener, second.listener)
+	js.Conn().Close()
+	require.Eventually(t, func() bool { _, known := listeners.Load(js.Conn()); return !known }, 10*time.Second, time.Millisecond)
 }
 
 // The limit of the run is reached. The page is stored when the limit has been raised, and

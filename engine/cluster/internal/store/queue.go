@@ -43,7 +43,7 @@ func (w *Work) Progress() error { return w.msg.InProgress() }
 // the task was stored, because it does so even if the task has been given to another
 // worker. After an error the task may be delivered again.
 func (w *Work) Done(ctx context.Context) error {
-	return w.s.try(ctx, tryTimeout, w.msg.DoubleAck)
+	return w.s.try(ctx, tryTimeout, workStream, w.msg.DoubleAck)
 }
 
 // HandBack gives the task to another worker. The delivery does not count, so that those that
@@ -83,7 +83,7 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 		Durable: originDurable + origin, FilterSubject: workSubject + origin + ".>", AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: s.options.AckWait, MaxDeliver: -1, MaxAckPending: parallel, MaxWaiting: maxWaiting,
 	}
-	return s.retry(ctx, "prepare the queue of "+origin, func(ctx context.Context) error {
+	return s.retry(ctx, "prepare the queue of "+origin, workStream, func(ctx context.Context) error {
 		consumer, err := s.js.Consumer(ctx, workStream, config.Durable)
 		if err == nil {
 			c := consumer.CachedInfo().Config
@@ -105,7 +105,7 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 // RemoveOrigin removes the queue of an origin. Tasks that are queued remain, and are delivered
 // after the next [Store.SetOrigin].
 func (s *Store) RemoveOrigin(ctx context.Context, origin string) error {
-	return s.retry(ctx, "remove the queue of "+origin, func(ctx context.Context) error {
+	return s.retry(ctx, "remove the queue of "+origin, workStream, func(ctx context.Context) error {
 		err := s.js.DeleteConsumer(ctx, workStream, originDurable+origin)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil
@@ -117,7 +117,7 @@ func (s *Store) RemoveOrigin(ctx context.Context, origin string) error {
 // Origins returns the names of all origins of [Store.SetOrigin].
 func (s *Store) Origins(ctx context.Context) ([]string, error) {
 	var origins []string
-	err := s.retry(ctx, "list the queues", func(ctx context.Context) error {
+	err := s.retry(ctx, "list the queues", workStream, func(ctx context.Context) error {
 		origins = nil
 		stream, err := s.stream(ctx, workStream)
 		if err != nil {
@@ -137,14 +137,14 @@ func (s *Store) Origins(ctx context.Context) ([]string, error) {
 // Fetch returns a task of an origin, or nil if there is none now: none is queued, as many
 // are run as may be, or the server does not answer, for which Fetch does not wait.
 func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
-	denied := s.denied.count()
 	msg, err := s.fetch(ctx, origin)
-	switch refused, text := s.denied.since(denied); {
-	case msg != nil:
+	if msg != nil {
 		return s.workOf(msg, s.ackWait(origin))
-	case refused:
-		return nil, deniedError("fetch a task", text)
-	case err == nil || isTemporary(err):
+	}
+	if denied, ok := deniedFor("fetch a task", err); ok {
+		return nil, denied
+	}
+	if err == nil || isTemporary(err) {
 		return nil, nil
 	}
 	return nil, explain("fetch a task", err)
@@ -169,6 +169,8 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	if p.answer != nil && time.Since(p.asked) > s.options.AckWait*2/3 {
 		p.giveUp()
 	}
+	denied := s.denied.watch(workStream, nil)
+	defer denied.end()
 	wait := time.Duration(0) // the server has had its time
 	if p.answer == nil {
 		if err := s.ask(ctx, origin, p); err != nil {
@@ -181,6 +183,9 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	select {
 	case <-timer.C:
 		return nil, nil
+	case <-denied.denied:
+		p.answer = nil
+		return nil, denied.err()
 	case <-ctx.Done():
 		return nil, interrupted(ctx)
 	case msg, ok := <-p.answer.Messages():
@@ -227,7 +232,7 @@ func (s *Store) StopFetching() {
 // ask makes a request for one message.
 func (s *Store) ask(ctx context.Context, origin string, p *puller) (err error) {
 	if p.consumer == nil {
-		err = s.try(ctx, tryTimeout, func(ctx context.Context) error {
+		err = s.try(ctx, tryTimeout, workStream, func(ctx context.Context) error {
 			p.consumer, err = s.js.Consumer(ctx, workStream, originDurable+origin)
 			return err
 		})
@@ -290,7 +295,7 @@ type Load struct {
 // Queued returns how many tasks of an origin are queued.
 func (s *Store) Queued(ctx context.Context, origin string) (Load, error) {
 	var load Load
-	err := s.retry(ctx, "ask for the queue of "+origin, func(ctx context.Context) error {
+	err := s.retry(ctx, "ask for the queue of "+origin, workStream, func(ctx context.Context) error {
 		consumer, err := s.js.Consumer(ctx, workStream, originDurable+origin)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil
@@ -319,7 +324,7 @@ func (s *Store) IsRetried(ctx context.Context, origin string, key Key, sequence 
 
 // queued returns the last message that queues a task, or nil if there is none.
 func (s *Store) queued(ctx context.Context, origin string, key Key) (message *jetstream.RawStreamMsg, err error) {
-	err = s.retry(ctx, "look for a task", func(ctx context.Context) error {
+	err = s.retry(ctx, "look for a task", workStream, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, workStream)
 		if err != nil {
 			return err
@@ -335,7 +340,7 @@ func (s *Store) queued(ctx context.Context, origin string, key Key) (message *je
 
 // PurgeWork removes the tasks of a run from the queue.
 func (s *Store) PurgeWork(ctx context.Context, run string) error {
-	return s.retry(ctx, "remove the queued tasks of the run "+run, func(ctx context.Context) error {
+	return s.retry(ctx, "remove the queued tasks of the run "+run, workStream, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, workStream)
 		if err != nil {
 			return err

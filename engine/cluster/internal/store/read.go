@@ -95,6 +95,8 @@ func (d *feed) round(ctx context.Context, f func(*message) error) error {
 			return err
 		}
 	}
+	denied := d.s.denied.watch(runStream+d.run, nil)
+	defer denied.end()
 	limit := max(fetchBytes, 2*int(d.s.nc.MaxPayload()))
 	batch, err := d.consumer.Fetch(fetchMessages, jetstream.FetchMaxBytes(limit),
 		jetstream.FetchMaxWait(fetchWait), jetstream.FetchHeartbeat(fetchBeat))
@@ -105,6 +107,8 @@ func (d *feed) round(ctx context.Context, f func(*message) error) error {
 		select {
 		case <-ctx.Done():
 			return stopError{interrupted(ctx)}
+		case <-denied.denied:
+			return denied.err()
 		case m, ok := <-batch.Messages():
 			if !ok {
 				return d.ended(batch.Error(), d.next > first)
@@ -154,7 +158,7 @@ func (d *feed) open(ctx context.Context) error {
 		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.after+1
 	}
 	var consumer jetstream.Consumer
-	err := d.s.try(ctx, tryTimeout, func(ctx context.Context) (err error) {
+	err := d.s.try(ctx, tryTimeout, runStream+d.run, func(ctx context.Context) (err error) {
 		if consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config); err != nil {
 			return d.s.deletedOr(ctx, d.run, err)
 		}

@@ -38,7 +38,7 @@ func (s *Store) PutConfig(ctx context.Context, text []byte) (hash string, err er
 	if err := s.checkSize("the configuration", text); err != nil {
 		return "", err
 	}
-	err = s.retry(ctx, "store the configuration", func(ctx context.Context) error {
+	err = s.retry(ctx, "store the configuration", bucketStream+configBucket, func(ctx context.Context) error {
 		_, err := s.buckets[configBucket].Create(ctx, hash, text)
 		if errors.Is(err, jetstream.ErrKeyExists) {
 			return nil
@@ -51,7 +51,7 @@ func (s *Store) PutConfig(ctx context.Context, text []byte) (hash string, err er
 // RenewConfig stores a configuration again, with a new revision: [Store.DeleteConfig] does
 // not remove it if it was asked for the revision before.
 func (s *Store) RenewConfig(ctx context.Context, hash string, text []byte) error {
-	return s.retry(ctx, "store the configuration", func(ctx context.Context) error {
+	return s.retry(ctx, "store the configuration", bucketStream+configBucket, func(ctx context.Context) error {
 		_, err := s.buckets[configBucket].Put(ctx, hash, text)
 		return err
 	})
@@ -68,7 +68,7 @@ func (s *Store) ConfigRevision(ctx context.Context, hash string) (uint64, error)
 
 // DeleteConfig deletes a configuration, unless it has another revision.
 func (s *Store) DeleteConfig(ctx context.Context, hash string, revision uint64) error {
-	return s.retry(ctx, "delete the configuration "+hash, func(ctx context.Context) error {
+	return s.retry(ctx, "delete the configuration "+hash, bucketStream+configBucket, func(ctx context.Context) error {
 		err := s.buckets[configBucket].Purge(ctx, hash, jetstream.LastRevision(revision), jetstream.PurgeTTL(markerTTL))
 		if codeOf(err) == codeWrongLast {
 			return nil // it has been stored again
@@ -105,7 +105,7 @@ func (s *Store) UpdateRun(ctx context.Context, run string, value []byte, revisio
 	}
 	var updated uint64
 	tries := 0
-	err := s.retry(ctx, "store the record of the run "+run, func(ctx context.Context) (err error) {
+	err := s.retry(ctx, "store the record of the run "+run, bucketStream+runBucket, func(ctx context.Context) (err error) {
 		tries++
 		if revision == 0 {
 			updated, err = s.buckets[runBucket].Create(ctx, run, value)
@@ -144,7 +144,7 @@ func (s *Store) WatchRuns(ctx context.Context, changed func(Record)) error {
 	defer s.nc.RemoveStatusListener(reconnected)
 	for seen := uint64(0); ; {
 		var watcher jetstream.KeyWatcher
-		err := s.retry(ctx, "watch the runs", func(context.Context) (err error) {
+		err := s.retry(ctx, "watch the runs", bucketStream+runBucket, func(context.Context) (err error) {
 			var options []jetstream.WatchOpt
 			if seen > 0 {
 				options = append(options, jetstream.ResumeFromRevision(seen+1))
@@ -191,7 +191,7 @@ func (s *Store) PutWorker(ctx context.Context, name string, value []byte) error 
 	if err := s.checkSize("the record of the worker", value); err != nil {
 		return err
 	}
-	return s.retry(ctx, "store the record of the worker", func(ctx context.Context) error {
+	return s.retry(ctx, "store the record of the worker", bucketStream+workerBucket, func(ctx context.Context) error {
 		_, err := s.buckets[workerBucket].Put(ctx, escape(name), value)
 		return err
 	})
@@ -199,7 +199,7 @@ func (s *Store) PutWorker(ctx context.Context, name string, value []byte) error 
 
 // DeleteWorker deletes the record of a worker that ends.
 func (s *Store) DeleteWorker(ctx context.Context, name string) error {
-	return s.retry(ctx, "delete the record of the worker", func(ctx context.Context) error {
+	return s.retry(ctx, "delete the record of the worker", bucketStream+workerBucket, func(ctx context.Context) error {
 		return s.buckets[workerBucket].Purge(ctx, escape(name))
 	})
 }
@@ -217,7 +217,7 @@ func (s *Store) Workers(ctx context.Context) ([]Record, error) {
 
 func (s *Store) get(ctx context.Context, bucket, what, key string) (*Record, error) {
 	var record *Record
-	err := s.retry(ctx, what, func(ctx context.Context) error {
+	err := s.retry(ctx, what, bucketStream+bucket, func(ctx context.Context) error {
 		entry, err := s.buckets[bucket].Get(ctx, key)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
 			record = nil
@@ -235,7 +235,7 @@ func (s *Store) get(ctx context.Context, bucket, what, key string) (*Record, err
 
 func (s *Store) list(ctx context.Context, bucket, what string) ([]Record, error) {
 	var records []Record
-	err := s.retry(ctx, what, func(ctx context.Context) error {
+	err := s.retry(ctx, what, bucketStream+bucket, func(ctx context.Context) error {
 		records = nil
 		watcher, err := s.buckets[bucket].WatchAll(ctx, jetstream.IgnoreDeletes())
 		if err != nil {

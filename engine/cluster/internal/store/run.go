@@ -27,12 +27,12 @@ func (s *Store) CreateRun(ctx context.Context, run string, limits Limits) error 
 	config := jetstream.StreamConfig{
 		Name: runStream + run, Description: "pages of a run", Subjects: []string{pagesOfRun(run, limits.Submission) + ">"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
-		AllowAtomicPublish: true, MaxBytes: -1, Replicas: s.replicas(),
+		AllowAtomicPublish: true, MaxBytes: -1, Replicas: s.Replicas(),
 	}
 	if limits.MaxBytes > 0 {
 		config.MaxBytes = limits.MaxBytes
 	}
-	return s.retry(ctx, "create the run "+run, func(ctx context.Context) error {
+	return s.retry(ctx, "create the run "+run, config.Name, func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, config.Name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -76,7 +76,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 		return err
 	}
 	s.streams.Delete(runStream + run)
-	err := s.retry(ctx, "delete the run "+run, func(ctx context.Context) error {
+	err := s.retry(ctx, "delete the run "+run, runStream+run, func(ctx context.Context) error {
 		err := s.js.DeleteStream(ctx, runStream+run)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return nil
@@ -86,7 +86,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	return s.retry(ctx, "delete the record of the run "+run, func(ctx context.Context) error {
+	return s.retry(ctx, "delete the record of the run "+run, bucketStream+runBucket, func(ctx context.Context) error {
 		return s.buckets[runBucket].Purge(ctx, run, jetstream.PurgeTTL(markerTTL))
 	})
 }
@@ -104,7 +104,7 @@ type Info struct {
 // Info returns how much a run holds. The error is [ErrDeleted] if it does not exist.
 func (s *Store) Info(ctx context.Context, run string) (Info, error) {
 	var info Info
-	err := s.retry(ctx, "ask for the run "+run, func(ctx context.Context) error {
+	err := s.retry(ctx, "ask for the run "+run, runStream+run, func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, runStream+run)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -51,13 +52,13 @@ const serverMajor, serverMinor = 2, 12
 // at the same time. Those with a context try again while the server does not answer, until
 // [Options.Patience] or the context ends.
 type Store struct {
+	*listener
+
 	js      jetstream.JetStream
 	nc      *nats.Conn
 	options Options
-	denied  denials
 
 	anyAckWait bool // that of a queue which exists is kept
-	link       link
 
 	buffers sync.Pool // of *bytes.Buffer: messages that are being put together
 	streams sync.Map  // name to jetstream.Stream
@@ -75,10 +76,8 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	if anyAckWait {
 		o.AckWait = defaultAckWait
 	}
-	s := &Store{js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait, buckets: map[string]jetstream.KeyValue{}}
+	s := &Store{listener: listen(js.Conn()), js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait, buckets: map[string]jetstream.KeyValue{}}
 	s.buffers.New = func() any { return new(bytes.Buffer) }
-	s.denied.watch(s.nc)
-	s.link.watch(s.nc)
 	if err := s.connected(ctx); err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 // connected waits for the connection, which may have been made to try until a server is
 // there.
 func (s *Store) connected(ctx context.Context) error {
-	return s.retry(ctx, "connect", func(ctx context.Context) error { return s.nc.FlushWithContext(ctx) })
+	return s.retry(ctx, "connect", "", func(ctx context.Context) error { return s.nc.FlushWithContext(ctx) })
 }
 
 // checkServer refuses servers that are too old. It lets a version pass that it cannot read.
@@ -111,8 +110,8 @@ func checkServer(version string) error {
 	}
 }
 
-// replicas returns how many servers hold a stream.
-func (s *Store) replicas() int {
+// Replicas returns how many servers hold a stream that is created.
+func (s *Store) Replicas() int {
 	switch {
 	case s.options.Replicas > 0:
 		return s.options.Replicas
@@ -130,10 +129,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	for _, b := range []jetstream.KeyValueConfig{
 		{Bucket: configBucket, Description: "configurations by hash", LimitMarkerTTL: markerTTL},
 		{Bucket: runBucket, Description: "runs", LimitMarkerTTL: markerTTL},
-		{Bucket: paceBucket, Description: "the pace that workers share, by origin", Storage: jetstream.MemoryStorage},
+		pace.Config(s.Replicas()),
 		{Bucket: workerBucket, Description: "workers", Storage: jetstream.MemoryStorage, TTL: workerTTL},
 	} {
-		b.Replicas = s.replicas()
+		b.Replicas = s.Replicas()
 		if err := s.prepareBucket(ctx, b); err != nil {
 			return err
 		}
@@ -143,7 +142,7 @@ func (s *Store) prepare(ctx context.Context) error {
 
 func (s *Store) prepareQueue(ctx context.Context) error {
 	start := time.Now()
-	return s.retry(ctx, "open the queue", func(ctx context.Context) error {
+	return s.retry(ctx, "open the queue", workStream, func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, workStream)
 		if errors.Is(err, nats.ErrNoResponders) && time.Since(start) > startPatience {
 			return jetstream.ErrJetStreamNotEnabled
@@ -151,7 +150,7 @@ func (s *Store) prepareQueue(ctx context.Context) error {
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: workStream, Description: "tasks that have to be run", Subjects: []string{workSubject + ">"},
-				Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, MaxConsumers: maxOrigins, Replicas: s.replicas(),
+				Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, MaxConsumers: maxOrigins, Replicas: s.Replicas(),
 			})
 		}
 		if err == nil {
@@ -162,7 +161,7 @@ func (s *Store) prepareQueue(ctx context.Context) error {
 }
 
 func (s *Store) prepareBucket(ctx context.Context, config jetstream.KeyValueConfig) error {
-	return s.retry(ctx, "open the bucket "+config.Bucket, func(ctx context.Context) error {
+	return s.retry(ctx, "open the bucket "+config.Bucket, bucketStream+config.Bucket, func(ctx context.Context) error {
 		bucket, err := s.js.KeyValue(ctx, config.Bucket)
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			bucket, err = s.js.CreateKeyValue(ctx, config)
