@@ -66,7 +66,9 @@ var mayImport = map[string][]string{
 
 	// Only these may know NATS, and only the hub and tests its server.
 	"engine/cluster/internal/pace":  {module + "runtime/transport", "github.com/nats-io/nats.go"},
-	"engine/cluster/internal/store": {module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go"},
+	"engine/cluster/internal/store": {
+		module + "engine/cluster/internal/pace", module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go",
+	},
 }
 
 // goFiles parses the Go files of the repository, except tests.

@@ -38,8 +38,8 @@ type attempt struct {
 }
 
 // run runs the task to its end, unless the context ends or another worker has it.
-func (a *attempt) run(ctx context.Context) {
-	stop := a.keepAlive()
+// stop ends [attempt.keepAlive].
+func (a *attempt) run(ctx context.Context, stop func()) {
 	err := a.try(ctx)
 	stop()
 	switch {

@@ -116,7 +116,7 @@ func (c *Cluster) WorkOne(ctx context.Context, w Worker, task string) error {
 		return err
 	}
 	defer p.close()
-	s, err := p.session(ctx, read.Run, read.Submission)
+	s, err := p.session(ctx, p.seat("", read.Run, read.Submission))
 	if err != nil {
 		return err
 	}

@@ -33,27 +33,94 @@ type session struct {
 	closed bool      // it has no new users
 }
 
-// session returns the session of a run, and counts a user of it, who has to leave.
-func (p *pool) session(ctx context.Context, run, submission string) (*session, error) {
-	p.opening.Lock()
-	defer p.opening.Unlock()
+// An opening is a session that is being opened.
+type opening struct {
+	origin string
+	done   chan struct{} // closed when err is valid
+	err    error
+}
+
+// A seat is the place of a task in the session of its run.
+type seat struct {
+	origin, run, submission string
+
+	s    *session // which counts the task as its user; nil: the session is being opened
+	o    *opening // by this task or another one
+	mine bool     // by this one
+}
+
+// seat finds the place of a task in the session of its run. It does not wait.
+func (p *pool) seat(origin, run, submission string) seat {
+	at := seat{origin: origin, run: run, submission: submission}
 	p.mu.Lock()
-	s := p.sessions[run]
+	defer p.mu.Unlock()
+	if s := p.sessions[run]; s != nil && s.run.record.Submission == submission && s.enter() {
+		at.s = s
+		return at
+	}
+	at.o = p.openings[run]
+	if at.mine = at.o == nil; at.mine {
+		at.o = &opening{origin: origin, done: make(chan struct{})}
+		p.openings[run] = at.o
+	}
+	return at
+}
+
+// session returns the session of a seat, of which the task is a user that has to leave. One
+// session of a run is opened at a time, beside those of other runs.
+func (p *pool) session(ctx context.Context, at seat) (*session, error) {
+	for ; ; at = p.seat(at.origin, at.run, at.submission) {
+		if at.s != nil {
+			return at.s, nil
+		}
+		if at.mine {
+			return p.begin(ctx, at)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-at.o.done:
+			if at.o.err != nil {
+				return nil, at.o.err
+			}
+		}
+	}
+}
+
+// isOpening reports whether a session of a run of an origin is being opened. Its tasks would
+// wait, and leave no slots for others.
+func (p *pool) isOpening(origin string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.openings {
+		if o.origin == origin {
+			return true
+		}
+	}
+	return false
+}
+
+// begin opens the session of a seat.
+func (p *pool) begin(ctx context.Context, at seat) (s *session, err error) {
+	defer func() {
+		at.o.err = err
+		p.mu.Lock()
+		delete(p.openings, at.run)
+		p.mu.Unlock()
+		close(at.o.done)
+	}()
+	p.mu.Lock()
+	old := p.sessions[at.run]
 	p.mu.Unlock()
-	if s != nil && s.run.record.Submission != submission { // the run was deleted and submitted again
-		p.endSession(run)
-		s = nil
+	if old != nil && old.run.record.Submission != at.submission { // the run was deleted and submitted again
+		p.endSession(at.run)
 	}
-	if s != nil && s.enter() {
-		return s, nil
-	}
-	s, err := p.open(ctx, run, submission)
-	if err != nil {
+	if s, err = p.open(ctx, at.run, at.submission); err != nil {
 		return nil, err
 	}
 	s.enter()
 	p.mu.Lock()
-	p.sessions[run] = s
+	p.sessions[at.run] = s
 	p.mu.Unlock()
 	return s, p.confirm(ctx, s)
 }

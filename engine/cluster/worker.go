@@ -102,11 +102,11 @@ type pool struct {
 	tasks sync.WaitGroup
 	busy  atomic.Int64
 
-	opening sync.Mutex // of sessions
-	mender  mender
+	mender mender
 
 	mu       sync.Mutex
 	sessions map[string]*session  // by run
+	openings map[string]*opening  // sessions that are being opened, by run
 	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
 	running  map[*attempt]runningTask
 	refused  map[string]int     // tasks of an origin that this worker could not run, one after another
@@ -130,7 +130,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 			Hint: "a worker needs the permissions of its role"}
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
-		sessions: map[string]*session{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{},
+		sessions: map[string]*session{}, openings: map[string]*opening{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{},
 		problems: map[string]problem{}, refused: map[string]int{}}, nil
 }
 
@@ -190,7 +190,7 @@ func (p *pool) serve(ctx context.Context) error {
 // round takes at most one task of each origin. It reports whether there was any.
 func (p *pool) round(ctx context.Context, origins []string) (got bool, err error) {
 	for _, origin := range origins {
-		if p.isPaused(origin) {
+		if p.isPaused(origin) || p.isOpening(origin) {
 			continue
 		}
 		select {
@@ -208,17 +208,23 @@ func (p *pool) round(ctx context.Context, origins []string) (got bool, err error
 		}
 		got = true
 		p.busy.Add(1)
+		at := p.seat(origin, work.Run, work.Submission) // before the next look at the origin
 		p.tasks.Go(func() {
 			defer func() { p.busy.Add(-1); <-p.slots }()
-			p.take(ctx, origin, work)
+			p.take(ctx, at, work)
 		})
 	}
 	return got, nil
 }
 
 // take runs a task that was delivered.
-func (p *pool) take(ctx context.Context, origin string, work *store.Work) {
-	s, err := p.session(ctx, work.Run, work.Submission)
+func (p *pool) take(ctx context.Context, at seat, work *store.Work) {
+	a := &attempt{pool: p, work: work, origin: at.origin}
+	stop := a.keepAlive()
+	s, err := p.session(ctx, at)
+	if err != nil {
+		stop()
+	}
 	switch {
 	case errors.Is(err, errGone):
 		_ = work.Drop(err.Error())
@@ -227,15 +233,15 @@ func (p *pool) take(ctx context.Context, origin string, work *store.Work) {
 		handBack(ctx, work, false)
 		return
 	case err != nil:
-		p.cannot(origin, work.Run, err)
+		p.cannot(at.origin, work.Run, err)
 		handBack(ctx, work, false)
 		return
 	}
 	defer s.leave()
-	a := &attempt{pool: p, session: s, work: work, origin: origin}
+	a.session = s
 	ctx, cancel := s.context(ctx)
 	defer cancel()
-	a.run(ctx)
+	a.run(ctx, stop)
 }
 
 // handBackTime is how long a worker that ends tries to hand a task back. Afterwards the server

@@ -457,3 +457,32 @@ func TestValuesThatNoMessageCanHoldAreTheFailureOfTheirParent(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrPolicy)
 	require.ErrorContains(t, err, "a message of the NATS server at most")
 }
+
+// A session that takes long to open, as when the environment is asked over the network, holds
+// up no other run, whatever the number of its tasks is.
+func TestASessionThatOpensSlowlyHoldsUpNoOtherRun(t *testing.T) {
+	slow, fast := serveAPI(t, 1), serveAPI(t, 2)
+	release := make(chan bool)
+	var looks atomic.Int64
+	c := open(t, startServer(t), cluster.Options{AckWait: time.Second, Engine: []engine.Option{engine.WithEnv(func(string) (string, bool) {
+		looks.Add(1)
+		<-release
+		return "token", true
+	})}})
+	config := strings.Replace(string(slow.config()), `"http": {`, `"http": {"headers": {"X-Token": {"env": "TOKEN"}}, `, 1)
+	config = strings.TrimSuffix(config, "]}}") + `, {"id": "b", "endpoint": "teams/1/users"}, {"id": "c", "endpoint": "teams/2/users"}]}}`
+	late, err := c.Submit(t.Context(), cluster.Submission{Run: "slow", Name: "c.json", Text: []byte(config)})
+	require.NoError(t, err)
+	work(t, c, cluster.Worker{Slots: 2})
+	require.Eventually(t, func() bool { return looks.Load() > 0 }, 10*time.Second, time.Millisecond)
+	other := &collector{run: submit(t, c, fast.config())}
+	_, err = other.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(fast.want()), sorted(other.items))
+	require.Zero(t, slow.count())
+	close(release)
+	all := &collector{run: late}
+	_, err = all.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Subset(t, all.items, slow.want())
+}
