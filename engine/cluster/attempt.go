@@ -52,7 +52,7 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 		_ = a.work.Drop("the run is cancelled or deleted")
 	case ctx.Err() != nil:
 		a.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
-		handBack(ctx, a.work, false)
+		a.giveUp(ctx, a.work)
 	default:
 		a.cannot(a.origin, a.work.Run, err)
 		handBack(ctx, a.work, true)

@@ -96,6 +96,7 @@ type collection struct {
 	releaser *releaser    // nil: nothing is released
 	releases string       // the id of a collection that has released pages; it is part of its checkpoints
 	received atomic.Int64 // pages
+	looks    looks
 }
 
 // await waits before the next look at a run in which partitions are tried again.
@@ -103,7 +104,7 @@ func (c *collection) await(ctx context.Context) error {
 	if c.options.NoWait || c.cancelled() {
 		return c.incomplete(ctx, c.reason())
 	}
-	return sleep(ctx, retryLook)
+	return sleep(ctx, c.looks.next(c.received.Load()))
 }
 
 // sleep waits, or returns why the context has ended.
@@ -115,9 +116,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
-
-// retryLook is the time between two looks at failed partitions that are queued again.
-const retryLook = 200 * time.Millisecond
 
 // errGoesOn says that a partition which had failed goes on.
 var errGoesOn = errors.New("the run goes on")

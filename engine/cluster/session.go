@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // errGone is the error for a run that is cancelled or deleted.
@@ -206,15 +207,33 @@ func (p *pool) open(ctx context.Context, run, submission string) (*session, erro
 // this worker has.
 func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
 	all := maps.Clone(r.record.Inputs)
-	for _, name := range e.SecretInputs() {
-		if v, ok := p.Inputs[name]; ok {
-			if all == nil {
-				all = map[string]any{}
-			}
-			all[name] = v
+	secret := e.SecretInputs()
+	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
+		if !slices.Contains(secret, name) {
+			p.sayUnused(r.ID(), name)
+			continue
+		}
+		if all == nil {
+			all = map[string]any{}
+		}
+		all[name] = p.Inputs[name]
+		if text, ok := value.Text(p.Inputs[name]); ok && p.Hide != nil {
+			p.Hide(text)
 		}
 	}
 	return all
+}
+
+// sayUnused logs once that a run does not take an input from this worker.
+func (p *pool) sayUnused(run, name string) {
+	p.mu.Lock()
+	told := p.unused[name]
+	p.unused[name] = true
+	p.mu.Unlock()
+	if !told {
+		p.c.log.Warn(fmt.Sprintf("run %s has no secret input %s, and the value that this worker has for it is not used", run, name),
+			"event", "input_unused", "run", run)
+	}
 }
 
 // lacks says which variables of the environment this worker lacks, if that is the reason why

@@ -21,6 +21,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -31,6 +32,10 @@ type Worker struct {
 
 	// Inputs are the secret inputs of the runs, by name.
 	Inputs map[string]any
+
+	// Hide receives the secret inputs of a run before it begins, so that logs can leave them
+	// out. It may be called by several goroutines at once. May be nil.
+	Hide func(secret string)
 
 	// Idle ends the worker when there has been no task for so long; 0: never.
 	Idle time.Duration
@@ -67,6 +72,7 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 		return unlessTold(ctx, err)
 	}
 	defer p.close()
+	defer p.sayHandedBack()
 	p.c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", p.Name, p.Slots), "event", "worker_start", "worker", p.Name)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -102,6 +108,8 @@ type pool struct {
 	tasks sync.WaitGroup
 	busy  atomic.Int64
 
+	returned atomic.Int64 // tasks that were handed back since the worker ends
+
 	mender mender
 
 	mu       sync.Mutex
@@ -111,6 +119,7 @@ type pool struct {
 	running  map[*attempt]runningTask
 	refused  map[string]int     // tasks of an origin that this worker could not run, one after another
 	problems map[string]problem // the latest of each run
+	unused   map[string]bool    // inputs that a run does not have, of which the log has told
 	done     int
 }
 
@@ -131,7 +140,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
 		sessions: map[string]*session{}, openings: map[string]*opening{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{},
-		problems: map[string]problem{}, refused: map[string]int{}}, nil
+		problems: map[string]problem{}, unused: map[string]bool{}, refused: map[string]int{}}, nil
 }
 
 func (p *pool) close() {
@@ -230,7 +239,7 @@ func (p *pool) take(ctx context.Context, at seat, work *store.Work) {
 		_ = work.Drop(err.Error())
 		return
 	case ctx.Err() != nil:
-		handBack(ctx, work, false)
+		p.giveUp(ctx, work)
 		return
 	case err != nil:
 		p.cannot(at.origin, work.Run, err)
@@ -253,6 +262,19 @@ func handBack(ctx context.Context, work *store.Work, refused bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTime)
 	defer cancel()
 	_ = work.HandBack(ctx, refused)
+}
+
+// giveUp hands back a task of a worker that ends.
+func (p *pool) giveUp(ctx context.Context, work *store.Work) {
+	handBack(ctx, work, false)
+	p.returned.Add(1)
+}
+
+// sayHandedBack logs how many tasks a worker that ends has handed back.
+func (p *pool) sayHandedBack() {
+	if n := int(p.returned.Load()); n > 0 {
+		p.c.log.Info(fmt.Sprintf("worker %s has handed back %s", p.Name, value.Counted(n, "task")), "event", "worker_end", "worker", p.Name, "tasks", n)
+	}
 }
 
 // cannotPause is how long a worker leaves an origin alone of which it cannot run a run.

@@ -486,3 +486,51 @@ func TestASessionThatOpensSlowlyHoldsUpNoOtherRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Subset(t, all.items, slow.want())
 }
+
+func TestAWorkerThatEndsSaysWhatItHasHandedBack(t *testing.T) {
+	a := serveAPI(t, 3)
+	asked, release := make(chan bool, 10), make(chan bool)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer slow.Close()
+	defer close(release)
+	messages := make(chan string, 1000)
+	c := open(t, startServer(t), cluster.Options{Log: recordsOf(messages)})
+	submit(t, c, []byte(strings.Replace(string(a.config()), a.URL, slow.URL, 1)))
+	stop := work(t, c, cluster.Worker{Name: "w"})
+	<-asked
+	stop()
+	var told []string
+	for len(messages) > 0 {
+		told = append(told, <-messages)
+	}
+	require.Contains(t, told, "worker w has handed back 1 task")
+}
+
+// What a run does not take is no secret of it, and is told once.
+func TestAnInputThatNoRunHasIsNotUsed(t *testing.T) {
+	a := serveAPI(t, 1)
+	a.token = "s3cret-of-the-api"
+	config := strings.Replace(string(a.config()), `"http": {`, `"http": {"headers": {"X-Token": "{inputs.key}"}, `, 1)
+	config = strings.Replace(config, `{"api"`, `{"inputs": {"key": {"secret": true}}, "api"`, 1)
+	messages, hidden := make(chan string, 1000), make(chan string, 10)
+	c := open(t, startServer(t), cluster.Options{Log: recordsOf(messages)})
+	run := submit(t, c, []byte(config))
+	work(t, c, cluster.Worker{Inputs: map[string]any{"key": a.token, "foo": "1"}, Hide: func(secret string) { hidden <- secret }})
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+	require.Equal(t, a.token, <-hidden)
+	require.Empty(t, hidden)
+	var told []string
+	for len(messages) > 0 {
+		told = append(told, <-messages)
+	}
+	require.Contains(t, told, "run r1 has no secret input foo, and the value that this worker has for it is not used")
+}

@@ -129,7 +129,7 @@ type worker struct {
 
 // newWorker returns the worker that the flags describe.
 func (a *app) newWorker() (w worker, err error) {
-	for _, check := range []func() error{a.checkVolume, a.checkPrefetch, a.checkSlots} {
+	for _, check := range []func() error{a.checkVolume, a.checkPrefetch, a.checkSlots, a.checkEnv} {
 		if err := check(); err != nil {
 			return w, err
 		}
@@ -155,11 +155,7 @@ func (a *app) newWorker() (w worker, err error) {
 	if w.Inputs, err = a.inputs(); err != nil {
 		return w, err
 	}
-	for _, v := range w.Inputs {
-		if text, ok := v.(string); ok {
-			a.redactor.Hide(text)
-		}
-	}
+	w.Hide = func(secret string) { a.redactor.Hide(secret) }
 	w.Isolate = func(ctx context.Context, task string) *exec.Cmd { return a.isolated(ctx, task, set) }
 	return w, nil
 }
@@ -172,11 +168,24 @@ func (a *app) checkSlots() error {
 	return nil
 }
 
+// checkEnv refuses what cannot be the name of an environment variable.
+func (a *app) checkEnv() error {
+	for _, name := range a.flags.env {
+		if name == "" || strings.ContainsAny(name, "= \t\r\n") {
+			return &usageError{"--env: want the names of environment variables, with commas between them"} // it may be a secret
+		}
+	}
+	return nil
+}
+
 // workerOptions returns the options with which a worker runs partitions.
 func (a *app) workerOptions(logger *slog.Logger) (cluster.Options, error) {
 	for _, name := range a.flags.env {
-		if text := os.Getenv(name); text != "" {
-			a.redactor.Hide(text)
+		text, ok := os.LookupEnv(name)
+		a.redactor.Hide(text)
+		if !ok {
+			logger.Warn("--env: the environment variable "+name+" is not set; this worker cannot run configurations that read it",
+				"event", "env_unset")
 		}
 	}
 	prefetch, _ := a.prefetch()
