@@ -46,3 +46,10 @@ func MendAtOnce(t *testing.T) {
 	t.Cleanup(func() { mendAfter = after })
 	mendAfter = 0
 }
+
+// ProgressAtOnce lets workers log their progress whenever they report it.
+func ProgressAtOnce(t *testing.T) {
+	report, progress := reportEvery, progressEvery
+	t.Cleanup(func() { reportEvery, progressEvery = report, progress })
+	reportEvery, progressEvery = 10*time.Millisecond, time.Millisecond
+}

@@ -382,6 +382,9 @@ type runningTask struct {
 // reportEvery is how often a worker says that it is there. Tests change it.
 var reportEvery = 5 * time.Second
 
+// progressEvery is how often a worker logs what it does. Tests change it.
+var progressEvery = time.Minute
+
 // problemFor is how long a worker tells of a problem.
 const problemFor = 5 * time.Minute
 
@@ -392,12 +395,18 @@ func (p *pool) report(ctx context.Context) {
 	rec := workerRecord{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
+	told, before := time.Now(), 0
 	for {
 		rec.Full = p.c.fullRuns()
 		p.mu.Lock()
 		rec.Done, rec.Problems = p.done, p.current()
 		rec.Running = slices.Collect(maps.Values(p.running))
 		p.mu.Unlock()
+		if n := len(rec.Running); time.Since(told) >= progressEvery && (n > 0 || rec.Done > before) {
+			p.c.log.Info(fmt.Sprintf("worker %s: %s running, %d done", p.Name, value.Counted(n, "task"), rec.Done),
+				"event", "worker_progress", "worker", p.Name, "running", n, "done", rec.Done)
+			told, before = time.Now(), rec.Done
+		}
 		slices.SortFunc(rec.Running, func(a, b runningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {
 			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {

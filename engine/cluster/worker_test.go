@@ -487,7 +487,8 @@ func TestASessionThatOpensSlowlyHoldsUpNoOtherRun(t *testing.T) {
 	require.Subset(t, all.items, slow.want())
 }
 
-func TestAWorkerThatEndsSaysWhatItHasHandedBack(t *testing.T) {
+func TestAWorkerSaysWhatItDoes(t *testing.T) {
+	cluster.ProgressAtOnce(t)
 	a := serveAPI(t, 3)
 	asked, release := make(chan bool, 10), make(chan bool)
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -504,6 +505,11 @@ func TestAWorkerThatEndsSaysWhatItHasHandedBack(t *testing.T) {
 	submit(t, c, []byte(strings.Replace(string(a.config()), a.URL, slow.URL, 1)))
 	stop := work(t, c, cluster.Worker{Name: "w"})
 	<-asked
+	for m := range messages {
+		if m == "worker w: 1 task running, 0 done" {
+			break
+		}
+	}
 	stop()
 	var told []string
 	for len(messages) > 0 {
@@ -516,7 +522,7 @@ func TestAWorkerThatEndsSaysWhatItHasHandedBack(t *testing.T) {
 func TestAnInputThatNoRunHasIsNotUsed(t *testing.T) {
 	a := serveAPI(t, 1)
 	a.token = "s3cret-of-the-api"
-	config := strings.Replace(string(a.config()), `"http": {`, `"http": {"headers": {"X-Token": "{inputs.key}"}, `, 1)
+	config := strings.Replace(string(a.config()), `"http": {`, `"http": {"headers": {"#X-Token": {"expr": "input.key"}}, `, 1)
 	config = strings.Replace(config, `{"api"`, `{"inputs": {"key": {"secret": true}}, "api"`, 1)
 	messages, hidden := make(chan string, 1000), make(chan string, 10)
 	c := open(t, startServer(t), cluster.Options{Log: recordsOf(messages)})

@@ -158,6 +158,15 @@ func TestWorkersShareARunAndOneOfThemIsKilled(t *testing.T) {
 	require.Less(t, requests.Load(), alone+sharedPages, "the other worker has gone on behind the last stored pages")
 }
 
+// size returns the size of a file; 0: there is none.
+func size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // TestPagesAreReleasedWhileTheyAreCollected runs a list that is larger than what it may take
 // on the server, and kills the collector again and again.
 func TestPagesAreReleasedWhileTheyAreCollected(t *testing.T) {
@@ -170,10 +179,15 @@ func TestPagesAreReleasedWhileTheyAreCollected(t *testing.T) {
 	startProgram(t, "worker", "--jobs", "3", nats)
 	args := []string{"collect", run, "-q", "--out", dir + "/out", "--state", dir + "/state", "--release", nats}
 	for range 3 {
+		before := size(dir + "/out/children.ndjson")
 		collector := startProgram(t, args...)
-		time.Sleep(300 * time.Millisecond)
-		require.NoError(t, collector.Process.Kill())
-		_ = collector.Wait()
+		ended := make(chan error, 1)
+		go func() { ended <- collector.Wait() }()
+		require.Eventually(t, func() bool {
+			return len(ended) > 0 || size(dir+"/out/children.ndjson") > before
+		}, time.Minute, time.Millisecond)
+		_ = collector.Process.Kill()
+		<-ended
 	}
 	call(t, 0, args...)
 	require.Equal(t, byList(t, dir+"/local/children.ndjson"), byList(t, dir+"/out/children.ndjson"))

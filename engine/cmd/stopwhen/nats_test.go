@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -8,12 +9,14 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
@@ -250,4 +253,49 @@ func speaks(t *testing.T, text string) string {
 		}
 	}()
 	return "nats://" + listener.Addr().String()
+}
+
+// fakeNATS returns the address of a NATS server of a version that answers nothing but pings.
+func fakeNATS(t *testing.T, version string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				fmt.Fprintf(conn, "INFO {\"server_id\":\"A\",\"version\":%q,\"max_payload\":1048576,\"headers\":true,\"proto\":1}\r\n", version)
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					if lines.Text() == "PING" {
+						fmt.Fprint(conn, "PONG\r\n")
+					}
+				}
+			}()
+		}
+	}()
+	return "nats://" + listener.Addr().String()
+}
+
+func TestAServerThatCannotBeUsedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{{"status"}, {"worker"}, {"collect", "r1"}} {
+		cmd := exec.Command(binary(t), append(command, "--nats", fakeNATS(t, "2.11.4"))...)
+		out, _ := cmd.CombinedOutput()
+		require.Equal(t, 2, cmd.ProcessState.ExitCode())
+		require.Equal(t, "stopwhen: the NATS server has version 2.11.4, which cannot store pages atomically (use version 2.12 or newer)\n", string(out))
+	}
+	ns, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
+	require.NoError(t, err)
+	ns.Start()
+	t.Cleanup(func() { ns.Shutdown(); ns.WaitForShutdown() })
+	cmd := exec.Command(binary(t), "status", "--nats", ns.ClientURL())
+	out, _ := cmd.CombinedOutput()
+	require.Equal(t, 2, cmd.ProcessState.ExitCode())
+	require.Contains(t, string(out), "the NATS server does not have JetStream enabled")
+	require.Contains(t, string(out), "enable JetStream in the configuration of the server")
 }

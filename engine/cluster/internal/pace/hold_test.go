@@ -136,7 +136,8 @@ func TestAClaimLastsAsLongAsItsProcess(t *testing.T) {
 	first, _, err := holds[0].Enter(t.Context())
 	require.NoError(t, err)
 	require.True(t, first)
-	time.Sleep(1500 * time.Millisecond)
+	lease := leaseOf(holds[0])
+	eventually(t, func() bool { return leaseOf(holds[1]).After(lease) && b.serverTime().After(lease) }, "the claim is renewed before it ends")
 	_, ok, err := holds[1].Enter(t.Context())
 	require.NoError(t, err)
 	require.False(t, ok, "the claim was renewed")
@@ -151,6 +152,14 @@ func TestAClaimLastsAsLongAsItsProcess(t *testing.T) {
 		first, _, err := holds[1].Enter(t.Context())
 		return err == nil && first
 	}, "the other process takes over")
+}
+
+// leaseOf returns until when the process whose request goes first has its claim.
+func leaseOf(first transport.Hold) time.Time {
+	h := first.(*hold)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease
 }
 
 func TestAHoldOutlivesARestartOfTheServer(t *testing.T) {
