@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -60,7 +62,7 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 	if e.cfg.Source != nil {
 		text = e.cfg.Source.Text
 	}
-	var lines []int
+	var places []secretPlace
 	written := false
 	for _, secret := range e.cfg.Secrets {
 		if rules.HasPlaceholder(secret) || secret == "" {
@@ -68,19 +70,40 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 		}
 		written = true
 		if at := strings.Index(text, secret); at >= 0 { // it may be escaped, or derived from another one
-			lines = append(lines, 1+strings.Count(text[:at], "\n"))
+			places = append(places, e.secretPlace(at))
 		}
 	}
 	const hint = `read it from the environment of the workers, with {"env": "NAME"}`
-	if written && lines == nil {
+	if written && places == nil {
 		found.Errorf(diag.Outside("the configuration"), "a secret is written in it").WithHint(hint)
 	}
-	slices.Sort(lines)
-	for _, line := range slices.Compact(lines) {
-		found.Errorf(diag.Outside("the configuration"), "line %d holds a secret", line).
-			WithHint(hint)
+	slices.SortFunc(places, func(a, b secretPlace) int { return cmp.Compare(a.line, b.line) })
+	for _, place := range slices.Compact(places) {
+		found.Errorf(diag.Outside("the configuration"), "line %d holds a secret%s", place.line, place.where).WithHint(hint)
 	}
 	return found.Diagnostics()
+}
+
+// A secretPlace says where a secret is written, without saying what it is.
+type secretPlace struct {
+	line  int
+	where string // " of job users, at config.jobs[0].params.#key"; the job and the path may be left out
+}
+
+// secretPlace returns the place of a byte offset in the text of the configuration.
+func (e *Engine) secretPlace(at int) secretPlace {
+	place := secretPlace{line: e.cfg.Source.Position(at).Line}
+	path := e.cfg.Source.PathAt(at)
+	if path == "" {
+		return place
+	}
+	place.where = ", at " + path
+	for i, job := range e.cfg.Jobs {
+		if strings.Contains(path+".", fmt.Sprintf("jobs[%d].", i)) {
+			place.where = " of job " + job.ID + place.where
+		}
+	}
+	return place
 }
 
 // Checkpoints returns the checkpoints of [WithResume], by job.

@@ -87,6 +87,18 @@ func (s *Source) ValueAt(path string) int {
 	}
 }
 
+// PathAt returns the config path of the innermost value that begins at a byte offset or
+// before it. It is empty if there is none.
+func (s *Source) PathAt(offset int) string {
+	found, at := "", -1
+	for path, begin := range s.values {
+		if begin <= offset && (begin > at || begin == at && len(path) > len(found)) {
+			found, at = path, begin
+		}
+	}
+	return found
+}
+
 // Has reports whether there is a value at a config path.
 func (s *Source) Has(path string) bool {
 	if s == nil {
