@@ -9,12 +9,7 @@ import (
 
 // stored passes the pages in the order in which they were stored.
 func (c *collection) stored(ctx context.Context) error {
-	from, ended := c.trees[0].Sequence, c.allEnded() // and what has failed may go on
-	for _, t := range c.trees {
-		from, t.resumed = min(from, t.Sequence), t.Sequence
-	}
-	from = max(from, c.read.Load())
-	c.read.Store(from)
+	from := c.begin()
 	limit, err := c.limit(ctx)
 	if err != nil {
 		return err
@@ -27,20 +22,13 @@ func (c *collection) stored(ctx context.Context) error {
 	}
 	watched, stop := c.watched(ctx)
 	defer stop()
+	ended := c.allEnded() // and what has failed may go on
 	err = c.run.cluster.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
-		e, err := decodeEnvelope(entry)
-		if err != nil {
-			return damaged(entry, err.Error())
-		}
-		if err := c.add(ctx, entry, e); err != nil {
+		if err := c.take(ctx, entry); err != nil {
 			return err
 		}
-		c.tell()
-		c.read.Store(entry.Sequence)
-		switch {
-		case c.allEnded() && (!ended || entry.Sequence >= limit):
-			return errEnd
-		case c.options.NoWait && entry.Sequence >= limit, c.close.after(entry.Sequence):
+		caughtUp := entry.Sequence >= limit
+		if c.allEnded() && (caughtUp || !ended) || caughtUp && c.options.NoWait || c.close.after(entry.Sequence) {
 			return errEnd
 		}
 		return nil
@@ -52,6 +40,32 @@ func (c *collection) stored(ctx context.Context) error {
 		return c.incomplete(ctx, c.reason())
 	}
 	return c.why(ctx, watched, err)
+}
+
+// begin returns the sequence of the page behind which reading begins: the last one up to
+// which all trees have their pages.
+func (c *collection) begin() uint64 {
+	from := c.trees[0].Sequence
+	for _, t := range c.trees {
+		from, t.resumed = min(from, t.Sequence), t.Sequence
+	}
+	from = max(from, c.read.Load())
+	c.read.Store(from)
+	return from
+}
+
+// take takes up a page that was read.
+func (c *collection) take(ctx context.Context, entry *store.Entry) error {
+	e, err := decodeEnvelope(entry)
+	if err != nil {
+		return damaged(entry, err.Error())
+	}
+	if err := c.add(ctx, entry, e); err != nil {
+		return err
+	}
+	c.tell()
+	c.read.Store(entry.Sequence)
+	return nil
 }
 
 // errEnd ends the reading of pages.
