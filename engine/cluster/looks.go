@@ -5,8 +5,8 @@ import "time"
 // The time between two looks at failed partitions that are queued again. Each look reads the
 // last pages of all partitions.
 const (
-	shortestLook   = 200 * time.Millisecond
-	longestLook = 10 * time.Second
+	shortestLook = 200 * time.Millisecond
+	longestLook  = 10 * time.Second
 )
 
 // looks are the times between looks: longer and longer while nothing changes. The zero looks

@@ -110,16 +110,16 @@ func (p *pool) begin(ctx context.Context, at seat) (s *session, err error) {
 		p.mu.Unlock()
 		close(at.o.done)
 	}()
-	p.mu.Lock()
-	old := p.sessions[at.run]
-	p.mu.Unlock()
-	if old != nil && old.run.record.Submission != at.submission { // the run was deleted and submitted again
-		p.endSession(at.run)
-	}
 	if s, err = p.open(ctx, at.run, at.submission); err != nil {
 		return nil, err
 	}
 	s.enter()
+	p.mu.Lock()
+	old := p.sessions[at.run]
+	p.mu.Unlock()
+	if old != nil && old.run.record.Submission != at.submission { // that run was deleted
+		p.endSession(at.run)
+	}
 	p.mu.Lock()
 	p.sessions[at.run] = s
 	p.mu.Unlock()

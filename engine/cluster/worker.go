@@ -273,7 +273,8 @@ func (p *pool) giveUp(ctx context.Context, work *store.Work) {
 // sayHandedBack logs how many tasks a worker that ends has handed back.
 func (p *pool) sayHandedBack() {
 	if n := int(p.returned.Load()); n > 0 {
-		p.c.log.Info(fmt.Sprintf("worker %s has handed back %s", p.Name, value.Counted(n, "task")), "event", "worker_end", "worker", p.Name, "tasks", n)
+		p.c.log.Info(fmt.Sprintf("worker %s has handed back %s", p.Name, value.Counted(n, "task")),
+			"event", "worker_end", "worker", p.Name, "tasks", n)
 	}
 }
 

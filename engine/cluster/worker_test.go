@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -539,4 +540,40 @@ func TestAnInputThatNoRunHasIsNotUsed(t *testing.T) {
 		told = append(told, <-messages)
 	}
 	require.Contains(t, told, "run r1 has no secret input foo, and the value that this worker has for it is not used")
+}
+
+// A worker that was frozen while a run was deleted has queued a task of it. The run that was
+// submitted under the same name goes on.
+func TestATaskOfADeletedRunStopsNoOther(t *testing.T) {
+	a := serveAPI(t, 1)
+	asked, release := make(chan bool, 10), make(chan bool)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		<-release
+		a.serve(w, r)
+	}))
+	defer slow.Close()
+	nc := startServer(t)
+	c := open(t, nc, cluster.Options{})
+	run := submit(t, c, []byte(strings.Replace(string(a.config()), a.URL, slow.URL, 1)))
+	work(t, c, cluster.Worker{})
+	<-asked
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	queue, err := js.Stream(t.Context(), "STOPWHEN_WORK")
+	require.NoError(t, err)
+	last, err := queue.GetLastMsgForSubject(t.Context(), "stopwhen.work.>")
+	require.NoError(t, err)
+	_, err = js.Publish(t.Context(), strings.Replace(last.Subject, cluster.SubmissionOf(run), "deleted", 1), last.Data)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := queue.Info(t.Context())
+		require.NoError(t, err)
+		return info.State.Msgs == 1
+	}, 10*time.Second, time.Millisecond)
+	close(release)
+	part := &collector{run: run}
+	_, err = part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
 }

@@ -187,7 +187,7 @@ func TestPagesAreReleasedWhileTheyAreCollected(t *testing.T) {
 			return len(ended) > 0 || size(dir+"/out/children.ndjson") > before
 		}, time.Minute, time.Millisecond)
 		_ = collector.Process.Kill()
-		<-ended
+		_ = <-ended
 	}
 	call(t, 0, args...)
 	require.Equal(t, byList(t, dir+"/local/children.ndjson"), byList(t, dir+"/out/children.ndjson"))

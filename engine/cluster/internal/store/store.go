@@ -76,7 +76,9 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	if anyAckWait {
 		o.AckWait = defaultAckWait
 	}
-	s := &Store{listener: listen(js.Conn()), js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait, buckets: map[string]jetstream.KeyValue{}}
+	s := &Store{
+		listener: listen(js.Conn()), js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait, buckets: map[string]jetstream.KeyValue{},
+	}
 	s.buffers.New = func() any { return new(bytes.Buffer) }
 	if err := s.connected(ctx); err != nil {
 		return nil, err
