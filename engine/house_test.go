@@ -65,7 +65,7 @@ var mayImport = map[string][]string{
 	"engine/cluster/chaos": {module + "engine", module + "runtime", "github.com/nats-io/nats.go"},
 
 	// Only these may know NATS, and only the hub and tests its server.
-	"engine/cluster/internal/pace":  {module + "runtime/transport", "github.com/nats-io/nats.go"},
+	"engine/cluster/internal/pace": {module + "runtime/transport", "github.com/nats-io/nats.go"},
 	"engine/cluster/internal/store": {
 		module + "engine/cluster/internal/pace", module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go",
 	},

@@ -181,13 +181,13 @@ func TestPagesAreReleasedWhileTheyAreCollected(t *testing.T) {
 	for range 3 {
 		before := size(dir + "/out/children.ndjson")
 		collector := startProgram(t, args...)
-		ended := make(chan error, 1)
-		go func() { ended <- collector.Wait() }()
+		ended := make(chan bool, 1)
+		go func() { _ = collector.Wait(); ended <- true }()
 		require.Eventually(t, func() bool {
 			return len(ended) > 0 || size(dir+"/out/children.ndjson") > before
 		}, time.Minute, time.Millisecond)
 		_ = collector.Process.Kill()
-		_ = <-ended
+		<-ended
 	}
 	call(t, 0, args...)
 	require.Equal(t, byList(t, dir+"/local/children.ndjson"), byList(t, dir+"/out/children.ndjson"))

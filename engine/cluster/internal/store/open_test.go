@@ -186,7 +186,7 @@ func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
 		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{}))
 		require.NoError(t, <-stored)
 		for len(waiting) > 0 {
-			_ = <-waiting
+			require.Error(t, <-waiting)
 		}
 	}
 	require.Len(t, collect(t, s, 0, 2), 2)
