@@ -299,3 +299,17 @@ func TestAServerThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 	require.Contains(t, string(out), "the NATS server does not have JetStream enabled")
 	require.Contains(t, string(out), "enable JetStream in the configuration of the server")
 }
+
+func TestHintsNameTheServerWithoutItsSecrets(t *testing.T) {
+	for want, n := range map[string]natsFlags{
+		"":                              {},
+		" --nats nats://a:1,nats://b:2": {urls: "nats://a:1,nats://b:2"},
+		" --nats URL":                   {urls: "nats://a:1,nats://me:s3cr3t@b:2"},
+		" --nats-context 'the hub'":     {context: "the hub"},
+		" --nats a:1 --nats-creds 'it'\\''s' --nats-tls-ca ca.pem": {urls: "a:1", creds: "it's", tlsCA: "ca.pem"},
+	} {
+		a := &app{}
+		a.flags.nats = n
+		require.Equal(t, want, a.natsArgs())
+	}
+}

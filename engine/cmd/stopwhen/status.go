@@ -61,7 +61,7 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 	a.formatFlag(cmd, statusFormats...)
 	f := cmd.Flags()
 	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` for the output; - is standard output")
-	f.BoolVar(&flags.watch, "watch", false, "print it again every two seconds until the run is over or a signal arrives")
+	f.BoolVar(&flags.watch, "watch", false, "print it again every two seconds, or less often if it has many partitions, until the run is over or a signal arrives")
 	f.BoolVar(&flags.partitions, "partitions", false, "list each partition that has begun")
 	f.StringSliceVar(&flags.failOn, "fail-on", nil, "`PHASES` of the run that end with status 9: failed, cancelled, running")
 	complete(cmd, "fail-on", func() []string { return failOnPhases })
@@ -122,6 +122,7 @@ func (a *app) status(args []string, flags *statusFlags) error {
 // statusOf prints how far a run is.
 func (a *app) statusOf(s *session, id string, flags *statusFlags) error {
 	for {
+		looked := time.Now()
 		run, err := s.Run(s.ctx, id)
 		if err != nil {
 			return err
@@ -134,21 +135,26 @@ func (a *app) statusOf(s *session, id string, flags *statusFlags) error {
 		if err := a.repeat(flags.watch, func(w io.Writer) error { return a.writeStatus(w, now) }); err != nil {
 			return err
 		}
-		if !flags.watch || over || !pause(s.ctx) {
+		if !flags.watch || over || !pause(s.ctx, time.Since(looked)) {
 			return flags.judge(now)
 		}
 	}
 }
 
-// watchPause is the time between two looks with --watch.
-const watchPause = 2 * time.Second
+// With --watch, looks at the server take at most a tenth of the time: each counts all
+// partitions.
+const (
+	watchPause = 2 * time.Second // at least, between two looks
+	watchShare = 10
+)
 
-// pause waits before the status is printed again. It reports false when a signal arrived.
-func pause(ctx context.Context) bool {
+// pause waits before the status is printed again, given how long the last look took. It
+// reports false when a signal arrived.
+func pause(ctx context.Context, took time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(watchPause):
+	case <-time.After(max(watchPause, (watchShare-1)*took)):
 		return true
 	}
 }
@@ -171,6 +177,7 @@ func (a *app) repeat(watch bool, write func(io.Writer) error) error {
 // overview prints a table of all runs.
 func (a *app) overview(s *session, flags *statusFlags) error {
 	for {
+		looked := time.Now()
 		o, err := s.Overview(s.ctx)
 		if err != nil {
 			return err
@@ -182,7 +189,7 @@ func (a *app) overview(s *session, flags *statusFlags) error {
 			printable.Strings(o)
 			return report.OverviewText(w, o, a.statusColumns())
 		})
-		if err != nil || !flags.watch || !pause(s.ctx) {
+		if err != nil || !flags.watch || !pause(s.ctx, time.Since(looked)) {
 			return err
 		}
 	}

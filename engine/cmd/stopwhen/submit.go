@@ -106,7 +106,7 @@ func (a *app) submitted(run *cluster.Run) string {
 	}
 	text := fmt.Sprintf("run %s exists already; its tasks that have not ended are queued", run.ID())
 	if again.Cancelled {
-		text = fmt.Sprintf("run %s exists already and was cancelled; it continues: %s", run.ID(), run.WorkerCommand())
+		text = fmt.Sprintf("run %s exists already and was cancelled; it continues (%s)", run.ID(), run.WorkerCommand())
 	}
 	if again.MaxBytes != again.Before {
 		before := "no limit"
@@ -116,7 +116,7 @@ func (a *app) submitted(run *cluster.Run) string {
 		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(again.MaxBytes)), before)
 	}
 	if again.Failed > 0 {
-		text += fmt.Sprintf("; %s failed, which stopwhen retry %s%s queues again", value.Counted(again.Failed, "task"), run.ID(), at)
+		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(again.Failed, "task"), run.ID(), at)
 	}
 	return text
 }

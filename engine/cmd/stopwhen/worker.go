@@ -42,7 +42,8 @@ Any number of workers, on any machines, share the partitions.
 
 On SIGINT or SIGTERM a worker returns its partitions at once and ends with
 status 0; other workers continue behind the last stored page. A worker that dies
-is noticed after 30 seconds, and loses no page.
+is noticed after 30 seconds, or after submit --lease, and loses no page that was
+stored. A worker waits for a server that it cannot reach.
 
 Secrets come from the environment of the worker: --env allows the names that
 configurations may read. An API that replaces refresh tokens allows only one
