@@ -31,7 +31,7 @@ func (s *safety) Visit(node *ast.Node) {
 	case *ast.ChainNode:
 		*node = n.Node
 	case *ast.MemberNode:
-		if !n.Method && n.Node.Type().Kind() != reflect.Struct {
+		if !n.Method && !isStruct(n.Node.Type()) {
 			replace(node, safeGet, n.Node, n.Property)
 		}
 	case *ast.SliceNode:
@@ -49,6 +49,12 @@ func (s *safety) Visit(node *ast.Node) {
 	case *ast.MapNode:
 		orderedObject(node, n)
 	}
+}
+
+// isStruct reports whether values of a type have their members in any case. The facts of the
+// audit are structs that are there whenever an expression reads them.
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t == reflect.TypeFor[*rules.Hints]() || t == reflect.TypeFor[*rules.ListFacts]()
 }
 
 // replace replaces a node by a call of an internal function.

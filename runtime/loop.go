@@ -68,6 +68,8 @@ type Loop struct {
 	// calls come between those of the sink, in the order of the pages. It may be nil.
 	Skipped func(*Page)
 
+	toolbox *toolbox // of the tree; nil: none
+
 	Observer  Observer                           // nil observes nothing
 	Evaluated func(e *compile.Expression, v any) // is called with the value of every expression; may be nil
 }
@@ -144,7 +146,9 @@ func (r *run) step(ctx context.Context, request rules.Request) (next rules.Reque
 		return next, false, err
 	}
 	r.attempt = attempt{}
-	r.learn()
+	if r.prefetcher != nil {
+		r.learn()
+	}
 	failed := r.judge(page)
 	r.noticeWritten(page, repeats)
 	failed = r.shape(ctx, page, failed)
@@ -250,13 +254,13 @@ func (r *run) finish(by []string, outcome rules.Outcome, message string) {
 	r.Result.Outcome, r.Result.StoppedBy, r.Result.Reason, r.Result.Message = outcome, by, by[0], r.Redactor.String(message)
 }
 
-// learn notes the length of the list, if the first page has it.
+// learn notes what is known of the length of the list once a page has been read.
 func (r *run) learn() {
-	if r.Prefetch == 0 || r.length.known {
+	if r.length.known || r.Context.Value.Page == 0 {
 		return
 	}
-	if r.length.known = true; r.job.Sequential() == "" {
-		c := r.Context.Value
-		r.length.learn(r.hints(&c).Total, c.Limit, r.job.MaxPages())
+	r.length = length{known: true, lastPage: r.job.MaxPages()}
+	if first := r.Noticed.FirstTotal; first != nil {
+		r.length.limit(first.Total, r.Context.Value.Limit)
 	}
 }

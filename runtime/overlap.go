@@ -56,7 +56,10 @@ func (r *run) requestAhead(ctx context.Context, response *transport.Response) {
 	bytes := len(response.Body)
 	r.beginOverlap(ctx, bytes)
 	o, arrived := r.overlap, r.Context.Value.Page+1
-	if o == nil || !o.independent || !r.length.mayFollow(arrived) || bytes < r.OverlapBytes || bytes < o.largest/2 || !r.Client.MayReserve() {
+	if o == nil || !o.independent || bytes < max(r.OverlapBytes, o.largest/2) || !r.Client.MayReserve() {
+		return
+	}
+	if r.learn(); !r.length.mayFollow(arrived) {
 		return
 	}
 	c := r.Context.Value

@@ -74,6 +74,7 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 		client: r.Client, clock: r.Clock, job: r.job, binding: r.binding, encode: r.encode, window: r.Prefetch, length: &r.length,
 		context: r.Context.Value, next: next, planned: true,
 	}
+	r.learn()
 	if p.auto = r.Prefetch == AutoPrefetch; p.auto {
 		p.window = 2
 	}
@@ -117,15 +118,13 @@ type length struct {
 	lastPage int  // 0: unknown
 }
 
-// learn sets the last page from the total and the page size of a page, and the limit on pages.
-func (l *length) learn(total, limit any, most int) {
-	l.lastPage = most
-	items, known := total.(int)
-	size, _ := limit.(int)
-	if !known || items <= 0 || size <= 0 {
+// limit sets the last page from a number of items and the size of a page.
+func (l *length) limit(items int, size any) {
+	perPage, _ := size.(int)
+	if items <= 0 || perPage <= 0 {
 		return
 	}
-	if last := (items + size - 1) / size; l.lastPage == 0 || last < l.lastPage {
+	if last := (items + perPage - 1) / perPage; l.lastPage == 0 || last < l.lastPage {
 		l.lastPage = last
 	}
 }

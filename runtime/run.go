@@ -18,7 +18,6 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
-	"github.com/stopwhen/stopwhen/runtime/spool"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -26,6 +25,7 @@ import (
 type run struct {
 	Loop
 	state
+	*tools
 	job       *compile.Job
 	partition Partition
 	enough    func() bool // the rest of the list need not be read; nil: it need
@@ -39,43 +39,30 @@ type run struct {
 	sink        Sink
 	shaper      *shaper // nil: items are passed on as they are
 
-	binding    *compile.Binding // nil before the first request
-	machine    compile.Machine
+	binding    *compile.Binding  // nil before the first request
 	converter  *format.Converter // nil: the responses are JSON
-	reader     *document.Reader
 	concealer  *concealer
-	prefetcher *prefetcher      // nil: one page at a time
-	length     length           // of the list
-	overlap    *overlap         // nil: none was begun
-	buffers    [2]*spool.Buffer // of this page's body and of the last one's, alternating
-	converted  [2]*spool.Buffer // the same, of the bodies that were converted to JSON
+	prefetcher *prefetcher // nil: one page at a time
+	length     length      // of the list
+	overlap    *overlap    // nil: none was begun
 	started    time.Time
 	head       []byte                             // first bytes of the last body, for messages
 	lookup     func(*document.Paths) (any, error) // decodes further values of the last response; nil before it
 	notes      []string                           // on the values of the rule that is being judged
 	names      func(path []string) []string       // keys in the last response; nil if it has no content
-	watches    []compile.Watch
-	decisives  []compile.Read
-	readsItems bool            // the next request
-	reported   map[string]bool // codes of the warnings that were logged
-	attempt    attempt         // the page that is being fetched
-	restarted  []Restart       // since the last page
-	kept       map[string]any  // values of the previous run, with their secrets
+	reported   map[string]bool                    // codes of the warnings that were logged
+	attempt    attempt                            // the page that is being fetched
+	restarted  []Restart                          // since the last page
+	kept       map[string]any                     // values of the previous run, with their secrets
 }
 
 func newRun(ctx context.Context, l Loop, p Partition, sink Sink) *run {
 	job := p.Job
 	r := &run{
-		Loop: l, job: job, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
-		watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
-		concealer: newConcealer(l.Secrets, l.Redactor), buffers: [2]*spool.Buffer{{}, {}},
-		converted: [2]*spool.Buffer{{}, {}}, reported: map[string]bool{},
+		Loop: l, tools: l.toolbox.take(l, job), job: job, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
+		concealer: newConcealer(l.Secrets, l.Redactor), reported: map[string]bool{},
 	}
-	r.reader = document.NewReader(document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
-		Members: job.Shape.ReadsKey(), Switches: r.switches,
-		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: r.warn,
-	})
+	r.tools.warn = r.warn
 	r.shaper = newShaper(r)
 	r.converter = format.NewConverter(format.Options{
 		Response: job.Set.Job.Response, Lists: job.Set.Job.ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
@@ -137,17 +124,14 @@ func (r *run) bound() {
 	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.public(r.binding.First.Params)
 }
 
-// close stops prefetching and releases the buffers of the last pages.
+// close stops prefetching and gives the tools back.
 func (r *run) close() {
 	r.stopPrefetching()
 	r.stopOverlap()
-	for _, b := range slices.Concat(r.buffers[:], r.converted[:]) {
-		b.Release()
-	}
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
-	r.reader.Close()
+	r.toolbox.put(r.job, r.tools)
 }
 
 // begin returns the first request of the run, or of its continuation. It reports

@@ -98,6 +98,7 @@ func newTree(l Loop, root *compile.Job, sink Sink) *tree {
 		limited: map[*compile.Job]bool{},
 		slots:   l.Slots, left: l.Partitions, started: l.Clock.Now(),
 	}
+	t.toolbox = newToolbox()
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}

@@ -139,3 +139,12 @@ func (b *Buffer) Release() {
 	_ = errors.Join(unmap(b.view), b.file.Close()) // the file is deleted, so nothing can be lost
 	b.file, b.view, b.size = nil, nil, 0
 }
+
+// Trim releases the file, and what is in memory if that is more than some bytes. The body is no
+// longer valid.
+func (b *Buffer) Trim(most int) {
+	b.Release()
+	if cap(b.data) > most {
+		b.data = nil
+	}
+}
