@@ -21,12 +21,15 @@ var sharedAuditor = sync.OnceValue(func() *auditor {
 	return &auditor{sources: newSources(Builtin()), known: map[string]*Condition{}}
 })
 
-// conditions returns the compiled rules.
+// conditions returns those of some rules that are for the audit, compiled.
 func (a *auditor) conditions(list []rules.Rule) []*Condition {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]*Condition, 0, len(list))
+	var out []*Condition
 	for _, rule := range list {
+		if rule.Role != rules.Audit {
+			continue
+		}
 		if a.known[rule.ID] == nil {
 			a.known[rule.ID] = a.compile(rule)
 		}

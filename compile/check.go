@@ -138,11 +138,13 @@ func (c *compilation) contradictions(j *Job) {
 // onlyPath returns the path of the body that is all that two conditions read.
 func onlyPath(a, b *Condition) ([]string, bool) {
 	var path []string
-	for _, r := range slices.Concat(a.Reads, b.Reads) {
-		if !r.OfBody() || len(r.Path) == 0 || path != nil && !slices.Equal(path, r.Path) {
-			return nil, false
+	for _, reads := range [][]Read{a.Reads, b.Reads} {
+		for _, r := range reads {
+			if !r.OfBody() || len(r.Path) == 0 || path != nil && !slices.Equal(path, r.Path) {
+				return nil, false
+			}
+			path = r.Path
 		}
-		path = r.Path
 	}
 	return path, len(a.Reads) > 0 && len(b.Reads) > 0
 }

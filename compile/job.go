@@ -92,10 +92,8 @@ func (c *compilation) job() *Job {
 		job.Sources = append(job.Sources, Source{Source: s})
 	}
 	c.checkVariables()
-	var audit []rules.Rule
 	for _, rule := range c.set.Rules {
-		if rule.Role == rules.Audit {
-			audit = append(audit, rule)
+		if rule.Role == rules.Audit { // see Audit
 			continue
 		}
 		e, err := c.expression(rule, rule.Role.Scope())
@@ -133,7 +131,7 @@ func (c *compilation) job() *Job {
 			job.Parts = append(job.Parts, e)
 		}
 	}
-	job.audit = sync.OnceValue(func() []*Condition { return sharedAuditor().conditions(audit) })
+	job.audit = sync.OnceValue(func() []*Condition { return sharedAuditor().conditions(job.Set.Rules) })
 	slices.SortStableFunc(job.Parts, func(a, b *Expression) int { return addressFirst(a) - addressFirst(b) })
 	for _, e := range job.Parts {
 		if e.Rule.First {

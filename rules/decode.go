@@ -103,14 +103,15 @@ func (d *decoder) root(root any) {
 	c.AllowedOrigins = s["api.allowedOrigins"].texts()
 	c.Debug = s["config.debug"].flag()
 	c.MaxPartitions = s["config.limits.partitions"].number()
+	api := s.under("api")
 	if d.keboola != nil {
 		d.keboola.jobs(s)
 	} else {
 		for _, one := range s["config.jobs"].list() {
-			c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), s.under("api")))
+			c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), api))
 		}
 	}
-	d.checkResponses(s.under("api"), s["config.jobs"].list())
+	d.checkResponses(api, s["config.jobs"].list())
 	c.HTTP = d.http(s)
 	c.Auth, c.TLS = d.authentication(s), d.certificates(s)
 	for _, one := range s["inputs"].list() {
