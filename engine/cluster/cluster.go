@@ -237,14 +237,14 @@ func (r *Run) command(verb string) string {
 // WorkerCommand returns the command that starts a worker for the run, for hints. It names the
 // environment variables and the secret inputs that the configuration reads.
 func (r *Run) WorkerCommand() string {
-	command := "stopwhen worker"
+	words := []string{"stopwhen worker"}
 	if len(r.record.Env) > 0 {
-		command += " --env " + strings.Join(r.record.Env, ",")
+		words = append(words, "--env "+strings.Join(r.record.Env, ","))
 	}
 	for _, name := range r.record.Secrets {
-		command += " --set " + name + "=VALUE"
+		words = append(words, "--set "+name+"=VALUE")
 	}
-	return command + r.cluster.options.Flags
+	return strings.Join(words, " ") + r.cluster.options.Flags
 }
 
 // Phase says whether the tasks of the run are run.

@@ -14,17 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// isolatedTask is a task for a process of its own.
-type isolatedTask struct {
-	Run        string          `json:"run"`
-	Task       string          `json:"task"`
-	Payload    json.RawMessage `json:"payload"`
-	Deliveries int             `json:"deliveries"`
-	RetryOf    uint64          `json:"retryOf,omitempty"`
-	Submission string          `json:"submission"`
-	Refused    int             `json:"refused,omitempty"`
-}
-
 // suspect runs a task that workers have lost several times without storing a page: it may
 // have crashed them. It runs in a process of its own and, if that crashes too, is set aside.
 func (a *attempt) suspect(ctx context.Context, lost int) error {
@@ -34,10 +23,7 @@ func (a *attempt) suspect(ctx context.Context, lost int) error {
 		}
 		return a.setAside(ctx, fmt.Sprintf("%d workers have had the task and died, or fell silent, before they stored a page", lost-1))
 	}
-	text, err := json.Marshal(isolatedTask{
-		Run: a.work.Run, Task: a.work.Task, Payload: a.work.Payload, Deliveries: a.work.Deliveries, RetryOf: a.work.RetryOf,
-		Submission: a.work.Submission, Refused: a.work.Refused,
-	})
+	text, err := json.Marshal(a.work)
 	if err != nil {
 		return err
 	}
@@ -106,8 +92,8 @@ func (t *tail) String() string {
 // WorkOne runs one task, which [Worker.Isolate] has passed to this process. The process that
 // called it keeps the task alive, and removes it from the queue.
 func (c *Cluster) WorkOne(ctx context.Context, w Worker, task string) error {
-	var read isolatedTask
-	if err := decode([]byte(task), &read); err != nil {
+	var work store.Work
+	if err := decode([]byte(task), &work); err != nil {
 		return &engine.Error{Class: failure.Config, Op: "task", Message: "this is no task: " + err.Error(), Err: err}
 	}
 	w.Isolate = nil
@@ -116,12 +102,10 @@ func (c *Cluster) WorkOne(ctx context.Context, w Worker, task string) error {
 		return err
 	}
 	defer p.close()
-	s, err := p.session(ctx, p.seat("", read.Run, read.Submission))
+	s, err := p.session(ctx, p.seat("", work.Run, work.Submission))
 	if err != nil {
 		return err
 	}
 	defer s.leave()
-	work := &store.Work{Run: read.Run, Task: read.Task, Payload: read.Payload, Deliveries: read.Deliveries, RetryOf: read.RetryOf,
-		Submission: read.Submission, Refused: read.Refused}
-	return (&attempt{pool: p, session: s, work: work, isolated: true}).try(ctx)
+	return (&attempt{pool: p, session: s, work: &work, isolated: true}).try(ctx)
 }

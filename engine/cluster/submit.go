@@ -177,9 +177,10 @@ func (r *Run) check() (*engine.Engine, error) {
 // checkBaseURL refuses an address that may have a secret, which the server would store. Whether
 // it is an address at all is found out with the configuration.
 func checkBaseURL(text string) error {
-	what := ""
-	switch u, err := url.Parse(text); {
-	case err != nil:
+	u, _ := url.Parse(text) // nil: no address
+	var what string
+	switch {
+	case u == nil:
 		return nil
 	case u.User != nil:
 		what = "a user name or a password"

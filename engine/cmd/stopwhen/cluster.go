@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -91,16 +92,16 @@ func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
 // of a message.
 func (a *app) natsArgs() string {
 	n := a.flags.nats
-	flags := ""
+	flags := &strings.Builder{}
 	for _, f := range []struct{ name, value string }{
 		{"--nats", withoutLogin(n.urls)}, {"--nats-context", n.context}, {"--nats-creds", n.creds},
 		{"--nats-tls-ca", n.tlsCA}, {"--nats-tls-cert", n.tlsCert}, {"--nats-tls-key", n.tlsKey},
 	} {
 		if f.value != "" {
-			flags += " " + f.name + " " + shellWord(f.value)
+			fmt.Fprintf(flags, " %s %s", f.name, shellWord(f.value))
 		}
 	}
-	return flags
+	return flags.String()
 }
 
 // withoutLogin returns addresses of servers, or "URL" if they have a user, a password or a

@@ -61,7 +61,8 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 	a.formatFlag(cmd, statusFormats...)
 	f := cmd.Flags()
 	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` for the output; - is standard output")
-	f.BoolVar(&flags.watch, "watch", false, "print it again every two seconds, or less often if it has many partitions, until the run is over or a signal arrives")
+	f.BoolVar(&flags.watch, "watch", false,
+		"print it again every two seconds, or less often if it has many partitions, until the run is over or a signal arrives")
 	f.BoolVar(&flags.partitions, "partitions", false, "list each partition that has begun")
 	f.StringSliceVar(&flags.failOn, "fail-on", nil, "`PHASES` of the run that end with status 9: failed, cancelled, running")
 	complete(cmd, "fail-on", func() []string { return failOnPhases })

@@ -22,14 +22,15 @@ const (
 // Work is a task that has been delivered to this worker. It is delivered to another one if
 // neither Progress nor one of the methods that end it is called within AckWait.
 type Work struct {
-	Run, Task  string
-	Payload    []byte
-	RetryOf    uint64 // sequence of the marker of the failure that is to be tried again; 0: none
-	Deliveries int    // of the task, from 1, less those that were handed back
-	Refused    int    // how often it was handed back as refused
-	Submission string // of the run, see [Key]
+	Run        string `json:"run"`
+	Task       string `json:"task"`
+	Payload    []byte `json:"payload"`
+	RetryOf    uint64 `json:"retryOf,omitempty"` // sequence of the marker of the failure that is to be tried again; 0: none
+	Deliveries int    `json:"deliveries"`        // of the task, from 1, less those that were handed back
+	Refused    int    `json:"refused,omitempty"` // how often it was handed back as refused
+	Submission string `json:"submission"`        // of the run, see [Key]
 
-	AckWait time.Duration // how long the worker may be silent
+	AckWait time.Duration `json:"-"` // how long the worker may be silent
 
 	s        *Store
 	msg      jetstream.Msg
