@@ -19,6 +19,7 @@ import (
 // fetched is the response to one request.
 type fetched struct {
 	*transport.Response
+	call   transport.Call
 	sent   time.Time         // when the request was made
 	waits  []transport.Event // before and between the attempts
 	action errorAction       // of an error response
@@ -70,7 +71,7 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 		call.Into = r.nextBuffer()
 		out.Response, err = r.Client.Do(ctx, call, decide)
 	}
-	out.waits = *call.Waits
+	out.call, out.waits = call, *call.Waits
 	if e := (*failure.Error)(nil); errors.As(err, &e) {
 		e.Job, e.Page = call.Job, call.Page
 	}

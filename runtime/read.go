@@ -75,7 +75,7 @@ func (r *run) typed(lists []document.List) []document.List {
 // record returns the beginning of a page's trace.
 func (r *run) record(request rules.Request, f fetched) Record {
 	return Record{
-		Job: r.Result.Job, Partition: r.shownBinding(), Request: r.shown(request),
+		Job: r.Result.Job, Partition: r.shownBinding(), Request: r.shownCall(request, f.call),
 		Status: f.Status, Decision: Continue, StoppedBy: []string{}, Attempts: f.Attempts,
 		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
 		Version: RecordVersion, Waits: r.waitsOf(f.waits), Restarts: r.restarted,
@@ -153,6 +153,11 @@ func (r *run) shown(request rules.Request) Sent {
 	if err != nil {
 		return Sent{Method: request.Verb(), URL: r.Redactor.URL(request.Endpoint)}
 	}
+	return r.shownCall(request, call)
+}
+
+// shownCall is shown for a request that was encoded.
+func (r *run) shownCall(request rules.Request, call transport.Call) Sent {
 	out := Sent{Method: call.Method, URL: r.Redactor.String(call.URL)}
 	switch {
 	case call.Body == nil:
