@@ -34,7 +34,7 @@ func StrToTime(text string, base int) (seconds int, ok bool) {
 		var words []string
 		var read func(*moment, []string) bool
 		for _, f := range timeForms {
-			if found := f.pattern.FindStringSubmatch(rest); found != nil && (words == nil || len(found[0]) > len(words[0])) {
+			if found := f.pattern().FindStringSubmatch(rest); found != nil && (words == nil || len(found[0]) > len(words[0])) {
 				words, read = found, f.read
 			}
 		}

@@ -4,13 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
 // timeForm is one form of a time. Of the forms that match, the one with the longest
 // match applies, and of equal ones the first.
 type timeForm struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	read    func(m *moment, words []string) bool
 }
 
@@ -88,11 +89,14 @@ var timeForms = []timeForm{
 	{timePattern(`(gmt|utc)?([+-])([0-9]{1,2})(:?([0-9]{2}))?`), readOffset},
 }
 
-// timePattern compiles the pattern of a form. Its longest match counts, too.
-func timePattern(pattern string) *regexp.Regexp {
-	re := regexp.MustCompile(`^` + pattern)
-	re.Longest()
-	return re
+// timePattern compiles the pattern of a form when a time is first read. Its longest match
+// counts, too.
+func timePattern(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		re := regexp.MustCompile(`^` + pattern)
+		re.Longest()
+		return re
+	})
 }
 
 // manyYears limits an amount. It is longer than any run, and its seconds fit into an
