@@ -74,6 +74,10 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 		}
 	}
 	const hint = `read it from the environment of the workers, with {"env": "NAME"}`
+	if u, err := url.Parse(e.cfg.BaseURL); err == nil && u.RawQuery != "" && strings.Contains(text, u.RawQuery) {
+		found.Errorf(diag.Outside("the configuration"), "api.baseUrl has a query, which requests do not have, and which may be secret").
+			WithHint("leave it out; a parameter of every request belongs under api.http.defaultOptions.params")
+	}
 	if written && places == nil {
 		found.Errorf(diag.Outside("the configuration"), "a secret is written in it").WithHint(hint)
 	}

@@ -133,8 +133,9 @@ type record struct {
 	Run         string                    `json:"run"`
 	Submission  string                    `json:"submission"` // tells it apart from others of the same name, which were deleted
 	Phase       Phase                     `json:"phase"`
-	Name        string                    `json:"name"`   // of the configuration
-	Config      string                    `json:"config"` // hash of its text
+	Deleted     bool                      `json:"deleted,omitempty"` // what is left of it can only be deleted
+	Name        string                    `json:"name"`              // of the configuration
+	Config      string                    `json:"config"`            // hash of its text
 	Fingerprint map[string]string         `json:"fingerprint"`
 	Program     string                    `json:"program,omitempty"` // that submitted the run, with its version
 	Started     time.Time                 `json:"started"`
@@ -312,31 +313,59 @@ func (r *Run) update(ctx context.Context, change func(*record)) error {
 		if err != nil {
 			return err
 		}
+		if again.record.Submission != r.record.Submission {
+			return fmt.Errorf("run %s: %w, and another run has its name", r.ID(), store.ErrDeleted)
+		}
 		r.record, r.revision = again.record, again.revision
 	}
+}
+
+// deleting returns the error for a run that is being deleted, or whose deletion has failed.
+func (r *Run) deleting() error {
+	if !r.record.Deleted {
+		return nil
+	}
+	return &engine.Error{Class: failure.State, Op: "run",
+		Message: fmt.Sprintf("run %s has been deleted, but not all of it is gone", r.ID()), Hint: "delete it again: " + r.command("delete")}
 }
 
 // Cancel ends a run: its queued tasks are removed, and workers stop those that run. What was
 // stored remains, and can be collected. Submitting the run again continues it.
 func (r *Run) Cancel(ctx context.Context) error {
-	if err := r.update(ctx, func(rec *record) { rec.Phase = Cancelled }); err != nil {
+	if err := r.stop(ctx, func(rec *record) { rec.Phase = Cancelled }); err != nil {
+		return err
+	}
+	again, err := r.cluster.Run(ctx, r.ID())
+	if err == nil && again.Phase() != Cancelled {
+		err = &engine.Error{Class: failure.State, Op: "cancel",
+			Message: fmt.Sprintf("run %s was submitted again while it was being cancelled, and some of its tasks may not be queued", r.ID()),
+			Hint:    "cancel it again, or submit it once more"}
+	}
+	return err
+}
+
+// Delete removes a run from the server, with all its pages. It cannot be undone. If it fails,
+// some of the run may be left, which can only be deleted: no run of its name can be submitted
+// before that.
+func (r *Run) Delete(ctx context.Context) error {
+	if err := r.stop(ctx, func(rec *record) { rec.Phase, rec.Deleted = Cancelled, true }); err != nil {
+		return err
+	}
+	if err := r.cluster.store.DeleteRun(ctx, r.ID(), r.revision); err != nil {
+		return err
+	}
+	return r.cluster.dropConfig(ctx, r.record.Config)
+}
+
+// stop ends a run with a change of its record, and removes its queued tasks.
+func (r *Run) stop(ctx context.Context, change func(*record)) error {
+	if err := r.update(ctx, change); err != nil {
 		return err
 	}
 	if err := r.cluster.store.PurgeWork(ctx, r.ID()); err != nil {
 		return err
 	}
 	return r.setPace(ctx) // that of the other runs of the origin, if there are any
-}
-
-// Delete removes a run from the server, with all its pages. It cannot be undone.
-func (r *Run) Delete(ctx context.Context) error {
-	if err := r.Cancel(ctx); err != nil {
-		return err
-	}
-	if err := r.cluster.store.DeleteRun(ctx, r.ID()); err != nil {
-		return err
-	}
-	return r.cluster.dropConfig(ctx, r.record.Config)
 }
 
 // key returns the key of a task.

@@ -52,6 +52,12 @@ type Progress struct {
 // [Collecting.NoWait], goes on, the error says so, and is of class transient.
 func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o Collecting) (*engine.Result, error) {
 	c := &collection{run: r, engine: e, sink: sink, options: o}
+	if err := r.deleting(); err != nil {
+		return engine.NewResult(nil), err
+	}
+	if err := c.identify(ctx); err != nil {
+		return engine.NewResult(nil), r.unknown(err)
+	}
 	if err := c.resume(); err != nil {
 		return engine.NewResult(nil), err
 	}
@@ -81,6 +87,8 @@ type collection struct {
 	engine  *engine.Engine
 	sink    engine.SinkFunc
 	options Collecting
+
+	created time.Time // the stream of the run
 
 	roots []string
 	trees []*tree // of roots

@@ -53,3 +53,8 @@ func ProgressAtOnce(t *testing.T) {
 	t.Cleanup(func() { reportEvery, progressEvery = report, progress })
 	reportEvery, progressEvery = 10*time.Millisecond, time.Millisecond
 }
+
+// MarkDeleted leaves a run as a deletion does that fails at its first step.
+func MarkDeleted(ctx context.Context, r *Run) error {
+	return r.update(ctx, func(rec *record) { rec.Phase, rec.Deleted = Cancelled, true })
+}

@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -53,7 +55,8 @@ type token struct {
 	Done    bool   `json:"done,omitempty"`
 	Run     string `json:"run"`
 
-	Submission string `json:"submission"` // see record
+	Submission string    `json:"submission"` // see record
+	Created    time.Time `json:"created"`    // the stream of the run: sequences are those of this stream
 
 	Sorted  bool            `json:"sorted,omitempty"`
 	Release string          `json:"release,omitempty"` // the id of a collection that releases pages
@@ -85,6 +88,13 @@ func (c *collection) resume() error {
 	return nil
 }
 
+// identify finds out which stream the pages of the run are in.
+func (c *collection) identify(ctx context.Context) error {
+	info, err := c.run.cluster.store.Info(ctx, c.run.ID())
+	c.created = info.Created
+	return err
+}
+
 // takeUp takes up the checkpoint of a tree.
 func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
 	var from token
@@ -96,6 +106,8 @@ func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
 		return fmt.Errorf("it is not that of a collection of run %s", c.run.ID())
 	case from.Submission != c.run.record.Submission:
 		return fmt.Errorf("it is that of an earlier run %s, which was deleted", c.run.ID())
+	case !from.Created.Equal(c.created):
+		return fmt.Errorf("the pages of run %s have been deleted since, and others are stored", c.run.ID())
 	case from.Sorted != c.options.Sorted:
 		return errors.New("it is that of a collection in another order")
 	}
@@ -137,8 +149,8 @@ func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
 		return nil, err
 	}
 	return json.Marshal(token{
-		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Sorted: c.options.Sorted,
-		Release: c.releases, At: t.position, Tally: tally,
+		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Created: c.created,
+		Sorted: c.options.Sorted, Release: c.releases, At: t.position, Tally: tally,
 	})
 }
 

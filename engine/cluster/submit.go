@@ -87,7 +87,7 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	}
 	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: r.record.MaxBytes, Submission: r.record.Submission}); err != nil {
 		if r.again == nil { // there is nothing of it yet
-			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run))
+			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run, r.revision))
 		}
 		return nil, err
 	}
@@ -231,6 +231,9 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	}
 	before, err := r.cluster.Run(ctx, r.ID())
 	if err != nil {
+		return nil, err
+	}
+	if err := before.deleting(); err != nil {
 		return nil, err
 	}
 	if what := before.record.differs(r.record); what != "" {

@@ -240,7 +240,7 @@ var deletes = []call{
 		}
 		return s.DeleteConfig(ctx, hash, revision)
 	}},
-	{"deletes a run", func(ctx context.Context, s *store.Store) error { return s.DeleteRun(ctx, run) }},
+	{"deletes a run", func(ctx context.Context, s *store.Store) error { return s.DeleteRun(ctx, run, 0) }},
 }
 
 // stores is what only a worker may do: others could add items.

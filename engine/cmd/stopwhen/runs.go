@@ -30,6 +30,10 @@ again, by its id, continues it.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			a.remains = "cancel the run again, since some of its tasks may still be queued"
 			return a.withRun(args[0], func(s *session, run *cluster.Run) error {
+				if ended, _, err := run.Ended(s.ctx); err == nil && ended && run.Phase() != cluster.Cancelled {
+					s.log.Info(fmt.Sprintf("run %s has ended; there is nothing to cancel", run.ID()), "event", "cancelled", "run", run.ID())
+					return nil
+				}
 				if err := run.Cancel(s.ctx); err != nil {
 					return err
 				}

@@ -35,6 +35,7 @@ const (
 	codeHeaderTooLarge    jetstream.ErrorCode = 10097
 	codeStorageLimit      jetstream.ErrorCode = 10120
 	codeWrongLastReplicas jetstream.ErrorCode = 10164
+	codeNoTTL             jetstream.ErrorCode = 10166
 	codeTooManyRequests   jetstream.ErrorCode = 10167
 	codeNoBatches         jetstream.ErrorCode = 10174
 	codeBatchIncomplete   jetstream.ErrorCode = 10176

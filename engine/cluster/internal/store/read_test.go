@@ -60,7 +60,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 	_, err = s.Append(ctx, keyNumber(1), 0, Head{State: More, Attempt: "a"}, []byte("2"), ndjson(1))
 	require.NoError(t, err)
 	<-started
-	require.NoError(t, s.DeleteRun(ctx, "r"))
+	require.NoError(t, s.DeleteRun(ctx, "r", 0))
 	wg.Wait()
 	require.Equal(t, 2, read)
 }
@@ -208,7 +208,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 		runs++
 		run := fmt.Sprint("model", runs)
 		require.NoError(r, s.CreateRun(t.Context(), run, Limits{}))
-		defer func() { require.NoError(r, s.DeleteRun(t.Context(), run)) }()
+		defer func() { require.NoError(r, s.DeleteRun(t.Context(), run, 0)) }()
 		type stored struct {
 			key      Key
 			sequence uint64

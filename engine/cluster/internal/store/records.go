@@ -68,10 +68,20 @@ func (s *Store) ConfigRevision(ctx context.Context, hash string) (uint64, error)
 
 // DeleteConfig deletes a configuration, unless it has another revision.
 func (s *Store) DeleteConfig(ctx context.Context, hash string, revision uint64) error {
-	return s.retry(ctx, "delete the configuration "+hash, bucketStream+configBucket, func(ctx context.Context) error {
-		err := s.buckets[configBucket].Purge(ctx, hash, jetstream.LastRevision(revision), jetstream.PurgeTTL(markerTTL))
+	return s.drop(ctx, configBucket, "delete the configuration "+hash, hash, revision)
+}
+
+// drop deletes a record, unless it has another revision. What tells clients that it is gone
+// expires, except in a bucket whose markers do not, which others have created.
+func (s *Store) drop(ctx context.Context, bucket, what, key string, revision uint64) error {
+	return s.retry(ctx, what, bucketStream+bucket, func(ctx context.Context) error {
+		options := []jetstream.KVDeleteOpt{jetstream.LastRevision(revision)}
+		err := s.buckets[bucket].Purge(ctx, key, append(options, jetstream.PurgeTTL(markerTTL))...)
+		if codeOf(err) == codeNoTTL {
+			err = s.buckets[bucket].Purge(ctx, key, options...)
+		}
 		if codeOf(err) == codeWrongLast {
-			return nil // it has been stored again
+			return nil // it has been stored again, or is gone
 		}
 		return err
 	})

@@ -52,7 +52,7 @@ func TestARecordIsReplacedOnlyByThoseWhoKnowIt(t *testing.T) {
 	records, err := s.Runs(t.Context())
 	require.NoError(t, err)
 	require.Len(t, records, 2)
-	require.NoError(t, s.DeleteRun(t.Context(), "r"))
+	require.NoError(t, s.DeleteRun(t.Context(), "r", 0))
 	records, err = s.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "q", records[0].Name)
@@ -81,7 +81,7 @@ func TestChangesOfRunsAreWatchedAcrossARestart(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the change was not delivered")
 	}
-	require.NoError(t, s.DeleteRun(t.Context(), "r"))
+	require.NoError(t, s.DeleteRun(t.Context(), "r", 0))
 	require.Nil(t, (<-seen).Value)
 	cancel()
 	wg.Wait()

@@ -69,9 +69,9 @@ func streamError(run, what, hint string) error {
 	return &failure.Error{Class: failure.Config, Op: "store", Message: "the stream " + runStream + run + " " + what, Hint: hint}
 }
 
-// DeleteRun deletes the queued tasks of a run, its pages, and its record. It is no error
-// if any of them does not exist.
-func (s *Store) DeleteRun(ctx context.Context, run string) error {
+// DeleteRun deletes the queued tasks of a run, its pages, and its record, unless that has
+// another revision. It is no error if any of them does not exist.
+func (s *Store) DeleteRun(ctx context.Context, run string, revision uint64) error {
 	if err := s.PurgeWork(ctx, run); err != nil {
 		return err
 	}
@@ -86,9 +86,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	return s.retry(ctx, "delete the record of the run "+run, bucketStream+runBucket, func(ctx context.Context) error {
-		return s.buckets[runBucket].Purge(ctx, run, jetstream.PurgeTTL(markerTTL))
-	})
+	return s.drop(ctx, runBucket, "delete the record of the run "+run, run, revision)
 }
 
 // An Info says how much a run holds on the server.
@@ -98,6 +96,7 @@ type Info struct {
 	MaxBytes    int64  // 0: no limit of its own
 	First, Last time.Time
 	Sequence    uint64    // of the last message
+	Created     time.Time // the stream of the run
 	Now         time.Time // by the clock of the server, when it was asked
 }
 
@@ -111,7 +110,8 @@ func (s *Store) Info(ctx context.Context, run string) (Info, error) {
 		}
 		at := stream.CachedInfo().State
 		info = Info{Messages: at.Msgs, Bytes: at.Bytes, First: at.FirstTime, Last: at.LastTime, Sequence: at.LastSeq,
-			MaxBytes: max(0, stream.CachedInfo().Config.MaxBytes), Now: stream.CachedInfo().TimeStamp}
+			MaxBytes: max(0, stream.CachedInfo().Config.MaxBytes), Now: stream.CachedInfo().TimeStamp,
+			Created: stream.CachedInfo().Created}
 		return nil
 	})
 	return info, err
