@@ -131,7 +131,7 @@ type Partitions struct {
 	Suspect  int               `json:"suspect,omitempty"`  // that have findings, whatever their ends are
 	Failed   int               `json:"failed,omitempty"`   // that failed and ended the run
 	Skipped  int               `json:"skipped,omitempty"`  // that failed, with onPartitionError skip
-	Failures []PartitionResult `json:"failures,omitempty"` // the first of those that were skipped
+	Failures []PartitionResult `json:"failures,omitempty"` // the first hundred of those that failed or were skipped
 	Limited  int               `json:"limited,omitempty"`  // that a limit or a guard ended, or that limits.partitions left out
 }
 
@@ -164,10 +164,10 @@ func (r *Result) add(label, name string, one Result) {
 		}
 	}
 	r.keep(one)
+	if (one.skipped || one.Outcome == rules.Failed) && len(n.Failures) < maxListed {
+		n.Failures = append(n.Failures, PartitionResult{label, one.Error})
+	}
 	if one.skipped {
-		if len(n.Failures) < maxListed {
-			n.Failures = append(n.Failures, PartitionResult{label, one.Error})
-		}
 		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}
 	}
 	if r.Outcome == "" || slices.Index(severity, one.Outcome) > slices.Index(severity, r.Outcome) {

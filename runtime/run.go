@@ -299,16 +299,21 @@ func (r *run) logPage(page *Page) {
 
 // logEnd logs why the job ended.
 func (r *run) logEnd() {
-	message := r.Result.Message
-	if !r.reason().NamesJob {
-		message = fmt.Sprintf("Job '%s' stopped: %s", r.name(), message)
+	logStop(r.Log, r.job, r.name(), r.Context.Value.Page, r.Result)
+}
+
+// logStop logs why a job, or a partition of it, stopped on a page.
+func logStop(log *slog.Logger, job *compile.Job, name string, page int, result Result) {
+	message := result.Message
+	if !reasonOf(job, result).NamesJob {
+		message = fmt.Sprintf("Job '%s' stopped: %s", name, message)
 	}
 	level := slog.LevelInfo
-	if len(r.job.Sources) > 0 { // a job may have a million partitions
+	if len(job.Sources) > 0 { // a job may have a million partitions
 		level = slog.LevelDebug
 	}
-	r.Log.Log(context.Background(), level, message, "event", "stop", "job", r.Result.Job, "page", r.Context.Value.Page,
-		"rule", strings.Join(r.Result.StoppedBy, ","), "outcome", r.Result.Outcome)
+	log.Log(context.Background(), level, message, "event", "stop", "job", result.Job, "page", page,
+		"rule", strings.Join(result.StoppedBy, ","), "outcome", result.Outcome)
 }
 
 // carryOver sets the values for the next run, once the list is complete.
@@ -359,16 +364,16 @@ func (r *run) stopFailure(page *Page) error {
 		return nil
 	}
 	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: page.Page, Op: "rule " + r.Result.Reason, Message: r.Result.Message}
-	if reason := r.reason(); reason.Guard {
+	if reason := reasonOf(r.job, r.Result); reason.Guard {
 		e.Class, e.Hint = failure.Policy, reason.Hint
 	}
 	return e
 }
 
 // reason returns the stopping rule that ended the job; the zero Rule if none did.
-func (r *run) reason() rules.Rule {
-	for _, stop := range r.job.Stops {
-		if stop.Rule.ID == r.Result.Reason {
+func reasonOf(job *compile.Job, result Result) rules.Rule {
+	for _, stop := range job.Stops {
+		if stop.Rule.ID == result.Reason {
 			return stop.Rule
 		}
 	}

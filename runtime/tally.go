@@ -177,6 +177,16 @@ func (t *Tally) logKept(results []Result) {
 		strings.Join(keepers, ", "), r.Job, r.Outcome, t.redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
 }
 
+// LogStops logs why the jobs without variables stopped, as their runs do. It is for jobs that
+// have run on another machine.
+func (t *Tally) LogStops() {
+	for _, job := range t.all {
+		if r := t.results[job]; r.Partitions == nil && r.Outcome != "" && r.Outcome != rules.Failed {
+			logStop(t.log, job, t.redactor.String(r.Job), r.Pages, *r)
+		}
+	}
+}
+
 // save returns what a checkpoint has of the tally.
 func (t *Tally) save() tallyState {
 	s := tallyState{Missing: t.found.save(), Seen: map[string]*seen{}}

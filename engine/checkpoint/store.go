@@ -126,7 +126,7 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	changed := changes(found.Fingerprint, fingerprint)
 	switch {
 	case found.Fingerprint[RunPart] != fingerprint[RunPart]: // the next run has pages of its own
-		return nil, s.refuseOther(found.Fingerprint[RunPart])
+		return nil, s.refuseOther(found.Fingerprint[RunPart], fingerprint[RunPart])
 	case found.Ended:
 		return s, s.next(fingerprint, changed)
 	case changed != "":
@@ -228,11 +228,15 @@ func (s *Store) refuse(format string, args ...any) error {
 	}
 }
 
-// refuseOther refuses the state of another run.
-func (s *Store) refuseOther(run string) error {
-	owner := "a run on one machine"
-	if run != "" {
-		owner = "run " + run
+// refuseOther refuses the state of another run than this one.
+func (s *Store) refuseOther(run, this string) error {
+	name, _, _ := strings.Cut(run, " ")
+	owner := "run " + name
+	switch this, _, _ := strings.Cut(this, " "); {
+	case run == "":
+		owner = "a run on one machine"
+	case name == this:
+		owner = "an earlier run of the same name, " + name
 	}
 	return &failure.Error{
 		Class: failure.State, Op: "resume",
@@ -299,7 +303,8 @@ const KeepPart = "keep of "
 const InputPart = "input "
 
 // The names of the parts that only the fingerprint of a collection has: see the package
-// engine/cluster. RunPart is the name of its run. A state of one run is refused by all
+// engine/cluster. RunPart is the name of its run and, after a space, which of the runs of
+// that name it is. A state of one run is refused by all
 // others, also when it has ended.
 const (
 	RunPart    = "run"
@@ -314,8 +319,11 @@ func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier, s
 // Repeats reports whether the state is that of a run that has ended, nothing of what its
 // fingerprint says has changed since, and the outputs that were opened are those of that
 // run.
-func (s *Store) Repeats() bool {
-	return s.follows && s.changed == "" && slices.Equal(s.earlier, slices.Sorted(maps.Keys(s.outputs)))
+func (s *Store) Repeats() bool { return s.RepeatsWith(slices.Collect(maps.Keys(s.outputs))) }
+
+// RepeatsWith is [Store.Repeats] for a run whose outputs have not been opened, but are to be these.
+func (s *Store) RepeatsWith(outputs []string) bool {
+	return s.follows && s.changed == "" && slices.Equal(s.earlier, slices.Sorted(slices.Values(outputs)))
 }
 
 // next begins the next increment: its jobs start at the beginning, and its outputs may

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
 // Collecting says how [Run.Collect] reads a run.
@@ -81,6 +82,20 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 	return c.result(r.unknown(end(err)))
 }
 
+// CheckCollect returns the error with which [Run.Collect] would refuse to begin: the checkpoint
+// cannot be used, pages of the run have been released, or they may not be released.
+func (r *Run) CheckCollect(ctx context.Context, e *engine.Engine, o Collecting) error {
+	c := &collection{run: r, engine: e, options: o}
+	if err := c.resume(); err != nil {
+		return err
+	}
+	return r.unknown(c.checkStart(ctx))
+}
+
+// Released reports whether a collection has released pages of the run, so that only that
+// collection can be continued, and no other one can begin.
+func (r *Run) Released() bool { return r.record.Releases != "" }
+
 // A collection is a run that is being collected.
 type collection struct {
 	run     *Run
@@ -98,8 +113,9 @@ type collection struct {
 	read  atomic.Uint64 // sequence of the last page that was read; 0: none so far; not of a sorted collection
 	close closing
 
-	failed  int // tasks that were found to have failed when the others had ended
-	waiting int // pages that are stored, and come behind one that is not: of a sorted collection that has ended
+	gap     *store.Key // the task that has failed at which a sorted collection ended; nil: none
+	failed  int        // tasks that were found to have failed when the others had ended
+	waiting int        // pages that are stored, and come behind one that is not: of a sorted collection that has ended
 
 	releaser *releaser    // nil: nothing is released
 	releases string       // the id of a collection that has released pages; it is part of its checkpoints

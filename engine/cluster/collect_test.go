@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,52 @@ func TestASortedCollectionCountsAllPartitionsThatFailed(t *testing.T) {
 	require.ErrorContains(t, err, "team.id=3")
 	require.Equal(t, 2, last.Failed)
 	require.Equal(t, 1+2*4, last.Waiting, "the last page of teams, and those of teams 2 and 4")
+}
+
+// The error of a sorted collection begins with the gap at which its output ends, also if another
+// partition has failed before that.
+func TestASortedCollectionNamesTheGapFirst(t *testing.T) {
+	a, _, run := runUntilHeld(t, cluster.Options{})
+	a.mu.Lock()
+	a.refuse["/teams/1/users"] = http.StatusForbidden
+	a.mu.Unlock()
+	a.release()
+	for sorted, first := range map[bool]string{true: "team.id=1", false: "team.id=3"} {
+		result, err := (&collector{run: run}).collect(t, cluster.Collecting{Sorted: sorted})
+		lines := strings.Split(err.Error(), "; the response")
+		require.Len(t, lines, 3)
+		require.Contains(t, lines[0], first)
+		require.Contains(t, result.Jobs[1].Error.Message, first)
+		require.Equal(t, first, result.Jobs[1].Partitions.Failures[0].Partition)
+		require.Len(t, result.Jobs[1].Partitions.Failures, 2)
+	}
+}
+
+// The error of a collection has ten of many failures and says how many more there are. The
+// result lists them.
+func TestACollectionListsThePartitionsThatFailed(t *testing.T) {
+	a := serveAPI(t, 14)
+	for team := range a.teams {
+		a.refuse[fmt.Sprintf("/teams/%d/users", team)] = http.StatusForbidden
+	}
+	c := open(t, startServer(t), cluster.Options{Flags: " --nats nats://hub"})
+	run := submit(t, c, a.config())
+	work(t, c, cluster.Worker{})
+	for _, inOrder := range []bool{false, true} {
+		result, err := (&collector{run: run}).collect(t, cluster.Collecting{Sorted: inOrder})
+		require.ErrorIs(t, err, engine.ErrAPI)
+		lines := strings.Split(err.Error(), "\n")
+		require.Len(t, lines, 11)
+		require.Equal(t, "4 more partitions failed (stopwhen status --partitions r1 --nats nats://hub lists all)", lines[10])
+		require.Equal(t, 14, result.Jobs[1].Partitions.Failed)
+		var failed []string
+		for _, one := range result.Jobs[1].Partitions.Failures {
+			require.Contains(t, one.Error.Message, "status 403 Forbidden")
+			failed = append(failed, one.Partition)
+		}
+		require.Len(t, failed, 14)
+		require.Len(t, slices.Compact(slices.Sorted(slices.Values(failed))), 14)
+	}
 }
 
 func TestACancelledRunIsCollectedToItsLastPage(t *testing.T) {

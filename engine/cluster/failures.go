@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -57,16 +57,33 @@ func (c *collection) restore(tallies []json.RawMessage) error {
 }
 
 // failures adds the results of all tasks that have failed to the tallies, which are as before.
-// It returns their errors, and whether a task has not ended.
+// It returns their errors, that of the gap of a sorted collection first, and whether a task
+// has not ended.
 func (c *collection) failures(ctx context.Context, before []json.RawMessage) (errs []error, goesOn bool, err error) {
-	var more int
+	first, err := c.gapFailure(ctx)
+	if err != nil || c.gap != nil && first == nil {
+		return nil, true, err
+	}
+	n := 0
+	add := func(task string, ending *engine.Ending) {
+		for _, t := range c.treesOf(task) {
+			t.tally.Add(&engine.Step{Ending: ending})
+		}
+		if n++; n <= maxErrors {
+			errs = append(errs, ending.FailureOf())
+		}
+	}
 	var unrestored error
 	again := func() {
-		errs, goesOn, more, unrestored = nil, false, 0, c.restore(before)
+		errs, goesOn, n, unrestored = nil, false, 0, c.restore(before)
+		if first != nil {
+			add(c.gap.Task, first)
+		}
 	}
+	again()
 	err = c.run.cluster.store.ScanHeads(ctx, c.run.ID(), again, func(h store.Heading) error {
 		goesOn = goesOn || !h.Ends()
-		if h.State != store.Failed {
+		if h.State != store.Failed || c.gap != nil && h.Key == *c.gap {
 			return nil
 		}
 		ending, err := c.failure(ctx, h.Key)
@@ -77,21 +94,30 @@ func (c *collection) failures(ctx context.Context, before []json.RawMessage) (er
 			goesOn = true
 			return nil
 		}
-		for _, t := range c.treesOf(h.Task) {
-			t.tally.Add(&engine.Step{Ending: ending})
-		}
-		if len(errs) < maxErrors {
-			errs = append(errs, ending.FailureOf())
-		} else {
-			more++
-		}
+		add(h.Task, ending)
 		return nil
 	})
-	c.failed = len(errs) + more
-	if more > 0 {
-		errs = append(errs, &engine.Error{Class: failure.Transient, Op: "collect", Message: fmt.Sprintf("%d more partitions have failed", more)})
+	c.failed = n
+	if more := n - maxErrors; more > 0 {
+		errs = append(errs, c.moreFailures(more))
 	}
 	return errs, goesOn, cmp.Or(err, unrestored)
+}
+
+// gapFailure returns how the task ended at which a sorted collection ended, or nil if it is
+// tried again or there is none.
+func (c *collection) gapFailure(ctx context.Context) (*engine.Ending, error) {
+	if c.gap == nil {
+		return nil, nil
+	}
+	return c.failure(ctx, *c.gap)
+}
+
+// moreFailures returns the error for the partitions that are not listed.
+func (c *collection) moreFailures(n int) error {
+	return &engine.Error{Class: failure.Transient, Op: "collect",
+		Message: value.Counted(n, "more partition") + " failed",
+		Hint:    c.run.command("status --partitions") + " lists all"}
 }
 
 // failure returns how a task that has failed ended, or nil if it is tried again.
@@ -119,5 +145,5 @@ func (r *Run) queued(ctx context.Context, key store.Key) (bool, error) {
 	return r.cluster.store.IsQueued(ctx, r.record.Origin, key)
 }
 
-// maxErrors is how many failures of partitions are listed.
-const maxErrors = 20
+// maxErrors is how many failures of partitions the error of a collection has.
+const maxErrors = 10

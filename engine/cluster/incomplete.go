@@ -86,6 +86,7 @@ func (c *collection) result(err error) (*engine.Result, error) {
 	var jobs []engine.JobResult
 	for _, t := range c.trees {
 		if t.complete() {
+			t.tally.LogStops()
 			jobs = append(jobs, t.tally.Results(nil)...)
 			continue
 		}

@@ -19,14 +19,11 @@ import (
 // pages cannot be released. The function that is returned has to be called at the end of
 // the collection with its error; it returns that of the release.
 func (c *collection) startRelease(ctx context.Context) (context.Context, func(error) error, error) {
-	if err := c.checkRelease(); err != nil {
+	if err := c.checkStart(ctx); err != nil {
 		return ctx, nil, err
 	}
 	if !c.options.Release {
 		return ctx, func(err error) error { return c.requireAll(ctx, err) }, nil
-	}
-	if err := c.requirePermission(ctx); err != nil {
-		return ctx, nil, err
 	}
 	if c.releases == "" {
 		c.releases = nuid.Next()
@@ -51,6 +48,14 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 		stop(nil)
 		return err
 	}, nil
+}
+
+// checkStart checks that the collection may begin.
+func (c *collection) checkStart(ctx context.Context) error {
+	if err := c.checkRelease(); err != nil || !c.options.Release {
+		return err
+	}
+	return c.requirePermission(ctx)
 }
 
 // checkRelease checks that pages may be released, and that all are there that are to be

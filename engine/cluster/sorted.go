@@ -145,6 +145,7 @@ func (w *walk) tryAgain(ctx context.Context, key store.Key, failed uint64) error
 			entry.Release()
 			return nil
 		case !queued:
+			w.gap = &key
 			return errFailed
 		}
 		if err := w.await(ctx); err != nil {

@@ -96,20 +96,20 @@ func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) e
 		return err
 	}
 	name, text := run.Config()
-	l := &loaded{Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), collects: a.collects(run)}
+	l := &loaded{Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), collects: a.collects(run), released: run.Released()}
 	if err := a.checkPaths(l, nil); err != nil {
 		return err
 	}
 	l.forgets = a.flags.kept == "" && a.items.Format.Kind != formats.Singer
+	how := cluster.Collecting{Sorted: a.flags.collect.sorted, NoWait: a.flags.collect.noWait, Release: a.flags.collect.release}
+	l.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
 	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		var last cluster.Progress
-		result, err := run.Collect(ctx, e, sink, cluster.Collecting{
-			Sorted: a.flags.collect.sorted, NoWait: a.flags.collect.noWait, Release: a.flags.collect.release, Skipped: l.skipped,
-			Progress: func(p cluster.Progress) {
-				last = p
-				bar.tasks(p)
-			},
-		})
+		how.Skipped, how.Progress = l.skipped, func(p cluster.Progress) {
+			last = p
+			bar.tasks(p)
+		}
+		result, err := run.Collect(ctx, e, sink, how)
 		a.logFailed(run, last, logger)
 		return result, err
 	}
@@ -131,7 +131,11 @@ func (a *app) logFailed(run *cluster.Run, p cluster.Progress, logger *slog.Logge
 	if run.Phase() == cluster.Cancelled {
 		first = " when the run, which is cancelled, was submitted again"
 	}
+	attrs := []any{"event", "partitions_failed", "run", run.ID(), "partitions", p.Failed}
+	if p.Waiting > 0 {
+		attrs = append(attrs, "pages_behind_gap", p.Waiting)
+	}
 	logger.Warn(fmt.Sprintf("%s; stopwhen retry %s%s queues them again%s, and then the same command collects the rest",
 		message, run.ID(), a.natsArgs(), first),
-		"event", "partitions_failed", "run", run.ID(), "partitions", p.Failed, "waiting", p.Waiting)
+		attrs...)
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -65,8 +64,8 @@ func TestAReaderThatMayNotReleasePagesIsToldAtTheStart(t *testing.T) {
 	require.Contains(t, refused, "$JS.API.STREAM.PURGE.STOPWHEN_RUN_june")
 	require.Contains(t, refused, "give the NATS user the permission, or collect without --release")
 	require.NoFileExists(t, dir+"/state")
-	written, err := filepath.Glob(dir + "/out/*.ndjson*")
-	require.NoError(t, err)
-	require.Empty(t, written)
+	require.NoDirExists(t, dir+"/out")
+	require.NotContains(t, refused, "has been collected")
+	require.NotContains(t, refused, "0 items")
 	as("sales-reader", 0, "collect", "june", "--out", dir+"/out", "--state", dir+"/state")
 }

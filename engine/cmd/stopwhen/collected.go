@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 )
 
 // collects returns what a state has of a run, and of how it is collected.
@@ -27,6 +29,31 @@ func (a *app) collects(run *cluster.Run) map[string]string {
 	}
 }
 
+// checkSource checks that the pages can be had, before anything is created for them. A
+// collection that has nothing to do needs none.
+func (a *app) checkSource(l *loaded, state *checkpointer) error {
+	if l.check == nil || state.RepeatsWith(a.outputPaths(l)) {
+		return nil
+	}
+	ctx, stop := a.catchSignals()
+	defer stop()
+	return signalError(ctx, l.check(ctx, l.With(engine.WithResume(state.Jobs()))))
+}
+
+// outputPaths returns the files that the pages are written to.
+func (a *app) outputPaths(l *loaded) []string {
+	var all []string
+	if a.writesFiles() {
+		for _, f := range formats.Places(l.Engine, a.flags.out, a.items.Format) {
+			all = append(all, f.Path)
+		}
+	}
+	if path := a.flags.trace; path != "" && path != "-" {
+		all = append(all, filepath.Clean(path))
+	}
+	return slices.DeleteFunc(all, isStream)
+}
+
 // collected reports whether the state says that the run has been collected into the same
 // outputs, so that there is nothing to do. One that has been collected into other outputs, or
 // in another order or format, is collected again, but its rows are not added to a file that
@@ -37,7 +64,7 @@ func (o *output) collected(l *loaded) (bool, error) {
 	case l.pages == nil || !follows:
 		return false, nil
 	case o.state.Repeats():
-		o.logCollected(l.run, earlier)
+		o.logCollected(l, earlier)
 		return true, nil
 	case o.app.flags.appendRows:
 		if err := o.requireOthers(l.run, earlier); err != nil {
@@ -50,15 +77,54 @@ func (o *output) collected(l *loaded) (bool, error) {
 }
 
 // logCollected says that there is nothing to do, and which files are not there any more.
-func (o *output) logCollected(run string, earlier []string) {
-	o.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (--restart starts over)", o.state.path, run),
+func (o *output) logCollected(l *loaded, earlier []string) {
+	restart, again := "--restart starts over", "--restart writes it again"
+	if l.released {
+		restart = "its pages are no longer on the server"
+		again = "to obtain its rows again, submit the configuration as a new run"
+	}
+	o.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", o.state.path, l.run, restart),
 		"event", "resume", "complete", true)
 	for _, path := range earlier {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			o.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (--restart writes it again)", path),
+		if isMissing(path) {
+			o.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (%s)", path, again),
 				"event", "output_missing", "file", path)
 		}
 	}
+	o.logUnwritten(l)
+}
+
+// logUnwritten names the files for what a state does not have: the result, and a trace that
+// is not a file. They are written by the collection itself.
+func (o *output) logUnwritten(l *loaded) {
+	fix := "--restart collects the run again"
+	if l.released {
+		fix = "the pages of the run are no longer on the server; stopwhen status " + l.run + o.app.natsArgs() + " sums it up"
+	}
+	for _, f := range []struct{ flag, path string }{{"--result", o.app.flags.result}, {"--trace", o.app.flags.trace}} {
+		switch file := f.path != "-" && !isStream(f.path); {
+		case f.path == "" || file && f.flag == "--trace":
+		case file && !isMissing(f.path):
+			o.log.Info(fmt.Sprintf("%s: %s remains as it is, since nothing is collected (%s)", f.flag, f.path, fix),
+				"event", "output_unchanged", "file", f.path)
+		default:
+			o.log.Warn(fmt.Sprintf("%s: nothing is written to %s, since the run has been collected (%s)", f.flag, named(f.path), fix),
+				"event", "output_missing", "file", f.path)
+		}
+	}
+}
+
+// named returns how messages name a file, or standard output.
+func named(path string) string {
+	if path == "-" {
+		return "standard output"
+	}
+	return path
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // requireOthers refuses to add the rows of a run to a file that has them.

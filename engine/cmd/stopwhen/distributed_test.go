@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -191,5 +192,34 @@ func TestPagesAreReleasedWhileTheyAreCollected(t *testing.T) {
 	}
 	call(t, 0, args...)
 	require.Equal(t, byList(t, dir+"/local/children.ndjson"), byList(t, dir+"/out/children.ndjson"))
-	call(t, 8, "collect", run, "-q", "--out", dir+"/second", nats)
+	requireReleased(t, args, dir, nats)
+}
+
+// requireReleased checks what other commands say of a run that was released when it was
+// collected: one true thing, and nothing is created.
+func requireReleased(t *testing.T, args []string, dir, nats string) {
+	t.Helper()
+	said := func(status int, args ...string) string {
+		cmd := exec.Command(binary(t), append(slices.DeleteFunc(args, func(a string) bool { return a == "-q" }), nats)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		require.Equal(t, status, cmd.ProcessState.ExitCode(), stderr.String())
+		return strings.TrimSpace(stderr.String())
+	}
+	const gone = "stopwhen: pages of run large are no longer on the server"
+	for _, more := range [][]string{{}, {"--state", dir + "/state"}, {"--state", dir + "/state", "--release"}} {
+		text := said(8, append([]string{"collect", "large", "--out", dir + "/second"}, more...)...)
+		require.True(t, strings.HasPrefix(text, gone), text)
+		require.NotContains(t, text, "\n")
+		require.NoDirExists(t, dir+"/second")
+	}
+	again := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == nats })
+	require.NoError(t, os.Remove(dir+"/out/children.ndjson"))
+	text := said(0, append(again, "--result", dir+"/result.json")...)
+	require.Contains(t, text, "run large has been collected; nothing is written (its pages are no longer on the server)")
+	require.Contains(t, text, "children.ndjson, which that collection wrote, no longer exists (to obtain its rows again, submit")
+	require.Contains(t, text, "--result: nothing is written to "+dir+"/result.json, since the run has been collected (the pages of the run are no longer")
+	require.NotContains(t, text, "--restart")
+	require.True(t, strings.HasPrefix(said(8, append(again, "--restart")...), gone))
 }

@@ -25,13 +25,15 @@ type loaded struct {
 	*engine.Engine
 	name      string
 	text      []byte
-	server    *fixtures.Server   // nil without --fixture
-	carryover carryover          // from earlier runs
-	forgets   bool               // the values of keep are not saved
-	pages     source             // of a run that other machines do; nil: the engine runs
-	run       string             // its id
-	collects  map[string]string  // what the fingerprint has of that run, and of how it is collected
-	skipped   func(*engine.Page) // receives the pages on which partitions failed that were skipped
+	server    *fixtures.Server                            // nil without --fixture
+	carryover carryover                                   // from earlier runs
+	forgets   bool                                        // the values of keep are not saved
+	pages     source                                      // of a run that other machines do; nil: the engine runs
+	check     func(context.Context, *engine.Engine) error // that they can be had; nil: they can
+	run       string                                      // its id
+	released  bool                                        // pages of it are no longer on the server
+	collects  map[string]string                           // what the fingerprint has of that run, and of how it is collected
+	skipped   func(*engine.Page)                          // receives the pages on which partitions failed that were skipped
 }
 
 // A source passes pages to a sink, like [engine.Engine.Run].

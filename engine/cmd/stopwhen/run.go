@@ -123,6 +123,9 @@ func (a *app) extract(l *loaded, logger *slog.Logger, bar *progress) (err error)
 		return err
 	}
 	defer state.Close()
+	if err := a.checkSource(l, state); err != nil {
+		return err
+	}
 	out, err := a.openOutput(l, state)
 	if err != nil || out == nil {
 		return err
