@@ -19,7 +19,10 @@ func TestARunThatWasDeletedInPartCanOnlyBeDeleted(t *testing.T) {
 	first := cluster.SubmissionOf(run)
 	require.NoError(t, cluster.MarkDeleted(t.Context(), run))
 	for what, err := range map[string]error{
-		"submit":  func() error { _, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: a.config()}); return err }(),
+		"submit": func() error {
+			_, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: a.config()})
+			return err
+		}(),
 		"collect": func() error { _, err := (&collector{run: run}).collect(t, cluster.Collecting{}); return err }(),
 	} {
 		require.ErrorIs(t, err, engine.ErrState, what)
