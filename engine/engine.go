@@ -28,6 +28,7 @@ type Engine struct {
 	cfg      *rules.Config
 	root     any // the values of the configuration, as they were read
 	jobs     []*compile.Job
+	byID     map[string]*compile.Job
 	auth     *compile.Credentials // nil: none
 	warnings diag.Diagnostics
 	settings settings
@@ -110,7 +111,10 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	e := &Engine{cfg: cfg, root: root, jobs: jobs, auth: auth, warnings: found.Warnings(), settings: s}
+	e := &Engine{cfg: cfg, root: root, jobs: jobs, byID: make(map[string]*compile.Job, len(jobs)), auth: auth, warnings: found.Warnings(), settings: s}
+	for _, job := range jobs {
+		e.byID[job.Set.Job.ID] = job
+	}
 	e.redactor = e.newRedactor()
 	return e, nil
 }
@@ -176,7 +180,11 @@ func (e *Engine) selected() []*compile.Job {
 	if len(ids) == 0 {
 		return e.jobs
 	}
-	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !slices.Contains(ids, j.Set.Job.ID) })
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !wanted[j.Set.Job.ID] })
 }
 
 // roots returns the jobs that run and that are not for the items of another one. A job
@@ -205,10 +213,8 @@ func (e *Engine) Rules() int {
 // its endpoint, or those of the paths of its `dataField`, each once and in their order.
 // An unknown job has none.
 func (e *Engine) DataTypes(job string) []string {
-	for _, j := range e.jobs {
-		if j.Set.Job.ID == job {
-			return j.Set.Job.DataTypes()
-		}
+	if j := e.job(job); j != nil {
+		return j.Set.Job.DataTypes()
 	}
 	return nil
 }
@@ -248,14 +254,8 @@ func (e *Engine) Partitioned(job string) bool {
 	return j != nil && j.Partitioned()
 }
 
-func (e *Engine) job(id string) *compile.Job {
-	for _, j := range e.jobs {
-		if j.Set.Job.ID == id {
-			return j
-		}
-	}
-	return nil
-}
+// job returns the job with an id, or nil.
+func (e *Engine) job(id string) *compile.Job { return e.byID[id] }
 
 // Env returns the names of the environment variables that the configuration reads, each
 // once. [WithEnv] passes their values.
@@ -281,11 +281,7 @@ func (e *Engine) Keeps(job string) bool {
 // continues from an earlier run, the items of the job are only those that are new.
 func (e *Engine) Keepers(job string) []string {
 	var ids []string
-	i := slices.IndexFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == job })
-	if i < 0 {
-		return nil
-	}
-	for j := e.jobs[i]; j != nil; j = j.Parent {
+	for j := e.job(job); j != nil; j = j.Parent {
 		if len(j.Keeps) > 0 {
 			ids = append(ids, j.Set.Job.ID)
 		}

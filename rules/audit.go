@@ -275,6 +275,29 @@ var hintPaths = sync.OnceValue(func() []HintPath {
 	return out
 })
 
+// HintPathsIn returns the paths of those hints that an object with some members may have.
+func HintPathsIn(members map[string]any) []HintPath {
+	var found []int
+	for name := range members {
+		found = append(found, hintsByKey()[name]...)
+	}
+	slices.Sort(found)
+	paths := make([]HintPath, len(found))
+	for i, n := range found {
+		paths[i] = hintPaths()[n]
+	}
+	return paths
+}
+
+// hintsByKey has the places in hintPaths by the first key of the path.
+var hintsByKey = sync.OnceValue(func() map[string][]int {
+	out := map[string][]int{}
+	for i, hint := range hintPaths() {
+		out[hint.Keys[0]] = append(out[hint.Keys[0]], i)
+	}
+	return out
+})
+
 // HintHeader is a header that may say something about the list of a response.
 type HintHeader struct {
 	Name string

@@ -73,10 +73,8 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 	if r.lookup != nil {
 		c.Body, _ = r.lookup(hintPaths())
 	}
-	for _, hint := range rules.HintPaths() {
-		if lacks(c.Body, hint.Keys[0]) { // as nearly always
-			continue
-		}
+	members, _ := c.Body.(map[string]any)
+	for _, hint := range rules.HintPathsIn(members) {
 		read := compile.Read{Root: "body", Path: hint.Keys}
 		if v, present := read.Lookup(c); present && (hint.Kind != rules.HintNext || !r.endedByReading(hint.Keys)) {
 			note(hints, c, hint.Kind, read.String(), v)
@@ -93,16 +91,6 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 	}
 	r.compareTotals(hints, c, hasTotal)
 	return hints
-}
-
-// lacks reports whether a value has no member of a name.
-func lacks(v any, name string) bool {
-	members, isObject := v.(map[string]any)
-	if !isObject {
-		return v == nil
-	}
-	_, present := members[name]
-	return !present
 }
 
 // compareTotals corrects the total of the last page by that of the first one. A

@@ -24,13 +24,17 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 	var all []Place
 	known := map[string]int{} // by data type
 	used := map[string]bool{} // lower case, since some file systems ignore case
+	running := map[string]bool{}
+	for _, job := range e.Jobs() {
+		running[job] = true
+	}
 	for _, job := range e.With(engine.WithJobs()).Jobs() {
 		if !e.Emits(job) {
 			continue
 		}
 		for _, dataType := range e.DataTypes(job) {
 			if i, ok := known[dataType]; ok {
-				all[i].add(job, e.Jobs())
+				all[i].add(job, running[job])
 				continue
 			}
 			name := fileName(dataType)
@@ -40,19 +44,20 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 			used[strings.ToLower(name)] = true
 			known[dataType] = len(all)
 			all = append(all, Place{Path: filepath.Join(dir, name+"."+format.String()), DataType: dataType})
-			all[len(all)-1].add(job, e.Jobs())
+			all[len(all)-1].add(job, running[job])
 		}
 	}
 	return slices.DeleteFunc(all, func(p Place) bool { return p.Jobs == nil })
 }
 
-// add notes that a job writes to the file, if it is one of those that run.
-func (p *Place) add(job string, running []string) {
+// add notes that a job writes to the file, and whether it runs. A job with several lists may do
+// so several times in a row.
+func (p *Place) add(job string, runs bool) {
 	to := &p.LeftOut
-	if slices.Contains(running, job) {
+	if runs {
 		to = &p.Jobs
 	}
-	if !slices.Contains(*to, job) {
+	if n := len(*to); n == 0 || (*to)[n-1] != job {
 		*to = append(*to, job)
 	}
 }

@@ -40,6 +40,7 @@ type receivedPages struct {
 	mu     sync.Mutex
 	closed bool
 	result engine.Result
+	places map[string]int // of the jobs in the result
 }
 
 // page passes a page to the sink, unless the run was left behind.
@@ -74,11 +75,13 @@ func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
 
 // job returns the result of a job, which is that of a failed one until the job has ended.
 func (r *receivedPages) job(id string) *engine.JobResult {
-	for i := range r.result.Jobs {
-		if r.result.Jobs[i].Job == id {
-			return &r.result.Jobs[i]
-		}
+	if i, known := r.places[id]; known {
+		return &r.result.Jobs[i]
 	}
+	if r.places == nil {
+		r.places = map[string]int{}
+	}
+	r.places[id] = len(r.result.Jobs)
 	r.result.Jobs = append(r.result.Jobs, engine.JobResult{
 		Job: id, Outcome: rules.Failed, Reason: "error", StoppedBy: []string{}, Message: "interrupted",
 	})

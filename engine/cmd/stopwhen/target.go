@@ -30,6 +30,7 @@ type target struct {
 	jobs     []string
 	adds     bool // the rows are added to those of earlier runs
 	ended    []ending
+	known    map[string]bool // jobs that have ended
 }
 
 // writer returns a writer for the items of a data type.
@@ -119,13 +120,13 @@ func (o *output) endJob(e ending) error {
 // endTarget notes that a job of a target has ended, and publishes its rows when those of
 // all its jobs are complete.
 func (o *output) endTarget(t *target, e ending) error {
-	if t.has(e.job) || e.outcome == rules.Failed || e.outcome == "" || o.app.failing(e.outcome, e.findings) != nil {
+	if t.known[e.job] || e.outcome == rules.Failed || e.outcome == "" || o.app.failing(e.outcome, e.findings) != nil {
 		return nil
 	}
 	if t.file != nil && t.file.Published() {
 		return nil
 	}
-	t.ended = append(t.ended, e)
+	t.end(e)
 	switch {
 	case t.file == nil && t.stream.Waits():
 		return nil // endStreams publishes it
@@ -178,8 +179,12 @@ func (o *output) settle() error {
 	return outputError(all)
 }
 
-func (t *target) has(job string) bool {
-	return slices.ContainsFunc(t.ended, func(e ending) bool { return e.job == job })
+// end notes that a job has ended.
+func (t *target) end(e ending) {
+	if t.known == nil {
+		t.known = map[string]bool{}
+	}
+	t.ended, t.known[e.job] = append(t.ended, e), true
 }
 
 // publish makes the rows of a target appear under their name, together with the values
@@ -213,7 +218,7 @@ func (o *output) publish(t *target, ended []ending) error {
 // run are saved with the last one, so that no rows are left behind.
 func (o *output) isLast(t *target, job string) bool {
 	return !slices.ContainsFunc(o.byJob[job], func(other *target) bool {
-		return other != t && (other.file != nil && !other.file.Published() || other.file == nil && !other.has(job))
+		return other != t && (other.file != nil && !other.file.Published() || other.file == nil && !other.known[job])
 	})
 }
 
