@@ -64,8 +64,9 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 	}
 	var places []secretPlace
 	written := false
+	defaults := e.secretDefaults(found)
 	for _, secret := range e.cfg.Secrets {
-		if rules.HasPlaceholder(secret) || secret == "" {
+		if rules.HasPlaceholder(secret) || secret == "" || slices.Contains(defaults, secret) {
 			continue
 		}
 		written = true
@@ -86,6 +87,22 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 		found.Errorf(diag.Outside("the configuration"), "line %d holds a secret%s", place.line, place.where).WithHint(hint)
 	}
 	return found.Diagnostics()
+}
+
+// secretDefaults reports the secret inputs that have a default, and returns these. Their
+// place is known: a short one may stand elsewhere in the text, too.
+func (e *Engine) secretDefaults(found *diag.Collector) []string {
+	var all []string
+	for _, in := range e.cfg.Inputs {
+		if !in.Secret || in.Default == nil || in.Default == "" {
+			continue
+		}
+		text, _ := value.Text(in.Default)
+		all = append(all, text)
+		found.Errorf(diag.Outside("inputs."+in.Name+".default"), "the default of a secret input is written in the configuration").
+			WithHint("leave it out, and set the input where the workers run, with --set " + in.Name + "=VALUE")
+	}
+	return all
 }
 
 // A secretPlace says where a secret is written, without saying what it is.

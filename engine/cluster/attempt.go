@@ -34,6 +34,7 @@ type attempt struct {
 	position json.RawMessage // from which the task goes on; nil: from its beginning
 	queue    *store.Enqueuer
 
+	stored   bool // a page, or the end of the task; otherwise the task had ended before
 	isolated bool // this process runs only this task
 }
 
@@ -64,7 +65,12 @@ func (a *attempt) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = a.work.Done(ctx) // otherwise it is delivered again, and found to have ended
-	a.locked(func() { a.done++; delete(a.refused, a.origin) })
+	a.locked(func() {
+		if a.stored {
+			a.done++
+		}
+		delete(a.refused, a.origin)
+	})
 }
 
 // locked calls f with the lock of the pool.
@@ -251,7 +257,7 @@ func (a *attempt) append(ctx context.Context, head store.Head, body []byte, item
 	if err != nil {
 		return err
 	}
-	a.head, a.after = head, sequence
+	a.head, a.after, a.stored = head, sequence, true
 	return nil
 }
 

@@ -65,9 +65,13 @@ type Cluster struct {
 	full  map[string]fullRun // that have no room on the server
 }
 
+// ErrEmpty says that nothing has been submitted to the server yet, and that the user of the
+// connection may not create what the first submission creates.
+var ErrEmpty = store.ErrEmpty
+
 // Open returns the runs on a NATS server. It creates the streams and buckets that are
-// missing. A server that cannot be used, such as one without JetStream or one older than
-// 2.12, is an [*engine.Error] that says what to do.
+// missing; if the user may not, the error is [ErrEmpty]. A server that cannot be used, such as
+// one without JetStream or one older than 2.12, is an [*engine.Error] that says what to do.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
 	c := &Cluster{js: js, options: o, log: o.Log, looks: map[string]look{}, full: map[string]fullRun{}}
 	if c.log == nil {
@@ -110,12 +114,15 @@ func (c *Cluster) waiting(key store.Key, err error) {
 	if known {
 		return
 	}
-	reason := err.Error()
+	reason, hint := err.Error(), "make room there, or delete runs"
+	if strings.Contains(reason, "maximum bytes") {
+		hint = "submit it again with a larger --max-bytes; stopwhen status " + key.Run + " says whether collect --release makes room, too"
+	}
 	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 		reason = refused.Description
 	}
-	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %s (collect with --release, delete runs, or raise the limit)",
-		key.Run, reason), "event", "cluster_full", "run", key.Run)
+	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %s (%s)",
+		key.Run, reason, hint), "event", "cluster_full", "run", key.Run)
 }
 
 // Phase says whether the tasks of a run are run. [Run.Status] knows more.

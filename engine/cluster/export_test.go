@@ -58,3 +58,10 @@ func ProgressAtOnce(t *testing.T) {
 func MarkDeleted(ctx context.Context, r *Run) error {
 	return r.update(ctx, func(rec *record) { rec.Phase, rec.Deleted = Cancelled, true })
 }
+
+// ReportRarely lets workers report only when they begin, and what cannot wait.
+func ReportRarely(t *testing.T) {
+	report := reportEvery
+	t.Cleanup(func() { reportEvery = report })
+	reportEvery = time.Hour
+}

@@ -42,6 +42,7 @@ func (a *attempt) suspect(ctx context.Context, lost int) error {
 		case err != nil:
 			return err
 		case last != nil && last.Ends() && last.Sequence != a.work.RetryOf:
+			a.stored = true
 			return nil
 		case !crashed(failed, output.String()):
 			return fmt.Errorf("task %s has not ended in a process of its own: %s", a.task.ID, output.String())

@@ -68,7 +68,7 @@ func (p *pool) mend(ctx context.Context, queues []string) {
 			continue
 		}
 		if _, err := r.prepareQueue(ctx); err != nil {
-			p.complain(r.ID(), "its queue is missing: "+err.Error())
+			p.complain(r.ID(), "queue", "its queue is missing: "+err.Error())
 			continue
 		}
 		p.c.log.Warn("run "+r.ID()+": its queue was missing and is there again", "event", "queue_mended", "run", r.ID())

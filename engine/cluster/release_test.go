@@ -15,6 +15,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -35,6 +36,8 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 		Text: fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "x"}]}}`, api.URL)})
 	require.NoError(t, err)
 	work(t, c, cluster.Worker{})
+	full := await(t, run, func(s *status.Run) bool { return len(s.Warnings) == 1 && s.Total.Running == 1 })
+	require.Contains(t, full.Warnings[0].Hint, "stopwhen collect large --release --state FILE --out DIR deletes pages that it has written")
 
 	var got []int
 	saved := map[string]json.RawMessage{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -155,7 +156,7 @@ func (p *pool) endSession(run string) {
 	p.mu.Lock()
 	s := p.sessions[run]
 	delete(p.sessions, run)
-	delete(p.problems, run)
+	maps.DeleteFunc(p.problems, func(key problemKey, _ problem) bool { return key.run == run })
 	p.mu.Unlock()
 	if s != nil {
 		s.cancel(errGone)
@@ -236,8 +237,8 @@ func (p *pool) sayUnused(run, name string) {
 	}
 }
 
-// lacks says which variables of the environment this worker lacks, if that is the reason why
-// a configuration cannot be compiled.
+// lacks says which variables of the environment and which inputs this worker lacks, if that is
+// the reason why a configuration cannot be compiled.
 func lacks(err error) error {
 	found, ok := errors.AsType[engine.Diagnostics](err)
 	if !ok {
@@ -246,6 +247,9 @@ func lacks(err error) error {
 	var all []string
 	for _, d := range found {
 		text := d.Message
+		if strings.HasPrefix(d.Path, rules.InputPath("")) {
+			text = d.Path + ": " + text
+		}
 		if d.Hint != "" {
 			text += " (" + d.Hint + ")"
 		}

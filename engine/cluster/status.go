@@ -37,12 +37,15 @@ func (r *Run) Status(ctx context.Context) (*status.Run, error) {
 		return nil, r.unknown(err)
 	}
 	out := &status.Run{Version: status.Version, At: info.Now.UTC(), Summary: r.summary(info), Workers: workers,
-		Warnings: []status.Warning{}, Findings: []status.Finding{}, Jobs: s.jobList()}
+		Warnings: []status.Warning{}}
 	if out.Failed, err = s.explained(ctx); err != nil {
 		return nil, r.unknown(err)
 	}
 	out.Running = s.latest()
-	if err := s.describe(ctx, out); err != nil {
+	if out.Jobs, err = s.jobsOf(ctx); err != nil {
+		return nil, r.unknown(err)
+	}
+	if out.Findings, err = s.allFindings(ctx); err != nil {
 		return nil, r.unknown(err)
 	}
 	out.Total, out.Phase, out.Growing = s.total(out.Jobs), s.phase(), isGrowing(out.Jobs)
@@ -163,7 +166,10 @@ func (r *Run) inShort(ctx context.Context, tasks []workerTask) (status.Summary, 
 		return status.Summary{}, err
 	}
 	out := r.summary(info)
-	jobs := s.jobList()
+	jobs, err := s.jobsOf(ctx)
+	if err != nil {
+		return status.Summary{}, r.unknown(err)
+	}
 	out.Total, out.Phase, out.Growing = s.total(jobs), s.phase(), isGrowing(jobs)
 	r.cluster.remember(r, info, out)
 	return out, nil
@@ -210,15 +216,16 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 	add := func(id, hint, message string, values ...any) {
 		out.Warnings = append(out.Warnings, status.Warning{ID: id, Message: fmt.Sprintf(message, values...), Hint: hint})
 	}
+	room := r.makeRoom(s.releasable(info))
 	switch limit := info.MaxBytes; {
 	case out.Phase != status.Running:
 	case s.full && limit > 0:
-		add("full", r.makeRoom(), "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
+		add("full", room, "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
 			value.Size(int(out.Stored.Bytes)), value.Size(int(limit)))
 	case s.full:
 		add("full", "make room there, or delete runs: stopwhen delete", "the server has no room for pages, and those of workers wait")
 	case isFull(info):
-		add("full", r.makeRoom(), "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
+		add("full", room, "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
 			100*out.Stored.Bytes/limit)
 	}
 	if n := out.Total.Failed; n > 0 {
@@ -253,9 +260,14 @@ func (r *Run) warn(ctx context.Context, out *status.Run, info store.Info, s *sur
 	return nil
 }
 
-// makeRoom says how the run gets room on the server.
-func (r *Run) makeRoom() string {
-	return r.command("collect") + " --release --state FILE --out DIR, or submit it again with a higher --max-bytes"
+// makeRoom says how the run gets room on the server. releasable says whether pages can be
+// released.
+func (r *Run) makeRoom(releasable bool) string {
+	const raise = "submit it again, with the same id and a larger --max-bytes"
+	if !releasable {
+		return raise + "; collect --release would delete nothing, since the pages that are stored must remain"
+	}
+	return r.command("collect") + " --release --state FILE --out DIR deletes pages that it has written; if those that must remain fill the limit, " + raise
 }
 
 // lostAgain is after which time tasks that seem to be lost are counted again: what was queued

@@ -149,6 +149,9 @@ func TestTheStatusOfALimitedRunHasItsJobsWhenItHasEnded(t *testing.T) {
 	require.Equal(t, []string{"teams"}, []string{s.Jobs[0].Job})
 	require.Equal(t, []int{2, 4, 4}, []int{s.Total.Done, s.Total.Pages, s.Total.Items}, "the third was left out, so it did not run")
 	require.Equal(t, "limited", s.Jobs[0].Ends[0].Outcome)
+	all, err := c.Overview(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, s.Total, all.Runs[0].Total, "the table of all runs has the same figures")
 }
 
 // requireListed requires the list of partitions to have all that the status counts.

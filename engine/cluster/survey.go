@@ -28,6 +28,7 @@ type survey struct {
 	running        []store.Heading    // that workers have
 	failedSearches int
 	splits         int
+	remaining      int            // messages that no collection can release
 	all            *store.Heading // of the task that runs all jobs, if it has ended
 }
 
@@ -107,6 +108,10 @@ func (s *survey) add(h store.Heading) {
 	}
 	for job, n := range h.Searches {
 		s.job(job).searches += n
+	}
+	s.remaining += max(1, h.Parts)
+	if h.Children > 0 {
+		s.remaining += max(0, h.Page-1)
 	}
 	j := s.job(h.Job)
 	if _, known := s.workers[h.Key]; known {

@@ -86,30 +86,48 @@ func (s *survey) isRetried(ctx context.Context, h store.Heading) (bool, error) {
 	return s.run.cluster.store.IsRetried(ctx, s.run.record.Origin, h.Key, h.Sequence)
 }
 
-// describe adds what only the envelopes of some pages say: findings, and the results of a
-// task with all jobs.
-func (s *survey) describe(ctx context.Context, out *status.Run) error {
+// allFindings returns the findings, which only the envelopes of some pages have.
+func (s *survey) allFindings(ctx context.Context) ([]status.Finding, error) {
+	list := []status.Finding{}
 	for _, h := range s.suspect {
 		found, err := s.findings(ctx, h)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, f := range found {
-			out.Findings = addFinding(out.Findings, f)
+			list = addFinding(list, f)
 		}
 	}
+	return list, nil
+}
+
+// jobsOf returns the jobs: those that were counted or, if one task has run all of them, those
+// of its results.
+func (s *survey) jobsOf(ctx context.Context) ([]status.Job, error) {
 	if s.all == nil {
-		return nil
+		return s.jobList(), nil
 	}
 	ending, err := s.ending(ctx, s.all.Key)
-	if err != nil || ending == nil || len(ending.Results) == 0 {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	out.Jobs = nil
+	if ending == nil || len(ending.Results) == 0 {
+		return s.jobList(), nil
+	}
+	var jobs []status.Job
 	for _, r := range ending.Results {
-		out.Jobs = append(out.Jobs, ofResult(r.Result))
+		jobs = append(jobs, ofResult(r.Result))
 	}
-	return nil
+	return jobs, nil
+}
+
+// releasable reports whether the run has pages on the server that a collection could
+// release: more than the last one of each task, and those of tasks that have announced others.
+func (s *survey) releasable(info store.Info) bool {
+	if r := s.run.record; r.Whole && len(r.Outlines) > 1 {
+		return false // see checkRelease
+	}
+	return info.Messages > uint64(s.remaining)
 }
 
 // addFinding adds a finding about one partition to those about others.

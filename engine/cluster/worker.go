@@ -117,9 +117,10 @@ type pool struct {
 	openings map[string]*opening  // sessions that are being opened, by run
 	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
 	running  map[*attempt]runningTask
-	refused  map[string]int     // tasks of an origin that this worker could not run, one after another
-	problems map[string]problem // the latest of each run
-	unused   map[string]bool    // inputs that a run does not have, of which the log has told
+	refused  map[string]int // tasks of an origin that this worker could not run, one after another
+	problems map[problemKey]problem
+	unused   map[string]bool // inputs that a run does not have, of which the log has told
+	news     chan struct{}   // receives when the server has to be told of a problem at once
 	done     int
 }
 
@@ -140,7 +141,8 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
 		sessions: map[string]*session{}, openings: map[string]*opening{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{},
-		problems: map[string]problem{}, unused: map[string]bool{}, refused: map[string]int{}}, nil
+		problems: map[problemKey]problem{}, unused: map[string]bool{}, refused: map[string]int{},
+		news: make(chan struct{}, 1)}, nil
 }
 
 func (p *pool) close() {
@@ -289,40 +291,68 @@ func (p *pool) cannot(origin, run string, err error) {
 		p.paused[origin] = time.Now().Add(cmp.Or(p.c.options.pause, cannotPause))
 	}
 	p.mu.Unlock()
-	p.complain(run, fmt.Sprintf("this worker cannot run it: %v", err))
+	p.complain(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
+}
+
+// kindOf returns what errors have in common that differ in the partition only.
+func kindOf(err error) string {
+	if failed, ok := errors.AsType[*engine.Error](err); ok {
+		return fmt.Sprintf("%s %s %d", failed.Class, failed.Op, failed.Status)
+	}
+	return err.Error()
 }
 
 // A problem is why a worker cannot run a run.
 type problem struct {
 	text         string
-	since, until time.Time // it was told first, and is to be told
+	since, until time.Time // it was logged last, and is to be told
+	more         int       // tasks with the same problem since it was logged
 }
 
-// complain logs a problem, once a minute, and shows it in the status.
-func (p *pool) complain(run, text string) {
+// A problemKey says what problems are logged together.
+type problemKey struct{ run, kind string }
+
+// complainEvery is the time after which a worker logs a problem again. Tests change it.
+var complainEvery = time.Minute
+
+// complain logs a problem, once a minute for all tasks that have it, and tells the server
+// about it, for the status.
+func (p *pool) complain(run, kind, text string) {
 	p.mu.Lock()
-	now, known := time.Now(), p.problems[run]
-	same := known.text == text && now.Sub(known.since) < time.Minute
-	if !same {
+	key := problemKey{run, kind}
+	now, known := time.Now(), p.problems[key]
+	logged, more := now.Sub(known.since) < complainEvery, known.more
+	if logged {
+		known.more++
+	} else {
 		known = problem{text: text, since: now}
 	}
 	known.until = now.Add(problemFor)
-	p.problems[run] = known
+	p.problems[key] = known
 	p.mu.Unlock()
-	if !same {
-		p.c.log.Error(fmt.Sprintf("run %s: %s", run, text), "event", "worker_problem", "run", run)
+	if logged {
+		return
+	}
+	if more > 0 {
+		text += fmt.Sprintf("; %s had this problem since it was logged last", value.Counted(more, "other task"))
+	}
+	p.c.log.Error(fmt.Sprintf("run %s: %s", run, text), "event", "worker_problem", "run", run)
+	select {
+	case p.news <- struct{}{}:
+	default: // it is told soon anyhow
 	}
 }
 
 // current returns the problems of the last minutes, by run. The caller has the lock.
 func (p *pool) current() map[string]string {
-	all := map[string]string{}
-	for run, one := range p.problems {
-		if time.Now().After(one.until) {
-			delete(p.problems, run)
-			continue
+	all, latest := map[string]string{}, map[string]time.Time{}
+	for key, one := range p.problems {
+		switch {
+		case time.Now().After(one.until):
+			delete(p.problems, key)
+		case one.until.After(latest[key.run]):
+			all[key.run], latest[key.run] = one.text, one.until
 		}
-		all[run] = one.text
 	}
 	return all
 }
@@ -419,6 +449,7 @@ func (p *pool) report(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-p.news:
 		}
 	}
 }

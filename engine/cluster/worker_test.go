@@ -371,6 +371,9 @@ func TestWhatCannotBeDistributedIsRefused(t *testing.T) {
 		"a secret in it":  {cluster.Submission{Run: "a", Text: []byte(strings.Replace(config, `"http": {`, `"http": {"headers": {"#X-Token": "s3cret-of-the-api"}, `, 1))}, "line 1 holds a secret"},
 		"an escaped secret": {cluster.Submission{Run: "a", Text: []byte(strings.Replace(config, `"http": {`, `"http": {"headers": {"#X-Token": "s3cret\u002dof-the-api"}, `, 1))},
 			"a secret is written in it"},
+		"a secret in a default": {cluster.Submission{Run: "a",
+			Text: []byte(strings.Replace(config, `{"api"`, `{"inputs": {"key": {"secret": true, "default": "1"}}, "api"`, 1))},
+			"inputs.key.default: the default of a secret input is written in the configuration"},
 		"an unknown input": {cluster.Submission{Run: "a", Text: []byte(config), Inputs: map[string]any{"x": 1}}, "x"},
 		"an unknown job":   {cluster.Submission{Run: "a", Text: []byte(config), Jobs: []string{"x"}}, `no job "x"`},
 		"a secret input": {cluster.Submission{Run: "a", Inputs: map[string]any{"key": "v"},
@@ -381,6 +384,7 @@ func TestWhatCannotBeDistributedIsRefused(t *testing.T) {
 			_, err := c.Submit(t.Context(), s.submission)
 			require.ErrorContains(t, err, s.want)
 			require.NotContains(t, err.Error(), "s3cret")
+			require.Equal(t, name != "a secret in it", !strings.Contains(err.Error(), "holds a secret"), "%v", err)
 		})
 	}
 	submit(t, c, a.config())

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
@@ -38,16 +40,17 @@ func (a *app) withRuns(f func(*session) error) error {
 	ctx, stop := a.catchSignals()
 	defer stop()
 	o := cluster.Options{Log: logger, Patience: shortPatience, Engine: (&environment{app: a}).options()}
-	return signalError(ctx, a.openRuns(ctx, o, false, func(c *cluster.Cluster) error {
+	return signalError(ctx, a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
 		return f(&session{Cluster: c, log: logger, ctx: ctx})
 	}))
 }
 
 // openRuns connects to NATS, calls f, and closes the connection. With wait, it waits for a
-// server.
-func (a *app) openRuns(ctx context.Context, o cluster.Options, wait bool, f func(*cluster.Cluster) error) error {
+// server, and for the first run that is submitted there if the user may not create what it
+// needs.
+func (a *app) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
 	o.Flags = a.natsArgs()
-	conn, err := a.connect(ctx, "stopwhen", wait, o.Log)
+	conn, err := a.connect(ctx, "stopwhen", wait != nil, o.Log)
 	if err != nil {
 		return err
 	}
@@ -57,10 +60,46 @@ func (a *app) openRuns(ctx context.Context, o cluster.Options, wait bool, f func
 		return err
 	}
 	c, err := cluster.Open(ctx, js, o)
-	if err != nil {
+	if wait != nil && errors.Is(err, cluster.ErrEmpty) {
+		c, err = wait.open(ctx, js, o)
+	}
+	if err != nil || c == nil {
 		return err
 	}
 	return f(c)
+}
+
+// A waiting says how a command waits for the first run.
+type waiting struct {
+	idle time.Duration // after which it ends; 0: never
+}
+
+// emptyPause is the time between looks for the first run.
+const emptyPause = time.Second
+
+// open opens the runs when the first one has been submitted. It returns nil if none is for too
+// long.
+func (w *waiting) open(ctx context.Context, js jetstream.JetStream, o cluster.Options) (*cluster.Cluster, error) {
+	begun, next := time.Now(), time.Now()
+	for {
+		if w.idle > 0 && time.Since(begun) >= w.idle {
+			o.Log.Info(fmt.Sprintf("there has been no task for %s", w.idle), "event", "worker_idle")
+			return nil, nil
+		}
+		if !time.Now().Before(next) {
+			o.Log.Warn("nothing has been submitted to the NATS server yet; waiting for the first run", "event", "nats_empty")
+			next = time.Now().Add(natsReminder)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(emptyPause):
+		}
+		c, err := cluster.Open(ctx, js, o)
+		if !errors.Is(err, cluster.ErrEmpty) {
+			return c, err
+		}
+	}
 }
 
 // oneRun accepts the id of a run.

@@ -65,7 +65,7 @@ func (a *app) collect(cmd *cobra.Command, id string) error {
 	ctx, stop := a.catchSignals()
 	defer stop()
 	o := cluster.Options{Log: logger, Engine: (&environment{app: a}).options()}
-	err = a.openRuns(ctx, o, false, func(c *cluster.Cluster) error {
+	err = a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
 		run, err := c.Run(ctx, id)
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err

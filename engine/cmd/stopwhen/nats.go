@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -294,7 +295,7 @@ func logConnection(log *slog.Logger) []nats.Option {
 			log.Warn("NATS: "+plain(err), "event", "nats_error")
 		}),
 		nats.ClosedHandler(func(c *nats.Conn) {
-			if err := c.LastError(); err != nil {
+			if err := c.LastError(); err != nil && !errors.Is(err, nats.ErrPermissionViolation) { // which closes nothing
 				log.Error("NATS has closed the connection: "+err.Error(), "event", "nats_closed")
 			}
 		}),

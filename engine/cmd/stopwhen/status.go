@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/printable"
@@ -109,7 +111,7 @@ func (a *app) status(args []string, flags *statusFlags) error {
 		return err
 	}
 	a.flags.noProgress = true
-	return a.withRuns(func(s *session) error {
+	err := a.withRuns(func(s *session) error {
 		switch {
 		case len(args) == 0:
 			return a.overview(s, flags)
@@ -118,6 +120,12 @@ func (a *app) status(args []string, flags *statusFlags) error {
 		}
 		return a.statusOf(s, args[0], flags)
 	})
+	if len(args) == 0 && errors.Is(err, cluster.ErrEmpty) {
+		none := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
+		none.Workers.List = []status.Worker{}
+		return a.repeat(false, func(w io.Writer) error { return a.writeOverview(w, none) })
+	}
+	return err
 }
 
 // statusOf prints how far a run is.
@@ -183,17 +191,20 @@ func (a *app) overview(s *session, flags *statusFlags) error {
 		if err != nil {
 			return err
 		}
-		err = a.repeat(flags.watch, func(w io.Writer) error {
-			if a.flags.format == formatJSON {
-				return writeJSONTo(w, o)
-			}
-			printable.Strings(o)
-			return report.OverviewText(w, o, a.statusColumns())
-		})
+		err = a.repeat(flags.watch, func(w io.Writer) error { return a.writeOverview(w, o) })
 		if err != nil || !flags.watch || !pause(s.ctx, time.Since(looked)) {
 			return err
 		}
 	}
+}
+
+// writeOverview writes how far all runs are, in the format of --format.
+func (a *app) writeOverview(w io.Writer, o *status.Overview) error {
+	if a.flags.format == formatJSON {
+		return writeJSONTo(w, o)
+	}
+	printable.Strings(o)
+	return report.OverviewText(w, o, a.statusColumns())
 }
 
 // statusColumns is the width of the text; 0 if it is not for a terminal.

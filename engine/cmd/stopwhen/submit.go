@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // submitFlags are the flags of stopwhen submit.
@@ -50,7 +52,7 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
 	f.IntVar(&a.flags.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
 	f.StringVar(&s.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
-	f.StringVar(&s.maxBytes, "max-bytes", "", "`SIZE` that the pages may take on the server, such as 20GB; workers wait when they do "+
+	f.StringVar(&s.maxBytes, "max-bytes", "", "`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
 		"(default no limit or, of a run that exists, its limit)")
 	f.StringVar(&s.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others (default 30s)")
 	f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
@@ -84,7 +86,7 @@ func (a *app) submit(cmd *cobra.Command, args []string) error {
 	a.remains = fmt.Sprintf("submit it again with --run %s, or delete that run, since some of it may be stored", s.Run)
 	ctx, stop := a.catchSignals()
 	defer stop()
-	return signalError(ctx, a.openRuns(ctx, o, false, func(c *cluster.Cluster) error {
+	return signalError(ctx, mayNotSubmit(a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
 		run, err := c.Submit(ctx, *s)
 		if err != nil {
 			return err
@@ -94,7 +96,17 @@ func (a *app) submit(cmd *cobra.Command, args []string) error {
 		}
 		logger.Info(a.submitted(run), "event", "submitted", "run", run.ID())
 		return nil
-	}))
+	})))
+}
+
+// mayNotSubmit explains the error of a user who may not create what the first run needs.
+func mayNotSubmit(err error) error {
+	if !errors.Is(err, cluster.ErrEmpty) {
+		return err
+	}
+	return &failure.Error{Class: failure.Config, Op: "submit", Err: err,
+		Message: "the NATS user may not submit runs: it may not create the streams that they need",
+		Hint:    "connect with a user who may, or give this one the permissions of a submitter"}
 }
 
 // submitted says what came of submitting a run, and how it goes on.
@@ -154,6 +166,10 @@ func (a *app) submission(cmd *cobra.Command, args []string) (_ *cluster.Submissi
 	if s.MaxBytes, err = parseSize("--max-bytes", a.flags.submit.maxBytes); err != nil {
 		return nil, 0, err
 	}
+	if s.MaxBytes != 0 && s.MaxBytes < minPages {
+		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
+			"and each page takes about 3 kB beside its items", value.Size(minPages), value.Size(int(s.MaxBytes)))}
+	}
 	if a.flags.kept != "" {
 		if s.Kept, err = readCarryover(a.flags.kept); err != nil {
 			return nil, 0, err
@@ -168,6 +184,7 @@ func (a *app) submission(cmd *cobra.Command, args []string) (_ *cluster.Submissi
 const (
 	maxReplicas = 5 // that NATS allows
 	minLease    = time.Second
+	minPages    = 100_000 // bytes of --max-bytes
 )
 
 // newRun returns an id for a run: "orders-20261122-k3fq".

@@ -86,7 +86,7 @@ func (a *app) worker() error {
 	}
 	ctx, stop := a.catchSignals()
 	defer stop()
-	err = a.openRuns(ctx, o, true, func(c *cluster.Cluster) error {
+	err = a.openRuns(ctx, o, &waiting{w.Idle}, func(c *cluster.Cluster) error {
 		if w.task != "" {
 			return c.WorkOne(ctx, w.Worker, w.task)
 		}

@@ -31,6 +31,7 @@ func (d *denial) explain(what string) error {
 	if stream, creates := d.creates(); creates {
 		failed.Message = "nothing has been submitted yet: the stream " + stream + " does not exist, and " + d.Error()
 		failed.Hint = "submit a run first, with a user who may create streams"
+		failed.Err = errors.Join(d, ErrEmpty)
 	}
 	return failed
 }

@@ -20,6 +20,7 @@ var (
 	ErrLost     = errors.New("another worker has continued the task")
 	ErrDeleted  = errors.New("the run has been deleted, or was never submitted")
 	ErrConflict = errors.New("the record has been changed in the meantime")
+	ErrEmpty    = errors.New("nothing has been submitted yet") // and the user may not create the streams
 )
 
 // Codes of errors of JetStream that the client has no names for.
