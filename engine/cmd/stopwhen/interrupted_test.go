@@ -88,7 +88,7 @@ func TestAClosedOutputPipeEndsAListThatIsNoExtraction(t *testing.T) {
 	t.Parallel()
 	config, _ := serveShared(t)
 	nats := startHubProcess(t)
-	call(t, 0, "submit", config, "-q", "--run", "june", nats)
+	call(t, "submit", config, "-q", "--run", "june", nats)
 	for _, args := range []string{"status june", "status june --format json", "status june --partitions"} {
 		read, write, err := os.Pipe()
 		require.NoError(t, err)

@@ -41,7 +41,7 @@ func TestAPartitionThatKillsItsWorkersIsSetAside(t *testing.T) {
 	config := write(t, filepath.Join(t.TempDir(), "config.json"), fmt.Sprintf(
 		`{"api": {"baseUrl": %q}, "config": {"jobs": [{"id": "bad", "endpoint": "bad"}, {"id": "good", "endpoint": "good"}]}}`, api.URL))
 	nats := startHubProcess(t)
-	call(t, 0, "submit", config, "-q", "--run", "r1", "--lease", "1s", nats)
+	call(t, "submit", config, "-q", "--run", "r1", "--lease", "1s", nats)
 
 	cmd := &exec.Cmd{}
 	for died.Load() < 20 {

@@ -45,7 +45,8 @@ func (a *app) newLogger(w io.Writer, debug bool) (*slog.Logger, error) {
 // for programs.
 var redundantAttrs = []string{
 	"event", "code", "job", "page", "items", "bytes", "ms", "attempt", "wait_ms", "wait_source", "outcome",
-	"exchanges", "truncated_bytes", "complete", "file", "partial", "rows", "hub_url", "listen", "dir", "run", "task", "worker", "partitions", "pages_behind_gap",
+	"exchanges", "truncated_bytes", "complete", "file", "partial", "rows", "hub_url", "listen", "dir", "run", "task", "worker", "partitions",
+	"pages_behind_gap",
 }
 
 func dropRedundant(_ []string, attr slog.Attr) slog.Attr {

@@ -18,7 +18,7 @@ func TestARunOfANewerVersionIsShownAsUnreadable(t *testing.T) {
 	url := startTestHub(t, hub.Options{})
 	config := write(t, filepath.Join(t.TempDir(), "config.json"),
 		`{"api": {"baseUrl": "http://127.0.0.1:1/"}, "config": {"jobs": [{"id": "a", "endpoint": "a"}]}}`)
-	call(t, 0, "submit", config, "-q", "--run", "r1", "--nats", url)
+	call(t, "submit", config, "-q", "--run", "r1", "--nats", url)
 	conn, err := nats.Connect(url)
 	require.NoError(t, err)
 	defer conn.Close()
@@ -29,11 +29,11 @@ func TestARunOfANewerVersionIsShownAsUnreadable(t *testing.T) {
 	_, err = runs.PutString(t.Context(), "newer", `{"version": 2}`)
 	require.NoError(t, err)
 
-	call(t, 0, "submit", config, "-q", "--run", "r2", "--nats", url)
-	out := call(t, 0, "status", "--nats", url)
+	call(t, "submit", config, "-q", "--run", "r2", "--nats", url)
+	out := call(t, "status", "--nats", url)
 	require.Contains(t, out, "the record of run newer cannot be read: it has version 2, this program reads version 1")
 	require.Regexp(t, `(?m)^r1 .*\n?`, out)
 	require.Regexp(t, `(?m)^r2 .*\n?`, out)
-	require.Contains(t, call(t, 0, "status", "--format", "json", "--nats", url), `"unreadable"`)
-	call(t, 0, "cancel", "r1", "--nats", url)
+	require.Contains(t, call(t, "status", "--format", "json", "--nats", url), `"unreadable"`)
+	call(t, "cancel", "r1", "--nats", url)
 }
