@@ -238,7 +238,7 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	}
 	if what := before.record.differs(r.record); what != "" {
 		return nil, &engine.Error{Class: failure.Config, Op: "submit",
-			Message: fmt.Sprintf("there is a run %s already, and its %s differ", r.ID(), what), Hint: "choose another id, or delete that run"}
+			Message: fmt.Sprintf("there is a run %s already, and its %s", r.ID(), what), Hint: "choose another id, or delete that run"}
 	}
 	wanted := cmp.Or(r.record.MaxBytes, before.record.MaxBytes)
 	r.record, r.revision = before.record, before.revision
@@ -249,18 +249,20 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	return again, r.update(ctx, func(rec *record) { rec.Phase, rec.MaxBytes = Running, wanted })
 }
 
-// differs names what another submission of the same run would change.
+// differs says what another submission of the same run would change.
 func (r record) differs(other record) string {
 	for _, part := range []struct {
 		name          string
 		before, after any
 	}{
-		{"configurations", []any{r.Config, r.Dialect, r.BaseURL}, []any{other.Config, other.Dialect, other.BaseURL}},
-		{"inputs", r.Inputs, other.Inputs},
-		{"kept values", r.Kept, other.Kept},
-		{"jobs", r.Jobs, other.Jobs},
-		{"limits", r.MaxPages, other.MaxPages},
-		{"rules", r.Fingerprint, other.Fingerprint},
+		{"configuration differs", r.Config, other.Config},
+		{"dialect differs", r.Dialect, other.Dialect},
+		{"base URL differs", r.BaseURL, other.BaseURL},
+		{"inputs differ", r.Inputs, other.Inputs},
+		{"kept values differ", r.Kept, other.Kept},
+		{"jobs differ", r.Jobs, other.Jobs},
+		{"limit of pages differs", r.MaxPages, other.MaxPages},
+		{"rules differ", r.Fingerprint, other.Fingerprint},
 	} {
 		if a, b := stored(part.before), stored(part.after); a != b {
 			return part.name

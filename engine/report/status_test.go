@@ -47,7 +47,8 @@ func underway() *status.Run {
 }
 
 const underwayText = `run orders-7: running
-    402 partitions so far: 320 done, 1 failed, 8 running, 73 waiting
+    402 partitions so far: 320 done (4 skipped), 1 failed, 8 running, 73
+    waiting
     648 pages, 6840 items, 2.9 MB of 3.0 MB on the server
     lately: 0.42 pages/s, 572 items/s
     in all: 0.18 pages/s, 0 items/s
@@ -99,9 +100,9 @@ func TestTheStatusAsTextFitsTheTerminal(t *testing.T) {
 
 func TestTheStatusOfAllRunsIsATable(t *testing.T) {
 	for width, want := range map[int]string{
-		80: "run       phase    partitions  done  failed  items  stored  started\n" +
-			"orders-7  running  402+        320   1       6840   2.9 MB  11-22 06:30\n",
-		50: "run       phase    done         failed\norders-7  running  320 of 402+  1\n",
+		80: "run       phase    partitions  done             failed  items  stored  started\n" +
+			"orders-7  running  402+        320 (4 skipped)  1       6840   2.9 MB  11-22 06:30\n",
+		50: "run       phase    done                     failed\norders-7  running  320 (4 skipped) of 402+  1\n",
 	} {
 		b := &strings.Builder{}
 		require.NoError(t, report.OverviewText(b, &status.Overview{Runs: []status.Summary{underway().Summary}}, width))
@@ -123,7 +124,7 @@ func TestTheStatusAsHTMLHasAllOfIt(t *testing.T) {
 	page := statusHTML(t, underway())
 	last := 0
 	for _, part := range []string{
-		`<h1>orders-7 <span class="outcome limited">running</span></h1>`, "1 partition failed", "<dd>402+</dd>", "<dd>320</dd>",
+		`<h1>orders-7 <span class="outcome limited">running</span></h1>`, "1 partition failed", "<dd>402+</dd>", "<dd>320, 4 skipped</dd>",
 		"2.9 MB of 3.0 MB", "about 67 minutes",
 		"last 60 s", "400+", "A plus sign marks jobs", `<span class="ended suspect">complete, 3 may be incomplete</span>`,
 		`<span class="ended failed">skipped</span>`, "shop=&lt;b&gt;", "0-v1", "status 403 Forbidden", "and 2 other partitions", "order.id=8",

@@ -55,7 +55,7 @@ func (t *statusWriter) head(s *status.Run) {
 	if s.Growing {
 		known += " so far"
 	}
-	t.paragraph("    ", fmt.Sprintf("%s: %d done, %d failed, %d running, %d waiting", known, c.Done, c.Failed, c.Running, c.Waiting))
+	t.paragraph("    ", fmt.Sprintf("%s: %d done%s, %d failed, %d running, %d waiting", known, c.Done, skippedText(c), c.Failed, c.Running, c.Waiting))
 	stored := value.Size(int(s.Stored.Bytes))
 	if s.Stored.Limit > 0 {
 		stored += " of " + value.Size(int(s.Stored.Limit))
@@ -101,9 +101,9 @@ func (t *statusWriter) jobs(s *status.Run) {
 		for _, j := range s.Jobs {
 			c, known := j.Counts, knownText(j.Counts, j.Growing)
 			if wide {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", jobName(j.Job), known, c.Done, c.Failed, c.Running, c.Waiting, c.Pages, c.Items)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", jobName(j.Job), known, doneText(c), c.Failed, c.Running, c.Waiting, c.Pages, c.Items)
 			} else {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", jobName(j.Job), known, c.Done, c.Failed, c.Items)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\n", jobName(j.Job), known, doneText(c), c.Failed, c.Items)
 			}
 		}
 	})
@@ -115,6 +115,16 @@ func knownText(c status.Counts, growing bool) string {
 		return fmt.Sprintf("%d+", c.Partitions)
 	}
 	return fmt.Sprint(c.Partitions)
+}
+
+// doneText says how many partitions are done, and how many of these were skipped.
+func doneText(c status.Counts) string { return fmt.Sprint(c.Done) + skippedText(c) }
+
+func skippedText(c status.Counts) string {
+	if c.Skipped == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d skipped)", c.Skipped)
 }
 
 // jobName returns the id of a job, or what stands for all jobs.
@@ -277,10 +287,10 @@ func (t *statusWriter) runs(runs []status.Summary) {
 	for _, r := range runs {
 		c, known := r.Total, knownText(r.Total, r.Growing)
 		if wide {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", r.Run, r.Phase, known, c.Done, c.Failed, c.Items,
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", r.Run, r.Phase, known, doneText(c), c.Failed, c.Items,
 				value.Size(int(r.Stored.Bytes)), r.Started.UTC().Format("01-02 15:04"))
 		} else {
-			fmt.Fprintf(w, "%s\t%s\t%d of %s\t%d\n", r.Run, r.Phase, c.Done, known, c.Failed)
+			fmt.Fprintf(w, "%s\t%s\t%s of %s\t%d\n", r.Run, r.Phase, doneText(c), known, c.Failed)
 		}
 	}
 	_ = w.Flush() // a strings.Builder does not fail

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -36,7 +37,18 @@ func (t *natsTarget) explain(err error) error {
 	failed.Class = failure.Transient
 	failed.Message = fmt.Sprintf("cannot reach NATS at %s: %s", where, plain(err))
 	failed.Hint = "start a server with stopwhen hub, or name yours with --nats URL"
+	if isSilent(err) {
+		failed.Message = fmt.Sprintf("what listens at %s does not answer like a NATS server", where)
+		failed.Hint = "name a NATS server with --nats URL; its port is usually 4222"
+	}
 	return failed
+}
+
+// isSilent reports whether the connection was accepted, and nothing arrived through it: a NATS
+// server speaks first.
+func isSilent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "read" && op.Timeout()
 }
 
 // setting names what says how to connect.

@@ -209,7 +209,7 @@ func (p *Pace) missed(err error) {
 	p.away = true
 	p.mu.Unlock()
 	if !already {
-		p.log.Warn("the pace that is shared with other machines is out of reach, and requests wait for it: "+err.Error(), "event", "pace_lost")
+		p.log.Warn("the pace that is shared with other machines is out of reach, and requests wait for it: "+Reason(err), "event", "pace_lost")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -186,7 +187,7 @@ func interrupted(ctx context.Context) error {
 func silent(what string, waited time.Duration, err error) error {
 	return &failure.Error{
 		Class: failure.Transient, Op: "store", Err: err,
-		Message: fmt.Sprintf("%s: the NATS server has not answered for %s: %v", what, waited.Round(time.Second), err),
+		Message: fmt.Sprintf("%s: the NATS server has not answered for %s: %s", what, waited.Round(time.Second), pace.Reason(err)),
 		Hint:    "check that the server runs and can be reached",
 	}
 }
