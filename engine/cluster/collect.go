@@ -53,13 +53,7 @@ type Progress struct {
 // [Collecting.NoWait], goes on, the error says so, and is of class transient.
 func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o Collecting) (*engine.Result, error) {
 	c := &collection{run: r, engine: e, sink: sink, options: o}
-	if err := r.deleting(); err != nil {
-		return engine.NewResult(nil), err
-	}
-	if err := c.identify(ctx); err != nil {
-		return engine.NewResult(nil), r.unknown(err)
-	}
-	if err := c.resume(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return engine.NewResult(nil), err
 	}
 	ctx, end, err := c.startRelease(ctx)
@@ -86,10 +80,21 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 // cannot be used, pages of the run have been released, or they may not be released.
 func (r *Run) CheckCollect(ctx context.Context, e *engine.Engine, o Collecting) error {
 	c := &collection{run: r, engine: e, options: o}
-	if err := c.resume(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return err
 	}
 	return r.unknown(c.checkStart(ctx))
+}
+
+// prepare finds the pages of the run, and takes up the checkpoints of an earlier collection.
+func (c *collection) prepare(ctx context.Context) error {
+	if err := c.run.deleting(); err != nil {
+		return err
+	}
+	if err := c.identify(ctx); err != nil {
+		return c.run.unknown(err)
+	}
+	return c.resume()
 }
 
 // Released reports whether a collection has released pages of the run, so that only that
