@@ -111,7 +111,8 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	e := &Engine{cfg: cfg, root: root, jobs: jobs, byID: make(map[string]*compile.Job, len(jobs)), auth: auth, warnings: found.Warnings(), settings: s}
+	e := &Engine{cfg: cfg, root: root, jobs: jobs, auth: auth, warnings: found.Warnings(), settings: s}
+	e.byID = make(map[string]*compile.Job, len(jobs))
 	for _, job := range jobs {
 		e.byID[job.Set.Job.ID] = job
 	}

@@ -267,7 +267,8 @@ func (r *Run) makeRoom(releasable bool) string {
 	if !releasable {
 		return raise + "; collect --release would delete nothing, since the pages that are stored must remain"
 	}
-	return r.command("collect") + " --release --state FILE --out DIR deletes pages that it has written; if those that must remain fill the limit, " + raise
+	return r.command("collect") + " --release --state FILE --out DIR deletes pages that it has written; " +
+		"if those that must remain fill the limit, " + raise
 }
 
 // lostAgain is after which time tasks that seem to be lost are counted again: what was queued

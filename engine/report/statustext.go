@@ -55,7 +55,8 @@ func (t *statusWriter) head(s *status.Run) {
 	if s.Growing {
 		known += " so far"
 	}
-	t.paragraph("    ", fmt.Sprintf("%s: %d done%s, %d failed, %d running, %d waiting", known, c.Done, skippedText(c), c.Failed, c.Running, c.Waiting))
+	t.paragraph("    ", fmt.Sprintf("%s: %d done%s, %d failed, %d running, %d waiting",
+		known, c.Done, skippedText(c), c.Failed, c.Running, c.Waiting))
 	stored := value.Size(int(s.Stored.Bytes))
 	if s.Stored.Limit > 0 {
 		stored += " of " + value.Size(int(s.Stored.Limit))

@@ -52,7 +52,8 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
 	f.IntVar(&a.flags.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
 	f.StringVar(&a.flags.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
 	f.StringVar(&s.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
-	f.StringVar(&s.maxBytes, "max-bytes", "", "`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
+	f.StringVar(&s.maxBytes, "max-bytes", "",
+		"`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
 		"(default no limit or, of a run that exists, its limit)")
 	f.StringVar(&s.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others, "+
 		"in all runs of the API (default what is set, at first 30s)")
@@ -129,7 +130,8 @@ func (a *app) submitted(run *cluster.Run) string {
 		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(again.MaxBytes)), before)
 	}
 	if a.flags.submit.lease != "" {
-		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others, in all runs of this API", a.flags.submit.lease)
+		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others, in all runs of this API",
+			a.flags.submit.lease)
 	}
 	if again.Failed > 0 {
 		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(again.Failed, "task"), run.ID(), at)
