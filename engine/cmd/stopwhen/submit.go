@@ -54,7 +54,7 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
 	f.StringVar(&s.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
 	f.StringVar(&s.maxBytes, "max-bytes", "",
 		"`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
-		"(default no limit or, of a run that exists, its limit)")
+			"(default no limit or, of a run that exists, its limit)")
 	f.StringVar(&s.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others, "+
 		"in all runs of the API (default what is set, at first 30s)")
 	f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
