@@ -94,10 +94,10 @@ func (e *Engine) WrittenSecrets() Diagnostics {
 func (e *Engine) secretDefaults(found *diag.Collector) []string {
 	var all []string
 	for _, in := range e.cfg.Inputs {
-		if !in.Secret || in.Default == nil || in.Default == "" {
+		text, _ := value.Text(in.Default)
+		if !in.Secret || text == "" || rules.HasPlaceholder(text) {
 			continue
 		}
-		text, _ := value.Text(in.Default)
 		all = append(all, text)
 		found.Errorf(diag.Outside("inputs."+in.Name+".default"), "the default of a secret input is written in the configuration").
 			WithHint("leave it out, and set the input where the workers run, with --set " + in.Name + "=VALUE")
