@@ -154,22 +154,30 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, kind, key string) {
 	end := min(at+a.plan.PageSize, len(items))
 	page := map[string]any{"data": items[min(at, end):end], "total": len(items)}
 	if end < len(items) {
-		generation := "only"
-		a.mu.Lock()
-		if kind == feed {
-			generation = "first"
-			if a.expired {
-				generation = "second"
-			}
-		}
-		a.mu.Unlock()
-		next := fmt.Sprintf("%s.%d", generation, end)
+		next := fmt.Sprintf("%s.%d", a.generation(kind, q.Get("token")), end)
 		page["token"] = next
 		q.Set("token", next)
 		page["next"] = "?" + q.Encode()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(page)
+}
+
+// generation returns which list the tokens of a page belong to. The second list of the feed
+// begins with the first request after a token of the first one has expired. The request after a
+// page may be made before the page is stored, so a page of the first list remains one.
+func (a *api) generation(kind, token string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch of, _, ok := strings.Cut(token, "."); {
+	case kind != feed:
+		return "only"
+	case ok:
+		return of
+	case a.expired:
+		return "second"
+	}
+	return "first"
 }
 
 // offset returns where a page begins.
