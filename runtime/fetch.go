@@ -104,6 +104,12 @@ func (r *run) takePrefetched(call transport.Call) *inFlight {
 	return f
 }
 
+// stopAhead cancels all requests that were made ahead of their turn.
+func (r *run) stopAhead() {
+	r.stopPrefetching()
+	r.stopOverlap()
+}
+
 // stopPrefetching continues with one page at a time.
 func (r *run) stopPrefetching() {
 	if r.prefetcher != nil {

@@ -116,8 +116,7 @@ func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	for more && err == nil {
 		request, more, err = r.step(ctx, request)
 	}
-	r.stopPrefetching() // its events come before the end
-	r.stopOverlap()
+	r.stopAhead() // its events come before the end
 	err = r.placed(err)
 	return r.end(ctx, err), err
 }

@@ -126,8 +126,7 @@ func (r *run) bound() {
 
 // close stops prefetching and gives the tools back.
 func (r *run) close() {
-	r.stopPrefetching()
-	r.stopOverlap()
+	r.stopAhead()
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
@@ -254,8 +253,7 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 		"event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
 	r.reset()
 	r.Noticed.Facts.Rewritten = r.obtained()
-	r.stopPrefetching()
-	r.stopOverlap()
+	r.stopAhead()
 	return r.firstRequest()
 }
 
