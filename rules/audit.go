@@ -275,25 +275,56 @@ var hintPaths = sync.OnceValue(func() []HintPath {
 	return out
 })
 
-// HintPathsIn returns the paths of those hints that an object with some members may have.
-func HintPathsIn(members map[string]any) []HintPath {
-	var found []int
-	for name := range members {
-		found = append(found, hintsByKey()[name]...)
-	}
-	slices.Sort(found)
-	paths := make([]HintPath, len(found))
-	for i, n := range found {
-		paths[i] = hintPaths()[n]
-	}
-	return paths
+// A Hint is a value of a response that may say something about its list.
+type Hint struct {
+	HintPath
+	Value any
 }
 
-// hintsByKey has the places in hintPaths by the first key of the path.
-var hintsByKey = sync.OnceValue(func() map[string][]int {
-	out := map[string][]int{}
-	for i, hint := range hintPaths() {
-		out[hint.Keys[0]] = append(out[hint.Keys[0]], i)
+// HintsIn returns the hints among the members of an object, in the order of [HintPaths].
+func HintsIn(members map[string]any) []Hint {
+	var places []int
+	for name, v := range members {
+		here := hintsByKey()[name]
+		places = append(places, here.own...)
+		inner, _ := v.(map[string]any)
+		for within := range inner {
+			places = append(places, here.within[within]...)
+		}
+	}
+	slices.Sort(places)
+	hints := make([]Hint, len(places))
+	for i, place := range places {
+		path := hintPaths()[place]
+		v := members[path.Keys[0]]
+		if len(path.Keys) == 2 {
+			v = v.(map[string]any)[path.Keys[1]]
+		}
+		hints[i] = Hint{path, v}
+	}
+	return hints
+}
+
+// hintsAt has the places in hintPaths of the paths that begin with one key: own are those
+// without another key, within those with a second key, by that key.
+type hintsAt struct {
+	own    []int
+	within map[string][]int
+}
+
+var hintsByKey = sync.OnceValue(func() map[string]hintsAt {
+	out := map[string]hintsAt{}
+	for place, hint := range hintPaths() {
+		at := out[hint.Keys[0]]
+		if len(hint.Keys) == 1 {
+			at.own = append(at.own, place)
+		} else {
+			if at.within == nil {
+				at.within = map[string][]int{}
+			}
+			at.within[hint.Keys[1]] = append(at.within[hint.Keys[1]], place)
+		}
+		out[hint.Keys[0]] = at
 	}
 	return out
 })
@@ -304,11 +335,11 @@ type HintHeader struct {
 	Kind HintKind
 }
 
-// HintHeaders returns the headers of all hints.
-func HintHeaders() []HintHeader {
-	return []HintHeader{
-		{"X-Total-Count", HintTotal}, {"X-Total", HintTotal}, {"X-WP-Total", HintTotal}, {"Total-Count", HintTotal},
-		{"X-Total-Pages", HintPages}, {"X-WP-TotalPages", HintPages},
-		{"X-Next-Page", HintNext}, {"X-Next-Token", HintNext}, {"X-Next-Cursor", HintNext},
-	}
+// HintHeaders returns the headers of all hints. The list must not be changed.
+func HintHeaders() []HintHeader { return hintHeaders }
+
+var hintHeaders = []HintHeader{
+	{"X-Total-Count", HintTotal}, {"X-Total", HintTotal}, {"X-WP-Total", HintTotal}, {"Total-Count", HintTotal},
+	{"X-Total-Pages", HintPages}, {"X-WP-TotalPages", HintPages},
+	{"X-Next-Page", HintNext}, {"X-Next-Token", HintNext}, {"X-Next-Cursor", HintNext},
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +43,10 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 			Because: r.Redactor.String(rule.Because(&c)),
 		}
 		findings = append(findings, f)
-		r.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.name(), f.Message),
-			"event", "suspect", "job", r.Result.Job, "finding", f.ID)
+		if r.logs(slog.LevelWarn) {
+			r.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.name(), f.Message),
+				"event", "suspect", "job", r.Result.Job, "finding", f.ID)
+		}
 		r.observe(ctx, Event{Kind: EventFinding, Page: c.Page, Finding: &f})
 	}
 	r.Result.Findings = findings
@@ -70,14 +73,9 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 		return &hints
 	}
 	hints, hasTotal := &rules.Hints{LargestPage: r.LargestPage}, false
-	if r.lookup != nil {
-		c.Body, _ = r.lookup(hintPaths())
-	}
-	members, _ := c.Body.(map[string]any)
-	for _, hint := range rules.HintPathsIn(members) {
-		read := compile.Read{Root: "body", Path: hint.Keys}
-		if v, present := read.Lookup(c); present && (hint.Kind != rules.HintNext || !r.endedByReading(hint.Keys)) {
-			note(hints, c, hint.Kind, read.String(), v)
+	for _, hint := range r.hintsInBody() {
+		if hint.Kind != rules.HintNext || !r.endedByReading(hint.Keys) {
+			note(hints, c, hint.Kind, compile.Read{Root: "body", Path: hint.Keys}.String(), hint.Value)
 			hasTotal = hasTotal || hint.Kind == rules.HintTotal
 		}
 	}
@@ -91,6 +89,16 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 	}
 	r.compareTotals(hints, c, hasTotal)
 	return hints
+}
+
+// hintsInBody returns the hints in the body of the last response, which it decodes once.
+func (r *run) hintsInBody() []rules.Hint {
+	if r.lookup != nil && !r.hinted {
+		body, _ := r.lookup(hintPaths())
+		members, _ := body.(map[string]any)
+		r.bodyHints, r.hinted = rules.HintsIn(members), true
+	}
+	return r.bodyHints
 }
 
 // compareTotals corrects the total of the last page by that of the first one. A
@@ -119,11 +127,11 @@ func (r *run) byPosition() bool {
 
 // noticeTotal notices the total of the first page.
 func (r *run) noticeTotal() {
-	c := r.Context.Value
+	c := &r.Context.Value
 	if c.Page != 1 || r.lookup == nil {
 		return
 	}
-	if hints := r.hints(&c); hints.Total != nil {
+	if hints := r.hints(c); hints.Total != nil {
 		total, _ := totalOf(hints.Total)
 		r.Noticed.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt}
 	}

@@ -54,7 +54,7 @@ func (r *run) observe(ctx context.Context, e Event) {
 	if r.Observer == nil {
 		return
 	}
-	e.Job, e.Partition = r.Result.Job, r.Redactor.String(r.partition.Label())
+	e.Job, e.Partition = r.Result.Job, r.label()
 	if e.Page == 0 {
 		e.Page = r.Context.Value.Page
 	}

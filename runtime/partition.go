@@ -151,26 +151,28 @@ const reasonPartitions = "partitions"
 var severity = []rules.Outcome{rules.Complete, rules.Limited, rules.Guarded, rules.Partial, rules.Failed}
 
 // add adds the result of a partition to that of its job. The label and the name of the
-// partition have no secrets.
-func (r *Result) add(label, name string, one Result) {
+// partition, which names returns, have no secrets. Most partitions need neither.
+func (r *Result) add(names func() (label, name string), one Result) {
 	n := r.Partitions
 	n.count(one)
 	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
 	r.Filtered += one.Filtered
 	for _, f := range one.Findings {
 		if len(r.Findings) < maxListed {
-			f.Partition = label
+			f.Partition, _ = names()
 			r.Findings = append(r.Findings, f)
 		}
 	}
 	r.keep(one)
 	if (one.skipped || one.Outcome == rules.Failed) && len(n.Failures) < maxListed {
+		label, _ := names()
 		n.Failures = append(n.Failures, PartitionResult{label, one.Error})
 	}
 	if one.skipped {
 		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}
 	}
 	if r.Outcome == "" || slices.Index(severity, one.Outcome) > slices.Index(severity, r.Outcome) {
+		_, name := names()
 		r.Outcome, r.Reason, r.StoppedBy, r.first = one.Outcome, one.Reason, one.StoppedBy, name+": "+one.Message
 		if one.Error != nil { // it names its place
 			r.first = one.Error.Message

@@ -31,6 +31,7 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 		return nil, r.unacceptable(f, size, err)
 	}
 	r.lookup, r.names, r.Hints.Value = reading.Lookup, reading.Names, nil
+	r.bodyHints, r.hinted = nil, false
 	record := r.record(request, f)
 	c := &r.Context.Value
 	c.Page++

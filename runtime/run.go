@@ -28,6 +28,7 @@ type run struct {
 	*tools
 	job       *compile.Job
 	partition Partition
+	labelled  string      // the label of the partition, once it was needed
 	enough    func() bool // the rest of the list need not be read; nil: it need
 
 	splittable   bool // its window may be split
@@ -48,6 +49,8 @@ type run struct {
 	started    time.Time
 	head       []byte                             // first bytes of the last body, for messages
 	lookup     func(*document.Paths) (any, error) // decodes further values of the last response; nil before it
+	bodyHints  []rules.Hint                       // in the body of the last response, if hinted
+	hinted     bool                               // bodyHints has been set
 	notes      []string                           // on the values of the rule that is being judged
 	names      func(path []string) []string       // keys in the last response; nil if it has no content
 	reported   map[string]bool                    // codes of the warnings that were logged
@@ -228,9 +231,17 @@ func (r *run) withSeen(result Result) Result {
 func (r *run) placed(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if ok && known.Job == r.Result.Job && known.Partition == "" {
-		known.Partition = r.Redactor.String(r.partition.Label())
+		known.Partition = r.label()
 	}
 	return err
+}
+
+// label names the partition; see [Partition.Label]. The secrets are those of now.
+func (r *run) label() string {
+	if r.labelled == "" {
+		r.labelled = r.partition.Label()
+	}
+	return r.Redactor.String(r.labelled)
 }
 
 // name names the job in the log, with the partition.
@@ -287,17 +298,34 @@ func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 
 // logPage logs a page and, if it is the last, why the job ended.
 func (r *run) logPage(page *Page) {
-	r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", r.name(), page.Page, value.Counted(page.Count, "item")),
-		"event", "page_ok", "job", page.Job, "page", page.Page,
-		"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
+	if r.logs(slog.LevelDebug) {
+		r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", r.name(), page.Page, value.Counted(page.Count, "item")),
+			"event", "page_ok", "job", page.Job, "page", page.Page,
+			"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
+	}
 	if page.Decision == Stop && page.Outcome != rules.Failed {
 		r.logEnd()
 	}
 }
 
+// logs reports whether records of a level are logged. Texts that nobody reads cost much of the
+// time of a short list.
+func (r *run) logs(level slog.Level) bool { return r.Log.Enabled(context.Background(), level) }
+
 // logEnd logs why the job ended.
 func (r *run) logEnd() {
-	logStop(r.Log, r.job, r.name(), r.Context.Value.Page, r.Result)
+	if r.logs(stopLevel(r.job)) {
+		logStop(r.Log, r.job, r.name(), r.Context.Value.Page, r.Result)
+	}
+}
+
+// stopLevel returns the level at which the end of a list of a job is logged. A job may have a
+// million partitions.
+func stopLevel(job *compile.Job) slog.Level {
+	if len(job.Sources) > 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // logStop logs why a job, or a partition of it, stopped on a page.
@@ -306,11 +334,7 @@ func logStop(log *slog.Logger, job *compile.Job, name string, page int, result R
 	if !reasonOf(job, result).NamesJob {
 		message = fmt.Sprintf("Job '%s' stopped: %s", name, message)
 	}
-	level := slog.LevelInfo
-	if len(job.Sources) > 0 { // a job may have a million partitions
-		level = slog.LevelDebug
-	}
-	log.Log(context.Background(), level, message, "event", "stop", "job", result.Job, "page", page,
+	log.Log(context.Background(), stopLevel(job), message, "event", "stop", "job", result.Job, "page", page,
 		"rule", strings.Join(result.StoppedBy, ","), "outcome", result.Outcome)
 }
 

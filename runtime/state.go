@@ -66,8 +66,7 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	if s.Done {
 		s.Context, s.Last, s.Parts, s.Exchanges = snapshot[rules.Context]{}, snapshot[*rules.Past]{}, snapshot[compile.Parts]{}, exchanges{}
 	} else if len(r.job.OnErrors) > 0 {
-		context := s.Context.Value
-		s.Hints.Value = r.hints(&context)
+		s.Hints.Value = r.hints(&r.Context.Value)
 	}
 	token, err := json.Marshal(s)
 	if err != nil {

@@ -69,11 +69,12 @@ func newTally(l Loop, root *compile.Job) *Tally {
 
 // end adds the end of a partition.
 func (t *Tally) end(p Partition, result Result) {
-	t.add(p.Job, t.redactor.String(p.Label()), t.redactor.String(p.name()), result)
+	t.add(p.Job, func() (label, name string) { return t.redactor.String(p.Label()), t.redactor.String(p.name()) }, result)
 }
 
-// add adds the end of a partition of a job. Its label and its name have no secrets.
-func (t *Tally) add(job *compile.Job, label, name string, result Result) {
+// add adds the end of a partition of a job. Its label and its name, which names returns, have
+// no secrets.
+func (t *Tally) add(job *compile.Job, names func() (label, name string), result Result) {
 	total := t.results[job]
 	if total.Partitions == nil {
 		*total = result
@@ -81,7 +82,7 @@ func (t *Tally) add(job *compile.Job, label, name string, result Result) {
 		return
 	}
 	t.seen[job].add(result.seen.Had, result.seen.Lacked)
-	total.add(label, name, result)
+	total.add(names, result)
 }
 
 // Results returns the results of all jobs, parents first, and logs them. The error is that
@@ -280,7 +281,7 @@ func (t *Tally) Add(step *Step) {
 			t.results[job] = &result
 			continue
 		}
-		t.add(job, step.Ending.Label, one.Name, result)
+		t.add(job, func() (label, name string) { return step.Ending.Label, one.Name }, result)
 	}
 }
 

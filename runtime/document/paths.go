@@ -26,7 +26,7 @@ func (p *Paths) Decode(raw []byte) (v any, err error) {
 		return nil, nil
 	}
 	p.use(func(tree *pathTree, left *allowance) {
-		tree.reset()
+		tree.forget()
 		if !tree.tracked {
 			tree.locate(raw, 0)
 		}

@@ -75,6 +75,38 @@ func TestPathsAllocateOnlyTheResult(t *testing.T) {
 	require.Less(t, allocations, 6.0, "two objects, and nothing for the members that no path selects")
 }
 
+// Paths that were used on one value find in the next what paths do that were used on none.
+func TestPathsFindNothingOfAnEarlierValue(t *testing.T) {
+	paths := [][]string{{"a"}, {"b", "c"}, {"b", "d", "e"}, {"l", "1", "x"}, {"m", "n"}}
+	values := []string{
+		`{}`, `[]`, `{"a":1}`, `{"b":{"c":1,"d":{"e":2}}}`, `{"b":{"d":{"e":3}}}`, `{"b":4}`, `{"b":{},"m":{"n":5}}`,
+		`{"l":[0,{"x":6}]}`, `{"l":[{"x":7}]}`, `{"l":8,"a":{"c":9}}`, `{"b":{"c":10},"b":{"d":{}}}`, `{"b":{"d":{"e":11}},"b":12}`,
+	}
+	lookup := func(raw string, paths *Paths) any {
+		reading, err := NewReader(Options{Paths: [][]string{{"b", "d"}}}).Read(Response{Status: 200, Body: []byte(raw)})
+		require.NoError(t, err)
+		body, err := reading.Lookup(paths)
+		require.NoError(t, err)
+		return body
+	}
+	for _, earlier := range values {
+		for _, raw := range values {
+			used := NewPaths(paths)
+			_, err := used.Decode([]byte(earlier))
+			require.NoError(t, err)
+			got, err := used.Decode([]byte(raw))
+			require.NoError(t, err)
+			want, err := NewPaths(paths).Decode([]byte(raw))
+			require.NoError(t, err)
+			require.Equal(t, want, got, "%s after %s", raw, earlier)
+
+			used = NewPaths(paths)
+			lookup(earlier, used)
+			require.Equal(t, lookup(raw, NewPaths(paths)), lookup(raw, used), "lookup in %s after %s", raw, earlier)
+		}
+	}
+}
+
 // FuzzPaths compares what paths decode of a value without validating it with what they
 // decode of a document.
 func FuzzPaths(f *testing.F) {

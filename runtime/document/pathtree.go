@@ -117,3 +117,14 @@ func (t *pathTree) reset() {
 		child.reset()
 	}
 }
+
+// forget is reset for a tree that was last used on a valid document: below a value that it
+// does not have, nothing was found.
+func (t *pathTree) forget() {
+	for _, child := range t.children {
+		if child.span.present() {
+			child.forget()
+		}
+	}
+	t.span = span{}
+}

@@ -218,7 +218,7 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 			if r.doc.rootKind() == kindList && !tree.entersList() {
 				return // a list in the root may be large, and has no names
 			}
-			tree.reset()
+			tree.forget()
 			body, err = project(&r.doc, tree, left)
 		})
 	})

@@ -18,7 +18,7 @@ import (
 // readBody reads the body of a response into the call's buffer. It checks
 // framing, compression and size, and returns the body complete or not at all.
 func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte, *spool.Window, error) {
-	watch.reading()
+	watch.progress()
 	limit := c.options.MaxBody
 	call.Into.Reset(min(r.ContentLength, limit))
 	reader := unpacked(&io.LimitedReader{R: watched{r.Body, watch}, N: limit + 1}, limit)

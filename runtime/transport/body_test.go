@@ -112,15 +112,19 @@ func TestAMislabelledResponseIsRefused(t *testing.T) {
 
 func TestAServerThatStallsCannotHangARun(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		delay time.Duration // before the headers
-		body  *drip
-		want  string
-		took  time.Duration
+		name    string
+		timeout time.Duration // that is configured
+		delay   time.Duration // before the headers
+		body    *drip
+		want    string
+		took    time.Duration
 	}{
-		{"no headers", time.Hour, nil, "no response within 1m0s", time.Minute},
-		{"a body that stops", 0, &drip{every: time.Hour}, "no more data of the body within 1m0s", time.Minute},
-		{"a byte now and then", 0, &drip{every: 50 * time.Second}, "not complete after 10m0s", 10 * time.Minute},
+		{"no headers", 0, time.Hour, nil, "no response within 1m0s", time.Minute},
+		{"a body that stops", 0, 0, &drip{every: time.Hour}, "no more data of the body within 1m0s", time.Minute},
+		{"a byte now and then", 0, 0, &drip{every: 50 * time.Second}, "not complete after 10m0s", 10 * time.Minute},
+		{"no headers within a long timeout", time.Hour, 2 * time.Hour, nil, "no complete response within 1h0m0s", time.Hour},
+		{"a body that stops within a long timeout", time.Hour, 0, &drip{every: 2 * time.Hour}, "no more data of the body within 1m0s", time.Minute},
+		{"a byte now and then within a timeout", 2 * time.Minute, 0, &drip{every: 50 * time.Second}, "no complete response within 2m0s", 2 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -134,7 +138,7 @@ func TestAServerThatStallsCannotHangARun(t *testing.T) {
 					c.body.done = r.Context().Done()
 					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: c.body, ContentLength: -1, Request: r}, nil
 				}
-				client := New(Options{Origin: origin, Retry: RetryPolicy{MaxAttempts: 1}, Transport: roundTrip(answer)})
+				client := New(Options{Origin: origin, Retry: RetryPolicy{MaxAttempts: 1}, Timeout: c.timeout, Transport: roundTrip(answer)})
 				began := time.Now()
 				_, err := client.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/"}, nil)
 				require.ErrorIs(t, err, failure.ErrTransient)

@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -20,45 +22,48 @@ const (
 // A watchdog cancels an exchange that makes no progress: the headers do not
 // arrive, the body stops, or the response takes too long.
 type watchdog struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	idle   *time.Timer
-	page   *time.Timer
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	timeout time.Duration // that is configured; 0: none is
+	end     time.Time     // when the response has to be complete
+	next    *time.Timer   // until the exchange is cancelled, unless there is progress
+	arrived atomic.Bool   // the headers have arrived
 }
 
 // newWatchdog returns a watchdog and the context that it cancels. The timeout is that of
 // the configuration; 0 is none.
 func newWatchdog(parent context.Context, timeout time.Duration) (context.Context, *watchdog) {
-	ctx, cancel := context.WithCancelCause(parent)
-	w := &watchdog{ctx: ctx, cancel: cancel}
-	header, page := stalled("no response within "+headerTimeout.String()), stalled("the response is not complete after "+pageTimeout.String())
-	headersIn, pageIn := headerTimeout, pageTimeout
-	if timeout > 0 {
-		header = stalled(fmt.Sprintf("no complete response within %s (api.http.timeout)", timeout))
-		page, headersIn, pageIn = header, timeout, timeout
+	w := &watchdog{timeout: timeout, end: time.Now().Add(cmp.Or(timeout, pageTimeout))}
+	w.ctx, w.cancel = context.WithCancelCause(parent)
+	w.next = time.AfterFunc(cmp.Or(timeout, headerTimeout), w.bark)
+	return w.ctx, w
+}
+
+// progress reports that the headers or a piece of the body have arrived.
+func (w *watchdog) progress() {
+	w.arrived.Store(true)
+	w.next.Reset(min(idleTimeout, time.Until(w.end)))
+}
+
+// bark cancels the exchange, and says why.
+func (w *watchdog) bark() {
+	late, message := !time.Now().Before(w.end), ""
+	switch {
+	case late && w.timeout > 0:
+		message = fmt.Sprintf("no complete response within %s (api.http.timeout)", w.timeout)
+	case late:
+		message = "the response is not complete after " + pageTimeout.String()
+	case w.arrived.Load():
+		message = "no more data of the body within " + idleTimeout.String()
+	default:
+		message = "no response within " + headerTimeout.String()
 	}
-	w.idle = time.AfterFunc(headersIn, func() { cancel(header) })
-	w.page = time.AfterFunc(pageIn, func() { cancel(page) })
-	return ctx, w
+	w.cancel(&failure.Error{Class: failure.Transient, Op: "request", Message: message})
 }
-
-func stalled(message string) error {
-	return &failure.Error{Class: failure.Transient, Op: "request", Message: message}
-}
-
-// reading reports that the headers have arrived.
-func (w *watchdog) reading() {
-	w.idle.Stop()
-	w.idle = time.AfterFunc(idleTimeout, func() { w.cancel(stalled("no more data of the body within " + idleTimeout.String())) })
-}
-
-// progress reports that a piece of the body has arrived.
-func (w *watchdog) progress() { w.idle.Reset(idleTimeout) }
 
 // stop ends the watch.
 func (w *watchdog) stop() {
-	w.idle.Stop()
-	w.page.Stop()
+	w.next.Stop()
 	w.cancel(nil)
 }
 
