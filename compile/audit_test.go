@@ -1,10 +1,12 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -33,4 +35,34 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	require.Same(t, j.Audit()[0], job(t, `{"method": "offset", "limit": 5}`, nil).Audit()[0])
+}
+
+// A rule whose evidence is missing is not evaluated, so it must not be met then.
+func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
+	list := slices.Clone(job(t, `{"method": "pagenum"}`, nil).Set.Rules)
+	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Evidence: rules.OfList}
+	for _, rule := range append(list, split) {
+		if rule.Role != rules.Audit || rule.Evidence == "" {
+			continue
+		}
+		e := sharedAuditor().compile(rule)
+		rapid.Check(t, func(t *rapid.T) {
+			number := rapid.SampledFrom([]int{0, 1, 2, 3, 10, 11, 1000, 10_000})
+			c := &rules.Context{
+				Page: number.Draw(t, "page"), Count: number.Draw(t, "count"), Limit: rapid.SampledFrom([]any{nil, 0, 1, 10, 1000}).Draw(t, "limit"),
+				Total: rules.Total{Pages: number.Draw(t, "pages"), Items: number.Draw(t, "items")},
+				Hints: &rules.Hints{LargestPage: number.Draw(t, "largest page")},
+				List:  &rules.ListFacts{Identified: number.Draw(t, "identified")},
+			}
+			require.False(t, rule.Evidence.In(c), rule.ID)
+			if rule.Evidence == rules.OfHints { // the other evidence may be there
+				c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Hints.LargestPage
+			} else {
+				c.Hints.Total, c.Hints.Pages, c.Hints.Next, c.Hints.More = number.Draw(t, "total"), number.Draw(t, "hinted pages"), "x", true
+			}
+			met, err := e.EvalBool(&Machine{}, c)
+			require.NoError(t, err, rule.ID)
+			require.False(t, met, rule.ID)
+		})
+	}
 }

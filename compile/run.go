@@ -39,9 +39,7 @@ func (b *Binding) Begin(m *Machine, page *rules.Context) (state map[string]any, 
 	if state, err = evaluate(b.job.Init, m, page); err != nil {
 		return nil, rules.Request{}, err
 	}
-	begun := *page
-	begun.State = state
-	values, _, err := evaluateParts(b.job.firstParts, m, &begun)
+	values, _, err := evaluateParts(b.job.firstParts, m, page, state)
 	if err == nil {
 		request, err = b.apply(b.job.firstParts, values, b.First)
 	}
@@ -51,7 +49,7 @@ func (b *Binding) Begin(m *Machine, page *rules.Context) (state map[string]any, 
 // Advance evaluates, after a page, the new state and the parts of the next
 // request. All variables are evaluated with the old state, all parts with the new
 // one. It reports false if the rules give no address: the list has ended. The
-// page is not changed.
+// page is afterwards as it was before.
 func (j *Job) Advance(m *Machine, page *rules.Context) (state map[string]any, parts Parts, more bool, err error) {
 	changed, err := evaluate(j.Next, m, page)
 	if err != nil {
@@ -60,9 +58,7 @@ func (j *Job) Advance(m *Machine, page *rules.Context) (state map[string]any, pa
 	state = make(map[string]any, len(page.State))
 	maps.Copy(state, page.State)
 	maps.Copy(state, changed)
-	advanced := *page
-	advanced.State = state
-	parts, more, err = evaluateParts(j.nextParts, m, &advanced)
+	parts, more, err = evaluateParts(j.nextParts, m, page, state)
 	return state, parts, more, err
 }
 
@@ -167,9 +163,12 @@ func evaluate(expressions []*Expression, m *Machine, page *rules.Context) (map[s
 	return values, nil
 }
 
-// evaluateParts returns the values of a request's parts. After a page, an address
-// that is empty ends the list, and the parts behind it are not evaluated.
-func evaluateParts(parts []*Expression, m *Machine, page *rules.Context) (values Parts, more bool, err error) {
+// evaluateParts returns the values of a request's parts, with a state other than that of the
+// page. After a page, an address that is empty ends the list, and the parts behind it are not
+// evaluated.
+func evaluateParts(parts []*Expression, m *Machine, page *rules.Context, state map[string]any) (values Parts, more bool, err error) {
+	defer func(before map[string]any) { page.State = before }(page.State)
+	page.State = state
 	values = make(Parts, 0, len(parts))
 	for _, e := range parts {
 		v, err := e.eval(m, page)

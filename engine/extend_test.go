@@ -194,6 +194,23 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		"end users 1 offset.short",
 	}, observer.lines)
 	require.Len(t, observer.runs, 1)
+
+	for _, c := range []struct {
+		kinds []engine.EventKind
+		want  []string
+	}{
+		{[]engine.EventKind{engine.EventEnd}, []string{"end users 1 offset.short"}},
+		{[]engine.EventKind{engine.EventPage, engine.EventRetry}, []string{"retry users 1 503 attempt 1", "page users 1"}},
+		{[]engine.EventKind{engine.EventVerdict}, []string{
+			"verdict users 1 maxPages false", "verdict users 1 offset.empty false", "verdict users 1 offset.short true",
+		}},
+	} {
+		attempts = 0
+		some := &events{}
+		_, err = e.With(engine.WithObserver(some, c.kinds...), engine.WithClock(instant{})).Run(t.Context(), discard)
+		require.NoError(t, err)
+		require.Equal(t, c.want, some.lines, "an observer of %v", c.kinds)
+	}
 }
 
 // The conditions of the members are joined, and one may contain "or".

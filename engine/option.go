@@ -50,6 +50,7 @@ type runSettings struct {
 	clock     transport.Clock
 	log       *slog.Logger
 	observer  Observer
+	observed  []EventKind // nil: all kinds
 	auth      *Auth
 	tokens    TokenStore
 	pace      SharedPace
@@ -168,8 +169,11 @@ func WithClock(clock transport.Clock) RunOption {
 // WithLogger logs to a logger. By default a run logs nothing.
 func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettings) { s.log = log }) }
 
-// WithObserver passes the events of a run to an observer.
-func WithObserver(o Observer) RunOption { return runOption(func(s *runSettings) { s.observer = o }) }
+// WithObserver passes the events of a run to an observer: those of some kinds or, without
+// kinds, all. Events that nobody receives cost nothing.
+func WithObserver(o Observer, kinds ...EventKind) RunOption {
+	return runOption(func(s *runSettings) { s.observer, s.observed = o, kinds })
+}
 
 // WithAuth overrides the configuration's credentials. The zero Auth has none; nil keeps
 // those of the configuration.

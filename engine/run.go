@@ -204,14 +204,14 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 		Auth: auth, SecretHeaders: secretHeaders(cfg), Retry: retry,
 		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
 		Pacer:     pacer, Timeout: pace.Timeout,
-		MaxBody: int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer),
+		MaxBody: int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer, s.observed),
 	})
 	return runtime.Loop{
 		Jobs: s.selection(), Inputs: inputs, Secrets: secrets,
 		Slots: make(chan struct{}, max(1, s.parallel)), Partitions: runtime.NewQuota(cfg.MaxPartitions),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
-		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, OverlapBytes: s.overlap, Resume: s.resume, Observer: observer,
+		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, OverlapBytes: s.overlap, Resume: s.resume, Observer: observer, Observed: s.observed,
 	}, nil
 }
 

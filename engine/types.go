@@ -37,6 +37,9 @@ type (
 	// Observer receives the events of a run.
 	Observer = runtime.Observer
 
+	// EventKind is the kind of an [Event].
+	EventKind = runtime.EventKind
+
 	// Event is a request, retry, wait, page, verdict, finding or end of a run.
 	Event = runtime.Event
 )

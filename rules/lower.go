@@ -90,7 +90,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 			continue
 		}
 		set.Rules = append(set.Rules, Rule{
-			ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also,
+			ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also, Evidence: t.Evidence,
 			Origin: Origin{By: Author{Kind: AuthorDefault}},
 		})
 	}

@@ -122,16 +122,19 @@ func Resolve(base, ref string) (string, error) {
 // that does not begin an escape.
 func escapeIllegal(ref string) string {
 	var b strings.Builder
+	copied := 0
 	for i := 0; i < len(ref); i++ {
 		c := ref[i]
 		escaped := c == '%' && i+2 < len(ref) && isHex(ref[i+1]) && isHex(ref[i+2])
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 || c == '%' && !escaped {
-			fmt.Fprintf(&b, "%%%02X", c)
-			continue
+			fmt.Fprintf(&b, "%s%%%02X", ref[copied:i], c)
+			copied = i + 1
 		}
-		b.WriteByte(c)
 	}
-	return b.String()
+	if copied == 0 {
+		return ref
+	}
+	return b.String() + ref[copied:]
 }
 
 func isHex(c byte) bool {

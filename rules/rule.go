@@ -27,6 +27,7 @@ type Rule struct {
 	Hint       string      // for the error when a Stop fails the run, or for a job that sets a part in vain
 	Variable   int         // of a For, or a Stop that splits windows: the position of the variable in for
 	Also       []Outcome   // of an Audit: outcomes after which it is evaluated, besides Complete
+	Evidence   Evidence    // of an Audit: without it, it is not met
 	Clause     string      // completes "stops when …" or "starts at …"
 	Says       string      // of a Next or a part: its value in words, if it reads the response; may be empty
 	Told       bool        // Message is the user's

@@ -22,25 +22,26 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	if r.Context.Value.Page == 0 {
 		return nil
 	}
-	c := r.Context.Value
+	c := &r.Context.Value
+	defer func(total int) { c.Total.Items, c.Hints, c.List = total, nil, nil }(c.Total.Items)
 	c.Total.Items = items - r.Noticed.Facts.Rewritten
-	c.Hints = r.hints(&c)
+	c.Hints = r.hints(c)
 	c.List = r.facts(c.Hints)
 	outcome := cmp.Or(r.Result.Outcome, rules.Failed) // none: a rule failed on the page
 	r.machine.Context = context.WithoutCancel(ctx)    // a list that is complete is audited, even if the run is being interrupted
 	var findings []Finding
 	for _, rule := range r.job.Audit() {
-		if outcome != rules.Complete && !slices.Contains(rule.Rule.Also, outcome) {
+		if outcome != rules.Complete && !slices.Contains(rule.Rule.Also, outcome) || !rule.Rule.Evidence.In(c) {
 			continue
 		}
-		met, err := rule.EvalBool(&r.machine, &c)
+		met, err := rule.EvalBool(&r.machine, c)
 		if err != nil || !met {
 			continue // an API may use the names that hints look for in any way
 		}
 		f := Finding{
 			ID:      rule.Rule.ID,
-			Message: r.Redactor.String(rule.Message.Text(&r.machine, &c)),
-			Because: r.Redactor.String(rule.Because(&c)),
+			Message: r.Redactor.String(rule.Message.Text(&r.machine, c)),
+			Because: r.Redactor.String(rule.Because(c)),
 		}
 		findings = append(findings, f)
 		if r.logs(slog.LevelWarn) {
@@ -72,33 +73,55 @@ func (r *run) hints(c *rules.Context) *rules.Hints {
 		hints.LargestPage = r.LargestPage
 		return &hints
 	}
+	if r.hinted == nil {
+		r.hinted = r.hintsOf(c)
+	}
 	hints, hasTotal := &rules.Hints{LargestPage: r.LargestPage}, false
-	for _, hint := range r.hintsInBody() {
-		if hint.Kind != rules.HintNext || !r.endedByReading(hint.Keys) {
-			note(hints, c, hint.Kind, compile.Read{Root: "body", Path: hint.Keys}.String(), hint.Value)
-			hasTotal = hasTotal || hint.Kind == rules.HintTotal
+	for _, hint := range r.hinted {
+		if hint.kind != rules.HintNext || hint.by == nil || !r.endedBy(hint.by) {
+			note(hints, c, hint)
+			hasTotal = hasTotal || hint.kind == rules.HintTotal && hint.inBody
 		}
-	}
-	for _, hint := range rules.HintHeaders() {
-		if v := c.Header(hint.Name); v != nil {
-			note(hints, c, hint.Kind, hint.Name, v)
-		}
-	}
-	if next := c.Link("next"); next != nil && !r.endedByLink() {
-		note(hints, c, rules.HintNext, "the Link header", next)
 	}
 	r.compareTotals(hints, c, hasTotal)
 	return hints
 }
 
-// hintsInBody returns the hints in the body of the last response, which it decodes once.
-func (r *run) hintsInBody() []rules.Hint {
-	if r.lookup != nil && !r.hinted {
-		body, _ := r.lookup(hintPaths())
-		members, _ := body.(map[string]any)
-		r.bodyHints, r.hinted = rules.HintsIn(members), true
+// A hinted is a value of a response that may describe its list.
+type hinted struct {
+	kind   rules.HintKind
+	at     string // its place, for messages
+	value  any
+	inBody bool
+	by     func(compile.Read) bool // whether a rule that reads this knows the value; nil: none does
+}
+
+// hintsOf returns the hints of the last response, those of the body first. The list is not nil.
+func (r *run) hintsOf(c *rules.Context) []hinted {
+	found := []hinted{}
+	for _, hint := range r.hintsInBody() {
+		at := compile.Read{Root: "body", Path: hint.Keys}.String()
+		found = append(found, hinted{hint.Kind, at, hint.Value, true, readsTo(hint.Keys)})
 	}
-	return r.bodyHints
+	for _, hint := range rules.HintHeaders() {
+		if v := c.Header(hint.Name); v != nil {
+			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v})
+		}
+	}
+	if next := c.Link("next"); next != nil {
+		found = append(found, hinted{kind: rules.HintNext, at: "the Link header", value: next, by: readsLink})
+	}
+	return found
+}
+
+// hintsInBody returns the hints in the body of the last response.
+func (r *run) hintsInBody() []rules.Hint {
+	if r.lookup == nil {
+		return nil
+	}
+	body, _ := r.lookup(hintPaths())
+	members, _ := body.(map[string]any)
+	return rules.HintsIn(members)
 }
 
 // compareTotals corrects the total of the last page by that of the first one. A
@@ -145,18 +168,17 @@ var hintPaths = sync.OnceValue(func() *document.Paths {
 	return document.NewPaths(paths)
 })
 
-// endedByReading reports whether a rule that ended the job reads the path.
-func (r *run) endedByReading(keys []string) bool {
-	return r.endedBy(func(read compile.Read) bool {
+// readsTo returns whether a rule reads the value at a path of the body, or one that holds it.
+func readsTo(keys []string) func(compile.Read) bool {
+	return func(read compile.Read) bool {
 		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
-	})
+	}
 }
 
-// endedByLink reports whether a rule that ended the job reads the Link header.
-func (r *run) endedByLink() bool {
-	return r.endedBy(func(read compile.Read) bool { return read.Root == "link" })
-}
+// readsLink reports whether a rule reads the Link header.
+func readsLink(read compile.Read) bool { return read.Root == "link" }
 
+// endedBy reports whether a rule that ended the job has such a read.
 func (r *run) endedBy(reads func(compile.Read) bool) bool {
 	for _, stop := range r.job.Stops {
 		if slices.Contains(r.Result.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads) {
@@ -167,8 +189,9 @@ func (r *run) endedBy(reads func(compile.Read) bool) bool {
 }
 
 // note records a value if it is a hint and the first of its kind.
-func note(hints *rules.Hints, c *rules.Context, kind rules.HintKind, at string, v any) {
-	switch kind {
+func note(hints *rules.Hints, c *rules.Context, hint hinted) {
+	at, v := hint.at, hint.value
+	switch hint.kind {
 	case rules.HintTotal:
 		n, ok := totalOf(v)
 		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be the page's
@@ -184,7 +207,7 @@ func note(hints *rules.Hints, c *rules.Context, kind rules.HintKind, at string, 
 		}
 	case rules.HintMore, rules.HintLast:
 		if flag, ok := v.(bool); ok && hints.More == nil {
-			hints.More, hints.MoreAt = flag == (kind == rules.HintMore), at
+			hints.More, hints.MoreAt = flag == (hint.kind == rules.HintMore), at
 		}
 	}
 }

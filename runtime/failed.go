@@ -74,7 +74,7 @@ func (r *run) waitsOf(events []transport.Event) []Wait {
 // noteRestart keeps a restart for the record of the next page.
 func (r *run) noteRestart(request rules.Request, f fetched) {
 	r.restarted = append(r.restarted, Restart{
-		Rule: f.action.rule.ID, Because: f.action.because, Page: r.Context.Value.Page + 1, Request: r.shownCall(request, f.call),
+		Rule: f.action.rule, Because: f.action.because, Page: r.Context.Value.Page + 1, Request: r.shownCall(request, f.call),
 		Status: f.Status, Attempts: f.Attempts, Waits: r.waitsOf(f.waits),
 	})
 }

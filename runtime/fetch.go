@@ -28,9 +28,10 @@ type fetched struct {
 // errorAction is the decision of an onError rule about an error response.
 type errorAction struct {
 	Do      rules.ErrorAction // "" when no rule matched
-	rule    rules.Rule
-	text    string // the rule's message
-	because string // the rule with the values it read
+	rule    string            // its id
+	outcome rules.Outcome     // of the rule, if it ends the list
+	text    string            // the rule's message
+	because string            // the rule with the values it read
 }
 
 // transportActions says what an onError decision means for the exchange.
@@ -146,7 +147,10 @@ func (r *run) onError(request rules.Request, sent time.Time, response *transport
 			continue
 		}
 		if met {
-			return errorAction{Do: rule.Rule.Do, rule: rule.Rule, text: r.message(rule, &c), because: r.Redactor.String(rule.Because(&c))}
+			return errorAction{
+				Do: rule.Rule.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
+				text: r.message(rule, &c), because: r.Redactor.String(rule.Because(&c)),
+			}
 		}
 	}
 	return errorAction{}
@@ -183,12 +187,12 @@ func (r *run) message(c *compile.Condition, page *rules.Context) string {
 // stopOnError ends the job on an error response. The sink receives it as a last
 // page without items, so that the trace shows what ended the list.
 func (r *run) stopOnError(ctx context.Context, request rules.Request, f fetched) error {
-	by := []string{f.action.rule.ID}
-	r.finish(by, f.action.rule.Outcome, f.action.text)
+	by := []string{f.action.rule}
+	r.finish(by, f.action.outcome, f.action.text)
 	record := r.record(request, f)
 	record.Page = r.Context.Value.Page + 1
-	record.Decision, record.StoppedBy, record.Outcome, record.Reason = Stop, by, f.action.rule.Outcome, by[0]
-	record.Verdicts = []Verdict{{Rule: f.action.rule.ID, Met: true, Because: f.action.because}}
+	record.Decision, record.StoppedBy, record.Outcome, record.Reason = Stop, by, f.action.outcome, by[0]
+	record.Verdicts = []Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
 	record.Findings = r.audit(ctx, r.obtained())
 	page := &Page{Record: record}
 	failed := r.carryOver()

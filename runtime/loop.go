@@ -71,6 +71,7 @@ type Loop struct {
 	toolbox *toolbox // of the tree; nil: none
 
 	Observer  Observer                           // nil observes nothing
+	Observed  []EventKind                        // that the observer receives; nil: all
 	Evaluated func(e *compile.Expression, v any) // is called with the value of every expression; may be nil
 }
 

@@ -17,7 +17,7 @@ const maxFirstPaths = 256
 // and whether it has a list of objects where the first page has nothing.
 func (r *run) noticeMoved(reading document.Reading) {
 	c, n := &r.Context.Value, &r.Noticed
-	if c.Page == 1 && c.Status < http.StatusBadRequest && reading.HasField {
+	if c.Page == 1 && c.Status < http.StatusBadRequest && reading.HasField && r.job.Paged() {
 		n.FirstPaths = r.outline(reading)
 	}
 	n.noticeGap(c, reading)

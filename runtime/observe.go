@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -51,7 +52,7 @@ const (
 )
 
 func (r *run) observe(ctx context.Context, e Event) {
-	if r.Observer == nil {
+	if !r.observes(e.Kind) {
 		return
 	}
 	e.Job, e.Partition = r.Result.Job, r.label()
@@ -62,22 +63,32 @@ func (r *run) observe(ctx context.Context, e Event) {
 	r.Observer.Observe(ctx, e)
 }
 
+// observes reports whether events of a kind are observed.
+func (l *Loop) observes(kind EventKind) bool {
+	return l.Observer != nil && (l.Observed == nil || slices.Contains(l.Observed, kind))
+}
+
 func (r *run) observePage(ctx context.Context, page *Page) {
-	if r.Observer == nil {
+	r.observe(ctx, Event{Kind: EventPage, Page: page.Page, Record: &page.Record})
+	if !r.observes(EventVerdict) {
 		return
 	}
-	r.observe(ctx, Event{Kind: EventPage, Page: page.Page, Record: &page.Record})
 	for i := range page.Verdicts {
 		r.observe(ctx, Event{Kind: EventVerdict, Page: page.Page, Verdict: &page.Verdicts[i]})
 	}
 }
 
-// ObserveTransport passes the events of a [transport.Client] on to an observer.
-func ObserveTransport(o Observer) func(context.Context, transport.Event) {
-	if o == nil {
+// ObserveTransport passes the events of a [transport.Client] on to an observer: those of some
+// kinds, or all if kinds is nil. It returns nil if there are none.
+func ObserveTransport(o Observer, kinds []EventKind) func(context.Context, transport.Event) {
+	l := Loop{Observer: o, Observed: kinds}
+	if !slices.ContainsFunc([]EventKind{EventRequest, EventRetry, EventWait}, l.observes) {
 		return nil
 	}
 	return func(ctx context.Context, e transport.Event) {
+		if !l.observes(EventKind(e.Kind)) {
+			return
+		}
 		o.Observe(ctx, Event{Kind: EventKind(e.Kind), Job: e.Job, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err})
 	}
 }

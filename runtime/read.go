@@ -31,7 +31,7 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 		return nil, r.unacceptable(f, size, err)
 	}
 	r.lookup, r.names, r.Hints.Value = reading.Lookup, reading.Names, nil
-	r.bodyHints, r.hinted = nil, false
+	r.hinted = nil
 	record := r.record(request, f)
 	c := &r.Context.Value
 	c.Page++
@@ -41,7 +41,8 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 		c.Values = reading.Values
 	}
 	c.Status, c.Header, c.Link = f.Status, f.HeaderValue, f.Link
-	c.Now = func() time.Time { return f.sent }
+	at := f.sent // of f, the closure keeps nothing else
+	c.Now = func() time.Time { return at }
 	c.Total.Pages++
 	c.Total.Items += c.Count
 	c.Total.Bytes += c.Bytes

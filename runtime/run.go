@@ -47,10 +47,8 @@ type run struct {
 	length     length      // of the list
 	overlap    *overlap    // nil: none was begun
 	started    time.Time
-	head       []byte                             // first bytes of the last body, for messages
 	lookup     func(*document.Paths) (any, error) // decodes further values of the last response; nil before it
-	bodyHints  []rules.Hint                       // in the body of the last response, if hinted
-	hinted     bool                               // bodyHints has been set
+	hinted     []hinted                           // the hints of the last response; nil: not looked for yet
 	notes      []string                           // on the values of the rule that is being judged
 	names      func(path []string) []string       // keys in the last response; nil if it has no content
 	reported   map[string]bool                    // codes of the warnings that were logged
@@ -252,7 +250,7 @@ func (r *run) name() string { return r.Redactor.String(r.partition.name()) }
 func (r *run) restart(action errorAction) (rules.Request, error) {
 	if r.Restarts++; r.Restarts > compile.MaxRestarts {
 		return rules.Request{}, &failure.Error{
-			Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule.ID,
+			Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule,
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
 	}
@@ -261,7 +259,7 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 		again = fmt.Sprintf("; the %s written so far are written again", value.Counted(r.Result.Items, "item"))
 	}
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), action.text, again),
-		"event", "restart", "job", r.Result.Job, "rule", action.rule.ID)
+		"event", "restart", "job", r.Result.Job, "rule", action.rule)
 	r.reset()
 	r.Noticed.Facts.Rewritten = r.obtained()
 	r.stopAhead()

@@ -15,6 +15,7 @@ import (
 type tools struct {
 	machine    compile.Machine
 	reader     *document.Reader
+	head       []byte                     // first bytes of the last body, for messages
 	warn       func(code, message string) // of the reader
 	buffers    [2]*spool.Buffer           // of this page's body and of the last one's, alternating
 	converted  [2]*spool.Buffer           // the same, of the bodies that were converted to JSON

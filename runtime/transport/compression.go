@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (t *decompressing) negotiated(r *http.Request) *http.Request {
 		return r
 	}
 	changed := *r
-	changed.Header = r.Header.Clone()
+	changed.Header = maps.Clone(r.Header)
 	changed.Header.Set("Accept-Encoding", t.accept)
 	return &changed
 }

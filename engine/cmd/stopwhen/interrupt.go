@@ -6,7 +6,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -21,7 +20,7 @@ func (a *app) runUntilSignal(ctx context.Context, pages source, e *engine.Engine
 	received := &receivedPages{sink: sink}
 	ended := make(chan ending, 1)
 	go func() {
-		result, err := pages(ctx, e.With(engine.WithObserver(received)), received.page)
+		result, err := pages(ctx, e.With(engine.WithObserver(received, engine.EventEnd)), received.page)
 		ended <- ending{result, err}
 	}()
 	select {
@@ -63,7 +62,7 @@ func (r *receivedPages) page(ctx context.Context, page *engine.Page) error {
 
 // Observe receives the result of a job that has ended.
 func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
-	if event.Kind != runtime.EventEnd || event.Partition != "" { // others of the job may follow
+	if event.Partition != "" { // others of the job may follow
 		return
 	}
 	r.mu.Lock()
