@@ -205,6 +205,25 @@ var auditTable = []auditRule{
 			"remove the duplicates by their identifiers"},
 }
 
+func (t auditRule) rule() Rule {
+	return Rule{
+		ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also, Evidence: t.Evidence,
+		Origin: Origin{By: Author{Kind: AuthorDefault}},
+	}
+}
+
+// auditRules returns the rules of the audit for a job whose windows are not split. The list
+// must not be changed.
+var auditRules = sync.OnceValue(func() []Rule {
+	var list []Rule
+	for _, t := range auditTable {
+		if !t.Splits {
+			list = append(list, t.rule())
+		}
+	}
+	return list
+})
+
 func auditIDs() []string {
 	ids := make([]string, len(auditTable))
 	for i, t := range auditTable {

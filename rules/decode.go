@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -107,7 +108,9 @@ func (d *decoder) root(root any) {
 	if d.keboola != nil {
 		d.keboola.jobs(s)
 	} else {
-		for _, one := range s["config.jobs"].list() {
+		list := s["config.jobs"].list()
+		c.Jobs = slices.Grow(c.Jobs, len(list))
+		for _, one := range list {
 			c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), api))
 		}
 	}

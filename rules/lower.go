@@ -81,19 +81,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	}
 	l.shape(set)
 	l.keepStart(set)
-	for _, t := range auditTable {
-		if t.Splits && !job.splits() {
-			continue
-		}
-		if slices.Contains(set.IgnoredFindings, t.ID) {
-			set.Unused = append(set.Unused, Unused{ID: t.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
-			continue
-		}
-		set.Rules = append(set.Rules, Rule{
-			ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also, Evidence: t.Evidence,
-			Origin: Origin{By: Author{Kind: AuthorDefault}},
-		})
-	}
+	audited(set)
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
@@ -102,6 +90,25 @@ func (l *lowerer) job(job Job) *Ruleset {
 		})
 	}
 	return set
+}
+
+// audited adds the rules of the audit. Jobs that have no other rules, of which there may be
+// thousands, share them.
+func audited(set *Ruleset) {
+	if !set.Job.splits() && len(set.IgnoredFindings) == 0 && len(set.Rules) == 0 {
+		set.Rules = slices.Clip(auditRules())
+		return
+	}
+	set.Rules = slices.Grow(set.Rules, len(auditTable))
+	for _, t := range auditTable {
+		switch {
+		case t.Splits && !set.Job.splits():
+		case slices.Contains(set.IgnoredFindings, t.ID):
+			set.Unused = append(set.Unused, Unused{ID: t.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
+		default:
+			set.Rules = append(set.Rules, t.rule())
+		}
+	}
 }
 
 func (l *lowerer) ruleset() *Ruleset {

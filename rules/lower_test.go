@@ -239,3 +239,31 @@ func TestOriginsSayWhoWroteARule(t *testing.T) {
 		})
 	}
 }
+
+// Jobs share the rules of the audit where they have no others, and none gets those that are
+// added to another job.
+func TestJobsDoNotShareTheRulesThatAreAddedToOne(t *testing.T) {
+	ids := func(http string) (all [][]string) {
+		t.Helper()
+		_, lowered, found := load(t, `{"api": {"baseUrl": "https://api.test/"`+http+`}, "config": {"jobs": [{"endpoint": "a"},
+			{"endpoint": "b", "for": {"n": {"values": [1, 2]}}, "params": {"n": {"expr": "n"}}}, {"endpoint": "c"}]}}`, rules.Options{})
+		require.NoError(t, found.Err())
+		for _, set := range lowered.Jobs {
+			var own []string
+			for _, r := range set.Rules {
+				if r.Role != rules.Audit {
+					own = append(own, r.ID)
+				}
+			}
+			require.Len(t, set.Rules, len(own)+19, "the audit, without the rule for windows that are split")
+			all = append(all, own)
+		}
+		return all
+	}
+	plain := ids("")
+	require.Empty(t, plain[0])
+	require.Len(t, plain[1], 1, "the parameter")
+	require.Empty(t, plain[2])
+	require.Equal(t, []string{"ignoreErrors.404"}, ids(`, "http": {"ignoreErrors": [404]}`)[0])
+	require.Equal(t, plain, ids(""))
+}

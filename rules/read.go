@@ -20,7 +20,7 @@ type reader struct {
 
 // object reads an object. The settings of inner objects have dotted names.
 func (r reader) object(path string, v any, fields []Field) settings {
-	into := settings{}
+	into := make(settings, len(fields))
 	if object, ok := value.Members(v); ok {
 		r.members(into, "", path, object, fields)
 	} else {
