@@ -25,7 +25,7 @@ var sharedAuditor = sync.OnceValue(func() *auditor {
 func (a *auditor) conditions(list []rules.Rule) []*Condition {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var out []*Condition
+	out := make([]*Condition, 0, len(list))
 	for _, rule := range list {
 		if rule.Role != rules.Audit {
 			continue

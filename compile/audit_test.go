@@ -42,7 +42,7 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 	list := slices.Clone(job(t, `{"method": "pagenum"}`, nil).Set.Rules)
 	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Evidence: rules.OfList}
 	for _, rule := range append(list, split) {
-		if rule.Role != rules.Audit || rule.Evidence == "" {
+		if rule.Role != rules.Audit || rule.Evidence == 0 {
 			continue
 		}
 		e := sharedAuditor().compile(rule)
@@ -54,11 +54,21 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 				Hints: &rules.Hints{LargestPage: number.Draw(t, "largest page")},
 				List:  &rules.ListFacts{Identified: number.Draw(t, "identified")},
 			}
-			require.False(t, rule.Evidence.In(c), rule.ID)
-			if rule.Evidence == rules.OfHints { // the other evidence may be there
-				c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Hints.LargestPage
-			} else {
-				c.Hints.Total, c.Hints.Pages, c.Hints.Next, c.Hints.More = number.Draw(t, "total"), number.Draw(t, "hinted pages"), "x", true
+			for _, other := range []struct {
+				evidence rules.Evidence
+				add      func()
+			}{
+				{rules.OfList, func() { c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Hints.LargestPage }},
+				{rules.OfTotal, func() { c.Hints.Total = number.Draw(t, "total") }},
+				{rules.OfPages, func() { c.Hints.Pages = number.Draw(t, "hinted pages") }},
+				{rules.OfNext, func() { c.Hints.Next = "x" }},
+				{rules.OfMore, func() { c.Hints.More = rapid.Bool().Draw(t, "more") }},
+			} {
+				require.Zero(t, rules.EvidenceIn(c)&other.evidence)
+				if other.evidence != rule.Evidence {
+					other.add()
+					require.NotZero(t, rules.EvidenceIn(c)&other.evidence)
+				}
 			}
 			met, err := e.EvalBool(&Machine{}, c)
 			require.NoError(t, err, rule.ID)

@@ -68,25 +68,38 @@ type auditRule struct {
 	Evidence Evidence
 }
 
-// Evidence is what an audit rule needs to be met. Most lists have none, so most rules need not
-// be evaluated. The zero Evidence is there in any list.
-type Evidence string
+// Evidence is what audit rules need to be met. Most lists have none, so most rules need not be
+// evaluated. A rule with the zero Evidence may be met in any list.
+type Evidence uint8
 
-// The kinds of evidence.
+// The kinds of evidence, which can be combined.
 const (
-	OfList  Evidence = "list"  // something was noticed of the list, besides items with identifiers
-	OfHints Evidence = "hints" // the last response says something about its list
+	OfList  Evidence = 1 << iota // something was noticed of the list, besides items with identifiers
+	OfTotal                      // there is a hint at the total
+	OfPages                      // at the number of pages
+	OfNext                       // at another page
+	OfMore                       // at whether there is more
 )
 
-// In reports whether the evidence is in the page context of the audit.
-func (e Evidence) In(c *Context) bool {
-	switch e {
-	case OfList:
-		return *c.List != ListFacts{Identified: c.List.Identified}
-	case OfHints:
-		return c.Hints.Total != nil || c.Hints.Pages != nil || c.Hints.Next != nil || c.Hints.More != nil
+// EvidenceIn returns the evidence in the page context of the audit.
+func EvidenceIn(c *Context) Evidence {
+	var found Evidence
+	if *c.List != (ListFacts{Identified: c.List.Identified}) {
+		found |= OfList
 	}
-	return true
+	if c.Hints.Total != nil {
+		found |= OfTotal
+	}
+	if c.Hints.Pages != nil {
+		found |= OfPages
+	}
+	if c.Hints.Next != nil {
+		found |= OfNext
+	}
+	if c.Hints.More != nil {
+		found |= OfMore
+	}
+	return found
 }
 
 // What a job noticed holds whatever ends it. That there is more after the last page is
@@ -114,23 +127,23 @@ var auditTable = []auditRule{
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
-	{ID: "audit.total", Evidence: OfHints,
+	{ID: "audit.total", Evidence: OfTotal,
 		When:    `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Evidence: OfHints,
+	{ID: "audit.pages", Evidence: OfPages,
 		When:    `hints.total == nil and hints.more != false and hints.pages > total.pages`,
 		Clause:  "a number of pages exceeds the pages read",
 		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
-	{ID: "audit.surplus", Evidence: OfHints,
+	{ID: "audit.surplus", Evidence: OfTotal,
 		When:    `hints.total < total.items`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Evidence: OfHints,
+	{ID: "audit.more", Evidence: OfMore,
 		When:    `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", Evidence: OfHints,
+	{ID: "audit.token", Evidence: OfNext,
 		When:    `hints.next != nil and hints.more != false`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
@@ -183,7 +196,7 @@ var auditTable = []auditRule{
 		Clause: "a page between others has no list of items",
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
 			"items may be missing: request that page again"},
-	{ID: "audit.noPages", Evidence: OfHints,
+	{ID: "audit.noPages", Evidence: OfPages,
 		When:    `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},

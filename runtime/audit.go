@@ -29,9 +29,10 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	c.List = r.facts(c.Hints)
 	outcome := cmp.Or(r.Result.Outcome, rules.Failed) // none: a rule failed on the page
 	r.machine.Context = context.WithoutCancel(ctx)    // a list that is complete is audited, even if the run is being interrupted
+	evidence := rules.EvidenceIn(c)
 	var findings []Finding
 	for _, rule := range r.job.Audit() {
-		if outcome != rules.Complete && !slices.Contains(rule.Rule.Also, outcome) || !rule.Rule.Evidence.In(c) {
+		if outcome != rules.Complete && !slices.Contains(rule.Rule.Also, outcome) || rule.Rule.Evidence&^evidence != 0 {
 			continue
 		}
 		met, err := rule.EvalBool(&r.machine, c)
