@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
@@ -11,48 +12,80 @@ import (
 // A recall remembers a number for each of the latest keys, which are digests. It
 // needs a bounded amount of memory, and forgets the oldest key for a new one.
 type recall struct {
-	values map[uint64]uint64
-	order  []uint64 // the keys, oldest first from next on, once there are maxRecall
-	next   int
+	pairs  []pair         // oldest first from next on, once there are maxRecall
+	next   int            // the pair that is replaced next
+	places map[uint64]int // of the keys in pairs; nil: they are so few that a search is faster
 }
+
+// A pair is a key and what is remembered for it.
+type pair struct{ key, value uint64 }
 
 // Limits of a recall. A checkpoint holds the latest keys only, since it is written
 // after every page: what they would have shown is found later, or not at all.
 const (
 	maxRecall   = 1 << 16
 	savedRecall = 256
+	fewRecalled = 16 // lists of one page have fewer keys
 )
 
 func (m *recall) get(key document.Digest) (uint64, bool) {
-	v, ok := m.values[key.Half()]
-	return v, ok
+	at := m.find(key.Half())
+	if at < 0 {
+		return 0, false
+	}
+	return m.pairs[at].value, true
+}
+
+// find returns the place of a key in pairs, or -1.
+func (m *recall) find(key uint64) int {
+	if m.places == nil {
+		return slices.IndexFunc(m.pairs, func(p pair) bool { return p.key == key })
+	}
+	if at, known := m.places[key]; known {
+		return at
+	}
+	return -1
 }
 
 func (m *recall) put(key document.Digest, v uint64) {
-	k := key.Half()
-	if m.values == nil {
-		m.values = map[uint64]uint64{}
+	p := pair{key.Half(), v}
+	if at := m.find(p.key); at >= 0 {
+		m.pairs[at] = p
+		return
 	}
-	if _, known := m.values[k]; !known {
-		if len(m.order) < maxRecall {
-			m.order = append(m.order, k)
-		} else {
-			delete(m.values, m.order[m.next])
-			m.order[m.next] = k
-			m.next = (m.next + 1) % maxRecall
+	at := len(m.pairs)
+	if at < maxRecall {
+		m.pairs = append(m.pairs, p)
+	} else {
+		at = m.next
+		delete(m.places, m.pairs[at].key)
+		m.pairs[at] = p
+		m.next = (at + 1) % maxRecall
+	}
+	m.place(at)
+}
+
+// place notes the place of a key.
+func (m *recall) place(at int) {
+	switch {
+	case m.places != nil:
+		m.places[m.pairs[at].key] = at
+	case len(m.pairs) > fewRecalled:
+		m.places = make(map[uint64]int, len(m.pairs))
+		for at, p := range m.pairs {
+			m.places[p.key] = at
 		}
 	}
-	m.values[k] = v
 }
 
 // MarshalJSON writes the latest keys and their numbers, oldest first, as one string.
 func (m recall) MarshalJSON() ([]byte, error) {
-	n := min(len(m.order), savedRecall)
+	n := min(len(m.pairs), savedRecall)
 	packed := make([]byte, 0, 16*n)
 	for i := range n {
-		key := m.order[(m.next+len(m.order)-n+i)%len(m.order)]
-		packed = binary.BigEndian.AppendUint64(packed, key)
-		packed = binary.BigEndian.AppendUint64(packed, m.values[key])
+		p := m.pairs[(m.next+len(m.pairs)-n+i)%len(m.pairs)]
+		packed = binary.BigEndian.AppendUint64(packed, p.key)
+		packed = binary.BigEndian.AppendUint64(packed, p.value)
 	}
 	return json.Marshal(packed)
 }
@@ -66,11 +99,10 @@ func (m *recall) UnmarshalJSON(text []byte) error {
 	if len(packed)%16 != 0 {
 		return errors.New("what was remembered is not a list of pairs")
 	}
-	*m = recall{values: map[uint64]uint64{}}
+	*m = recall{}
 	for ; len(packed) > 0; packed = packed[16:] {
-		key := binary.BigEndian.Uint64(packed)
-		m.order = append(m.order, key)
-		m.values[key] = binary.BigEndian.Uint64(packed[8:])
+		m.pairs = append(m.pairs, pair{binary.BigEndian.Uint64(packed), binary.BigEndian.Uint64(packed[8:])})
+		m.place(len(m.pairs) - 1)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ func TestARecallForgetsTheOldestKey(t *testing.T) {
 	for n := range maxRecall + 10 {
 		m.put(keyOf(n), uint64(n))
 	}
-	require.Len(t, m.values, maxRecall)
-	require.Len(t, m.order, maxRecall)
+	require.Len(t, m.pairs, maxRecall)
+	require.Len(t, m.places, maxRecall)
 	_, known := m.get(keyOf(9))
 	require.False(t, known)
 	for _, n := range []int{10, maxRecall, maxRecall + 9} {
@@ -28,8 +28,27 @@ func TestARecallForgetsTheOldestKey(t *testing.T) {
 	}
 }
 
+// A few keys are searched, and many are in a map: both find the latest number of each key.
+func TestARecallFindsTheLatestNumberOfAKey(t *testing.T) {
+	var m recall
+	want := map[int]uint64{}
+	for n := range 10 * fewRecalled {
+		key := n * n % 47
+		m.put(keyOf(key), uint64(n))
+		want[key] = uint64(n)
+		for key := range 47 {
+			v, known := m.get(keyOf(key))
+			wanted, put := want[key]
+			require.Equal(t, put, known, "key %d after %d puts", key, n+1)
+			require.Equal(t, wanted, v, "key %d after %d puts", key, n+1)
+		}
+	}
+	require.Greater(t, len(want), fewRecalled)
+	require.Len(t, m.pairs, len(want))
+}
+
 func TestACheckpointHoldsTheLatestKeysOfARecall(t *testing.T) {
-	for _, count := range []int{0, 3, maxRecall + 10} {
+	for _, count := range []int{0, 3, fewRecalled, fewRecalled + 1, maxRecall + 10} {
 		var m, resumed recall
 		for n := range count {
 			m.put(keyOf(n), uint64(n))
@@ -37,7 +56,7 @@ func TestACheckpointHoldsTheLatestKeysOfARecall(t *testing.T) {
 		text, err := json.Marshal(m)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(text, &resumed))
-		require.Len(t, resumed.order, min(count, savedRecall))
+		require.Len(t, resumed.pairs, min(count, savedRecall))
 		again, err := json.Marshal(resumed)
 		require.NoError(t, err)
 		require.JSONEq(t, string(text), string(again))
