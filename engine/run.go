@@ -211,7 +211,8 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 		Slots: make(chan struct{}, max(1, s.parallel)), Partitions: runtime.NewQuota(cfg.MaxPartitions),
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
-		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, OverlapBytes: s.overlap, Resume: s.resume, Observer: observer, Observed: s.observed,
+		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, OverlapBytes: s.overlap, Resume: s.resume,
+		Observer: observer, Observed: s.observed,
 	}, nil
 }
 

@@ -123,8 +123,8 @@ func TestAServerThatStallsCannotHangARun(t *testing.T) {
 		{"a body that stops", 0, 0, &drip{every: time.Hour}, "no more data of the body within 1m0s", time.Minute},
 		{"a byte now and then", 0, 0, &drip{every: 50 * time.Second}, "not complete after 10m0s", 10 * time.Minute},
 		{"no headers within a long timeout", time.Hour, 2 * time.Hour, nil, "no complete response within 1h0m0s", time.Hour},
-		{"a body that stops within a long timeout", time.Hour, 0, &drip{every: 2 * time.Hour}, "no more data of the body within 1m0s", time.Minute},
-		{"a byte now and then within a timeout", 2 * time.Minute, 0, &drip{every: 50 * time.Second}, "no complete response within 2m0s", 2 * time.Minute},
+		{"a body that stops, and a long timeout", time.Hour, 0, &drip{every: 2 * time.Hour}, "no more data of the body within 1m0s", time.Minute},
+		{"a byte now and then, and a timeout", 2 * time.Minute, 0, &drip{every: 50 * time.Second}, "no complete response within 2m0s", 2 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

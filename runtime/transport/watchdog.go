@@ -47,8 +47,8 @@ func (w *watchdog) progress() {
 
 // bark cancels the exchange, and says why.
 func (w *watchdog) bark() {
-	late, message := !time.Now().Before(w.end), ""
-	switch {
+	var message string
+	switch late := !time.Now().Before(w.end); {
 	case late && w.timeout > 0:
 		message = fmt.Sprintf("no complete response within %s (api.http.timeout)", w.timeout)
 	case late:
