@@ -93,10 +93,13 @@ func (r *run) send(request rules.Request, page int) {
 	call.Page, call.Into, call.Waits = page, o.spare, &[]transport.Event{}
 	f := &inFlight{call: call, began: r.Clock.Now(), done: make(chan struct{})}
 	o.sent = f
+	begun := make(chan struct{})
 	o.active.Go(func() {
 		defer close(f.done)
+		close(begun)
 		f.response, f.err = r.Client.Exchange(o.ctx, call)
 	})
+	<-begun // or the exchange might wait for another thread to wake up, while the loop keeps this one busy
 }
 
 // takeOverlapped waits for the exchange of a call that was begun, and returns it, or nil if

@@ -9,7 +9,7 @@ import (
 
 // The functions below examine eight bytes at a time. A mask has the high bit of
 // every byte that it marks, and perhaps of bytes above one: only its lowest bit is
-// exact.
+// exact, unless a function says otherwise.
 const (
 	everyByte = 0x0101010101010101
 	highBits  = 0x80 * everyByte
@@ -22,23 +22,14 @@ func special(word uint64) uint64 {
 	return ((quote-everyByte)&^quote | (slash-everyByte)&^slash) & highBits
 }
 
-// controls marks the bytes below the space.
-func controls(word uint64) uint64 { return (word - ' '*everyByte) &^ word & highBits }
-
-// eightDigits reports whether every byte is a digit: its high half is 3, also
-// after 6 is added.
-func eightDigits(word uint64) bool {
-	return word&(0xf0*everyByte) == 0x30*everyByte && (word+6*everyByte)&(0xf0*everyByte) == 0x30*everyByte
+// differs has the high bit of exactly the bytes that differ from c. Its other bits mean nothing.
+func differs(word uint64, c uint64) uint64 {
+	word ^= c * everyByte
+	return word&^highBits + ^uint64(highBits) | word
 }
 
-// stops marks the bytes that end a run of plain bytes in a string.
-var stops = func() (table [256]bool) {
-	for c := range ' ' {
-		table[c] = true
-	}
-	table['"'], table['\\'] = true, true
-	return table
-}()
+// gather returns the high bits of the eight bytes as the eight lowest bits.
+func gather(word uint64) uint64 { return word & highBits >> 7 * 0x0102040810204080 >> 56 }
 
 // textEnd returns the offset after the string that begins at i, in a valid
 // document.
@@ -62,6 +53,14 @@ func textEnd(data []byte, i int) int {
 	}
 }
 
+// byteAt returns the byte at i, or 0 after the end.
+func byteAt(data []byte, i int) byte {
+	if uint(i) < uint(len(data)) {
+		return data[i]
+	}
+	return 0
+}
+
 // skipSpace returns the offset after the whitespace at i.
 func skipSpace(data []byte, i int) int {
 	for i < len(data) && isSpace(data[i]) {
@@ -76,17 +75,6 @@ func skipSpace(data []byte, i int) int {
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
-
-// hexDigit returns the value of a hexadecimal digit, or -1.
-func hexDigit(c byte) rune {
-	switch {
-	case isDigit(c):
-		return rune(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return rune(c|0x20-'a') + 10
-	}
-	return -1
-}
 
 // valueEnd returns the offset after the value that begins at i, in a valid
 // document.

@@ -30,6 +30,9 @@ func (s *scanner) field(i, depth int, at *fieldTree, first int) int {
 	case len(at.children) == 0 || i >= len(s.data):
 		i = s.value(i, depth, nil)
 	case s.data[i] == '{':
+		if depth >= s.limit {
+			return s.tooDeep(i)
+		}
 		i = s.fieldObject(i, depth+1, at, first)
 	case s.data[i] == '[':
 		s.incomplete = true // its elements are found later, if necessary
@@ -41,66 +44,6 @@ func (s *scanner) field(i, depth int, at *fieldTree, first int) int {
 		s.cells[first+at.column] = span{start, i - s.shift}
 	}
 	return i
-}
-
-// fieldObject is inner for an object in which paths go on.
-func (s *scanner) fieldObject(i, depth int, at *fieldTree, first int) int {
-	if depth > s.limit {
-		return s.tooDeep(i)
-	}
-	data := s.data
-	i = s.gap(data, i+1)
-	if i < len(data) && data[i] == '}' {
-		return i + 1
-	}
-	for {
-		var child *fieldTree
-		if child, i = s.fieldName(i, at); i < 0 {
-			return i
-		}
-		i = s.gap(data, i)
-		switch {
-		case child != nil:
-			child.clear(s.cells[first : first+s.width]) // the last of duplicate keys counts
-			i = s.field(i, depth, child, first)
-		case i < len(data) && data[i] == '"':
-			i = s.text(i)
-		default:
-			i = s.value(i, depth, nil)
-		}
-		if i < 0 {
-			return i
-		}
-		i = s.gap(data, i)
-		if i < len(data) && data[i] == ',' {
-			i = s.gap(data, i+1)
-			continue
-		}
-		if i < len(data) && data[i] == '}' {
-			return i + 1
-		}
-		return s.unexpected(i, "after an object member")
-	}
-}
-
-// fieldName reads a key and its colon, and returns the node of the tree for it.
-func (s *scanner) fieldName(i int, at *fieldTree) (child *fieldTree, end int) {
-	data := s.data
-	var key *expectedKey
-	if s.key < len(s.keys) {
-		key = &s.keys[s.key]
-		s.key++
-	}
-	if key != nil && i+16 <= len(data) && key.matches(data[i:]) {
-		if key.parent != at {
-			key.parent, key.child = at, at.member(data, i, i+key.size-1)
-		}
-		return key.child, i + key.size
-	}
-	if end = s.name(i, key); end < 0 {
-		return nil, end
-	}
-	return at.member(data, i, textEnd(data, i)), end
 }
 
 // takeValues returns the items of the response for rules.

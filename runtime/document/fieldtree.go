@@ -63,6 +63,16 @@ func (t *fieldTree) member(data []byte, i, end int) *fieldTree {
 	return nil
 }
 
+// named returns the child for a key.
+func (t *fieldTree) named(key string) *fieldTree {
+	for _, child := range t.children {
+		if child.key == key {
+			return child
+		}
+	}
+	return nil
+}
+
 // element returns the child for an index of a list.
 func (t *fieldTree) element(index int) *fieldTree {
 	for _, child := range t.children {

@@ -1,6 +1,9 @@
 package document
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // number reads a number.
 func (s *scanner) number(i int) int {
@@ -8,40 +11,58 @@ func (s *scanner) number(i int) int {
 	if data[i] == '-' {
 		i++
 	}
-	if i < len(data) && data[i] == '0' {
-		i++
-		if i < len(data) && isDigit(data[i]) {
-			return s.fail(i-1, "a number with a leading zero")
-		}
-	} else if i = s.digits(i); i < 0 {
-		return i
+	end := digitsEnd(data, i)
+	if end == i {
+		return s.unexpected(i, "in a number")
 	}
-	if i < len(data) && data[i] == '.' {
-		if i = s.digits(i + 1); i < 0 {
+	if data[i] == '0' && end > i+1 {
+		return s.fail(i, "a number with a leading zero")
+	}
+	c := byteAt(data, end)
+	if c == '.' {
+		i = end + 1
+		if end = digitsEnd(data, i); end == i {
+			return s.unexpected(i, "in a number")
+		}
+		c = byteAt(data, end)
+	}
+	if c == 'e' || c == 'E' {
+		return s.exponent(end)
+	}
+	return end
+}
+
+// exponent reads the exponent of a number.
+func (s *scanner) exponent(i int) int {
+	i++
+	if i < len(s.data) && (s.data[i] == '+' || s.data[i] == '-') {
+		i++
+	}
+	end := digitsEnd(s.data, i)
+	if end == i {
+		return s.unexpected(i, "in a number")
+	}
+	return end
+}
+
+// digitsEnd returns the offset after the digits at i.
+func digitsEnd(data []byte, i int) int {
+	for i >= 0 && i < len(data)-7 {
+		n := countDigits(binary.LittleEndian.Uint64(data[i : i+8]))
+		i += n
+		if n < 8 {
 			return i
 		}
 	}
-	if i < len(data) && (data[i] == 'e' || data[i] == 'E') {
+	for i < len(data) && isDigit(data[i]) {
 		i++
-		if i < len(data) && (data[i] == '+' || data[i] == '-') {
-			i++
-		}
-		return s.digits(i)
 	}
 	return i
 }
 
-// digits reads at least one digit.
-func (s *scanner) digits(i int) int {
-	start := i
-	for i+8 <= len(s.data) && eightDigits(binary.LittleEndian.Uint64(s.data[i:])) {
-		i += 8
-	}
-	for i < len(s.data) && isDigit(s.data[i]) {
-		i++
-	}
-	if i == start {
-		return s.unexpected(i, "in a number")
-	}
-	return i
+// countDigits returns the number of digits that the bytes begin with. Without the bits of
+// '0', digits are less than 10.
+func countDigits(word uint64) int {
+	word ^= '0' * everyByte
+	return bits.TrailingZeros64((word+(0x80-10)*everyByte|word)&highBits) / 8
 }

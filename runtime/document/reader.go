@@ -95,7 +95,7 @@ func NewReader(o Options) *Reader {
 	}
 	r.doc = document{
 		limit: depthLimit(o.MaxDepth),
-		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil, keys: make([]expectedKey, 64)},
+		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil},
 		tree:  newPathTree(tracked),
 	}
 	switch {

@@ -26,7 +26,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, detect bool) {
 		paths := [][]string{{"a", "b"}}
 		d := &document{
-			limit: 512, facts: &scanner{compact: true, detect: detect, keys: make([]expectedKey, 4)},
+			limit: 512, facts: &scanner{compact: true, detect: detect},
 			tree: newPathTree(append(paths, []string{"data"})),
 		}
 		d.tree.at([]string{"data"}).items = !detect

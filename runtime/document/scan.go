@@ -45,8 +45,8 @@ type scanner struct {
 	breaks       []int // offsets at which the elements end
 	maxItems     int   // elements of the list; 0 is any number
 
-	keys []expectedKey // keys of the element before, in order; empty to remember none
-	key  int           // number of keys met in this element
+	block    block
+	prefixes prefixes
 
 	fields     *fieldTree // of every element of the list; nil if none is looked for
 	width      int        // number of the columns of fields
@@ -62,8 +62,9 @@ func scan(data []byte, limit int) (*scanner, error) {
 
 func (s *scanner) scan(data []byte, tree *pathTree, limit int) error {
 	s.data, s.limit, s.begins, s.breaks, s.lists, s.err = data, limit, -1, s.breaks[:0], rootLists{}, nil
-	s.spaces, s.surplus, s.writePos, s.readPos, s.shift, s.key = 0, 0, 0, 0, 0, len(s.keys)
+	s.spaces, s.surplus, s.writePos, s.readPos, s.shift = 0, 0, 0, 0, 0
 	s.invalid, s.respelt = false, false
+	s.block.rewind()
 	s.cells, s.incomplete = s.cells[:0], false
 	s.window.Rewind()
 	start := s.space(0)
@@ -209,7 +210,6 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 		}
 		i = s.gap(data, i)
 		if marked {
-			s.key = 0
 			s.breaks = append(s.breaks, i-s.shift)
 			if s.maxItems > 0 && len(s.breaks) > s.maxItems {
 				s.err = &ItemsError{s.maxItems}
@@ -222,9 +222,6 @@ func (s *scanner) list(i, depth int, at *pathTree) int {
 			continue
 		}
 		if i < len(data) && data[i] == ']' {
-			if marked {
-				s.key = len(s.keys) // no element follows
-			}
 			return i + 1
 		}
 		return s.unexpected(i, "after a list element")
@@ -237,7 +234,7 @@ func (s *scanner) marked(i, depth int, at *pathTree) bool {
 	if !root && (at == nil || !at.items) {
 		return false
 	}
-	s.breaks, s.begins, s.key = s.breaks[:0], i-s.shift, 0
+	s.breaks, s.begins = s.breaks[:0], i-s.shift
 	return true
 }
 

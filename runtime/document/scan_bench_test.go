@@ -77,7 +77,7 @@ func BenchmarkSplit(b *testing.B) {
 // compaction, digests and items.
 func BenchmarkRead(b *testing.B) {
 	for _, page := range benchPages(b) {
-		d := &document{limit: 512, facts: &scanner{compact: true, keys: make([]expectedKey, 64)}, tree: newPathTree(benchPaths)}
+		d := &document{limit: 512, facts: &scanner{compact: true}, tree: newPathTree(benchPaths)}
 		d.tree.at([]string{"data"}).items = true
 		buffer := bytes.Clone(page.body)
 		b.Run(page.name, func(b *testing.B) {

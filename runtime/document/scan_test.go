@@ -31,6 +31,8 @@ func TestScanRefusesInvalidDocuments(t *testing.T) {
 		{"cut unicode escape", `["\u00`, "unexpected end of the document", 6},
 		{"cut word", `[tru`, "unexpected end of the document", 4},
 		{"cut number", `-`, "unexpected end of the document", 1},
+		{"brace instead of a comma", `[{"a":{"b":1},"c":{"d":2}},{"a":{"b":1},"c":{"d":2{"d":2}}}]`, "invalid character '{' after an object member", 50},
+		{"comma instead of a brace", `[{"a":1,"b":2},{"a":1,"b":2},,"b":2}]`, "invalid character ',' where a value should begin", 29},
 		{"cut object", `{"a"`, "unexpected end of the document", 4},
 		{"raw newline in string", "[\"a\nb\"]", "control character 0x0a in a string", 3},
 		{"raw control late", "[\"abcdefghijkl\x01\"]", "control character 0x01 in a string", 14},

@@ -2,95 +2,99 @@ package document
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math/bits"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// text reads a string: eight bytes at a time, as long as they are plain.
-func (s *scanner) text(i int) int {
-	data := s.data
-	start := i
-	i++
-	var high uint64
-	for {
-		for i+8 <= len(data) {
-			word := binary.LittleEndian.Uint64(data[i:])
-			high |= word & highBits
-			if found := special(word) | controls(word); found != 0 {
-				i += bits.TrailingZeros64(found) / 8
-				break
-			}
-			i += 8
-		}
-		for i < len(data) && !stops[data[i]] {
-			high |= uint64(data[i]) & highBits
-			i++
-		}
-		if i >= len(data) {
-			return s.end()
-		}
-		switch data[i] {
-		case '"':
-			i++
-			// high may include bytes after the string: then the check is
-			// unnecessary, but not wrong.
-			if high != 0 && !s.invalid && !utf8.Valid(data[start:i]) {
-				s.invalid = true
-			}
-			return i
-		case '\\':
-			if i = s.escape(i); i < 0 {
-				return i
-			}
-		default:
-			return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", data[i]))
-		}
+// text reads a string.
+func (s *scanner) text(i int) int { return s.textRest(i + 1) }
+
+// textRest reads a string from an offset in it.
+func (s *scanner) textRest(i int) int {
+	i = s.stop(i)
+	if i < len(s.data) && s.data[i] == '"' {
+		return i + 1
 	}
+	return s.badText(i)
 }
 
-// escape reads an escape of a string.
-func (s *scanner) escape(i int) int {
-	if i+1 >= len(s.data) {
+// badText fails at a byte at which a string is not valid.
+func (s *scanner) badText(i int) int {
+	if i >= len(s.data) {
 		return s.end()
 	}
-	switch s.data[i+1] {
-	case '"', '\\', 'b', 'f', 'n', 'r', 't':
-		return i + 2
-	case '/':
-		s.respelt = true
-		s.surplus++
-		return i + 2
-	case 'u':
-		for k := i + 2; k < i+6; k++ {
-			if k >= len(s.data) {
-				return s.end()
-			}
-			if hexDigit(s.data[k]) < 0 {
-				return s.unexpected(k, `in a \u escape`)
-			}
-		}
-		s.respelt = true
-		s.surplus += surplus(s.data[i:])
-		return i + 6
+	if s.data[i] != '\\' {
+		return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", s.data[i]))
 	}
-	return s.unexpected(i+1, "in an escape")
+	if i++; i < len(s.data) && s.data[i] != 'u' {
+		return s.unexpected(i, "in an escape")
+	}
+	for i++; i < len(s.data) && hexDigits[s.data[i]] >= 0; {
+		i++
+	}
+	return s.unexpected(i, `in a \u escape`)
 }
 
-// surplus returns by how many bytes the \u escape at the beginning of text, with
-// the second half of a surrogate pair, is longer than its canonical spelling.
-func surplus(text []byte) int {
-	r, size := unescape(text)
-	switch r {
-	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
-		return size - 2
+// escape reports whether the escape at i is valid, and notes what its spelling costs.
+func (s *scanner) escape(i int) bool {
+	data := s.data
+	if i+1 >= len(data) {
+		return false
 	}
-	if r < ' ' || utf16.IsSurrogate(r) {
+	switch escapes[data[i+1]] {
+	case plainEscape:
+		return true
+	case slashEscape:
+		s.respelt = true
+		s.surplus++
+		return true
+	case hexEscape:
+		r := hexRune(data[i+2:])
+		if r < 0 {
+			return false
+		}
+		s.respelt = true
+		s.surplus += surplus(r, data[i+6:])
+		return true
+	}
+	return false
+}
+
+// The kinds of escapes, by the byte after the backslash; 0 is not valid.
+const (
+	plainEscape = iota + 1
+	slashEscape
+	hexEscape
+)
+
+var escapes = [256]uint8{
+	'"': plainEscape, '\\': plainEscape, 'b': plainEscape, 'f': plainEscape, 'n': plainEscape, 'r': plainEscape, 't': plainEscape,
+	'/': slashEscape,
+	'u': hexEscape,
+}
+
+// surplus returns by how many bytes a \u escape, with the second half of a surrogate pair, is
+// longer than its canonical spelling. rest is the document after it.
+func surplus(r rune, rest []byte) int {
+	const size = len(`\u0000`)
+	switch {
+	case r >= utf8.RuneSelf && !utf16.IsSurrogate(r):
+		return size - utf8.RuneLen(r)
+	case r >= utf8.RuneSelf:
+		if len(rest) >= size && rest[0] == '\\' && rest[1] == 'u' {
+			if pair := utf16.DecodeRune(r, hexRune(rest[2:])); pair != utf8.RuneError {
+				return 2*size - utf8.RuneLen(pair)
+			}
+		}
+		return 0
+	case r == '"' || r == '\\' || r == '\b' || r == '\f' || r == '\n' || r == '\r' || r == '\t':
+		return size - 2
+	case r < ' ':
 		return 0
 	}
-	return size - utf8.RuneLen(r)
+	return size - 1
 }
 
 // unescape reads the escape at the beginning of s, with the second half of a
@@ -108,9 +112,9 @@ func unescape(s []byte) (r rune, size int) {
 	case 't':
 		return '\t', 2
 	case 'u':
-		r = hexRune(s[2:6])
+		r = hexRune(s[2:])
 		if utf16.IsSurrogate(r) && len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
-			if pair := utf16.DecodeRune(r, hexRune(s[8:12])); pair != utf8.RuneError {
+			if pair := utf16.DecodeRune(r, hexRune(s[8:])); pair != utf8.RuneError {
 				return pair, 12
 			}
 		}
@@ -135,12 +139,26 @@ func character(s []byte) (r rune, size int) {
 	return r, size
 }
 
-func hexRune(digits []byte) (r rune) {
-	for _, c := range digits {
-		r = r<<4 | hexDigit(c)
+// hexRune returns the character of which data begins with the four hexadecimal digits, or a
+// negative number if it does not.
+func hexRune(data []byte) rune {
+	if len(data) < 4 {
+		return -1
 	}
-	return r
+	return rune(hexDigits[data[0]])<<12 | rune(hexDigits[data[1]])<<8 | rune(hexDigits[data[2]])<<4 | rune(hexDigits[data[3]])
 }
+
+// hexDigits has the values of the hexadecimal digits; other bytes have -1.
+var hexDigits = func() (table [256]int8) {
+	for c := range table {
+		table[c] = -1
+	}
+	for value, c := range "0123456789abcdef" {
+		table[c] = int8(value)
+		table[unicode.ToUpper(c)] = int8(value)
+	}
+	return table
+}()
 
 // unquote returns the content of a valid string. A lone surrogate becomes U+FFFD.
 // If there are no escapes, the result is a slice of quoted.
