@@ -99,7 +99,7 @@ func (r *run) send(request rules.Request, page int) {
 		close(begun)
 		f.response, f.err = r.Client.Exchange(o.ctx, call)
 	})
-	<-begun // or the exchange might wait for another thread to wake up, while the loop keeps this one busy
+	<-begun // otherwise the exchange waits for another thread to wake up, since the loop goes on with this one
 }
 
 // takeOverlapped waits for the exchange of a call that was begun, and returns it, or nil if
