@@ -41,6 +41,7 @@ func TestFieldsAreFoundHoweverTheirKeysAreWritten(t *testing.T) {
 		{"duplicate keys", `{"id":0,"n":{"a":0},"id":1,"n":{"a":10}},{"id":2,"n":1,"n":{"a":20}}`},
 		{"the same keys below", `{"id":1,"n":{"a":10},"x":{"id":5,"n":{"a":50}}},{"x":[{"id":5,"n":{"a":50}}],"id":2,"n":{"a":20}}`},
 		{"many keys", `{"id":1,` + manyMembers(400) + `,"n":{"a":10}},{"id":2,"n":{` + manyMembers(400) + `,"a":20}}`},
+		{"more and less space", `{"id":1,"n": {"a": 10}}, {"id": 2, "n":  {"a":  20}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := columns(t, `{"data":[`+c.items+`]}`, []string{"id"}, []string{"n", "a"})
@@ -55,6 +56,21 @@ func manyMembers(n int) string {
 		members = append(members, fmt.Sprintf(`"key %d":%d,"key%d":{"id":7}`, i, i, i))
 	}
 	return strings.Join(members, ",")
+}
+
+func TestItemsMayDifferInTheirWhitespace(t *testing.T) {
+	item := `{"id":1,"a rather long key":{"x":"y"}}`
+	spaced := strings.NewReplacer(":", ":%", ",", "%,%", "{", "{%", "}", "%}").Replace(item)
+	var items []string
+	for _, space := range []string{"", " ", "", "  ", "\n", " ", strings.Repeat(" ", 80), "\n\t"} {
+		for _, one := range []string{spaced, strings.Replace(spaced, "%", "", 5), strings.ReplaceAll(item, ":", ":%")} {
+			items = append(items, strings.ReplaceAll(one, "%", space))
+		}
+	}
+	r := NewReader(Options{})
+	reading, err := r.Read(Response{Status: 200, Body: []byte(`[` + strings.Join(items, ",") + `]`)})
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat(item+"\n", len(items)), string(reading.Items.Bytes()))
 }
 
 func TestWhitespaceOfAnyKindLeavesTheItemsAsTheyAre(t *testing.T) {

@@ -63,7 +63,7 @@ func (s *scanner) fieldObject(i, depth int, at *fieldTree, cell int) int {
 				return i
 			}
 		}
-		last = next
+		last, i = next, s.gap(data, i)
 		if child := next.field(at); child != nil {
 			child.clear(s.cells[cell : cell+s.width]) // the last of duplicate keys counts
 			i = s.field(i, depth, child, cell)
@@ -96,6 +96,8 @@ func (s *scanner) innerValue(i, depth int) int {
 		return s.word(i, "null")
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		return s.number(i)
+	case ' ', '\n', '\r', '\t': // after a prefix that was expected with less whitespace
+		return s.innerValue(s.space(i), depth)
 	}
 	return s.unexpected(i, "where a value should begin")
 }

@@ -19,6 +19,7 @@ func FuzzRead(f *testing.F) {
 		`[{"id":1,"n":{"a":2}},{"id":2,"n":{"a":3}},{"idx":2,"n":{}},` +
 			`{"i":1,"a long key of more than sixteen":2, "k" : 3,"k":4,"l":5,"m":6},{"i":1}]`,
 		`{"data":[{"a":1,"b":{"a":1}},{"a":1,"b":{"a":1}},{"a":1}],"c":{"a":1}}`,
+		`[{"a":1,"b":"c"},{"a": 1,"b": "c"},{"a":1,"b":  "c"},{"a":  1, "b":"c"}]`,
 	} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
