@@ -40,7 +40,7 @@ func TestFieldsAreFoundHoweverTheirKeysAreWritten(t *testing.T) {
 		{"long keys", `{"` + long + `":0,"id":1,"n":{"a":10}},{"id":2,"` + long + `":0,"n":{"` + long + `":1,"a":20}}`},
 		{"duplicate keys", `{"id":0,"n":{"a":0},"id":1,"n":{"a":10}},{"id":2,"n":1,"n":{"a":20}}`},
 		{"the same keys below", `{"id":1,"n":{"a":10},"x":{"id":5,"n":{"a":50}}},{"x":[{"id":5,"n":{"a":50}}],"id":2,"n":{"a":20}}`},
-		{"many keys", `{"id":1,` + manyMembers(400) + `,"n":{"a":10}},{"id":2,"n":{` + manyMembers(400) + `,"a":20}}`},
+		{"many keys", `{"id":1,` + manyMembers(600) + `,"n":{"a":10}},{"id":2,"n":{` + manyMembers(600) + `,"a":20}}`},
 		{"more and less space", `{"id":1,"n": {"a": 10}}, {"id": 2, "n":  {"a":  20}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -41,8 +41,8 @@ func (p *prefix) field(at *fieldTree) *fieldTree {
 }
 
 const (
-	maxPrefixBytes = 64  // of a prefix that is remembered
-	maxPrefixes    = 256 // that are remembered
+	maxPrefixBytes = 64   // of a prefix that is remembered
+	maxPrefixes    = 1024 // that are remembered
 )
 
 // prefixes are the prefixes that a scanner has met. The zero prefixes are empty.
@@ -78,6 +78,9 @@ func (p *prefixes) follow(data []byte, i, depth int, last *prefix) *prefix {
 			last.next[0], last.next[n] = next, last.next[0]
 			return next
 		}
+	}
+	if last == &p.other && p.count == maxPrefixes {
+		return nil // in an object whose keys are probably data
 	}
 	begin := byte(',')
 	if last == p.level(depth).start {
