@@ -1,9 +1,9 @@
 package document
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -137,16 +137,15 @@ func (d *decoder) number(raw []byte) any {
 		}
 		return nil
 	}
-	text := string(raw)
-	if bytes.ContainsAny(raw, ".eE") {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil && d.err == nil {
-			d.err = fmt.Errorf("the number %s is too large to compute with", value.Clip(text, 40))
+	if !slices.ContainsFunc(raw, func(c byte) bool { return c == '.' || c == 'e' || c == 'E' }) {
+		if n, err := strconv.Atoi(string(raw)); err == nil {
+			return n
 		}
-		return f + 0 // -0 becomes 0
+		return json.Number(raw)
 	}
-	if n, err := strconv.Atoi(text); err == nil {
-		return n
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil && d.err == nil {
+		d.err = fmt.Errorf("the number %s is too large to compute with", value.Clip(string(raw), 40))
 	}
-	return json.Number(text)
+	return f + 0 // -0 becomes 0
 }

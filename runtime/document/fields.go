@@ -26,19 +26,14 @@ func (s *scanner) item(i, depth int) int {
 // at first.
 func (s *scanner) field(i, depth int, at *fieldTree, first int) int {
 	start := i - s.shift
-	switch {
-	case len(at.children) == 0 || i >= len(s.data):
-		i = s.value(i, depth, nil)
-	case s.data[i] == '{':
-		if depth >= s.limit {
-			return s.tooDeep(i)
-		}
-		i = s.fieldObject(i, depth+1, at, first)
-	case s.data[i] == '[':
-		s.incomplete = true // its elements are found later, if necessary
-		i = s.value(i, depth, nil)
+	switch c := byteAt(s.data, i); {
+	case len(at.children) == 0:
+		i = s.innerValue(i, depth)
+	case c == '{' && depth < s.limit:
+		i = s.inner(i, depth+1, at, first)
 	default:
-		i = s.value(i, depth, nil)
+		s.incomplete = s.incomplete || c == '[' // the elements of the list are found later, if necessary
+		i = s.innerValue(i, depth)
 	}
 	if at.column >= 0 && i >= 0 {
 		s.cells[first+at.column] = span{start, i - s.shift}

@@ -2,8 +2,10 @@ package document
 
 import "math/bits"
 
-// inner reads an object in which nothing is looked for. Most are items, or parts of one.
-func (s *scanner) inner(i, depth int) int {
+// inner reads an object in which no path of the body goes on. Most are items, or parts of
+// one. Paths of items go on at a node of the tree of fields, or nowhere if it is nil; the
+// cells of the item begin at cell.
+func (s *scanner) inner(i, depth int, at *fieldTree, cell int) int {
 	data := s.data
 	last := s.prefixes.start(depth)
 	for first := true; ; first = false {
@@ -14,11 +16,20 @@ func (s *scanner) inner(i, depth int) int {
 			if !first && byteAt(data, i) == '}' {
 				return i + 1
 			}
-			if i, next = s.member(i, depth, last, first, nil); next == nil {
+			if i, next = s.member(i, depth, last, first, at); next == nil {
 				return i
 			}
 		}
 		last = next
+		if at != nil {
+			if child := next.field(at); child != nil {
+				child.clear(s.cells[cell : cell+s.width]) // the last of duplicate keys counts
+				if i = s.field(s.gap(data, i), depth, child, cell); i < 0 {
+					return i
+				}
+				continue
+			}
+		}
 		if c := byteAt(data, i); c != '"' {
 			if isDigit(c) {
 				i = s.number(i)
@@ -46,36 +57,6 @@ func (s *scanner) inner(i, depth int) int {
 	}
 }
 
-// fieldObject is inner for an object in which paths go on. The cells of the item begin at
-// cell.
-func (s *scanner) fieldObject(i, depth int, at *fieldTree, cell int) int {
-	data := s.data
-	last := s.prefixes.start(depth)
-	for first := true; ; first = false {
-		next := last.next[0]
-		if i >= 0 && i < len(data)-15 && next.begins((*[16]byte)(data[i:i+16])) {
-			i += next.size
-		} else {
-			if !first && byteAt(data, i) == '}' {
-				return i + 1
-			}
-			if i, next = s.member(i, depth, last, first, at); next == nil {
-				return i
-			}
-		}
-		last, i = next, s.gap(data, i)
-		if child := next.field(at); child != nil {
-			child.clear(s.cells[cell : cell+s.width]) // the last of duplicate keys counts
-			i = s.field(i, depth, child, cell)
-		} else {
-			i = s.innerValue(i, depth)
-		}
-		if i < 0 {
-			return i
-		}
-	}
-}
-
 // innerValue reads a value in which nothing is looked for.
 func (s *scanner) innerValue(i, depth int) int {
 	switch byteAt(s.data, i) {
@@ -85,7 +66,7 @@ func (s *scanner) innerValue(i, depth int) int {
 		if depth++; depth > s.limit {
 			return s.tooDeep(i)
 		}
-		return s.inner(i, depth)
+		return s.inner(i, depth, nil, 0)
 	case '[':
 		return s.innerList(i, depth+1)
 	case 't':

@@ -143,7 +143,7 @@ func (s *scanner) object(i, depth int, at *pathTree) int {
 		return s.tooDeep(i)
 	}
 	if at == nil && depth > 1 {
-		return s.inner(i, depth)
+		return s.inner(i, depth, nil, 0)
 	}
 	data := s.data
 	i = s.space(i + 1)
