@@ -8,8 +8,8 @@ import (
 
 // auditor compiles the rules of the audit. They are those of a table and call built-in
 // functions only, so they have no errors and are the same in every job of every
-// configuration: a process compiles each of them once, and only when a list has ended
-// or is explained. They read nothing of the responses, so that a job needs no more of
+// configuration: a process compiles each of them once, and only when a list needs it or
+// is explained. They read nothing of the responses, so that a job needs no more of
 // these because of its audit.
 type auditor struct {
 	mu      sync.Mutex
@@ -21,21 +21,16 @@ var sharedAuditor = sync.OnceValue(func() *auditor {
 	return &auditor{sources: newSources(Builtin()), known: map[string]*Condition{}}
 })
 
-// conditions returns those of some rules that are for the audit, compiled.
-func (a *auditor) conditions(list []rules.Rule) []*Condition {
+// condition returns a rule, compiled.
+func (a *auditor) condition(rule *rules.Rule) *Condition {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]*Condition, 0, len(list))
-	for _, rule := range list {
-		if rule.Role != rules.Audit {
-			continue
-		}
-		if a.known[rule.ID] == nil {
-			a.known[rule.ID] = a.compile(rule)
-		}
-		out = append(out, a.known[rule.ID])
+	known := a.known[rule.ID]
+	if known == nil {
+		known = a.compile(*rule)
+		a.known[rule.ID] = known
 	}
-	return out
+	return known
 }
 
 func (a *auditor) compile(rule rules.Rule) *Condition {
@@ -48,4 +43,15 @@ func (a *auditor) compile(rule rules.Rule) *Condition {
 }
 
 // Audit returns the rules of the audit, for the last page of a list.
-func (j *Job) Audit() []*Condition { return j.audit() }
+func (j *Job) Audit() []*Condition {
+	var all []*Condition
+	for i := range j.Set.Rules {
+		if rule := &j.Set.Rules[i]; rule.Role == rules.Audit {
+			all = append(all, sharedAuditor().condition(rule))
+		}
+	}
+	return all
+}
+
+// AuditRule returns one of the rules of [Job.Audit], those of Set.Rules with that role.
+func (j *Job) AuditRule(rule *rules.Rule) *Condition { return sharedAuditor().condition(rule) }

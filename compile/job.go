@@ -3,7 +3,6 @@ package compile
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -33,7 +32,6 @@ type Job struct {
 	partitionNeeds [][]string // those of partitionReads that expressions do not expect to be absent
 	partitionReads [][]string // the paths of the variables that expressions read
 
-	audit      func() []*Condition
 	ends       bool          // a rule other than a guard may end the list
 	firstParts []*Expression // those of Parts that the first request has
 	nextParts  []*Expression // those of Parts that the requests after it have
@@ -131,7 +129,6 @@ func (c *compilation) job() *Job {
 			job.Parts = append(job.Parts, e)
 		}
 	}
-	job.audit = sync.OnceValue(func() []*Condition { return sharedAuditor().conditions(job.Set.Rules) })
 	slices.SortStableFunc(job.Parts, func(a, b *Expression) int { return addressFirst(a) - addressFirst(b) })
 	for _, e := range job.Parts {
 		if e.Rule.First {

@@ -312,23 +312,54 @@ func HintPaths() []HintPath { return hintPaths() }
 
 var hintPaths = sync.OnceValue(func() []HintPath {
 	var out []HintPath
-	kinds := []struct {
+	for place := range (len(containers) + 1) * len(hintNames()) {
+		out = append(out, hintAt(place))
+	}
+	return out
+})
+
+// HintContainers returns the keys of the objects in the root in which hints are, too. The
+// list must not be changed.
+func HintContainers() []string { return containers }
+
+// HintKeys returns the keys of the hints, in the root and in each container. Some are there
+// twice, since they may mean several things.
+func HintKeys() []string {
+	var names []string
+	for _, name := range hintNames() {
+		names = append(names, name.key)
+	}
+	return names
+}
+
+// A hintName is the last key of hints.
+type hintName struct {
+	key  string
+	kind HintKind
+}
+
+var hintNames = sync.OnceValue(func() []hintName {
+	var out []hintName
+	for _, k := range []struct {
 		kind  HintKind
 		names []string
-	}{{HintTotal, totalNames}, {HintPages, pagesNames}, {HintNext, nextNames}, {HintMore, moreNames}, {HintLast, lastNames}}
-	for _, container := range append([]string{""}, containers...) {
-		for _, k := range kinds {
-			for _, name := range k.names {
-				keys := []string{container, name}
-				if container == "" {
-					keys = keys[1:]
-				}
-				out = append(out, HintPath{keys, k.kind})
-			}
+	}{{HintTotal, totalNames}, {HintPages, pagesNames}, {HintNext, nextNames}, {HintMore, moreNames}, {HintLast, lastNames}} {
+		for _, name := range k.names {
+			out = append(out, hintName{name, k.kind})
 		}
 	}
 	return out
 })
+
+// hintAt returns the path at a place of [HintPaths]: the names in the root come first, then
+// those in each container.
+func hintAt(place int) HintPath {
+	name := hintNames()[place%len(hintNames())]
+	if container := place/len(hintNames()) - 1; container >= 0 {
+		return HintPath{[]string{containers[container], name.key}, name.kind}
+	}
+	return HintPath{[]string{name.key}, name.kind}
+}
 
 // A Hint is a value of a response that may say something about its list.
 type Hint struct {
@@ -340,17 +371,20 @@ type Hint struct {
 func HintsIn(members map[string]any) []Hint {
 	var places []int
 	for name, v := range members {
-		here := hintsByKey()[name]
-		places = append(places, here.own...)
-		inner, _ := v.(map[string]any)
-		for within := range inner {
-			places = append(places, here.within[within]...)
+		places = append(places, hintPlaces().names[name]...)
+		first, within := hintPlaces().containers[name]
+		if inner, isObject := v.(map[string]any); within && isObject {
+			for name := range inner {
+				for _, place := range hintPlaces().names[name] {
+					places = append(places, first+place)
+				}
+			}
 		}
 	}
 	slices.Sort(places)
 	hints := make([]Hint, len(places))
 	for i, place := range places {
-		path := hintPaths()[place]
+		path := hintAt(place)
 		v := members[path.Keys[0]]
 		if len(path.Keys) == 2 {
 			v = v.(map[string]any)[path.Keys[1]]
@@ -360,28 +394,20 @@ func HintsIn(members map[string]any) []Hint {
 	return hints
 }
 
-// hintsAt has the places in hintPaths of the paths that begin with one key: own are those
-// without another key, within those with a second key, by that key.
-type hintsAt struct {
-	own    []int
-	within map[string][]int
-}
-
-var hintsByKey = sync.OnceValue(func() map[string]hintsAt {
-	out := map[string]hintsAt{}
-	for place, hint := range hintPaths() {
-		at := out[hint.Keys[0]]
-		if len(hint.Keys) == 1 {
-			at.own = append(at.own, place)
-		} else {
-			if at.within == nil {
-				at.within = map[string][]int{}
-			}
-			at.within[hint.Keys[1]] = append(at.within[hint.Keys[1]], place)
-		}
-		out[hint.Keys[0]] = at
+// hintPlaces has the places of names in the root, and the place of the first name of each
+// container.
+var hintPlaces = sync.OnceValue(func() (places struct {
+	names      map[string][]int
+	containers map[string]int
+}) {
+	places.names, places.containers = map[string][]int{}, map[string]int{}
+	for place, name := range hintNames() {
+		places.names[name.key] = append(places.names[name.key], place)
 	}
-	return out
+	for i, container := range containers {
+		places.containers[container] = (i + 1) * len(hintNames())
+	}
+	return places
 })
 
 // HintHeader is a header that may say something about the list of a response.

@@ -131,8 +131,11 @@ func (s *seen) finding(job *compile.Job) *Finding {
 	for _, a := range s.Lacked {
 		texts = append(texts, a.Text)
 	}
+	if texts == nil {
+		return nil
+	}
 	for _, rule := range job.Audit() {
-		if rule.Rule.ID != findingMissing || texts == nil {
+		if rule.Rule.ID != findingMissing {
 			continue
 		}
 		c := rules.Context{List: &rules.ListFacts{Missing: joinMissing(texts)}, Hints: &rules.Hints{}}

@@ -31,10 +31,13 @@ func (r *run) audit(ctx context.Context, items int) []Finding {
 	r.machine.Context = context.WithoutCancel(ctx)    // a list that is complete is audited, even if the run is being interrupted
 	evidence := rules.EvidenceIn(c)
 	var findings []Finding
-	for _, rule := range r.job.Audit() {
-		if outcome != rules.Complete && !slices.Contains(rule.Rule.Also, outcome) || rule.Rule.Evidence&^evidence != 0 {
+	for i := range r.job.Set.Rules {
+		listed := &r.job.Set.Rules[i]
+		if listed.Role != rules.Audit || listed.Evidence&^evidence != 0 ||
+			outcome != rules.Complete && !slices.Contains(listed.Also, outcome) {
 			continue
 		}
+		rule := r.job.AuditRule(listed)
 		met, err := rule.EvalBool(&r.machine, c)
 		if err != nil || !met {
 			continue // an API may use the names that hints look for in any way
@@ -162,11 +165,7 @@ func (r *run) noticeTotal() {
 }
 
 var hintPaths = sync.OnceValue(func() *document.Paths {
-	var paths [][]string
-	for _, hint := range rules.HintPaths() {
-		paths = append(paths, hint.Keys)
-	}
-	return document.NewPaths(paths)
+	return document.NewNestedPaths(rules.HintContainers(), rules.HintKeys())
 })
 
 // readsTo returns whether a rule reads the value at a path of the body, or one that holds it.

@@ -17,6 +17,29 @@ func NewPaths(paths [][]string) *Paths {
 	return p
 }
 
+// NewNestedPaths compiles the paths of names in the root and in each of some objects there,
+// the containers. Unlike with [NewPaths], a container that no value has costs nothing.
+func NewNestedPaths(containers, names []string) *Paths {
+	p := &Paths{}
+	p.trees.New = func() any {
+		var paths [][]string
+		for _, name := range names {
+			paths = append(paths, []string{name})
+		}
+		tree := newPathTree(paths)
+		for _, container := range containers {
+			child := tree.child(container)
+			if child == nil {
+				child = &pathTree{key: container, index: listIndex(container), parent: tree}
+				tree.children = append(tree.children, child)
+			}
+			child.names = names
+		}
+		return &projector{tree: tree}
+	}
+	return p
+}
+
 // Decode decodes what the paths select of a value, in the shape of [Reading.Body] and
 // by the rules of [Decode]. It is nil if there are no paths, or if the value is not an
 // object and no path selects all of it. raw is valid JSON without whitespace around it,
@@ -53,6 +76,9 @@ func (p *Paths) use(f func(tree *pathTree, left *allowance)) {
 // locate sets the spans below the tree for the value that begins at i, and returns the
 // offset after it. Unlike a scan, it does not validate.
 func (t *pathTree) locate(raw []byte, i int) int {
+	if raw[i] == '{' {
+		t.grow()
+	}
 	if len(t.children) == 0 || raw[i] != '{' {
 		return valueEnd(raw, i) // a list on a path is decoded completely
 	}

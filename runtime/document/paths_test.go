@@ -130,3 +130,35 @@ func FuzzPaths(f *testing.F) {
 		require.Equal(t, want, got)
 	})
 }
+
+func TestNestedPathsSelectWhatTheirPathsDo(t *testing.T) {
+	containers, names := []string{"m", "a", "l"}, []string{"a", "n", "c"}
+	paths := [][]string{{"a"}, {"n"}, {"c"}}
+	for _, container := range containers {
+		for _, name := range names {
+			paths = append(paths, []string{container, name})
+		}
+	}
+	nested := NewNestedPaths(containers, names)
+	for range 2 { // nothing may remain of an earlier value
+		for _, raw := range []string{
+			`{}`, `[]`, `{"a":1,"b":2}`, `{"m":{"a":1,"b":2,"n":{"c":3}},"n":[4]}`, `{"m":{},"l":{"c":5}}`, `{"m":6,"l":[{"c":7}],"a":{"c":8,"x":9}}`,
+			`{"m":{"a":1},"m":{"c":2}}`, `{"m":{"c":1},"m":2}`, `{"\u006d":{"\u0063":1}}`, ` { "m" : { "c" : null } } `,
+		} {
+			reader := NewReader(Options{Paths: [][]string{{"m", "c"}}})
+			reading, err := reader.Read(Response{Status: 200, Body: []byte(raw)})
+			require.NoError(t, err)
+			got, err := reading.Lookup(nested)
+			require.NoError(t, err)
+			want, err := reading.Lookup(NewPaths(paths))
+			require.NoError(t, err)
+			require.Equal(t, want, got, raw)
+
+			got, err = nested.Decode([]byte(strings.TrimSpace(raw)))
+			require.NoError(t, err)
+			want, err = NewPaths(paths).Decode([]byte(strings.TrimSpace(raw)))
+			require.NoError(t, err)
+			require.Equal(t, want, got, raw)
+		}
+	}
+}

@@ -15,6 +15,7 @@ type pathTree struct {
 	span     span // where the value is; absent if there is none
 	parent   *pathTree
 	children []*pathTree
+	names    []string // of children that are made when the tree meets an object
 }
 
 func newPathTree(paths [][]string) *pathTree {
@@ -78,7 +79,10 @@ func (t *pathTree) child(key string) *pathTree {
 // member returns the child for an object key as the document has it, with quotes
 // and escapes.
 func (t *pathTree) member(quoted []byte) *pathTree {
-	if t == nil || len(t.children) == 0 {
+	if t == nil {
+		return nil
+	}
+	if t.grow(); len(t.children) == 0 {
 		return nil
 	}
 	name := unquote(quoted)
@@ -88,6 +92,16 @@ func (t *pathTree) member(quoted []byte) *pathTree {
 		}
 	}
 	return nil
+}
+
+// grow makes the children that wait for an object.
+func (t *pathTree) grow() {
+	for _, name := range t.names {
+		if t.child(name) == nil {
+			t.children = append(t.children, &pathTree{key: name, index: listIndex(name), tracked: true, parent: t})
+		}
+	}
+	t.names = nil
 }
 
 // element returns the child for an index of a list.

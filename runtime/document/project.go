@@ -39,7 +39,7 @@ func project(doc *document, tree *pathTree, left *allowance) (any, error) {
 // adopt copies the spans of another tree. It reports whether that tree has all
 // paths of this one.
 func (t *pathTree) adopt(from *pathTree) bool {
-	if from == nil {
+	if from == nil || t.names != nil {
 		return false
 	}
 	t.span = from.span
