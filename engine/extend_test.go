@@ -185,7 +185,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	})
 	require.NoError(t, err)
 	observer := &events{}
-	_, err = e.With(engine.WithObserver(observer), engine.WithClock(instant{})).Run(t.Context(), discard)
+	_, err = e.With(engine.WithObserver(observer, []engine.EventKind{}...), engine.WithClock(instant{})).Run(t.Context(), discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"request users 1 503 attempt 1", "retry users 1 503 attempt 1", "request users 1 200 attempt 2",

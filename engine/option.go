@@ -172,6 +172,7 @@ func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettin
 // WithObserver passes the events of a run to an observer: those of some kinds or, without
 // kinds, all. Events that nobody receives cost nothing.
 func WithObserver(o Observer, kinds ...EventKind) RunOption {
+	kinds = append([]EventKind(nil), kinds...) // nil without kinds
 	return runOption(func(s *runSettings) { s.observer, s.observed = o, kinds })
 }
 

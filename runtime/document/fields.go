@@ -6,11 +6,11 @@ package document
 // collects reports whether the scan notes the fields of the elements of a list: the items,
 // unless a path of the body leads into one of them.
 func (s *scanner) collects(marked bool, at *pathTree) bool {
-	if !marked || s.fields == nil || s.window != nil || at != nil && len(at.children) > 0 {
+	if !marked {
 		return false
 	}
-	s.cells, s.incomplete = s.cells[:0], false
-	return true
+	s.cells, s.incomplete = s.cells[:0], false // of a list before, which a duplicate key replaces
+	return s.fields != nil && s.window == nil && (at == nil || len(at.children) == 0)
 }
 
 // item reads an item, and notes the values of its fields.

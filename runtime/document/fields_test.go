@@ -50,6 +50,20 @@ func TestFieldsAreFoundHoweverTheirKeysAreWritten(t *testing.T) {
 	}
 }
 
+// A path of the body leads into the second list, so the scan notes no fields of it. Those of
+// the first one, which is replaced by a duplicate key, are not its own.
+func TestFieldsOfAListThatIsReplacedAreForgotten(t *testing.T) {
+	for _, first := range []string{`[{"id":100}]`, `[{"x":1}]`, `[{"a rather long key":"and a long text, too","id":7}]`} {
+		r := NewReader(Options{Paths: [][]string{{"b", "0", "id"}}, Items: [][]string{{"id"}}})
+		reading, err := r.Read(Response{Status: 200, Body: []byte(`{"a":` + first + `,"a":0,"b":[{"x":"yyyyyyyyyyyyyyyyyyyyyyy","id":2}]}`)})
+		require.NoError(t, err)
+		values, _, err := reading.Values.Column([]string{"id"})
+		require.NoError(t, err)
+		require.Equal(t, []any{2}, values)
+		r.Close()
+	}
+}
+
 func manyMembers(n int) string {
 	var members []string
 	for i := range n {
@@ -111,29 +125,38 @@ func FuzzFields(f *testing.F) {
 		f.Add(seed)
 	}
 	paths := [][]string{{"a"}, {"b", "a"}, {"b", "0"}}
+	field := &rules.DataField{Keys: []string{"d"}, Text: "d"}
 	f.Fuzz(func(t *testing.T, items string) {
-		r := NewReader(Options{Items: paths, DataField: &rules.DataField{Keys: []string{"d"}, Text: "d"}})
-		defer r.Close()
-		reading, err := r.Read(Response{Status: 200, Body: []byte(`{"d":[` + items + `]}`)})
-		if err != nil || reading.Lists == nil || reading.Items.Len() == 0 {
-			return
-		}
-		var whole []any
-		for item := range reading.Items.All() {
-			value, err := Decode(item)
-			if err != nil {
-				return // more than rules may hold
-			}
-			whole = append(whole, value)
-		}
-		for _, path := range paths {
-			column, found, err := reading.Values.Column(path)
-			require.NoError(t, err)
-			require.True(t, found)
-			for i, item := range whole {
-				want, _ := within(item, path)
-				require.Equal(t, want, column[i], "%s of item %d", path, i)
-			}
-		}
+		compareFields(t, Options{Items: paths, DataField: field}, `{"d":[`+items+`]}`)
+		compareFields(t, Options{Items: paths, Paths: [][]string{{"d", "a"}}}, `{"c":[`+items+`],"c":0,"d":[`+items+`]}`)
+		compareFields(t, Options{Items: paths, Paths: [][]string{{"d", "a"}}}, items)
 	})
+}
+
+// compareFields compares the columns of the items of a body with the items.
+func compareFields(t *testing.T, o Options, body string) {
+	t.Helper()
+	r := NewReader(o)
+	defer r.Close()
+	reading, err := r.Read(Response{Status: 200, Body: []byte(body)})
+	if err != nil || reading.Lists == nil || reading.Items.Len() == 0 {
+		return
+	}
+	var whole []any
+	for item := range reading.Items.All() {
+		value, err := Decode(item)
+		if err != nil {
+			return // more than rules may hold
+		}
+		whole = append(whole, value)
+	}
+	for _, path := range o.Items {
+		column, found, err := reading.Values.Column(path)
+		require.NoError(t, err)
+		require.True(t, found)
+		for i, item := range whole {
+			want, _ := within(item, path)
+			require.Equal(t, want, column[i], "%s of item %d", path, i)
+		}
+	}
 }
