@@ -340,12 +340,9 @@ type hintName struct {
 
 var hintNames = sync.OnceValue(func() []hintName {
 	var out []hintName
-	for _, k := range []struct {
-		kind  HintKind
-		names []string
-	}{{HintTotal, totalNames}, {HintPages, pagesNames}, {HintNext, nextNames}, {HintMore, moreNames}, {HintLast, lastNames}} {
-		for _, name := range k.names {
-			out = append(out, hintName{name, k.kind})
+	for _, kind := range []HintKind{HintTotal, HintPages, HintNext, HintMore, HintLast} {
+		for _, key := range HintNames(kind) {
+			out = append(out, hintName{key, kind})
 		}
 	}
 	return out

@@ -131,17 +131,13 @@ func (s *seen) finding(job *compile.Job) *Finding {
 	for _, a := range s.Lacked {
 		texts = append(texts, a.Text)
 	}
-	if texts == nil {
+	at := slices.IndexFunc(job.Set.Rules, func(rule rules.Rule) bool { return rule.ID == findingMissing })
+	if texts == nil || at < 0 {
 		return nil
 	}
-	for _, rule := range job.Audit() {
-		if rule.Rule.ID != findingMissing {
-			continue
-		}
-		c := rules.Context{List: &rules.ListFacts{Missing: joinMissing(texts)}, Hints: &rules.Hints{}}
-		return &Finding{ID: findingMissing, Message: rule.Message.Text(&compile.Machine{}, &c), Because: rule.Because(&c)}
-	}
-	return nil
+	rule := job.AuditRule(&job.Set.Rules[at])
+	c := rules.Context{List: &rules.ListFacts{Missing: joinMissing(texts)}, Hints: &rules.Hints{}}
+	return &Finding{ID: findingMissing, Message: rule.Message.Text(&compile.Machine{}, &c), Because: rule.Because(&c)}
 }
 
 // findingMissing is the id of the audit rule about paths that responses do not have.

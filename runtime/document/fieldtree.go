@@ -33,14 +33,12 @@ func (t *fieldTree) at(path []string) *fieldTree {
 	if len(path) == 0 {
 		return t
 	}
-	for _, child := range t.children {
-		if child.key == path[0] {
-			return child.at(path[1:])
-		}
-	}
 	key := path[0]
-	child := &fieldTree{key: key, quoted: `"` + key + `":`, index: listIndex(key), column: -1}
-	t.children = append(t.children, child)
+	child := t.named(key)
+	if child == nil {
+		child = &fieldTree{key: key, quoted: `"` + key + `":`, index: listIndex(key), column: -1}
+		t.children = append(t.children, child)
+	}
 	return child.at(path[1:])
 }
 
@@ -54,13 +52,7 @@ func (t *fieldTree) member(data []byte, i, end int) *fieldTree {
 	if name := data[i+1 : end-1]; !slices.Contains(name, '\\') {
 		return nil
 	}
-	name := unquote(data[i:end])
-	for _, child := range t.children {
-		if string(name) == child.key {
-			return child
-		}
-	}
-	return nil
+	return t.named(string(unquote(data[i:end])))
 }
 
 // named returns the child for a key.

@@ -28,12 +28,7 @@ func NewNestedPaths(containers, names []string) *Paths {
 		}
 		tree := newPathTree(paths)
 		for _, container := range containers {
-			child := tree.child(container)
-			if child == nil {
-				child = &pathTree{key: container, index: listIndex(container), parent: tree}
-				tree.children = append(tree.children, child)
-			}
-			child.names = names
+			tree.add(container).names = names
 		}
 		return &projector{tree: tree}
 	}

@@ -23,12 +23,7 @@ func newPathTree(paths [][]string) *pathTree {
 	for _, path := range paths {
 		node := root
 		for _, key := range path {
-			child := node.child(key)
-			if child == nil {
-				child = &pathTree{key: key, index: listIndex(key), parent: node}
-				node.children = append(node.children, child)
-			}
-			node = child
+			node = node.add(key)
 		}
 		node.tracked = true
 	}
@@ -76,6 +71,16 @@ func (t *pathTree) child(key string) *pathTree {
 	return nil
 }
 
+// add returns the child for a key, which it makes if there is none.
+func (t *pathTree) add(key string) *pathTree {
+	child := t.child(key)
+	if child == nil {
+		child = &pathTree{key: key, index: listIndex(key), parent: t}
+		t.children = append(t.children, child)
+	}
+	return child
+}
+
 // member returns the child for an object key as the document has it, with quotes
 // and escapes.
 func (t *pathTree) member(quoted []byte) *pathTree {
@@ -97,9 +102,7 @@ func (t *pathTree) member(quoted []byte) *pathTree {
 // grow makes the children that wait for an object.
 func (t *pathTree) grow() {
 	for _, name := range t.names {
-		if t.child(name) == nil {
-			t.children = append(t.children, &pathTree{key: name, index: listIndex(name), tracked: true, parent: t})
-		}
+		t.add(name).tracked = true
 	}
 	t.names = nil
 }

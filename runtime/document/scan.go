@@ -109,27 +109,14 @@ func (s *scanner) bytes(at span) []byte {
 
 // value reads a value at a depth of nesting.
 func (s *scanner) value(i, depth int, at *pathTree) int {
-	if i >= len(s.data) {
-		return s.end()
-	}
 	start := i - s.shift
-	switch s.data[i] {
-	case '"':
-		i = s.text(i)
+	switch byteAt(s.data, i) {
 	case '{':
 		i = s.object(i, depth+1, at)
 	case '[':
 		i = s.list(i, depth+1, at)
-	case 't':
-		i = s.word(i, "true")
-	case 'f':
-		i = s.word(i, "false")
-	case 'n':
-		i = s.word(i, "null")
-	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		i = s.number(i)
 	default:
-		return s.unexpected(i, "where a value should begin")
+		i = s.innerValue(i, depth)
 	}
 	if at != nil && i >= 0 {
 		at.span = span{start, i - s.shift}

@@ -83,7 +83,7 @@ func (s *scanner) escapes(stops, slashes uint64, i int) uint64 {
 	}
 	for slashes != 0 {
 		n := bits.TrailingZeros64(slashes)
-		if escapes[byteAt(s.data, i+n+1)] == plainEscape || s.escape(i+n) {
+		if escapeKinds[byteAt(s.data, i+n+1)] == plainEscape || s.escape(i+n) {
 			stops &^= 2 << n
 		} else {
 			stops |= 1 << n

@@ -43,7 +43,7 @@ func (s *scanner) escape(i int) bool {
 	if i+1 >= len(data) {
 		return false
 	}
-	switch escapes[data[i+1]] {
+	switch escapeKinds[data[i+1]] {
 	case plainEscape:
 		return true
 	case slashEscape:
@@ -51,12 +51,11 @@ func (s *scanner) escape(i int) bool {
 		s.surplus++
 		return true
 	case hexEscape:
-		r := hexRune(data[i+2:])
-		if r < 0 {
+		if hexRune(data[i+2:]) < 0 {
 			return false
 		}
 		s.respelt = true
-		s.surplus += surplus(r, data[i+6:])
+		s.surplus += surplus(data[i:])
 		return true
 	}
 	return false
@@ -69,32 +68,24 @@ const (
 	hexEscape
 )
 
-var escapes = [256]uint8{
+var escapeKinds = [256]uint8{
 	'"': plainEscape, '\\': plainEscape, 'b': plainEscape, 'f': plainEscape, 'n': plainEscape, 'r': plainEscape, 't': plainEscape,
 	'/': slashEscape,
 	'u': hexEscape,
 }
 
-// surplus returns by how many bytes a \u escape, with the second half of a surrogate pair, is
-// longer than its canonical spelling. rest is the document after it.
-func surplus(r rune, rest []byte) int {
-	const size = len(`\u0000`)
-	switch {
-	case r >= utf8.RuneSelf && !utf16.IsSurrogate(r):
-		return size - utf8.RuneLen(r)
-	case r >= utf8.RuneSelf:
-		if len(rest) >= size && rest[0] == '\\' && rest[1] == 'u' {
-			if pair := utf16.DecodeRune(r, hexRune(rest[2:])); pair != utf8.RuneError {
-				return 2*size - utf8.RuneLen(pair)
-			}
-		}
-		return 0
-	case r == '"' || r == '\\' || r == '\b' || r == '\f' || r == '\n' || r == '\r' || r == '\t':
+// surplus returns by how many bytes the \u escape at the beginning of text, with the second
+// half of a surrogate pair, is longer than its canonical spelling.
+func surplus(text []byte) int {
+	r, size := unescape(text)
+	switch r {
+	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
 		return size - 2
-	case r < ' ':
+	}
+	if r < ' ' || utf16.IsSurrogate(r) {
 		return 0
 	}
-	return size - 1
+	return size - utf8.RuneLen(r)
 }
 
 // unescape reads the escape at the beginning of s, with the second half of a
