@@ -1,8 +1,10 @@
 package engine_test
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -23,11 +25,18 @@ type largeAPI struct {
 	requests atomic.Int64
 }
 
-func newLargeAPI(t *testing.T, bytes int, extra string) *largeAPI {
+func newLargeAPI(t *testing.T, bytes int, extra string, compressed bool) *largeAPI {
 	t.Helper()
 	api := &largeAPI{}
-	api.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api.Server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		api.requests.Add(1)
+		w := io.Writer(out)
+		if compressed {
+			out.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(out)
+			defer z.Close()
+			w = z
+		}
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		switch {
 		case page > 3:
@@ -68,23 +77,32 @@ func TestTheNextPageIsRequestedWhileALargeOneIsDelivered(t *testing.T) {
 	const (
 		byNumber  = `"method": "pagenum"`
 		byAddress = `"method": "response.url"`
+		total     = `, "limit": 1, "limitStop": {"field": "total"}`
 		large     = 64 << 10
 	)
 	for _, c := range []struct {
 		name, paging, extra string
 		bytes               int
+		compressed          bool
 		option              engine.Option
 		want                []int // requests when each page is delivered, and in all
 	}{
-		{"by number", byNumber, "", large, nil, []int{2, 3, 4, 4, 4}},
-		{"by number, with a total", byNumber + `, "limit": 1, "limitStop": {"field": "total"}`, `, "total": 3`, large, nil, []int{2, 3, 3, 3}},
-		{"by address", byAddress + `, "urlKey": "next"`, "", large, nil, []int{2, 3, 4, 4, 4}},
-		{"small pages", byNumber, "", 1000, nil, []int{1, 2, 3, 4, 4}},
-		{"off, by number", byNumber, "", large, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
-		{"off, by address", byAddress + `, "urlKey": "next"`, "", large, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
+		{"by number", byNumber, "", large, false, nil, []int{2, 3, 4, 4, 4}},
+		{"by number, with a total", byNumber + total, `, "total": 3`, large, false, nil, []int{2, 3, 3, 3}},
+		{"by address", byAddress + `, "urlKey": "next"`, "", large, false, nil, []int{2, 3, 4, 4, 4}},
+		{"small pages", byNumber, "", 1000, false, nil, []int{1, 2, 3, 4, 4}},
+		{"off, by number", byNumber, "", large, false, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
+		{"off, by address", byAddress + `, "urlKey": "next"`, "", large, false, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
+
+		// While a compressed page is decompressed, the one after it is requested.
+		{"compressed, by number", byNumber, "", large, true, nil, []int{3, 4, 4, 4, 4}},
+		{"compressed, by number, with a total", byNumber + total, `, "total": 3`, large, true, nil, []int{3, 3, 3, 3}},
+		{"compressed, by address", byAddress + `, "urlKey": "next"`, "", large, true, nil, []int{2, 3, 4, 4, 4}},
+		{"compressed, small pages", byNumber, "", 1000, true, nil, []int{1, 2, 3, 4, 4}},
+		{"compressed, off", byNumber, "", large, true, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			api := newLargeAPI(t, c.bytes, c.extra)
+			api := newLargeAPI(t, c.bytes, c.extra, c.compressed)
 			e := load(t, usersConfig(api.URL, c.paging), c.option)
 			require.Equal(t, c.want, api.requestsAt(t, e, c.want))
 		})

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,8 @@ type scripted struct {
 	maxPages int // forceStop.pages; 0: none
 	maxItems int // limitStop.count; 0: none
 
+	compressed bool // the pages are
+
 	mu       sync.Mutex
 	attempts map[int]int // by page
 	requests int
@@ -50,7 +53,7 @@ func drawScript(t *rapid.T) *scripted {
 		method:   rapid.SampledFrom([]string{"offset", "pagenum", "response.param", "response.url"}).Draw(t, "method"),
 		limit:    rapid.IntRange(1, 4).Draw(t, "limit"),
 		maxPages: rapid.IntRange(0, 8).Draw(t, "maxPages"),
-		maxItems: rapid.IntRange(0, 20).Draw(t, "maxItems"),
+		maxItems: rapid.IntRange(0, 20).Draw(t, "maxItems"), compressed: rapid.Bool().Draw(t, "compressed"),
 		attempts: map[int]int{},
 	}
 	if rapid.Bool().Draw(t, "flagged") {
@@ -134,8 +137,14 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := s.page(r)
 	p := s.at(n)
 	body := s.body(n, p)
+	if s.compressed {
+		body = zipped(body)
+	}
 	respond := func(status int, kind string, body io.Reader) (*http.Response, error) {
 		header := http.Header{"Content-Type": {kind}}
+		if s.compressed && kind == "application/json" {
+			header.Set("Content-Encoding", "gzip")
+		}
 		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(body), ContentLength: -1, Request: r}, nil
 	}
 	if earlier := s.count(n); earlier < len(p.faults) {
@@ -217,6 +226,9 @@ func (s *scripted) config() []byte {
 // with up to prefetch pages in flight, interrupted once.
 func (s *scripted) mostRequests(pages, prefetch int) int {
 	most := pages + 2*max(prefetch, 1) // beyond the end, of two runs
+	if s.compressed {
+		most++ // two pages after the one that the interrupted run ended with
+	}
 	for n := range pages + 2*prefetch {
 		most += len(s.at(n).faults)
 	}
@@ -336,4 +348,13 @@ func TestNoGoroutineOrConnectionLeaks(t *testing.T) {
 	api.CloseClientConnections()
 	api.Close()
 	goleak.VerifyNone(t, before)
+}
+
+// zipped returns a text as gzip.
+func zipped(text string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return b.String()
 }

@@ -19,13 +19,23 @@ const OverlapPrefetch = 1
 // takes hardly longer than the other goroutine.
 const overlapBytes = 64 << 10
 
-// An overlap is the exchange of the next page while the loop works on the one before it.
+// An overlap is the exchange of the next page while the loop works on the one before it. A
+// compressed page has to be decompressed when it has arrived; meanwhile, the page after it is
+// requested if the loop has decided that the list goes on after the page before it. So at
+// most one page past the end of the list is requested.
 type overlap struct {
-	independent bool          // the requests of the job do not read responses
-	sent        *inFlight     // nil: none
-	spare       *spool.Buffer // for the body of the next exchange
-	largest     int           // bytes of the largest page
+	client      *transport.Client
+	clock       transport.Clock
+	independent bool // the requests of the job do not read responses
+	largest     int  // bytes of the largest page
+	packed      int  // the same, of compressed pages as they were sent
 	machine     compile.Machine
+
+	mu    sync.Mutex
+	sent  *inFlight       // the exchange of the next page; nil: none
+	then  *inFlight       // that of the page after it, which is begun when sent has arrived; nil: none
+	least int             // bytes of a compressed page that is not much smaller than others
+	spare []*spool.Buffer // for the bodies of the next exchanges
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -34,15 +44,15 @@ type overlap struct {
 
 // beginOverlap prepares the overlap if a page is worth it. There is none if the jobs for the
 // items of a page run when it is delivered, since their requests come first.
-func (r *run) beginOverlap(ctx context.Context, bytes int) {
-	switch {
-	case r.overlap != nil:
-		r.overlap.largest = max(r.overlap.largest, bytes)
-	case bytes >= r.OverlapBytes && r.Prefetch != 0 && r.prefetcher == nil && !r.isParent && r.Partitions == nil:
-		o := &overlap{independent: r.job.Sequential() == "", spare: &spool.Buffer{}, largest: bytes}
-		o.ctx, o.cancel = context.WithCancel(ctx)
-		o.machine.Context = o.ctx
-		r.overlap = o
+func (r *run) beginOverlap(ctx context.Context, response *transport.Response) {
+	bytes := len(response.Body)
+	if r.overlap == nil && bytes >= r.OverlapBytes && r.Prefetch != 0 && r.prefetcher == nil && !r.isParent && r.Partitions == nil {
+		r.overlap = &overlap{client: r.Client, clock: r.Clock, independent: r.job.Sequential() == ""}
+		r.overlap.ctx, r.overlap.cancel = context.WithCancel(ctx)
+		r.overlap.machine.Context = r.overlap.ctx
+	}
+	if o := r.overlap; o != nil {
+		o.largest, o.packed = max(o.largest, bytes), max(o.packed, response.Packed)
 	}
 }
 
@@ -53,53 +63,120 @@ func (r *run) requestAhead(ctx context.Context, response *transport.Response) {
 	if !transport.IsPage(response.Status) {
 		return
 	}
-	bytes := len(response.Body)
-	r.beginOverlap(ctx, bytes)
-	o, arrived := r.overlap, r.Context.Value.Page+1
-	if o == nil || !o.independent || bytes < max(r.OverlapBytes, o.largest/2) || !r.Client.MayReserve() {
+	r.beginOverlap(ctx, response)
+	o := r.overlap
+	if o == nil || o.sent != nil || len(response.Body) < max(r.OverlapBytes, o.largest/2) || !r.Client.MayReserve() {
 		return
 	}
-	if r.learn(); !r.length.mayFollow(arrived) {
-		return
+	if f := r.plan(r.Context.Value.Page + 1); f != nil {
+		o.send(f)
+	}
+}
+
+// plan returns the exchange of the page after an arrived one, which follows the last page
+// that was read. It is nil if there is none, or if it has to wait until that page was read.
+func (r *run) plan(arrived int) *inFlight {
+	if r.learn(); !r.overlap.independent || !r.length.mayFollow(arrived) {
+		return nil
 	}
 	c := r.Context.Value
 	c.Page++
 	c.Total.Pages++
-	_, parts, more, err := r.job.Advance(&o.machine, &c)
+	_, parts, more, err := r.job.Advance(&r.overlap.machine, &c)
 	if err != nil || !more {
-		return
+		return nil
 	}
-	if next, err := r.binding.Apply(parts, ""); err == nil {
-		r.send(next, arrived+1)
+	next, err := r.binding.Apply(parts, "")
+	if err != nil {
+		return nil
 	}
+	return r.flight(next, arrived+1)
 }
 
-// requestNext requests the next page while the last one is delivered.
-func (r *run) requestNext(next rules.Request) {
-	if o := r.overlap; o != nil && o.sent == nil && next.After == 0 {
-		r.send(next, r.Context.Value.Page+1)
-	}
-}
-
-// send begins the exchange of a page. Whatever keeps its request from being made is
-// reported in its turn. Only the method GET is safe to be used for a page that may not be
-// needed.
-func (r *run) send(request rules.Request, page int) {
+// flight returns an exchange that may be begun ahead, or nil. Whatever keeps its request from
+// being made is reported in its turn. Only the method GET is safe to be used for a page that
+// may not be needed.
+func (r *run) flight(request rules.Request, page int) *inFlight {
 	call, withheld, err := r.encode(request)
 	if err != nil || len(withheld) > 0 || call.Method != http.MethodGet || call.Uninterrupted {
+		return nil
+	}
+	call.Page, call.Waits = page, &[]transport.Event{}
+	return &inFlight{call: call}
+}
+
+// requestNext requests the next page while the last one is delivered, if it was not requested
+// yet, and the one after it as soon as it has arrived.
+func (r *run) requestNext(next rules.Request) {
+	o := r.overlap
+	if o == nil {
 		return
 	}
-	o := r.overlap
-	call.Page, call.Into, call.Waits = page, o.spare, &[]transport.Event{}
-	f := &inFlight{call: call, began: r.Clock.Now(), done: make(chan struct{})}
+	if o.sent == nil && next.After == 0 {
+		if f := r.flight(next, r.Context.Value.Page+1); f != nil {
+			o.send(f)
+		}
+	}
+	if o.sent != nil && o.packed > 0 {
+		o.sendThen(r.plan(o.sent.call.Page), o.packed/2)
+	}
+}
+
+// send begins the exchange of the next page.
+func (o *overlap) send(f *inFlight) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.sent = f
+	o.begin(f)
+}
+
+// sendThen begins the exchange of the page after the next one when that has arrived, unless it
+// has less than some bytes. Nil is none.
+func (o *overlap) sendThen(f *inFlight, least int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.then, o.least = f, least
+	o.beginThen()
+}
+
+// arrived notes that the compressed body of a page has arrived.
+func (o *overlap) arrived(f *inFlight, bytes int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if f.packed = bytes; f == o.sent {
+		o.beginThen()
+	}
+}
+
+// beginThen begins the exchange of the page after the next one, if that has arrived.
+func (o *overlap) beginThen() {
+	if o.then != nil && o.sent.packed > 0 && o.sent.packed >= o.least && o.client.MayReserve() {
+		o.begin(o.then)
+	}
+}
+
+// begin begins an exchange.
+func (o *overlap) begin(f *inFlight) {
+	f.call.Into, f.began, f.done = o.buffer(), o.clock.Now(), make(chan struct{})
+	call := f.call
+	call.Arrived = func(bytes int) { o.arrived(f, bytes) }
 	begun := make(chan struct{})
 	o.active.Go(func() {
 		defer close(f.done)
 		close(begun)
-		f.response, f.err = r.Client.Exchange(o.ctx, call)
+		f.response, f.err = o.client.Exchange(o.ctx, call)
 	})
-	<-begun // otherwise the exchange waits for another thread to wake up, since the loop goes on with this one
+	<-begun // otherwise the exchange waits for another thread to wake up, since this goroutine goes on with this one
+}
+
+// buffer returns a buffer for the body of an exchange.
+func (o *overlap) buffer() *spool.Buffer {
+	if n := len(o.spare); n > 0 {
+		b := o.spare[n-1]
+		o.spare = o.spare[:n-1]
+		return b
+	}
+	return &spool.Buffer{}
 }
 
 // takeOverlapped waits for the exchange of a call that was begun, and returns it, or nil if
@@ -114,17 +191,38 @@ func (r *run) takeOverlapped(call transport.Call) *inFlight {
 		return nil
 	}
 	<-f.done
-	r.overlap.sent, r.overlap.spare = nil, r.buffers[1]
+	r.overlap.taken(r.buffers[1])
 	r.buffers[0], r.buffers[1] = f.call.Into, r.buffers[0]
 	return f
 }
 
-// stopOverlap cancels an exchange that is not needed any more, and waits for it.
-func (r *run) stopOverlap() {
-	if o := r.overlap; o != nil {
-		o.cancel()
-		o.active.Wait()
-		o.spare.Release()
-		r.overlap = nil
+// taken makes the page after the next one the next, with a buffer that is not needed any more.
+func (o *overlap) taken(spare *spool.Buffer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.spare = append(o.spare, spare)
+	o.sent = nil
+	if o.then != nil && o.then.done != nil {
+		o.sent = o.then
 	}
+	o.then = nil
+}
+
+// stopOverlap cancels the exchanges that are not needed any more, and waits for them.
+func (r *run) stopOverlap() {
+	o := r.overlap
+	if o == nil {
+		return
+	}
+	o.cancel()
+	o.active.Wait()
+	for _, f := range []*inFlight{o.sent, o.then} {
+		if f != nil && f.done != nil {
+			o.spare = append(o.spare, f.call.Into)
+		}
+	}
+	for _, b := range o.spare {
+		b.Release()
+	}
+	r.overlap = nil
 }

@@ -52,9 +52,10 @@ type prefetcher struct {
 type inFlight struct {
 	call     transport.Call
 	began    time.Time
-	done     chan struct{}
+	done     chan struct{} // nil: it was not begun
 	response *transport.Response
 	err      error
+	packed   int // bytes of a compressed body that has arrived; otherwise 0
 }
 
 // newPrefetcher returns a prefetcher that begins with a request, or nil for a job

@@ -16,11 +16,15 @@ import (
 )
 
 // readBody reads the body of a response into the call's buffer. It checks
-// framing, compression and size, and returns the body complete or not at all.
-func (c *Client) readBody(call Call, r *http.Response, watch *watchdog) ([]byte, *spool.Window, error) {
+// framing, compression and size, and returns the body complete or not at all. It calls
+// arrived when all bytes of a compressed body have arrived.
+func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived func(bytes int)) ([]byte, *spool.Window, error) {
 	watch.progress()
 	limit := c.options.MaxBody
 	call.Into.Reset(min(r.ContentLength, limit))
+	if compressed, ok := r.Body.(*decompressed); ok {
+		compressed.readAhead(watch.progress, arrived)
+	}
 	reader := unpacked(&io.LimitedReader{R: watched{r.Body, watch}, N: limit + 1}, limit)
 	err := c.unknownEncoding(call, r)
 	for {

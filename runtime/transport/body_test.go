@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -110,21 +111,27 @@ func TestAMislabelledResponseIsRefused(t *testing.T) {
 	}
 }
 
+// gzipHeader is the header of a body that is compressed.
+var gzipHeader = http.Header{"Content-Encoding": {"gzip"}}
+
 func TestAServerThatStallsCannotHangARun(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		timeout time.Duration // that is configured
 		delay   time.Duration // before the headers
 		body    *drip
+		headers http.Header
 		want    string
 		took    time.Duration
 	}{
-		{"no headers", 0, time.Hour, nil, "no response within 1m0s", time.Minute},
-		{"a body that stops", 0, 0, &drip{every: time.Hour}, "no more data of the body within 1m0s", time.Minute},
-		{"a byte now and then", 0, 0, &drip{every: 50 * time.Second}, "not complete after 10m0s", 10 * time.Minute},
-		{"no headers within a long timeout", time.Hour, 2 * time.Hour, nil, "no complete response within 1h0m0s", time.Hour},
-		{"a body that stops, and a long timeout", time.Hour, 0, &drip{every: 2 * time.Hour}, "no more data of the body within 1m0s", time.Minute},
-		{"a byte now and then, and a timeout", 2 * time.Minute, 0, &drip{every: 50 * time.Second}, "no complete response within 2m0s", 2 * time.Minute},
+		{"no headers", 0, time.Hour, nil, nil, "no response within 1m0s", time.Minute},
+		{"a body that stops", 0, 0, &drip{every: time.Hour}, nil, "no more data of the body within 1m0s", time.Minute},
+		{"a byte now and then", 0, 0, &drip{every: 50 * time.Second}, nil, "not complete after 10m0s", 10 * time.Minute},
+		{"a compressed body that stops", 0, 0, &drip{every: time.Hour}, gzipHeader, "no more data of the body within 1m0s", time.Minute},
+		{"a compressed byte now and then", 0, 0, &drip{every: 50 * time.Second}, gzipHeader, "not complete after 10m0s", 10 * time.Minute},
+		{"no headers within a long timeout", time.Hour, 2 * time.Hour, nil, nil, "no complete response within 1h0m0s", time.Hour},
+		{"a body that stops, and a long timeout", time.Hour, 0, &drip{every: 2 * time.Hour}, nil, "no more data of the body within 1m0s", time.Minute},
+		{"a byte now and then, and a timeout", 2 * time.Minute, 0, &drip{every: 50 * time.Second}, nil, "no complete response within 2m0s", 2 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,7 +143,7 @@ func TestAServerThatStallsCannotHangARun(t *testing.T) {
 						return nil, r.Context().Err()
 					}
 					c.body.done = r.Context().Done()
-					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: c.body, ContentLength: -1, Request: r}, nil
+					return &http.Response{StatusCode: 200, Header: maps.Clone(c.headers), Body: c.body, ContentLength: -1, Request: r}, nil
 				}
 				client := New(Options{Origin: origin, Retry: RetryPolicy{MaxAttempts: 1}, Timeout: c.timeout, Transport: roundTrip(answer)})
 				began := time.Now()

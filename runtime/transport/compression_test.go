@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // zstded returns a frame of zstd with a checksum.
@@ -412,6 +415,80 @@ func TestABodyThatIsClosedEndsAReadThatWaits(t *testing.T) {
 			require.ErrorIs(t, <-done, io.ErrClosedPipe)
 		})
 	}
+}
+
+// A compressed page is announced once, when all of it has arrived, and before it is decompressed:
+// only then is there time for another request.
+func TestTheArrivalOfACompressedPageIsAnnounced(t *testing.T) {
+	small, large := `{"data": [1, 2, 3]}`, random(3*aheadBytes)
+	for _, c := range []struct {
+		name, body string
+		encodings  []string
+		status     int
+		want       []int // sizes that were announced
+	}{
+		{"gzip", zipped(small), []string{"gzip"}, 200, []int{len(zipped(small))}},
+		{"zstd", zstded(small), []string{"zstd"}, 200, []int{len(zstded(small))}},
+		{"one in another", zstded(zipped(small)), []string{"gzip, zstd"}, 200, []int{len(zstded(zipped(small)))}},
+		{"large, gzip", zipped(large), []string{"gzip"}, 200, []int{len(zipped(large))}},
+		{"large, zstd", zstded(large), []string{"zstd"}, 200, []int{len(zstded(large))}},
+		{"exactly as large as what is read ahead", zipped(large)[:aheadBytes], []string{"gzip"}, 200, []int{aheadBytes}},
+		{"damaged", "\x1f\x8b" + small, []string{"gzip"}, 200, []int{2 + len(small)}},
+		{"not compressed", small, nil, 200, nil},
+		{"an error", zipped(small), []string{"gzip"}, 404, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/" {
+					w.Header().Set("Content-Encoding", "gzip")
+					w.Header().Set("Location", "/page")
+					w.WriteHeader(http.StatusTemporaryRedirect)
+					_, _ = io.WriteString(w, zipped("moved"))
+					return
+				}
+				send(c.status, c.body, c.encodings...)(w, r)
+			})
+			client, _ := clientFor(t, s.URL)
+			var got []int
+			call := Call{Method: "GET", URL: s.URL, Into: &spool.Buffer{}}
+			call.Arrived = func(bytes int) {
+				if bytes < aheadBytes {
+					require.Zero(t, call.Into.Len(), "the page was decompressed before")
+				}
+				got = append(got, bytes)
+			}
+			response, err := client.Exchange(t.Context(), call)
+			require.Equal(t, c.want, got)
+			if err == nil && c.want != nil {
+				require.Equal(t, c.want[0], response.Packed)
+			}
+		})
+	}
+}
+
+// A body that breaks off has not arrived.
+func TestABodyThatBreaksOffIsNotAnnounced(t *testing.T) {
+	whole := zipped(random(2 * aheadBytes))
+	for _, size := range []int{0, 10, aheadBytes, aheadBytes + 1, len(whole) - 1} {
+		s, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Content-Length", strconv.Itoa(len(whole)))
+			_, _ = io.WriteString(w, whole[:size])
+		})
+		c, _ := clientFor(t, s.URL)
+		_, err := c.Exchange(t.Context(), Call{Method: "GET", URL: s.URL, Arrived: func(int) { t.Error("the body has arrived") }})
+		require.ErrorIs(t, err, failure.ErrTransient, "%d bytes", size)
+		require.ErrorContains(t, err, "cut off")
+	}
+}
+
+// random returns a text that cannot be compressed to less than three quarters of its size.
+func random(bytes int) string {
+	source, b := rand.New(rand.NewPCG(1, 2)), make([]byte, bytes)
+	for i := range b {
+		b[i] = ' ' + byte(source.IntN(64))
+	}
+	return string(b)
 }
 
 func TestEveryCutOfACompressedBodyIsAnError(t *testing.T) {

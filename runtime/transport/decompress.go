@@ -14,8 +14,14 @@ import (
 // allows servers.
 const maxWindow = 8 << 20
 
-// compressedBytes is the size of the buffer for compressed bytes.
-const compressedBytes = 16 << 10
+// The sizes of buffers for compressed bytes.
+const (
+	compressedBytes = 16 << 10  // that are about to be decompressed
+	aheadBytes      = 128 << 10 // of a body, that are read before any are decompressed
+)
+
+// aheadBuffers holds buffers of aheadBytes that are not in use.
+var aheadBuffers = sync.Pool{New: func() any { return new([aheadBytes]byte) }}
 
 // An encoding is a format of compressed bodies.
 type encoding struct {
@@ -124,16 +130,73 @@ type decompressed struct {
 // source is a compressed body, with the error that ended it.
 type source struct {
 	io.ReadCloser
-	err error
+	buffer  *[aheadBytes]byte // nil: nothing is ahead
+	ahead   []byte            // was read from the body, and not from the source yet
+	next    error             // of the body, after what is ahead
+	bytes   int               // that were read from the body
+	arrived func(bytes int)   // is called at the end of the body; may be nil
+	err     error
 }
 
 // Read reads from the body.
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.ReadCloser.Read(p)
+func (s *source) Read(p []byte) (n int, err error) {
+	switch {
+	case s.buffer == nil:
+		n, err = s.read(p)
+	default:
+		n = copy(p, s.ahead)
+		if s.ahead = s.ahead[n:]; len(s.ahead) == 0 {
+			aheadBuffers.Put(s.buffer)
+			s.buffer, err = nil, s.next
+		}
+	}
 	if err != nil {
 		s.err = err
 	}
 	return n, err
+}
+
+// read reads from the body, past what is ahead.
+func (s *source) read(p []byte) (int, error) {
+	if s.next != nil {
+		return 0, s.next
+	}
+	n, err := s.ReadCloser.Read(p)
+	s.bytes, s.next = s.bytes+n, err
+	if s.arrived != nil && errors.Is(err, io.EOF) {
+		s.arrived(s.bytes)
+	}
+	return n, err
+}
+
+// readAhead reads the body up to the size of the buffer, and reports progress.
+func (s *source) readAhead(progress func()) {
+	s.buffer, _ = aheadBuffers.Get().(*[aheadBytes]byte)
+	size := 0
+	for size < aheadBytes && s.next == nil {
+		n, _ := s.read(s.buffer[size:])
+		if n == 0 {
+			break
+		}
+		size += n
+		progress()
+	}
+	s.ahead = s.buffer[:size]
+}
+
+// readAhead reads the compressed bytes before they are decompressed, up to aheadBytes, and
+// reports its progress. It calls arrived, or Read does, when the last one was read.
+func (d *decompressed) readAhead(progress func(), arrived func(bytes int)) {
+	innermost := d
+	for {
+		inner, ok := innermost.source.ReadCloser.(*decompressed)
+		if !ok {
+			break
+		}
+		innermost = inner
+	}
+	innermost.source.arrived = arrived
+	innermost.source.readAhead(progress)
 }
 
 // Read decompresses. The bytes are not certain until it returns [io.EOF].

@@ -33,6 +33,10 @@ type Call struct {
 
 	Waits *[]Event // receives the events of the call's waits, in their order; may be nil
 
+	// Arrived is called when the compressed body of a page has arrived, with its size. The
+	// page has still to be decompressed, and may be damaged. It may be nil.
+	Arrived func(bytes int)
+
 	// Uninterrupted says that an attempt that has begun is ended even if the context is
 	// cancelled, since its response may be the only one.
 	Uninterrupted bool
@@ -58,6 +62,7 @@ type Response struct {
 	Body     []byte // valid until [Call.Into] is reused
 	URL      string // after redirects
 	Attempts int    // number of requests that were made, from 1
+	Packed   int    // bytes of the body as it was sent, if it was compressed; otherwise 0
 
 	Window *spool.Window // of a body that is in a file; nil for one in memory
 
@@ -198,14 +203,19 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 	if call.Into == nil {
 		call.Into = &spool.Buffer{}
 	}
-	body, window, err := c.readBody(call, answer, watch)
-	if err != nil {
+	response := &Response{
+		Status: answer.StatusCode, Header: answer.Header, URL: call.URL, unframed: endsWithConnection(answer), lease: p.lease,
+	}
+	arrived := func(bytes int) {
+		response.Packed = bytes
+		if call.Arrived != nil && IsPage(response.Status) {
+			call.Arrived(bytes)
+		}
+	}
+	if response.Body, response.Window, err = c.readBody(call, answer, watch, arrived); err != nil {
 		return nil, answer.StatusCode, err
 	}
-	return &Response{
-		Status: answer.StatusCode, Header: answer.Header, Body: body, URL: call.URL, Window: window,
-		unframed: endsWithConnection(answer), lease: p.lease,
-	}, answer.StatusCode, nil
+	return response, answer.StatusCode, nil
 }
 
 // newRequest builds the HTTP request of a call. It adds the credentials, but no signature,
