@@ -97,6 +97,7 @@ func appendNumber(to []byte, v any) []byte {
 // distinct is a set of values by their keys. Integers and strings, which are the most
 // frequent values, are their own keys.
 type distinct struct {
+	expected int // values; 0: unknown
 	integers map[int]struct{}
 	texts    map[string]struct{}
 	others   map[key]struct{}
@@ -106,27 +107,30 @@ type distinct struct {
 func (d *distinct) add(m *meter, v any) (added bool, err error) {
 	switch v := v.(type) {
 	case int:
-		added = insert(&d.integers, v)
+		added = insert(&d.integers, v, d.expected)
 		return added, m.spend(1)
 	case float64:
 		if n := int(v); float64(n) == v && -1<<53 <= n && n <= 1<<53 { // 1 and 1.0 are the same
 			return d.add(m, n)
 		}
 	case string:
-		added = insert(&d.texts, v)
+		added = insert(&d.texts, v, d.expected)
 		return added, m.spend(1 + len(v))
 	}
 	k, err := keyOf(m, v)
 	if n, ok := k.integer(); ok {
-		return insert(&d.integers, n), err
+		return insert(&d.integers, n, d.expected), err
 	}
-	return err == nil && insert(&d.others, k), err
+	return err == nil && insert(&d.others, k, d.expected), err
 }
 
+// maxExpected limits how many values a set has room for before there are any.
+const maxExpected = 1 << 10
+
 // insert adds a key to a set, and reports whether the set did not have it.
-func insert[K comparable](set *map[K]struct{}, k K) bool {
+func insert[K comparable](set *map[K]struct{}, k K, expected int) bool {
 	if *set == nil {
-		*set = map[K]struct{}{}
+		*set = make(map[K]struct{}, min(expected, maxExpected))
 	}
 	n := len(*set)
 	(*set)[k] = struct{}{}

@@ -30,6 +30,7 @@ const (
 	safeColumn = "·column"
 	safeField  = "·field"
 	safeTicked = "·ticked" // safeField that is metered like safeTick
+	safeTest   = "·test "  // and the name of a function whose predicate is a [fieldTest]
 	safeOp     = "·op "    // and the operator
 	safeCall   = "·call "  // and the name of a function of an embedder
 
@@ -40,6 +41,8 @@ const (
 var (
 	givesAny  = []reflect.Type{reflect.TypeFor[func(...any) any]()}
 	givesBool = []reflect.Type{reflect.TypeFor[func(...any) bool]()}
+	givesInt  = []reflect.Type{reflect.TypeFor[func(...any) int]()}
+	givesList = []reflect.Type{reflect.TypeFor[func(...any) []any]()}
 )
 
 // metered returns an internal function whose first argument is the meter.
@@ -78,6 +81,9 @@ func internalFunctions() []*builtin.Function {
 	}
 	for name, f := range afterPredicate {
 		list = append(list, metered(safeBuiltin+name, givesAny, f))
+	}
+	for name, f := range testedFunctions {
+		list = append(list, metered(safeTest+name, f.types, func(m *meter, a []any) (any, error) { return f.call(m, a[0].(*fieldTest), a[1]) }))
 	}
 	for name, f := range library {
 		list = append(list, metered(safeBuiltin+name, givesAny, func(m *meter, a []any) (any, error) { return f.invoke(name, m, a) }))

@@ -37,28 +37,50 @@ func itemAt(page *rules.Context, index any) (any, bool, error) {
 
 // columnOf returns the value at a path of every item. Each item costs a step.
 func columnOf(m *meter, path []string) (any, error) {
-	var list []any
-	if m.page.Values != nil {
-		column, ok, err := m.page.Values.Column(path)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return column, m.stepTimes(len(column))
-		}
-	}
-	items, err := itemsOf(m.page)
+	of, err := fieldsAt(m.page, path)
 	if err == nil {
-		err = m.stepTimes(len(items))
+		err = m.stepTimes(of.len())
 	}
 	if err != nil {
 		return nil, err
 	}
-	list = make([]any, len(items))
-	for i, item := range items {
-		list[i], _ = walk(item, path)
+	if of.items == nil {
+		return of.column, nil
+	}
+	list := make([]any, of.len())
+	for i := range list {
+		list[i] = of.at(i)
 	}
 	return list, nil
+}
+
+// fields are the values at a path of all items: a column, or in the items.
+type fields struct {
+	column []any
+	items  []any // nil: column
+	path   []string
+}
+
+func fieldsAt(page *rules.Context, path []string) (fields, error) {
+	if page.Values != nil {
+		column, ok, err := page.Values.Column(path)
+		if ok || err != nil {
+			return fields{column: column}, err
+		}
+	}
+	items, err := itemsOf(page)
+	return fields{items: items, path: path}, err
+}
+
+func (f *fields) len() int { return max(len(f.column), len(f.items)) }
+
+// at returns the value of an item, which is nil if it lacks the path.
+func (f *fields) at(i int) any {
+	if f.items == nil {
+		return f.column[i]
+	}
+	v, _ := walk(f.items[i], f.path)
+	return v
 }
 
 // stepTimes counts elements.

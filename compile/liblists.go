@@ -165,8 +165,8 @@ func flattened(m *meter, to, list []any) ([]any, error) {
 // 1 and "1" are not.
 func uniq(m *meter, a []any) (any, error) {
 	list := a[0].([]any)
-	var seen distinct
-	out := []any{}
+	seen := distinct{expected: len(list)}
+	out := make([]any, 0, min(len(list), maxExpected))
 	for _, v := range list {
 		added, err := seen.add(m, v)
 		if err != nil {

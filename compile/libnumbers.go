@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 func absolute(m *meter, a []any) (any, error) {
@@ -119,6 +120,7 @@ func leaves(m *meter, to, list []any) ([]any, error) {
 		return nil, err
 	}
 	var err error
+	to = slices.Grow(to, len(list))
 	for i := 0; i < len(list) && err == nil; i++ {
 		switch v := list[i].(type) {
 		case nil:

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -144,7 +145,10 @@ func digits(v any) string {
 // numberIn returns the number that a string holds in decimal, with white space
 // around it or not. It reports false for anything else.
 func numberIn(text string) (any, bool) {
-	if text == "" || len(text) > maxDigits || text[len(text)-1] > '9' && text[0] > '9' { // the usual text
+	if text == "" || len(text) > maxDigits {
+		return nil, false
+	}
+	if end := text[len(text)-1]; end > '9' && (end < utf8.RuneSelf || text[0] > '9') { // the usual text; some spaces are not ASCII
 		return nil, false
 	}
 	n := strings.TrimSpace(text)
@@ -168,6 +172,11 @@ func holdsNumber(text string) bool {
 
 // isDecimal reports whether a text is a number in decimal: -12.5e3, .5 and 007 are.
 func isDecimal(text string) bool {
+	for i := range len(text) { // a date, for example
+		if c := text[i]; c > '9' && c != 'e' && c != 'E' {
+			return false
+		}
+	}
 	mantissa, exponent, hasExponent := strings.Cut(strings.Replace(text, "E", "e", 1), "e")
 	whole, fraction, _ := strings.Cut(strings.TrimLeft(mantissa, "+-"), ".")
 	signs := len(mantissa) - len(strings.TrimLeft(mantissa, "+-"))

@@ -41,6 +41,8 @@ var itemExpressions = []string{
 	`count(items, .id > 1 and .price < 100)`, `map(items, .a.b.c)`, `map(items, .a)`, `[map(items, .a.b), map(items, .a)]`,
 	`map(items, .owner == nil)`, `map(items, .owner == {})`, `map(items, .nothing?.at.all)`, `concat(items, items)`, `flatten([items])`,
 	`map(items, #["owner"]["id"])`, `map(items, #[0])`, `map(items, #["0"])`, `count(items, .active)`, `toPairs({"a": items[0].id})`,
+	`count(items, 3 == .id)`, `filter(items, .id in [3, "3"])`, `findLast(items, .owner.id == limit)`, `findLastIndex(items, .at contains "5")`,
+	`[any(items, .active), count(items, .active), .5]`, `none(items, .tags[0] == "a")`, `find(items, .owner == {"id": 3})`, `count(items, .at == kept.v)`,
 	`max(map(items, number(.mixed)))`, `map(items, count > 1 ? .id : .at)`, `count > 1000 ? items : items[0].id`, `prev.items`, `first.items`,
 }
 

@@ -131,6 +131,9 @@ func (d *decoder) text(i int) (string, int) {
 }
 
 func (d *decoder) number(raw []byte) any {
+	if n, ok := shortInteger(raw); ok {
+		return n
+	}
 	if err := value.CheckDigits(raw); err != nil {
 		if d.err == nil {
 			d.err = err
@@ -148,4 +151,19 @@ func (d *decoder) number(raw []byte) any {
 		d.err = fmt.Errorf("the number %s is too large to compute with", value.Clip(string(raw), 40))
 	}
 	return f + 0 // -0 becomes 0
+}
+
+// shortInteger returns the number that raw is, if it is an integer of at most 18 digits
+// without a sign, as most numbers are.
+func shortInteger(raw []byte) (n int, ok bool) {
+	if len(raw) > 18 {
+		return 0, false
+	}
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, true
 }

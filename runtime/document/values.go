@@ -29,6 +29,8 @@ type Values struct {
 	base    int    // what the cells count from: the offset of the items
 	own     []span // the buffer of locate
 	decodes [][]any
+	texts   []byte // the buffers of column
+	ends    []textAt
 	rows    []row
 	handles []any // the rows
 }
@@ -129,21 +131,37 @@ func (v *Values) column(c int) ([]any, error) {
 	out := make([]any, n)
 	v.items.window.Rewind()
 	d := decoder{left: v.left}
+	v.texts, v.ends = v.texts[:0], v.ends[:0]
 	for i := range out {
 		cell := v.cells[i*width+c]
 		if !cell.present() {
 			continue
 		}
-		d.raw = v.items.block[cell.start-v.base : cell.end-v.base]
-		if out[i], _ = d.value(0); d.err != nil {
+		if d.raw = v.items.block[cell.start-v.base : cell.end-v.base]; d.raw[0] == '"' {
+			d.take(textWeight * len(d.raw))
+			v.texts = append(v.texts, unquote(d.raw)...)
+			v.ends = append(v.ends, textAt{i, len(v.texts)})
+		} else {
+			out[i], _ = d.value(0)
+		}
+		if d.err != nil {
 			v.err = itemError(i, fmt.Errorf("%s: %w", rules.PathOf(v.columns[c]...), d.err))
 			return nil, v.err
 		}
 		v.items.pass(v.items.block[cell.end-v.base:])
 	}
+	texts, start := string(v.texts), 0
+	for _, text := range v.ends {
+		out[text.item] = texts[start:text.end]
+		start = text.end
+	}
 	v.decodes[c] = out
 	return out, nil
 }
+
+// A textAt is the end of the text of an item among the texts of a column, which are decoded
+// into one: that is one allocation instead of one per item.
+type textAt struct{ item, end int }
 
 // locate finds the values of all columns.
 func (v *Values) locate() {

@@ -1,0 +1,63 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// The predicates that are field tests, and others that are not.
+var (
+	fieldPredicates = []string{
+		`.id == 3`, `.id != 3`, `3 == .id`, `.id > 2`, `2 < .id`, `.id < -1`, `.at <= "2026"`, `.at >= body.newest`, `body.newest > .at`, `.active`, `#.active`,
+		`.owner.id == limit`, `.id in [1, "3", nil]`, `.id in body.ids`, `"b" in .tags`, `.at contains "5"`, `"2025" startsWith .at`, `.at endsWith body.nothing`,
+		`.tags[0] == "a"`, `.owner == body.owner`, `.nothing == nil`, `.id == body["newest"]`, `.price > 10`, `.tags == ["a"]`, `.id == body.a.b.c`, `.id != page`,
+	}
+	otherPredicates = []string{
+		`# == 3`, `.id == .price`, `not .active`, `.active == true and .id == 3`, `.id == len(body.ids)`, `.id + 1 == 3`, `len(.tags) == 1`,
+		`true`, `.at matches "^2"`, `(.id ?? 1) == 1`, `.id == [.id]`, `.at == text(page)`, `.id == -body.newest`,
+	}
+)
+
+// TestAFieldTestHasTheResultOfItsPredicate compares functions of all items with the same
+// functions of a list whose elements are the items, which the interpreter goes over.
+func TestAFieldTestHasTheResultOfItsPredicate(t *testing.T) {
+	pages := []*rules.Context{}
+	for _, items := range []string{
+		`[]`, `[{"id": 3}]`, `[null, 5, "x", [], {}]`,
+		`[{"id": 1, "at": "2025-01-01", "active": true, "tags": ["a"], "owner": {"id": 7}}, {"id": 3, "at": "2026", "tags": ["b", "a"], "price": 11},
+			{"id": "3", "at": null, "active": null, "owner": null}, {"id": -5, "active": false, "price": 1.5}]`,
+		`[{"id": 1}, {"id": {"a": 1}, "active": "yes", "at": 5, "price": "x"}, {"id": 3, "active": true}]`,
+		`[{"at": "10", "price": "11"}, {"at": "9", "id": "3.0"}]`,
+	} {
+		list, _ := decoded(t, items).([]any)
+		pages = append(pages, &rules.Context{Page: 1, Items: list, Count: len(list), Limit: 7, Body: map[string]any{
+			"newest": "2025-06-01", "ids": []any{3, "x"}, "owner": map[string]any{"id": 7},
+		}})
+	}
+	for function := range testedFunctions {
+		for _, predicate := range slices.Concat(fieldPredicates, otherPredicates) {
+			source := fmt.Sprintf(`%s(items, %s)`, function, predicate)
+			tested, faults := one(t, rules.Keep, source)
+			require.Empty(t, faults, source)
+			interpreted, faults := one(t, rules.Keep, fmt.Sprintf(`%s(concat(items), %s)`, function, predicate))
+			require.Empty(t, faults, source)
+			require.Equal(t, slices.Contains(fieldPredicates, predicate), strings.Contains(tested.code.program.Disassemble(), safeTest), source)
+			require.NotContains(t, interpreted.code.program.Disassemble(), safeTest, source)
+			for _, page := range pages {
+				var a, b Machine
+				got, err := tested.Value(&a, page)
+				want, wantErr := interpreted.Value(&b, page)
+				require.Equal(t, want, got, "%s of %v", source, page.Items)
+				require.Equal(t, b.meter.steps, a.meter.steps, "%s of %v", source, page.Items)
+				require.Equal(t, b.meter.notes, a.meter.notes, "%s of %v", source, page.Items)
+				require.Equal(t, strings.ReplaceAll(fmt.Sprint(wantErr), "concat(items)", "items"), fmt.Sprint(err), "%s of %v", source, page.Items)
+			}
+		}
+	}
+}
