@@ -53,6 +53,7 @@ type document struct {
 	facts *scanner
 	tree  *pathTree
 
+	items      span  // the list that the scan has divided into items; absent if there is none
 	separators []int // offsets of the commas between items, and of the closing bracket, while newlines replace them
 }
 
@@ -85,6 +86,7 @@ func (d *document) parse(body []byte) error {
 		return &syntaxError{message: "the document is UTF-16, not UTF-8"}
 	}
 	d.raw, d.separators = bytes.TrimPrefix(body, byteOrderMark), nil
+	d.items = span{}
 	d.tree.reset()
 	if err := d.facts.scan(d.raw, d.tree, d.limit); err != nil {
 		return addOffset(err, len(body)-len(d.raw))
@@ -133,6 +135,19 @@ func (d *document) find(path []string) span {
 func (d *document) fill(tree *pathTree) {
 	s := &scanner{window: d.facts.window}
 	_ = s.scan(d.raw, tree, d.limit) // the document is known to be valid
+}
+
+// smallBytes is the size of the documents in which finding paths without a scan is faster, also
+// if all values have to be passed over.
+const smallBytes = 4 << 10
+
+// locate is fill for paths of objects. It passes over the items without reading them.
+func (d *document) locate(tree *pathTree) {
+	if d.facts.window == nil && (d.items.present() || len(d.raw) < smallBytes) {
+		tree.locate(d.raw, d.facts.root.start, d.items)
+	} else {
+		d.fill(tree)
+	}
 }
 
 // The names that document.names returns are for hints: more, or longer ones, do not

@@ -174,7 +174,7 @@ func (d *document) elements(list span) Items {
 	if list.start != d.facts.begins {
 		return splitItems(list.of(d.raw))
 	}
-	d.separators = d.facts.breaks
+	d.items, d.separators = list, d.facts.breaks
 	d.separate('\n', '\n')
 	if len(d.separators) == 0 {
 		return Items{}

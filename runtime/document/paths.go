@@ -46,7 +46,7 @@ func (p *Paths) Decode(raw []byte) (v any, err error) {
 	p.use(func(tree *pathTree, left *allowance) {
 		tree.forget()
 		if !tree.tracked {
-			tree.locate(raw, 0)
+			tree.locate(raw, 0, span{})
 		}
 		tree.span = span{0, len(raw)}
 		v, _, err = tree.project(raw, left)
@@ -69,13 +69,14 @@ func (p *Paths) use(f func(tree *pathTree, left *allowance)) {
 }
 
 // locate sets the spans below the tree for the value that begins at i, and returns the
-// offset after it. Unlike a scan, it does not validate.
-func (t *pathTree) locate(raw []byte, i int) int {
+// offset after it. Unlike a scan, it does not validate, and does not read a value whose span
+// is known.
+func (t *pathTree) locate(raw []byte, i int, known span) int {
 	if raw[i] == '{' {
 		t.grow()
 	}
 	if len(t.children) == 0 || raw[i] != '{' {
-		return valueEnd(raw, i) // a list on a path is decoded completely
+		return known.endOf(raw, i) // a list on a path is decoded completely
 	}
 	for i = skipSpace(raw, i+1); raw[i] != '}'; {
 		key := i
@@ -83,11 +84,11 @@ func (t *pathTree) locate(raw []byte, i int) int {
 		child := t.member(raw[key:i])
 		i = skipSpace(raw, skipSpace(raw, i)+1) // the colon
 		if child == nil {
-			i = valueEnd(raw, i)
+			i = known.endOf(raw, i)
 		} else {
 			child.reset()
 			start := i
-			i = child.locate(raw, i)
+			i = child.locate(raw, i, known)
 			child.span = span{start, i}
 		}
 		if i = skipSpace(raw, i); raw[i] == ',' {
@@ -95,4 +96,12 @@ func (t *pathTree) locate(raw []byte, i int) int {
 		}
 	}
 	return i + 1
+}
+
+// endOf returns the offset after the value at i, which may be that of the span.
+func (s span) endOf(raw []byte, i int) int {
+	if s.present() && i == s.start {
+		return s.end
+	}
+	return valueEnd(raw, i)
 }

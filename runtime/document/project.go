@@ -26,7 +26,7 @@ func DecodePaths(body []byte, paths [][]string, depth int) (any, error) {
 // if the root is not an object and the paths select nothing from it.
 func project(doc *document, tree *pathTree, left *allowance) (any, error) {
 	if !tree.adopt(doc.tree) {
-		doc.fill(tree)
+		doc.locate(tree)
 	}
 	if !tree.tracked && len(tree.children) == 0 && doc.rootKind() != kindObject {
 		return nil, nil

@@ -12,6 +12,22 @@ import (
 // FuzzRead compares what is read from a body with what encoding/json finds in it:
 // the items without insignificant whitespace, the minified size, and a digest that
 // ignores insignificant whitespace only.
+// requireLocated compares what paths select of a document when they are looked for outside of
+// its items with what a scan finds.
+func requireLocated(t *testing.T, d *document) {
+	t.Helper()
+	paths := [][]string{{"a"}, {"a", "b"}, {"data"}, {"data", "y"}, {"data", "a"}, {"c", "a"}, {"c", "data", "a"}, {"l"}, {"m", "0"}, {"é"}, {""}, {"k", "", "a"}}
+	for i := range paths {
+		scanned, located := newPathTree(paths[i:]), newPathTree(paths[i:])
+		d.fill(scanned)
+		located.locate(d.raw, d.facts.root.start, d.items)
+		scanned.span, located.span = d.facts.root, d.facts.root
+		want, hasWant, err := scanned.project(d.raw, newAllowance(0))
+		got, hasGot, gotErr := located.project(d.raw, newAllowance(0))
+		require.Equal(t, []any{want, hasWant, err}, []any{got, hasGot, gotErr}, "%v of %s", paths[i:], d.raw)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2,{"b":null}],"é":"x\/y\u00e9"}`, ` [ "\ud83d\ude00\ud800" , [ 1 , 2 ] ] `, "[\"\xff\\n\"]",
@@ -62,7 +78,10 @@ func FuzzRead(f *testing.F) {
 		var elements []json.RawMessage
 		require.NoError(t, json.Unmarshal(bytes.Clone(list.of(d.raw)), &elements))
 		requireItems(t, elements, d.elements(list))
-		d.restored(func() { require.Equal(t, compact.String(), string(d.raw)) })
+		d.restored(func() {
+			require.Equal(t, compact.String(), string(d.raw))
+			requireLocated(t, d)
+		})
 		requireItems(t, elements, d.elements(list))
 	})
 }
