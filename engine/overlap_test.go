@@ -99,6 +99,7 @@ func TestTheNextPageIsRequestedWhileALargeOneIsDelivered(t *testing.T) {
 		{"compressed, by number, with a total", byNumber + total, `, "total": 3`, large, true, nil, []int{3, 3, 3, 3}},
 		{"compressed, by address", byAddress + `, "urlKey": "next"`, "", large, true, nil, []int{2, 3, 4, 4, 4}},
 		{"compressed, small pages", byNumber, "", 1000, true, nil, []int{1, 2, 3, 4, 4}},
+		{"compressed, ended by a rule", byNumber + `, "stopRules": ["items[-1].id == 2"]`, "", large, true, nil, []int{3, 3, 3}},
 		{"compressed, off", byNumber, "", large, true, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,4 +108,44 @@ func TestTheNextPageIsRequestedWhileALargeOneIsDelivered(t *testing.T) {
 			require.Equal(t, c.want, api.requestsAt(t, e, c.want))
 		})
 	}
+}
+
+// A page is not requested before the body of the compressed page before it has arrived, since
+// that may break off.
+func TestNoPageIsRequestedWhileTheOneBeforeItArrives(t *testing.T) {
+	release, asked := make(chan struct{}), make(chan int, 10)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		asked <- page
+		if page > 3 {
+			fmt.Fprint(w, `{"data": []}`)
+			return
+		}
+		body := zipped(fmt.Sprintf(`{"data": [{"id": %d, "text": "%s"}]}`, page, strings.Repeat("x", 1<<20)))
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = io.WriteString(w, body[:len(body)-1])
+		if page == 2 {
+			_ = http.NewResponseController(w).Flush()
+			<-release
+		}
+		_, _ = io.WriteString(w, body[len(body)-1:])
+	}))
+	defer api.Close()
+	e := load(t, usersConfig(api.URL, `"method": "pagenum"`))
+	_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+		if page.Page > 1 {
+			return nil
+		}
+		require.Equal(t, []int{1, 2}, []int{<-asked, <-asked})
+		select {
+		case page := <-asked:
+			t.Errorf("page %d is requested before page 2 has arrived", page)
+		case <-time.After(50 * time.Millisecond):
+		}
+		close(release)
+		require.Equal(t, 3, <-asked) // while page 1 is delivered
+		return nil
+	})
+	require.NoError(t, err)
 }

@@ -34,7 +34,7 @@ type overlap struct {
 	mu    sync.Mutex
 	sent  *inFlight       // the exchange of the next page; nil: none
 	then  *inFlight       // that of the page after it, which is begun when sent has arrived; nil: none
-	least int             // bytes of a compressed page that is not much smaller than others
+	least int             // bytes of a compressed page that is not much smaller than others; at least 1
 	spare []*spool.Buffer // for the bodies of the next exchanges
 
 	ctx    context.Context
@@ -118,7 +118,7 @@ func (r *run) requestNext(next rules.Request) {
 		}
 	}
 	if o.sent != nil && o.packed > 0 {
-		o.sendThen(r.plan(o.sent.call.Page), o.packed/2)
+		o.sendThen(r.plan(o.sent.call.Page), (o.packed+1)/2)
 	}
 }
 
@@ -150,7 +150,7 @@ func (o *overlap) arrived(f *inFlight, bytes int) {
 
 // beginThen begins the exchange of the page after the next one, if that has arrived.
 func (o *overlap) beginThen() {
-	if o.then != nil && o.sent.packed > 0 && o.sent.packed >= o.least && o.client.MayReserve() {
+	if o.then != nil && o.sent.packed >= o.least && o.client.MayReserve() {
 		o.begin(o.then)
 	}
 }
