@@ -43,8 +43,8 @@ var testedFunctions = map[string]testedFunction{
 	"filter":        {givesList, func(m *meter, t *fieldTest, other any) (any, error) { return t.filter(m, other) }},
 	"find":          {givesAny, func(m *meter, t *fieldTest, other any) (any, error) { return t.item(m, other, forwards) }},
 	"findLast":      {givesAny, func(m *meter, t *fieldTest, other any) (any, error) { return t.item(m, other, backwards) }},
-	"findIndex":     {givesAny, func(m *meter, t *fieldTest, other any) (any, error) { return t.index(m, other, forwards) }},
-	"findLastIndex": {givesAny, func(m *meter, t *fieldTest, other any) (any, error) { return t.index(m, other, backwards) }},
+	"findIndex":     {givesInt, func(m *meter, t *fieldTest, other any) (any, error) { return t.index(m, other, forwards) }},
+	"findLastIndex": {givesInt, func(m *meter, t *fieldTest, other any) (any, error) { return t.index(m, other, backwards) }},
 }
 
 // testFields replaces a function whose predicate, which was made safe, is a field test on all

@@ -12,27 +12,28 @@ import (
 // The functions that makeSafe puts into a tree. Their names begin with a
 // character that no identifier of a source may have.
 const (
-	safeGet    = "·get"
-	safeSlice  = "·slice"
-	safeBool   = "·bool"
-	safeNeg    = "·neg"
-	safeList   = "·list"
-	safeAt     = "·at"
-	safeHas    = "·has"
-	safeJSON   = "·jsonpath"
-	safeTick   = "·tick"
-	safeMatch  = "·matches"
-	safeHex    = "·hex"
-	safeObject = "·object"
-	safeKeyed  = "·keyed"
-	safeItems  = "·items"
-	safeItem   = "·item"
-	safeColumn = "·column"
-	safeField  = "·field"
-	safeTicked = "·ticked" // safeField that is metered like safeTick
-	safeTest   = "·test "  // and the name of a function whose predicate is a [fieldTest]
-	safeOp     = "·op "    // and the operator
-	safeCall   = "·call "  // and the name of a function of an embedder
+	safeGet     = "·get"
+	safeSlice   = "·slice"
+	safeBool    = "·bool"
+	safeNeg     = "·neg"
+	safeList    = "·list"
+	safeAt      = "·at"
+	safeHas     = "·has"
+	safeJSON    = "·jsonpath"
+	safeTick    = "·tick"
+	safeMatch   = "·matches"
+	safeHex     = "·hex"
+	safeObject  = "·object"
+	safeKeyed   = "·keyed"
+	safeItems   = "·items"
+	safeItem    = "·item"
+	safeColumn  = "·column"
+	safeField   = "·field"
+	safeTicked  = "·ticked" // safeField that is metered like safeTick
+	safeFromEnd = "·fromEnd"
+	safeTest    = "·test " // and the name of a function whose predicate is a [fieldTest]
+	safeOp      = "·op "   // and the operator
+	safeCall    = "·call " // and the name of a function of an embedder
 
 	safeMethod  = "·method "  // and the name of a method of a time or a duration
 	safeBuiltin = "·builtin " // and the name of a function of the expression language
@@ -65,6 +66,7 @@ func internalFunctions() []*builtin.Function {
 		metered(safeTick, givesAny, func(m *meter, _ []any) (any, error) { return nil, m.step() }),
 		metered(safeMatch, givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) }),
 		metered(safeKeyed, givesAny, keyedOf),
+		{Name: safeFromEnd, Types: givesInt, Func: func(a ...any) (any, error) { return fromEnd(a[0], a[1]), nil }},
 		{Name: safeHex, Types: givesAny, Func: func(a ...any) (any, error) { return onBytes(inHex)(a...) }},
 		metered(safeObject, givesAny, objectOf),
 		metered(safeItems, givesAny, func(m *meter, _ []any) (any, error) { return itemsOf(m.page) }),

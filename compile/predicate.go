@@ -65,7 +65,45 @@ func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, condition bool) {
 		replaceMetered(node, safeBuiltin+n.Name, arguments...)
 	case "reduce":
 		s.reduce(node, n)
+	case "findLast":
+		n.Name = "find"
+		replaceMetered(&n.Arguments[0], safeBuiltin+"reverse", n.Arguments[0])
+	case "findLastIndex":
+		findLastIndex(node, n)
 	}
+}
+
+// findLastIndex searches the list in the other direction, as findLast does: the code that the
+// expression language has for a search backwards leaves values on the stack of the interpreter.
+//
+//	let list = …; ·fromEnd(list, findIndex(reverse(list), …))
+func findLastIndex(node *ast.Node, n *ast.BuiltinNode) {
+	n.Name = "findIndex"
+	result, list := n.Type(), n.Arguments[0]
+	n.Arguments[0] = identifierAt(searchedList, n)
+	replaceMetered(&n.Arguments[0], safeBuiltin+"reverse", n.Arguments[0])
+	var index ast.Node = n
+	replace(&index, safeFromEnd, identifierAt(searchedList, n), n)
+	index.SetType(result)
+	ast.Patch(node, &ast.VariableDeclaratorNode{Name: searchedList, Value: list, Expr: index})
+	(*node).SetType(result)
+}
+
+// identifierAt returns an identifier at the place of another node.
+func identifierAt(name string, at ast.Node) ast.Node {
+	v := &ast.IdentifierNode{Value: name}
+	v.SetLocation(at.Location())
+	return v
+}
+
+// fromEnd turns an index that counts from the end of a list into one that counts from its
+// beginning; nil stays nil.
+func fromEnd(list, index any) any {
+	i, found := index.(int)
+	if !found {
+		return nil
+	}
+	return len(list.([]any)) - 1 - i
 }
 
 // firstField returns the path of an item with which the evaluation of a predicate begins, in
@@ -98,8 +136,11 @@ func mapped(n *ast.BuiltinNode, arguments int) ast.Node {
 	return m
 }
 
-// reducedList is the name of the variable that holds the list of a reduce.
-const reducedList = "·reduced"
+// The names of the variables that hold the list of a reduce, and of a findLastIndex.
+const (
+	reducedList  = "·reduced"
+	searchedList = "·searched"
+)
 
 // reduce makes the result of an empty list nil if reduce has no initial value:
 //
@@ -108,16 +149,11 @@ func (s *safety) reduce(node *ast.Node, n *ast.BuiltinNode) {
 	if len(n.Arguments) != 2 {
 		return
 	}
-	variable := func() ast.Node {
-		v := &ast.IdentifierNode{Value: reducedList}
-		v.SetLocation(n.Location())
-		return v
-	}
 	list := n.Arguments[0]
-	n.Arguments[0] = variable()
+	n.Arguments[0] = identifierAt(reducedList, n)
 	empty := &ast.ArrayNode{}
 	var isEmpty ast.Node = &ast.NilNode{}
-	replaceMetered(&isEmpty, safeOp+"==", variable(), empty)
+	replaceMetered(&isEmpty, safeOp+"==", identifierAt(reducedList, n), empty)
 	declared := &ast.VariableDeclaratorNode{
 		Name: reducedList, Value: list,
 		Expr: &ast.ConditionalNode{Cond: isEmpty, Exp1: &ast.NilNode{}, Exp2: n},

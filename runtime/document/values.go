@@ -29,8 +29,6 @@ type Values struct {
 	base    int    // what the cells count from: the offset of the items
 	own     []span // the buffer of locate
 	decodes [][]any
-	texts   []byte // the buffers of column
-	ends    []textAt
 	rows    []row
 	handles []any // the rows
 }
@@ -130,17 +128,15 @@ func (v *Values) column(c int) ([]any, error) {
 	}
 	out := make([]any, n)
 	v.items.window.Rewind()
-	d := decoder{left: v.left}
-	v.texts, v.ends = v.texts[:0], v.ends[:0]
+	d, texts := decoder{left: v.left}, shortTexts{to: out}
 	for i := range out {
 		cell := v.cells[i*width+c]
 		if !cell.present() {
 			continue
 		}
-		if d.raw = v.items.block[cell.start-v.base : cell.end-v.base]; d.raw[0] == '"' {
+		if d.raw = v.items.block[cell.start-v.base : cell.end-v.base]; d.raw[0] == '"' && len(d.raw) <= shortText {
 			d.take(textWeight * len(d.raw))
-			v.texts = append(v.texts, unquote(d.raw)...)
-			v.ends = append(v.ends, textAt{i, len(v.texts)})
+			texts.add(i, unquote(d.raw))
 		} else {
 			out[i], _ = d.value(0)
 		}
@@ -150,18 +146,10 @@ func (v *Values) column(c int) ([]any, error) {
 		}
 		v.items.pass(v.items.block[cell.end-v.base:])
 	}
-	texts, start := string(v.texts), 0
-	for _, text := range v.ends {
-		out[text.item] = texts[start:text.end]
-		start = text.end
-	}
+	texts.flush()
 	v.decodes[c] = out
 	return out, nil
 }
-
-// A textAt is the end of the text of an item among the texts of a column, which are decoded
-// into one: that is one allocation instead of one per item.
-type textAt struct{ item, end int }
 
 // locate finds the values of all columns.
 func (v *Values) locate() {
