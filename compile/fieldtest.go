@@ -9,8 +9,8 @@ import (
 )
 
 // A fieldTest is a predicate on the items that expects a field to be true, or compares it with
-// a value that is the same for all of them. It is applied by a loop of our own: to begin the
-// calls of each item takes the interpreter several times as long as the comparison.
+// a value that is the same for all of them. It is applied by a loop of our own, since the
+// interpreter takes longer to make the calls for an item than they take.
 type fieldTest struct {
 	path     []string
 	operator binaryOperator // nil: the field has to be true

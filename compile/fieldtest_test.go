@@ -27,7 +27,7 @@ var (
 // TestAFieldTestHasTheResultOfItsPredicate compares functions of all items with the same
 // functions of a list whose elements are the items, which the interpreter goes over.
 func TestAFieldTestHasTheResultOfItsPredicate(t *testing.T) {
-	pages := []*rules.Context{}
+	pages := []*rules.Context{{Page: 1}} // without content
 	for _, items := range []string{
 		`[]`, `[{"id": 3}]`, `[null, 5, "x", [], {}]`,
 		`[{"id": 1, "at": "2025-01-01", "active": true, "tags": ["a"], "owner": {"id": 7}}, {"id": 3, "at": "2026", "tags": ["b", "a"], "price": 11},
@@ -73,3 +73,11 @@ func requireSame(t *testing.T, pages []*rules.Context, source string, isFieldTes
 
 // resultUses are what an expression does with a result.
 var resultUses = []string{`%s`, `[5, %s, 6]`, `%s == 1`, `%s != 0`, `[%s] != [nil]`, `%s + 1`, `let v = %s; [v, v]`}
+
+func TestTheColumnOfAPageWithoutContentIsEmpty(t *testing.T) {
+	e, faults := one(t, rules.Keep, `map(items, .id)`)
+	require.Empty(t, faults)
+	v, err := e.Value(&Machine{}, &rules.Context{Page: 1})
+	require.NoError(t, err)
+	require.Equal(t, []any{}, v)
+}

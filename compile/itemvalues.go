@@ -44,7 +44,7 @@ func columnOf(m *meter, path []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.items == nil {
+	if of.column != nil {
 		return of.column, nil
 	}
 	list := make([]any, of.len())
@@ -56,8 +56,8 @@ func columnOf(m *meter, path []string) (any, error) {
 
 // fields are the values at a path of all items: a column, or in the items.
 type fields struct {
-	column []any
-	items  []any // nil: column
+	column []any // nil: in the items
+	items  []any
 	path   []string
 }
 
@@ -76,7 +76,7 @@ func (f *fields) len() int { return max(len(f.column), len(f.items)) }
 
 // at returns the value of an item, which is nil if it lacks the path.
 func (f *fields) at(i int) any {
-	if f.items == nil {
+	if f.column != nil {
 		return f.column[i]
 	}
 	v, _ := walk(f.items[i], f.path)

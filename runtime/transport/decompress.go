@@ -16,8 +16,8 @@ const maxWindow = 8 << 20
 
 // The sizes of buffers for compressed bytes.
 const (
-	compressedBytes = 16 << 10  // that are about to be decompressed
-	aheadBytes      = 128 << 10 // of a body, that are read before any are decompressed
+	compressedBytes = 16 << 10 // that are about to be decompressed
+	aheadBytes      = 64 << 10 // of a body, that are read before any are decompressed
 )
 
 // aheadBuffers holds buffers of aheadBytes that are not in use.
