@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -145,10 +144,7 @@ func digits(v any) string {
 // numberIn returns the number that a string holds in decimal, with white space
 // around it or not. It reports false for anything else.
 func numberIn(text string) (any, bool) {
-	if text == "" || len(text) > maxDigits {
-		return nil, false
-	}
-	if end := text[len(text)-1]; end > '9' && (end < utf8.RuneSelf || text[0] > '9') { // the usual text; some spaces are not ASCII
+	if text == "" || len(text) > maxDigits || text[len(text)-1] > '9' && text[0] > '9' { // the usual text
 		return nil, false
 	}
 	n := strings.TrimSpace(text)

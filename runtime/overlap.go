@@ -32,10 +32,10 @@ type overlap struct {
 	machine     compile.Machine
 
 	mu    sync.Mutex
-	sent  *inFlight       // the exchange of the next page; nil: none
-	then  *inFlight       // that of the page after it, which is begun when sent has arrived; nil: none
-	least int             // bytes of a compressed page that is not much smaller than others; at least 1
-	spare []*spool.Buffer // for the bodies of the next exchanges
+	sent  *inFlight // the exchange of the next page; nil: none
+	then  *inFlight // that of the page after it, which is begun when sent has arrived; nil: none
+	least int       // bytes of a compressed page that is not much smaller than others; at least 1
+	spare spares    // for the bodies of the next exchanges
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -80,14 +80,8 @@ func (r *run) plan(arrived int) *inFlight {
 		return nil
 	}
 	c := r.Context.Value
-	c.Page++
-	c.Total.Pages++
-	_, parts, more, err := r.job.Advance(&r.overlap.machine, &c)
-	if err != nil || !more {
-		return nil
-	}
-	next, err := r.binding.Apply(parts, "")
-	if err != nil {
+	next, more := requestAfter(r.job, r.binding, &r.overlap.machine, &c)
+	if !more {
 		return nil
 	}
 	return r.flight(next, arrived+1)
@@ -157,7 +151,7 @@ func (o *overlap) beginThen() {
 
 // begin begins an exchange.
 func (o *overlap) begin(f *inFlight) {
-	f.call.Into, f.began, f.done = o.buffer(), o.clock.Now(), make(chan struct{})
+	f.call.Into, f.began, f.done = o.spare.take(), o.clock.Now(), make(chan struct{})
 	call := f.call
 	call.Arrived = func(bytes int) { o.arrived(f, bytes) }
 	begun := make(chan struct{})
@@ -167,16 +161,6 @@ func (o *overlap) begin(f *inFlight) {
 		f.response, f.err = o.client.Exchange(o.ctx, call)
 	})
 	<-begun // otherwise the exchange waits for another thread to wake up, since this goroutine goes on with this one
-}
-
-// buffer returns a buffer for the body of an exchange.
-func (o *overlap) buffer() *spool.Buffer {
-	if n := len(o.spare); n > 0 {
-		b := o.spare[n-1]
-		o.spare = o.spare[:n-1]
-		return b
-	}
-	return &spool.Buffer{}
 }
 
 // takeOverlapped waits for the exchange of a call that was begun, and returns it, or nil if

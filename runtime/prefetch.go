@@ -40,7 +40,7 @@ type prefetcher struct {
 	next    rules.Request
 	planned bool // next is to be requested
 	flights []*inFlight
-	free    []*spool.Buffer
+	free    spares
 	failed  atomic.Bool // an exchange failed; stops requests until it is consumed
 
 	ctx    context.Context
@@ -92,7 +92,7 @@ func (p *prefetcher) fill() {
 			p.planned = false
 			return
 		}
-		call.Page, call.Into, call.Turn, call.Waits = p.context.Page+1, p.buffer(), p.client.Reserve(), &[]transport.Event{}
+		call.Page, call.Into, call.Turn, call.Waits = p.context.Page+1, p.free.take(), p.client.Reserve(), &[]transport.Event{}
 		f := &inFlight{call: call, began: p.clock.Now(), done: make(chan struct{})}
 		p.flights = append(p.flights, f)
 		p.active.Go(func() {
@@ -136,14 +136,21 @@ func (l *length) mayFollow(page int) bool { return l.known && (l.lastPage == 0 |
 // plan makes the request after the one that was just sent, as the loop will once
 // that page has arrived.
 func (p *prefetcher) plan() {
-	p.context.Page++
-	p.context.Total.Pages++
-	variables, parts, more, err := p.job.Advance(&p.machine, &p.context)
-	if err == nil && more {
-		p.context.State = variables
-		p.next, err = p.binding.Apply(parts, "")
+	p.next, p.planned = requestAfter(p.job, p.binding, &p.machine, &p.context)
+}
+
+// requestAfter makes the request for the page after the next one, before that has been read.
+// It changes the context to what it will be then, and reports false if there is no request.
+func requestAfter(job *compile.Job, binding *compile.Binding, m *compile.Machine, c *rules.Context) (rules.Request, bool) {
+	c.Page++
+	c.Total.Pages++
+	variables, parts, more, err := job.Advance(m, c)
+	if err != nil || !more {
+		return rules.Request{}, false
 	}
-	p.planned = more && err == nil
+	c.State = variables
+	next, err := binding.Apply(parts, "")
+	return next, err == nil
 }
 
 // take waits for the exchange of the next call. It reports false if the call differs
@@ -198,11 +205,16 @@ func (p *prefetcher) close() {
 	p.flights, p.planned = nil, false
 }
 
-func (p *prefetcher) buffer() *spool.Buffer {
-	if n := len(p.free); n > 0 {
-		b := p.free[n-1]
-		p.free = p.free[:n-1]
-		return b
+// spares are buffers that are not in use.
+type spares []*spool.Buffer
+
+// take returns a buffer, which is a new one if there is none.
+func (s *spares) take() *spool.Buffer {
+	n := len(*s)
+	if n == 0 {
+		return &spool.Buffer{}
 	}
-	return &spool.Buffer{}
+	b := (*s)[n-1]
+	*s = (*s)[:n-1]
+	return b
 }

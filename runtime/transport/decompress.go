@@ -187,16 +187,12 @@ func (s *source) readAhead(progress func()) {
 // readAhead reads the compressed bytes before they are decompressed, up to aheadBytes, and
 // reports its progress. It calls arrived, or Read does, when the last one was read.
 func (d *decompressed) readAhead(progress func(), arrived func(bytes int)) {
-	innermost := d
-	for {
-		inner, ok := innermost.source.ReadCloser.(*decompressed)
-		if !ok {
-			break
-		}
-		innermost = inner
+	if inner, ok := d.source.ReadCloser.(*decompressed); ok { // compressed more than once
+		inner.readAhead(progress, arrived)
+		return
 	}
-	innermost.source.arrived = arrived
-	innermost.source.readAhead(progress)
+	d.source.arrived = arrived
+	d.source.readAhead(progress)
 }
 
 // Read decompresses. The bytes are not certain until it returns [io.EOF].
