@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,16 +86,16 @@ func TestTheNextPageIsRequestedWhileALargeOneIsDelivered(t *testing.T) {
 		bytes               int
 		compressed          bool
 		option              engine.Option
-		want                []int // requests when each page is delivered, and in all
+		want                []int // requests when each page is delivered, and in all: while one is scanned, the next is requested
 	}{
-		{"by number", byNumber, "", large, false, nil, []int{2, 3, 4, 4, 4}},
-		{"by number, with a total", byNumber + total, `, "total": 3`, large, false, nil, []int{2, 3, 3, 3}},
+		{"by number", byNumber, "", large, false, nil, []int{3, 4, 4, 4, 4}},
+		{"by number, with a total", byNumber + total, `, "total": 3`, large, false, nil, []int{3, 3, 3, 3}},
 		{"by address", byAddress + `, "urlKey": "next"`, "", large, false, nil, []int{2, 3, 4, 4, 4}},
 		{"small pages", byNumber, "", 1000, false, nil, []int{1, 2, 3, 4, 4}},
+		{"ended by a rule", byNumber + `, "stopRules": ["items[-1].id == 2"]`, "", large, false, nil, []int{3, 3, 3}},
 		{"off, by number", byNumber, "", large, false, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
 		{"off, by address", byAddress + `, "urlKey": "next"`, "", large, false, engine.WithPrefetch(0), []int{1, 2, 3, 4, 4}},
 
-		// While a compressed page is decompressed, the one after it is requested.
 		{"compressed, by number", byNumber, "", large, true, nil, []int{3, 4, 4, 4, 4}},
 		{"compressed, by number, with a total", byNumber + total, `, "total": 3`, large, true, nil, []int{3, 3, 3, 3}},
 		{"compressed, by address", byAddress + `, "urlKey": "next"`, "", large, true, nil, []int{2, 3, 4, 4, 4}},
@@ -110,42 +111,110 @@ func TestTheNextPageIsRequestedWhileALargeOneIsDelivered(t *testing.T) {
 	}
 }
 
-// A page is not requested before the body of the compressed page before it has arrived, since
-// that may break off.
+// A page is not requested before the body of the page before it has arrived, since that may
+// break off.
 func TestNoPageIsRequestedWhileTheOneBeforeItArrives(t *testing.T) {
-	release, asked := make(chan struct{}), make(chan int, 10)
+	for _, compressed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("compressed %t", compressed), func(t *testing.T) {
+			held, asked := make(chan struct{}), make(chan int, 10)
+			release := sync.OnceFunc(func() { close(held) })
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+				asked <- page
+				if page > 3 {
+					fmt.Fprint(w, `{"data": []}`)
+					return
+				}
+				body := fmt.Sprintf(`{"data": [{"id": %d, "text": "%s"}]}`, page, strings.Repeat("x", 1<<20))
+				if compressed {
+					body = zipped(body)
+					w.Header().Set("Content-Encoding", "gzip")
+				}
+				w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+				_, _ = io.WriteString(w, body[:len(body)-1])
+				if page == 2 {
+					_ = http.NewResponseController(w).Flush()
+					<-held
+				}
+				_, _ = io.WriteString(w, body[len(body)-1:])
+			}))
+			defer api.Close()
+			defer release()
+			e := load(t, usersConfig(api.URL, `"method": "pagenum"`))
+			_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+				if page.Page > 1 {
+					return nil
+				}
+				require.Equal(t, []int{1, 2}, []int{<-asked, <-asked})
+				select {
+				case page := <-asked:
+					return fmt.Errorf("page %d is requested before page 2 has arrived", page)
+				case <-time.After(50 * time.Millisecond):
+				}
+				release()
+				require.Equal(t, 3, <-asked) // while page 1 is delivered
+				return nil
+			})
+			require.NoError(t, err)
+		})
+	}
+}
+
+// A page that is requested again, since the first response is no page, is not taken for what was
+// scanned of the first response.
+func TestAPageThatIsRequestedAgainIsReadAnew(t *testing.T) {
+	for _, prefetch := range []int{1, 3} {
+		var seconds atomic.Int64
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+			text := strings.Repeat("x", 64<<10)
+			switch {
+			case page == 2 && seconds.Add(1) == 1:
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprintf(w, "<html>%s</html>", text)
+			case page > 3:
+				fmt.Fprint(w, `{"data": []}`)
+			default:
+				fmt.Fprintf(w, `{"data": [{"id": %d, "text": "%s"}]}`, page, text)
+			}
+		}))
+		e := load(t, usersConfig(api.URL, `"method": "pagenum"`), engine.WithPrefetch(prefetch), engine.WithClock(instant{}))
+		var ids []string
+		_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+			for item := range page.Items.All() {
+				ids = append(ids, string(item[:8]))
+			}
+			return nil
+		})
+		api.Close()
+		require.NoError(t, err)
+		require.Equal(t, []string{`{"id":1,`, `{"id":2,`, `{"id":3,`}, ids, "prefetch %d", prefetch)
+		require.EqualValues(t, 2, seconds.Load())
+	}
+}
+
+// An error in a page that was scanned ahead is that of the page, with the beginning of the body
+// as it was sent.
+func TestAnErrorOfAPageThatWasScannedAheadIsReportedInItsTurn(t *testing.T) {
+	text := strings.Repeat("x", 64<<10)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-		asked <- page
-		if page > 3 {
-			fmt.Fprint(w, `{"data": []}`)
+		page := r.URL.Query().Get("page")
+		if page == "3" {
+			fmt.Fprintf(w, "{ \"data\" : [ 1, 2 ],\n \"text\" : \"%s\" ", text)
 			return
 		}
-		body := zipped(fmt.Sprintf(`{"data": [{"id": %d, "text": "%s"}]}`, page, strings.Repeat("x", 1<<20)))
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = io.WriteString(w, body[:len(body)-1])
-		if page == 2 {
-			_ = http.NewResponseController(w).Flush()
-			<-release
-		}
-		_, _ = io.WriteString(w, body[len(body)-1:])
+		fmt.Fprintf(w, `{"data": [%s], "text": "%s"}`, page, text)
 	}))
 	defer api.Close()
-	e := load(t, usersConfig(api.URL, `"method": "pagenum"`))
-	_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
-		if page.Page > 1 {
+	for _, prefetch := range []int{0, 1, 3} {
+		e := load(t, usersConfig(api.URL, `"method": "pagenum"`), engine.WithPrefetch(prefetch), engine.WithClock(instant{}))
+		pages := 0
+		_, err := e.Run(t.Context(), func(context.Context, *engine.Page) error {
+			pages++
 			return nil
-		}
-		require.Equal(t, []int{1, 2}, []int{<-asked, <-asked})
-		select {
-		case page := <-asked:
-			t.Errorf("page %d is requested before page 2 has arrived", page)
-		case <-time.After(50 * time.Millisecond):
-		}
-		close(release)
-		require.Equal(t, 3, <-asked) // while page 1 is delivered
-		return nil
-	})
-	require.NoError(t, err)
+		})
+		require.Equal(t, 2, pages)
+		require.ErrorIs(t, err, engine.ErrResponse)
+		require.ErrorContains(t, err, `begins with "{ \"data\" : [ 1, 2 ],\n \"text\" : \"xxxx`, "prefetch %d", prefetch)
+	}
 }

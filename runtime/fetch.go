@@ -23,6 +23,8 @@ type fetched struct {
 	sent   time.Time         // when the request was made
 	waits  []transport.Event // before and between the attempts
 	action errorAction       // of an error response
+
+	scanned *scanned // the response, if it was scanned ahead of its turn; nil: it was not
 }
 
 // errorAction is the decision of an onError rule about an error response.
@@ -68,6 +70,9 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 		call = f.call
 		call.Turn = nil // a retry is another request
 		out.Response, err = r.Client.Complete(ctx, call, f.response, f.err, decide)
+		if out.Response == f.response { // it was not requested again
+			out.scanned = f.scanned
+		}
 	} else {
 		call.Into = r.nextBuffer()
 		out.Response, err = r.Client.Do(ctx, call, decide)

@@ -19,22 +19,23 @@ const OverlapPrefetch = 1
 // takes hardly longer than the other goroutine.
 const overlapBytes = 64 << 10
 
-// An overlap is the exchange of the next page while the loop works on the one before it. A
-// compressed page has to be decompressed when it has arrived; meanwhile, the page after it is
-// requested if the loop has decided that the list goes on after the page before it. So at
-// most one page past the end of the list is requested.
+// An overlap is the exchange of the next page while the loop works on the one before it. When
+// the page has arrived, it is decompressed and scanned by the goroutine that has received it;
+// meanwhile, the page after it is requested if the loop has decided that the list goes on
+// after the page before it. So at most one page past the end of the list is requested.
 type overlap struct {
 	client      *transport.Client
 	clock       transport.Clock
+	scan        scanAhead
 	independent bool // the requests of the job do not read responses
 	largest     int  // bytes of the largest page
-	packed      int  // the same, of compressed pages as they were sent
+	arriving    int  // the same, before it was decompressed
 	machine     compile.Machine
 
 	mu    sync.Mutex
 	sent  *inFlight // the exchange of the next page; nil: none
 	then  *inFlight // that of the page after it, which is begun when sent has arrived; nil: none
-	least int       // bytes of a compressed page that is not much smaller than others; at least 1
+	least int       // bytes of a page, before it is decompressed, that is not much smaller than others; at least 1
 	spare spares    // for the bodies of the next exchanges
 
 	ctx    context.Context
@@ -47,12 +48,12 @@ type overlap struct {
 func (r *run) beginOverlap(ctx context.Context, response *transport.Response) {
 	bytes := len(response.Body)
 	if r.overlap == nil && bytes >= r.OverlapBytes && r.Prefetch != 0 && r.prefetcher == nil && !r.isParent && r.Partitions == nil {
-		r.overlap = &overlap{client: r.Client, clock: r.Clock, independent: r.job.Sequential() == ""}
+		r.overlap = &overlap{client: r.Client, clock: r.Clock, scan: r.scanAhead(), independent: r.job.Sequential() == ""}
 		r.overlap.ctx, r.overlap.cancel = context.WithCancel(ctx)
 		r.overlap.machine.Context = r.overlap.ctx
 	}
 	if o := r.overlap; o != nil {
-		o.largest, o.packed = max(o.largest, bytes), max(o.packed, response.Packed)
+		o.largest, o.arriving = max(o.largest, bytes), max(o.arriving, response.Arrived)
 	}
 }
 
@@ -111,8 +112,8 @@ func (r *run) requestNext(next rules.Request) {
 			o.send(f)
 		}
 	}
-	if o.sent != nil && o.packed > 0 {
-		o.sendThen(r.plan(o.sent.call.Page), (o.packed+1)/2)
+	if o.sent != nil {
+		o.sendThen(r.plan(o.sent.call.Page), (o.arriving+1)/2)
 	}
 }
 
@@ -133,18 +134,18 @@ func (o *overlap) sendThen(f *inFlight, least int) {
 	o.beginThen()
 }
 
-// arrived notes that the compressed body of a page has arrived.
+// arrived notes that the body of a page has arrived.
 func (o *overlap) arrived(f *inFlight, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if f.packed = bytes; f == o.sent {
+	if f.arrived = bytes; f == o.sent {
 		o.beginThen()
 	}
 }
 
 // beginThen begins the exchange of the page after the next one, if that has arrived.
 func (o *overlap) beginThen() {
-	if o.then != nil && o.sent.packed >= o.least && o.client.MayReserve() {
+	if o.then != nil && o.sent.arrived >= o.least && o.client.MayReserve() {
 		o.begin(o.then)
 	}
 }
@@ -159,6 +160,7 @@ func (o *overlap) begin(f *inFlight) {
 		defer close(f.done)
 		close(begun)
 		f.response, f.err = o.client.Exchange(o.ctx, call)
+		o.scan.scan(f)
 	})
 	<-begun // otherwise the exchange waits for another thread to wake up, since this goroutine goes on with this one
 }

@@ -28,6 +28,7 @@ type prefetcher struct {
 	clock  transport.Clock
 	job    *compile.Job
 
+	scan    scanAhead
 	binding *compile.Binding
 	encode  func(rules.Request) (transport.Call, []string, error)
 
@@ -55,7 +56,8 @@ type inFlight struct {
 	done     chan struct{} // nil: it was not begun
 	response *transport.Response
 	err      error
-	packed   int // bytes of a compressed body that has arrived; otherwise 0
+	scanned  *scanned // the response, if it was scanned; nil: it was not
+	arrived  int      // bytes of the body as it was sent, if it has arrived; otherwise 0
 }
 
 // newPrefetcher returns a prefetcher that begins with a request, or nil for a job
@@ -72,8 +74,8 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 		return nil
 	}
 	p := &prefetcher{
-		client: r.Client, clock: r.Clock, job: r.job, binding: r.binding, encode: r.encode, window: r.Prefetch, length: &r.length,
-		context: r.Context.Value, next: next, planned: true,
+		client: r.Client, clock: r.Clock, job: r.job, scan: r.scanAhead(), binding: r.binding, encode: r.encode, window: r.Prefetch,
+		length: &r.length, context: r.Context.Value, next: next, planned: true,
 	}
 	r.learn()
 	if p.auto = r.Prefetch == AutoPrefetch; p.auto {
@@ -102,6 +104,7 @@ func (p *prefetcher) fill() {
 			if f.err != nil || !transport.IsPage(f.response.Status) {
 				p.failed.Store(true)
 			}
+			p.scan.scan(f)
 		})
 		p.plan()
 	}

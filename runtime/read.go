@@ -14,19 +14,18 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
-	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // read turns a response into a page and into the context that rules see. It does not
 // change the state if the response is unacceptable.
 func (r *run) read(request rules.Request, f fetched) (*Page, error) {
-	r.head = append(r.head[:0], f.Body[:min(len(f.Body), redact.ExcerptBytes)]...) // the reader modifies the body
+	r.head = append(r.head[:0], f.head()...) // the reader modifies the body
 	size := len(f.Body)
 	if err := r.convert(f); err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	reading, err := r.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window})
+	reading, err := r.reader.Read(f.document())
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}

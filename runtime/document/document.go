@@ -95,6 +95,9 @@ func (d *document) parse(body []byte) error {
 	return nil
 }
 
+// forget gives up the references to the body.
+func (d *document) forget() { d.raw, d.facts.data, d.facts.window = nil, nil, nil }
+
 // rootValue returns the root value without whitespace around it. It is not a copy.
 func (d *document) rootValue() []byte { return d.facts.root.of(d.raw) }
 

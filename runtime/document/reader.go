@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -37,6 +38,14 @@ type Response struct {
 	Status int           // of HTTP; from 400 on, the body need not be JSON
 	Body   []byte        // the Reader modifies it, and items are slices of it
 	Window *spool.Window // of a body that is in a file; nil for one in memory
+	Scan   *Scan         // of this response, if it was scanned ahead; nil: it was not
+}
+
+// A Scan is the first part of reading a response, which takes most of the time: its body was
+// validated, its insignificant whitespace removed, and its items were separated.
+type Scan struct {
+	doc document
+	err error
 }
 
 // A Reading is what was taken from one response.
@@ -74,6 +83,7 @@ type Reader struct {
 	sample  [][]byte
 	gather  *gatherer // of several lists, or of paths with a star; nil: there is one list
 	values  *Values
+	scans   sync.Pool // of *Scan, not in use
 }
 
 // NewReader returns a reader.
@@ -85,6 +95,17 @@ func NewReader(o Options) *Reader {
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
 	}
+	r.doc = r.newDocument()
+	r.scans.New = func() any { return &Scan{doc: r.newDocument()} }
+	if r.field != nil && r.field.Lists != nil {
+		r.gather = &gatherer{doc: &r.doc, field: r.field, maxItems: o.MaxItems, named: o.Members}
+	}
+	return r
+}
+
+// newDocument returns a document that receives one response after another.
+func (r *Reader) newDocument() document {
+	o := r.options
 	tracked := append(slices.Clone(o.Paths), o.Ignore...)
 	tracked = append(tracked, rules.ErrorsNextToData.Keys)
 	if r.field != nil {
@@ -93,21 +114,31 @@ func NewReader(o Options) *Reader {
 			tracked = append(tracked, list.Fixed())
 		}
 	}
-	r.doc = document{
+	d := document{
 		limit: depthLimit(o.MaxDepth),
 		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil},
 		tree:  newPathTree(tracked),
 	}
-	switch {
-	case r.field != nil && r.field.Lists != nil:
-		r.gather = &gatherer{doc: &r.doc, field: r.field, maxItems: o.MaxItems, named: o.Members}
-	case r.field != nil:
-		r.doc.tree.at(r.field.Keys).items = true
+	if r.field != nil && r.field.Lists != nil {
+		return d
 	}
-	if r.gather == nil && len(r.values.columns) > 0 && !r.values.whole {
-		r.doc.facts.fields, r.doc.facts.width = r.values.tree, len(r.values.columns)
+	if r.field != nil {
+		d.tree.at(r.field.Keys).items = true
 	}
-	return r
+	if len(r.values.columns) > 0 && !r.values.whole {
+		d.facts.fields, d.facts.width = r.values.tree, len(r.values.columns)
+	}
+	return d
+}
+
+// Scan scans a response with a status below 400 ahead of its turn, for [Reader.Read], which has
+// to be given the same response with its scan. It modifies the body. Scan may be called by
+// several goroutines, and while another response is read.
+func (r *Reader) Scan(response Response) *Scan {
+	s, _ := r.scans.Get().(*Scan)
+	s.doc.facts.window = response.Window
+	s.err = s.doc.parse(response.Body)
+	return s
 }
 
 // Close releases what the reader holds. The items of the last response are no longer valid.
@@ -227,6 +258,13 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 
 // parse reads the body. An error response that counts as a page need not be JSON.
 func (r *Reader) parse(response Response) error {
+	if s := response.Scan; s != nil {
+		err := s.err
+		r.doc, s.doc, s.err = s.doc, r.doc, nil
+		s.doc.forget()
+		r.scans.Put(s)
+		return err
+	}
 	if response.Status < http.StatusBadRequest {
 		r.doc.facts.window = response.Window
 		return r.doc.parse(response.Body)

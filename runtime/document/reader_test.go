@@ -9,9 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzRead compares what is read from a body with what encoding/json finds in it:
-// the items without insignificant whitespace, the minified size, and a digest that
-// ignores insignificant whitespace only.
 // requireLocated compares what paths select of a document when they are looked for outside of
 // its items with what a scan finds.
 func requireLocated(t *testing.T, d *document) {
@@ -28,6 +25,9 @@ func requireLocated(t *testing.T, d *document) {
 	}
 }
 
+// FuzzRead compares what is read from a body with what encoding/json finds in it:
+// the items without insignificant whitespace, the minified size, and a digest that
+// ignores insignificant whitespace only.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2,{"b":null}],"é":"x\/y\u00e9"}`, ` [ "\ud83d\ude00\ud800" , [ 1 , 2 ] ] `, "[\"\xff\\n\"]",

@@ -417,9 +417,9 @@ func TestABodyThatIsClosedEndsAReadThatWaits(t *testing.T) {
 	}
 }
 
-// A compressed page is announced once, when all of it has arrived, and before it is decompressed:
-// only then is there time for another request.
-func TestTheArrivalOfACompressedPageIsAnnounced(t *testing.T) {
+// A page is announced once, when all of it has arrived, and before it is decompressed: only then
+// is there time for another request.
+func TestTheArrivalOfAPageIsAnnounced(t *testing.T) {
 	small, large := `{"data": [1, 2, 3]}`, random(3*aheadBytes)
 	for _, c := range []struct {
 		name, body string
@@ -434,8 +434,10 @@ func TestTheArrivalOfACompressedPageIsAnnounced(t *testing.T) {
 		{"large, zstd", zstded(large), []string{"zstd"}, 200, []int{len(zstded(large))}},
 		{"exactly as large as what is read ahead", zipped(large)[:aheadBytes], []string{"gzip"}, 200, []int{aheadBytes}},
 		{"damaged", "\x1f\x8b" + small, []string{"gzip"}, 200, []int{2 + len(small)}},
-		{"not compressed", small, nil, 200, nil},
-		{"an error", zipped(small), []string{"gzip"}, 404, nil},
+		{"not compressed", small, nil, 200, []int{len(small)}},
+		{"large, not compressed", large, nil, 200, []int{len(large)}},
+		{"an error", small, nil, 404, nil},
+		{"a compressed error", zipped(small), []string{"gzip"}, 404, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -452,7 +454,7 @@ func TestTheArrivalOfACompressedPageIsAnnounced(t *testing.T) {
 			var got []int
 			call := Call{Method: "GET", URL: s.URL, Into: &spool.Buffer{}}
 			call.Arrived = func(bytes int) {
-				if bytes < aheadBytes {
+				if c.encodings != nil && bytes < aheadBytes {
 					require.Zero(t, call.Into.Len(), "the page was decompressed before")
 				}
 				got = append(got, bytes)
@@ -460,7 +462,7 @@ func TestTheArrivalOfACompressedPageIsAnnounced(t *testing.T) {
 			response, err := client.Exchange(t.Context(), call)
 			require.Equal(t, c.want, got)
 			if err == nil && c.want != nil {
-				require.Equal(t, c.want[0], response.Packed)
+				require.Equal(t, c.want[0], response.Arrived)
 			}
 		})
 	}
@@ -468,17 +470,19 @@ func TestTheArrivalOfACompressedPageIsAnnounced(t *testing.T) {
 
 // A body that breaks off has not arrived.
 func TestABodyThatBreaksOffIsNotAnnounced(t *testing.T) {
-	whole := zipped(random(2 * aheadBytes))
-	for _, size := range []int{0, 10, aheadBytes, aheadBytes + 1, len(whole) - 1} {
-		s, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			w.Header().Set("Content-Length", strconv.Itoa(len(whole)))
-			_, _ = io.WriteString(w, whole[:size])
-		})
-		c, _ := clientFor(t, s.URL)
-		_, err := c.Exchange(t.Context(), Call{Method: "GET", URL: s.URL, Arrived: func(int) { t.Error("the body has arrived") }})
-		require.ErrorIs(t, err, failure.ErrTransient, "%d bytes", size)
-		require.ErrorContains(t, err, "cut off")
+	plain := random(2 * aheadBytes)
+	for encoding, whole := range map[string]string{"gzip": zipped(plain), "identity": plain} {
+		for _, size := range []int{0, 10, aheadBytes, aheadBytes + 1, len(whole) - 1} {
+			s, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", encoding)
+				w.Header().Set("Content-Length", strconv.Itoa(len(whole)))
+				_, _ = io.WriteString(w, whole[:size])
+			})
+			c, _ := clientFor(t, s.URL)
+			_, err := c.Exchange(t.Context(), Call{Method: "GET", URL: s.URL, Arrived: func(int) { t.Error("the body has arrived") }})
+			require.ErrorIs(t, err, failure.ErrTransient, "%s, %d bytes", encoding, size)
+			require.ErrorContains(t, err, "cut off")
+		}
 	}
 }
 

@@ -33,8 +33,8 @@ type Call struct {
 
 	Waits *[]Event // receives the events of the call's waits, in their order; may be nil
 
-	// Arrived is called when the compressed body of a page has arrived, with its size. The
-	// page has still to be decompressed, and may be damaged. It may be nil.
+	// Arrived is called when the body of a page has arrived, with its size as it was sent. A
+	// compressed one has still to be decompressed, and may be damaged. It may be nil.
 	Arrived func(bytes int)
 
 	// Uninterrupted says that an attempt that has begun is ended even if the context is
@@ -62,12 +62,15 @@ type Response struct {
 	Body     []byte // valid until [Call.Into] is reused
 	URL      string // after redirects
 	Attempts int    // number of requests that were made, from 1
-	Packed   int    // bytes of the body as it was sent, if it was compressed; otherwise 0
+	Arrived  int    // bytes of the body as it was sent
 
 	Window *spool.Window // of a body that is in a file; nil for one in memory
 
-	unframed bool   // only the end of the connection marked the end of the body
-	lease    *Lease // that the request was sent with; nil: none
+	// Unframed says that only the end of the connection marked the end of the body, so that it
+	// may have been cut off. [Client.Complete] looks for that.
+	Unframed bool
+
+	lease *Lease // that the request was sent with; nil: none
 }
 
 // ContentType returns the content type, or "no content type".
@@ -204,16 +207,19 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 		call.Into = &spool.Buffer{}
 	}
 	response := &Response{
-		Status: answer.StatusCode, Header: answer.Header, URL: call.URL, unframed: endsWithConnection(answer), lease: p.lease,
+		Status: answer.StatusCode, Header: answer.Header, URL: call.URL, Unframed: endsWithConnection(answer), lease: p.lease,
 	}
 	arrived := func(bytes int) {
-		response.Packed = bytes
+		response.Arrived = bytes
 		if call.Arrived != nil && IsPage(response.Status) {
 			call.Arrived(bytes)
 		}
 	}
 	if response.Body, response.Window, err = c.readBody(call, answer, watch, arrived); err != nil {
 		return nil, answer.StatusCode, err
+	}
+	if response.Arrived == 0 { // it was not compressed
+		arrived(len(response.Body))
 	}
 	return response, answer.StatusCode, nil
 }

@@ -105,7 +105,7 @@ func Interruption(ctx context.Context) string {
 
 // judgePage returns the verdict on a response of a status below 400.
 func (c *Client) judgePage(call Call, r *Response) verdict {
-	if r.unframed && cutOff(r.Body, r.Window) {
+	if r.Unframed && cutOff(r.Body, r.Window) {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
 		return verdict{err: c.fault(failure.Transient, call, r.Status, message), retry: true}
 	}
@@ -131,7 +131,7 @@ func doubtful(call Call, r *Response) (what string, retries int) {
 	if r.Status != http.StatusOK {
 		return "", 0
 	}
-	head := bytes.TrimLeft(r.head(), " \t\r\n")
+	head := bytes.TrimLeft(r.Head(), " \t\r\n")
 	switch {
 	case len(head) == 0 && call.MayBeEmpty != nil && call.MayBeEmpty(r.Header.Get("Content-Type")):
 		return "", 0
@@ -143,8 +143,8 @@ func doubtful(call Call, r *Response) (what string, retries int) {
 	return "", 0
 }
 
-// head returns the first bytes of the body.
-func (r *Response) head() []byte { return r.Body[:min(len(r.Body), redact.ExcerptBytes)] }
+// Head returns the first bytes of the body.
+func (r *Response) Head() []byte { return r.Body[:min(len(r.Body), redact.ExcerptBytes)] }
 
 // IsPage reports whether a response of this status is a page, unless a [Decision] accepts
 // another one.
@@ -178,7 +178,7 @@ func charsetFault(r *Response) string {
 func (c *Client) statusError(class failure.Class, call Call, r *Response) *failure.Error {
 	message := strings.TrimSpace(fmt.Sprintf("status %d %s", r.Status, http.StatusText(r.Status)))
 	if len(bytes.TrimSpace(r.Body)) > 0 {
-		message += fmt.Sprintf("; the response (%s) begins with %s", r.ContentType(), c.options.Redactor.Excerpt(r.head(), len(r.Body)))
+		message += fmt.Sprintf("; the response (%s) begins with %s", r.ContentType(), c.options.Redactor.Excerpt(r.Head(), len(r.Body)))
 	}
 	e := c.fault(class, call, r.Status, message)
 	e.Hint = statusHint(r.Status)
