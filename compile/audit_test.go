@@ -49,8 +49,8 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			number := rapid.SampledFrom([]int{0, 1, 2, 3, 10, 11, 1000, 10_000})
 			c := &rules.Context{
-				Page: number.Draw(t, "page"), Count: number.Draw(t, "count"), Limit: rapid.SampledFrom([]any{nil, 0, 1, 10, 1000}).Draw(t, "limit"),
-				Total: rules.Total{Pages: number.Draw(t, "pages"), Items: number.Draw(t, "items")},
+				Page: number.Draw(t, "page"), Count: number.Draw(t, "count"),
+				Total: rules.Total{Pages: number.Draw(t, "pages"), Items: rapid.IntRange(0, 999).Draw(t, "items")},
 				Hints: &rules.Hints{LargestPage: number.Draw(t, "largest page")},
 				List:  &rules.ListFacts{Identified: number.Draw(t, "identified")},
 			}
@@ -63,6 +63,8 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 				{rules.OfPages, func() { c.Hints.Pages = number.Draw(t, "hinted pages") }},
 				{rules.OfNext, func() { c.Hints.Next = "x" }},
 				{rules.OfMore, func() { c.Hints.More = rapid.Bool().Draw(t, "more") }},
+				{rules.OfLimit, func() { c.Limit = rapid.SampledFrom([]int{0, 1, 10, 1000}).Draw(t, "limit") }},
+				{rules.OfMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
 			} {
 				require.Zero(t, rules.EvidenceIn(c)&other.evidence)
 				if other.evidence != rule.Evidence {

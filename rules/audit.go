@@ -79,6 +79,8 @@ const (
 	OfPages                      // at the number of pages
 	OfNext                       // at another page
 	OfMore                       // at whether there is more
+	OfLimit                      // the page size is known
+	OfMany                       // a thousand items or more were read
 )
 
 // EvidenceIn returns the evidence in the page context of the audit.
@@ -99,6 +101,12 @@ func EvidenceIn(c *Context) Evidence {
 	if c.Hints.More != nil {
 		found |= OfMore
 	}
+	if c.Limit != nil {
+		found |= OfLimit
+	}
+	if c.Total.Items >= 1000 {
+		found |= OfMany
+	}
 	return found
 }
 
@@ -116,13 +124,13 @@ const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 // complete list; total.items is then the number of items that were emitted since the
 // latest restart.
 var auditTable = []auditRule{
-	{ID: "audit.capped",
+	{ID: "audit.capped", Evidence: OfLimit,
 		When: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.overfull",
+	{ID: "audit.overfull", Evidence: OfLimit,
 		When:   `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
@@ -147,7 +155,7 @@ var auditTable = []auditRule{
 		When:    `hints.next != nil and hints.more != false`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
-	{ID: "audit.ceiling",
+	{ID: "audit.ceiling", Evidence: OfMany,
 		When:   `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +

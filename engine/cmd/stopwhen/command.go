@@ -39,25 +39,30 @@ type app struct {
 	remains      string             // what a command has done when a signal ends it, for its message; may be empty
 	leave        chan struct{}      // closed when a run that a signal interrupted is left behind
 	onPage       func(*engine.Page) // called for every page before its items are written; may be nil
+	threads      *threads           // nil: others decide how many threads the process uses
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
+	return &app{stdin: stdin, stdout: stdout, stderr: stderr, redactor: redact.New(nil)}
 }
 
 // run runs the command and returns its exit status.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args, redactor: redact.New(nil)}
+func (a *app) run(args []string) (status int) {
+	a.args = args
 	defer func() {
 		if reason := recover(); reason != nil {
 			a.report(fmt.Errorf("internal error: %v", reason))
 			if a.flags.verbose {
-				_, _ = fmt.Fprint(stderr, a.redactor.String(string(debug.Stack())))
+				_, _ = fmt.Fprint(a.stderr, a.redactor.String(string(debug.Stack())))
 			}
 			status = exitInternal
 		}
 	}()
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	err := root.Execute()
 	if err != nil && !a.parsed && exitStatus(err) == exitInternal {
 		err = &usageError{err.Error()} // cobra's own errors have no type

@@ -34,8 +34,13 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(withFolder{m}, map[string]func(){
-		"stopwhen": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"stopwhen": main,
 	})
+}
+
+// run runs the command in this process and returns its exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return newApp(stdin, stdout, stderr).run(args)
 }
 
 // TestScripts runs the scripts in testdata/script.

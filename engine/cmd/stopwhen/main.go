@@ -16,5 +16,7 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryTarget)
 	}
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	a.threads = &threads{}
+	os.Exit(a.run(os.Args[1:]))
 }

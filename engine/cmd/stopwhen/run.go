@@ -153,9 +153,16 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 	a.remains = pagesRemain
 	ctx, stop := a.catchSignals()
 	defer stop()
+	if a.takesTurns(l) {
+		a.threads.useOne()
+		defer a.threads.useAll()
+	}
 	start := time.Now()
 	out.log.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
 	result, err := a.runUntilSignal(ctx, l.source(), l.Engine, func(ctx context.Context, page *engine.Page) error {
+		if page.Bytes >= manyThreads {
+			a.threads.useAll()
+		}
 		bar.page(page)
 		defer bar.written()
 		if a.onPage != nil {
@@ -178,6 +185,12 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 		return err
 	}
 	return a.failOn(result)
+}
+
+// takesTurns reports whether a run has one page at a time, unless its pages are large.
+func (a *app) takesTurns(l *loaded) bool {
+	prefetch, _ := a.prefetch()
+	return (prefetch == 0 || prefetch == 1) && a.flags.parallel <= 1 && l.pages == nil
 }
 
 // openOutput opens the outputs and prepares the engine: it continues from the values of
