@@ -207,8 +207,6 @@ func (r *run) stopOverlap() {
 			o.spare = append(o.spare, f.call.Into)
 		}
 	}
-	for _, b := range o.spare {
-		b.Release()
-	}
+	o.spare.release()
 	r.overlap = nil
 }

@@ -203,13 +203,22 @@ func (p *prefetcher) close() {
 	p.cancel()
 	p.active.Wait()
 	for _, f := range p.flights {
-		f.call.Into.Release()
+		p.free = append(p.free, f.call.Into)
 	}
+	p.free.release()
 	p.flights, p.planned = nil, false
 }
 
 // spares are buffers that are not in use.
 type spares []*spool.Buffer
+
+// release releases the buffers.
+func (s *spares) release() {
+	for _, b := range *s {
+		b.Release()
+	}
+	*s = nil
+}
 
 // take returns a buffer, which is a new one if there is none.
 func (s *spares) take() *spool.Buffer {
