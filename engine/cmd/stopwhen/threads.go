@@ -2,7 +2,8 @@ package main
 
 import (
 	"os"
-	"runtime"
+	goruntime "runtime"
+	"sync/atomic"
 )
 
 // manyThreads is the size of the pages, in bytes, of which one is read while another is
@@ -13,20 +14,19 @@ const manyThreads = 64 << 10
 // reads one small page after another has no work for a second one. But Go wakes it up whenever
 // net/http hands a request from one goroutine to the next, and with such pages that takes a
 // third of the CPU time. The nil threads decides nothing.
-type threads struct{ one bool }
+type threads struct{ one atomic.Bool }
 
 // useOne uses one thread from now on, unless the environment says how many there are.
 func (t *threads) useOne() {
 	if t != nil && os.Getenv("GOMAXPROCS") == "" {
-		t.one = true
-		runtime.GOMAXPROCS(1)
+		t.one.Store(true)
+		goruntime.GOMAXPROCS(1)
 	}
 }
 
 // useAll uses as many threads as there are processors from now on.
 func (t *threads) useAll() {
-	if t != nil && t.one {
-		t.one = false
-		runtime.SetDefaultGOMAXPROCS()
+	if t != nil && t.one.Swap(false) {
+		goruntime.SetDefaultGOMAXPROCS()
 	}
 }
