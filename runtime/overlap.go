@@ -26,7 +26,7 @@ const overlapBytes = 64 << 10
 type overlap struct {
 	client      *transport.Client
 	clock       transport.Clock
-	scan        scanAhead
+	scanner     aheadScanner
 	independent bool // the requests of the job do not read responses
 	largest     int  // bytes of the largest page
 	arriving    int  // the same, before it was decompressed
@@ -48,7 +48,7 @@ type overlap struct {
 func (r *run) beginOverlap(ctx context.Context, response *transport.Response) {
 	bytes := len(response.Body)
 	if r.overlap == nil && bytes >= r.OverlapBytes && r.Prefetch != 0 && r.prefetcher == nil && !r.isParent && r.Partitions == nil {
-		r.overlap = &overlap{client: r.Client, clock: r.Clock, scan: r.scanAhead(), independent: r.job.Sequential() == ""}
+		r.overlap = &overlap{client: r.Client, clock: r.Clock, scanner: r.aheadScanner(), independent: r.job.Sequential() == ""}
 		r.overlap.ctx, r.overlap.cancel = context.WithCancel(ctx)
 		r.overlap.machine.Context = r.overlap.ctx
 	}
@@ -160,7 +160,7 @@ func (o *overlap) begin(f *inFlight) {
 		defer close(f.done)
 		close(begun)
 		f.response, f.err = o.client.Exchange(o.ctx, call)
-		o.scan.scan(f)
+		o.scanner.scan(f)
 	})
 	<-begun // otherwise the exchange waits for another thread to wake up, since this goroutine goes on with this one
 }

@@ -28,7 +28,7 @@ type prefetcher struct {
 	clock  transport.Clock
 	job    *compile.Job
 
-	scan    scanAhead
+	scanner aheadScanner
 	binding *compile.Binding
 	encode  func(rules.Request) (transport.Call, []string, error)
 
@@ -74,7 +74,7 @@ func newPrefetcher(ctx context.Context, r *run, next rules.Request) *prefetcher 
 		return nil
 	}
 	p := &prefetcher{
-		client: r.Client, clock: r.Clock, job: r.job, scan: r.scanAhead(), binding: r.binding, encode: r.encode, window: r.Prefetch,
+		client: r.Client, clock: r.Clock, job: r.job, scanner: r.aheadScanner(), binding: r.binding, encode: r.encode, window: r.Prefetch,
 		length: &r.length, context: r.Context.Value, next: next, planned: true,
 	}
 	r.learn()
@@ -104,7 +104,7 @@ func (p *prefetcher) fill() {
 			if f.err != nil || !transport.IsPage(f.response.Status) {
 				p.failed.Store(true)
 			}
-			p.scan.scan(f)
+			p.scanner.scan(f)
 		})
 		p.plan()
 	}

@@ -7,17 +7,17 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A scanAhead scans responses that arrive ahead of their turn, each in the goroutine that has
-// received it: the loop only has to judge and deliver them. The zero scanAhead scans none.
-type scanAhead struct{ reader *document.Reader }
+// An aheadScanner scans responses that arrive ahead of their turn, each in the goroutine that has
+// received it: the loop only has to judge and deliver them. The zero aheadScanner scans none.
+type aheadScanner struct{ reader *document.Reader }
 
-// scanAhead returns what scans the responses of the job. Those of another format than JSON
+// aheadScanner returns what scans the responses of the job. Those of another format than JSON
 // have to be converted first.
-func (r *run) scanAhead() scanAhead {
+func (r *run) aheadScanner() aheadScanner {
 	if r.converter != nil {
-		return scanAhead{}
+		return aheadScanner{}
 	}
-	return scanAhead{r.reader}
+	return aheadScanner{r.reader}
 }
 
 // A scanned is a response that was scanned ahead of its turn.
@@ -28,7 +28,7 @@ type scanned struct {
 
 // scan scans the response of an exchange. It leaves out what may have to be requested again: a
 // response that is no page, or that may have been cut off.
-func (s scanAhead) scan(f *inFlight) {
+func (s aheadScanner) scan(f *inFlight) {
 	if s.reader == nil || f.err != nil || !transport.IsPage(f.response.Status) || f.response.Unframed {
 		return
 	}
