@@ -35,7 +35,7 @@ type Loop struct {
 	// responses; [AutoPrefetch] lets the loop choose. [OverlapPrefetch] is one, which may be
 	// requested before the last page has been delivered; 0 is one at a time.
 	Prefetch     int
-	OverlapBytes int // of a page for which [OverlapPrefetch] does so; 0 is 64 KiB
+	OverlapBytes int // of a page for which [OverlapPrefetch] does so; 0 is [LargePage]
 
 	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint
 	// is that of its last page is not run again.
@@ -201,7 +201,7 @@ func (l Loop) withDefaults() Loop {
 		l.Log = slog.New(slog.DiscardHandler)
 	}
 	if l.OverlapBytes == 0 {
-		l.OverlapBytes = overlapBytes
+		l.OverlapBytes = LargePage
 	}
 	if l.Redactor == nil {
 		l.Redactor = redact.New(nil)

@@ -15,9 +15,9 @@ import (
 // scanned and delivered, if that takes longer than the request costs.
 const OverlapPrefetch = 1
 
-// overlapBytes is the size of the pages that are worth it: what is done with a smaller one
-// takes hardly longer than the other goroutine.
-const overlapBytes = 64 << 10
+// LargePage is the size in bytes from which it is worth it to work on two pages at the same
+// time: what is done with a smaller one takes hardly longer than the other goroutine.
+const LargePage = 64 << 10
 
 // An overlap is the exchange of the next page while the loop works on the one before it. When
 // the page has arrived, it is decompressed and scanned by the goroutine that has received it;

@@ -17,7 +17,7 @@ import (
 
 // readBody reads the body of a response into the call's buffer. It checks
 // framing, compression and size, and returns the body complete or not at all. It calls
-// arrived when all bytes have arrived, before the last ones are decompressed.
+// arrived when all bytes of a compressed body have arrived.
 func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived func(bytes int)) ([]byte, *spool.Window, error) {
 	watch.progress()
 	limit := c.options.MaxBody

@@ -16,6 +16,7 @@ import (
 	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
@@ -160,7 +161,7 @@ func (a *app) runJobs(l *loaded, out *output, bar *progress) error {
 	start := time.Now()
 	out.log.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
 	result, err := a.runUntilSignal(ctx, l.source(), l.Engine, func(ctx context.Context, page *engine.Page) error {
-		if page.Bytes >= manyThreads {
+		if page.Bytes >= runtime.LargePage {
 			a.threads.useAll()
 		}
 		bar.page(page)

@@ -6,10 +6,6 @@ import (
 	"sync/atomic"
 )
 
-// manyThreads is the size of the pages, in bytes, of which one is read while another is
-// written, so that a run can use several threads.
-const manyThreads = 64 << 10
-
 // threads decides how many threads of the process run Go code at the same time. A run that
 // reads one small page after another has no work for a second one. But Go wakes it up whenever
 // net/http hands a request from one goroutine to the next, and with such pages that takes a

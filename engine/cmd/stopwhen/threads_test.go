@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,15 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // A run with one small page at a time uses one thread, and all of them after a large page.
 func TestARunOfSmallPagesUsesOneThread(t *testing.T) {
-	all := runtime.GOMAXPROCS(0)
-	if all < 2 {
-		t.Skip("there is only one thread")
-	}
-	sizes := []int{10, 10, manyThreads, 10}
+	all := goruntime.GOMAXPROCS(0)
+	sizes := []int{10, 10, runtime.LargePage, 10}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		if page > len(sizes) {
@@ -57,9 +55,9 @@ func TestARunOfSmallPagesUsesOneThread(t *testing.T) {
 			var stderr strings.Builder
 			a := newApp(strings.NewReader(""), io.Discard, &stderr)
 			a.threads = &threads{}
-			a.onPage = func(*engine.Page) { got = append(got, runtime.GOMAXPROCS(0)) }
+			a.onPage = func(*engine.Page) { got = append(got, goruntime.GOMAXPROCS(0)) }
 			a.run(append([]string{"run", config}, c.flags...))
-			require.Equal(t, c.want, append(got, runtime.GOMAXPROCS(0)), stderr.String())
+			require.Equal(t, c.want, append(got, goruntime.GOMAXPROCS(0)), stderr.String())
 		})
 	}
 }
