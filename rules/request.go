@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/php"
@@ -95,7 +96,7 @@ func Resolve(base, ref string) (string, error) {
 	if err := CheckURLLength(ref); err != nil {
 		return "", err
 	}
-	b, err := url.Parse(base)
+	b, err := parseBase(base)
 	if err != nil {
 		return "", fmt.Errorf("not an address: %s", value.Clip(base, 80))
 	}
@@ -115,6 +116,27 @@ func Resolve(base, ref string) (string, error) {
 	}
 	out.Fragment, out.RawFragment, out.ForceQuery = "", "", false
 	return out.String(), nil
+}
+
+// A parsedBase is a base address that was parsed. Its URL is not changed.
+type parsedBase struct {
+	text string
+	url  *url.URL
+}
+
+var lastBase atomic.Pointer[parsedBase]
+
+// parseBase parses a base address, which the caller must not change. Nearly all addresses of a
+// run are resolved against the same one, so the last one is kept.
+func parseBase(base string) (*url.URL, error) {
+	if last := lastBase.Load(); last != nil && last.text == base {
+		return last.url, nil
+	}
+	u, err := url.Parse(base)
+	if err == nil {
+		lastBase.Store(&parsedBase{base, u})
+	}
+	return u, err
 }
 
 // escapeIllegal percent-encodes the characters that an address must not have:

@@ -40,15 +40,18 @@ type Options struct {
 
 // A Client makes HTTP exchanges. It may be used by several goroutines.
 type Client struct {
-	options Options
-	http    http.Client
-	jitter  func(bound time.Duration) time.Duration // returns a wait, up to a bound
-	budget  budget
-	turns   atomic.Int64 // the number of the last [Turn]
-	quota   quota
-	holds   holds
-	leases  leases
-	served  atomic.Bool // a response has arrived, so the host exists
+	options   Options
+	http      http.Client
+	transport *decompressing                          // of http
+	userAgent []string                                // the header
+	jitter    func(bound time.Duration) time.Duration // returns a wait, up to a bound
+	budget    budget
+	turns     atomic.Int64 // the number of the last [Turn]
+	quota     quota
+	holds     holds
+	leases    leases
+	served    atomic.Bool // a response has arrived, so the host exists
+	parsed    atomic.Pointer[parsedAddress]
 }
 
 // New returns a client.
@@ -73,7 +76,9 @@ func New(options Options) *Client {
 	if j, ok := options.Clock.(jitterer); ok {
 		c.jitter = j.Jitter
 	}
-	c.http = http.Client{Transport: Decompressed(options.Transport), CheckRedirect: func(*http.Request, []*http.Request) error {
+	c.userAgent = []string{options.UserAgent}
+	c.transport = decompressingOf(options.Transport)
+	c.http = http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // Exchange follows redirects, to trusted origins only
 	}}
 	return c

@@ -28,7 +28,9 @@ func Negotiated(next http.RoundTripper) http.RoundTripper {
 //
 // Reading a body returns an error if its content is not what the headers say, is damaged, or
 // ends early, and at the latest after its last byte.
-func Decompressed(next http.RoundTripper) http.RoundTripper {
+func Decompressed(next http.RoundTripper) http.RoundTripper { return decompressingOf(next) }
+
+func decompressingOf(next http.RoundTripper) *decompressing {
 	if t, ok := next.(*decompressing); ok {
 		return t
 	}
@@ -63,15 +65,27 @@ func (t *decompressing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// negotiates reports whether a request needs the header Accept-Encoding.
+func (t *decompressing) negotiates(r *http.Request) bool {
+	return t.accept != "" && r.Method != http.MethodHead && r.Header.Get("Range") == "" && len(r.Header.Values("Accept-Encoding")) == 0
+}
+
 // negotiated returns a request with the header Accept-Encoding, if it needs one.
 func (t *decompressing) negotiated(r *http.Request) *http.Request {
-	if t.accept == "" || r.Method == http.MethodHead || r.Header.Get("Range") != "" || len(r.Header.Values("Accept-Encoding")) > 0 {
+	if !t.negotiates(r) {
 		return r
 	}
 	changed := *r
 	changed.Header = maps.Clone(r.Header)
-	changed.Header.Set("Accept-Encoding", t.accept)
+	t.negotiate(&changed)
 	return &changed
+}
+
+// negotiate adds the header Accept-Encoding to a request, if it needs one.
+func (t *decompressing) negotiate(r *http.Request) {
+	if t.negotiates(r) {
+		r.Header["Accept-Encoding"] = []string{t.accept}
+	}
 }
 
 // CloseIdleConnections closes the connections that are not in use.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ type hold struct {
 // holdOn returns the hold on the requests to the origin of an address.
 func (c *Client) holdOn(address string) Hold {
 	origin := ""
-	if u, err := url.Parse(address); err == nil {
+	if u, err := c.parse(address); err == nil {
 		origin = originOf(u)
 	}
 	if c.options.Pacer.shared != nil {

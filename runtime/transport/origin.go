@@ -25,7 +25,7 @@ func (c *Client) trust(call Call) (bool, error) {
 		e.URL = value.Clip(e.URL, 80)
 		return false, e
 	}
-	u, err := url.Parse(call.URL)
+	u, err := c.parse(call.URL)
 	switch {
 	case err != nil:
 		return refuse("the URL is invalid", "")
@@ -44,10 +44,29 @@ func (c *Client) trust(call Call) (bool, error) {
 		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", originOf(u)))
 }
 
+// A parsedAddress is an address that was parsed. Its URL is not changed.
+type parsedAddress struct {
+	text string
+	url  *url.URL
+}
+
+// parse parses an address, which the caller must not change. Every address is needed several
+// times in a row, so the last one is kept.
+func (c *Client) parse(address string) (*url.URL, error) {
+	if last := c.parsed.Load(); last != nil && last.text == address {
+		return last.url, nil
+	}
+	u, err := url.Parse(address)
+	if err == nil {
+		c.parsed.Store(&parsedAddress{address, u})
+	}
+	return u, err
+}
+
 // Trusts reports whether an address is within the configured origin, which receives
 // the credentials.
 func (c *Client) Trusts(address string) bool {
-	u, err := url.Parse(address)
+	u, err := c.parse(address)
 	return err == nil && c.isOrigin(u)
 }
 
