@@ -58,7 +58,7 @@ func (r *Result) Trees() [][]JobResult {
 		if n := len(trees); n > 0 && job.Root != "" && job.Root == r.Jobs[i-1].Root {
 			trees[n-1] = slices.Insert(trees[n-1], 0, job)
 		} else {
-			trees = append(trees, []JobResult{job})
+			trees = append(trees, r.Jobs[i:i+1:i+1])
 		}
 	}
 	return trees

@@ -38,8 +38,8 @@ type receivedPages struct {
 
 	mu     sync.Mutex
 	closed bool
-	result engine.Result
-	places map[string]int // of the jobs in the result
+	order  []*engine.JobResult // of the jobs that have begun
+	byJob  map[string]*engine.JobResult
 }
 
 // page passes a page to the sink, unless the run was left behind.
@@ -74,17 +74,15 @@ func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
 
 // job returns the result of a job, which is that of a failed one until the job has ended.
 func (r *receivedPages) job(id string) *engine.JobResult {
-	if i, known := r.places[id]; known {
-		return &r.result.Jobs[i]
+	if job, known := r.byJob[id]; known {
+		return job
 	}
-	if r.places == nil {
-		r.places = map[string]int{}
+	if r.byJob == nil {
+		r.byJob = map[string]*engine.JobResult{}
 	}
-	r.places[id] = len(r.result.Jobs)
-	r.result.Jobs = append(r.result.Jobs, engine.JobResult{
-		Job: id, Outcome: rules.Failed, Reason: "error", StoppedBy: []string{}, Message: "interrupted",
-	})
-	return &r.result.Jobs[len(r.result.Jobs)-1]
+	job := &engine.JobResult{Job: id, Outcome: rules.Failed, Reason: "error", StoppedBy: []string{}, Message: "interrupted"}
+	r.order, r.byJob[id] = append(r.order, job), job
+	return job
 }
 
 // close accepts no more pages, and returns the result of those that were received. It
@@ -93,5 +91,9 @@ func (r *receivedPages) close() *engine.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	return &r.result
+	result := &engine.Result{}
+	for _, job := range r.order {
+		result.Jobs = append(result.Jobs, *job)
+	}
+	return result
 }

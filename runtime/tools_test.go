@@ -1,0 +1,61 @@
+package runtime
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// compiled returns the jobs of a configuration, which are the elements of config.jobs.
+func compiled(t *testing.T, jobs ...string) []*compile.Job {
+	text := `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [` + strings.Join(jobs, ",") + `]}}`
+	source := diag.NewSource("c.json", text)
+	root, err := rules.ParseJSON(source)
+	require.NoError(t, err)
+	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, diagnostics.Err())
+	lowered, diagnostics := cfg.Lower()
+	require.NoError(t, diagnostics.Err())
+	all, diagnostics := compile.Rulesets(cfg, lowered, nil)
+	require.NoError(t, diagnostics.Err())
+	return all
+}
+
+func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
+	all := compiled(t,
+		`{"id": "a", "endpoint": "a", "dataField": "data"}`,
+		`{"id": "b", "endpoint": "b", "dataField": "data"}`,
+		`{"id": "c", "endpoint": "c", "dataField": "rows"}`)
+	a, b, c := all[0], all[1], all[2]
+	loop, box := Loop{}.withDefaults(), NewToolbox()
+	of := box.take(&loop, a)
+	box.put(of)
+	other := box.take(&loop, c)
+	require.NotSame(t, of, other, "its items are somewhere else")
+	box.put(other)
+	require.Same(t, of, box.take(&loop, b))
+	require.Same(t, b, of.job)
+	require.NotSame(t, of, box.take(&loop, a), "job b uses them")
+	box.put(of)
+	loop.MaxItems = 10
+	require.NotSame(t, of, box.take(&loop, b), "the limits have changed")
+}
+
+func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
+	job := compiled(t, `{"id": "a", "endpoint": "a"}`)[0]
+	loop, box := Loop{}.withDefaults(), NewToolbox()
+	var used []*tools
+	for range 2 * keptTools {
+		used = append(used, box.take(&loop, job))
+	}
+	for _, one := range used {
+		box.put(one)
+	}
+	require.Len(t, box.free, keptTools)
+	require.Same(t, used[len(used)-1], box.take(&loop, job), "those that were used last are kept")
+}
