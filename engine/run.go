@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -53,6 +54,7 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 		return e.runParallel(ctx, loop, jobs, failures)
 	}
 	result := newResult()
+	result.Jobs = slices.Grow(result.Jobs, len(jobs))
 	loop.Slots <- struct{}{} // of the job whose turn it is
 	for i, job := range jobs {
 		tree, err := loop.RunTree(ctx, job, failures.deliver)
@@ -212,7 +214,7 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
 		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, OverlapBytes: s.overlap, Resume: s.resume,
-		Observer: observer, Observed: s.observed,
+		Observer: observer, Observed: s.observed, Tools: runtime.NewToolbox(),
 	}, nil
 }
 

@@ -65,22 +65,30 @@ func (r *run) facts(hints *rules.Hints) *rules.ListFacts {
 	if r.Noticed.Ambiguous { // identifiers do not identify items
 		facts.Revised = 0
 	}
-	return &facts
+	r.audited.facts = facts
+	return &r.audited.facts
+}
+
+// An audited is what the audit sees of a list.
+type audited struct {
+	facts rules.ListFacts
+	hints rules.Hints
 }
 
 // hints collects the values of the last response that many APIs use to describe a
 // list. A token that was read by a rule which ended the job is not a hint: the
-// configuration knows its meaning.
+// configuration knows its meaning. They are valid until the next call.
 func (r *run) hints(c *rules.Context) *rules.Hints {
 	if r.lookup == nil && r.Hints.Value != nil { // the last page came before the resume
-		hints := *r.Hints.Value
-		hints.LargestPage = r.LargestPage
-		return &hints
+		r.audited.hints = *r.Hints.Value
+		r.audited.hints.LargestPage = r.LargestPage
+		return &r.audited.hints
 	}
 	if r.hinted == nil {
 		r.hinted = r.hintsOf(c)
 	}
-	hints, hasTotal := &rules.Hints{LargestPage: r.LargestPage}, false
+	r.audited.hints = rules.Hints{LargestPage: r.LargestPage}
+	hints, hasTotal := &r.audited.hints, false
 	for _, hint := range r.hinted {
 		if hint.kind != rules.HintNext || hint.by == nil || !r.endedBy(hint.by) {
 			note(hints, c, hint)

@@ -68,7 +68,9 @@ type Loop struct {
 	// calls come between those of the sink, in the order of the pages. It may be nil.
 	Skipped func(*Page)
 
-	toolbox *toolbox // of the tree; nil: none
+	// Tools is where jobs leave what they read their pages with for those that follow; nil:
+	// only the partitions of a job share it.
+	Tools *Toolbox
 
 	Observer  Observer                           // nil observes nothing
 	Observed  []EventKind                        // that the observer receives; nil: all

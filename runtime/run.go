@@ -26,7 +26,6 @@ type run struct {
 	Loop
 	state
 	*tools
-	job       *compile.Job
 	partition Partition
 	labelled  string      // the label of the partition, once it was needed
 	enough    func() bool // the rest of the list need not be read; nil: it need
@@ -48,22 +47,24 @@ type run struct {
 	overlap    *overlap    // nil: none was begun
 	started    time.Time
 	lookup     func(*document.Paths) (any, error) // decodes further values of the last response; nil before it
-	hinted     []hinted                           // the hints of the last response; nil: not looked for yet
-	notes      []string                           // on the values of the rule that is being judged
-	names      func(path []string) []string       // keys in the last response; nil if it has no content
-	reported   map[string]bool                    // codes of the warnings that were logged
-	attempt    attempt                            // the page that is being fetched
-	restarted  []Restart                          // since the last page
-	kept       map[string]any                     // values of the previous run, with their secrets
+	audited    audited
+	hinted     []hinted                     // the hints of the last response; nil: not looked for yet
+	notes      []string                     // on the values of the rule that is being judged
+	names      func(path []string) []string // keys in the last response; nil if it has no content
+	reported   map[string]bool              // codes of the warnings that were logged
+	attempt    attempt                      // the page that is being fetched
+	restarted  []Restart                    // since the last page
+	kept       map[string]any               // values of the previous run, with their secrets
 }
 
 func newRun(ctx context.Context, l Loop, p Partition, sink Sink) *run {
-	job := p.Job
-	r := &run{
-		Loop: l, tools: l.toolbox.take(l, job), job: job, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
-		concealer: newConcealer(l.Secrets, l.Redactor), reported: map[string]bool{},
+	job, t := p.Job, l.Tools.take(&l, p.Job)
+	r := &t.run
+	*r = run{
+		Loop: l, tools: t, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
+		concealer: newConcealer(l.Secrets, l.Redactor),
 	}
-	r.tools.warn = r.warn
+	t.warn = r.warn
 	r.shaper = newShaper(r)
 	r.converter = format.NewConverter(format.Options{
 		Response: job.Set.Job.Response, Lists: job.Set.Job.ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
@@ -131,7 +132,7 @@ func (r *run) close() {
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
-	r.toolbox.put(r.job, r.tools)
+	r.Tools.put(r.tools)
 }
 
 // begin returns the first request of the run, or of its continuation. It reports
@@ -191,8 +192,12 @@ func (r *run) nextRequest() (request rules.Request, more bool, err error) {
 // end completes the result. A run that ended with an error has failed.
 func (r *run) end(ctx context.Context, err error) Result {
 	r.Result = r.concluded(r.Result, err)
-	r.observe(ctx, Event{Kind: EventEnd, Result: &r.Result, Err: err})
-	return r.withSeen(r.Result)
+	result := r.withSeen(r.Result)
+	if r.observes(EventEnd) {
+		ended := r.Result
+		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: err})
+	}
+	return result
 }
 
 // concluded returns a result as it is when the run has ended, with or without an error.
@@ -463,6 +468,9 @@ func (r *run) encode(request rules.Request) (call transport.Call, withheld []str
 func (r *run) warn(code, message string) {
 	if r.reported[code] {
 		return
+	}
+	if r.reported == nil {
+		r.reported = map[string]bool{}
 	}
 	r.reported[code] = true
 	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), message),

@@ -10,9 +10,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// tools are what a job needs to read its pages, whatever the partition. The partitions of a
-// tree that run one after another use the same.
+// tools are what a job needs to read its pages, whatever the partition. Partitions that run
+// one after another use the same, and so do jobs whose responses are read in the same way.
 type tools struct {
+	job        *compile.Job
 	machine    compile.Machine
 	reader     *document.Reader
 	head       []byte                     // first bytes of the last body, for messages
@@ -22,50 +23,82 @@ type tools struct {
 	watches    []compile.Watch
 	decisives  []compile.Read
 	readsItems bool // the next request
+	run        run  // that uses the tools
 }
 
-func newTools(l Loop, job *compile.Job) *tools {
-	t := &tools{
-		buffers: [2]*spool.Buffer{{}, {}}, converted: [2]*spool.Buffer{{}, {}},
-		watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
-	}
-	t.reader = document.NewReader(document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
-		Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Set.Dialect),
-		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Warn: func(code, message string) { t.warn(code, message) },
-	})
+func newTools(job *compile.Job, reading document.Options) *tools {
+	t := &tools{buffers: [2]*spool.Buffer{{}, {}}, converted: [2]*spool.Buffer{{}, {}}}
+	reading.Warn = func(code, message string) { t.warn(code, message) }
+	t.reader = document.NewReader(reading)
+	t.serve(job)
 	return t
 }
 
-// A toolbox holds tools that are not in use, by job. The nil toolbox holds none.
-type toolbox struct {
-	mu   sync.Mutex
-	free map[*compile.Job][]*tools
+// serve makes the tools those of a job whose responses the reader can read.
+func (t *tools) serve(job *compile.Job) {
+	t.job, t.watches, t.decisives, t.readsItems = job, job.Watches(), job.Decisive(), job.NextReads("items")
 }
 
-func newToolbox() *toolbox { return &toolbox{free: map[*compile.Job][]*tools{}} }
+// readingOf returns what is read of the responses of a job.
+func (l *Loop) readingOf(job *compile.Job) document.Options {
+	return document.Options{
+		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
+		Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Set.Dialect),
+		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes,
+	}
+}
+
+// A Toolbox holds what the jobs of a run read their pages with while none of them does, so
+// that many small lists do not make it anew. It is safe for concurrent use. The nil Toolbox
+// holds nothing.
+type Toolbox struct {
+	mu   sync.Mutex
+	free []*tools // those that were used last come last
+}
+
+// NewToolbox returns an empty toolbox.
+func NewToolbox() *Toolbox { return &Toolbox{} }
+
+const (
+	keptTools = 64       // that a toolbox holds
+	keptBytes = 64 << 10 // of a buffer that is kept
+)
 
 // take returns tools for a job.
-func (b *toolbox) take(l Loop, job *compile.Job) *tools {
+func (b *Toolbox) take(l *Loop, job *compile.Job) *tools {
+	reading := l.readingOf(job)
+	t := b.remove(func(t *tools) bool { return t.job == job && t.reader.Reads(reading) })
+	if t == nil {
+		t = b.remove(func(t *tools) bool { return t.reader.Reads(reading) })
+	}
+	switch {
+	case t == nil:
+		t = newTools(job, reading)
+	case t.job != job:
+		t.serve(job)
+	}
+	return t
+}
+
+// remove takes out the tools that were used last of those that are suitable. It returns nil
+// if none are.
+func (b *Toolbox) remove(suitable func(*tools) bool) *tools {
 	if b == nil {
-		return newTools(l, job)
+		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	free := b.free[job]
-	if len(free) == 0 {
-		return newTools(l, job)
+	for i, t := range slices.Backward(b.free) {
+		if suitable(t) {
+			b.free = slices.Delete(b.free, i, i+1)
+			return t
+		}
 	}
-	t := free[len(free)-1]
-	b.free[job] = free[:len(free)-1]
-	return t
+	return nil
 }
 
-// keptBytes is how large a buffer may be that is kept for the next partition.
-const keptBytes = 64 << 10
-
-// put takes tools back. What was read with them is no longer valid.
-func (b *toolbox) put(job *compile.Job, t *tools) {
+// put takes tools back. The run that used them, and what it has read, are no longer valid.
+func (b *Toolbox) put(t *tools) {
 	t.reader.Close()
 	for _, buffer := range slices.Concat(t.buffers[:], t.converted[:]) {
 		buffer.Trim(keptBytes)
@@ -74,7 +107,10 @@ func (b *toolbox) put(job *compile.Job, t *tools) {
 		return
 	}
 	t.warn, t.machine.Observe, t.machine.Note, t.machine.Context = nil, nil, nil, nil
+	t.run = run{}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.free[job] = append(b.free[job], t)
+	if b.free = append(b.free, t); len(b.free) > keptTools {
+		b.free = slices.Delete(b.free, 0, 1)
+	}
 }

@@ -98,7 +98,9 @@ func newTree(l Loop, root *compile.Job, sink Sink) *tree {
 		limited: map[*compile.Job]bool{},
 		slots:   l.Slots, left: l.Partitions, started: l.Clock.Now(),
 	}
-	t.toolbox = newToolbox()
+	if t.Tools == nil {
+		t.Tools = NewToolbox()
+	}
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -141,12 +142,48 @@ func (r *Reader) Scan(response Response) *Scan {
 	return s
 }
 
-// Close releases what the reader holds. The items of the last response are no longer valid.
+// Reads reports whether the reader reads responses as options say, but for their warnings:
+// whether it can take the place of a new one.
+func (r *Reader) Reads(o Options) bool {
+	own := r.options
+	return samePaths(own.Paths, o.Paths) && samePaths(own.Items, o.Items) && samePaths(own.Ignore, o.Ignore) &&
+		own.Decode == o.Decode && own.Members == o.Members && own.Switches == o.Switches &&
+		own.MaxDepth == o.MaxDepth && own.MaxItems == o.MaxItems && own.MaxValueBytes == o.MaxValueBytes &&
+		(own.DataField == o.DataField || reflect.DeepEqual(own.DataField, o.DataField))
+}
+
+func samePaths(a, b [][]string) bool { return slices.EqualFunc(a, b, slices.Equal[[]string]) }
+
+// keptElements is the size up to which a buffer is kept for the next list, in elements.
+const keptElements = 4096
+
+// Close ends a list: it releases what the reader holds of the last response, whose items are
+// no longer valid. The reader can read the responses of another list.
 func (r *Reader) Close() {
 	r.values.reset(Items{}, nil, errPassed)
+	r.values.trim()
+	r.doc.forget()
+	r.doc.trim()
+	clear(r.sample)
 	if r.gather != nil {
 		r.gather.out.Release()
 	}
+}
+
+// trim gives up buffers that a large page has made, and prefixes if no more can be learned.
+func (d *document) trim() {
+	d.separators, d.facts.breaks, d.facts.cells = nil, trimmed(d.facts.breaks), trimmed(d.facts.cells)
+	if d.facts.prefixes.count == maxPrefixes {
+		d.facts.prefixes = prefixes{}
+	}
+}
+
+// trimmed returns a buffer that is not large without its elements, and nil for a large one.
+func trimmed[T any](buffer []T) []T {
+	if cap(buffer) > keptElements {
+		return nil
+	}
+	return buffer[:0]
 }
 
 // Read reads one response. Status 204 has no content and gives the zero Reading.

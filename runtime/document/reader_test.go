@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // requireLocated compares what paths select of a document when they are looked for outside of
@@ -84,4 +90,68 @@ func FuzzRead(f *testing.F) {
 		})
 		requireItems(t, elements, d.elements(list))
 	})
+}
+
+// A reader takes the place of another one only if all options but the warnings are the same.
+func TestAReaderReadsAsItsOptionsSay(t *testing.T) {
+	field := func() *rules.DataField { return &rules.DataField{Text: "data", Keys: []string{"data"}} }
+	base := func() Options {
+		return Options{
+			Paths: [][]string{{"next"}}, Items: [][]string{{"id"}}, Ignore: [][]string{{"time"}}, DataField: field(),
+			Decode: true, Members: true, Switches: rules.Switches{PHPVolume: true}, MaxDepth: 3, MaxItems: 4, MaxValueBytes: 5,
+		}
+	}
+	reader := NewReader(base())
+	require.True(t, reader.Reads(base()), "equal options, at other places in memory")
+	warned := base()
+	warned.Warn = func(string, string) {}
+	require.True(t, reader.Reads(warned))
+
+	for field := range reflect.TypeFor[Options]().Fields() {
+		if field.Name == "Warn" {
+			continue
+		}
+		changed := base()
+		option := reflect.ValueOf(&changed).Elem().FieldByIndex(field.Index)
+		require.False(t, option.IsZero(), "%s is not set above", field.Name)
+		option.SetZero()
+		require.False(t, reader.Reads(changed), field.Name)
+	}
+	other := base()
+	other.DataField.Text = "rows"
+	require.False(t, reader.Reads(other))
+	other = base()
+	other.Items = [][]string{{"id", "x"}}
+	require.False(t, reader.Reads(other))
+}
+
+// What a list leaves behind in its reader does not change how the next list is read.
+func TestAReaderReadsAnotherListAfterClose(t *testing.T) {
+	options := Options{DataField: &rules.DataField{Text: "data", Keys: []string{"data"}}, Items: [][]string{{"id"}}}
+	large := `{"data":[` + strings.Repeat(`{"id":1,"name":"a"},`, 2*keptElements) + `{"id":2}]}`
+	keys := `{"data":[{"id":0`
+	for i := range 2 * maxPrefixes {
+		keys += fmt.Sprintf(`,"key%d":%d`, i, i)
+	}
+	keys += `}]}`
+	shared := NewReader(options)
+	for _, body := range []string{`{"data":[{"id":1},{"id":2}]}`, large, `{"data": [ {"id": 3} ]}`, keys, `{"data":[]}`, large, `{"data":[{"id":4,"key9":5}]}`} {
+		own, err := NewReader(options).Read(Response{Status: 200, Body: []byte(body)})
+		require.NoError(t, err)
+		got, err := shared.Read(Response{Status: 200, Body: []byte(body)})
+		require.NoError(t, err)
+		require.Equal(t, slices.Collect(own.Items.All()), slices.Collect(got.Items.All()))
+		require.Equal(t, own.Bytes, got.Bytes)
+		require.Equal(t, own.List, got.List)
+		require.Equal(t, own.Content, got.Content)
+		wantIDs, _, err := own.Values.Column([]string{"id"})
+		require.NoError(t, err)
+		gotIDs, _, err := got.Values.Column([]string{"id"})
+		require.NoError(t, err)
+		require.Equal(t, wantIDs, gotIDs)
+		shared.Close()
+		require.Nil(t, shared.doc.raw, "the body is given up")
+		require.LessOrEqual(t, cap(shared.doc.facts.breaks), keptElements)
+		require.Less(t, shared.doc.facts.prefixes.count, maxPrefixes)
+	}
 }

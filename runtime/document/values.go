@@ -52,6 +52,13 @@ func (v *Values) reset(items Items, left *allowance, err error) {
 	clear(v.decodes)
 }
 
+// trim gives up buffers that a large page has made.
+func (v *Values) trim() {
+	if v.own = trimmed(v.own); cap(v.handles) > keptElements {
+		v.rows, v.handles = nil, nil
+	}
+}
+
 // Len returns the number of items.
 func (v *Values) Len() int { return v.items.Len() }
 
