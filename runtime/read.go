@@ -52,10 +52,12 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	c.Polled = request.After > 0 && c.Prev != nil && sent == r.Request
 	repeats := r.compare(reading, sent)
 	r.notice(reading, sent, record.Request)
-	if c.First == nil {
+	r.Last.Value = r.past("prev")
+	if c.First == nil && r.job.Reads("first") == r.job.Reads("prev") {
+		c.First = r.Last.Value
+	} else if c.First == nil {
 		c.First = r.past("first")
 	}
-	r.Last.Value = r.past("prev")
 	r.LargestPage = max(r.LargestPage, c.Count)
 	r.Result.Pages++
 	r.Result.Bytes += c.Bytes
@@ -180,27 +182,57 @@ func (r *run) sentFacts(request rules.Request, shown Sent) rules.Sent {
 	return facts
 }
 
-// public returns a value without secrets, at any depth.
+// public returns a value without secrets, at any depth: the value itself if it has none.
 func (r *run) public(v any) any {
+	if r.isPublic(v) {
+		return v
+	}
+	return r.published(v)
+}
+
+// isPublic reports whether rules may see a value as it is.
+func (r *run) isPublic(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return r.Redactor.String(v) == v
+	case json.Number:
+		return false
+	case rules.Object:
+		return v != nil && !slices.ContainsFunc(v, func(m rules.Member) bool { return !r.isPublic(m.Value) })
+	case map[string]any:
+		for _, e := range v {
+			if !r.isPublic(e) {
+				return false
+			}
+		}
+		return v != nil
+	case []any:
+		return v != nil && !slices.ContainsFunc(v, func(e any) bool { return !r.isPublic(e) })
+	}
+	return true
+}
+
+// published returns a copy of a value without secrets.
+func (r *run) published(v any) any {
 	switch v := v.(type) {
 	case string:
 		return r.Redactor.String(v)
 	case rules.Object:
 		out := make(rules.Object, len(v))
 		for i, m := range v {
-			out[i] = rules.Member{Name: m.Name, Value: r.public(m.Value)}
+			out[i] = rules.Member{Name: m.Name, Value: r.published(m.Value)}
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, e := range v {
-			out[name] = r.public(e)
+			out[name] = r.published(e)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = r.public(e)
+			out[i] = r.published(e)
 		}
 		return out
 	case json.Number: // 1.50 is sent as it is spelled, but rules compute with 1.5
@@ -218,7 +250,7 @@ func (r *run) compare(reading document.Reading, request document.Digest) (repeat
 	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
 	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.Request && r.job.Ends() && r.moves(request)
 	exchange := request.With(reading.Content)
-	repeats, c.RepeatedExchange = r.Exchanges.seen[exchange]
+	repeats, c.RepeatedExchange = r.Exchanges.find(exchange)
 	r.Exchanges.add(exchange, c.Page)
 	switch {
 	case c.Count == 0:

@@ -167,33 +167,61 @@ func (r *run) past(name string) *rules.Past {
 
 // exchanges are the requests that were made, each hashed with its response.
 type exchanges struct {
-	seen  map[document.Digest]int // the page of each; 0 if a checkpoint had it
-	order []document.Digest       // the latest of them
+	latest []exchange
+	pages  map[document.Digest]int // of all exchanges, once there are more than fewExchanges
 }
 
-// maxExchanges limits the exchanges in a checkpoint. A loop that is longer is found
-// one round after the resume.
-const maxExchanges = 1024
+// An exchange is a request with its response.
+type exchange struct {
+	digest document.Digest
+	page   int // 0 if a checkpoint had it
+}
+
+const (
+	// maxExchanges limits the exchanges in a checkpoint. A loop that is longer is found
+	// one round after the resume.
+	maxExchanges = 1024
+	fewExchanges = 16 // that are found without a map: most lists have no more
+)
+
+// find returns the page of an exchange, and whether it was made.
+func (e *exchanges) find(d document.Digest) (page int, known bool) {
+	if e.pages != nil {
+		page, known = e.pages[d]
+		return page, known
+	}
+	for _, made := range e.latest {
+		if made.digest == d {
+			return made.page, true
+		}
+	}
+	return 0, false
+}
 
 func (e *exchanges) add(d document.Digest, page int) {
-	if _, known := e.seen[d]; known {
+	if _, known := e.find(d); known {
 		return
 	}
-	if e.seen == nil {
-		e.seen = map[document.Digest]int{}
+	if len(e.latest) >= 2*maxExchanges {
+		e.latest = slices.Clone(e.latest[maxExchanges:])
 	}
-	e.seen[d] = page
-	if len(e.order) >= 2*maxExchanges {
-		e.order = slices.Clone(e.order[maxExchanges:])
+	e.latest = append(e.latest, exchange{d, page})
+	switch {
+	case e.pages != nil:
+		e.pages[d] = page
+	case len(e.latest) > fewExchanges:
+		e.pages = map[document.Digest]int{}
+		for _, made := range e.latest {
+			e.pages[made.digest] = made.page
+		}
 	}
-	e.order = append(e.order, d)
 }
 
 // MarshalJSON writes the latest exchanges in order, as one string.
 func (e exchanges) MarshalJSON() ([]byte, error) {
-	packed := make([]byte, 0, len(e.order)*document.DigestBytes)
-	for _, d := range e.order {
-		packed = d.AppendBinary(packed)
+	packed := make([]byte, 0, len(e.latest)*document.DigestBytes)
+	for _, made := range e.latest {
+		packed = made.digest.AppendBinary(packed)
 	}
 	return json.Marshal(packed)
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -153,4 +154,22 @@ func TestAnUnusableCheckpointIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// Few exchanges are found without a map, and many with one.
+func TestExchangesAreFound(t *testing.T) {
+	var all exchanges
+	digest := func(n int) document.Digest { return document.DigestOf(fmt.Append(nil, n), document.Digest{}) }
+	for page := 1; page <= 3*maxExchanges; page++ {
+		_, known := all.find(digest(page))
+		require.False(t, known)
+		all.add(digest(page), page)
+		all.add(digest(page), page+1)
+		for _, earlier := range []int{1, (page + 1) / 2, page} {
+			found, known := all.find(digest(earlier))
+			require.True(t, known)
+			require.Equal(t, earlier, found, "the first page that had it")
+		}
+	}
+	require.LessOrEqual(t, len(all.latest), 2*maxExchanges)
 }
