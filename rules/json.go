@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -38,120 +40,210 @@ func ReadConfigFile(path string) ([]byte, error) {
 // int, float64, and json.Number for numbers of which these would lose digits) and marks the
 // position of each in the source. Errors are [diag.Diagnostics] with one error.
 func ParseJSON(source *diag.Source) (any, error) {
-	p := &jsonParser{source: source, dec: json.NewDecoder(strings.NewReader(source.Text)), diags: diag.NewCollector(source)}
-	p.dec.UseNumber()
-	if len(source.Text) > MaxConfigBytes {
+	p := &jsonParser{text: source.Text, diags: diag.NewCollector(source)}
+	if len(p.text) > MaxConfigBytes {
 		p.diags.Errorf(diag.Offset("", 0), "the text has more than %d bytes", MaxConfigBytes)
-		return nil, p.diags.Diagnostics().Errors()
+		return nil, p.diags.Diagnostics()
 	}
-	p.syntax()
-	if diags := p.diags.Diagnostics().Errors(); len(diags) > 0 {
-		return nil, diags
+	if !p.valid() {
+		return nil, p.diags.Diagnostics()
 	}
-	v, err := p.value("", -1, 0)
+	p.next()
+	v, root, err := p.value(0)
 	if err != nil {
-		return nil, p.diags.Diagnostics().Errors()
+		return nil, p.diags.Diagnostics()
 	}
+	source.SetMarks(root)
 	return v, nil
 }
 
-// syntax reports text that is not JSON. What follows relies on valid JSON.
-func (p *jsonParser) syntax() {
-	err := json.Unmarshal([]byte(p.source.Text), new(json.RawMessage))
-	syntax := (*json.SyntaxError)(nil)
-	if !errors.As(err, &syntax) {
-		return
-	}
-	at, message := int(syntax.Offset)-1, syntax.Error()
-	if strings.HasPrefix(message, "unexpected end") {
-		at, message = len(p.source.Text), "unexpected end of the text"
-	}
-	p.diags.Errorf(diag.Offset("", at), "not valid JSON: %s", message)
+// A jsonParser reads a text that is known to be JSON.
+type jsonParser struct {
+	text  string
+	at    int // what follows has not been read
+	diags *diag.Collector
+
+	// What the lists and objects around the next value have so far, the outermost first.
+	// Each takes what is its own when it ends, so that it is allocated once.
+	members  []Member
+	elements []any
+	marks    []diag.Mark
+
+	path [MaxConfigDepth + 1]step // to the next value, as far as the depth of it
 }
 
-type jsonParser struct {
-	source *diag.Source
-	dec    *json.Decoder
-	diags  *diag.Collector
+// A step leads from a list or an object to a value in it.
+type step struct {
+	name  string
+	index int // in a list; -1: it is the member name of an object
+}
+
+// valid reports whether the text is JSON, and what is wrong with it.
+func (p *jsonParser) valid() bool {
+	text := []byte(p.text)
+	if json.Valid(text) {
+		return true
+	}
+	at, message := 0, "unknown error"
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(json.RawMessage))); ok {
+		at, message = int(syntax.Offset)-1, syntax.Error()
+	}
+	if strings.HasPrefix(message, "unexpected end") {
+		at, message = len(p.text), "unexpected end of the text"
+	}
+	p.diags.Errorf(diag.Offset("", at), "not valid JSON: %s", message)
+	return false
 }
 
 // errReported ends the parse. The collector has the mistake.
 var errReported = errors.New("reported")
 
-// next returns the offset at which the next token begins.
-func (p *jsonParser) next() int {
-	i := int(p.dec.InputOffset())
-	for i < len(p.source.Text) && strings.IndexByte(" \t\r\n,:", p.source.Text[i]) >= 0 {
-		i++
+// fail reports a mistake in the value at a depth, and where it is.
+func (p *jsonParser) fail(depth, at int, hint, format string, args ...any) error {
+	path := ""
+	for _, s := range p.path[:depth] {
+		if s.index < 0 {
+			path = diag.Join(path, s.name)
+		} else {
+			path = diag.Index(path, s.index)
+		}
 	}
-	return i
+	p.diags.Errorf(diag.Offset(path, at), format, args...).WithHint(hint)
+	return errReported
 }
 
-func (p *jsonParser) token(path string) (json.Token, int, error) {
-	start := p.next()
-	token, err := p.dec.Token()
-	if err != nil {
-		p.diags.Errorf(diag.Offset(path, start), "not valid JSON: %v", err)
-		return nil, 0, errReported
+// next goes to the next token and returns its first byte.
+func (p *jsonParser) next() byte {
+	for strings.IndexByte(" \t\r\n,:", p.text[p.at]) >= 0 {
+		p.at++
 	}
-	return token, start, nil
+	return p.text[p.at]
 }
 
-func (p *jsonParser) value(path string, key, depth int) (any, error) {
-	token, start, err := p.token(path)
-	if err != nil {
-		return nil, err
-	}
-	p.source.Mark(path, start, key)
+// value reads the value that begins here.
+func (p *jsonParser) value(depth int) (any, diag.Mark, error) {
+	mark := diag.Mark{Value: p.at, Key: -1}
 	if depth > MaxConfigDepth {
-		p.diags.Errorf(diag.Offset(path, start), "nested more than %d levels deep", MaxConfigDepth)
-		return nil, errReported
+		return nil, mark, p.fail(depth, p.at, "", "nested more than %d levels deep", MaxConfigDepth)
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		if token == '{' {
-			return p.object(path, depth)
-		}
-		return p.list(path, depth)
-	case json.Number:
-		return value.Spelled(token), nil
+	var v any
+	var err error
+	switch p.text[p.at] {
+	case '{':
+		v, err = p.object(&mark, depth)
+	case '[':
+		v, err = p.list(&mark, depth)
+	case '"':
+		v = p.string()
+	case 't':
+		v = true
+		p.at += len("true")
+	case 'f':
+		v = false
+		p.at += len("false")
+	case 'n':
+		p.at += len("null")
+	default:
+		v = p.number()
 	}
-	return token, nil
+	return v, mark, err
 }
 
-func (p *jsonParser) object(path string, depth int) (any, error) {
-	object, seen := Object{}, map[string]bool{}
-	for p.dec.More() {
-		token, at, err := p.token(path)
+func (p *jsonParser) object(mark *diag.Mark, depth int) (any, error) {
+	p.at++
+	var names nameSet
+	members, marks := len(p.members), len(p.marks)
+	for p.next() != '}' {
+		at := p.at
+		name := p.string()
+		p.path[depth] = step{name: name, index: -1}
+		if names.repeats(name, p.members[members:]) {
+			return nil, p.fail(depth+1, at, "remove one of them", "duplicate key %q", name)
+		}
+		p.next()
+		v, inner, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		name := token.(string)
-		inner := diag.Join(path, name)
-		if seen[name] {
-			p.diags.Errorf(diag.Offset(inner, at), "duplicate key %q", name).WithHint("remove one of them")
-			return nil, errReported
-		}
-		seen[name] = true
-		v, err := p.value(inner, at, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		object = append(object, Member{Name: name, Value: v})
+		inner.Name, inner.Key = name, at
+		p.members, p.marks = append(p.members, Member{Name: name, Value: v}), append(p.marks, inner)
 	}
-	_, _, err := p.token(path)
-	return object, err
+	p.at++
+	object := append(Object{}, p.members[members:]...)
+	p.members = p.members[:members]
+	p.take(mark, marks)
+	return object, nil
 }
 
-func (p *jsonParser) list(path string, depth int) (any, error) {
-	list := []any{}
-	for p.dec.More() {
-		v, err := p.value(diag.Index(path, len(list)), -1, depth+1)
+func (p *jsonParser) list(mark *diag.Mark, depth int) (any, error) {
+	p.at++
+	elements, marks := len(p.elements), len(p.marks)
+	for p.next() != ']' {
+		p.path[depth] = step{index: len(p.elements) - elements}
+		v, inner, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, v)
+		p.elements, p.marks = append(p.elements, v), append(p.marks, inner)
 	}
-	_, _, err := p.token(path)
-	return list, err
+	p.at++
+	list := append([]any{}, p.elements[elements:]...)
+	p.elements = p.elements[:elements]
+	p.take(mark, marks)
+	return list, nil
+}
+
+// take moves the marks from a position on into the mark of a list or an object.
+func (p *jsonParser) take(mark *diag.Mark, from int) {
+	mark.Contain(slices.Clone(p.marks[from:]))
+	p.marks = p.marks[:from]
+}
+
+// A nameSet has the names of a large object. It is nil as long as the object is small.
+type nameSet map[string]bool
+
+// repeats reports whether one of the members so far has the name, and adds it.
+func (n *nameSet) repeats(name string, members Object) bool {
+	const large = 16
+	if len(members) < large {
+		_, had := members.Get(name)
+		return had
+	}
+	if *n == nil {
+		*n = make(nameSet)
+		for _, m := range members {
+			(*n)[m.Name] = true
+		}
+	}
+	had := (*n)[name]
+	(*n)[name] = true
+	return had
+}
+
+// string reads a text.
+func (p *jsonParser) string() string {
+	begin := p.at + 1
+	end := begin + strings.IndexByte(p.text[begin:], '"')
+	text := p.text[begin:end]
+	if strings.IndexByte(text, '\\') < 0 && utf8.ValidString(text) {
+		p.at = end + 1
+		return text
+	}
+	for end = begin; p.text[end] != '"'; end++ {
+		if p.text[end] == '\\' {
+			end++
+		}
+	}
+	p.at = end + 1
+	_ = json.Unmarshal([]byte(p.text[begin-1:p.at]), &text) // it is valid
+	return text
+}
+
+// number reads a number.
+func (p *jsonParser) number() any {
+	begin := p.at
+	for p.at < len(p.text) && strings.IndexByte("+-.0123456789Ee", p.text[p.at]) >= 0 {
+		p.at++
+	}
+	return value.Spelled(json.Number(p.text[begin:p.at]))
 }

@@ -9,12 +9,16 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
+// object returns the mark of an object, or of a list, with those of the values in it.
+func object(mark diag.Mark, inner ...diag.Mark) diag.Mark {
+	mark.Contain(inner)
+	return mark
+}
+
 // source is a text of which two values are marked.
 func source() *diag.Source {
 	s := diag.NewSource("c.json", "{\"a\": 1,\n \"b\": \"x + y\"}")
-	s.Mark("", 0, -1)
-	s.Mark("a", 6, 1)
-	s.Mark("b", 15, 10)
+	s.SetMarks(object(diag.Mark{Key: -1}, diag.Mark{Name: "a", Value: 6, Key: 1}, diag.Mark{Name: "b", Value: 15, Key: 10}))
 	return s
 }
 

@@ -9,7 +9,10 @@ import (
 // A collector finds the place of a mistake by its path in the configuration.
 func Example() {
 	source := diag.NewSource("users.json", "{\n  \"api\": {\"limt\": 100}\n}")
-	source.Mark("api.limt", 20, 12) // a parser does this
+	root, api := diag.Mark{Key: -1}, diag.Mark{Name: "api", Value: 11, Key: 4} // a parser does this
+	api.Contain([]diag.Mark{{Name: "limt", Value: 20, Key: 12}})
+	root.Contain([]diag.Mark{api})
+	source.SetMarks(root)
 	found := diag.NewCollector(source)
 	found.Errorf(diag.Key("api.limt"), "unknown key").WithHint(diag.DidYouMean("limt", []string{"limit", "method"}))
 	fmt.Println(found.Diagnostics().Err())

@@ -1,7 +1,7 @@
 package diag
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +16,7 @@ func Join(path, key string) string {
 }
 
 // Index adds a list index to a config path.
-func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // Parent drops the last key or index of a config path.
 func Parent(path string) string {

@@ -15,22 +15,21 @@ type Source struct {
 	Name string // file name, for messages
 	Text string
 
-	lines  []int // byte offsets at which lines begin
-	marks  []characterMark
-	values map[string]int // config path -> byte offset of the value
-	keys   map[string]int // config path -> byte offset of the key
+	lines      []int // byte offsets at which lines begin
+	characters []characterCount
+	root       *Mark // nil: the text has not been read
 
 	masked func() (text string, secrets []string) // Text without its secrets, which are as long
 }
 
-// NewSource returns a source without offsets. Parsers add them with [Source.Mark].
+// NewSource returns a source without offsets. Parsers add them with [Source.SetMarks].
 func NewSource(name, text string) *Source {
-	s := &Source{Name: name, Text: text, lines: []int{0}, values: map[string]int{}, keys: map[string]int{}}
+	s := &Source{Name: name, Text: text, lines: []int{0}}
 	s.masked = sync.OnceValues(func() (string, []string) { return secret.Mask(text) })
 	count := 0
 	for i, c := range text {
-		if i >= len(s.marks)*markDistance {
-			s.marks = append(s.marks, characterMark{i, count})
+		if i >= len(s.characters)*countDistance {
+			s.characters = append(s.characters, characterCount{i, count})
 		}
 		count++
 		if c == '\n' {
@@ -40,45 +39,43 @@ func NewSource(name, text string) *Source {
 	return s
 }
 
-// A characterMark says how many characters are before an offset. With a mark every
-// [markDistance] bytes, a column in a line of a megabyte is found without reading the
+// A characterCount says how many characters are before an offset. With a count every
+// [countDistance] bytes, a column in a line of a megabyte is found without reading the
 // line.
-type characterMark struct{ offset, count int }
+type characterCount struct{ offset, count int }
 
-const markDistance = 1024
+const countDistance = 1024
 
-// characters returns the number of characters before an offset.
-func (s *Source) characters(offset int) int {
-	at := min(offset/markDistance, len(s.marks)-1)
-	if at > 0 && s.marks[at].offset > offset {
-		at-- // the mark is at the end of the character that the offset is in
+// charactersBefore returns the number of characters before an offset.
+func (s *Source) charactersBefore(offset int) int {
+	at := min(offset/countDistance, len(s.characters)-1)
+	if at > 0 && s.characters[at].offset > offset {
+		at-- // the offset of the count is at the end of the character that the offset is in
 	}
 	if at < 0 {
 		return 0
 	}
-	return s.marks[at].count + utf8.RuneCountInString(s.Text[s.marks[at].offset:offset])
+	return s.characters[at].count + utf8.RuneCountInString(s.Text[s.characters[at].offset:offset])
 }
 
-// Mark records that the value at a config path begins at byte offset value and
-// its key at byte offset key. The root and list elements have no key; their
-// key is -1.
-func (s *Source) Mark(path string, value, key int) {
-	s.values[path] = value
-	if key >= 0 {
-		s.keys[path] = key
+// SetMarks records where the values of the text are.
+func (s *Source) SetMarks(root Mark) { s.root = &root }
+
+// find returns the mark of the value at a config path, or nil. A nil source has none.
+func (s *Source) find(path string) *Mark {
+	if s == nil || s.root == nil {
+		return nil
 	}
+	return s.root.find(path, true)
 }
 
 // ValueAt returns the byte offset of the value at a config path. If the path is
 // missing it returns the offset of the nearest value around it, and -1 if there
 // is none. A nil source has no offsets.
 func (s *Source) ValueAt(path string) int {
-	if s == nil {
-		return -1
-	}
 	for {
-		if offset, ok := s.values[path]; ok {
-			return offset
+		if m := s.find(path); m != nil {
+			return m.Value
 		}
 		if path == "" {
 			return -1
@@ -91,30 +88,25 @@ func (s *Source) ValueAt(path string) int {
 // before it. It is empty if there is none.
 func (s *Source) PathAt(offset int) string {
 	found, at := "", -1
-	for path, begin := range s.values {
-		if begin <= offset && (begin > at || begin == at && len(path) > len(found)) {
-			found, at = path, begin
-		}
+	if s.root == nil {
+		return found
 	}
+	s.root.each("", func(path string, m *Mark) {
+		if m.Value <= offset && (m.Value > at || m.Value == at && len(path) > len(found)) {
+			found, at = path, m.Value
+		}
+	})
 	return found
 }
 
 // Has reports whether there is a value at a config path.
-func (s *Source) Has(path string) bool {
-	if s == nil {
-		return false
-	}
-	_, ok := s.values[path]
-	return ok
-}
+func (s *Source) Has(path string) bool { return s.find(path) != nil }
 
 // KeyAt returns the byte offset of the key at a config path, or that of the
 // value if it has no key.
 func (s *Source) KeyAt(path string) int {
-	if s != nil {
-		if offset, ok := s.keys[path]; ok {
-			return offset
-		}
+	if m := s.find(path); m != nil && m.Key >= 0 {
+		return m.Key
 	}
 	return s.ValueAt(path)
 }
@@ -122,15 +114,12 @@ func (s *Source) KeyAt(path string) int {
 // Raw returns the JSON text of the value at a config path, or nil if the path
 // is missing or its text is not JSON.
 func (s *Source) Raw(path string) json.RawMessage {
-	if s == nil {
-		return nil
-	}
-	offset, ok := s.values[path]
-	if !ok {
+	m := s.find(path)
+	if m == nil {
 		return nil
 	}
 	var raw json.RawMessage
-	if json.NewDecoder(strings.NewReader(s.Text[offset:])).Decode(&raw) != nil {
+	if json.NewDecoder(strings.NewReader(s.Text[m.Value:])).Decode(&raw) != nil {
 		return nil
 	}
 	return raw
@@ -143,7 +132,7 @@ func (s *Source) Position(offset int) Position {
 	if !found {
 		line-- // the offset is within the line before
 	}
-	return Position{Line: line + 1, Column: s.characters(offset) - s.characters(s.lines[line]) + 1}
+	return Position{Line: line + 1, Column: s.charactersBefore(offset) - s.charactersBefore(s.lines[line]) + 1}
 }
 
 // Location returns file:line:column of the value at a config path, or "" if its

@@ -32,19 +32,20 @@ type nodeContext struct {
 	depth    int // lists and objects around it
 }
 
-func (r *reader) value(node *yaml.Node, path string, c nodeContext) (any, error) {
+// value reads a value and marks it.
+func (r *reader) value(node *yaml.Node, path string, mark *diag.Mark, c nodeContext) (any, error) {
 	at := r.start(node, c.fallback)
-	r.source.Mark(path, at, c.key)
+	mark.Value, mark.Key = at, c.key
 	if err := r.bound(path, at, c.depth); err != nil {
 		return nil, err
 	}
 	switch node.Kind {
 	case yaml.MappingNode:
-		return r.object(node, path, c.depth)
+		return r.object(node, path, mark, c.depth)
 	case yaml.SequenceNode:
-		return r.list(node, path, c.depth)
+		return r.list(node, path, mark, c.depth)
 	case yaml.AliasNode:
-		return r.alias(node, path, at, c)
+		return r.alias(node, path, mark, c)
 	}
 	return r.scalar(node, path, at)
 }
@@ -63,9 +64,10 @@ func (r *reader) bound(path string, at, depth int) error {
 	return nil
 }
 
-func (r *reader) object(node *yaml.Node, path string, depth int) (any, error) {
+func (r *reader) object(node *yaml.Node, path string, mark *diag.Mark, depth int) (any, error) {
 	object := rules.Object{}
 	seen := make(map[string]bool, len(node.Content)/2)
+	marks := make([]diag.Mark, len(node.Content)/2)
 	for pair := range slices.Chunk(node.Content, 2) {
 		key, value := pair[0], pair[1]
 		keyAt := r.indicator("?", r.start(key, r.lines.offset(key.Line, key.Column)))
@@ -78,25 +80,30 @@ func (r *reader) object(node *yaml.Node, path string, depth int) (any, error) {
 			return nil, r.fault(inner, keyAt, "remove one of them", "the key %q appears twice", name)
 		}
 		seen[name] = true
-		v, err := r.value(value, inner, nodeContext{fallback: keyAt, key: keyAt, depth: depth + 1})
+		member := &marks[len(object)]
+		member.Name = name
+		v, err := r.value(value, inner, member, nodeContext{fallback: keyAt, key: keyAt, depth: depth + 1})
 		if err != nil {
 			return nil, err
 		}
 		object = append(object, rules.Member{Name: name, Value: v})
 	}
+	mark.Contain(marks)
 	return object, r.complete(node, object, path)
 }
 
-func (r *reader) list(node *yaml.Node, path string, depth int) (any, error) {
+func (r *reader) list(node *yaml.Node, path string, mark *diag.Mark, depth int) (any, error) {
 	list := make([]any, 0, len(node.Content))
+	marks := make([]diag.Mark, len(node.Content))
 	for i, element := range node.Content {
 		dash := r.indicator("-", r.lines.offset(element.Line, element.Column))
-		v, err := r.value(element, diag.Index(path, i), nodeContext{fallback: dash, key: -1, depth: depth + 1})
+		v, err := r.value(element, diag.Index(path, i), &marks[i], nodeContext{fallback: dash, key: -1, depth: depth + 1})
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
 	}
+	mark.Contain(marks)
 	return list, r.complete(node, list, path)
 }
 
@@ -141,15 +148,16 @@ func (r *reader) complete(node *yaml.Node, v any, path string) error {
 	return nil
 }
 
-func (r *reader) alias(node *yaml.Node, path string, at int, c nodeContext) (any, error) {
+func (r *reader) alias(node *yaml.Node, path string, mark *diag.Mark, c nodeContext) (any, error) {
+	at := mark.Value
 	target, ok := r.anchors[node.Value]
 	if !ok {
 		hint := diag.DidYouMean(node.Value, slices.Sorted(maps.Keys(r.anchors)))
 		return nil, r.fault(path, at, hint, "no anchor &%s is defined before this alias", node.Value)
 	}
 	r.aliases++
-	v, err := r.value(target, path, c)
+	v, err := r.value(target, path, mark, c)
 	r.aliases--
-	r.source.Mark(path, at, c.key)
+	mark.Value = at
 	return v, err
 }

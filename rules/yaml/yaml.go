@@ -48,7 +48,10 @@ func (r *reader) read() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.value(root, "", nodeContext{key: -1})
+	var mark diag.Mark
+	v, err := r.value(root, "", &mark, nodeContext{key: -1})
+	r.source.SetMarks(mark)
+	return v, err
 }
 
 // load parses a text into the tree of its one document. The tree of an empty text

@@ -1,0 +1,106 @@
+package diag
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Mark says where a value is in a text, and where the values in it are.
+type Mark struct {
+	Name  string // its key; empty for the root and in a list
+	Value int    // byte offset of the value
+	Key   int    // byte offset of the key; -1 for the root and in a list
+
+	inner []Mark
+	index map[string]int // the positions in inner, by name; nil: it is a list, or not large
+}
+
+// largeObject is the number of members from which on an index finds them faster.
+const largeObject = 32
+
+// Contain sets the marks of the values in a list or an object, in their order.
+func (m *Mark) Contain(inner []Mark) {
+	m.inner = inner
+	if len(inner) < largeObject || inner[0].Key < 0 {
+		return
+	}
+	m.index = make(map[string]int, len(inner))
+	for i := range inner {
+		m.index[inner[i].Name] = i
+	}
+}
+
+// find returns the mark at a path in the value: ".limit", "[0].name". Paths of members of
+// the root begin with the name. Names may contain dots and brackets, so that several
+// values may have a path: the last of them counts. Without one, find returns nil.
+func (m *Mark) find(path string, isRoot bool) *Mark {
+	found, last := (*Mark)(nil), -1
+	for end := 0; end <= len(path); end++ {
+		if end > 0 && end < len(path) && path[end] != '.' && path[end] != '[' {
+			continue
+		}
+		i := m.position(path[:end], isRoot)
+		if i <= last {
+			continue
+		}
+		if inner := m.inner[i].find(path[end:], end == 0); inner != nil {
+			found, last = inner, i
+		}
+	}
+	if found == nil && path == "" {
+		return m
+	}
+	return found
+}
+
+// position returns the position of the value that the first step of a path leads to: ".name"
+// or "[0]". It is -1 if there is none.
+func (m *Mark) position(step string, isRoot bool) int {
+	if len(m.inner) > 0 && m.inner[0].Key < 0 {
+		return m.element(step)
+	}
+	name, isMember := strings.CutPrefix(step, ".")
+	if isRoot {
+		name, isMember = step, true
+	}
+	if !isMember {
+		return -1
+	}
+	if m.index != nil {
+		if i, ok := m.index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range m.inner {
+		if m.inner[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// element returns the position of a list's element. It is -1 if there is none.
+func (m *Mark) element(step string) int {
+	if len(step) < len("[0]") {
+		return -1
+	}
+	i, err := strconv.Atoi(step[1 : len(step)-1])
+	if err != nil || i >= len(m.inner) || step != Index("", i) {
+		return -1
+	}
+	return i
+}
+
+// each calls f with every mark in the value and the path of each.
+func (m *Mark) each(path string, f func(path string, m *Mark)) {
+	f(path, m)
+	for i := range m.inner {
+		inner := &m.inner[i]
+		if inner.Key < 0 {
+			inner.each(Index(path, i), f)
+		} else {
+			inner.each(Join(path, inner.Name), f)
+		}
+	}
+}
