@@ -141,8 +141,8 @@ var authenticationFields = []Field{
 // authentication reads api.authentication. The reference has the credentials of
 // type basic in config.
 func (d *decoder) authentication(s settings) *Auth {
-	section := s["api.authentication"]
-	auth := &Auth{Type: s["api.authentication.type"].text(), Path: section.Path, Values: map[string]string{}, Computed: map[string]Computed{}}
+	section := s.get("api.authentication")
+	auth := &Auth{Type: s.get("api.authentication.type").text(), Path: section.path(), Values: map[string]string{}, Computed: map[string]Computed{}}
 	if auth.Type == "" {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (d *decoder) authentication(s settings) *Auth {
 	kind := findAuthType(auth.Type)
 	for _, key := range kind.needs {
 		if !d.credential(auth, s, sections, key) {
-			d.diags.Errorf(diag.Value(section.Path), "authentication of type %s needs %s", auth.Type, key)
+			d.diags.Errorf(diag.Value(section.path()), "authentication of type %s needs %s", auth.Type, key)
 		}
 	}
 	for _, key := range kind.may {
@@ -163,7 +163,7 @@ func (d *decoder) authentication(s settings) *Auth {
 	if auth.Type == AuthBasic && auth.Values["password"] != "" {
 		d.hide(auth.Values["username"] + ":" + auth.Values["password"]) // encoded, even a short password is hidden
 	}
-	if text, ok := value.Text(s["api.authentication.renewBefore"].Value); ok {
+	if text, ok := value.Text(s.get("api.authentication.renewBefore").Value); ok {
 		auth.RenewBefore, _ = ParseDuration(text) // it was read as seconds
 	}
 	switch own := s.under("api.authentication"); auth.Type {
@@ -180,7 +180,7 @@ func (d *decoder) authentication(s settings) *Auth {
 // uselessCredentials reports the keys of other types of authentication.
 func (d *decoder) uselessCredentials(kind authType, s settings) {
 	for _, f := range authenticationFields {
-		if f.Name == "type" || kind.has(f.Name) || !s[f.Name].given() {
+		if f.Name == "type" || kind.has(f.Name) || !s.get(f.Name).given() {
 			continue
 		}
 		var owners []string
@@ -189,7 +189,7 @@ func (d *decoder) uselessCredentials(kind authType, s settings) {
 				owners = append(owners, other.name)
 			}
 		}
-		d.diags.Report(d.unknown, diag.Key(s[f.Name].Path), "%s has no effect with type %s", f.Name, kind.name).
+		d.diags.Report(d.unknown, diag.Key(s.get(f.Name).path()), "%s has no effect with type %s", f.Name, kind.name).
 			WithHint("remove it; it is for type " + strings.Join(owners, ", "))
 	}
 }
@@ -201,24 +201,24 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 	plain, hidden := strings.CutPrefix(key, "#")
 	for _, section := range sections {
 		for _, name := range []string{key, plain} {
-			one := s[section+"."+name]
+			one := s.get(section+"."+name)
 			if !one.given() {
 				continue
 			}
 			if f, _ := find(authenticationFields, name); f.Kind != Secret && f.Kind != Text {
 				return true
 			}
-			if c, ok := computed(one.Path, one.Value); ok {
+			if c, ok := computed(one.path(), one.Value); ok {
 				c.Secret = hidden
 				auth.Computed[plain] = c
 				return true
 			}
 			if _, isText := one.Value.(string); isText && hidden && name == plain {
-				d.diags.Warnf(diag.Key(one.Path), "a secret under a key without #").
+				d.diags.Warnf(diag.Key(one.path()), "a secret under a key without #").
 					WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", key))
 			}
 			if !one.Invalid {
-				auth.Values[plain], _ = d.secret(one.Path, one.Value, hidden)
+				auth.Values[plain], _ = d.secret(one.path(), one.Value, hidden)
 			}
 			return true
 		}

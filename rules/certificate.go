@@ -13,11 +13,11 @@ import (
 func (d *decoder) certificates(s settings) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	found := false
-	if one := s["api.caCertificate"]; one.text() != "" {
+	if one := s.get("api.caCertificate"); one.text() != "" {
 		d.cfg.Certificates = one.text()
 		found, config.RootCAs = true, x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM([]byte(one.text())) {
-			d.diags.Errorf(diag.Value(one.Path), "there is no certificate in PEM in this text").
+			d.diags.Errorf(diag.Value(one.path()), "there is no certificate in PEM in this text").
 				WithHint("it begins with -----BEGIN CERTIFICATE-----, and has line breaks")
 		}
 	}
@@ -28,14 +28,14 @@ func (d *decoder) certificates(s settings) *tls.Config {
 		}
 		return config
 	}
-	text, ok := d.secret(one.Path, one.Value, true)
+	text, ok := d.secret(one.path(), one.Value, true)
 	d.cfg.Certificates += text
 	if !ok || d.env.placeholders {
 		return config
 	}
 	pair, err := tls.X509KeyPair([]byte(text), []byte(text))
 	if err != nil { // whose text may have parts of the key
-		d.diags.Errorf(diag.Value(one.Path), "want a certificate and its private key, both in PEM").
+		d.diags.Errorf(diag.Value(one.path()), "want a certificate and its private key, both in PEM").
 			WithHint("write one after the other, with line breaks, or as {\"env\": \"NAME\"}")
 		return config
 	}

@@ -79,7 +79,7 @@ func (d *decoder) dataField(s setting) *DataField {
 		switch {
 		case !ok:
 		case slices.ContainsFunc(lists, func(l ItemList) bool { return slices.Equal(l.Steps, list.Steps) }):
-			d.diags.Errorf(diag.Value(one.Path), "dataField has %s twice", list.Text).WithHint("keep one of them, so that no item is written twice")
+			d.diags.Errorf(diag.Value(one.path()), "dataField has %s twice", list.Text).WithHint("keep one of them, so that no item is written twice")
 		default:
 			lists = append(lists, list)
 		}
@@ -103,14 +103,14 @@ func (d *decoder) dataField(s setting) *DataField {
 func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 	given, delimiter, dataType := s.Value, ".", ""
 	if object, ok := given.(settings); ok {
-		if object["path"].Invalid {
+		if object.get("path").Invalid {
 			return ItemList{}, false
 		}
-		given, delimiter, dataType = object["path"].Value, object["delimiter"].text(), object["dataType"].text()
+		given, delimiter, dataType = object.get("path").Value, object.get("delimiter").text(), object.get("dataType").text()
 	}
 	text, ok := value.Text(given)
 	if _, isFlag := given.(bool); given != nil && (!ok || isFlag) || required && text == "" {
-		d.diags.Errorf(diag.Value(s.Path), "want a path, got %s", found(given)).
+		d.diags.Errorf(diag.Value(s.path()), "want a path, got %s", found(given)).
 			WithHint("write a path like data.items, or . for the whole response")
 		return ItemList{}, false
 	}
@@ -119,7 +119,7 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 		var literal bool
 		if path, literal = withoutBraces(text); !literal {
 			const problem = "dataField %s has an expression in braces, and its path is the same in all requests"
-			d.diags.Errorf(diag.Value(s.Path), problem, value.Preview(text)).
+			d.diags.Errorf(diag.Value(s.path()), problem, value.Preview(text)).
 				WithHint("write * for a key that differs: data.*; {{ is a brace of a key")
 			return ItemList{}, false
 		}

@@ -99,28 +99,28 @@ func (d *decoder) parameters(root any, options Options) any {
 func (d *decoder) root(root any) {
 	s := d.object(d.cfg.path, root, rootFields)
 	c := d.cfg
-	c.BaseURL, c.Dialect, c.pagination = s["api.baseUrl"].text(), s["api.dialect"].text(), s["api.pagination"].Value
-	c.pagination = d.scrollRequests(s["api.pagination"].Path, c.pagination)
-	c.AllowedOrigins = s["api.allowedOrigins"].texts()
-	c.Debug = s["config.debug"].flag()
-	c.MaxPartitions = s["config.limits.partitions"].number()
+	c.BaseURL, c.Dialect, c.pagination = s.get("api.baseUrl").text(), s.get("api.dialect").text(), s.get("api.pagination").Value
+	c.pagination = d.scrollRequests(s.get("api.pagination").path(), c.pagination)
+	c.AllowedOrigins = s.get("api.allowedOrigins").texts()
+	c.Debug = s.get("config.debug").flag()
+	c.MaxPartitions = s.get("config.limits.partitions").number()
 	api := s.under("api")
 	if d.keboola != nil {
 		d.keboola.jobs(s)
 	} else {
-		list := s["config.jobs"].list()
+		list := s.get("config.jobs").list()
 		c.Jobs = slices.Grow(c.Jobs, len(list))
 		for _, one := range list {
-			c.Jobs = append(c.Jobs, d.job(one.Path, one.Value.(settings), api))
+			c.Jobs = append(c.Jobs, d.job(one.path(), one.Value.(settings), api))
 		}
 	}
-	d.checkResponses(api, s["config.jobs"].list())
+	d.checkResponses(api, s.get("config.jobs").list())
 	c.HTTP = d.http(s)
 	c.Auth, c.TLS = d.authentication(s), d.certificates(s)
-	for _, one := range s["inputs"].list() {
+	for _, one := range s.get("inputs").list() {
 		c.Inputs = append(c.Inputs, d.input(one))
 	}
-	for _, one := range s["tests"].list() {
-		c.Tests = append(c.Tests, d.test(one.Path, one.Value.(settings)))
+	for _, one := range s.get("tests").list() {
+		c.Tests = append(c.Tests, d.test(one.path(), one.Value.(settings)))
 	}
 }

@@ -138,7 +138,7 @@ var kindNames = map[Kind]string{
 func (k Kind) String() string { return kindNames[k] }
 
 // in returns the kind and the default of the field in a dialect.
-func (f Field) in(dialect string) (Kind, any) {
+func (f *Field) in(dialect string) (Kind, any) {
 	kind, fallback := f.Kind, f.Default
 	if dialect != Keboola {
 		return kind, fallback
@@ -156,7 +156,7 @@ func (f Field) in(dialect string) (Kind, any) {
 
 // absent reports whether a value says no more than leaving the key out: null,
 // an empty text, and the empty list that PHP writes for an empty object.
-func (f Field) absent(v any) bool {
+func (f *Field) absent(v any) bool {
 	if v == nil || f.Required {
 		return v == nil
 	}
@@ -176,12 +176,20 @@ func (f Field) absent(v any) bool {
 
 // find returns the field of a name.
 func find(fields []Field, name string) (Field, bool) {
-	for _, f := range fields {
-		if f.Name == name {
-			return f, true
-		}
+	if i := position(fields, name); i >= 0 {
+		return fields[i], true
 	}
 	return Field{}, false
+}
+
+// position returns the position of the field of a name, or -1.
+func position(fields []Field, name string) int {
+	for i := range fields {
+		if fields[i].Name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // names lists the keys that may be written, for hints.

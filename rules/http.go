@@ -92,21 +92,21 @@ func (d *decoder) http(s settings) HTTP {
 		MaxRetries:   max(s.firstGiven("api.retryConfig.maxRetries", "api.http.maxRetries").number(), 0),
 		RetryCodes:   s.firstGiven("api.retryConfig.http.codes", "api.retryConfig.codes", "api.http.codes").numbers(),
 		RetryHeader:  s.firstGiven("api.retryConfig.http.retryHeader", "api.http.retryHeader").text(),
-		IgnoreErrors: s["api.http.ignoreErrors"].numbers(),
-		MaxBodyBytes: s["api.http.maxBodyBytes"].number(),
-		MaxDepth:     s["api.http.maxDepth"].number(),
-		MaxItems:     s["api.http.maxItemsPerPage"].number(),
+		IgnoreErrors: s.get("api.http.ignoreErrors").numbers(),
+		MaxBodyBytes: s.get("api.http.maxBodyBytes").number(),
+		MaxDepth:     s.get("api.http.maxDepth").number(),
+		MaxItems:     s.get("api.http.maxItemsPerPage").number(),
 
-		MaxValueBytes: s["api.http.maxValueBytes"].number(),
+		MaxValueBytes: s.get("api.http.maxValueBytes").number(),
 
-		RateRemaining: s["api.http.rateLimit.remaining"].text(),
-		RateReset:     s["api.http.rateLimit.reset"].text(),
-		Params:        d.params(s["api.http.defaultOptions.params"]),
+		RateRemaining: s.get("api.http.rateLimit.remaining").text(),
+		RateReset:     s.get("api.http.rateLimit.reset").text(),
+		Params:        d.params(s.get("api.http.defaultOptions.params")),
 		Pace:          d.pace(s),
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
 		if !d.keboola.iterates() { // each iteration has its own
-			d.headers(d.keboola.headers(s[name]), &h.Headers, &h.SecretHeaders)
+			d.headers(d.keboola.headers(s.get(name)), &h.Headers, &h.SecretHeaders)
 		}
 	}
 	d.requiredHeaders(s)
@@ -115,19 +115,19 @@ func (d *decoder) http(s settings) HTTP {
 
 // pace reads the limits of the pace of all requests.
 func (d *decoder) pace(s settings) Pace {
-	perSecond, _ := s["api.http.requestsPerSecond"].Value.(float64)
-	if burst := s["api.http.burst"]; perSecond == 0 && burst.given() {
-		d.diags.Warnf(diag.Key(burst.Path), "burst has no effect without requestsPerSecond")
+	perSecond, _ := s.get("api.http.requestsPerSecond").Value.(float64)
+	if burst := s.get("api.http.burst"); perSecond == 0 && burst.given() {
+		d.diags.Warnf(diag.Key(burst.path()), "burst has no effect without requestsPerSecond")
 	}
 	return Pace{
-		Timeout: durationOf(s["api.http.timeout"].Value), PerSecond: perSecond,
-		Burst: s["api.http.burst"].number(), Parallel: s["api.http.parallel"].number(),
+		Timeout: durationOf(s.get("api.http.timeout").Value), PerSecond: perSecond,
+		Burst: s.get("api.http.burst").number(), Parallel: s.get("api.http.parallel").number(),
 	}
 }
 
 // requiredHeaders reports headers that config should have.
 func (d *decoder) requiredHeaders(s settings) {
-	headers := s["config.http.headers"].object()
+	headers := s.get("config.http.headers").object()
 	if d.keboola.iterates() {
 		for _, over := range d.keboola.iterations {
 			http, _ := value.Members(valueOf(over, "http"))
@@ -135,10 +135,10 @@ func (d *decoder) requiredHeaders(s settings) {
 			headers = headers.Merge(own)
 		}
 	}
-	for _, one := range s["api.http.requiredHeaders"].list() {
+	for _, one := range s.get("api.http.requiredHeaders").list() {
 		name, _ := one.Value.(string)
 		if valueOf(headers, name) == nil && valueOf(headers, "#"+name) == nil {
-			d.diags.Errorf(diag.Value(one.Path), "config.http.headers does not have %s", name)
+			d.diags.Errorf(diag.Value(one.path()), "config.http.headers does not have %s", name)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
 	var own Object
 	for _, m := range s.object() {
 		name, hidden := strings.CutPrefix(m.Name, "#")
-		v, ok := d.header(diag.Join(s.Path, m.Name), name, m.Value, hidden)
+		v, ok := d.header(diag.Join(s.path(), m.Name), name, m.Value, hidden)
 		if !ok {
 			continue
 		}
@@ -177,7 +177,7 @@ func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 
 // params reads parameters. A `#` before a name makes its value a secret, at any
 // depth.
-func (d *decoder) params(s setting) Object { return d.paramsOf(s.Path, s.object()) }
+func (d *decoder) params(s setting) Object { return d.paramsOf(s.path(), s.object()) }
 
 func (d *decoder) paramsOf(path string, object Object) Object {
 	if object == nil {

@@ -33,19 +33,19 @@ var inputFields = []Field{
 func (d *decoder) input(s setting) Input {
 	read := s.Value.(settings)
 	in := Input{
-		Name: s.Name, Doc: read["doc"].text(), Default: read["default"].Value,
-		Secret: read["secret"].flag(), Pattern: read["pattern"].text(),
+		Name: s.Name, Doc: read.get("doc").text(), Default: read.get("default").Value,
+		Secret: read.get("secret").flag(), Pattern: read.get("pattern").text(),
 	}
 	if !IsIdentifier(in.Name) {
-		d.diags.Errorf(diag.Key(s.Path), "an input needs a name that expressions can use, such as tenant_id")
+		d.diags.Errorf(diag.Key(s.path()), "an input needs a name that expressions can use, such as tenant_id")
 	}
 	if _, err := in.regexp(); err != nil {
-		d.diags.Errorf(diag.Value(read["pattern"].Path), "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		d.diags.Errorf(diag.Value(read.get("pattern").path()), "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		in.Pattern = ""
 	}
 	if in.Default != nil {
 		if err := in.check(in.Default); err != nil {
-			d.diags.Errorf(diag.Value(read["default"].Path), "%v", err)
+			d.diags.Errorf(diag.Value(read.get("default").path()), "%v", err)
 		}
 	}
 	if text, ok := value.Text(in.Default); ok && in.Secret && text != "" {

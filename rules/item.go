@@ -23,7 +23,7 @@ func (d *decoder) itemFields(s setting) []ItemField {
 	for _, one := range s.list() {
 		f := ItemField{Name: one.Name, Keys: SplitPath(one.Name), Source: one.text()}
 		if problem, hint := f.mistake(fields); problem != "" {
-			d.diags.Errorf(diag.Key(one.Path), "%s", problem).WithHint(hint)
+			d.diags.Errorf(diag.Key(one.path()), "%s", problem).WithHint(hint)
 			continue
 		}
 		if !one.Invalid {

@@ -90,19 +90,19 @@ var jobFields = []Field{
 
 func (d *decoder) job(path string, s, api settings) Job {
 	j := Job{
-		path: path, ID: s["id"].text(), Endpoint: s["endpoint"].text(), Method: s["method"].text(),
-		DataType: s["dataType"].text(), scroller: s["scroller"].text(),
-		Params: d.params(d.keboola.params(s["params"])), DataField: d.dataField(s["dataField"]),
-		Filter: s["filter"].text(), Fields: d.itemFields(s["fields"]),
+		path: path, ID: s.get("id").text(), Endpoint: s.get("endpoint").text(), Method: s.get("method").text(),
+		DataType: s.get("dataType").text(), scroller: s.get("scroller").text(),
+		Params: d.params(d.keboola.params(s.get("params"))), DataField: d.dataField(s.get("dataField")),
+		Filter: s.get("filter").text(), Fields: d.itemFields(s.get("fields")),
 		Response: d.response(s, api),
 	}
-	j.For, j.Silent, j.OnFailure = d.sources(s["for"]), !s["emit"].flag(), s["onPartitionError"].text()
-	j.secretEndpoint = d.env.paths[s["endpoint"].Path]
-	if j.secretEndpoint && s["dataType"].Default {
+	j.For, j.Silent, j.OnFailure = d.sources(s.get("for")), !s.get("emit").flag(), s.get("onPartitionError").text()
+	j.secretEndpoint = d.env.paths[s.get("endpoint").path()]
+	if j.secretEndpoint && s.get("dataType").Default {
 		j.DataType = "" // the id of the job
 	}
-	d.headers(s["headers"], &j.Headers, &j.SecretHeaders)
-	if j.secretQuery = d.secretsInEndpoint(s["endpoint"]); j.secretQuery && s["dataType"].Default {
+	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
+	if j.secretQuery = d.secretsInEndpoint(s.get("endpoint")); j.secretQuery && s.get("dataType").Default {
 		j.DataType = "" // the id of the job
 	}
 	return j
@@ -148,9 +148,10 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 		}
 		seen[j.ID] = true
 		if j.parent > 0 { // whose id is known by now
-			items := j.For[0].given["items"]
-			items.Value = c.Jobs[j.parent-1].ID
-			j.For[0].Items, j.For[0].given["items"] = c.Jobs[j.parent-1].ID, items
+			from, id := &j.For[0], c.Jobs[j.parent-1].ID
+			items := from.given.get("items")
+			items.Value = id
+			from.Items, from.given = id, from.given.with("items", items)
 		}
 	}
 }

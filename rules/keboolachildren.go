@@ -27,18 +27,18 @@ type kin struct {
 func (k *keboolaConfig) children(job Job, s settings, api settings, up kin) {
 	up.position = len(k.cfg.Jobs)
 	k.cfg.Jobs = append(k.cfg.Jobs, job)
-	written := s["children"]
+	written := s.get("children")
 	if php.EmptyConfig(written.Value) {
 		return
 	}
 	list, ok := written.Value.([]any)
 	if !ok {
-		k.diags.Errorf(diag.Value(written.Path), "want a list of jobs, got %s", found(written.Value))
+		k.diags.Errorf(diag.Value(written.path()), "want a list of jobs, got %s", found(written.Value))
 	}
 	up.items = append(slices.Clone(up.items), fmt.Sprintf("parent%d", len(up.items)+1))
 	for i, one := range list {
-		path := diag.Index(written.Path, i)
-		if repeats(list, written.Path, path) {
+		path := diag.Index(written.path(), i)
+		if repeats(list, written.path(), path) {
 			continue
 		}
 		if _, isObject := value.Members(one); !isObject {
@@ -57,18 +57,17 @@ func (k *keboolaConfig) child(path string, v any, api settings, up kin) {
 	k.below = false
 	job.parent = up.position + 1
 	item := up.items[len(up.items)-1]
-	job.For = []Source{{Name: item, path: path, given: settings{
-		"items": {Value: "", Path: path},
-		"when":  {Value: k.filter(s["recursionFilter"], item), Path: s["recursionFilter"].Path},
-	}}}
-	if given := job.For[0].given; given["when"].Value == "" {
-		delete(given, "when")
+	given := settings{own: []setting{{Name: "items", Value: "", at: path}}} // the parent has no id yet
+	filter := s.get("recursionFilter")
+	if when := k.filter(filter, item); when != "" {
+		given.set(setting{Name: "when", Value: when, at: filter.path()})
 	}
+	job.For = []Source{{Name: item, path: path, given: given}}
 	up.placeholders, up.variables, up.fields = slices.Clone(up.placeholders), slices.Clone(up.variables), slices.Clone(up.fields)
-	k.placeholders(&job, s["placeholders"], &up)
-	k.fillIn(&job, s["endpoint"], up)
+	k.placeholders(&job, s.get("placeholders"), &up)
+	k.fillIn(&job, s.get("endpoint"), up)
 	k.below = true
-	job.Fields = slices.Concat(k.userData(setting{}, s["userData"]), up.fields, job.Fields)
+	job.Fields = slices.Concat(k.userData(setting{}, s.get("userData")), up.fields, job.Fields)
 	k.below = false
 	k.children(job, s, api, up)
 }
@@ -85,7 +84,7 @@ func (k *keboolaConfig) shareTimes(job *Job) {
 	k.timesAsked, job.keepsStart = false, true
 	source := fmt.Sprintf(`[{"currentStart": %s, %q: kept.%s ?? 0}]`, sourceOfNow, previousStart, previousStart)
 	at := diag.Join(job.path, "children")
-	job.For = append(job.For, Source{Name: sharedTimes, path: at, given: settings{"values": {Value: source, Path: at}}})
+	job.For = append(job.For, Source{Name: sharedTimes, path: at, given: settings{own: []setting{{Name: "values", Value: source, at: at}}}})
 }
 
 // placeholders adds a variable for each placeholder: the value at a path of an item above.
@@ -93,16 +92,17 @@ func (k *keboolaConfig) shareTimes(job *Job) {
 func (k *keboolaConfig) placeholders(job *Job, s setting, up *kin) {
 	object, ok := value.Members(s.Value)
 	if !ok && !php.EmptyConfig(s.Value) {
-		k.diags.Errorf(diag.Value(s.Path), "want an object, got %s", found(s.Value))
+		k.diags.Errorf(diag.Value(s.path()), "want an object, got %s", found(s.Value))
 	}
 	for _, m := range object {
-		path := diag.Join(s.Path, m.Name)
+		path := diag.Join(s.path(), m.Name)
 		source, field := k.placeholder(path, m, *up)
 		if source == "" {
 			continue
 		}
 		name := up.variable(m.Name)
-		job.For = append(job.For, Source{Name: name, path: path, given: settings{"values": {Value: "phpEach(" + source + ")", Path: path}}})
+		each := setting{Name: "values", Value: "phpEach(" + source + ")", at: path}
+		job.For = append(job.For, Source{Name: name, path: path, given: settings{own: []setting{each}}})
 		up.placeholders = up.placeholders.With(m.Name, name)
 		up.tag(field, name, path)
 	}
@@ -204,7 +204,7 @@ func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up kin) {
 		parts, rest = append(parts, variable.(string)), tail
 	}
 	if slices.ContainsFunc(parts, func(p string) bool { return p[0] != '"' }) {
-		job.endpointSource = Computed{Source: "phpConcat(" + strings.Join(parts, ", ") + ")", Path: endpoint.Path}
+		job.endpointSource = Computed{Source: "phpConcat(" + strings.Join(parts, ", ") + ")", Path: endpoint.path()}
 	}
 }
 
@@ -218,7 +218,7 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 	text, ok := s.Value.(string)
 	if !ok {
 		if !php.EmptyConfig(s.Value) {
-			k.diags.Errorf(diag.Value(s.Path), "want a filter like id>20, got %s", found(s.Value))
+			k.diags.Errorf(diag.Value(s.path()), "want a filter like id>20, got %s", found(s.Value))
 		}
 		return ""
 	}
@@ -229,7 +229,7 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 	for group := range strings.SplitSeq(text, "|") {
 		var all []string
 		for one := range strings.SplitSeq(group, "&") {
-			all = append(all, k.comparison(s.Path, one, item))
+			all = append(all, k.comparison(s.path(), one, item))
 		}
 		either = append(either, strings.Join(all, " && "))
 	}

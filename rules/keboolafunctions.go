@@ -51,7 +51,7 @@ func (f functions) evaluated(s setting) setting {
 	}
 	object = slices.Clone(object)
 	for i, m := range object {
-		object[i].Value = f.value(diag.Join(s.Path, m.Name), m.Value)
+		object[i].Value = f.value(diag.Join(s.path(), m.Name), m.Value)
 	}
 	s.Value = object
 	return s

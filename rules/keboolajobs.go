@@ -45,19 +45,19 @@ func (k *keboolaConfig) jobs(s settings) {
 func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 	var common Job
 	if len(k.iterations) > 0 {
-		for _, one := range []setting{api["http.headers"], api["http.defaultOptions.headers"], config["http.headers"]} {
+		for _, one := range []setting{api.get("http.headers"), api.get("http.defaultOptions.headers"), config.get("http.headers")} {
 			k.decoder.headers(k.headers(one), &common.Headers, &common.SecretHeaders)
 		}
 		k.basic(&common, raw)
 	}
 	list, _ := raw.Get("jobs")
 	written, _ := list.([]any)
-	for _, one := range config["jobs"].list() {
-		if repeats(written, config["jobs"].Path, one.Path) {
+	for _, one := range config.get("jobs").list() {
+		if repeats(written, config.get("jobs").path(), one.path()) {
 			continue
 		}
-		job := k.job(one.Path, one.Value.(settings), api)
-		job.Fields = append(k.userData(config["userData"], one.Value.(settings)["userData"]), job.Fields...)
+		job := k.job(one.path(), one.Value.(settings), api)
+		job.Fields = append(k.userData(config.get("userData"), one.Value.(settings).get("userData")), job.Fields...)
 		job.Headers = common.Headers.Merge(job.Headers)
 		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
 		first := len(k.cfg.Jobs)
@@ -94,8 +94,8 @@ func (k *keboolaConfig) userData(config, job setting) []ItemField {
 			data = Object{{Name: one.name, Value: one.Value}}
 		}
 		for _, m := range data {
-			source, _ := f.source(diag.Join(one.Path, m.Name), m.Value)
-			field := ItemField{Name: m.Name, Keys: []string{m.Name}, Source: source, path: diag.Join(one.Path, m.Name)}
+			source, _ := f.source(diag.Join(one.path(), m.Name), m.Value)
+			field := ItemField{Name: m.Name, Keys: []string{m.Name}, Source: source, path: diag.Join(one.path(), m.Name)}
 			if i := slices.IndexFunc(fields, func(had ItemField) bool { return had.Name == m.Name }); i >= 0 {
 				fields[i] = field
 			} else {

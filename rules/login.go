@@ -38,26 +38,26 @@ func (c *Config) LoginParams() Object {
 
 // login reads authentication of type login.
 func (d *decoder) login(auth *Auth, s settings) {
-	job := d.job(s["loginRequest"].Path, s.under("loginRequest"), settings{})
+	job := d.job(s.get("loginRequest").path(), s.under("loginRequest"), settings{})
 	job.ID = "login"
 	auth.Login = &job
 	if d.keboola != nil {
 		auth.Format = d.keboola.loginFormat
 	}
-	auth.Parts = append(d.authParts(Header, s["apiRequest.headers"]), d.authParts(Param, s["apiRequest.params"])...)
-	if len(auth.Parts) == 0 && s["apiRequest"].given() {
-		d.diags.Errorf(diag.Value(s["apiRequest"].Path), "apiRequest needs headers or params, which the response of the login gives").
+	auth.Parts = append(d.authParts(Header, s.get("apiRequest.headers")), d.authParts(Param, s.get("apiRequest.params"))...)
+	if len(auth.Parts) == 0 && s.get("apiRequest").given() {
+		d.diags.Errorf(diag.Value(s.get("apiRequest").path()), "apiRequest needs headers or params, which the response of the login gives").
 			WithHint(`for instance {"headers": {"X-Token": "login.body.token"}}`)
 	}
-	if expires := s["expires"]; expires.text() != "" {
-		auth.Expires = &AuthPart{Source: expires.text(), Path: expires.Path}
+	if expires := s.get("expires"); expires.text() != "" {
+		auth.Expires = &AuthPart{Source: expires.text(), Path: expires.path()}
 	}
 }
 
 // sign reads authentication of type sign. The parameters come first, so that the headers
 // see them; of each, those that are written first.
 func (d *decoder) sign(auth *Auth, s settings) {
-	auth.Parts = append(d.authParts(Param, s["params"]), d.authParts(Header, s["headers"])...)
+	auth.Parts = append(d.authParts(Param, s.get("params")), d.authParts(Header, s.get("headers"))...)
 	auth.AtOnce = d.keboola != nil && d.keboola.signsAtOnce
 	if len(auth.Parts) == 0 {
 		d.diags.Errorf(diag.Value(auth.Path), "authentication of type sign needs headers or params").
@@ -69,7 +69,7 @@ func (d *decoder) sign(auth *Auth, s settings) {
 func (d *decoder) authParts(role Role, s setting) []AuthPart {
 	var parts []AuthPart
 	for _, m := range s.object() {
-		at := diag.Join(s.Path, m.Name)
+		at := diag.Join(s.path(), m.Name)
 		source, isText := m.Value.(string)
 		if c, ok := computed(at, m.Value); ok {
 			source, isText, at = c.Source, true, c.Path

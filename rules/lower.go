@@ -137,7 +137,7 @@ func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
 	}
 	if s, ok := l.pick(p, set.Job); ok {
 		set.Scroller = s.Name
-		l.used[s.Path] = true
+		l.used[s.path()] = true
 		if inner := l.scroller(s); inner != nil {
 			l.paged(set, inner, b)
 		}
@@ -148,9 +148,9 @@ func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
 func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 	name, at := job.scroller, diag.Join(job.path, "scroller")
 	if name == "" {
-		name, at = p.settings["default"].text(), p.settings["default"].Path
+		name, at = p.settings.get("default").text(), p.settings.get("default").path()
 	}
-	scrollers := p.settings["scrollers"].list()
+	scrollers := p.settings.get("scrollers").list()
 	if name == "" || len(scrollers) == 0 {
 		return setting{}, false
 	}
@@ -168,11 +168,11 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 // scroller reads a scroller of method multiple. It returns nil if the scroller cannot
 // be used.
 func (l *lowerer) scroller(s setting) *pagination {
-	p := l.read(s.Path, s.Value)
+	p := l.read(s.path(), s.Value)
 	if p == nil || p.method.Name != Multiple || l.switches.nestedMultiple {
 		return p
 	}
-	l.diags.Errorf(diag.Value(diag.Join(s.Path, "method")), "a scroller cannot have method %s itself", Multiple).
+	l.diags.Errorf(diag.Value(diag.Join(s.path(), "method")), "a scroller cannot have method %s itself", Multiple).
 		WithHint("move its scrollers next to this one")
 	return nil
 }
@@ -183,10 +183,10 @@ func (l *lowerer) unused(p *pagination) []*Ruleset {
 		return nil
 	}
 	var sets []*Ruleset
-	for _, s := range p.settings["scrollers"].list() {
+	for _, s := range p.settings.get("scrollers").list() {
 		inner := l.scroller(s)
 		sets = append(sets, l.unused(inner)...)
-		if inner == nil || inner.method.Name == Multiple || l.used[s.Path] {
+		if inner == nil || inner.method.Name == Multiple || l.used[s.path()] {
 			continue
 		}
 		set := l.ruleset()

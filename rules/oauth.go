@@ -44,7 +44,7 @@ func (d *decoder) oauth2(auth *Auth, s settings) {
 	for grant, keys := range grantNeeds {
 		for _, key := range keys {
 			if one := s.firstGiven(authKey(key), key); grant != GrantClient && grant != values["grant"] && one.given() {
-				d.diags.Report(d.unknown, diag.Key(one.Path), "%s has no effect with grant %s", authKey(key), values["grant"]).
+				d.diags.Report(d.unknown, diag.Key(one.path()), "%s has no effect with grant %s", authKey(key), values["grant"]).
 					WithHint("remove it; it is for grant " + grant)
 			}
 		}
@@ -57,17 +57,17 @@ func (d *decoder) oauth2(auth *Auth, s settings) {
 	if auth.has("clientSecret") && !auth.has("clientId") {
 		d.diags.Errorf(diag.Value(auth.Path), "#clientSecret needs clientId")
 	}
-	auth.Scopes = d.scopes(s["scopes"])
-	auth.Params = d.params(s["params"])
-	d.checkTokenParams(auth, s["params"])
-	auth.AllowHTTP = s["allowHttp"].flag()
+	auth.Scopes = d.scopes(s.get("scopes"))
+	auth.Params = d.params(s.get("params"))
+	d.checkTokenParams(auth, s.get("params"))
+	auth.AllowHTTP = s.get("allowHttp").flag()
 	if source, computed, err := addressSource(values["tokenUrl"]); err == nil && computed {
 		delete(values, "tokenUrl")
-		auth.Computed["tokenUrl"] = Computed{Source: source, Path: s["tokenUrl"].Path}
+		auth.Computed["tokenUrl"] = Computed{Source: source, Path: s.get("tokenUrl").path()}
 	}
 	if address := values["tokenUrl"]; address != "" {
 		if err := CheckTokenURL(address, auth.AllowHTTP); err != nil {
-			d.diags.Errorf(diag.Value(s["tokenUrl"].Path), "%s", err).WithHint(tokenURLHint(err))
+			d.diags.Errorf(diag.Value(s.get("tokenUrl").path()), "%s", err).WithHint(tokenURLHint(err))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (d *decoder) scopes(s setting) string {
 		scopes = append(scopes, text)
 	}
 	if !isList {
-		d.diags.Errorf(diag.Value(s.Path), "want a list of scopes, or a text with spaces between them, got %s", found(s.Value))
+		d.diags.Errorf(diag.Value(s.path()), "want a list of scopes, or a text with spaces between them, got %s", found(s.Value))
 	}
 	return strings.Join(scopes, " ")
 }
@@ -133,7 +133,7 @@ func (d *decoder) checkTokenParams(auth *Auth, s setting) {
 		"username": "username", "password": "#password", "scope": "scopes",
 	}
 	for _, m := range auth.Params {
-		at := diag.Join(s.Path, m.Name)
+		at := diag.Join(s.path(), m.Name)
 		if key, taken := own[m.Name]; taken {
 			d.diags.Errorf(diag.Key(at), "the parameter %s is set by the key %s", m.Name, key)
 		}

@@ -87,12 +87,12 @@ func (p *pagination) check(diags *diag.Collector, switches Switches) {
 
 // oneTotal checks that limitStop has exactly one of its two forms (2.4).
 func (p *pagination) oneTotal(diags *diag.Collector) {
-	if p.settings["limitStop"].Value == nil {
+	if p.settings.get("limitStop").Value == nil {
 		return
 	}
-	count, field := p.settings["limitStop.count"], p.settings["limitStop.field"]
+	count, field := p.settings.get("limitStop.count"), p.settings.get("limitStop.field")
 	const hint = "count is your own limit; field is the path of the API's total in the response"
-	switch at := diag.Value(p.settings["limitStop"].Path); {
+	switch at := diag.Value(p.settings.get("limitStop").path()); {
 	case count.Value != nil && field.Value != nil:
 		diags.Errorf(at, "count and field are mutually exclusive").WithHint(hint)
 	case !count.given() && !field.given():
@@ -104,7 +104,7 @@ func (p *pagination) oneTotal(diags *diag.Collector) {
 func (p *pagination) oneOf(diags *diag.Collector) {
 	var given []string
 	for _, name := range p.method.OneOf {
-		if p.settings[name].given() {
+		if p.settings.get(name).given() {
 			given = append(given, name)
 		}
 	}
@@ -119,31 +119,31 @@ func (p *pagination) oneOf(diags *diag.Collector) {
 // perScroller checks that keys which belong in a scroller are not next to it.
 func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
-		if s := p.settings[f.Name]; f.PerScroller && s.given() && !switches.ignoreUnknown {
-			diags.Errorf(diag.Key(s.Path), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
+		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.ignoreUnknown {
+			diags.Errorf(diag.Key(s.path()), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
 		}
 	}
-	if s := p.settings["scrollers"]; s.given() && !s.Invalid && len(s.list()) == 0 {
-		diags.Errorf(diag.Value(s.Path), "want at least one scroller")
+	if s := p.settings.get("scrollers"); s.given() && !s.Invalid && len(s.list()) == 0 {
+		diags.Errorf(diag.Value(s.path()), "want at least one scroller")
 	}
 }
 
 // dottedFlag points to stopRules for a flag that is not in the root: the field of
 // nextPageFlag is one key, dots included (2.2).
 func (p *pagination) dottedFlag(diags *diag.Collector, switches Switches) {
-	s := p.settings["nextPageFlag.field"]
+	s := p.settings.get("nextPageFlag.field")
 	if !strings.Contains(s.text(), `\.`) {
 		return
 	}
 	name := SplitPath(s.text())[0]
 	hint := "for a nested flag write " + p.nestedFlag(name, switches)
-	diags.Warnf(diag.Value(s.Path), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
+	diags.Warnf(diag.Value(s.path()), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
 }
 
 // nestedFlag returns the settings that do for a nested flag what nextPageFlag does
 // for one in the root.
 func (p *pagination) nestedFlag(path string, switches Switches) string {
-	stopOn, ifNotSet := p.settings["nextPageFlag.stopOn"].flag(), p.settings["nextPageFlag.ifNotSet"].flag()
+	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn").flag(), p.settings.get("nextPageFlag.ifNotSet").flag()
 	value := FormatPath("body", SplitPath(path))
 	if strings.Contains(value, `"`) {
 		value = fmt.Sprintf("at('%s')", path)

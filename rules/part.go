@@ -119,13 +119,13 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 		return []Rule{r}
 	}
 	var out []Rule
-	for _, m := range s.settings[p.Each].object() {
+	for _, m := range s.settings.get(p.Each).object() {
 		v := m.Value
 		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.mergeScroll && s.set.IncludeParams {
 			v = merged(had, v)
 		}
 		settings := s.settings.with("each", setting{Value: v})
-		r := part(role, m.Name, settings.bind(source), s.origin(Author{}, diag.Join(s.settings[p.Each].Path, m.Name)))
+		r := part(role, m.Name, settings.bind(source), s.origin(Author{}, diag.Join(s.settings.get(p.Each).path(), m.Name)))
 		r.Says = settings.say(p.Says, nil)
 		out = append(out, r)
 	}
@@ -155,26 +155,26 @@ func merged(under, over any) any {
 func (s *scrollerBuilder) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
-		if one := s.settings["nextRequest."+string(role)]; one.Value != nil {
-			parts = append(parts, part(role, "", addressOrVerb(role, one.text()), s.origin(Author{}, one.Path)))
+		if one := s.settings.get("nextRequest."+string(role)); one.Value != nil {
+			parts = append(parts, part(role, "", addressOrVerb(role, one.text()), s.origin(Author{}, one.path())))
 		}
 	}
 	if parts.has(URL) && parts.has(Endpoint) {
-		s.diags.Errorf(diag.Value(s.settings["nextRequest"].Path), "url and endpoint are mutually exclusive").
+		s.diags.Errorf(diag.Value(s.settings.get("nextRequest").path()), "url and endpoint are mutually exclusive").
 			WithHint("url is an absolute address; endpoint is resolved against baseUrl")
 	}
 	for _, role := range []Role{Param, Header, Body} {
 		parts = append(parts, s.named(role)...)
 	}
-	switch include := s.settings["nextRequest.includeParams"]; {
+	switch include := s.settings.get("nextRequest.includeParams"); {
 	case include.Value != nil:
 		s.set.IncludeParams = include.flag()
 	case parts.has(URL):
 		s.set.IncludeParams = false
 	}
 	s.first(parts, "nextRequest.applyToFirst")
-	if wait := s.settings["nextRequest.after"]; wait.Value != nil {
-		parts = append(parts, part(After, "", wait.text(), s.origin(Author{}, wait.Path)))
+	if wait := s.settings.get("nextRequest.after"); wait.Value != nil {
+		parts = append(parts, part(After, "", wait.text(), s.origin(Author{}, wait.path())))
 	}
 	return parts
 }
@@ -191,20 +191,20 @@ func addressOrVerb(role Role, source string) string {
 // named returns params, headers or body: one expression for each name, or one for
 // all.
 func (s *scrollerBuilder) named(role Role) []Rule {
-	one := s.settings["nextRequest."+string(role)]
+	one := s.settings.get("nextRequest."+string(role))
 	if one.text() != "" {
-		return []Rule{part(role, "", one.text(), s.origin(Author{}, one.Path))}
+		return []Rule{part(role, "", one.text(), s.origin(Author{}, one.path()))}
 	}
 	object, ok := value.Members(one.Value)
 	if one.Value != nil && !ok {
-		s.diags.Errorf(diag.Value(one.Path), "want an expression, or an object of expressions, got %s", found(one.Value))
+		s.diags.Errorf(diag.Value(one.path()), "want an expression, or an object of expressions, got %s", found(one.Value))
 	}
-	if !s.mayHave(&one, Field{}) {
+	if !s.mayHave(&one, Any) {
 		return nil
 	}
 	var out []Rule
 	for _, m := range object {
-		path := diag.Join(one.Path, m.Name)
+		path := diag.Join(one.path(), m.Name)
 		if strings.HasPrefix(m.Name, "#") {
 			s.diags.Errorf(diag.Key(path), "# marks a secret, but this is an expression").
 				WithHint(`write the name without #; declare the secret as an input with "secret": true and read it as input.NAME`)

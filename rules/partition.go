@@ -67,7 +67,7 @@ func (d *decoder) sources(s setting) []Source {
 		if !ok {
 			continue
 		}
-		source := Source{Name: one.Name, Items: given["items"].text(), given: given, path: one.Path}
+		source := Source{Name: one.Name, Items: given.get("items").text(), given: given, path: one.path()}
 		d.checkSource(&source)
 		all = append(all, source)
 	}
@@ -86,7 +86,7 @@ func (d *decoder) checkSource(s *Source) {
 	if !IsIdentifier(s.Name) {
 		d.diags.Errorf(diag.Key(s.path), "want a name that expressions can use, such as order")
 	}
-	kind := slices.IndexFunc(sourceKeys, func(keys []string) bool { return s.given[keys[0]].given() })
+	kind := slices.IndexFunc(sourceKeys, func(keys []string) bool { return s.given.get(keys[0]).given() })
 	if kind < 0 {
 		d.diags.Errorf(diag.Value(s.path), "want one of items, values and from").
 			WithHint(`for instance {"items": "orders"}, {"values": ["a", "b"]} or {"from": "2026-01-01", "to": "now()", "step": "7d"}`)
@@ -94,8 +94,8 @@ func (d *decoder) checkSource(s *Source) {
 	}
 	for i, keys := range sourceKeys {
 		for _, key := range keys {
-			if one := s.given[key]; i != kind && one.given() {
-				d.diags.Errorf(diag.Key(one.Path), "%s does not go with %s", key, sourceKeys[kind][0])
+			if one := s.given.get(key); i != kind && one.given() {
+				d.diags.Errorf(diag.Key(one.path()), "%s does not go with %s", key, sourceKeys[kind][0])
 			}
 		}
 	}
@@ -109,11 +109,11 @@ func (d *decoder) checkSource(s *Source) {
 
 // constantValues reads a list of values, unless an expression gives one of them.
 func (d *decoder) constantValues(s *Source) {
-	one := s.given["values"]
-	v := d.paramValue(one.Path, one.Value)
+	one := s.given.get("values")
+	v := d.paramValue(one.path(), one.Value)
 	list, isList := v.([]any)
 	if isComputed, _ := isComputed(v); isComputed {
-		s.given["values"] = setting{Value: sourceOfValue(v), Path: one.Path}
+		s.given = s.given.with("values", setting{Value: sourceOfValue(v), at: one.path()})
 		return
 	}
 	if isList {
@@ -123,16 +123,16 @@ func (d *decoder) constantValues(s *Source) {
 
 // window reads the lengths of windows.
 func (d *decoder) window(s *Source) {
-	if to := s.given["to"]; !to.given() {
+	if to := s.given.get("to"); !to.given() {
 		d.diags.Errorf(diag.Value(s.path), "to is missing: %s", "the end of the last window")
 	}
-	w := &Window{Splits: s.given["splitWhen"].given()}
-	w.Step, w.Overlap, w.Smallest = d.span(s.given["step"]), d.span(s.given["overlap"]), d.span(s.given["smallest"])
+	w := &Window{Splits: s.given.get("splitWhen").given()}
+	w.Step, w.Overlap, w.Smallest = d.span(s.given.get("step")), d.span(s.given.get("overlap")), d.span(s.given.get("smallest"))
 	if w.Overlap != (Span{}) && w.Step == (Span{}) {
-		d.diags.Errorf(diag.Value(s.given["overlap"].Path), "overlap needs step: there is only one window")
+		d.diags.Errorf(diag.Value(s.given.get("overlap").path()), "overlap needs step: there is only one window")
 	}
 	if w.Smallest != (Span{}) && !w.Splits {
-		d.diags.Errorf(diag.Value(s.given["smallest"].Path), "smallest needs splitWhen")
+		d.diags.Errorf(diag.Value(s.given.get("smallest").path()), "smallest needs splitWhen")
 	}
 	s.Window = w
 }
@@ -200,7 +200,7 @@ func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 		if s.Items == "" {
 			continue
 		}
-		at := diag.Value(s.given["items"].Path)
+		at := diag.Value(s.given.get("items").path())
 		switch {
 		case byID[s.Items] == nil:
 			l.diags.Errorf(at, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.jobIDs()))
@@ -264,7 +264,7 @@ func (l *lowerer) variables(set *Ruleset, byID map[string]*Ruleset) {
 func (l *lowerer) sourceRules(set *Ruleset) {
 	for i, s := range set.Job.For {
 		for _, key := range []string{"when", "values", "from", "to"} {
-			one := s.given[key]
+			one := s.given.get(key)
 			if one.Value == nil || one.Invalid || key == "values" && s.Values != nil {
 				continue
 			}
@@ -273,17 +273,17 @@ func (l *lowerer) sourceRules(set *Ruleset) {
 				source = boundSource(one.Value)
 			}
 			set.Rules = append(set.Rules, Rule{
-				ID: s.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.Path), Variable: i,
+				ID: s.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), Variable: i,
 			})
 		}
-		if one := s.given["splitWhen"]; one.text() != "" {
+		if one := s.given.get("splitWhen"); one.text() != "" {
 			if i < len(set.Job.For)-1 {
-				l.diags.Errorf(diag.Key(one.Path), "a variable whose windows are split must be the last").
+				l.diags.Errorf(diag.Key(one.path()), "a variable whose windows are split must be the last").
 					WithHint(fmt.Sprintf("write %s after the others", s.Name))
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
 				ID: s.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Drop: true,
-				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.Path), Variable: i,
+				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.path()), Variable: i,
 			})
 		}
 	}

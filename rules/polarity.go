@@ -29,11 +29,11 @@ func bareName(name string) string {
 
 // flagPolarity reports flags whose name says the opposite of what is configured.
 func (p *pagination) flagPolarity(diags *diag.Collector) {
-	field := p.settings["nextPageFlag.field"]
-	stopOn, ifNotSet := p.settings["nextPageFlag.stopOn"], p.settings["nextPageFlag.ifNotSet"]
+	field := p.settings.get("nextPageFlag.field")
+	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn"), p.settings.get("nextPageFlag.ifNotSet")
 	name := bareName(field.Written)
 	suggestsMore := func(at setting, name string) *diag.Diagnostic {
-		return diags.Warnf(diag.Value(at.Path), "paging stops when %s, although its name suggests that more pages follow", name)
+		return diags.Warnf(diag.Value(at.path()), "paging stops when %s, although its name suggests that more pages follow", name)
 	}
 	switch {
 	case field.Written == "" || stopOn.Value == nil:
@@ -42,10 +42,10 @@ func (p *pagination) flagPolarity(diags *diag.Collector) {
 	case stopOn.Value == false && slices.Contains(lastFlags, name):
 		suggestsMore(stopOn, field.Written+" is false").WithHint("if it is true on the last page, set stopOn to true")
 	case stopOn.Value == true && ifNotSet.Value == true && !ifNotSet.Default && slices.Contains(lastFlags, name):
-		diags.Warnf(diag.Value(ifNotSet.Path), "a page without %s stops paging, too, so the flag has no effect", field.Written).
+		diags.Warnf(diag.Value(ifNotSet.path()), "a page without %s stops paging, too, so the flag has no effect", field.Written).
 			WithHint("if only the last page has it, set ifNotSet to false")
 	}
-	hasMore := p.settings["hasMore"]
+	hasMore := p.settings.get("hasMore")
 	if keys := SplitPath(hasMore.text()); len(keys) > 0 && slices.Contains(lastFlags, bareName(keys[len(keys)-1])) {
 		suggestsMore(hasMore, hasMore.Written+" is false").
 			WithHint(fmt.Sprintf("for a flag that is true on the last page write \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Written))

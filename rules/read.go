@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -20,85 +21,77 @@ type reader struct {
 
 // object reads an object. The settings of inner objects have dotted names.
 func (r reader) object(path string, v any, fields []Field) settings {
-	into := make(settings, len(fields))
-	if object, ok := value.Members(v); ok {
-		r.members(into, "", path, object, fields)
-	} else {
+	object, ok := value.Members(v)
+	if !ok {
 		r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
+		return settings{}
 	}
+	into := settings{reader: r, path: path, fields: fields}
+	r.members(&into, "", path, object, fields)
 	return into
 }
 
-// members adds a setting for every field, with prefix before its name: its value,
-// its default, or nothing.
-func (r reader) members(into settings, prefix, path string, object Object, fields []Field) {
+// members adds the settings that the object at a path has, with prefix before their
+// names, and reports those that it lacks.
+func (r reader) members(into *settings, prefix, path string, object Object, fields []Field) {
 	r.unknownKeys(path, object, fields)
-	for _, f := range fields {
-		s := setting{Name: f.Name, Path: diag.Join(path, f.Name)}
-		if v, written := object.Get(f.Name); written && !f.absent(v) {
+	into.own = slices.Grow(into.own, len(object)+1) // one that complete adds
+	for i := range fields {
+		f := &fields[i]
+		v, written := object.Get(f.Name)
+		if !written && !f.Required {
+			continue
+		}
+		s := member(into.path, prefix+f.Name)
+		if written && !f.absent(v) {
 			r.convert(&s, v, f)
 		}
-		switch members, ok := s.Value.(Object); {
-		case f.Kind == Block && ok:
+		if inner, ok := s.Value.(Object); ok && f.Kind == Block {
 			s.Value = true
-			r.members(into, prefix+f.Name+".", s.Path, members, f.Fields)
-		case f.Kind == Block:
-			r.defaults(into, prefix+f.Name+".", s.Path, f.Fields)
+			r.members(into, s.Name+".", s.path(), inner, f.Fields)
 		}
-		if s.Value == nil && !s.Invalid {
-			r.missing(&s, path, f)
+		if s.Value == nil && !s.Invalid && f.Required {
+			r.diags.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
+			s.Invalid = true
 		}
-		into[prefix+f.Name] = s
+		if s.given() {
+			into.own = append(into.own, s)
+		}
 	}
 	r.complete(into, prefix, fields)
-}
-
-// defaults adds the settings of an object that is missing.
-func (r reader) defaults(into settings, prefix, path string, fields []Field) {
-	for _, f := range fields {
-		s := setting{Name: f.Name, Path: diag.Join(path, f.Name)}
-		if !f.Required {
-			r.missing(&s, path, f)
-		}
-		if f.Kind == Block {
-			r.defaults(into, prefix+f.Name+".", s.Path, f.Fields)
-		}
-		into[prefix+f.Name] = s
-	}
 }
 
 // unknownKeys reports the members of an object that no field describes.
 func (r reader) unknownKeys(path string, object Object, fields []Field) {
 	method, _ := object.Get("method")
-	for _, name := range object.Names() {
-		if _, known := find(fields, name); known {
-			continue
+	for _, m := range object {
+		if position(fields, m.Name) < 0 {
+			r.diags.Report(r.unknown, diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).WithHint(keyHint(m.Name, method, fields))
 		}
-		r.diags.Report(r.unknown, diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(keyHint(name, method, fields))
 	}
 }
 
 // convert sets the value of a setting, or marks it as invalid and reports why.
-func (r reader) convert(into *setting, v any, f Field) {
+func (r reader) convert(into *setting, v any, f *Field) {
 	switch f.Unsupported {
 	case OnRequest:
-		r.diags.Errorf(diag.Key(into.Path), "%s is not supported yet and would change the requests", f.Name).
+		r.diags.Errorf(diag.Key(into.path()), "%s is not supported yet and would change the requests", f.Name).
 			WithHint("remove it, or extract this part with another tool for now")
 		into.Invalid = true
 		return
 	case OnSpec:
 		if r.dialect != Keboola {
-			r.diags.Errorf(diag.Key(into.Path), "%s is a key of dialect keboola", f.Name).
+			r.diags.Errorf(diag.Key(into.path()), "%s is a key of dialect keboola", f.Name).
 				WithHint(`set "dialect": "keboola" in api, or see the guide to the dialects for what does the same`)
 			into.Invalid = true
 			return
 		}
 	case OnOutput:
-		r.diags.Warnf(diag.Key(into.Path), "%s is not supported and has no effect", f.Name)
+		r.diags.Warnf(diag.Key(into.path()), "%s is not supported and has no effect", f.Name)
 		return
 	}
 	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {
-		into.Value = r.strict().object(into.Path, members, f.Fields)
+		into.Value = r.strict().object(into.path(), members, f.Fields)
 		return
 	}
 	kind, _ := f.in(r.dialect)
@@ -115,7 +108,7 @@ func (r reader) convert(into *setting, v any, f Field) {
 		if name, isReference := envReference(v); isReference && f.Kind == Expression {
 			hint = fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name)
 		}
-		r.diags.Errorf(diag.Value(into.Path), "%s", problem).WithHint(hint)
+		r.diags.Errorf(diag.Value(into.path()), "%s", problem).WithHint(hint)
 		into.Invalid = true
 		return
 	}
@@ -123,7 +116,7 @@ func (r reader) convert(into *setting, v any, f Field) {
 	if f.Kind == Key || f.Kind == Path {
 		into.Written, _ = v.(string)
 		if len(into.Written) > maxPath {
-			r.diags.Errorf(diag.Value(into.Path), "want a path of at most %d bytes, got %d", maxPath, len(into.Written))
+			r.diags.Errorf(diag.Value(into.path()), "want a path of at most %d bytes, got %d", maxPath, len(into.Written))
 			into.Value, into.Invalid = nil, true
 			return
 		}
@@ -135,23 +128,27 @@ func (r reader) convert(into *setting, v any, f Field) {
 const maxPath = 4096
 
 // inner converts the elements of a list and the values of a map.
-func (r reader) inner(into *setting, f Field) {
+func (r reader) inner(into *setting, f *Field) {
 	each := f.Each
 	if f.Kind == Blocks {
 		each = &Field{Kind: Block, Fields: f.Fields}
 	}
-	if each == nil || !r.mayHave(into, f) {
+	if each == nil || !r.mayHave(into, f.Kind) {
 		return
 	}
 	var list []setting
 	switch v := into.Value.(type) {
 	case []any:
+		path := into.path()
+		list = make([]setting, len(v))
 		for i, e := range v {
-			list = append(list, r.element(setting{Path: diag.Index(into.Path, i)}, e, *each))
+			list[i] = r.element(setting{at: diag.Index(path, i)}, e, each)
 		}
 	case Object:
-		for _, m := range v {
-			list = append(list, r.element(setting{Name: m.Name, Path: diag.Join(into.Path, m.Name)}, m.Value, *each))
+		path := into.path()
+		list = make([]setting, len(v))
+		for i, m := range v {
+			list[i] = r.element(member(path, m.Name), m.Value, each)
 		}
 	default:
 		return
@@ -167,28 +164,28 @@ const (
 )
 
 // mayHave reports a list or an object with too many elements.
-func (r reader) mayHave(list *setting, f Field) bool {
+func (r reader) mayHave(list *setting, kind Kind) bool {
 	most := maxElements
-	if f.Kind == Blocks {
+	if kind == Blocks {
 		most = maxJobs
 	}
 	object, _ := value.Members(list.Value)
 	elements, _ := list.Value.([]any)
 	if n := len(object) + len(elements); n > most {
-		r.diags.Errorf(diag.Value(list.Path), "want at most %d elements, got %d", most, n)
+		r.diags.Errorf(diag.Value(list.path()), "want at most %d elements, got %d", most, n)
 		list.Value, list.Invalid = nil, true
 		return false
 	}
 	return true
 }
 
-func (r reader) element(into setting, v any, f Field) setting {
+func (r reader) element(into setting, v any, f *Field) setting {
 	if v == nil && f.OrNull {
 		return into
 	}
 	r.convert(&into, v, f)
 	if members, ok := into.Value.(Object); ok && f.Kind == Block {
-		into.Value = r.strict().object(into.Path, members, f.Fields)
+		into.Value = r.strict().object(into.path(), members, f.Fields)
 	}
 	return into
 }
@@ -200,14 +197,9 @@ func (r reader) strict() reader {
 	return r
 }
 
-// missing gives a setting its default, or reports that there is none.
-func (r reader) missing(into *setting, path string, f Field) {
-	_, fallback := f.in(r.dialect)
-	switch {
-	case f.Required:
-		r.diags.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
-		into.Invalid = true
-	case fallback != nil:
+// fallback gives a setting that is missing its default, if there is one.
+func (r reader) fallback(into *setting, f *Field) {
+	if _, fallback := f.in(r.dialect); fallback != nil && !f.Required {
 		into.Value, into.Default = fallback, true
 		r.inner(into, f)
 	}
@@ -215,17 +207,23 @@ func (r reader) missing(into *setting, path string, f Field) {
 
 // complete fills in what depends on other keys of the same object: defaults that
 // are the value of another key, and paths whose delimiter is configured.
-func (r reader) complete(into settings, prefix string, fields []Field) {
-	for _, f := range fields {
-		s := into[prefix+f.Name]
+func (r reader) complete(into *settings, prefix string, fields []Field) {
+	for i := range fields {
+		f := &fields[i]
+		if f.DefaultOf == "" && f.Kind != Path {
+			continue
+		}
+		s := into.get(prefix + f.Name)
 		if f.DefaultOf != "" && s.Value == nil && !s.Invalid {
-			s.Value, s.Default = into[prefix+f.DefaultOf].Value, true
+			s.Value, s.Default = into.get(prefix+f.DefaultOf).Value, true
 		}
 		if path, ok := s.Value.(string); ok && f.Kind == Path {
-			delimiter := cmp.Or(into[prefix+f.Delimiter].text(), ".")
+			delimiter := cmp.Or(into.get(prefix+f.Delimiter).text(), ".")
 			s.Value = PathOf(r.split(path, delimiter)...)
 		}
-		into[prefix+f.Name] = s
+		if s.Value != nil {
+			into.set(s)
+		}
 	}
 }
 

@@ -46,16 +46,16 @@ var responseFields = []Field{
 func (d *decoder) response(job, api settings) Response {
 	r := Response{Format: JSON, Header: true}
 	for _, s := range []settings{api, job} {
-		if format := s["response.format"]; format.given() {
-			r.Format, r.path = format.text(), format.Path
+		if format := s.get("response.format"); format.given() {
+			r.Format, r.path = format.text(), format.path()
 		}
-		if header := s["response.header"]; header.given() {
+		if header := s.get("response.header"); header.given() {
 			r.Header = header.flag()
 		}
-		if delimiter := s["response.delimiter"]; delimiter.given() {
+		if delimiter := s.get("response.delimiter"); delimiter.given() {
 			r.Delimiter = d.delimiter(delimiter)
 		}
-		if columns := s["response.columns"]; columns.given() {
+		if columns := s.get("response.columns"); columns.given() {
 			r.Columns = d.columnNames(columns)
 		}
 	}
@@ -69,7 +69,7 @@ func (d *decoder) delimiter(s setting) rune {
 		return 0
 	}
 	if size != len(s.text()) || strings.ContainsRune("\"\r\n\x00\uFEFF", r) || r == utf8.RuneError {
-		d.diags.Errorf(diag.Value(s.Path), "want one character that is neither a quote nor a line end, got %q", s.text()).
+		d.diags.Errorf(diag.Value(s.path()), "want one character that is neither a quote nor a line end, got %q", s.text()).
 			WithHint(`"\t" is a tab`)
 		return 0
 	}
@@ -81,7 +81,7 @@ func (d *decoder) columnNames(s setting) []string {
 	names := s.texts()
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			d.diags.Errorf(diag.Value(diag.Index(s.Path, i)), "the column %q is named twice", name)
+			d.diags.Errorf(diag.Value(diag.Index(s.path(), i)), "the column %q is named twice", name)
 		}
 	}
 	return names
@@ -91,7 +91,7 @@ func (d *decoder) columnNames(s setting) []string {
 func (d *decoder) checkResponses(api settings, jobs []setting) {
 	table, read := false, map[string]settings{}
 	for _, one := range jobs {
-		read[one.Path] = one.Value.(settings)
+		read[one.path()] = one.Value.(settings)
 	}
 	for _, j := range d.cfg.Jobs {
 		own := read[j.path] // a job of several iterations has one path
@@ -99,10 +99,10 @@ func (d *decoder) checkResponses(api settings, jobs []setting) {
 		if !j.Response.MayBeCSV() {
 			d.noTable(j.Response, own)
 		}
-		d.checkPath(j, own["dataField"])
+		d.checkPath(j, own.get("dataField"))
 	}
 	if !table {
-		d.noTable(Response{Format: cmp.Or(api["response.format"].text(), JSON)}, api)
+		d.noTable(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
 	}
 }
 
@@ -110,8 +110,8 @@ func (d *decoder) checkResponses(api settings, jobs []setting) {
 // another format.
 func (d *decoder) noTable(r Response, s settings) {
 	for _, name := range []string{"header", "delimiter", "columns"} {
-		if at := s["response."+name]; at.given() {
-			d.diags.Errorf(diag.Key(at.Path), "%s needs the format csv, and the format is %s", name, r.Format).
+		if at := s.get("response."+name); at.given() {
+			d.diags.Errorf(diag.Key(at.path()), "%s needs the format csv, and the format is %s", name, r.Format).
 				WithHint(`add "format": "csv", or remove it`)
 		}
 	}
@@ -123,7 +123,7 @@ func (d *decoder) checkPath(j Job, field setting) {
 	switch {
 	case problem == "" || field.Invalid:
 	case field.given():
-		d.diags.Errorf(diag.Value(field.Path), "%s", problem).WithHint("remove dataField")
+		d.diags.Errorf(diag.Value(field.path()), "%s", problem).WithHint("remove dataField")
 	default:
 		d.diags.Errorf(diag.Value(j.path), "%s", problem).WithHint(`write it like "dataField": "feed.entry"`)
 	}

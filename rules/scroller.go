@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,14 +49,14 @@ func (s *scrollerBuilder) conditions() {
 		s.outer.conditions()
 	}
 	for _, t := range sharedStops {
-		s.stop(t, s.origin(Author{}, s.settings[t.Only].Path))
+		s.stop(t, s.origin(Author{}, s.settings.get(t.Only).path()))
 	}
 	for _, t := range s.method.Stops {
 		s.stop(t, s.fromMethod())
 	}
 	s.stopRules(func(o Outcome) bool { return o != Failed })
 	s.onError()
-	s.set.IgnoredFindings = append(s.set.IgnoredFindings, s.settings["audit.ignore"].texts()...)
+	s.set.IgnoredFindings = append(s.set.IgnoredFindings, s.settings.get("audit.ignore").texts()...)
 }
 
 // pageLimit adds the rule of the option that limits the pages of every job.
@@ -105,8 +104,8 @@ func (s *scrollerBuilder) source(spec, keboola string) string {
 
 // limit sets the page size in force: the job's own parameter or the setting.
 func (s *scrollerBuilder) limit() {
-	limit := s.settings["limit"]
-	name := s.settings["limitParam"].text()
+	limit := s.settings.get("limit")
+	name := s.settings.get("limitParam").text()
 	if own, ok := s.set.Job.Params.Get(name); ok && !value.Empty(own) && !(s.dialect == Keboola && php.Empty(own)) {
 		path := diag.Join(diag.Join(s.set.Job.path, "params"), name)
 		field, _ := find(paginationFields, "limit")
@@ -116,21 +115,21 @@ func (s *scrollerBuilder) limit() {
 			s.set.LimitBy, limit = name, setting{}
 			s.set.LimitFrom = s.origin(Author{}, path)
 		} else if problem == "" {
-			limit = setting{Value: converted, Path: path}
+			limit = setting{Value: converted, at: path}
 		} else if _, needed := find(s.method.Fields, "limit"); needed {
 			s.diags.Errorf(diag.Value(path), "%s", problem).WithHint("this parameter overrides the limit of the pagination")
 		}
 	}
 	s.set.Limit = limit.Value
 	if limit.Value != nil {
-		s.set.LimitFrom = s.origin(Author{}, limit.Path)
+		s.set.LimitFrom = s.origin(Author{}, limit.path())
 	}
 }
 
 // variables adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
 func (s *scrollerBuilder) variables(role Role) {
-	own := s.settings["state"].list()
+	own := s.settings.get("state").list()
 	for _, v := range s.method.State {
 		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !s.settings.hold(v.Only) {
 			continue
@@ -148,12 +147,12 @@ func (s *scrollerBuilder) variables(role Role) {
 		s.declare(v.Name)
 	}
 	for _, o := range own {
-		one := o.Value.(settings)[string(role)]
+		one := o.Value.(settings).get(string(role))
 		switch {
 		case one.Value != nil:
-			s.add(variable(role, o.Name, sourceOf(one.Value), s.origin(Author{}, one.Path)))
+			s.add(variable(role, o.Name, sourceOf(one.Value), s.origin(Author{}, one.path())))
 		case role == Init:
-			s.add(variable(role, o.Name, "nil", s.origin(Author{}, o.Path)))
+			s.add(variable(role, o.Name, "nil", s.origin(Author{}, o.path())))
 		}
 		s.declare(o.Name)
 	}
@@ -195,25 +194,25 @@ func (s *scrollerBuilder) guards() {
 		b.ignoredPaths()
 	}
 	for _, g := range s.catalog.guards {
-		if s.settings["nextRequest.after"].given() {
+		if s.settings.get("nextRequest.after").given() {
 			g = g.polling()
 		}
 		name := "guards." + g.ID
-		own := s.settings[name]
+		own := s.settings.get(name)
 		for b := s.outer; b != nil && !own.given(); b = b.outer {
-			own = b.settings[name]
+			own = b.settings.get(name)
 		}
 		policy := g.policy(own, s.dialect)
 		origin := Origin{By: Author{Kind: AuthorDefault}}
 		if own.given() {
-			origin = s.origin(Author{}, own.Path)
+			origin = s.origin(Author{}, own.path())
 		}
 		if policy == PolicyIgnore || own.Invalid {
 			s.unused(g.ID, name+" is ignore", origin)
 			continue
 		}
 		settings := s.settings
-		if settings[name].Path != own.Path { // it is configured next to the scroller
+		if settings.get(name).path() != own.path() { // it is configured next to the scroller
 			settings = settings.with(name, own)
 		}
 		rule, ok := s.rule(g.template(), settings, origin)
@@ -239,10 +238,10 @@ func (s *scrollerBuilder) unused(id, why string, origin Origin) {
 
 // ignoredPaths reads the paths that the same-page check ignores.
 func (s *scrollerBuilder) ignoredPaths() {
-	for _, p := range s.settings["guards.ignore"].list() {
+	for _, p := range s.settings.get("guards.ignore").list() {
 		keys := SplitPath(p.text())
 		if len(keys) == 0 {
-			s.diags.Errorf(diag.Value(p.Path), "want a path in the response, got %s", found(p.Value))
+			s.diags.Errorf(diag.Value(p.path()), "want a path in the response, got %s", found(p.Value))
 			continue
 		}
 		s.set.Ignore = append(s.set.Ignore, keys)
@@ -273,7 +272,7 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 	bound := settings.bind(source)
 	if t.Each != "" {
 		var all []string
-		for _, m := range settings[t.Each].object() {
+		for _, m := range settings.get(t.Each).object() {
 			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).bind(source)))
 		}
 		if all == nil {
@@ -316,19 +315,12 @@ func (s *scrollerBuilder) phrases() map[string]string {
 	if s.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(s.set.Limit)
 		if s.limitOfJob() {
-			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", s.settings["limitParam"].text())
+			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", s.settings.get("limitParam").text())
 		}
 	}
-	if s.settings["nextPageFlag.ifNotSet"].Value == s.settings["nextPageFlag.stopOn"].Value {
+	if s.settings.get("nextPageFlag.ifNotSet").Value == s.settings.get("nextPageFlag.stopOn").Value {
 		out["orMissing"] = " or missing"
 	}
-	return out
-}
-
-// with returns a copy that also has a setting.
-func (s settings) with(name string, one setting) settings {
-	out := maps.Clone(s)
-	out[name] = one
 	return out
 }
 
@@ -358,14 +350,14 @@ var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorR
 
 // stopRules adds the stopping rules of the configuration that have an outcome.
 func (s *scrollerBuilder) stopRules(which func(Outcome) bool) {
-	all, _ := s.settings["stopRules"].Value.([]setting)
+	all, _ := s.settings.get("stopRules").Value.([]setting)
 	for i, one := range all {
 		r := Rule{ID: s.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,
-			Source: one.text(), Origin: s.origin(Author{}, one.Path)}
+			Source: one.text(), Origin: s.origin(Author{}, one.path())}
 		if object, ok := one.Value.(settings); ok {
-			r.Source, r.Origin = object["when"].text(), s.origin(Author{}, object["when"].Path)
-			r.Message, r.Outcome = s.message(object["message"]), Outcome(object["outcome"].text())
-			if name := object["name"].text(); name != "" {
+			r.Source, r.Origin = object.get("when").text(), s.origin(Author{}, object.get("when").path())
+			r.Message, r.Outcome = s.message(object.get("message")), Outcome(object.get("outcome").text())
+			if name := object.get("name").text(); name != "" {
 				r.ID = name
 			}
 		}
@@ -373,7 +365,7 @@ func (s *scrollerBuilder) stopRules(which func(Outcome) bool) {
 			continue
 		}
 		if s.taken(r.ID) {
-			s.diags.Errorf(diag.Value(one.Path), "duplicate rule id %q", r.ID).WithHint("give it another name")
+			s.diags.Errorf(diag.Value(one.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
 		r.Told = r.Message != ""
@@ -396,7 +388,7 @@ const (
 func (s *scrollerBuilder) message(one setting) string {
 	text := one.text()
 	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
-		s.diags.Errorf(diag.Value(one.Path), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
+		s.diags.Errorf(diag.Value(one.path()), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
 			MaxMessage, MaxHoles, len(text), n)
 		return ""
 	}
@@ -413,25 +405,25 @@ func matched(r Rule) string {
 }
 
 func (s *scrollerBuilder) onError() {
-	all, _ := s.settings["onError"].Value.([]setting)
+	all, _ := s.settings.get("onError").Value.([]setting)
 	for i, one := range all {
 		object, _ := one.Value.(settings)
-		when := object["when"]
+		when := object.get("when")
 		if when.Value == nil {
 			continue
 		}
 		s.add(Rule{
-			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object["do"].text()), Outcome: Complete, Source: when.text(),
-			Message: s.message(object["message"]), Told: object["message"].text() != "",
-			Clause: when.text(), Origin: s.origin(Author{}, when.Path),
+			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete, Source: when.text(),
+			Message: s.message(object.get("message")), Told: object.get("message").text() != "",
+			Clause: when.text(), Origin: s.origin(Author{}, when.path()),
 		})
 	}
 }
 
 // keep adds the values that are saved for the next run.
 func (s *scrollerBuilder) keep() {
-	for _, one := range s.settings["keep"].list() {
+	for _, one := range s.settings.get("keep").list() {
 		s.set.Kept = append(s.set.Kept, one.Name)
-		s.add(Rule{ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is", Origin: s.origin(Author{}, one.Path)})
+		s.add(Rule{ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is", Origin: s.origin(Author{}, one.path())})
 	}
 }

@@ -75,7 +75,7 @@ func (d *decoder) secretsInEndpoint(s setting) (found bool) {
 	for _, m := range ParseQuery(s.text()) {
 		if text, _ := m.Value.(string); secret.Like(m.Name, text) {
 			d.hide(text)
-			d.diags.Warnf(diag.Value(s.Path), "%s looks like a secret in an address", m.Name).
+			d.diags.Warnf(diag.Value(s.path()), "%s looks like a secret in an address", m.Name).
 				WithHint(fmt.Sprintf("write it under params, as %q", "#"+m.Name))
 			found = true
 		}

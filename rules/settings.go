@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -15,11 +16,25 @@ import (
 // element that is an object is settings.
 type setting struct {
 	Value   any    // nil: missing or invalid
-	Name    string // its key; empty for the elements of a list
-	Path    string // config path, also if it is missing
+	Name    string // its key, or its name in settings; empty for the elements of a list
 	Default bool   // the configuration does not have it
 	Invalid bool   // the configuration has it, and it has been reported
 	Written string // a path or key as the configuration spells it; Value has its canonical spelling
+
+	at       string // config path of the setting or, of a member, of the object around it
+	isMember bool
+}
+
+// member returns a setting without a value: the one that is or would be a member of the
+// object at a config path.
+func member(path, name string) setting { return setting{Name: name, at: path, isMember: true} }
+
+// path returns the config path of the setting, also if it is missing.
+func (s setting) path() string {
+	if s.isMember {
+		return diag.Join(s.at, s.Name)
+	}
+	return s.at
 }
 
 // given reports whether the configuration has the setting, valid or not.
@@ -36,7 +51,11 @@ func (s setting) object() Object { o, _ := value.Members(s.Value); return o }
 // list returns the valid elements of a list or a map whose elements have a field.
 func (s setting) list() []setting {
 	all, _ := s.Value.([]setting)
-	return slices.DeleteFunc(slices.Clone(all), func(e setting) bool { return e.Invalid })
+	invalid := func(e setting) bool { return e.Invalid }
+	if !slices.ContainsFunc(all, invalid) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), invalid)
 }
 
 func (s setting) texts() []string { return valuesOf[string](s.list()) }
@@ -55,14 +74,73 @@ func valuesOf[T any](list []setting) []T {
 
 // settings are the settings of one object by name. Those of inner objects have
 // dotted names: forceStop.pages.
-type settings map[string]setting
+type settings struct {
+	reader reader
+	path   string    // config path of the object
+	fields []Field   // say which settings there are, and have the defaults
+	own    []setting // those that are not as the fields say: most objects have few
+}
+
+// get returns the setting of a name. It has no value if there is none.
+func (s settings) get(name string) setting {
+	for i := range s.own {
+		if s.own[i].Name == name {
+			return s.own[i]
+		}
+	}
+	f := findInner(s.fields, name)
+	if f == nil {
+		return setting{}
+	}
+	one := member(s.path, name)
+	s.reader.fallback(&one, f)
+	return one
+}
+
+// findInner returns the field of a dotted name, or nil.
+func findInner(fields []Field, name string) *Field {
+	for i := range fields {
+		f := &fields[i]
+		switch rest, ok := strings.CutPrefix(name, f.Name); {
+		case !ok:
+		case rest == "":
+			return f
+		case rest[0] == '.' && f.Kind == Block:
+			return findInner(f.Fields, rest[1:])
+		}
+	}
+	return nil
+}
+
+// set adds a setting, or replaces the one of its name.
+func (s *settings) set(one setting) {
+	for i := range s.own {
+		if s.own[i].Name == one.Name {
+			s.own[i] = one
+			return
+		}
+	}
+	s.own = append(s.own, one)
+}
+
+// with returns a copy that also has a setting.
+func (s settings) with(name string, one setting) settings {
+	one.Name = name
+	s.own = slices.Clone(s.own)
+	s.set(one)
+	return s
+}
 
 // under returns the settings of an inner object by their names in it.
 func (s settings) under(name string) settings {
-	out := settings{}
-	for full, one := range s {
-		if inner, ok := strings.CutPrefix(full, name+"."); ok {
-			out[inner] = one
+	out := settings{reader: s.reader, path: diag.Join(s.path, name)}
+	if f := findInner(s.fields, name); f != nil {
+		out.fields = f.Fields
+	}
+	for _, one := range s.own {
+		if inner, ok := strings.CutPrefix(one.Name, name+"."); ok {
+			one.Name, one.at = inner, out.path
+			out.own = append(out.own, one)
 		}
 	}
 	return out
@@ -72,11 +150,11 @@ func (s settings) under(name string) settings {
 // last one.
 func (s settings) firstGiven(names ...string) setting {
 	for _, name := range names {
-		if s[name].given() {
-			return s[name]
+		if one := s.get(name); one.given() {
+			return one
 		}
 	}
-	return s[names[len(names)-1]]
+	return s.get(names[len(names)-1])
 }
 
 // hold evaluates a condition of the tables: names of settings, separated by
@@ -89,7 +167,7 @@ func (s settings) hold(condition string) bool {
 	}
 	for name := range strings.SplitSeq(condition, ",") {
 		bare, not := strings.CutPrefix(name, "!")
-		v := s[bare].Value
+		v := s.get(bare).Value
 		set := bare == "true" || v != nil && v != false && (v != 0 || strings.Contains(bare, "."))
 		if set == not {
 			return false
@@ -101,7 +179,7 @@ func (s settings) hold(condition string) bool {
 // bind replaces every ${name} of a source by the value of the setting, as a
 // literal of the rule language.
 func (s settings) bind(source string) string {
-	return expand(source, func(name string) string { return literal(s[name].Value) })
+	return expand(source, func(name string) string { return literal(s.get(name).Value) })
 }
 
 // say replaces every ${name} of a text by the phrase or the value of the setting, and
@@ -112,9 +190,9 @@ func (s settings) say(text string, phrases map[string]string) string {
 			return phrase
 		}
 		name, nouns, counted := strings.Cut(name, " ")
-		shown := s[name].Written
+		shown := s.get(name).Written
 		if shown == "" {
-			shown = textOf(s[name].Value)
+			shown = textOf(s.get(name).Value)
 		}
 		if !counted {
 			return shown

@@ -91,13 +91,13 @@ var expectFields = []Field{
 // test reads one test.
 func (d *decoder) test(path string, s settings) Test {
 	t := Test{
-		Name: s["name"].text(), Job: s["job"].text(), Kept: membersOf(s["kept"].object()), Inputs: membersOf(s["inputs"].object()),
-		Binding: bindingOf(s["partition"].object()),
+		Name: s.get("name").text(), Job: s.get("job").text(), Kept: membersOf(s.get("kept").object()), Inputs: membersOf(s.get("inputs").object()),
+		Binding: bindingOf(s.get("partition").object()),
 		Expect:  d.expect(s.under("expect")), Path: path,
 	}
-	pages, _ := s["pages"].Value.([]any)
+	pages, _ := s.get("pages").Value.([]any)
 	for i, v := range pages {
-		t.Pages = append(t.Pages, d.answer(diag.Index(s["pages"].Path, i), v))
+		t.Pages = append(t.Pages, d.answer(diag.Index(s.get("pages").path(), i), v))
 	}
 	return t
 }
@@ -136,11 +136,11 @@ func (d *decoder) answer(path string, v any) Answer {
 		return Answer{Body: d.raw(path, v)}
 	}
 	read := d.object(path, object, answerFields)
-	a := Answer{Status: read["status"].number(), Headers: d.answerHeaders(read["headers"])}
+	a := Answer{Status: read.get("status").number(), Headers: d.answerHeaders(read.get("headers"))}
 	if body, ok := object.Get("body"); ok {
 		a.Body = d.raw(path+".body", body)
 	}
-	if after, ok := value.Text(read["after"].Value); ok {
+	if after, ok := value.Text(read.get("after").Value); ok {
 		a.After, _ = time.ParseDuration(after + "s")
 	}
 	return a
@@ -188,7 +188,7 @@ func (d *decoder) answerHeaders(s setting) http.Header {
 		for _, v := range values {
 			text, ok := value.Text(v)
 			if !ok || strings.ContainsAny(text, "\r\n") {
-				d.diags.Errorf(diag.Value(diag.Join(s.Path, m.Name)), "want a header value, got %s", found(v))
+				d.diags.Errorf(diag.Value(diag.Join(s.path(), m.Name)), "want a header value, got %s", found(v))
 				continue
 			}
 			headers.Add(m.Name, text)
@@ -199,20 +199,20 @@ func (d *decoder) answerHeaders(s setting) http.Header {
 
 func (d *decoder) expect(s settings) Expect {
 	e := Expect{
-		Reason: s["reason"].text(), Outcome: Outcome(s["outcome"].text()), Message: s["message"].text(), Error: s["error"].text(),
-		Pages: optional(s["pages"]), Exit: optional(s["exit"]), Kept: membersOf(s["kept"].object()),
-		Requests: all(s["requests"]), Findings: all(s["findings"]), StoppedBy: d.stoppedBy(s["stoppedBy"]),
+		Reason: s.get("reason").text(), Outcome: Outcome(s.get("outcome").text()), Message: s.get("message").text(), Error: s.get("error").text(),
+		Pages: optional(s.get("pages")), Exit: optional(s.get("exit")), Kept: membersOf(s.get("kept").object()),
+		Requests: all(s.get("requests")), Findings: all(s.get("findings")), StoppedBy: d.stoppedBy(s.get("stoppedBy")),
 	}
-	items := s["items"]
+	items := s.get("items")
 	if list, ok := items.Value.([]any); ok {
 		e.List = make([]json.RawMessage, len(list))
 		for i, item := range list {
-			e.List[i] = d.raw(diag.Index(items.Path, i), item)
+			e.List[i] = d.raw(diag.Index(items.path(), i), item)
 		}
 	} else if items.Value != nil {
 		n, problem := convert(Integer, items.Value)
 		if problem != "" {
-			d.diags.Errorf(diag.Value(items.Path), "want a whole number, or a list of items, got %s", found(items.Value))
+			d.diags.Errorf(diag.Value(items.path()), "want a whole number, or a list of items, got %s", found(items.Value))
 		}
 		items.Value = n
 		e.Items = optional(items)
@@ -228,10 +228,10 @@ func (d *decoder) stoppedBy(s setting) []string {
 	case string:
 		return []string{v}
 	case []any:
-		d.inner(&s, Field{Each: &Field{Kind: Text}})
+		d.inner(&s, &Field{Each: &Field{Kind: Text}})
 		return all(s)
 	default:
-		d.diags.Errorf(diag.Value(s.Path), "want the id of a rule, or a list of ids, got %s", found(v))
+		d.diags.Errorf(diag.Value(s.path()), "want the id of a rule, or a list of ids, got %s", found(v))
 		return nil
 	}
 }

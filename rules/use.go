@@ -39,13 +39,13 @@ func (s *scrollerBuilder) uses(texts []string, conditions ...string) []Use {
 
 // use returns the use of a setting. It reports false for a setting without a value.
 func (s *scrollerBuilder) use(name string) (Use, bool) {
-	one := s.settings[name]
+	one := s.settings.get(name)
 	if one.Value == nil || name == "each" {
 		return Use{}, false
 	}
-	u := Use{Setting: name, Origin: s.origin(Author{}, one.Path)}
+	u := Use{Setting: name, Origin: s.origin(Author{}, one.path())}
 	if one.Default {
-		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: one.Path}
+		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: one.path()}
 	}
 	if f, ok := find(s.method.Fields, name); ok {
 		u.Required = f.Required
