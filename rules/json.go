@@ -80,14 +80,12 @@ type step struct {
 
 // valid reports whether the text is JSON, and what is wrong with it.
 func (p *jsonParser) valid() bool {
-	text := []byte(p.text)
-	if json.Valid(text) {
+	if json.Valid([]byte(p.text)) {
 		return true
 	}
-	at, message := 0, "unknown error"
-	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(json.RawMessage))); ok {
-		at, message = int(syntax.Offset)-1, syntax.Error()
-	}
+	syntax := (*json.SyntaxError)(nil)
+	errors.As(json.Unmarshal([]byte(p.text), new(json.RawMessage)), &syntax) // an invalid text has no other error
+	at, message := int(syntax.Offset)-1, syntax.Error()
 	if strings.HasPrefix(message, "unexpected end") {
 		at, message = len(p.text), "unexpected end of the text"
 	}
@@ -235,7 +233,13 @@ func (p *jsonParser) string() string {
 		}
 	}
 	p.at = end + 1
-	_ = json.Unmarshal([]byte(p.text[begin-1:p.at]), &text) // it is valid
+	return unquoted(p.text[begin-1 : p.at])
+}
+
+// unquoted returns the text that a string of JSON stands for.
+func unquoted(quoted string) string {
+	var text string
+	_ = json.Unmarshal([]byte(quoted), &text) // it is valid
 	return text
 }
 

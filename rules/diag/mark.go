@@ -11,8 +11,13 @@ type Mark struct {
 	Value int    // byte offset of the value
 	Key   int    // byte offset of the key; -1 for the root and in a list
 
-	inner []Mark
-	index map[string]int // the positions in inner, by name; nil: it is a list, or not large
+	inner *marks // nil: it is neither a list nor an object, or empty
+}
+
+// marks are those of the values in a list or an object.
+type marks struct {
+	list  []Mark
+	index map[string]int // the positions in list, by name; nil: it is a list, or not large
 }
 
 // largeObject is the number of members from which on an index finds them faster.
@@ -20,30 +25,35 @@ const largeObject = 32
 
 // Contain sets the marks of the values in a list or an object, in their order.
 func (m *Mark) Contain(inner []Mark) {
-	m.inner = inner
-	if len(inner) < largeObject || inner[0].Key < 0 {
+	if len(inner) == 0 {
 		return
 	}
-	m.index = make(map[string]int, len(inner))
+	m.inner = &marks{list: inner}
+	if len(inner) < largeObject || m.inner.isList() {
+		return
+	}
+	m.inner.index = make(map[string]int, len(inner))
 	for i := range inner {
-		m.index[inner[i].Name] = i
+		m.inner.index[inner[i].Name] = i
 	}
 }
+
+func (m *marks) isList() bool { return m.list[0].Key < 0 }
 
 // find returns the mark at a path in the value: ".limit", "[0].name". Paths of members of
 // the root begin with the name. Names may contain dots and brackets, so that several
 // values may have a path: the last of them counts. Without one, find returns nil.
 func (m *Mark) find(path string, isRoot bool) *Mark {
 	found, last := (*Mark)(nil), -1
-	for end := 0; end <= len(path); end++ {
+	for end := 0; end <= len(path) && m.inner != nil; end++ {
 		if end > 0 && end < len(path) && path[end] != '.' && path[end] != '[' {
 			continue
 		}
-		i := m.position(path[:end], isRoot)
+		i := m.inner.position(path[:end], isRoot)
 		if i <= last {
 			continue
 		}
-		if inner := m.inner[i].find(path[end:], end == 0); inner != nil {
+		if inner := m.inner.list[i].find(path[end:], end == 0); inner != nil {
 			found, last = inner, i
 		}
 	}
@@ -55,8 +65,8 @@ func (m *Mark) find(path string, isRoot bool) *Mark {
 
 // position returns the position of the value that the first step of a path leads to: ".name"
 // or "[0]". It is -1 if there is none.
-func (m *Mark) position(step string, isRoot bool) int {
-	if len(m.inner) > 0 && m.inner[0].Key < 0 {
+func (m *marks) position(step string, isRoot bool) int {
+	if m.isList() {
 		return m.element(step)
 	}
 	name, isMember := strings.CutPrefix(step, ".")
@@ -72,8 +82,8 @@ func (m *Mark) position(step string, isRoot bool) int {
 		}
 		return -1
 	}
-	for i := range m.inner {
-		if m.inner[i].Name == name {
+	for i := range m.list {
+		if m.list[i].Name == name {
 			return i
 		}
 	}
@@ -81,12 +91,12 @@ func (m *Mark) position(step string, isRoot bool) int {
 }
 
 // element returns the position of a list's element. It is -1 if there is none.
-func (m *Mark) element(step string) int {
-	if len(step) < len("[0]") {
+func (m *marks) element(step string) int {
+	if len(step) < len("[0]") || step[len(step)-1] != ']' {
 		return -1
 	}
 	i, err := strconv.Atoi(step[1 : len(step)-1])
-	if err != nil || i >= len(m.inner) || step != Index("", i) {
+	if err != nil || i >= len(m.list) || step != Index("", i) {
 		return -1
 	}
 	return i
@@ -95,8 +105,11 @@ func (m *Mark) element(step string) int {
 // each calls f with every mark in the value and the path of each.
 func (m *Mark) each(path string, f func(path string, m *Mark)) {
 	f(path, m)
-	for i := range m.inner {
-		inner := &m.inner[i]
+	if m.inner == nil {
+		return
+	}
+	for i := range m.inner.list {
+		inner := &m.inner.list[i]
 		if inner.Key < 0 {
 			inner.each(Index(path, i), f)
 		} else {

@@ -132,7 +132,11 @@ func (s *Source) Position(offset int) Position {
 	if !found {
 		line-- // the offset is within the line before
 	}
-	return Position{Line: line + 1, Column: s.charactersBefore(offset) - s.charactersBefore(s.lines[line]) + 1}
+	begin := s.lines[line]
+	if offset-begin < countDistance {
+		return Position{Line: line + 1, Column: utf8.RuneCountInString(s.Text[begin:offset]) + 1}
+	}
+	return Position{Line: line + 1, Column: s.charactersBefore(offset) - s.charactersBefore(begin) + 1}
 }
 
 // Location returns file:line:column of the value at a config path, or "" if its
