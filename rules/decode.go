@@ -25,7 +25,10 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	if d.dialect = dialectOf(inner, options); d.dialect == Keboola {
 		d.keboola, inner = d.keboolaConfigOf(inner)
 	}
-	d.root(d.env.object(cfg.path, inner, rootFields))
+	if refersToEnv(inner) {
+		inner = d.env.object(cfg.path, inner, rootFields)
+	}
+	d.root(inner)
 	if d.keboola != nil {
 		d.keboola.unread()
 	}
@@ -111,10 +114,13 @@ func (d *decoder) root(root any) {
 		list := s.get("config.jobs").list()
 		c.Jobs = slices.Grow(c.Jobs, len(list))
 		for _, one := range list {
-			c.Jobs = append(c.Jobs, d.job(one.path(), one.Value.(settings), api))
+			own := one.Value.(settings)
+			job := d.job(own, api)
+			d.checkResponse(&job, own)
+			c.Jobs = append(c.Jobs, job)
 		}
 	}
-	d.checkResponses(api, s.get("config.jobs").list())
+	d.checkTables(api)
 	c.HTTP = d.http(s)
 	c.Auth, c.TLS = d.authentication(s), d.certificates(s)
 	for _, one := range s.get("inputs").list() {

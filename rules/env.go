@@ -39,6 +39,26 @@ func envReference(v any) (string, bool) {
 	return name, isText
 }
 
+// refersToEnv reports whether a value, or one in it, may name a variable.
+func refersToEnv(v any) bool {
+	if _, refers := envReference(v); refers {
+		return true
+	}
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, refersToEnv)
+	case Object:
+		return slices.ContainsFunc(v, func(m Member) bool { return refersToEnv(m.Value) })
+	case map[string]any:
+		for _, member := range v {
+			if refersToEnv(member) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // envMay reports whether {"env": "NAME"} may stand for a value of the field. Not for an
 // expression: its text would be a program, and not a value.
 func (f Field) envMay() bool {

@@ -88,16 +88,16 @@ var jobFields = []Field{
 	{Name: "parentId", Kind: Any, Unsupported: OnOutput},
 }
 
-func (d *decoder) job(path string, s, api settings) Job {
+func (d *decoder) job(s, api settings) Job {
 	j := Job{
-		path: path, ID: s.get("id").text(), Endpoint: s.get("endpoint").text(), Method: s.get("method").text(),
+		path: s.path, ID: s.get("id").text(), Endpoint: s.get("endpoint").text(), Method: s.get("method").text(),
 		DataType: s.get("dataType").text(), scroller: s.get("scroller").text(),
 		Params: d.params(d.keboola.params(s.get("params"))), DataField: d.dataField(s.get("dataField")),
 		Filter: s.get("filter").text(), Fields: d.itemFields(s.get("fields")),
 		Response: d.response(s, api),
 	}
 	j.For, j.Silent, j.OnFailure = d.sources(s.get("for")), !s.get("emit").flag(), s.get("onPartitionError").text()
-	j.secretEndpoint = d.env.paths[s.get("endpoint").path()]
+	j.secretEndpoint = len(d.env.paths) > 0 && d.env.paths[s.get("endpoint").path()]
 	if j.secretEndpoint && s.get("dataType").Default {
 		j.DataType = "" // the id of the job
 	}
@@ -130,7 +130,7 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 			count[j.label()]++
 		}
 	}
-	seen := map[string]bool{}
+	seen := make(map[string]bool, len(c.Jobs))
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		if j.ID == "" {

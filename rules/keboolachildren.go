@@ -53,7 +53,8 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up kin) {
 func (k *keboolaConfig) child(path string, v any, api settings, up kin) {
 	s := k.object(path, v, jobFields)
 	k.below = true
-	job := k.job(path, s, api)
+	job := k.job(s, api)
+	k.checkPath(&job, s.get("dataField"))
 	k.below = false
 	job.parent = up.position + 1
 	item := up.items[len(up.items)-1]

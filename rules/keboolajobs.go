@@ -56,12 +56,14 @@ func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 		if repeats(written, config.get("jobs").path(), one.path()) {
 			continue
 		}
-		job := k.job(one.path(), one.Value.(settings), api)
-		job.Fields = append(k.userData(config.get("userData"), one.Value.(settings).get("userData")), job.Fields...)
+		own := one.Value.(settings)
+		job := k.job(own, api)
+		k.checkResponse(&job, own)
+		job.Fields = append(k.userData(config.get("userData"), own.get("userData")), job.Fields...)
 		job.Headers = common.Headers.Merge(job.Headers)
 		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
 		first := len(k.cfg.Jobs)
-		k.children(job, one.Value.(settings), api, kin{})
+		k.children(job, own, api, kin{})
 		k.shareTimes(&k.cfg.Jobs[first])
 	}
 }

@@ -38,7 +38,7 @@ func (c *Config) LoginParams() Object {
 
 // login reads authentication of type login.
 func (d *decoder) login(auth *Auth, s settings) {
-	job := d.job(s.get("loginRequest").path(), s.under("loginRequest"), settings{})
+	job := d.job(s.under("loginRequest"), settings{})
 	job.ID = "login"
 	auth.Login = &job
 	if d.keboola != nil {

@@ -46,6 +46,9 @@ var responseFields = []Field{
 func (d *decoder) response(job, api settings) Response {
 	r := Response{Format: JSON, Header: true}
 	for _, s := range []settings{api, job} {
+		if !s.get("response").given() {
+			continue
+		}
 		if format := s.get("response.format"); format.given() {
 			r.Format, r.path = format.text(), format.path()
 		}
@@ -87,30 +90,32 @@ func (d *decoder) columnNames(s setting) []string {
 	return names
 }
 
-// checkResponses reports formats that do not fit the rest of the configuration.
-func (d *decoder) checkResponses(api settings, jobs []setting) {
-	table, read := false, map[string]settings{}
-	for _, one := range jobs {
-		read[one.path()] = one.Value.(settings)
+// checkResponse reports a format that does not fit the other settings of a job.
+func (d *decoder) checkResponse(j *Job, own settings) {
+	if !j.Response.MayBeCSV() {
+		d.noTable(j.Response, own)
 	}
-	for _, j := range d.cfg.Jobs {
-		own := read[j.path] // a job of several iterations has one path
-		table = table || j.Response.MayBeCSV()
-		if !j.Response.MayBeCSV() {
-			d.noTable(j.Response, own)
+	d.checkPath(j, own.get("dataField"))
+}
+
+// checkTables reports settings of the API for CSV that no job needs.
+func (d *decoder) checkTables(api settings) {
+	for i := range d.cfg.Jobs {
+		if d.cfg.Jobs[i].Response.MayBeCSV() {
+			return
 		}
-		d.checkPath(j, own.get("dataField"))
 	}
-	if !table {
-		d.noTable(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
-	}
+	d.noTable(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
 }
 
 // noTable reports settings of CSV in the response object of a job, or of the API, that has
 // another format.
 func (d *decoder) noTable(r Response, s settings) {
+	if !s.get("response").given() {
+		return
+	}
 	for _, name := range []string{"header", "delimiter", "columns"} {
-		if at := s.get("response."+name); at.given() {
+		if at := s.get("response." + name); at.given() {
 			d.diags.Errorf(diag.Key(at.path()), "%s needs the format csv, and the format is %s", name, r.Format).
 				WithHint(`add "format": "csv", or remove it`)
 		}
@@ -118,7 +123,7 @@ func (d *decoder) noTable(r Response, s settings) {
 }
 
 // checkPath reports a dataField that the format of a job cannot have, or lacks.
-func (d *decoder) checkPath(j Job, field setting) {
+func (d *decoder) checkPath(j *Job, field setting) {
 	problem := j.Response.PathProblem(j.ItemPaths())
 	switch {
 	case problem == "" || field.Invalid:
