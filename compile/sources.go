@@ -67,7 +67,10 @@ func (c *compilation) reportVariable(s rules.Source, taken string) {
 // link connects the jobs with those whose items they are for, and says what has to be
 // decoded of the items.
 func link(jobs []*Job) {
-	byID := map[string]*Job{}
+	if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Set.Parent != "" }) {
+		return
+	}
+	byID := make(map[string]*Job, len(jobs))
 	for _, j := range jobs {
 		byID[j.Set.Job.ID] = j
 	}

@@ -201,7 +201,7 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 	plain, hidden := strings.CutPrefix(key, "#")
 	for _, section := range sections {
 		for _, name := range []string{key, plain} {
-			one := s.get(section+"."+name)
+			one := s.get(section + "." + name)
 			if !one.given() {
 				continue
 			}

@@ -76,8 +76,8 @@ func (l *lowerer) bound(set *Ruleset) {
 	job := &set.Job
 	if l.dialect != Keboola { // which has placeholders in braces
 		base := l.cfg.BaseURL
-		l.address(set, BaseURL, &base, diag.Join(l.cfg.path, "api.baseUrl"))
-		l.address(set, Endpoint, &job.Endpoint, diag.Join(job.path, "endpoint"))
+		l.address(set, BaseURL, &base, l.cfg.path, "api.baseUrl")
+		l.address(set, Endpoint, &job.Endpoint, job.path, "endpoint")
 	}
 	if c := job.endpointSource; c.Source != "" {
 		set.Rules = append(set.Rules, Rule{
@@ -98,11 +98,12 @@ func (l *lowerer) bound(set *Ruleset) {
 }
 
 // address adds the rule for an address that holds expressions in braces. Of any other it
-// removes the doubled braces.
-func (l *lowerer) address(set *Ruleset, role Role, text *string, path string) {
+// removes the doubled braces. The address is a key of the object at a path.
+func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key string) {
 	if !strings.ContainsAny(*text, "{}") {
 		return
 	}
+	path := diag.Join(object, key)
 	source, computed, err := addressSource(*text)
 	switch {
 	case err != nil:

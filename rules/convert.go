@@ -117,7 +117,7 @@ func (f Field) oneOf(text string) (string, string) {
 func asText(kind Kind) func(v any) (any, string) {
 	return func(v any) (any, string) {
 		if s, ok := v.(string); ok && s != "" {
-			return s, ""
+			return v, ""
 		}
 		return nil, want(kind, v)
 	}
@@ -148,6 +148,9 @@ func asSecret(v any) (any, string) {
 
 func asObject(kind Kind) func(v any) (any, string) {
 	return func(v any) (any, string) {
+		if _, ok := v.(Object); ok {
+			return v, ""
+		}
 		if o, ok := value.Members(v); ok {
 			return o, ""
 		}
@@ -157,8 +160,8 @@ func asObject(kind Kind) func(v any) (any, string) {
 
 func asList(kind Kind) func(v any) (any, string) {
 	return func(v any) (any, string) {
-		if l, ok := v.([]any); ok {
-			return l, ""
+		if _, ok := v.([]any); ok {
+			return v, ""
 		}
 		return nil, want(kind, v)
 	}

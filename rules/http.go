@@ -177,7 +177,12 @@ func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 
 // params reads parameters. A `#` before a name makes its value a secret, at any
 // depth.
-func (d *decoder) params(s setting) Object { return d.paramsOf(s.path(), s.object()) }
+func (d *decoder) params(s setting) Object {
+	if object := s.object(); object != nil {
+		return d.paramsOf(s.path(), object)
+	}
+	return nil
+}
 
 func (d *decoder) paramsOf(path string, object Object) Object {
 	if object == nil {

@@ -52,7 +52,7 @@ func (f ItemField) mistake(others []ItemField) (problem, hint string) {
 
 // shape adds the rules that are evaluated for each item.
 func (l *lowerer) shape(set *Ruleset) {
-	job := set.Job
+	job := &set.Job
 	if job.Filter != "" {
 		set.Rules = append(set.Rules, Rule{
 			ID: "filter", Role: Filter, Source: job.Filter, Clause: job.Filter,

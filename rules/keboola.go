@@ -285,6 +285,9 @@ const (
 
 // keepStart adds what remembers when a job began, if one of its rules asks.
 func (l *lowerer) keepStart(set *Ruleset) {
+	if l.dialect != Keboola {
+		return
+	}
 	asks := func(source string) int {
 		return slices.IndexFunc(set.Rules, func(r Rule) bool { return strings.Contains(r.Source, source) })
 	}
@@ -297,7 +300,7 @@ func (l *lowerer) keepStart(set *Ruleset) {
 	if set.Job.keepsStart {
 		i, previous = 0, 0
 	}
-	if l.dialect != Keboola || i < 0 {
+	if i < 0 {
 		return
 	}
 	set.Variables = append(set.Variables, startVariable)

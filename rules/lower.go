@@ -57,7 +57,7 @@ func newLowerer(c *Config) *lowerer {
 	l := &lowerer{
 		reader: reader{diags: diag.NewCollector(c.Source), dialect: c.Dialect},
 		cfg:    c, catalog: c.catalog, switches: switches,
-		paginations: map[string]*pagination{}, positions: map[string]diag.Position{}, used: map[string]bool{},
+		paginations: map[string]*pagination{}, positions: make(map[string]diag.Position, len(c.Jobs)), used: map[string]bool{},
 	}
 	if switches.ignoreUnknown {
 		l.unknown = diag.SeverityWarning

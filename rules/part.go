@@ -155,7 +155,7 @@ func merged(under, over any) any {
 func (s *scrollerBuilder) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
-		if one := s.settings.get("nextRequest."+string(role)); one.Value != nil {
+		if one := s.settings.get("nextRequest." + string(role)); one.Value != nil {
 			parts = append(parts, part(role, "", addressOrVerb(role, one.text()), s.origin(Author{}, one.path())))
 		}
 	}
@@ -191,7 +191,7 @@ func addressOrVerb(role Role, source string) string {
 // named returns params, headers or body: one expression for each name, or one for
 // all.
 func (s *scrollerBuilder) named(role Role) []Rule {
-	one := s.settings.get("nextRequest."+string(role))
+	one := s.settings.get("nextRequest." + string(role))
 	if one.text() != "" {
 		return []Rule{part(role, "", one.text(), s.origin(Author{}, one.path()))}
 	}

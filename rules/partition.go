@@ -174,7 +174,10 @@ func ParseTime(text string) (time.Time, error) {
 // partitions checks how the jobs depend on each other, and says which variables each can
 // read.
 func (l *lowerer) partitions(sets []*Ruleset) {
-	byID := map[string]*Ruleset{}
+	if !slices.ContainsFunc(sets, func(set *Ruleset) bool { return len(set.Job.For) > 0 }) {
+		return
+	}
+	byID := make(map[string]*Ruleset, len(sets))
 	for _, set := range sets {
 		if set.Job.ID != "" { // it has one unless there are errors
 			byID[set.Job.ID] = set

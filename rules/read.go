@@ -35,7 +35,7 @@ func (r reader) object(path string, v any, fields []Field) settings {
 // names, and reports those that it lacks.
 func (r reader) members(into *settings, prefix, path string, object Object, fields []Field) {
 	r.unknownKeys(path, object, fields)
-	into.own = slices.Grow(into.own, len(object)+1) // one that complete adds
+	into.own = slices.Grow(into.own, min(len(object), len(fields))+1) // complete adds another one
 	for i := range fields {
 		f := &fields[i]
 		v, written := object.Get(f.Name)
@@ -99,7 +99,7 @@ func (r reader) convert(into *setting, v any, f *Field) {
 		return
 	}
 	converted, problem := convert(kind, v)
-	if text, ok := converted.(string); ok {
+	if text, ok := converted.(string); ok && f.Values != nil {
 		converted, problem = f.oneOf(text)
 	}
 	if problem != "" {

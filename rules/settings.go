@@ -17,12 +17,12 @@ import (
 type setting struct {
 	Value   any    // nil: missing or invalid
 	Name    string // its key, or its name in settings; empty for the elements of a list
+	Written string // a path or key as the configuration spells it; Value has its canonical spelling
 	Default bool   // the configuration does not have it
 	Invalid bool   // the configuration has it, and it has been reported
-	Written string // a path or key as the configuration spells it; Value has its canonical spelling
 
-	at       string // config path of the setting or, of a member, of the object around it
 	isMember bool
+	at       string // config path of the setting or, of a member, of the object around it
 }
 
 // member returns a setting without a value: the one that is or would be a member of the
@@ -99,15 +99,15 @@ func (s settings) get(name string) setting {
 
 // findInner returns the field of a dotted name, or nil.
 func findInner(fields []Field, name string) *Field {
-	for i := range fields {
-		f := &fields[i]
-		switch rest, ok := strings.CutPrefix(name, f.Name); {
-		case !ok:
-		case rest == "":
-			return f
-		case rest[0] == '.' && f.Kind == Block:
-			return findInner(f.Fields, rest[1:])
-		}
+	first, rest, isInner := strings.Cut(name, ".")
+	i := position(fields, first)
+	switch {
+	case i < 0:
+		return nil
+	case !isInner:
+		return &fields[i]
+	case fields[i].Kind == Block:
+		return findInner(fields[i].Fields, rest)
 	}
 	return nil
 }

@@ -282,6 +282,9 @@ func membersOf(o Object) map[string]any {
 // checkTests reports mistakes that involve several values, and fills in the job of
 // tests if there is only one.
 func (c *Config) checkTests(diags *diag.Collector) {
+	if len(c.Tests) == 0 {
+		return
+	}
 	var ids []string
 	for _, j := range c.Jobs {
 		ids = append(ids, j.ID)
