@@ -142,7 +142,10 @@ var authenticationFields = []Field{
 // type basic in config.
 func (d *decoder) authentication(s settings) *Auth {
 	section := s.get("api.authentication")
-	auth := &Auth{Type: s.get("api.authentication.type").text(), Path: section.path(), Values: map[string]string{}, Computed: map[string]Computed{}}
+	auth := &Auth{
+		Type: s.get("api.authentication.type").text(), Path: section.path(),
+		Values: map[string]string{}, Computed: map[string]Computed{},
+	}
 	if auth.Type == "" {
 		return nil
 	}

@@ -79,7 +79,8 @@ func (d *decoder) dataField(s setting) *DataField {
 		switch {
 		case !ok:
 		case slices.ContainsFunc(lists, func(l ItemList) bool { return slices.Equal(l.Steps, list.Steps) }):
-			d.diags.Errorf(diag.Value(one.path()), "dataField has %s twice", list.Text).WithHint("keep one of them, so that no item is written twice")
+			d.diags.Errorf(diag.Value(one.path()), "dataField has %s twice", list.Text).
+				WithHint("keep one of them, so that no item is written twice")
 		default:
 			lists = append(lists, list)
 		}

@@ -424,6 +424,9 @@ func (s *scrollerBuilder) onError() {
 func (s *scrollerBuilder) keep() {
 	for _, one := range s.settings.get("keep").list() {
 		s.set.Kept = append(s.set.Kept, one.Name)
-		s.add(Rule{ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is", Origin: s.origin(Author{}, one.path())})
+		s.add(Rule{
+			ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is",
+			Origin: s.origin(Author{}, one.path()),
+		})
 	}
 }

@@ -91,9 +91,9 @@ var expectFields = []Field{
 // test reads one test.
 func (d *decoder) test(path string, s settings) Test {
 	t := Test{
-		Name: s.get("name").text(), Job: s.get("job").text(), Kept: membersOf(s.get("kept").object()), Inputs: membersOf(s.get("inputs").object()),
-		Binding: bindingOf(s.get("partition").object()),
-		Expect:  d.expect(s.under("expect")), Path: path,
+		Name: s.get("name").text(), Job: s.get("job").text(),
+		Kept: membersOf(s.get("kept").object()), Inputs: membersOf(s.get("inputs").object()), Binding: bindingOf(s.get("partition").object()),
+		Expect: d.expect(s.under("expect")), Path: path,
 	}
 	pages, _ := s.get("pages").Value.([]any)
 	for i, v := range pages {
