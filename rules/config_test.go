@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
 // load parses, decodes and lowers a configuration.
@@ -318,4 +320,23 @@ func FuzzPath(f *testing.F) {
 		}
 		require.Equal(t, keys, rules.SplitPath(rules.PathOf(keys...)))
 	})
+}
+
+func TestMistakesUnderNamesWithDotsAndBracketsShowTheirPlace(t *testing.T) {
+	const config = `{"api": {"baseUrl": "https://api.test/"},
+ "config": {"jobs": [{"endpoint": "x", "headers": {"a.b[0]": [], "a": {"b[0]": 1}, "é\u002e": {}}}]}}`
+	for name, parse := range map[string]func(*diag.Source) (any, error){"c.json": rules.ParseJSON, "c.yaml": yaml.Parse} {
+		source := diag.NewSource(name, strings.TrimSuffix(config, "}")+map[string]string{"c.json": "}", "c.yaml": "} # YAML"}[name])
+		root, err := parse(source)
+		require.NoError(t, err)
+		_, found := rules.Decode(source, root, rules.Options{})
+		var places []string
+		for _, d := range found {
+			places = append(places, fmt.Sprintf("%s: %d:%d", d.Path, d.Pos.Line, d.Pos.Column))
+		}
+		// Two values have the second path. The place is that of the later one.
+		require.Equal(t, []string{
+			"config.jobs[0].headers.a: 2:71", "config.jobs[0].headers.a.b[0]: 2:80", "config.jobs[0].headers.é.: 2:95",
+		}, places, name)
+	}
 }
