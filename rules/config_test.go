@@ -340,3 +340,23 @@ func TestMistakesUnderNamesWithDotsAndBracketsShowTheirPlace(t *testing.T) {
 		}, places, name)
 	}
 }
+
+func TestAnEmptyElementIsAnEmptyObjectInDialectKeboola(t *testing.T) {
+	const begin = `{"api": {"baseUrl": "https://api.test/", "dialect": "keboola"`
+	for _, c := range []struct{ name, config, want string }{
+		{"a job", begin + `}, "config": {"jobs": [[]]}}`, "endpoint is missing"},
+		{"a test", begin + `}, "config": {"jobs": [{"endpoint": "x"}]}, "tests": [{"name": "a", "pages": [[]], "expect": {"pages": 1}}, null]}`, "name is missing"},
+		{"an input", begin + `}, "config": {"jobs": [{"endpoint": "x"}]}, "inputs": {"x": []}}`, ""},
+		{"a variable", begin + `, "pagination": {"method": "expression", "nextRequest": {"params": "x"}, "state": {"x": []}}},
+			"config": {"jobs": [{"endpoint": "x"}]}}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, found := load(t, c.config, rules.Options{})
+			if c.want == "" {
+				require.NoError(t, found.Err())
+			} else {
+				require.ErrorContains(t, found.Err(), c.want)
+			}
+		})
+	}
+}

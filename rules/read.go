@@ -184,7 +184,8 @@ func (r reader) element(into setting, v any, f *Field) setting {
 		return into
 	}
 	r.convert(&into, v, f)
-	if members, ok := into.Value.(Object); ok && f.Kind == Block {
+	if f.Kind == Block && !into.Invalid {
+		members, _ := into.Value.(Object) // none: dialect keboola has read an empty value
 		into.Value = r.strict().object(into.path(), members, f.Fields)
 	}
 	return into
