@@ -246,6 +246,7 @@ func (l *lowerer) readOnce(path string, v any) *pagination {
 		return nil
 	}
 	p := &pagination{path: path, method: method, settings: l.object(path, object, l.catalog.fieldsOf(method))}
+	p.settings.defaults = map[string]setting{} // every job asks for them
 	p.check(l.diags, l.switches)
 	return p
 }
@@ -274,8 +275,10 @@ func (l *lowerer) origin(by Author, path string) Origin {
 	}
 	o.File = l.cfg.Source.Name
 	at, known := l.positions[path]
-	if offset := l.cfg.Source.ValueAt(path); !known && offset >= 0 {
-		at = l.cfg.Source.Position(offset)
+	if !known {
+		if offset := l.cfg.Source.ValueAt(path); offset >= 0 {
+			at = l.cfg.Source.Position(offset)
+		}
 		l.positions[path] = at
 	}
 	o.At = at

@@ -79,6 +79,8 @@ type settings struct {
 	path   string    // config path of the object
 	fields []Field   // say which settings there are, and have the defaults
 	own    []setting // those that are not as the fields say: most objects have few
+
+	defaults map[string]setting // keeps what get has made of the fields; nil: nothing is kept
 }
 
 // get returns the setting of a name. It has no value if there is none.
@@ -88,12 +90,17 @@ func (s settings) get(name string) setting {
 			return s.own[i]
 		}
 	}
-	f := findInner(s.fields, name)
-	if f == nil {
-		return setting{}
+	one, made := s.defaults[name]
+	if made {
+		return one
 	}
-	one := member(s.path, name)
-	s.reader.fallback(&one, f)
+	if f := findInner(s.fields, name); f != nil {
+		one = member(s.path, name)
+		s.reader.fallback(&one, f)
+	}
+	if s.defaults != nil {
+		s.defaults[name] = one
+	}
 	return one
 }
 
