@@ -321,7 +321,7 @@ func HintPaths() []HintPath { return hintPaths() }
 var hintPaths = sync.OnceValue(func() []HintPath {
 	var out []HintPath
 	for place := range (len(containers) + 1) * len(hintNames()) {
-		out = append(out, hintAt(place))
+		out = append(out, HintAt(place))
 	}
 	return out
 })
@@ -356,9 +356,9 @@ var hintNames = sync.OnceValue(func() []hintName {
 	return out
 })
 
-// hintAt returns the path at a place of [HintPaths]: the names in the root come first, then
+// HintAt returns the path at a place of [HintPaths]: the names in the root come first, then
 // those in each container.
-func hintAt(place int) HintPath {
+func HintAt(place int) HintPath {
 	name := hintNames()[place%len(hintNames())]
 	if container := place/len(hintNames()) - 1; container >= 0 {
 		return HintPath{[]string{containers[container], name.key}, name.kind}
@@ -366,42 +366,29 @@ func hintAt(place int) HintPath {
 	return HintPath{[]string{name.key}, name.kind}
 }
 
-// A Hint is a value of a response that may say something about its list.
-type Hint struct {
-	HintPath
-	Value any
+// HintPlaces returns the places of a path in [HintPaths], which are several if its name may
+// mean several things. The list must not be changed.
+func HintPlaces(path []string) []int {
+	switch len(path) {
+	case 1:
+		return placesOfHints().names[path[0]]
+	case 2:
+		first, ok := placesOfHints().containers[path[0]]
+		if !ok {
+			return nil
+		}
+		places := slices.Clone(placesOfHints().names[path[1]])
+		for i := range places {
+			places[i] += first
+		}
+		return places
+	}
+	return nil
 }
 
-// HintsIn returns the hints among the members of an object, in the order of [HintPaths].
-func HintsIn(members map[string]any) []Hint {
-	var places []int
-	for name, v := range members {
-		places = append(places, hintPlaces().names[name]...)
-		first, within := hintPlaces().containers[name]
-		if inner, isObject := v.(map[string]any); within && isObject {
-			for name := range inner {
-				for _, place := range hintPlaces().names[name] {
-					places = append(places, first+place)
-				}
-			}
-		}
-	}
-	slices.Sort(places)
-	hints := make([]Hint, len(places))
-	for i, place := range places {
-		path := hintAt(place)
-		v := members[path.Keys[0]]
-		if len(path.Keys) == 2 {
-			v = v.(map[string]any)[path.Keys[1]]
-		}
-		hints[i] = Hint{path, v}
-	}
-	return hints
-}
-
-// hintPlaces has the places of names in the root, and the place of the first name of each
+// placesOfHints has the places of names in the root, and the place of the first name of each
 // container.
-var hintPlaces = sync.OnceValue(func() (places struct {
+var placesOfHints = sync.OnceValue(func() (places struct {
 	names      map[string][]int
 	containers map[string]int
 }) {

@@ -112,8 +112,9 @@ type hinted struct {
 func (r *run) hintsOf(c *rules.Context) []hinted {
 	found := []hinted{}
 	for _, hint := range r.hintsInBody() {
-		at := compile.Read{Root: "body", Path: hint.Keys}.String()
-		found = append(found, hinted{hint.Kind, at, hint.Value, true, readsTo(hint.Keys)})
+		path := rules.HintAt(hint.place)
+		at := compile.Read{Root: "body", Path: path.Keys}.String()
+		found = append(found, hinted{path.Kind, at, hint.value, true, readsTo(path.Keys)})
 	}
 	for _, hint := range rules.HintHeaders() {
 		if v := c.Header(hint.Name); v != nil {
@@ -126,14 +127,37 @@ func (r *run) hintsOf(c *rules.Context) []hinted {
 	return found
 }
 
-// hintsInBody returns the hints in the body of the last response.
-func (r *run) hintsInBody() []rules.Hint {
-	if r.lookup == nil {
+// A placedHint is a value at a place of [rules.HintPaths].
+type placedHint struct {
+	place int
+	value any
+}
+
+// hintsInBody returns the hints in the body of the last response, in the order of their
+// places.
+func (r *run) hintsInBody() []placedHint {
+	if r.visit == nil {
 		return nil
 	}
-	body, _ := r.lookup(hintPaths())
-	members, _ := body.(map[string]any)
-	return rules.HintsIn(members)
+	var found []placedHint
+	add := func(path []string, v any) {
+		for _, place := range rules.HintPlaces(path) {
+			found = append(found, placedHint{place, v})
+		}
+	}
+	err := r.visit(hintPaths(), func(path []string, v any) {
+		add(path, v)
+		if members, isObject := v.(map[string]any); isObject && len(path) == 1 { // a hint and a container
+			for name, inner := range members {
+				add([]string{path[0], name}, inner)
+			}
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b placedHint) int { return a.place - b.place })
+	return found
 }
 
 // compareTotals corrects the total of the last page by that of the first one. A

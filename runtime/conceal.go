@@ -3,6 +3,7 @@ package runtime
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,6 +73,13 @@ type concealer struct {
 // redactor with the same secrets has learned during the run.
 func newConcealer(secrets map[string]string, redactor *redact.Redactor) *concealer {
 	return &concealer{find: redactor.Find, secrets: secrets, secretsNow: redactor.Secrets()}
+}
+
+// concealer returns a concealer that can also reveal secrets that the client fetches.
+func (l *Loop) concealer(ctx context.Context) *concealer {
+	c := newConcealer(l.Secrets, l.Redactor)
+	c.fetched = func(name string) (string, bool, error) { return l.Client.Secret(ctx, name) }
+	return c
 }
 
 // conceal replaces the secrets in the values of a checkpoint by their names.

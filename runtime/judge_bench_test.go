@@ -6,31 +6,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // judged returns the run of a job with ten rules, on a page that meets none of them.
 func judged(tb testing.TB, items int) *run {
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {
+	jobs := compiled(tb, `{"api": {"baseUrl": "https://api.test/", "pagination": {
 		"method": "offset", "limit": 1000,
 		"nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": false},
 		"forceStop": {"pages": 100000, "time": 3600, "volume": 1099511627776},
 		"limitStop": {"count": 1099511627776},
 		"guards": {"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"}}},
 		"config": {"jobs": [{"endpoint": "users"}]}}`)
-	root, err := rules.ParseJSON(source)
-	require.NoError(tb, err)
-	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
-	require.NoError(tb, diagnostics.Err())
-	lowered, diagnostics := cfg.Lower()
-	require.NoError(tb, diagnostics.Err())
-	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
-	require.NoError(tb, diagnostics.Err())
 	require.Len(tb, jobs[0].Stops, 11)
 	r := newRun(tb.Context(), Loop{}.withDefaults(), Partition{Job: jobs[0]}, nil)
-	_, err = r.firstRequest()
+	_, err := r.firstRequest()
 	require.NoError(tb, err)
 	c := &r.Context.Value
 	c.Page, c.Count, c.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}

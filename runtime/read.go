@@ -29,8 +29,8 @@ func (r *run) read(request rules.Request, f fetched) (*Page, error) {
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	r.lookup, r.names, r.Hints.Value = reading.Lookup, reading.Names, nil
-	r.hinted = nil
+	r.lookup, r.visit, r.names = reading.Lookup, reading.Visit, reading.Names
+	r.Hints.Value, r.hinted = nil, nil
 	record := r.record(request, f)
 	c := &r.Context.Value
 	c.Page++

@@ -41,12 +41,12 @@ type run struct {
 
 	binding    *compile.Binding  // nil before the first request
 	converter  *format.Converter // nil: the responses are JSON
-	concealer  *concealer
-	prefetcher *prefetcher // nil: one page at a time
-	length     length      // of the list
-	overlap    *overlap    // nil: none was begun
+	prefetcher *prefetcher       // nil: one page at a time
+	length     length            // of the list
+	overlap    *overlap          // nil: none was begun
 	started    time.Time
-	lookup     func(*document.Paths) (any, error) // decodes further values of the last response; nil before it
+	lookup     func(*document.Paths) (any, error)                              // decodes further values of the last response; nil before it
+	visit      func(paths *document.Paths, f func(path []string, v any)) error // the same, one by one
 	audited    audited
 	hinted     []hinted                     // the hints of the last response; nil: not looked for yet
 	notes      []string                     // on the values of the rule that is being judged
@@ -62,7 +62,6 @@ func newRun(ctx context.Context, l Loop, p Partition, sink Sink) *run {
 	r := &t.run
 	*r = run{
 		Loop: l, tools: t, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
-		concealer: newConcealer(l.Secrets, l.Redactor),
 	}
 	t.warn = r.warn
 	r.shaper = newShaper(r)
@@ -138,13 +137,12 @@ func (r *run) close() {
 // begin returns the first request of the run, or of its continuation. It reports
 // false for a job that had ended.
 func (r *run) begin(ctx context.Context, token json.RawMessage) (request rules.Request, more bool, err error) {
-	r.concealer.fetched = func(name string) (string, bool, error) { return r.Client.Secret(ctx, name) }
-	if r.kept, err = r.revealKept(); err != nil {
+	if r.kept, err = r.revealKept(ctx, r.Result.Job); err != nil {
 		return request, false, err
 	}
 	r.Context.Value.Kept = r.kept
 	if token != nil {
-		return r.resume(token)
+		return r.resume(ctx, token)
 	}
 	request, err = r.firstRequest()
 	return request, err == nil, err
@@ -351,22 +349,18 @@ func (r *run) carryOver() error {
 		return r.fault(failure.Response, err)
 	}
 	if values != nil {
-		r.Result.Kept, _ = r.concealer.concealed(values).(map[string]any)
+		r.Result.Kept, _ = newConcealer(r.Secrets, r.Redactor).concealed(values).(map[string]any)
 	}
 	return nil
 }
 
-// revealKept returns the values of the previous run with the present secrets.
-func (r *run) revealKept() (map[string]any, error) {
-	return revealKept(r.concealer, r.Result.Job, r.Carryover[r.Result.Job])
-}
-
-// revealKept returns the values that a job kept with the present secrets.
-func revealKept(c *concealer, job string, kept map[string]any) (map[string]any, error) {
+// revealKept returns the values that a job kept in the previous run, with the present secrets.
+func (l *Loop) revealKept(ctx context.Context, job string) (map[string]any, error) {
+	kept := l.Carryover[job]
 	if kept == nil {
 		return nil, nil
 	}
-	revealed, err := c.revealed(kept)
+	revealed, err := l.concealer(ctx).revealed(kept)
 	if err != nil {
 		return nil, &failure.Error{Class: failure.State, Job: job, Op: "kept", Err: err,
 			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}

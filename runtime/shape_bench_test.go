@@ -11,9 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -25,15 +22,7 @@ func runOf(tb testing.TB, api, keys string) *run {
 	if !strings.Contains(keys, "dataField") {
 		keys += `, "dataField": "data"`
 	}
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/"`+api+`}, "config": {"jobs": [{"endpoint": "users"`+keys+`}]}}`)
-	root, err := rules.ParseJSON(source)
-	require.NoError(tb, err)
-	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
-	require.NoError(tb, diagnostics.Err())
-	lowered, diagnostics := cfg.Lower()
-	require.NoError(tb, diagnostics.Err())
-	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
-	require.NoError(tb, diagnostics.Err())
+	jobs := compiled(tb, `{"api": {"baseUrl": "https://api.test/"`+api+`}, "config": {"jobs": [{"endpoint": "users"`+keys+`}]}}`)
 	r := newRun(tb.Context(), Loop{}.withDefaults(), Partition{Job: jobs[0]}, nil)
 	tb.Cleanup(r.close)
 	return r

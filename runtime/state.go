@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 		}
 		return nil, r.fault(failure.Config, err)
 	}
-	if token, err = r.concealer.conceal(token); err != nil {
+	if token, err = newConcealer(r.Secrets, r.Redactor).conceal(token); err != nil {
 		return nil, r.fault(failure.Config, err)
 	}
 	return token, nil
@@ -83,8 +84,8 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 
 // resume continues a job after the page of a checkpoint. It reports false if the job
 // had ended.
-func (r *run) resume(token json.RawMessage) (request rules.Request, more bool, err error) {
-	saved, err := readState(r.concealer, r.Result.Job, token)
+func (r *run) resume(ctx context.Context, token json.RawMessage) (request rules.Request, more bool, err error) {
+	saved, err := readState(r.concealer(ctx), r.Result.Job, token)
 	if err != nil {
 		return request, false, r.unusable(err)
 	}

@@ -106,7 +106,7 @@ func TestACheckpointRestoresTheState(t *testing.T) {
 	require.NotContains(t, string(token), "secret")
 
 	resumed := judged(t, 1)
-	request, more, err := resumed.resume(token)
+	request, more, err := resumed.resume(t.Context(), token)
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Equal(t, rules.Object{{Name: "limit", Value: 1000}, {Name: "offset", Value: 1000}}, request.Params)
@@ -149,7 +149,7 @@ func TestAnUnusableCheckpointIsRefused(t *testing.T) {
 		{"type of a field", `{"version": 1, "context": {"page": "one"}}`, "page: want int, got a string"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := judged(t, 1).resume(json.RawMessage(c.token))
+			_, _, err := judged(t, 1).resume(t.Context(), json.RawMessage(c.token))
 			require.ErrorIs(t, err, failure.ErrState)
 			require.ErrorContains(t, err, c.want)
 		})

@@ -100,8 +100,9 @@ func (b *Toolbox) remove(suitable func(*tools) bool) *tools {
 // put takes tools back. The run that used them, and what it has read, are no longer valid.
 func (b *Toolbox) put(t *tools) {
 	t.reader.Close()
-	for _, buffer := range slices.Concat(t.buffers[:], t.converted[:]) {
-		buffer.Trim(keptBytes)
+	for i := range t.buffers {
+		t.buffers[i].Trim(keptBytes)
+		t.converted[i].Trim(keptBytes)
 	}
 	if b == nil {
 		return

@@ -1,36 +1,16 @@
 package runtime
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// compiled returns the jobs of a configuration, which are the elements of config.jobs.
-func compiled(t *testing.T, jobs ...string) []*compile.Job {
-	text := `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [` + strings.Join(jobs, ",") + `]}}`
-	source := diag.NewSource("c.json", text)
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, diagnostics.Err())
-	lowered, diagnostics := cfg.Lower()
-	require.NoError(t, diagnostics.Err())
-	all, diagnostics := compile.Rulesets(cfg, lowered, nil)
-	require.NoError(t, diagnostics.Err())
-	return all
-}
-
 func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
-	all := compiled(t,
-		`{"id": "a", "endpoint": "a", "dataField": "data"}`,
-		`{"id": "b", "endpoint": "b", "dataField": "data"}`,
-		`{"id": "c", "endpoint": "c", "dataField": "rows"}`)
+	all := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+		{"id": "a", "endpoint": "a", "dataField": "data"},
+		{"id": "b", "endpoint": "b", "dataField": "data"},
+		{"id": "c", "endpoint": "c", "dataField": "rows"}]}}`)
 	a, b, c := all[0], all[1], all[2]
 	loop, box := Loop{}.withDefaults(), NewToolbox()
 	of := box.take(&loop, a)
@@ -47,7 +27,7 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 }
 
 func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
-	job := compiled(t, `{"id": "a", "endpoint": "a"}`)[0]
+	job := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
 	loop, box := Loop{}.withDefaults(), NewToolbox()
 	var used []*tools
 	for range 2 * keptTools {

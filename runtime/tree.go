@@ -182,19 +182,13 @@ func (t *tree) saved(ctx context.Context) (*treeState, error) {
 // reveal reads the values of the previous run.
 func (t *tree) reveal(ctx context.Context) error {
 	for _, job := range t.all {
-		kept, err := revealKept(t.concealer(ctx), job.Set.Job.ID, t.Carryover[job.Set.Job.ID])
+		kept, err := t.revealKept(ctx, job.Set.Job.ID)
 		if err != nil {
 			return err
 		}
 		t.kept[job] = kept
 	}
 	return nil
-}
-
-func (t *tree) concealer(ctx context.Context) *concealer {
-	c := newConcealer(t.Secrets, t.Redactor)
-	c.fetched = func(name string) (string, bool, error) { return t.Client.Secret(ctx, name) }
-	return c
 }
 
 func (t *tree) unusable(err error) error { return unusable(t.root.Set.Job.ID, err) }

@@ -43,7 +43,7 @@ func (p *Paths) Decode(raw []byte) (v any, err error) {
 	if p.empty {
 		return nil, nil
 	}
-	p.use(func(tree *pathTree, left *allowance) {
+	p.use(0, func(tree *pathTree, left *allowance) {
 		tree.forget()
 		if !tree.tracked {
 			tree.locate(raw, 0, span{})
@@ -60,10 +60,11 @@ type projector struct {
 	left allowance
 }
 
-// use calls f with a tree of the paths, which has the spans of an earlier use.
-func (p *Paths) use(f func(tree *pathTree, left *allowance)) {
+// use calls f with a tree of the paths, which has the spans of an earlier use, and with an
+// allowance.
+func (p *Paths) use(limit int, f func(tree *pathTree, left *allowance)) {
 	t := p.trees.Get().(*projector)
-	t.left = *newAllowance(0)
+	t.left = *newAllowance(limit)
 	f(t.tree, &t.left)
 	p.trees.Put(t)
 }

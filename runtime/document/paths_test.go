@@ -1,6 +1,7 @@
 package document
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,6 +154,7 @@ func TestNestedPathsSelectWhatTheirPathsDo(t *testing.T) {
 			want, err := reading.Lookup(NewPaths(paths))
 			require.NoError(t, err)
 			require.Equal(t, want, got, raw)
+			requireVisited(t, reading, nested, got)
 
 			got, err = nested.Decode([]byte(strings.TrimSpace(raw)))
 			require.NoError(t, err)
@@ -161,4 +163,24 @@ func TestNestedPathsSelectWhatTheirPathsDo(t *testing.T) {
 			require.Equal(t, want, got, raw)
 		}
 	}
+}
+
+// requireVisited compares the values that are visited with the body that has them. Lists are
+// not entered, and only the members of the first two levels are.
+func requireVisited(t *testing.T, reading Reading, paths *Paths, body any) {
+	t.Helper()
+	want, got := map[string]any{}, map[string]any{}
+	members, _ := body.(map[string]any)
+	for name, v := range members {
+		inner, isObject := v.(map[string]any)
+		if slices.Contains([]string{"a", "n", "c"}, name) { // all of it is selected
+			want[name] = v
+		} else if isObject {
+			for key, v := range inner {
+				want[name+"."+key] = v
+			}
+		}
+	}
+	require.NoError(t, reading.Visit(paths, func(path []string, v any) { got[strings.Join(path, ".")] = v }))
+	require.Equal(t, want, got)
 }

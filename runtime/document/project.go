@@ -81,3 +81,24 @@ func (t *pathTree) project(data []byte, left *allowance) (any, bool, error) {
 	}
 	return object, true, nil
 }
+
+// visit calls f with the tracked values below that are in objects, and their paths, in the
+// order of the paths. A value that is tracked is not entered.
+func (t *pathTree) visit(data []byte, left *allowance, f func(path []string, v any)) error {
+	for _, child := range t.children {
+		switch {
+		case !child.span.present():
+		case child.tracked:
+			v, err := decode(child.span.of(data), left)
+			if err != nil {
+				return err
+			}
+			f(child.path(), v)
+		case kindOf(child.span.of(data)) == kindObject:
+			if err := child.visit(data, left, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -68,10 +68,12 @@ type Reading struct {
 	Ends      [][]byte // items that are compared with those of other pages: all, or those at both ends of a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the
-	// values at further paths in the shape of Body. Both are nil if there was no
-	// content, and may be called until the next response is read.
+	// values at further paths in the shape of Body, and Visit calls a function with each
+	// of them that the objects of the response have. All are nil if there was no content,
+	// and may be called until the next response is read.
 	Names  func(path []string) []string
 	Lookup func(paths *Paths) (any, error)
+	Visit  func(paths *Paths, f func(path []string, v any)) error
 }
 
 // A Reader reads the responses of one job. It takes over their bodies: items are
@@ -84,6 +86,8 @@ type Reader struct {
 	sample  [][]byte
 	gather  *gatherer // of several lists, or of paths with a star; nil: there is one list
 	values  *Values
+	blank   Reading   // has the functions of every reading
+	left    allowance // for the values of the response
 	scans   sync.Pool // of *Scan, not in use
 }
 
@@ -96,6 +100,7 @@ func NewReader(o Options) *Reader {
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
 	}
+	r.blank = Reading{Names: r.names, Lookup: r.lookup, Visit: r.visit}
 	r.doc = r.newDocument()
 	r.scans.New = func() any { return &Scan{doc: r.newDocument()} }
 	if r.field != nil && r.field.Lists != nil {
@@ -201,12 +206,14 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if doc.invalidUTF8() {
 		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
 	}
-	left := newAllowance(r.options.MaxValueBytes)
+	r.left = *newAllowance(r.options.MaxValueBytes)
+	left := &r.left
 	body, err := project(doc, r.paths, left)
 	if err != nil {
 		return Reading{}, err
 	}
-	out := Reading{Body: body, Bytes: doc.minified(), Names: r.names, Lookup: r.lookup}
+	out := r.blank
+	out.Body, out.Bytes = body, doc.minified()
 	if r.options.Switches.PHPVolume {
 		out.Bytes = php.EncodedLen(doc.rootValue())
 	}
@@ -280,9 +287,8 @@ func (r *Reader) names(path []string) (names []string) {
 
 // lookup is [Reading.Lookup].
 func (r *Reader) lookup(paths *Paths) (body any, err error) {
-	left := newAllowance(r.options.MaxValueBytes)
 	r.doc.restored(func() {
-		paths.use(func(tree *pathTree, _ *allowance) {
+		paths.use(r.options.MaxValueBytes, func(tree *pathTree, left *allowance) {
 			if r.doc.rootKind() == kindList && !tree.entersList() {
 				return // a list in the root may be large, and has no names
 			}
@@ -291,6 +297,21 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 		})
 	})
 	return body, err
+}
+
+// visit is [Reading.Visit].
+func (r *Reader) visit(paths *Paths, f func(path []string, v any)) (err error) {
+	if r.doc.rootKind() != kindObject {
+		return nil
+	}
+	r.doc.restored(func() {
+		paths.use(r.options.MaxValueBytes, func(tree *pathTree, left *allowance) {
+			tree.forget()
+			r.doc.locate(tree)
+			err = tree.visit(r.doc.raw, left, f)
+		})
+	})
+	return err
 }
 
 // parse reads the body. An error response that counts as a page need not be JSON.
