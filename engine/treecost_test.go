@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"flag"
@@ -81,6 +82,21 @@ func TestPartitionsNeedFlatMemory(t *testing.T) {
 		t.Logf("%d jobs: %d and %d kB in memory, checkpoints of %d and %d kB", jobs, few>>10, many>>10, fewSaved>>10, manySaved>>10)
 		require.Less(t, many, few+2<<20)
 		require.Less(t, manySaved, fewSaved+10<<10)
+	}
+}
+
+// BenchmarkPartitionRequest measures what the request of a partition takes with net/http
+// alone, for comparison with BenchmarkPartition.
+func BenchmarkPartitionRequest(b *testing.B) {
+	b.ReportAllocs()
+	client, body := http.Client{Transport: ordersAPI{}}, bytes.NewBuffer(nil)
+	for i := range b.N {
+		response, err := client.Get(fmt.Sprintf("https://api.test/orders/%d/lines?limit=1000&offset=0", i))
+		require.NoError(b, err)
+		body.Reset()
+		_, err = body.ReadFrom(response.Body)
+		require.NoError(b, err)
+		require.NoError(b, response.Body.Close())
 	}
 }
 
