@@ -130,3 +130,22 @@ func (s slowAfter) Observe(_ context.Context, e engine.Event) {
 		time.Sleep(50 * time.Millisecond)
 	}
 }
+
+// A checkpoint is that of the moment at which its page is delivered.
+func TestACheckpointIsAvailableUntilTheSinkReturns(t *testing.T) {
+	for _, parallel := range []int{1, 4} {
+		e := load(t, []byte(orderConfig), engine.WithTransport(ordersAPI{orders: 20})).With(engine.WithParallelJobs(parallel))
+		var pages []*engine.Page
+		_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+			pages = append(pages, page)
+			_, err := page.Checkpoint()
+			return err
+		})
+		require.NoError(t, err)
+		require.Len(t, pages, 21)
+		for _, page := range pages {
+			_, err := page.Checkpoint()
+			require.ErrorIs(t, err, engine.ErrInternal)
+		}
+	}
+}

@@ -244,6 +244,7 @@ func (r atRoot[S]) page(ctx context.Context, page *Page, save func() (*S, error)
 		}
 		return t.checkpoint(ctx, r.members(s))
 	}
+	defer func() { page.checkpoint = nil }()
 	return t.sink(ctx, page)
 }
 
