@@ -226,8 +226,8 @@ func (s *scripted) config() []byte {
 // with up to prefetch pages in flight, interrupted once.
 func (s *scripted) mostRequests(pages, prefetch int) int {
 	most := pages + 2*max(prefetch, 1) // beyond the end, of two runs
-	if s.compressed {
-		most++ // two pages after the one that the interrupted run ended with
+	if prefetch == 1 {
+		most++ // the interrupted run may have requested two pages after the one that it ended with
 	}
 	for n := range pages + 2*prefetch {
 		most += len(s.at(n).faults)
