@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // A configuration in Go has variables in their order, and expressions as values.
@@ -110,4 +111,29 @@ func TestPagesOfSkippedPartitionsComeInOrder(t *testing.T) {
 		ends := result.Jobs[0].Partitions
 		require.Equal(t, []int{4, 2, 2, 0}, []int{ends.Count, ends.Complete, ends.Skipped, ends.Failed})
 	}
+}
+
+// A record belongs to the sink: changing it changes neither the next one nor a checkpoint.
+func TestASinkMayChangeItsRecord(t *testing.T) {
+	e := load(t, []byte(`{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [
+		{"id": "a", "endpoint": "a", "dataField": "data", "for": {"v": {"values": "[{x: 'p'}]"}}}]}}`),
+		engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+			if page := r.URL.Query().Get("page"); page == "" || page == "1" || page == "2" {
+				return respond(r, `{"data": [{"id": "`+page+`"}]}`)
+			}
+			return respond(r, `{"data": []}`)
+		})))
+	pages := 0
+	_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+		pages++
+		require.Equal(t, map[string]any{"v": rules.Object{{Name: "x", Value: "p"}}}, page.Partition)
+		page.Partition["v"].(rules.Object)[0].Value = "changed"
+		page.Partition["w"] = "added"
+		token, err := page.Checkpoint()
+		require.NotContains(t, string(token), "changed")
+		require.NotContains(t, string(token), "added")
+		return err
+	})
+	require.NoError(t, err)
+	require.Equal(t, 3, pages)
 }

@@ -50,8 +50,6 @@ func (r *tokenReader) value(path string, key, depth int) (any, error) {
 	}
 	if r.values[path] = at; key >= 0 {
 		r.keys[path] = key
-	} else {
-		delete(r.keys, path) // of a member that is named like the element of a list
 	}
 	switch token := token.(type) {
 	case json.Number:

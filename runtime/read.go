@@ -85,12 +85,13 @@ func (r *run) record(request rules.Request, f fetched) Record {
 	}
 }
 
-// shownBinding returns the values of the variables without secrets; nil if there are none.
+// shownBinding returns a copy of the values of the variables without secrets; nil if there are
+// none.
 func (r *run) shownBinding() map[string]any {
 	if len(r.partition.Binding) == 0 {
 		return nil
 	}
-	shown, _ := r.public(r.partition.Binding).(map[string]any)
+	shown, _ := r.published(r.partition.Binding).(map[string]any)
 	return shown
 }
 

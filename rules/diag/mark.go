@@ -42,8 +42,9 @@ func (m *marks) isList() bool { return m.list[0].Key < 0 }
 
 // find returns the mark at a path in the value: ".limit", "[0].name". Paths of members of
 // the root begin with the name. Names may contain dots and brackets, so that several
-// values may have a path: the last of them counts. Without one, find returns nil.
-func (m *Mark) find(path string, isRoot bool) *Mark {
+// values may have a path: the last of those that are wanted counts. Without one, find
+// returns nil.
+func (m *Mark) find(path string, isRoot bool, wanted func(*Mark) bool) *Mark {
 	found, last := (*Mark)(nil), -1
 	for end := 0; end <= len(path) && m.inner != nil; end++ {
 		if end > 0 && end < len(path) && path[end] != '.' && path[end] != '[' {
@@ -53,11 +54,11 @@ func (m *Mark) find(path string, isRoot bool) *Mark {
 		if i <= last {
 			continue
 		}
-		if inner := m.inner.list[i].find(path[end:], end == 0); inner != nil {
+		if inner := m.inner.list[i].find(path[end:], end == 0, wanted); inner != nil {
 			found, last = inner, i
 		}
 	}
-	if found == nil && path == "" {
+	if found == nil && path == "" && wanted(m) {
 		return m
 	}
 	return found

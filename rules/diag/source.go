@@ -63,10 +63,15 @@ func (s *Source) SetMarks(root Mark) { s.root = &root }
 
 // find returns the mark of the value at a config path, or nil. A nil source has none.
 func (s *Source) find(path string) *Mark {
+	return s.findOf(path, func(*Mark) bool { return true })
+}
+
+// findOf is find among the marks that are wanted.
+func (s *Source) findOf(path string, wanted func(*Mark) bool) *Mark {
 	if s == nil || s.root == nil {
 		return nil
 	}
-	return s.root.find(path, true)
+	return s.root.find(path, true, wanted)
 }
 
 // ValueAt returns the byte offset of the value at a config path. If the path is
@@ -105,7 +110,7 @@ func (s *Source) Has(path string) bool { return s.find(path) != nil }
 // KeyAt returns the byte offset of the key at a config path, or that of the
 // value if it has no key.
 func (s *Source) KeyAt(path string) int {
-	if m := s.find(path); m != nil && m.Key >= 0 {
+	if m := s.findOf(path, func(m *Mark) bool { return m.Key >= 0 }); m != nil {
 		return m.Key
 	}
 	return s.ValueAt(path)
