@@ -43,7 +43,6 @@ type Client struct {
 	options   Options
 	http      http.Client
 	transport *decompressing                          // of http
-	userAgent []string                                // the header
 	jitter    func(bound time.Duration) time.Duration // returns a wait, up to a bound
 	budget    budget
 	turns     atomic.Int64 // the number of the last [Turn]
@@ -76,7 +75,6 @@ func New(options Options) *Client {
 	if j, ok := options.Clock.(jitterer); ok {
 		c.jitter = j.Jitter
 	}
-	c.userAgent = []string{options.UserAgent}
 	c.transport = decompressingOf(options.Transport)
 	c.http = http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // Exchange follows redirects, to trusted origins only

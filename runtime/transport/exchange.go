@@ -225,9 +225,6 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 	return response, answer.StatusCode, nil
 }
 
-// acceptJSON is the header Accept of a request that has no other.
-var acceptJSON = []string{"application/json, */*;q=0.5"}
-
 // newRequest builds the HTTP request of a call. It adds the credentials, but no signature,
 // if the address is trusted, and removes all secret headers otherwise.
 func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease *Lease) (*http.Request, error) {
@@ -246,7 +243,8 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 	if err != nil {
 		return nil, c.fault(failure.Config, call, 0, "invalid request: "+c.options.Redactor.String(withoutURL(err).Error()))
 	}
-	request.Header["User-Agent"], request.Header["Accept"] = c.userAgent, acceptJSON
+	request.Header.Set("User-Agent", c.options.UserAgent)
+	request.Header.Set("Accept", "application/json, */*;q=0.5")
 	for name, values := range call.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}
