@@ -51,7 +51,7 @@ type Result struct {
 }
 
 // Trees returns the results by tree: those of a job and of the jobs for its items, the
-// latter first. Most jobs are a tree of their own.
+// latter first. Most jobs are a tree of their own, which is a part of r.Jobs and no copy.
 func (r *Result) Trees() [][]JobResult {
 	var trees [][]JobResult
 	for i, job := range r.Jobs {
