@@ -12,13 +12,13 @@ import (
 // is explained. They read nothing of the responses, so that a job needs no more of
 // these because of its audit.
 type auditor struct {
-	mu      sync.Mutex
-	sources *sources
-	known   map[string]*Condition // by the id of the rule
+	mu     sync.Mutex
+	shared *shared
+	known  map[string]*Condition // by the id of the rule
 }
 
 var sharedAuditor = sync.OnceValue(func() *auditor {
-	return &auditor{sources: newSources(Builtin()), known: map[string]*Condition{}}
+	return &auditor{shared: newShared(nil), known: map[string]*Condition{}}
 })
 
 // condition returns a rule, compiled.
@@ -34,7 +34,7 @@ func (a *auditor) condition(rule *rules.Rule) *Condition {
 }
 
 func (a *auditor) compile(rule rules.Rule) *Condition {
-	c := compilation{sources: a.sources, set: &rules.Ruleset{}}
+	c := compilation{shared: a.shared, set: &rules.Ruleset{}}
 	e, err := c.expression(rule, rules.ScopeAudit)
 	if err != nil {
 		panic("rule " + rule.ID + ": " + err.Error()) // TestEveryRuleOfTheAuditIsCompiled

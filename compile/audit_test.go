@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -15,7 +16,7 @@ import (
 // table would not be found before. They are evaluated without what other rules need of
 // the responses.
 func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
-	j := job(t, `{"method": "pagenum"}`, nil)
+	j := job(t, `{"method": "pagenum"}`)
 	var want []string
 	for _, rule := range j.Set.Rules {
 		if rule.Role == rules.Audit {
@@ -27,19 +28,19 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	for _, c := range j.Audit() {
 		got = append(got, c.Rule.ID)
 		require.Len(t, c.Message.holes, strings.Count(c.Rule.Message, "{"), "%s: an expression of the message is text", c.Rule.ID)
-		for _, e := range append([]*Expression{c.Expression}, c.Message.holes...) {
+		for _, e := range append([]*language.Expression{c.Expression}, c.Message.holes...) {
 			for _, read := range e.Reads {
 				require.NotContains(t, []string{"body", "items", "prev", "first"}, read.Root, c.Rule.ID)
 			}
 		}
 	}
 	require.Equal(t, want, got)
-	require.Same(t, j.Audit()[0], job(t, `{"method": "offset", "limit": 5}`, nil).Audit()[0])
+	require.Same(t, j.Audit()[0], job(t, `{"method": "offset", "limit": 5}`).Audit()[0])
 }
 
 // A rule whose evidence is missing is not evaluated, so it must not be met then.
 func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
-	list := slices.Clone(job(t, `{"method": "pagenum"}`, nil).Set.Rules)
+	list := slices.Clone(job(t, `{"method": "pagenum"}`).Set.Rules)
 	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Evidence: rules.OfList}
 	for _, rule := range append(list, split) {
 		if rule.Role != rules.Audit || rule.Evidence == 0 {
@@ -72,7 +73,7 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 					require.NotZero(t, rules.EvidenceIn(c)&other.evidence)
 				}
 			}
-			met, err := e.EvalBool(&Machine{}, c)
+			met, err := e.EvalBool(&language.Machine{}, c)
 			require.NoError(t, err, rule.ID)
 			require.False(t, met, rule.ID)
 		})

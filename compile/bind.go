@@ -1,22 +1,21 @@
 package compile
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Binding is a job whose computed values are known: what the requests of one partition have
 // in common.
 type Binding struct {
-	First   rules.Request // the job's own request
-	Limit   any           // page size in effect: an int, or nil
-	Secrets []string      // values that must never be printed
+	First   requests.Request // the job's own request
+	Limit   any              // page size in effect: an int, or nil
+	Secrets []string         // values that must never be printed
 
 	job    *Job
 	common rules.Object // parameters of every request (api.http.defaultOptions.params)
@@ -24,17 +23,14 @@ type Binding struct {
 
 // Compute evaluates the computed values of the job's own request, in the order of
 // [Job.Binds]. The page is the context before the first response.
-func (j *Job) Compute(m *Machine, page *rules.Context) (Parts, error) {
+func (j *Job) Compute(m *language.Machine, page *rules.Context) (Parts, error) {
 	values := make(Parts, len(j.Binds))
 	for i, e := range j.Binds {
-		v, err := e.eval(m, page)
-		if err == nil {
-			err = checkSize(e, v, maxPartBytes)
-		}
+		v, err := e.Value(m, page, maxPartBytes)
 		if err != nil {
-			return nil, &RuleError{e.Rule, err}
+			return nil, err
 		}
-		values[i] = sendable(v)
+		values[i] = language.Sendable(v)
 	}
 	return values, nil
 }
@@ -45,18 +41,13 @@ func (j *Job) Bind(values Parts) (*Binding, error) {
 	if len(values) != len(j.Binds) {
 		return nil, fmt.Errorf("the job has %s, but %d are given", value.Counted(len(j.Binds), "computed value"), len(values))
 	}
-	b := j.unbound()
+	b := &Binding{First: j.Request, Limit: j.Set.Limit, job: j, common: j.common}
 	for i, e := range j.Binds {
 		if err := b.set(e.Rule, values[i]); err != nil {
-			return nil, &RuleError{e.Rule, err}
+			return nil, &language.RuleError{Rule: e.Rule, Err: err}
 		}
 	}
 	return b, nil
-}
-
-// unbound returns the job's own request as it is before its values are computed.
-func (j *Job) unbound() *Binding {
-	return &Binding{First: j.first, Limit: j.Set.Limit, job: j, common: j.common}
 }
 
 // BaseURL returns the address that the job's endpoints are resolved against. It depends on
@@ -67,18 +58,18 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 			continue
 		}
 		b := &Binding{}
-		v, err := e.eval(&Machine{}, &rules.Context{Input: inputs})
+		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
 		if err == nil {
-			if err = b.set(e.Rule, v); err != nil && b.First.Base != "" {
+			if err = b.set(e.Rule, v); err != nil && b.First.Base.String() != "" {
 				err = fmt.Errorf("%q is %w", b.First.Base, err)
 			}
 		}
 		if err != nil {
-			return "", &RuleError{e.Rule, err}
+			return "", &language.RuleError{Rule: e.Rule, Err: err}
 		}
-		return b.First.Base, nil
+		return b.First.Base.String(), nil
 	}
-	return j.first.Base, nil
+	return j.Request.Base.String(), nil
 }
 
 // set sets a part of the request.
@@ -89,9 +80,11 @@ func (b *Binding) set(rule rules.Rule, v any) (err error) {
 	r := &b.First
 	switch rule.Role {
 	case rules.BaseURL:
-		if r.Base, err = boundAddress(v); err == nil {
-			err = rules.CheckBaseURL(r.Base)
+		var address string
+		if address, err = boundAddress(v); err == nil {
+			err = rules.CheckBaseURL(address)
 		}
+		r.Base = requests.NewBase(address)
 	case rules.Endpoint:
 		r.Endpoint, err = boundAddress(v)
 	case rules.Param:
@@ -117,7 +110,7 @@ func boundAddress(v any) (string, error) {
 	if !ok || text == "" {
 		return "", fmt.Errorf("want an address, got %s", value.KindOf(v))
 	}
-	return text, rules.CheckURLLength(text)
+	return text, requests.CheckURLLength(text)
 }
 
 // mergeHeader sets one header. A value that is nil leaves the header out.
@@ -130,36 +123,6 @@ func mergeHeader(to rules.Object, name string, v any) (rules.Object, error) {
 		return to, fmt.Errorf("want the value of a header, got %s", value.Preview(v))
 	}
 	return to.With(name, text), nil
-}
-
-// sendable returns a value as it is sent: a time as text (RFC 3339), a duration in
-// seconds.
-func sendable(v any) any {
-	switch v := v.(type) {
-	case time.Time:
-		return v.Format(time.RFC3339Nano)
-	case time.Duration:
-		return v.Seconds()
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = sendable(v[i])
-		}
-		return out
-	case rules.Object:
-		out := slices.Clone(v)
-		for i := range out {
-			out[i].Value = sendable(out[i].Value)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name := range v {
-			out[name] = sendable(v[name])
-		}
-		return out
-	}
-	return v
 }
 
 // textsIn returns the scalars in a value as text.
@@ -184,71 +147,21 @@ const hintVariable = "the values of a variable come from input, kept, now() or a
 	`for the items of another job write {"items": "ID"}`
 
 // checkBound reports a bound part that reads what is known only later.
-func checkBound(e *Expression) error {
+func checkBound(e *language.Expression) error {
 	for _, r := range e.Reads {
+		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
 		switch {
 		case e.Rule.Role == rules.BaseURL && r.Root != "input":
-			return (&fault{message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r)}).
-				withHint("baseUrl may read input; write what differs from request to request into the endpoint")
-		case r.Root == "now" || r.known() == rules.KnownJob:
+			return &language.Fault{
+				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
+				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
+			}
+		case r.Root == "now" || r.Known() == rules.KnownJob:
 		case strings.HasPrefix(e.Rule.ID, "for."):
-			return (&fault{message: fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)}).
-				withHint(hintVariable)
+			return &language.Fault{Message: late, Hint: hintVariable}
 		default:
-			return (&fault{message: fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)}).
-				withHint("values that change from page to page belong in nextRequest of the pagination")
+			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}
 		}
 	}
 	return nil
-}
-
-// segment returns a value as one segment of a path or one value of a query: everything but
-// letters, digits and -._~ is percent-encoded (RFC 6570, 3.2.2).
-func segment(v any) (any, error) {
-	text, err := addressText(v)
-	if err != nil {
-		return nil, err
-	}
-	if text == "." || text == ".." {
-		return nil, fmt.Errorf("the value %q would change the path of the address", text)
-	}
-	return percentEncode(text, ""), nil
-}
-
-// reserved returns a value as a part of an address, whose characters keep their meaning
-// (RFC 6570, 3.2.3).
-func reserved(v any) (any, error) {
-	text, err := addressText(v)
-	if err != nil {
-		return nil, err
-	}
-	return percentEncode(text, ":/?#[]@!$&'()*+,;=%"), nil
-}
-
-func addressText(v any) (string, error) {
-	text, ok := value.Text(sendable(v))
-	switch {
-	case v == nil:
-		return "", errors.New("a value in the address is nil")
-	case !ok:
-		return "", fmt.Errorf("want text or a number in the address, got %s", described(v))
-	case text == "":
-		return "", errors.New("a value in the address is empty")
-	}
-	return text, nil
-}
-
-// percentEncode encodes everything but the unreserved characters and some others.
-func percentEncode(text, others string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		c := text[i]
-		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~"+others, c) >= 0
-		if plain {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
 }

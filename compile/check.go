@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/expr-lang/expr/ast"
-
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -23,7 +22,7 @@ func (c *compilation) checkJob(j *Job) {
 		return
 	}
 	c.constantConditions(j)
-	if c.sources.pairs += len(j.Stops) * len(j.Stops); c.sources.pairs <= maxPairs {
+	if c.pairs += len(j.Stops) * len(j.Stops); c.pairs <= maxPairs {
 		c.shadowedRules(j)
 		c.contradictions(j)
 	}
@@ -41,7 +40,7 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 
 // filterOfNoItem finds a filter that does not read the item.
 func (c *compilation) filterOfNoItem(j *Job) {
-	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, Read.differs) {
+	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.Differs) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
 	}
 }
@@ -62,27 +61,27 @@ func askedFor(r rules.Rule) rules.Rule {
 
 // constantConditions finds conditions that are the same on every page.
 func (c *compilation) constantConditions(j *Job) {
-	p := prover{set: c.set}
+	p := j.Prover()
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
 		r, stops := askedFor(s.Rule), s.Rule.Role == rules.Stop
 		if !written(r) {
 			continue
 		}
-		switch p.condition(s.code.syntax) {
-		case always:
-			if b, ok := p.bound(s.code.syntax); ok && b.Of == "pages" && r.Outcome == rules.Limited {
+		switch p.Condition(s.Expression) {
+		case language.Always:
+			if b, ok := p.Bound(s.Expression); ok && b.Of == "pages" && r.Outcome == rules.Limited {
 				continue // a limit of one page is meant
 			}
 			if stops {
 				c.warn(r, "", "%s is always true: %s stops after the first page", r.Source, r.ID)
 			}
-		case never:
+		case language.Never:
 			hint := ""
 			if j.comparesAbsentLimit(s) {
 				hint = "no page size is set: add limit to the pagination"
 			}
 			c.warn(r, hint, "%s is never true: %s has no effect", r.Source, r.ID)
-		case either:
+		case language.Either:
 			if stops && !r.Guard && j.Paged() && !j.varies(s.Expression) {
 				c.warn(r, "a rule that ends a list reads values that change from page to page, such as body, count or total",
 					"%s is the same after every page: %s stops after the first page or never", r.Source, r.ID)
@@ -94,28 +93,22 @@ func (c *compilation) constantConditions(j *Job) {
 // shadowedRules finds rules that are never the reason to stop, because another
 // rule is met before them, or is equal.
 func (c *compilation) shadowedRules(j *Job) {
-	p := prover{set: c.set}
+	p := j.Prover()
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
 			if i == k || !written(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
 				continue
 			}
-			a, bounded := p.bound(early.code.syntax)
-			b, also := p.bound(late.code.syntax)
+			a, bounded := p.Bound(early.Expression)
+			b, also := p.Bound(late.Expression)
 			switch {
-			case k < i && late.code.syntax.String() == early.code.syntax.String():
+			case k < i && late.Formatted() == early.Formatted():
 				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same and comes first", late.Rule.ID, early.Rule.ID)
-			case bounded && also && a.Of == b.Of && a.At < b.At && isComparison(late.code.syntax):
+			case bounded && also && a.Of == b.Of && a.At < b.At && !late.HasAlternative():
 				c.warn(late.Rule, "", "%s is never met: %s stops at %s, before %s", late.Rule.ID, early.Rule.ID, a, b)
 			}
 		}
 	}
-}
-
-// isComparison reports whether a condition with a bound has no alternative to it.
-func isComparison(node ast.Node) bool {
-	n, ok := node.(*ast.BinaryNode)
-	return ok && n.Operator != "or" && n.Operator != "||"
 }
 
 // samples are values that a flag or a token may have.
@@ -129,7 +122,7 @@ func (c *compilation) contradictions(j *Job) {
 			path, ok := onlyPath(a, b)
 			if ok && (written(a.Rule) || written(b.Rule)) && contradict(a, b, path) {
 				c.warn(a.Rule, "", "%s and %s contradict each other: whatever %s is, one of them stops after the first page",
-					b.Rule.ID, a.Rule.ID, Read{Root: "body", Path: path})
+					b.Rule.ID, a.Rule.ID, language.Read{Root: "body", Path: path})
 			}
 		}
 	}
@@ -138,7 +131,7 @@ func (c *compilation) contradictions(j *Job) {
 // onlyPath returns the path of the body that is all that two conditions read.
 func onlyPath(a, b *Condition) ([]string, bool) {
 	var path []string
-	for _, reads := range [][]Read{a.Reads, b.Reads} {
+	for _, reads := range [][]language.Read{a.Reads, b.Reads} {
 		for _, r := range reads {
 			if !r.OfBody() || len(r.Path) == 0 || path != nil && !slices.Equal(path, r.Path) {
 				return nil, false
@@ -154,7 +147,7 @@ func onlyPath(a, b *Condition) ([]string, bool) {
 func contradict(a, b *Condition, path []string) bool {
 	bodies := []rules.Object{{}}
 	for _, v := range samples {
-		bodies = append(bodies, rules.SetPath(rules.Object{}, path, v))
+		bodies = append(bodies, rules.Object{}.WithPath(path, v))
 	}
 	differ := false
 	for _, body := range bodies {
@@ -168,21 +161,21 @@ func contradict(a, b *Condition, path []string) bool {
 }
 
 func (c *Condition) meets(body rules.Object) bool {
-	met, err := c.EvalBool(&Machine{}, &rules.Context{Page: 1, Body: body})
+	met, err := c.EvalBool(&language.Machine{}, &rules.Context{Page: 1, Body: body})
 	return err == nil && met
 }
 
 // mayEnd reports whether a rule other than a guard may end a list.
 func (c *compilation) mayEnd(j *Job) bool {
-	p := prover{set: c.set}
+	p := j.Prover()
 	for _, s := range j.Stops {
-		t := p.condition(s.code.syntax)
-		if !s.Rule.Guard && t != never && (t == always || j.varies(s.Expression)) {
+		t := p.Condition(s.Expression)
+		if !s.Rule.Guard && t != language.Never && (t == language.Always || j.varies(s.Expression)) {
 			return true
 		}
 	}
-	for _, e := range j.nextParts {
-		if isAddress(e.Rule.Role) && j.varies(e) {
+	for _, e := range j.NextParts {
+		if e.Rule.Role.Addresses() && j.varies(e) {
 			return true // nil ends the list
 		}
 	}
@@ -194,10 +187,10 @@ func (c *compilation) noEnd(j *Job) {
 	if j.ends {
 		return
 	}
-	p := prover{set: c.set}
+	p := j.Prover()
 	consequence := "so it may never stop"
 	for _, s := range j.Stops {
-		if b, ok := p.bound(s.code.syntax); ok && s.Rule.Guard {
+		if b, ok := p.Bound(s.Expression); ok && s.Rule.Guard {
 			consequence = fmt.Sprintf("so it fails at %s (guards.%s) unless the API repeats itself", b, s.Rule.ID)
 		}
 	}
@@ -208,7 +201,7 @@ func (c *compilation) noEnd(j *Job) {
 // sameRequest finds requests that are the same for every page.
 func (c *compilation) sameRequest(j *Job) {
 	var last, wait *rules.Rule
-	for _, e := range j.nextParts {
+	for _, e := range j.NextParts {
 		if e.Rule.Role == rules.After {
 			wait = &e.Rule
 			continue
@@ -232,9 +225,9 @@ func (c *compilation) sameRequest(j *Job) {
 
 // unboundedPoll finds polls that only a response or a guard ends.
 func (c *compilation) unboundedPoll(j *Job, wait rules.Rule) {
-	p := prover{set: c.set}
+	p := j.Prover()
 	for _, s := range j.Stops {
-		if _, ok := p.bound(s.code.syntax); ok && !s.Rule.Guard {
+		if _, ok := p.Bound(s.Expression); ok && !s.Rule.Guard {
 			return
 		}
 	}
@@ -245,7 +238,7 @@ func (c *compilation) unboundedPoll(j *Job, wait rules.Rule) {
 // overriddenParams finds parameters of the job that never reach the API, because the
 // method sets them in every request without reading them.
 func (c *compilation) overriddenParams(j *Job) {
-	for _, e := range j.firstParts {
+	for _, e := range j.FirstParts {
 		own, has := c.set.Job.Params.Get(e.Rule.Target)
 		if e.Rule.Role != rules.Param || !has || !e.Rule.Subsequent || written(e.Rule) || j.readsJob(e) {
 			continue
@@ -258,23 +251,23 @@ func (c *compilation) overriddenParams(j *Job) {
 
 // readsJob reports whether an expression depends on the job's parameters, perhaps by
 // a variable or by the limit.
-func (j *Job) readsJob(e *Expression) bool {
-	return slices.ContainsFunc(e.Reads, func(r Read) bool {
+func (j *Job) readsJob(e *language.Expression) bool {
+	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
 		if r.Root == "state" && len(r.Path) > 0 {
-			return slices.ContainsFunc(j.Init, func(init *Expression) bool { return init.Rule.Target == r.Path[0] && j.readsJob(init) })
+			return slices.ContainsFunc(j.Init, func(init *language.Expression) bool { return init.Rule.Target == r.Path[0] && j.readsJob(init) })
 		}
 		return r.Root == "job" || r.Root == "limit"
 	})
 }
 
 // varies reports whether an expression can differ from page to page.
-func (j *Job) varies(e *Expression) bool { return j.variesExcept(e, nil) }
+func (j *Job) varies(e *language.Expression) bool { return j.variesExcept(e, nil) }
 
 // variesExcept is varies for an expression inside the next values of the variables
 // that were seen.
-func (j *Job) variesExcept(e *Expression, seen []string) bool {
+func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
 	for _, r := range e.Reads {
-		known := r.known()
+		known := r.Known()
 		switch {
 		case known == rules.KnownJob, known == rules.KnownFirst:
 		case r.Root == "state" && len(r.Path) > 0:
@@ -295,19 +288,9 @@ func (j *Job) variableVaries(name string, seen []string) bool {
 		return true
 	}
 	for _, e := range j.Next {
-		if e.Rule.Target == name && !isVariable(e.code.syntax, name) {
+		if e.Rule.Target == name && !e.IsVariable(name) {
 			return j.variesExcept(e, append(seen, name))
 		}
 	}
 	return false
-}
-
-// isVariable reports whether a node is the variable state.name.
-func isVariable(node ast.Node, name string) bool {
-	member, ok := node.(*ast.MemberNode)
-	if !ok || !isIdentifier(member.Node, "state") {
-		return false
-	}
-	key, ok := member.Property.(*ast.StringNode)
-	return ok && key.Value == name
 }

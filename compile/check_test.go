@@ -27,10 +27,10 @@ func lowered(t *testing.T, pagination string) (*rules.Config, *rules.Lowered, di
 }
 
 // job compiles a configuration of one job with a pagination object.
-func job(t *testing.T, pagination string, language *Language) *Job {
+func job(t *testing.T, pagination string) *Job {
 	t.Helper()
 	cfg, low, _ := lowered(t, pagination)
-	jobs, found := Rulesets(cfg, low, language)
+	jobs, found := Rulesets(cfg, low, nil)
 	require.NoError(t, found.Err())
 	return jobs[0]
 }

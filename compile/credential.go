@@ -7,36 +7,33 @@ import (
 	"strings"
 	"time"
 
-	"github.com/expr-lang/expr/ast"
-
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Credentials are the compiled expressions of api.authentication. They never change and
 // may be shared.
 type Credentials struct {
-	Login   *Job          // the request of a login; nil: there is none
-	Parts   []*Expression // headers and parameters of requests
-	Expires *Expression   // nil: none
+	Login   *Job                   // the request of a login; nil: there is none
+	Parts   []*language.Expression // headers and parameters of requests
+	Expires *language.Expression   // nil: none
 
-	values []*Expression // of keys, which are their targets
-	params []*Expression // of the token request
+	values []*language.Expression // of keys, which are their targets
+	params []*language.Expression // of the token request
 }
 
 // CredentialsOf compiles the expressions of the credentials in a language; nil is
-// [Builtin]. It returns nil if there are no credentials.
-func CredentialsOf(cfg *rules.Config, language *Language) (*Credentials, diag.Diagnostics) {
+// [language.Builtin]. It returns nil if there are no credentials.
+func CredentialsOf(cfg *rules.Config, in *language.Language) (*Credentials, diag.Diagnostics) {
 	lowered, found := cfg.LowerAuth()
 	if lowered == nil || found.Err() != nil {
 		return nil, found
 	}
-	if language == nil {
-		language = Builtin()
-	}
 	collector := diag.NewCollector(cfg.Source)
-	c := &compilation{sources: newSources(language), set: lowered.Set, found: collector}
+	c := &compilation{shared: newShared(in), set: lowered.Set, found: collector}
 	out := &Credentials{
 		values: c.credentials(lowered.Values, rules.ScopePage), params: c.credentials(lowered.Params, rules.ScopePage),
 		Parts: c.credentials(lowered.Parts, lowered.Scope),
@@ -47,15 +44,15 @@ func CredentialsOf(cfg *rules.Config, language *Language) (*Credentials, diag.Di
 		}
 	}
 	if lowered.Login != nil {
-		out.Login = (&compilation{sources: c.sources, set: lowered.Login, found: collector}).job()
-		out.Login.first, out.Login.common = cfg.FirstRequest(lowered.Login.Job), cfg.LoginParams()
+		out.Login = (&compilation{shared: c.shared, set: lowered.Login, found: collector}).job()
+		out.Login.Request, out.Login.common = cfg.FirstRequest(lowered.Login.Job), cfg.LoginParams()
 	}
 	return out, append(found, collector.Diagnostics()...)
 }
 
 // credentials compiles expressions that are evaluated outside of a list.
-func (c *compilation) credentials(list []rules.Rule, scope rules.Scope) []*Expression {
-	var out []*Expression
+func (c *compilation) credentials(list []rules.Rule, scope rules.Scope) []*language.Expression {
+	var out []*language.Expression
 	for _, rule := range list {
 		e, err := c.expression(rule, scope)
 		if err == nil {
@@ -78,7 +75,7 @@ var scopeFields = map[rules.Scope][]string{
 
 // checkCredential reports what an expression of the credentials cannot read: whatever
 // belongs to a list and its pages.
-func checkCredential(e *Expression, scope rules.Scope) error {
+func checkCredential(e *language.Expression, scope rules.Scope) error {
 	names := map[rules.Scope]string{rules.ScopeLogin: "login", rules.ScopeSign: "request"}
 	own := names[scope]
 	for _, r := range e.Reads {
@@ -87,85 +84,53 @@ func checkCredential(e *Expression, scope rules.Scope) error {
 		case r.Root == "header" && scope == rules.ScopeLogin: // login.header
 		case r.Root == own && own != "":
 			if len(r.Path) > 0 && !slices.Contains(scopeFields[scope], r.Path[0]) {
-				f := &fault{message: fmt.Sprintf("unknown name %s.%s", own, r.Path[0])}
-				return f.withHint(fmt.Sprintf("%s has %s", own, value.OrList(scopeFields[scope])))
+				return &language.Fault{
+					Message: fmt.Sprintf("unknown name %s.%s", own, r.Path[0]),
+					Hint:    fmt.Sprintf("%s has %s", own, value.OrList(scopeFields[scope])),
+				}
 			}
 		default:
 			may := []string{"input"}
 			if own != "" {
 				may = append(may, own)
 			}
-			return (&fault{message: fmt.Sprintf("credentials cannot read %s, which belongs to a page", r)}).
-				withHint("they may read " + strings.Join(may, " and "))
+			return &language.Fault{
+				Message: fmt.Sprintf("credentials cannot read %s, which belongs to a page", r),
+				Hint:    "they may read " + strings.Join(may, " and "),
+			}
 		}
 	}
 	return nil
 }
 
-// loginHeaders replaces login.header("X") by header("X"): in the scope of a login, the
-// headers of the context are those of its response.
-func loginHeaders(node *ast.Node) {
-	if *node == nil {
-		return
-	}
-	for _, child := range children(*node) {
-		loginHeaders(child)
-	}
-	call, ok := (*node).(*ast.CallNode)
-	if !ok {
-		return
-	}
-	callee := call.Callee
-	if chain, optional := callee.(*ast.ChainNode); optional {
-		callee = chain.Node
-	}
-	member, ok := callee.(*ast.MemberNode)
-	if !ok || !isIdentifier(member.Node, "login") {
-		return
-	}
-	if key, ok := member.Property.(*ast.StringNode); ok && key.Value == "header" {
-		header := &ast.IdentifierNode{Value: "header"}
-		header.SetLocation(call.Callee.Location())
-		call.Callee = header
-	}
-}
-
 // Values evaluates the values of keys and the parameters of the token request, when a run
 // begins. The page has the inputs and the time.
-func (c *Credentials) Values(m *Machine, page *rules.Context) (values map[string]string, params rules.Object, err error) {
+func (c *Credentials) Values(m *language.Machine, page *rules.Context) (values map[string]string, params rules.Object, err error) {
 	values = map[string]string{}
 	for _, e := range c.values {
-		v, err := e.eval(m, page)
-		if err != nil {
-			return nil, nil, &RuleError{e.Rule, err}
-		}
-		if values[e.Rule.Target], err = credentialText(v); err != nil {
-			return nil, nil, &RuleError{e.Rule, err}
+		if values[e.Rule.Target], err = c.Text(e, m, page); err != nil {
+			return nil, nil, err
 		}
 	}
 	for _, e := range c.params {
-		v, err := e.eval(m, page)
-		if err == nil {
-			v, err = credentialText(v)
-		}
+		text, err := c.Text(e, m, page)
 		if err != nil {
-			return nil, nil, &RuleError{e.Rule, err}
+			return nil, nil, err
 		}
-		params = params.With(e.Rule.Target, v)
+		params = params.With(e.Rule.Target, text)
 	}
 	return values, params, nil
 }
 
-// Text evaluates a part. An absent value is an error: a request without it would not be
-// authenticated.
-func (e *Expression) Text(m *Machine, page *rules.Context) (string, error) {
-	v, err := e.eval(m, page)
-	if err != nil {
-		return "", &RuleError{e.Rule, err}
+// Text evaluates one of the expressions. An absent value is an error: a request without it
+// would not be authenticated.
+func (c *Credentials) Text(e *language.Expression, m *language.Machine, page *rules.Context) (text string, err error) {
+	v, err := e.Eval(m, page)
+	if err == nil {
+		text, err = credentialText(v)
 	}
-	text, err := credentialText(v)
 	if err != nil {
-		return "", &RuleError{e.Rule, err}
+		return "", &language.RuleError{Rule: e.Rule, Err: err}
 	}
 	return text, nil
 }
@@ -174,7 +139,7 @@ func (e *Expression) Text(m *Machine, page *rules.Context) (string, error) {
 const maxCredential = 64 << 10
 
 func credentialText(v any) (string, error) {
-	v = sendable(v)
+	v = language.Sendable(v)
 	text, ok := value.Text(v)
 	switch {
 	case v == nil:
@@ -186,20 +151,20 @@ func credentialText(v any) (string, error) {
 	case strings.ContainsAny(text, "\r\n"):
 		return "", errors.New("the value has a line break")
 	case len(text) > maxCredential:
-		return "", &rules.LengthError{What: "the value", Limit: maxCredential}
+		return "", &requests.LengthError{What: "the value", Limit: maxCredential}
 	}
 	return text, nil
 }
 
 // End evaluates when a login ends: a time, or how long after its request. Both are zero if
 // the response does not say.
-func (e *Expression) End(m *Machine, page *rules.Context) (at time.Time, after time.Duration, err error) {
-	v, err := e.eval(m, page)
+func (c *Credentials) End(m *language.Machine, page *rules.Context) (at time.Time, after time.Duration, err error) {
+	v, err := c.Expires.Eval(m, page)
 	if err == nil {
 		at, after, err = endOf(v)
 	}
 	if err != nil {
-		return at, after, &RuleError{e.Rule, err}
+		return at, after, &language.RuleError{Rule: c.Expires.Rule, Err: err}
 	}
 	return at, after, nil
 }
@@ -217,8 +182,7 @@ func endOf(v any) (time.Time, time.Duration, error) {
 	case time.Duration:
 		return time.Time{}, v, nil
 	}
-	if n, err := number(v); err == nil {
-		seconds := float(n)
+	if seconds, ok := language.Float(v); ok {
 		switch {
 		case seconds >= 1000*epoch:
 			return time.UnixMilli(int64(min(seconds, 1e15))), 0, nil
@@ -234,7 +198,7 @@ func endOf(v any) (time.Time, time.Duration, error) {
 			}
 		}
 	}
-	return time.Time{}, 0, fmt.Errorf("want seconds or a time, got %s; date(…) reads a time in another form", described(v))
+	return time.Time{}, 0, fmt.Errorf("want seconds or a time, got %s; date(…) reads a time in another form", language.Described(v))
 }
 
 // LoginPaths returns the paths in the body of a login's response that the parts read, whose
@@ -251,15 +215,8 @@ func (c *Credentials) LoginPaths() [][]string {
 	return paths
 }
 
-// explain describes the credentials, which may have no expressions.
-func (c *Credentials) explain(auth *rules.Auth, redact func(string) string) *AuthExplanation {
-	if auth == nil {
-		return nil
-	}
-	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary())}
-	if c == nil {
-		return x
-	}
+// Expressions returns all expressions of the credentials, in the order of their evaluation.
+func (c *Credentials) Expressions() []*language.Expression {
 	list := slices.Concat(c.values, c.params)
 	if c.Login != nil {
 		list = append(list, c.Login.Binds...)
@@ -268,8 +225,5 @@ func (c *Credentials) explain(auth *rules.Auth, redact func(string) string) *Aut
 	if c.Expires != nil {
 		list = append(list, c.Expires)
 	}
-	for _, e := range list {
-		x.Rules = append(x.Rules, e.explain(redact))
-	}
-	return x
+	return list
 }

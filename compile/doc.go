@@ -1,12 +1,8 @@
-// Package compile turns rules into programs. It is the only package that imports
-// the expression language.
+// Package compile turns rules into programs.
 //
-// [Rulesets] compiles the rules of a configuration to jobs. It parses each source,
-// checks its names and types against the page context ([rules.Context]) and the
-// functions of the [Language], derives the values that it reads ([Read]), rewrites
-// it so that absent values do not fail it and its cost is metered, and compiles it.
-// Rules with the same source share the result. A [Job] holds the expressions of one
-// job; it never changes and may be shared by goroutines.
+// [Rulesets] compiles the rules of a configuration to jobs. Rules with the same source share
+// the compiled expression (package language). A [Job] holds the expressions of one job; it never
+// changes and may be shared by goroutines.
 //
 // A run evaluates the state and the parts of the next request in one step, and
 // makes the request from the parts in another:
@@ -25,5 +21,12 @@
 // [Parts] are plain values. A run that is resumed applies the parts that it saved
 // and needs no response for it.
 //
-// [Explain] describes compiled jobs, for people and for programs.
+// # Decisions
+//
+// Pages are requested ahead only where the expressions prove that no request reads a response
+// (prefetch.go).
+//
+// The expressions of credentials are compiled with the jobs and evaluated by each run, so
+// compiled jobs hold no credentials of a tenant. The request of a login is a job without
+// pages: decoding, computed values and encoding are those of jobs.
 package compile

@@ -2,14 +2,14 @@ package compile_test
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
 // compiled compiles a configuration of one job with a pagination object.
-func compiled(pagination rules.Object, language *compile.Language) *compile.Job {
+func compiled(pagination rules.Object) *compile.Job {
 	cfg, found := rules.Decode(nil, rules.Object{
 		{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: pagination}}},
 		{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "users"}}}}}},
@@ -21,48 +21,18 @@ func compiled(pagination rules.Object, language *compile.Language) *compile.Job 
 	if err := found.Err(); err != nil {
 		panic(err)
 	}
-	jobs, found := compile.Rulesets(cfg, lowered, language)
+	jobs, found := compile.Rulesets(cfg, lowered, nil)
 	if err := found.Err(); err != nil {
 		panic(err)
 	}
 	return jobs[0]
 }
 
-// A program adds a function to the language, and rules call it.
-func ExampleLanguage_WithFunction() {
-	language, err := compile.Builtin().WithFunction(compile.Function{
-		Name:      "isStale",
-		Signature: "isStale(updated, age)",
-		Doc:       "whether a time is more than age ago",
-		Func: func(updated time.Time, age time.Duration) bool {
-			return updated.Add(age).Before(time.Date(2026, time.May, 1, 0, 0, 0, 0, time.UTC))
-		},
-	})
-	if err != nil {
-		panic(err)
-	}
-	job := compiled(rules.Object{
-		{Name: "method", Value: "pagenum"},
-		{Name: "stopRules", Value: []any{`isStale(date(items[-1].updated), duration("24h"))`}},
-	}, language)
-
-	rule := job.Stops[len(job.Stops)-1]
-	for _, updated := range []any{"2026-04-30", "2026-03-01", nil} {
-		page := &rules.Context{Page: 1, Items: []any{map[string]any{"updated": updated}}}
-		met, err := rule.EvalBool(&compile.Machine{}, page)
-		fmt.Println(updated, met, err)
-	}
-	// Output:
-	// 2026-04-30 false <nil>
-	// 2026-03-01 true <nil>
-	// <nil> false <nil>
-}
-
 // A run makes the first request, and the next one from the state and the parts
 // that are evaluated after each page.
 func ExampleJob_Advance() {
-	job := compiled(rules.Object{{Name: "method", Value: "offset"}, {Name: "limit", Value: 100}}, nil)
-	machine, page := &compile.Machine{}, &rules.Context{Limit: 100}
+	job := compiled(rules.Object{{Name: "method", Value: "offset"}, {Name: "limit", Value: 100}})
+	machine, page := &language.Machine{}, &rules.Context{Limit: 100}
 	values, err := job.Compute(machine, page)
 	if err != nil {
 		panic(err)
@@ -76,7 +46,7 @@ func ExampleJob_Advance() {
 		panic(err)
 	}
 	for page.Page < 3 {
-		address, _ := request.URL(rules.Spec)
+		address, _ := request.URL()
 		fmt.Println(address)
 
 		page.Page++ // and all that the response says
@@ -100,7 +70,7 @@ func ExampleExpression() {
 	job := compiled(rules.Object{
 		{Name: "method", Value: "pagenum"},
 		{Name: "stopRules", Value: []any{`body.meta.page >= body.meta.pages`}},
-	}, nil)
+	})
 	rule := job.Stops[len(job.Stops)-1]
 	fmt.Println(rule.Reads)
 

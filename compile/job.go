@@ -4,21 +4,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
 // Job is the compiled ruleset of one job. It never changes and may be run by
 // many goroutines at once.
 type Job struct {
 	Set      *rules.Ruleset
-	Binds    []*Expression // computed values of the job's own request, for each partition
-	Init     []*Expression // initial values of the state's variables
-	Stops    []*Condition  // in the order in which they give the reason
-	Next     []*Expression // values of the state's variables after a page
-	Parts    []*Expression // parts of the requests, as the roles of their rules say; address parts come first
-	OnErrors []*Condition  // for error responses; the first that is met decides
-	Keeps    []*Expression // values for the next run
+	Binds    []*language.Expression // computed values of the job's own request, for each partition
+	Init     []*language.Expression // initial values of the state's variables
+	Stops    []*Condition           // in the order in which they give the reason
+	Next     []*language.Expression // values of the state's variables after a page
+	Parts    []*language.Expression // parts of the requests, as the roles of their rules say; address parts come first
+	OnErrors []*Condition           // for error responses; the first that is met decides
+	Keeps    []*language.Expression // values for the next run
 	Shape    Shape
 	Needs    Needs
 
@@ -32,18 +34,18 @@ type Job struct {
 	partitionNeeds [][]string // those of partitionReads that expressions do not expect to be absent
 	partitionReads [][]string // the paths of the variables that expressions read
 
-	ends       bool          // a rule other than a guard may end the list
-	firstParts []*Expression // those of Parts that the first request has
-	nextParts  []*Expression // those of Parts that the requests after it have
+	Request    requests.Request       // the job's own request, without its computed values
+	FirstParts []*language.Expression // those of Parts that the first request has
+	NextParts  []*language.Expression // those of Parts that the requests after it have
+	Functions  []language.Function    // of an embedder, that the rules call
 
-	functions []*function   // of an embedder, that the rules call
-	first     rules.Request // the job's own request
-	common    rules.Object  // parameters of every request (api.http.defaultOptions.params)
+	ends   bool         // a rule other than a guard may end the list
+	common rules.Object // parameters of every request (api.http.defaultOptions.params)
 }
 
 // Condition is a compiled condition with its message.
 type Condition struct {
-	*Expression
+	*language.Expression
 	Message *Message
 }
 
@@ -56,32 +58,44 @@ type Needs struct {
 }
 
 // Rulesets compiles a lowered configuration, and the scrollers that no job uses, in
-// a language; nil is [Builtin]. The diagnostics are the errors in all expressions,
+// a language; nil is [language.Builtin]. The diagnostics are the errors in all expressions,
 // and warnings about rules that are probably mistakes. If there are errors, the jobs
 // cannot be run.
-func Rulesets(cfg *rules.Config, lowered *rules.Lowered, language *Language) ([]*Job, diag.Diagnostics) {
-	if language == nil {
-		language = Builtin()
-	}
-	sources, found := newSources(language), diag.NewCollector(cfg.Source)
+func Rulesets(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) ([]*Job, diag.Diagnostics) {
+	shared, found := newShared(in), diag.NewCollector(cfg.Source)
 	var jobs []*Job
 	for _, set := range lowered.Jobs {
-		job := (&compilation{sources: sources, set: set, found: found}).job()
-		job.first, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
+		job := (&compilation{shared: shared, set: set, found: found}).job()
+		job.Request, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		jobs = append(jobs, job)
 	}
 	link(jobs)
 	for _, set := range lowered.Unused {
-		(&compilation{sources: sources, set: set, found: found}).job()
+		(&compilation{shared: shared, set: set, found: found}).job()
 	}
 	return jobs, found.Diagnostics().Unique()
 }
 
 // compilation compiles one ruleset.
 type compilation struct {
-	sources *sources
-	set     *rules.Ruleset
-	found   *diag.Collector
+	*shared
+	set   *rules.Ruleset
+	found *diag.Collector
+}
+
+// shared is what the compilations of all rulesets of a configuration share.
+type shared struct {
+	language *language.Language
+	compiler *language.Compiler
+	messages map[messageKey]*Message
+	pairs    int // of rules that were compared with each other, see maxPairs
+}
+
+func newShared(in *language.Language) *shared {
+	if in == nil {
+		in = language.Builtin()
+	}
+	return &shared{language: in, compiler: language.NewCompiler(in), messages: map[messageKey]*Message{}}
 }
 
 func (c *compilation) job() *Job {
@@ -129,13 +143,13 @@ func (c *compilation) job() *Job {
 			job.Parts = append(job.Parts, e)
 		}
 	}
-	slices.SortStableFunc(job.Parts, func(a, b *Expression) int { return addressFirst(a) - addressFirst(b) })
+	slices.SortStableFunc(job.Parts, func(a, b *language.Expression) int { return addressFirst(a) - addressFirst(b) })
 	for _, e := range job.Parts {
 		if e.Rule.First {
-			job.firstParts = append(job.firstParts, e)
+			job.FirstParts = append(job.FirstParts, e)
 		}
 		if e.Rule.Subsequent {
-			job.nextParts = append(job.nextParts, e)
+			job.NextParts = append(job.NextParts, e)
 		}
 	}
 	c.checkJob(job)
@@ -144,29 +158,15 @@ func (c *compilation) job() *Job {
 
 // addressFirst orders the parts of a request: without an address, the others
 // need not be evaluated.
-func addressFirst(part *Expression) int {
-	if isAddress(part.Rule.Role) {
+func addressFirst(part *language.Expression) int {
+	if part.Rule.Role.Addresses() {
 		return 0
 	}
 	return 1
 }
 
-func isAddress(r rules.Role) bool { return r == rules.URL || r == rules.Endpoint }
-
-// expression compiles one rule, which may read what all rules may read, and the fields
-// of a scope.
-func (c *compilation) expression(rule rules.Rule, scope rules.Scope) (*Expression, error) {
-	code, err := c.sources.compile(rule.Source, c.set.Bound)
-	if err != nil {
-		return nil, err
-	}
-	if err := wantKind(rule.Role, code.result); err != nil {
-		return nil, err
-	}
-	if err := code.names.checkFor(c.set, scope); err != nil {
-		return nil, err
-	}
-	return &Expression{Rule: rule, Reads: code.reads, Flags: code.flags, code: code}, nil
+func (c *compilation) expression(rule rules.Rule, scope rules.Scope) (*language.Expression, error) {
+	return c.compiler.Expression(rule, c.set, scope)
 }
 
 // report adds an error in an expression, with its place in the configuration and
@@ -176,16 +176,16 @@ func (c *compilation) report(rule rules.Rule, err error) {
 	if path == "" {
 		path = rule.ID
 	}
-	f := asFault(err)
-	if strings.HasPrefix(rule.ID, "for.") && strings.HasPrefix(f.hint, hintNames) {
-		f.hint = hintVariable
+	f := language.AsFault(err)
+	if strings.HasPrefix(rule.ID, "for.") && f.Lists {
+		f.Hint = hintVariable
 	}
-	place := diag.Within(path, rule.Source, f.offset(rule.Source))
-	c.found.Errorf(place, "%s", f.message).WithHint(f.hint).Snippet = f.snippet(rule.Source)
+	place := diag.Within(path, rule.Source, f.Offset(rule.Source))
+	c.found.Errorf(place, "%s", f.Message).WithHint(f.Hint).Snippet = f.Snippet(rule.Source)
 }
 
 // condition compiles the message of a condition.
-func (c *compilation) condition(job *Job, e *Expression) *Condition {
+func (c *compilation) condition(job *Job, e *language.Expression) *Condition {
 	m := c.message(e.Rule)
 	for _, hole := range m.holes {
 		job.add(hole)
@@ -195,35 +195,35 @@ func (c *compilation) condition(job *Job, e *Expression) *Condition {
 
 // add records the values that an expression needs of the responses, and the
 // functions that it calls.
-func (j *Job) add(e *Expression) {
-	for _, path := range e.code.items {
+func (j *Job) add(e *language.Expression) {
+	for _, path := range e.Items() {
 		j.Needs.addItems(path)
 	}
 	for _, r := range e.Reads {
 		j.Needs.add(r)
-		if r.Root == partitionField && r.of == "" {
+		if r.Root == language.PartitionField && r.Of == "" {
 			j.partitionReads = append(j.partitionReads, r.Path)
 			if !r.Has && !strings.Contains(e.Rule.Source, "??") && !strings.Contains(e.Rule.Source, "?.") {
 				j.partitionNeeds = append(j.partitionNeeds, r.Path)
 			}
 		}
 	}
-	for _, f := range e.code.names.functions {
-		if !slices.Contains(j.functions, f) {
-			j.functions = append(j.functions, f)
+	for _, f := range e.Functions() {
+		if !slices.ContainsFunc(j.Functions, func(had language.Function) bool { return had.Name == f.Name }) {
+			j.Functions = append(j.Functions, f)
 		}
 	}
 }
 
-func (n *Needs) add(r Read) {
+func (n *Needs) add(r language.Read) {
 	switch {
 	case r.Root == "body":
 		if !slices.ContainsFunc(n.Body, func(had []string) bool { return slices.Equal(had, r.Path) }) {
 			n.Body = append(n.Body, r.Path)
 		}
-	case r.of != "" && r.Root == "items":
+	case r.Of != "" && r.Root == "items":
 		n.Past = true
-	case r.of == "" && isPast(r.Root): // all of an earlier page
+	case r.Of == "" && language.IsPast(r.Root): // all of an earlier page
 		n.Body, n.Past = append(n.Body, nil), true
 	}
 }
@@ -237,11 +237,11 @@ func (n *Needs) addItems(path []string) {
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	for _, list := range [][]*Expression{
-		j.Binds, j.Init, j.Parts, j.Next, j.Keeps, expressions(j.Stops), expressions(j.OnErrors), j.Shape.rules,
+	for _, list := range [][]*language.Expression{
+		j.Binds, j.Init, j.Parts, j.Next, j.Keeps, Expressions(j.Stops), Expressions(j.OnErrors), j.Shape.rules,
 	} {
 		for _, e := range list {
-			if slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == root || r.of == root }) {
+			if slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == root || r.Of == root }) {
 				return true
 			}
 		}
@@ -249,8 +249,9 @@ func (j *Job) Reads(root string) bool {
 	return false
 }
 
-func expressions(conditions []*Condition) []*Expression {
-	var list []*Expression
+// Expressions returns conditions as expressions.
+func Expressions(conditions []*Condition) []*language.Expression {
+	var list []*language.Expression
 	for _, c := range conditions {
 		list = append(list, c.Expression)
 	}

@@ -3,23 +3,24 @@ package compile
 import (
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
 // Message is a text with expressions in braces.
 type Message struct {
 	text  []string // one more than holes
-	holes []*Expression
+	holes []*language.Expression
 }
 
 // message compiles the expressions in a rule's message. Braces that hold no
 // expression are text, and so are all after [rules.MaxHoles].
 func (c *compilation) message(rule rules.Rule) *Message {
 	key := messageKey{c.set.Path, rule.ID, rule.Message, rule.Role}
-	m := c.sources.messages[key]
+	m := c.messages[key]
 	if m == nil {
 		m = c.newMessage(rule)
-		c.sources.messages[key] = m
+		c.messages[key] = m
 	}
 	return m
 }
@@ -54,7 +55,7 @@ func (c *compilation) newMessage(rule rules.Rule) *Message {
 
 // hole compiles the expression that a text begins with, up to the closing brace,
 // and returns it with the rest of the text. It returns nil if there is none.
-func (c *compilation) hole(rule rules.Rule, text string) (*Expression, string) {
+func (c *compilation) hole(rule rules.Rule, text string) (*language.Expression, string) {
 	source, tail, closed := strings.Cut(text, "}")
 	if !closed {
 		return nil, text
@@ -67,24 +68,13 @@ func (c *compilation) hole(rule rules.Rule, text string) (*Expression, string) {
 }
 
 // Text returns the message for a page.
-func (m *Message) Text(machine *Machine, page *rules.Context) string {
+func (m *Message) Text(machine *language.Machine, page *rules.Context) string {
 	var b strings.Builder
 	for i, text := range m.text {
 		b.WriteString(text)
 		if i < len(m.holes) {
-			b.WriteString(m.holes[i].display(machine, page))
+			b.WriteString(m.holes[i].Show(machine, page))
 		}
 	}
 	return b.String()
-}
-
-func (e *Expression) display(machine *Machine, page *rules.Context) string {
-	v, err := e.eval(machine, page)
-	if err != nil {
-		return "{" + err.Error() + "}"
-	}
-	if text, ok := v.(string); ok {
-		return text
-	}
-	return preview(v)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -17,8 +18,8 @@ func TestMessagesHoldExpressions(t *testing.T) {
 		{"what only the audit sees is text in other rules", `{hints.total}`, "{hints.total}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newCompilation(Builtin()).message(rules.Rule{Role: rules.Stop, Message: c.message})
-			require.Equal(t, c.want, m.Text(&Machine{}, page))
+			m := (&compilation{shared: newShared(nil), set: &rules.Ruleset{}}).message(rules.Rule{Role: rules.Stop, Message: c.message})
+			require.Equal(t, c.want, m.Text(&language.Machine{}, page))
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -14,15 +15,15 @@ func (j *Job) Sequential() string {
 	if !j.Paged() {
 		return "the job is not paged"
 	}
-	if s, ok := j.onlyPage(); ok {
+	if s, ok := j.OnlyPage(); ok {
 		return "there is only one page: " + s.Rule.ID
 	}
-	for _, e := range slices.Concat(j.nextParts, j.Next) {
+	for _, e := range slices.Concat(j.NextParts, j.Next) {
 		if e.Rule.Role == rules.After {
 			return e.Rule.ID + " waits before each request"
 		}
 		for _, r := range e.Reads {
-			if known := r.known(); known != rules.KnownJob && known != rules.KnownPlan {
+			if known := r.Known(); known != rules.KnownJob && known != rules.KnownPlan {
 				return fmt.Sprintf("%s reads %s", e.Rule.ID, r)
 			}
 		}
@@ -38,7 +39,7 @@ func (j *Job) Sequential() string {
 func (j *Job) MaxPages() int {
 	most := 0
 	for _, s := range j.Stops {
-		b, ok := j.prover().bound(s.code.syntax)
+		b, ok := j.Prover().Bound(s.Expression)
 		limit, _ := j.Set.Limit.(int)
 		switch {
 		case !ok:
@@ -53,4 +54,23 @@ func (j *Job) MaxPages() int {
 		}
 	}
 	return most
+}
+
+// OnlyPage returns the rule that stops after the first page whatever the response.
+func (j *Job) OnlyPage() (*Condition, bool) {
+	for _, s := range j.Stops {
+		if j.stopsFirst(s) {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+func (j *Job) stopsFirst(s *Condition) bool {
+	p := j.Prover()
+	if p.Condition(s.Expression) == language.Always {
+		return true
+	}
+	b, ok := p.Bound(s.Expression)
+	return ok && b.Of == "pages" && b.At <= 1
 }

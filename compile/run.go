@@ -5,28 +5,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
-// How large the values may be that a rule gives: they may come from a response.
-const (
-	maxPartBytes  = 1 << 20  // of a part of a request
-	maxValueBytes = 16 << 20 // of a variable, and of a value for the next run
-)
-
-// checkSize refuses a value that a rule gives if it is too large.
-func checkSize(e *Expression, v any, limit int) error {
-	if !value.Exceeds(v, limit) {
-		return nil
-	}
-	return &RuleError{e.Rule, &rules.LengthError{What: "its value", Limit: limit}}
-}
+// maxPartBytes limits a part of a request: its value may come from a response.
+const maxPartBytes = 1 << 20
 
 // Parts are the values of the parts of a request after the first, in the order
 // of [Job.Parts]. Together with the configuration they are the request: it can
@@ -35,13 +25,13 @@ type Parts []any
 
 // Begin evaluates the initial state, and returns it with the first request. The
 // page is the context before the first response.
-func (b *Binding) Begin(m *Machine, page *rules.Context) (state map[string]any, request rules.Request, err error) {
+func (b *Binding) Begin(m *language.Machine, page *rules.Context) (state map[string]any, request requests.Request, err error) {
 	if state, err = evaluate(b.job.Init, m, page); err != nil {
-		return nil, rules.Request{}, err
+		return nil, requests.Request{}, err
 	}
-	values, _, err := evaluateParts(b.job.firstParts, m, page, state)
+	values, _, err := evaluateParts(b.job.FirstParts, m, page, state)
 	if err == nil {
-		request, err = b.apply(b.job.firstParts, values, b.First)
+		request, err = b.apply(b.job.FirstParts, values, b.First)
 	}
 	return state, request, err
 }
@@ -50,7 +40,7 @@ func (b *Binding) Begin(m *Machine, page *rules.Context) (state map[string]any, 
 // request. All variables are evaluated with the old state, all parts with the new
 // one. It reports false if the rules give no address: the list has ended. The
 // page is afterwards as it was before.
-func (j *Job) Advance(m *Machine, page *rules.Context) (state map[string]any, parts Parts, more bool, err error) {
+func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts Parts, more bool, err error) {
 	changed, err := evaluate(j.Next, m, page)
 	if err != nil {
 		return nil, nil, false, err
@@ -58,38 +48,38 @@ func (j *Job) Advance(m *Machine, page *rules.Context) (state map[string]any, pa
 	state = make(map[string]any, len(page.State))
 	maps.Copy(state, page.State)
 	maps.Copy(state, changed)
-	parts, more, err = evaluateParts(j.nextParts, m, page, state)
+	parts, more, err = evaluateParts(j.NextParts, m, page, state)
 	return state, parts, more, err
 }
 
 // Apply returns the request that consists of parts: the job's own, with the parts
 // applied to it. Relative addresses are resolved against base, the address of the
 // response before it, unless the dialect says otherwise.
-func (b *Binding) Apply(parts Parts, base string) (rules.Request, error) {
+func (b *Binding) Apply(parts Parts, base string) (requests.Request, error) {
 	j := b.job
-	if len(parts) != len(j.nextParts) {
-		return rules.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.nextParts), "part"), len(parts))
+	if len(parts) != len(j.NextParts) {
+		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.NextParts), "part"), len(parts))
 	}
 	request := b.First
 	if !j.Set.IncludeParams {
 		request.Params = nil
 	}
 	if j.resolvesAgainstResponse() {
-		request.Base = base
+		request.Base = requests.NewBase(base)
 	}
-	return b.apply(j.nextParts, parts, request)
+	return b.apply(j.NextParts, parts, request)
 }
 
 // CheckAddress returns an error if the request that Apply returned has no valid
 // address. It names the rule that sets the address.
-func (j *Job) CheckAddress(request rules.Request) error {
-	_, err := request.URL(j.Set.Dialect)
+func (j *Job) CheckAddress(request requests.Request) error {
+	_, err := request.URL()
 	if err == nil {
 		return nil
 	}
-	for _, part := range j.nextParts {
-		if isAddress(part.Rule.Role) {
-			return &RuleError{part.Rule, err}
+	for _, part := range j.NextParts {
+		if part.Rule.Role.Addresses() {
+			return &language.RuleError{Rule: part.Rule, Err: err}
 		}
 	}
 	return err
@@ -98,19 +88,19 @@ func (j *Job) CheckAddress(request rules.Request) error {
 // resolvesAgainstResponse reports whether the next address is resolved against
 // that of the response.
 func (j *Job) resolvesAgainstResponse() bool {
-	isURL := func(p *Expression) bool { return p.Rule.Role == rules.URL }
+	isURL := func(p *language.Expression) bool { return p.Rule.Role == rules.URL }
 	return !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 
 // Keep returns the values for the next run: those of the previous run, replaced
 // by those of the keep expressions that are not nil.
-func (j *Job) Keep(m *Machine, page *rules.Context) (map[string]any, error) {
+func (j *Job) Keep(m *language.Machine, page *rules.Context) (map[string]any, error) {
 	if len(j.Keeps) == 0 {
 		return nil, nil
 	}
 	values, err := evaluate(j.Keeps, m, page)
 	for name, v := range values {
-		values[name] = asKept(v)
+		values[name] = language.Kept(v)
 		if had, ok := page.Kept[name]; v == nil && ok {
 			values[name] = had
 		}
@@ -118,44 +108,12 @@ func (j *Job) Keep(m *Machine, page *rules.Context) (map[string]any, error) {
 	return values, err
 }
 
-// asKept returns a value as the next run reads it, from a file of JSON: a time, a
-// duration and a time zone are strings then, which date, duration and timezone read.
-func asKept(v any) any {
-	switch v := fieldsOf(v).(type) {
-	case time.Time:
-		return v.Format(time.RFC3339Nano)
-	case time.Duration:
-		return v.String()
-	case *time.Location:
-		return v.String()
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = asKept(v[i])
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name := range v {
-			out[name] = asKept(v[name])
-		}
-		return out
-	case rules.Object:
-		return asKept(plainObject(v))
-	default:
-		return v
-	}
-}
-
 // evaluate returns the values of expressions by their targets.
-func evaluate(expressions []*Expression, m *Machine, page *rules.Context) (map[string]any, error) {
+func evaluate(expressions []*language.Expression, m *language.Machine, page *rules.Context) (map[string]any, error) {
 	values := make(map[string]any, len(expressions))
 	for _, e := range expressions {
-		v, err := e.eval(m, page)
+		v, err := e.Value(m, page, language.MaxValueBytes)
 		if err != nil {
-			return nil, &RuleError{e.Rule, err}
-		}
-		if err := checkSize(e, v, maxValueBytes); err != nil {
 			return nil, err
 		}
 		values[e.Rule.Target] = v
@@ -166,20 +124,19 @@ func evaluate(expressions []*Expression, m *Machine, page *rules.Context) (map[s
 // evaluateParts returns the values of a request's parts, with a state other than that of the
 // page. After a page, an address that is empty ends the list, and the parts behind it are not
 // evaluated.
-func evaluateParts(parts []*Expression, m *Machine, page *rules.Context, state map[string]any) (values Parts, more bool, err error) {
+func evaluateParts(
+	parts []*language.Expression, m *language.Machine, page *rules.Context, state map[string]any,
+) (values Parts, more bool, err error) {
 	defer func(before map[string]any) { page.State = before }(page.State)
 	page.State = state
 	values = make(Parts, 0, len(parts))
 	for _, e := range parts {
-		v, err := e.eval(m, page)
+		v, err := e.Value(m, page, maxPartBytes)
 		if err != nil {
-			return nil, false, &RuleError{e.Rule, err}
-		}
-		if err := checkSize(e, v, maxPartBytes); err != nil {
 			return nil, false, err
 		}
 		values = append(values, v)
-		if page.Page > 0 && isAddress(e.Rule.Role) && (v == nil || v == "") {
+		if page.Page > 0 && e.Rule.Role.Addresses() && (v == nil || v == "") {
 			return values, false, nil
 		}
 	}
@@ -187,16 +144,16 @@ func evaluateParts(parts []*Expression, m *Machine, page *rules.Context, state m
 }
 
 // apply applies parts to a request, whose parameters override those of every request.
-func (b *Binding) apply(parts []*Expression, values Parts, request rules.Request) (rules.Request, error) {
+func (b *Binding) apply(parts []*language.Expression, values Parts, request requests.Request) (requests.Request, error) {
 	for i, e := range parts {
 		if err := b.job.applyPart(e.Rule, values[i], &request); err != nil {
-			return request, &RuleError{e.Rule, err}
+			return request, &language.RuleError{Rule: e.Rule, Err: err}
 		}
 	}
 	return request.Under(b.common), nil
 }
 
-func (j *Job) applyPart(rule rules.Rule, v any, to *rules.Request) (err error) {
+func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error) {
 	switch rule.Role {
 	case rules.URL, rules.Endpoint:
 		address, err := addressOf(v)
@@ -226,9 +183,9 @@ func addressOf(v any) (string, error) {
 	case nil:
 		return "", nil
 	case string:
-		return v, rules.CheckURLLength(v)
+		return v, requests.CheckURLLength(v)
 	}
-	return "", fmt.Errorf("want an address, got %s", described(v))
+	return "", fmt.Errorf("want an address, got %s", language.Described(v))
 }
 
 func verbOf(v any) (string, error) {
@@ -253,7 +210,7 @@ func merge(to rules.Object, name string, v any) (rules.Object, error) {
 	}
 	object, ok := value.Members(v)
 	if !ok {
-		return to, fmt.Errorf("want an object, got %s", described(v))
+		return to, fmt.Errorf("want an object, got %s", language.Described(v))
 	}
 	return mergeMembers(to, object), nil
 }
@@ -301,5 +258,11 @@ func mergeBody(to any, path string, v any) (any, error) {
 	if path == "" {
 		return merge(object, "", v)
 	}
-	return rules.SetPath(object, rules.SplitPath(path), v), nil
+	return object.WithPath(rules.SplitPath(path), v), nil
 }
+
+// The reasons of ends that no rule decides.
+const (
+	ReasonEnd         = "end"         // the job is not paged
+	ReasonNextRequest = "nextRequest" // the rules give no address for the next request
+)

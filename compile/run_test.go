@@ -5,16 +5,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// requests makes the first request of a job, and the one after a page with the
+// firstTwo makes the first request of a job, and the one after a page with the
 // body.
-func requests(t *testing.T, j *Job, body string) (first, next rules.Request, parts Parts, more bool) {
+func firstTwo(t *testing.T, j *Job, body string) (first, next requests.Request, parts Parts, more bool) {
 	t.Helper()
-	m, page := &Machine{}, &rules.Context{Limit: j.Set.Limit}
-	binding, err := j.Bind(nil)
-	require.NoError(t, err)
+	m, page := &language.Machine{}, &rules.Context{Limit: j.Set.Limit}
+	binding := bound(t, j)
 	state, first, err := binding.Begin(m, page)
 	require.NoError(t, err)
 	require.Nil(t, page.State, "Begin does not change the page")
@@ -30,9 +31,27 @@ func requests(t *testing.T, j *Job, body string) (first, next rules.Request, par
 	return first, next, parts, more
 }
 
-func address(t *testing.T, r rules.Request) string {
+// bound returns a job without computed values, bound.
+func bound(t *testing.T, j *Job) *Binding {
 	t.Helper()
-	a, err := r.URL(rules.Spec)
+	binding, err := j.Bind(nil)
+	require.NoError(t, err)
+	return binding
+}
+
+// decoded turns JSON into values as the page reader does.
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	e, err := language.NewCompiler(language.Builtin()).Expression(rules.Rule{Source: "fromJSON(body)"}, &rules.Ruleset{}, rules.ScopePage)
+	require.NoError(t, err)
+	v, err := e.Eval(&language.Machine{}, &rules.Context{Body: text})
+	require.NoError(t, err)
+	return v
+}
+
+func address(t *testing.T, r requests.Request) string {
+	t.Helper()
+	a, err := r.URL()
 	require.NoError(t, err)
 	return r.Verb() + " " + a
 }
@@ -70,7 +89,7 @@ func TestPartsAreAppliedToTheJobsOwnRequest(t *testing.T) {
 			"GET https://x.example/users?sort=id", "POST https://x.example/users", Parts{"post"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first, next, parts, more := requests(t, job(t, c.pagination, nil), c.body)
+			first, next, parts, more := firstTwo(t, job(t, c.pagination), c.body)
 			require.Equal(t, c.first, address(t, first))
 			require.Equal(t, c.parts, parts)
 			require.Equal(t, c.next != "", more)
@@ -90,11 +109,11 @@ func TestAPartOfTheWrongKindFailsTheRequest(t *testing.T) {
 		{"a header of two lines", `{"headers": {"X": "body.x"}}`, `{"x": "a\nb"}`, "want a header value for X"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j := job(t, `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": `+c.next+`}`, nil)
-			_, parts, more, err := j.Advance(&Machine{}, &rules.Context{Page: 1, Body: decoded(t, c.body)})
+			j := job(t, `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": `+c.next+`}`)
+			_, parts, more, err := j.Advance(&language.Machine{}, &rules.Context{Page: 1, Body: decoded(t, c.body)})
 			require.NoError(t, err)
 			require.True(t, more)
-			_, err = j.unbound().Apply(parts, "")
+			_, err = bound(t, j).Apply(parts, "")
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -102,10 +121,10 @@ func TestAPartOfTheWrongKindFailsTheRequest(t *testing.T) {
 
 func TestBodyPartsAreMergedByPath(t *testing.T) {
 	j := job(t, `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"method": "\"POST\"",
-		"body": {"variables.after": "body.cursor", "variables.first": "10", "none": "body.none"}, "headers": {"X-Page": "page"}}}`, nil)
-	_, next, _, more := requests(t, j, `{"cursor": "abc"}`)
+		"body": {"variables.after": "body.cursor", "variables.first": "10", "none": "body.none"}, "headers": {"X-Page": "page"}}}`)
+	_, next, _, more := firstTwo(t, j, `{"cursor": "abc"}`)
 	require.True(t, more)
-	body, _, err := next.Payload(rules.Spec)
+	body, _, err := next.Payload()
 	require.NoError(t, err)
 	require.JSONEq(t, `{"sort": "id", "variables": {"after": "abc", "first": 10}}`, string(body))
 	require.Equal(t, rules.Object{{Name: "X-Page", Value: "1"}}, next.Headers)
@@ -113,9 +132,9 @@ func TestBodyPartsAreMergedByPath(t *testing.T) {
 
 func TestAllVariablesAdvanceAtOnce(t *testing.T) {
 	j := job(t, `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"params": {"a": "state.a", "b": "state.b"}},
-		"state": {"a": {"init": "1", "next": "state.b"}, "b": {"init": "2", "next": "state.a"}, "c": {"init": "page"}}}`, nil)
-	m, page := &Machine{}, &rules.Context{}
-	state, _, err := j.unbound().Begin(m, page)
+		"state": {"a": {"init": "1", "next": "state.b"}, "b": {"init": "2", "next": "state.a"}, "c": {"init": "page"}}}`)
+	m, page := &language.Machine{}, &rules.Context{}
+	state, _, err := bound(t, j).Begin(m, page)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"a": 1, "b": 2, "c": 0}, state)
 	page.Page, page.State = 1, state
@@ -127,19 +146,19 @@ func TestAllVariablesAdvanceAtOnce(t *testing.T) {
 }
 
 func TestSavedPartsMustBeThoseOfTheJob(t *testing.T) {
-	j := job(t, `{"method": "offset", "limit": 10}`, nil)
-	_, err := j.unbound().Apply(Parts{1}, "")
+	j := job(t, `{"method": "offset", "limit": 10}`)
+	_, err := bound(t, j).Apply(Parts{1}, "")
 	require.EqualError(t, err, "the next request has 2 parts, but 1 are given")
 }
 
 func TestKeepReplacesValuesThatAreNotNil(t *testing.T) {
-	j := job(t, `{"method": "pagenum", "keep": {"since": "body.since", "count": "count"}}`, nil)
+	j := job(t, `{"method": "pagenum", "keep": {"since": "body.since", "count": "count"}}`)
 	page := &rules.Context{Page: 1, Count: 3, Body: decoded(t, `{}`), Kept: map[string]any{"since": "2026", "count": 9}}
-	kept, err := j.Keep(&Machine{}, page)
+	kept, err := j.Keep(&language.Machine{}, page)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"since": "2026", "count": 3}, kept)
 
-	kept, err = job(t, `{"method": "pagenum"}`, nil).Keep(&Machine{}, page)
+	kept, err = job(t, `{"method": "pagenum"}`).Keep(&language.Machine{}, page)
 	require.NoError(t, err)
 	require.Nil(t, kept)
 }
@@ -160,7 +179,7 @@ func TestSequentialNamesWhatReadsTheResponse(t *testing.T) {
 			"nextRequest.url is resolved against the address of the response"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, job(t, c.pagination, nil).Sequential())
+			require.Equal(t, c.want, job(t, c.pagination).Sequential())
 		})
 	}
 }
@@ -177,7 +196,15 @@ func TestMaxPages(t *testing.T) {
 		{"a rule of the user", `{"method": "pagenum", "stopRules": ["4 < page or count == 0"]}`, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, job(t, c.pagination, nil).MaxPages())
+			require.Equal(t, c.want, job(t, c.pagination).MaxPages())
 		})
 	}
+}
+
+func TestAJobNeedsWhatTheArgumentsOfCallsRead(t *testing.T) {
+	job := job(t, `{"method": "expression", "stopRules": ["count == 0"],
+		"nextRequest": {"params": {"x": "header(body.name) ?? at(prev.body.key)"}}}`)
+	require.Equal(t, [][]string{{"name"}, nil, {"key"}}, job.Needs.Body)
+	require.True(t, job.Reads("prev"))
+	require.False(t, job.Reads("first"))
 }

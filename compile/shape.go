@@ -4,37 +4,39 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Shape is what a job does with every item: filter and fields. The zero Shape passes
 // items on as they are.
 type Shape struct {
-	Filter *Expression // nil: every item passes
-	Fields []ItemField // in the order of the configuration
-	Reads  [][]string  // the paths of an item that are read; an empty path is all of it
+	Filter *language.Expression // nil: every item passes
+	Fields []ItemField          // in the order of the configuration
+	Reads  [][]string           // the paths of an item that are read; an empty path is all of it
 
-	rules []*Expression
+	rules []*language.Expression
 }
 
 // ItemField is a change of a member of every item. A field with a rule that has a role
 // other than [rules.Set] removes the member.
 type ItemField struct {
-	*Expression
+	*language.Expression
 	Path []string // of the member
 	Copy []string // the path of the item whose value it is; nil: its value is computed
 }
 
 // Value returns the value of the member: nil, a boolean, a number, a string, a list or an
 // object. A time, a duration and a time zone are strings.
-func (f ItemField) Value(m *Machine, page *rules.Context) (any, error) {
-	v, err := f.eval(m, page)
+func (f ItemField) Value(m *language.Machine, page *rules.Context) (any, error) {
+	v, err := f.Eval(m, page)
 	if err != nil {
 		return nil, err
 	}
-	if v = asKept(v); value.Exceeds(v, maxValueBytes) {
-		return nil, &rules.LengthError{What: "its value", Limit: maxValueBytes}
+	if v = language.Kept(v); value.Exceeds(v, language.MaxValueBytes) {
+		return nil, &requests.LengthError{What: "its value", Limit: language.MaxValueBytes}
 	}
 	return v, nil
 }
@@ -43,16 +45,16 @@ func (f ItemField) Value(m *Machine, page *rules.Context) (any, error) {
 func (s *Shape) Empty() bool { return len(s.rules) == 0 }
 
 // Rules returns the rules: filter first, then the fields.
-func (s *Shape) Rules() []*Expression { return s.rules }
+func (s *Shape) Rules() []*language.Expression { return s.rules }
 
 // ReadsKey reports whether a rule reads the name of the member that an item comes from.
 func (s *Shape) ReadsKey() bool {
-	return slices.ContainsFunc(s.rules, func(e *Expression) bool {
-		return slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == "key" })
+	return slices.ContainsFunc(s.rules, func(e *language.Expression) bool {
+		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == "key" })
 	})
 }
 
-func (s *Shape) add(e *Expression) {
+func (s *Shape) add(e *language.Expression) {
 	s.rules = append(s.rules, e)
 	if e.Rule.Role == rules.Filter {
 		s.Filter = e
@@ -60,7 +62,7 @@ func (s *Shape) add(e *Expression) {
 		return
 	}
 	f := ItemField{Expression: e, Path: rules.SplitPath(e.Rule.Target)}
-	if f.Copy = e.copies(); f.Copy == nil {
+	if f.Copy = copied(e); f.Copy == nil {
 		s.read(e)
 	}
 	s.Fields = append(s.Fields, f)
@@ -73,39 +75,33 @@ func (s *Shape) Watches() []Watch {
 	for _, e := range s.rules {
 		for _, read := range e.Reads {
 			same := func(w Watch) bool { return slices.Equal(w.Path, read.Path) }
-			if !read.ofItem() || len(read.Path) == 0 || read.Has || slices.ContainsFunc(found, same) {
+			if !read.OfItem() || len(read.Path) == 0 || read.Has || slices.ContainsFunc(found, same) {
 				continue
 			}
-			found = append(found, Watch{Read: read, Rule: e.Rule, Optional: e.checksPresence(read)})
+			found = append(found, Watch{Read: read, Rule: e.Rule, Optional: checksPresence(e, read)})
 		}
 	}
 	return found
 }
 
 // read notes the paths of the item that an expression reads.
-func (s *Shape) read(e *Expression) {
+func (s *Shape) read(e *language.Expression) {
 	for _, r := range e.Reads {
-		if !r.ofItem() || slices.ContainsFunc(s.Reads, func(had []string) bool { return slices.Equal(had, r.Path) }) {
+		if !r.OfItem() || slices.ContainsFunc(s.Reads, func(had []string) bool { return slices.Equal(had, r.Path) }) {
 			continue
 		}
 		s.Reads = append(s.Reads, r.Path)
 	}
 }
 
-// ofItem reports whether the value is in the item that filter or fields is about.
-func (r Read) ofItem() bool { return r.of == "" && r.Root == "item" }
-
-// differs reports whether a read may have another value for each item of a page.
-func (r Read) differs() bool { return r.ofItem() || r.of == "" && r.Root == "key" }
-
-// copies returns the path of the item whose value an expression has, if it only
+// copied returns the path of the item whose value an expression has, if it only
 // selects members: item.owner.id. Such a value need not be decoded. An index is
 // not copied, since a path does not tell it from a name.
-func (e *Expression) copies() []string {
-	if len(e.Reads) != 1 || !e.Reads[0].ofItem() || e.Reads[0].Has || e.Reads[0].open {
+func copied(e *language.Expression) []string {
+	if len(e.Reads) != 1 || !e.Reads[0].OfItem() || e.Reads[0].Has || e.Reads[0].Open {
 		return nil
 	}
-	if e.code.syntax.String() != e.Reads[0].String() || len(e.Reads[0].Path) == 0 {
+	if e.Formatted() != e.Reads[0].String() || len(e.Reads[0].Path) == 0 {
 		return nil
 	}
 	isIndex := func(key string) bool { _, err := strconv.Atoi(key); return err == nil }

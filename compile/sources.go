@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
@@ -11,33 +12,35 @@ import (
 // A Source is a variable of for, compiled.
 type Source struct {
 	rules.Source
-	When   *Expression // of items; nil: all of them
-	Values *Expression // nil: constants, or another kind of source
-	From   *Expression // of windows
-	To     *Expression
+	When   *language.Expression // of items; nil: all of them
+	Values *language.Expression // nil: constants, or another kind of source
+	From   *language.Expression // of windows
+	To     *language.Expression
 }
 
 // addSource adds a rule of a variable.
-func (j *Job) addSource(e *Expression) {
+func (j *Job) addSource(e *language.Expression) {
 	s := &j.Sources[e.Rule.Variable]
-	*map[string]**Expression{"when": &s.When, "values": &s.Values, "from": &s.From, "to": &s.To}[e.Rule.Target] = e
+	*map[string]**language.Expression{"when": &s.When, "values": &s.Values, "from": &s.From, "to": &s.To}[e.Rule.Target] = e
 }
 
 // checkSource reports a rule of a variable that reads what is known only later: a response,
 // or a variable that follows.
-func (c *compilation) checkSource(e *Expression) error {
+func (c *compilation) checkSource(e *language.Expression) error {
 	if err := checkBound(e); err != nil {
 		return err
 	}
 	later := c.set.Job.For[e.Rule.Variable:]
 	for _, r := range e.Reads {
-		if r.Root != partitionField || len(r.Path) == 0 {
+		if r.Root != language.PartitionField || len(r.Path) == 0 {
 			continue
 		}
 		own := e.Rule.Target == "when" && r.Path[0] == later[0].Name
 		if !own && slices.ContainsFunc(later, func(s rules.Source) bool { return s.Name == r.Path[0] }) {
-			return (&fault{message: fmt.Sprintf("%s reads %s, which has no value yet", e.Rule.ID, r)}).
-				withHint("a variable can read those before it")
+			return &language.Fault{
+				Message: fmt.Sprintf("%s reads %s, which has no value yet", e.Rule.ID, r),
+				Hint:    "a variable can read those before it",
+			}
 		}
 	}
 	return nil
@@ -48,9 +51,9 @@ func (c *compilation) checkVariables() {
 	for _, s := range c.set.Job.For {
 		var taken string
 		switch {
-		case pageFields.find(s.Name) != nil:
+		case language.IsField(s.Name):
 			taken = "a name that all expressions can read"
-		case c.sources.language.function(s.Name) != nil || isBuiltin(s.Name):
+		case c.language.HasFunction(s.Name):
 			taken = "a function"
 		default:
 			continue
@@ -122,17 +125,4 @@ func (j *Job) Splits() *Source {
 		return &j.Sources[n-1]
 	}
 	return nil
-}
-
-// Value evaluates an expression of a variable: its values, a condition on one of them, or a
-// bound of its windows.
-func (e *Expression) Value(m *Machine, page *rules.Context) (any, error) {
-	v, err := e.eval(m, page)
-	if err == nil {
-		err = checkSize(e, v, maxValueBytes)
-	}
-	if err != nil {
-		return nil, &RuleError{e.Rule, err}
-	}
-	return v, nil
 }

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/expr-lang/expr/ast"
-
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -67,38 +66,40 @@ type surface struct {
 	found Surface
 }
 
-func (s *surface) add(e *Expression) {
+func (s *surface) add(e *language.Expression) {
 	s.literals(e)
-	for _, r := range e.code.places() {
+	for _, r := range e.Places() {
 		switch path, ofItem := s.ofItem(r); {
 		case ofItem:
 			s.key(path)
-		case r.Root == "header" && len(r.args) > 0:
-			s.place(e, Place{Header: r.args[0]})
-		case r.Root == "link" && len(r.args) == 1:
-			s.place(e, Place{Link: r.args[0]})
-		case r.Root == "link" && len(r.args) > 1:
-			s.place(e, Place{Link: r.args[0], Param: r.args[1]})
+		case r.Root == "header" && len(r.Args) > 0:
+			s.place(e, Place{Header: r.Args[0]})
+		case r.Root == "link" && len(r.Args) == 1:
+			s.place(e, Place{Link: r.Args[0]})
+		case r.Root == "link" && len(r.Args) > 1:
+			s.place(e, Place{Link: r.Args[0], Param: r.Args[1]})
 		case r.Root == "body" && len(r.Path) > 0 && !s.containsItems(r.Path):
 			p := Place{Path: r.Path}
-			p.Flag = slices.ContainsFunc(e.Flags, func(f Read) bool { return f.String() == r.String() })
+			p.Flag = slices.ContainsFunc(e.Flags, func(f language.Read) bool { return f.String() == r.String() })
 			s.place(e, p)
 		}
 	}
-	for _, r := range e.code.elements() {
-		if path, ofItem := s.ofItem(r.list); ofItem || r.list.Root == "items" || s.isItems(r.list.Path) {
-			s.key(slices.Concat(path, r.path))
+	for _, r := range e.Elements() {
+		if path, ofItem := s.ofItem(r.List); ofItem || r.List.Root == "items" || s.isItems(r.List.Path) {
+			s.key(slices.Concat(path, r.Path))
 		}
 	}
-	s.calls(e.code.syntax)
+	for _, path := range e.ItemKeys() {
+		s.key(path)
+	}
 }
 
 // place adds a place, with what the rule does with it.
-func (s *surface) place(e *Expression, p Place) {
+func (s *surface) place(e *language.Expression, p Place) {
 	role := e.Rule.Role
 	p.Judged = role == rules.Stop
 	p.Sent = role == rules.Next || role.Builds() && role != rules.After
-	p.Address = isAddress(role)
+	p.Address = role.Addresses()
 	p.Waits = role == rules.After
 	for i := range s.found.Places {
 		if had := &s.found.Places[i]; had.String() == p.String() {
@@ -137,7 +138,7 @@ func (s *surface) containsItems(path []string) bool {
 }
 
 // ofItem reports whether a read is about one item, and returns the path in it.
-func (s *surface) ofItem(r Read) (path []string, ofItem bool) {
+func (s *surface) ofItem(r language.Read) (path []string, ofItem bool) {
 	path = r.Path
 	switch items := s.itemsPath(); {
 	case r.Root == "items":
@@ -155,47 +156,11 @@ func (s *surface) ofItem(r Read) (path []string, ofItem bool) {
 	return path[1:], true
 }
 
-// calls adds the keys that functions read of lists of items: greatest(items, "id").
-func (s *surface) calls(node ast.Node) {
-	if n, ok := node.(*ast.CallNode); ok && len(n.Arguments) > 1 {
-		list, isName := n.Arguments[0].(*ast.IdentifierNode)
-		path, isText := n.Arguments[1].(*ast.StringNode)
-		if isName && isText && list.Value == "items" {
-			s.key(rules.SplitPath(path.Value))
-		}
-	}
-	for _, child := range children(node) {
-		if *child != nil {
-			s.calls(*child)
-		}
-	}
-}
-
 // literals adds the constants in an expression.
-func (s *surface) literals(e *Expression) {
+func (s *surface) literals(e *language.Expression) {
 	for _, v := range e.Literals() {
 		if !slices.Contains(s.found.Literals, v) {
 			s.found.Literals = append(s.found.Literals, v)
 		}
 	}
-}
-
-// Literals returns the texts and whole numbers in the expression, in their order.
-func (e *Expression) Literals() (all []any) {
-	var walk func(ast.Node)
-	walk = func(node ast.Node) {
-		switch n := node.(type) {
-		case *ast.StringNode:
-			all = append(all, n.Value)
-		case *ast.IntegerNode:
-			all = append(all, n.Value)
-		}
-		for _, child := range children(node) {
-			if *child != nil {
-				walk(*child)
-			}
-		}
-	}
-	walk(e.code.syntax)
-	return all
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -23,7 +24,7 @@ func waitOf(v any) (time.Duration, error) {
 	seconds, ok := secondsOf(v)
 	switch {
 	case !ok:
-		return 0, fmt.Errorf("want a duration, or a number of seconds, got %s", described(v))
+		return 0, fmt.Errorf("want a duration, or a number of seconds, got %s", language.Described(v))
 	case seconds < 0:
 		return 0, fmt.Errorf("want a wait of 0 or more, got %s", value.Preview(v))
 	case seconds > maxWait.Seconds():

@@ -3,13 +3,15 @@ package compile
 import (
 	"slices"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
 // A Watch is a path of the response that decides how a list goes on. If no
 // response has it, it is probably misspelt.
 type Watch struct {
-	Read
+	language.Read
 	Rule rules.Rule // the first that reads it
 
 	// Link says that it may lead to the next page, so the last page may lack it. Where
@@ -25,40 +27,40 @@ type Watch struct {
 // read, each once.
 func (j *Job) Watches() []Watch {
 	var found []Watch
-	add := func(e *Expression, next bool) {
+	add := func(e *language.Expression, next bool) {
 		for _, read := range e.Reads {
 			if !read.OfBody() || len(read.Path) == 0 || read.Has {
 				continue
 			}
-			link := next || rules.IsNextName(read.Path[len(read.Path)-1])
+			link := next || apinames.IsNext(read.Path[len(read.Path)-1])
 			same := func(w Watch) bool { return slices.Equal(w.Path, read.Path) }
 			if i := slices.IndexFunc(found, same); i >= 0 {
 				found[i].Link = found[i].Link || link
 				continue
 			}
-			optional := e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Expects && e.checksPresence(read)
+			optional := e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Expects && checksPresence(e, read)
 			found = append(found, Watch{Read: read, Rule: e.Rule, Link: link, Optional: optional})
 		}
 	}
 	for _, s := range j.Stops {
 		add(s.Expression, false)
 	}
-	for _, e := range slices.Concat(j.Next, j.nextParts) {
+	for _, e := range slices.Concat(j.Next, j.NextParts) {
 		add(e, true)
 	}
 	return found
 }
 
 // checksPresence reports whether an expression also checks that a read exists.
-func (e *Expression) checksPresence(read Read) bool {
-	return slices.ContainsFunc(e.Reads, func(other Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
+func checksPresence(e *language.Expression, read language.Read) bool {
+	return slices.ContainsFunc(e.Reads, func(other language.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
 }
 
 // NextReads reports whether the next request depends on a field of the context, such
 // as items.
 func (j *Job) NextReads(root string) bool {
-	return slices.ContainsFunc(slices.Concat(j.Next, j.nextParts), func(e *Expression) bool {
-		return slices.ContainsFunc(e.Reads, func(r Read) bool { return r.of == "" && r.Root == root })
+	return slices.ContainsFunc(slices.Concat(j.Next, j.NextParts), func(e *language.Expression) bool {
+		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == root })
 	})
 }
 
@@ -66,13 +68,13 @@ func (j *Job) NextReads(root string) bool {
 // differ from page to page: of the response and of the state, but not what the
 // context counts or compares. If a request is repeated and nothing of it has
 // changed, the list goes round in circles.
-func (j *Job) Decisive() []Read {
+func (j *Job) Decisive() []language.Read {
 	roots := []string{"body", "items", "count", "status", "header", "link", "state"}
-	var found []Read
-	for _, e := range slices.Concat(expressions(j.Stops), j.Next, j.nextParts) {
+	var found []language.Read
+	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
 		for _, read := range e.Reads {
-			same := func(other Read) bool { return other.String() == read.String() }
-			if read.of == "" && slices.Contains(roots, read.Root) && !slices.ContainsFunc(found, same) {
+			same := func(other language.Read) bool { return other.String() == read.String() }
+			if read.Of == "" && slices.Contains(roots, read.Root) && !slices.ContainsFunc(found, same) {
 				found = append(found, read)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -116,6 +117,7 @@ func buildCommand(t *testing.T) string {
 // complete configuration that the page shows before them. Their requests to
 // http://api.example.com reach [serveUsers].
 func TestConsoleBlocksShowWhatIsPrinted(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs one case after another, as other tests do")
 	path := "PATH=" + filepath.Dir(buildCommand(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
 	env := append(os.Environ(), path, "HTTP_PROXY="+serveUsers(t), "NO_PROXY=")
 	commands := 0

@@ -9,11 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 var update = flag.Bool("update", false, "rewrite the marked passages")
 
 func TestMarkedPassagesMatchTheCode(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs one case after another, as other tests do")
 	marked := 0
 	for _, page := range readPages(t) {
 		if !mark.MatchString(page.text) {
@@ -129,10 +132,15 @@ func TestLinksHaveTargets(t *testing.T) {
 	}
 }
 
-func TestReadmeLinksToEveryPage(t *testing.T) {
+// indexPath is the page of the guide that gives the others an order.
+const indexPath = "guide/README.md"
+
+func TestTheReadmeAndTheGuideLinkToEveryPage(t *testing.T) {
 	var linked []string
-	for _, l := range (page{readmePath, readPage(t, readmePath)}).links() {
-		linked = append(linked, l.target)
+	for _, path := range []string{readmePath, indexPath} {
+		for _, l := range (page{path, readPage(t, path)}).links() {
+			linked = append(linked, filepath.Join("../docs", l.target))
+		}
 	}
 	for _, page := range readPages(t) {
 		if page.path != readmePath {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // users serves five users, two per page, to those who know the token.
@@ -84,22 +86,22 @@ func Example() {
 	// <nil>
 }
 
-// A configuration in Go has the keys of a file; the names of nested keys are
-// joined.
+// A configuration in Go has the structs and keys of a file.
 func Example_configuration() {
 	api := users("Bearer secret")
 	defer api.Close()
-	e, err := engine.New(engine.Config{
-		BaseURL: api.URL,
-		Auth:    engine.Bearer(engine.Token("secret")),
-		HTTP:    engine.HTTP{MaxRetries: new(2)},
-		Paging: engine.Offset{
-			Limit:             2,
-			NextPageFlagField: "isLast", NextPageFlagStopOn: true,
-			ForceStopPages: 20, ForceStopTime: 10 * time.Minute,
-			StopRules: []string{"total.items >= 1000"},
+	e, err := engine.New(config.Config{
+		BaseURL:        api.URL,
+		Authentication: config.AuthBearer{Token: "secret"},
+		HTTP:           config.HTTP{MaxRetries: new(2)},
+		Pagination: config.Pagination{
+			Method:       config.Offset{},
+			Limit:        2,
+			NextPageFlag: config.NextPageFlag{Field: "isLast", StopOn: true},
+			ForceStop:    config.ForceStop{Pages: 20, Time: 10 * time.Minute},
+			StopRules:    []config.StopRule{{When: "total.items >= 1000"}},
 		},
-		Jobs: []engine.Job{{Endpoint: "users", DataField: "data", Params: map[string]any{"sort": "id"}}},
+		Jobs: []config.Job{{Endpoint: "users", DataField: "data", Params: map[string]any{"sort": "id"}}},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -133,8 +135,8 @@ func Example_diagnostics() {
 func Example_errors() {
 	api := users("Bearer secret")
 	defer api.Close()
-	e, err := engine.New(engine.Config{
-		BaseURL: api.URL, Paging: engine.Offset{Limit: 2}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}},
+	e, err := engine.New(config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.Offset{}, Limit: 2}, Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -160,9 +162,12 @@ func Example_guard() {
 		fmt.Fprintf(w, `{"data": [%s, {"id": 0}]}`, r.URL.Query().Get("page"))
 	}))
 	defer api.Close()
-	config := engine.Config{BaseURL: api.URL, Paging: engine.PageNumber{}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}}}
+	c := config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.PageNumber{}},
+		Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
+	}
 
-	sameLast := engine.Guard{
+	sameLast := rules.Guard{
 		ID:      "sameLast",
 		When:    `prev != nil and prev.items[-1] == items[-1]`,
 		Policy:  "fail",
@@ -172,7 +177,7 @@ func Example_guard() {
 		Hint:    "the API seems to ignore the page number; or set guards.sameLast to ignore",
 		Doc:     "two pages in a row end with the same item",
 	}
-	e, err := engine.New(config, engine.WithGuard(sameLast))
+	e, err := engine.New(c, engine.WithGuard(sameLast))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -183,6 +188,38 @@ func Example_guard() {
 	// Output:
 	// true
 	// job users, page 2, rule sameLast: page 2 ends with the item of the page before it (the API seems to ignore the page number; or set guards.sameLast to ignore)
+}
+
+// rows counts the rows of each job.
+type rows map[string]int
+
+func (r rows) Page(_ context.Context, page *engine.Page) error {
+	r[page.Job] += page.Items.Len()
+	return nil
+}
+
+func (r rows) Commit(_ context.Context, job engine.JobResult) error {
+	fmt.Println(job.Job, "is complete with", r[job.Job], "rows:", job.Message)
+	return nil
+}
+
+// A sink learns which jobs are complete.
+func Example_sink() {
+	api := users("")
+	defer api.Close()
+	e, err := engine.New(config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.Offset{}, Limit: 2},
+		Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = e.RunTo(context.Background(), rows{})
+	fmt.Println(err)
+	// Output:
+	// users is complete with 5 rows: page 3 is short: 1 of 2 items
+	// <nil>
 }
 
 // A database stores items and checkpoints, in transactions.
@@ -216,8 +253,8 @@ func (tx *transaction) commit() error {
 func Example_checkpoints() {
 	api := users("")
 	defer api.Close()
-	e, err := engine.New(engine.Config{
-		BaseURL: api.URL, Paging: engine.Offset{Limit: 2}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}},
+	e, err := engine.New(config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.Offset{}, Limit: 2}, Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
 	})
 	if err != nil {
 		fmt.Println(err)

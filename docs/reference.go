@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -110,7 +112,7 @@ func contextObjects(fields []rules.ContextField) []contextObject {
 func functionTable() (string, error) {
 	b := &strings.Builder{}
 	b.WriteString("| function | returns | example | result |\n|---|---|---|---|\n")
-	for _, f := range compile.Builtin().Functions() {
+	for _, f := range language.Builtin().Functions() {
 		fmt.Fprintf(b, "| `%s` | %s | `%s` | `%s` |\n", f.Signature, cell(f.Doc), cell(f.Example), f.Result)
 	}
 	return b.String(), nil
@@ -196,19 +198,20 @@ func settingsText(settings rules.Object) string {
 // compiled prints what a method compiles to, without the rules that all methods
 // share.
 func compiled(method, dialect string, settings rules.Object) (string, error) {
-	paging := engine.CustomPaging{Method: method, Settings: map[string]any{}}
+	paging := config.CustomMethod{Name: method, Settings: map[string]any{}}
 	for _, m := range settings {
 		paging.Settings[m.Name] = m.Value
 	}
-	e, err := engine.New(engine.Config{
-		BaseURL: "https://api.example.com/", Dialect: dialect, Paging: paging, Jobs: []engine.Job{{Endpoint: "users"}},
+	e, err := engine.New(config.Config{
+		BaseURL: "https://api.example.com/", Dialect: dialect,
+		Pagination: config.Pagination{Method: paging}, Jobs: []config.Job{{Endpoint: "users"}},
 	})
 	if err != nil {
 		return "", err
 	}
 	b := &strings.Builder{}
 	job := e.Explain().Jobs[0]
-	line := func(r compile.RuleExplanation, note string) { fmt.Fprintf(b, "%-30s  %s%s\n", r.ID, r.Source, note) }
+	line := func(r explain.RuleExplanation, note string) { fmt.Fprintf(b, "%-30s  %s%s\n", r.ID, r.Source, note) }
 	for _, r := range job.State {
 		line(r, "")
 	}

@@ -13,32 +13,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 )
 
 func TestCredentialsInGoAreCheckedLikeThoseOfAFile(t *testing.T) {
-	config := engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "users"}}}
+	users := config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}}}
 	for _, c := range []struct {
-		auth *engine.Auth
+		auth config.Auth
 		want string
 	}{
-		{engine.Bearer(nil), "Bearer needs a source of tokens"},
-		{engine.Bearer(engine.Token("")), "Bearer needs a token"},
-		{engine.Basic("", "p"), "Basic needs a user name"},
-		{engine.HeaderKey("", "key"), "HeaderKey needs a name and a key"},
-		{engine.HeaderKey("X-Key", ""), "HeaderKey needs a name and a key"},
-		{engine.QueryKey("", "key"), "QueryKey needs a name and a key"},
-		{engine.QueryKey("key", ""), "QueryKey needs a name and a key"},
+		{config.TokenFunc(nil), "the TokenFunc is nil"},
+		{(*config.AuthBearer)(nil), "the *config.AuthBearer is nil"},
+		{config.AuthBearer{}, "authentication of type bearer needs #token"},
+		{config.AuthBasic{Password: "p"}, "authentication of type basic needs username"},
+		{config.AuthHeader{Value: "key"}, "authentication of type header needs name"},
+		{config.AuthHeader{Name: "X-Key"}, "authentication of type header needs #value"},
+		{config.AuthQuery{Value: "key"}, "authentication of type query needs name"},
+		{config.AuthQuery{Name: "key"}, "authentication of type query needs #value"},
 	} {
-		config.Auth = c.auth
-		_, err := engine.New(config)
+		users.Authentication = c.auth
+		_, err := engine.New(users)
 		require.ErrorAs(t, err, new(engine.Diagnostics))
-		require.EqualError(t, err, "Auth: "+c.want)
+		require.EqualError(t, err, "api.authentication: "+c.want)
 
-		config.Auth = nil
-		e, err := engine.New(config)
+		users.Authentication = nil
+		e, err := engine.New(users)
 		require.NoError(t, err)
 		_, err = e.With(engine.WithAuth(c.auth)).Run(t.Context(), discard)
-		require.EqualError(t, err, "Auth: "+c.want)
+		require.EqualError(t, err, "api.authentication: "+c.want)
 	}
 	for _, kind := range []string{"Bearer", "", "kerberos"} {
 		_, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "https://api.test/",
@@ -84,11 +86,11 @@ func TestACheckpointHasNoTokenAndTheNextRunUsesItsOwn(t *testing.T) {
 	}))
 	defer api.Close()
 	bearer := func(token string) engine.Option {
-		return engine.WithAuth(engine.Bearer(tokenFunc(func(context.Context) (string, error) { return token, nil })))
+		return engine.WithAuth(config.TokenFunc(func(context.Context) (string, error) { return token, nil }))
 	}
-	config := usersConfig(api.URL, `"method": "response.url", "urlKey": "next", "keep": {"token": "body.token"}, "stopRules": ["page >= 2"]`)
+	file := usersConfig(api.URL, `"method": "response.url", "urlKey": "next", "keep": {"token": "body.token"}, "stopRules": ["page >= 2"]`)
 	var checkpoint json.RawMessage
-	_, err := load(t, config, bearer("7f3a&token")).Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
+	_, err := load(t, file, bearer("7f3a&token")).Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
 		if page.Page == 1 {
 			checkpoint, err = page.Checkpoint()
 		}
@@ -98,13 +100,13 @@ func TestACheckpointHasNoTokenAndTheNextRunUsesItsOwn(t *testing.T) {
 	require.NotContains(t, string(checkpoint), "7f3a")
 
 	links = nil
-	again := load(t, config, bearer("second&token"), engine.WithResume(map[string]json.RawMessage{"users": checkpoint}))
+	again := load(t, file, bearer("second&token"), engine.WithResume(map[string]json.RawMessage{"users": checkpoint}))
 	result, err := again.Run(t.Context(), discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{"second&token"}, links)
 	require.NotContains(t, fmt.Sprint(result.Jobs[0].Kept), "second")
 
-	_, err = load(t, config, engine.WithResume(map[string]json.RawMessage{"users": checkpoint})).Run(t.Context(), discard)
+	_, err = load(t, file, engine.WithResume(map[string]json.RawMessage{"users": checkpoint})).Run(t.Context(), discard)
 	require.ErrorIs(t, err, engine.ErrState)
 	require.ErrorContains(t, err, "it needs a bearer token, which the credentials do not have")
 }

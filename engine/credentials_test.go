@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // issuing serves one token as the response of a token endpoint and of a login.
@@ -39,6 +40,7 @@ var obtained = map[string]string{
 }
 
 func TestObtainedCredentialsDoNotAppearInAnyOutput(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for name, authentication := range obtained {
 		for _, secret := range []string{`7f3aMARK+x/é w&"q<>`, "7f3aMARK-plain"} {
 			for _, echo := range echoes {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // damageable is a tree with every kind of variable: windows of times that are split, items,
@@ -99,6 +100,7 @@ var mustHold = regexp.MustCompile(`[.](windows|version|position|branch|job|[$]ti
 // run from it is refused before its first request, or it ends as any other, where the value
 // may as well be what a run has saved.
 func TestADamagedCheckpointOfATreeIsRefused(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	all, d := checkpointsOf(t), newDamagedTree(t)
 	tried, refused := 0, 0
 	for _, token := range [][]byte{all[len(all)/2], all[len(all)-1]} {

@@ -11,8 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -36,12 +37,13 @@ func readConfigs(t *testing.T, visit func(name, file string, text []byte, option
 }
 
 func TestNoConfigurationDiffersFromItself(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	readConfigs(t, func(name, file string, text []byte, options []engine.Option) {
 		a, err := engine.Load(file, text, options...)
 		require.NoError(t, err, name)
 		b, err := engine.Load(file, append([]byte("\n\n"), text...), options...)
 		require.NoError(t, err, name)
-		d := compile.Diff(a.Explain(), b.Explain())
+		d := explain.Diff(a.Explain(), b.Explain())
 		require.True(t, d.Same, "%s: %s", name, d)
 		require.Equal(t, a.Jobs(), d.Unchanged, name)
 	})
@@ -51,32 +53,33 @@ func TestNoConfigurationDiffersFromItself(t *testing.T) {
 // case, both ways: the JSON is as the schema says, the text fits its width, and what one way is
 // added is removed the other way.
 func TestTheDifferenceOfEveryTwoCasesHasItsForm(t *testing.T) {
-	text, err := json.Marshal(compile.DifferenceSchema())
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	text, err := json.Marshal(explain.DifferenceSchema())
 	require.NoError(t, err)
 	schema := strictSchema(t, text)
-	var last *compile.Explanation
+	var last *explain.Explanation
 	readConfigs(t, func(name, file string, text []byte, options []engine.Option) {
 		e, err := engine.Load(file, text, options...)
 		require.NoError(t, err, name)
 		next := e.Explain()
 		if last != nil {
-			there, back := compile.Diff(last, next), compile.Diff(next, last)
+			there, back := explain.Diff(last, next), explain.Diff(next, last)
 			requireValid(t, schema, there)
 			for _, width := range []int{60, 120} {
-				requireWidth(t, there.Text(compile.TextOptions{Width: width}), width)
+				requireWidth(t, there.Text(explain.TextOptions{Width: width}), width)
 			}
 			require.Equal(t, there.Same, back.Same, name)
-			require.Equal(t, kinds(there, compile.Added), kinds(back, compile.Removed), name)
-			require.Equal(t, kinds(there, compile.Changed), kinds(back, compile.Changed), name)
+			require.Equal(t, kinds(there, explain.Added), kinds(back, explain.Removed), name)
+			require.Equal(t, kinds(there, explain.Changed), kinds(back, explain.Changed), name)
 		}
 		last = next
 	})
 }
 
 // kinds counts the jobs and the changes of a kind.
-func kinds(d *compile.Difference, kind compile.ChangeKind) int {
+func kinds(d *explain.Difference, kind explain.ChangeKind) int {
 	n := 0
-	count := func(changes []compile.Change) {
+	count := func(changes []explain.Change) {
 		for _, c := range changes {
 			if c.Change == kind {
 				n++
@@ -134,6 +137,7 @@ func strictSchema(t *testing.T, text []byte) *jsonschema.Schema {
 // TestEveryChangeOfAConfigurationIsADifference changes one value at a time. If the
 // configuration still loads, the difference must say so, unless no run depends on the value.
 func TestEveryChangeOfAConfigurationIsADifference(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	without := []string{"$schema", "tests", "doc", "outputBucket"}
 	changed := 0
 	try := func(name string, config any, options ...engine.Option) {
@@ -157,7 +161,7 @@ func TestEveryChangeOfAConfigurationIsADifference(t *testing.T) {
 				return
 			}
 			changed++
-			d := compile.Diff(a, two.Explain())
+			d := explain.Diff(a, two.Explain())
 			require.False(t, d.Same, "%s: %s %v", name, strings.Join(path, "."), object[key])
 			require.NotContains(t, d.String(), "No difference")
 		})
@@ -204,18 +208,18 @@ func TestTheDifferenceNamesWhatHasChanged(t *testing.T) {
 		{`"method": "offset"`, `"method": "pagenum"`, "paging", "method offset", "method pagenum"},
 	} {
 		t.Run(c.part+": "+c.is, func(t *testing.T) {
-			var x [2]*compile.Explanation
+			var x [2]*explain.Explanation
 			for i, text := range []string{before, strings.Replace(before, c.was, c.is, 1)} {
 				e, err := engine.Load("c.json", []byte(text), engine.WithPlaceholders())
 				require.NoError(t, err)
 				x[i] = e.Explain()
 			}
-			d := compile.Diff(x[0], x[1])
+			d := explain.Diff(x[0], x[1])
 			all := slices.Clone(d.Changes)
 			for _, job := range d.Jobs {
 				all = append(all, job.Changes...)
 			}
-			told := slices.ContainsFunc(all, func(change compile.Change) bool {
+			told := slices.ContainsFunc(all, func(change explain.Change) bool {
 				return change.Part == c.part && change.A != nil && change.B != nil && change.A.Text == c.a && change.B.Text == c.b
 			})
 			require.True(t, told, "%s", d)

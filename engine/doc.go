@@ -1,8 +1,8 @@
-// Package engine extracts lists from paged HTTP APIs. [New] compiles a configuration
-// that is written in Go, [Load] one that is read from a file; [Engine.Pages] and
-// [Engine.Run] run it. An [Engine] does not change and may be used by several
-// goroutines. There is no global state: an [Option] passes in whatever a run needs.
+// Package engine extracts lists from paged HTTP APIs. [LoadFile] compiles a configuration
+// file, and [New] a configuration in Go (package engine/config); [Engine.Pages] and
+// [Engine.Run] run it. Options pass in what a run needs: there is no global state.
 //
-// [WithMethod], [WithGuard] and [WithFunction] add methods of paging, guards and
-// functions. An [Observer] sees every event of a run.
+// docs/guide/embedding.md and docs/guide/extending.md show how programs use it.
 package engine
+
+//go:generate go run ./internal/configgen config

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/configtest"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -20,6 +24,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // An Engine is a compiled configuration. It does not change and may be used by
@@ -37,21 +42,22 @@ type Engine struct {
 
 // New compiles a configuration that is written in Go. The error is [Diagnostics],
 // which name the keys of a configuration file: api.pagination.limit.
-func New(c Config, options ...Option) (*Engine, error) {
+func New(c config.Config, options ...Option) (*Engine, error) {
+	if token, ok := c.Authentication.(config.TokenFunc); ok {
+		c.Authentication = nil
+		options = append([]Option{WithAuth(token)}, options...) // which may override it
+	}
 	s, err := newSettings(options)
 	if err != nil {
 		return nil, err
 	}
-	root, err := c.values()
+	root, err := c.Values()
 	if err != nil {
 		return nil, err
 	}
 	e, err := build(nil, root, s)
-	if err == nil && s.run.auth == nil && c.Auth != nil && !c.Auth.compiled() {
-		e = e.With(WithAuth(c.Auth))
-	}
 	if err == nil {
-		err = e.settings.run.auth.check()
+		err = s.run.auth.check()
 	}
 	if err != nil {
 		return nil, err
@@ -177,19 +183,15 @@ func (e *Engine) Jobs() []string {
 
 // selected returns the jobs that run.
 func (e *Engine) selected() []*compile.Job {
-	ids := e.settings.run.jobs
-	if len(ids) == 0 {
+	wanted := e.settings.run.selection()
+	if wanted == nil {
 		return e.jobs
-	}
-	wanted := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
 	}
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !wanted[j.Set.Job.ID] })
 }
 
-// roots returns the jobs that run and that are not for the items of another one. A job
-// that is for the items of others needs these, whether they are selected or not.
+// roots returns the roots of the trees of jobs that run. A child needs its parent, even if
+// the parent is not selected.
 func (e *Engine) roots() []*compile.Job {
 	needed := map[*compile.Job]bool{}
 	for _, job := range e.selected() {
@@ -201,101 +203,8 @@ func (e *Engine) roots() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !needed[j] })
 }
 
-// Rules returns the number of rules of all jobs that run, without the audit and keep.
-func (e *Engine) Rules() int {
-	n := 0
-	for _, job := range e.selected() {
-		n += len(job.Init) + len(job.Next) + len(job.Parts) + len(job.Stops) + len(job.OnErrors)
-	}
-	return n
-}
-
-// DataTypes returns the names of the types of a job's items: its `dataType`, by default
-// its endpoint, or those of the paths of its `dataField`, each once and in their order.
-// An unknown job has none.
-func (e *Engine) DataTypes(job string) []string {
-	if j := e.job(job); j != nil {
-		return j.Set.Job.DataTypes()
-	}
-	return nil
-}
-
-// Emits reports whether the items of a job are written: its `emit`.
-func (e *Engine) Emits(job string) bool {
-	j := e.job(job)
-	return j != nil && !j.Set.Job.Silent
-}
-
-// Root returns the job at the root of the tree that a job is part of: the one whose items
-// it is for, directly or not, or the job itself. Its checkpoint is that of the tree.
-func (e *Engine) Root(job string) string {
-	j := e.job(job)
-	for j != nil && j.Parent != nil {
-		j = j.Parent
-	}
-	if j == nil {
-		return job
-	}
-	return j.Set.Job.ID
-}
-
-// Roots returns the jobs at the roots of the trees of the jobs that run, each once.
-func (e *Engine) Roots() []string {
-	var ids []string
-	for _, j := range e.roots() {
-		ids = append(ids, j.Set.Job.ID)
-	}
-	return ids
-}
-
-// Partitioned reports whether a job may run more than once, or other jobs are for its
-// items.
-func (e *Engine) Partitioned(job string) bool {
-	j := e.job(job)
-	return j != nil && j.Partitioned()
-}
-
 // job returns the job with an id, or nil.
 func (e *Engine) job(id string) *compile.Job { return e.byID[id] }
-
-// Env returns the names of the environment variables that the configuration reads, each
-// once. [WithEnv] passes their values.
-func (e *Engine) Env() []string { return slices.Clone(e.cfg.Env) }
-
-// Inputs returns the names of the inputs that the configuration declares. [WithInputs] passes
-// their values.
-func (e *Engine) Inputs() []string {
-	names := make([]string, len(e.cfg.Inputs))
-	for i, in := range e.cfg.Inputs {
-		names[i] = in.Name
-	}
-	return names
-}
-
-// Keeps reports whether a job saves values for the next run, with `keep`.
-func (e *Engine) Keeps(job string) bool {
-	return slices.ContainsFunc(e.jobs, func(j *compile.Job) bool { return j.Set.Job.ID == job && len(j.Keeps) > 0 })
-}
-
-// Keepers returns the jobs on whose kept values it depends what a job requests: itself and
-// the jobs for whose items it is, as far as they save values with `keep`. If one of them
-// continues from an earlier run, the items of the job are only those that are new.
-func (e *Engine) Keepers(job string) []string {
-	var ids []string
-	for j := e.job(job); j != nil; j = j.Parent {
-		if len(j.Keeps) > 0 {
-			ids = append(ids, j.Set.Job.ID)
-		}
-	}
-	return ids
-}
-
-// RotatesTokens reports whether the API may replace a credential of the configuration, a
-// refresh token, by another one, so that [WithTokenStore] is needed.
-func (e *Engine) RotatesTokens() bool {
-	auth := e.cfg.Auth
-	return e.settings.run.auth == nil && auth != nil && auth.Values["grant"] == rules.GrantRefresh
-}
 
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
 // run then makes no request and returns the result of the previous run.
@@ -307,9 +216,6 @@ func (e *Engine) Ended() bool {
 	}
 	return true
 }
-
-// Debug reports whether the configuration requests detailed logs.
-func (e *Engine) Debug() bool { return e.cfg.Debug }
 
 // Redactor returns the redactor of the engine's runs. It hides the secrets of the
 // configuration and of the options, and the tokens that runs fetch.
@@ -325,7 +231,7 @@ func (e *Engine) namedSecrets() map[string]string {
 	for i, secret := range e.cfg.Secrets {
 		named[fmt.Sprintf("config %d", i)] = secret
 	}
-	for i, secret := range e.settings.run.auth.secrets() {
+	for i, secret := range e.settings.run.auth.hidden() {
 		named[fmt.Sprintf("auth %d", i)] = secret
 	}
 	for _, in := range e.cfg.Inputs {
@@ -375,7 +281,7 @@ func (e *Engine) baseURL(inputs map[string]any) (string, error) {
 // invalidBase is the error for inputs that give no base address.
 func (e *Engine) invalidBase(err error) error {
 	found, text := diag.NewCollector(e.cfg.Source), err.Error()
-	if failed, ok := errors.AsType[*compile.RuleError](err); ok { // the place is that of the diagnostic
+	if failed, ok := errors.AsType[*language.RuleError](err); ok { // the place is that of the diagnostic
 		text = fmt.Sprintf("%v, in %s", failed.Err, failed.Rule.Source)
 	}
 	found.Errorf(diag.Value("api.baseUrl"), "%s", e.Redactor().String(text))
@@ -396,21 +302,11 @@ func (e *Engine) checkJobs() error {
 }
 
 // Explain describes the compiled rules of every job. It makes no request.
-func (e *Engine) Explain() *compile.Explanation {
+func (e *Engine) Explain() *explain.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs) // what is missing is nil
-	return compile.Explain(e.cfg, e.selected(), compile.Facts{
+	return explain.Explain(e.cfg, e.selected(), explain.Facts{
 		Inputs: inputs, Kept: e.settings.run.kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
 	})
-}
-
-// Tests returns the names of the tests of the jobs that run, in their order.
-func (e *Engine) Tests() []string {
-	selected := e.tests()
-	names := make([]string, len(selected))
-	for i, t := range selected {
-		names[i] = t.Name
-	}
-	return names
 }
 
 // tests returns the tests of the jobs that run.
@@ -449,10 +345,15 @@ func (e *Engine) suite() *configtest.Suite {
 			return found.Err()
 		},
 		Loop: func(env configtest.Environment) runtime.Loop {
-			offline := e.With(WithTransport(env.Transport), WithClock(env.Clock), WithLogger(nil), WithObserver(nil),
-				WithVerdicts(), WithKept(env.Carryover), WithInputs(env.Inputs), WithResume(nil), WithPrefetch(0), WithAuth(&Auth{}))
-			loop, _ := offline.loop() // without credentials it cannot fail
-			return loop
+			return e.offline(env.Transport, env.Clock, WithVerdicts(), WithKept(env.Carryover), WithInputs(env.Inputs))
 		},
 	}
+}
+
+// offline returns the loop of a run that an API in this process answers.
+func (e *Engine) offline(api http.RoundTripper, clock transport.Clock, options ...RunOption) runtime.Loop {
+	alone := e.With(WithTransport(api), WithClock(clock), WithLogger(nil), WithObserver(nil),
+		WithResume(nil), WithKept(nil), WithPrefetch(0), WithAuth(nil)).With(options...)
+	loop, _ := alone.loop() // without credentials it cannot fail
+	return loop
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
 func TestAnEngineIsRunByManyGoroutinesAtOnce(t *testing.T) {
 	api := users()
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL), engine.WithVerdicts())
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL), engine.WithVerdicts())
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	for range 8 {
@@ -46,7 +47,7 @@ func TestLeavingTheIterationMakesNoFurtherRequest(t *testing.T) {
 		fmt.Fprintf(w, `{"data": [{"id": %d}, {"id": 0}]}`, requests)
 	}))
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
 	for page, err := range e.Pages(t.Context()) {
 		require.NoError(t, err)
@@ -60,7 +61,7 @@ func TestLeavingTheIterationMakesNoFurtherRequest(t *testing.T) {
 func TestTheErrorOfASinkEndsTheRunAndIsReturned(t *testing.T) {
 	api := users()
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
 	full := errors.New("disk full")
 	result, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
@@ -84,7 +85,7 @@ func TestAnErrorNamesItsClassJobAndPage(t *testing.T) {
 		fmt.Fprint(w, `{"data": [1, 2]}`)
 	}))
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
 	result, err := e.Run(t.Context(), discard)
 	var failed *engine.Error
@@ -99,7 +100,7 @@ func TestAnErrorNamesItsClassJobAndPage(t *testing.T) {
 func TestACancelledContextEndsTheRun(t *testing.T) {
 	api := users()
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = e.Run(ctx, func(context.Context, *engine.Page) error { cancel(); return nil })
@@ -108,10 +109,10 @@ func TestACancelledContextEndsTheRun(t *testing.T) {
 }
 
 func TestAConfigurationInGoIsCheckedLikeAFile(t *testing.T) {
-	_, err := engine.New(engine.Config{
-		BaseURL: "api.example.com",
-		Paging:  engine.CustomPaging{Method: "offset", Settings: map[string]any{"limit": 0}},
-		Jobs:    []engine.Job{{Endpoint: "users", Method: "PUT"}},
+	_, err := engine.New(config.Config{
+		BaseURL:    "api.example.com",
+		Pagination: config.Pagination{Method: config.CustomMethod{Name: "offset", Settings: map[string]any{"limit": 0}}},
+		Jobs:       []config.Job{{Endpoint: "users", Method: "PUT"}},
 	})
 	require.ErrorContains(t, err, "api.baseUrl: not an http or https address")
 	require.ErrorContains(t, err, "api.pagination.limit: want a whole number above 0, got 0")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // feed serves the entries of two tenants, the newest first. A page begins after
@@ -41,15 +43,15 @@ func feed() *httptest.Server {
 }
 
 // before pages backwards from the last item, by its id.
-var before = engine.Method{
+var before = rules.Method{
 	Name: "before",
 	Doc:  "The API expects the id of the oldest item that was read.",
-	Fields: []engine.Setting{
-		{Name: "idKey", Kind: engine.KindPath, Default: "id", Doc: "path of the id in an item"},
+	Fields: []rules.Field{
+		{Name: "idKey", Kind: rules.Path, Default: "id", Doc: "path of the id in an item"},
 	},
-	State: []engine.Variable{{Name: "oldest", Init: `nil`, Next: `at(items[-1], ${idKey})`}},
-	Next:  engine.Overlay{Params: []engine.Part{{Name: "before", Value: `state.oldest`}}},
-	Stops: []engine.StopRule{{ID: "before.end", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
+	State: []rules.Variable{{Name: "oldest", Init: `nil`, Next: `at(items[-1], ${idKey})`}},
+	Next:  rules.Overlay{Params: []rules.Part{{Name: "before", Value: `state.oldest`}}},
+	Stops: []rules.Template{{ID: "before.end", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
 }
 
 // isStale reports whether an entry is older than 30 days.
@@ -59,10 +61,8 @@ func isStale(entry map[string]any) (bool, error) {
 	return time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC).Sub(at) > 30*24*time.Hour, err
 }
 
-// tokens is a source of tokens; it could renew them.
-type tokens struct{}
-
-func (tokens) Token(context.Context) (string, error) { return "t0ken", nil }
+// fetchToken returns the token for a request; it could renew it.
+func fetchToken(context.Context) (string, error) { return "t0ken", nil }
 
 // requests prints the requests and the end of a run.
 type requests struct{}
@@ -81,14 +81,16 @@ func (requests) Observe(_ context.Context, e engine.Event) {
 func Example_embedding() {
 	api := feed()
 	defer api.Close()
-	e, err := engine.New(engine.Config{
-		BaseURL: api.URL, Auth: engine.Bearer(tokens{}),
-		Inputs: map[string]engine.Input{"tenant": {Doc: "whose feed it is", Pattern: "[a-z]+"}},
-		Paging: engine.CustomPaging{Method: "before", Settings: map[string]any{
-			"stopRules":   []string{"isStale(items[-1])"},
-			"nextRequest": map[string]any{"endpoint": "input.tenant + '/feed'", "applyToFirst": true},
-		}},
-		Jobs: []engine.Job{{Endpoint: "feed", DataField: "items"}},
+	e, err := engine.New(config.Config{
+		BaseURL:        api.URL,
+		Authentication: config.TokenFunc(fetchToken),
+		Inputs:         map[string]config.Input{"tenant": {Doc: "whose feed it is", Pattern: "[a-z]+"}},
+		Pagination: config.Pagination{
+			Method:      config.CustomMethod{Name: "before"},
+			StopRules:   []config.StopRule{{When: "isStale(items[-1])"}},
+			NextRequest: config.NextRequest{Endpoint: "input.tenant + '/feed'", ApplyToFirst: true},
+		},
+		Jobs: []config.Job{{Endpoint: "feed", DataField: "items"}},
 	}, engine.WithMethod(before), engine.WithFunction("isStale", isStale), engine.WithTimeout(3*time.Minute))
 	if err != nil {
 		fmt.Println(err)

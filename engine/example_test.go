@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 )
 
 // users serves 5 users, two per page.
@@ -22,7 +23,8 @@ func users() *httptest.Server {
 	}))
 }
 
-const config = `{
+// usersFile is a configuration for the API of users.
+const usersFile = `{
   "api": {
     "baseUrl": "https://api.example.com/v1/",
     "pagination": {"method": "offset", "limit": 2, "forceStop": {"pages": 20}}
@@ -34,7 +36,7 @@ const config = `{
 func ExampleEngine_Pages() {
 	api := users()
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -64,7 +66,7 @@ func ExampleEngine_Pages() {
 func ExampleEngine_Run() {
 	api := users()
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(config), engine.WithBaseURL(api.URL))
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -84,10 +86,13 @@ func ExampleEngine_Run() {
 func ExampleNew() {
 	api := users()
 	defer api.Close()
-	e, err := engine.New(engine.Config{
+	e, err := engine.New(config.Config{
 		BaseURL: api.URL,
-		Paging:  engine.Offset{Limit: 2, StopRules: []string{"total.items >= body.total"}},
-		Jobs:    []engine.Job{{Endpoint: "users", DataField: "data"}},
+		Pagination: config.Pagination{
+			Method: config.Offset{}, Limit: 2,
+			StopRules: []config.StopRule{{When: "total.items >= body.total"}},
+		},
+		Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -101,7 +106,7 @@ func ExampleNew() {
 
 // Explain prints the compiled rules and makes no request.
 func ExampleEngine_Explain() {
-	e, err := engine.Load("users.json", []byte(config))
+	e, err := engine.Load("users.json", []byte(usersFile))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -132,7 +137,7 @@ func ExampleEngine_Explain_difference() {
 		return e
 	}
 	before, after := load("10"), load("20")
-	fmt.Print(compile.Diff(before.Explain(), after.Explain()))
+	fmt.Print(explain.Diff(before.Explain(), after.Explain()))
 	// Output:
 	// - users.json
 	// + users.json

@@ -14,15 +14,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // explainedRun is what a case did, and what explain says about it.
 type explainedRun struct {
-	explanation *compile.Explanation
+	explanation *explain.Explanation
 	result      *engine.Result
 	pages       map[string][]engine.Record // by job
 	neutral     func(string) string
@@ -49,6 +49,7 @@ func explainAndRun(t *testing.T, c *fixtures.Case) (explainedRun, bool) {
 // TestExplainHasTheRuleThatEndsEveryCase requires the id of every rule that ended a job, or
 // failed the run, to be in each form of explain.
 func TestExplainHasTheRuleThatEndsEveryCase(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	ends := map[string]int{}
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -82,11 +83,11 @@ func decidingRules(run explainedRun) []string {
 	return ids
 }
 
-func requireID(t *testing.T, x *compile.Explanation, id string) {
+func requireID(t *testing.T, x *explain.Explanation, id string) {
 	t.Helper()
 	word := regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(id) + `($|[^\w])`)
 	require.Regexp(t, word, x.String(), "text")
-	require.Regexp(t, word, x.Text(compile.TextOptions{Width: 40, Full: true}), "text")
+	require.Regexp(t, word, x.Text(explain.TextOptions{Width: 40, Full: true}), "text")
 	if !isComputed(x, id) { // a diagram has the values of requests, and not their rules
 		require.Regexp(t, word, x.Mermaid(), "Mermaid")
 	}
@@ -96,15 +97,16 @@ func requireID(t *testing.T, x *compile.Explanation, id string) {
 	require.Contains(t, string(text), `"id":`+string(quoted), "JSON")
 }
 
-func isComputed(x *compile.Explanation, id string) bool {
-	return slices.ContainsFunc(x.Jobs, func(j compile.JobExplanation) bool {
-		return slices.ContainsFunc(j.Computed, func(r compile.RuleExplanation) bool { return r.ID == id })
+func isComputed(x *explain.Explanation, id string) bool {
+	return slices.ContainsFunc(x.Jobs, func(j explain.JobExplanation) bool {
+		return slices.ContainsFunc(j.Computed, func(r explain.RuleExplanation) bool { return r.ID == id })
 	})
 }
 
 // TestExplainShowsTheFirstTwoRequestsOfEveryCase compares the requests that explain shows
 // with those that the run makes. A phrase in braces is for what the response decides.
 func TestExplainShowsTheFirstTwoRequestsOfEveryCase(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	second, concrete := 0, 0
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -120,7 +122,7 @@ func TestExplainShowsTheFirstTwoRequestsOfEveryCase(t *testing.T) {
 				if len(pages) > 1 && pages[1].Page == 1 { // of the next partition
 					continue
 				}
-				if len(pages) < 2 || slices.ContainsFunc(job.OnError, func(r compile.RuleExplanation) bool { return r.MaxRestarts > 0 }) {
+				if len(pages) < 2 || slices.ContainsFunc(job.OnError, func(r explain.RuleExplanation) bool { return r.MaxRestarts > 0 }) {
 					continue
 				}
 				second++
@@ -144,7 +146,7 @@ var (
 // requireRequest requires an address to be the one that was shown. If a phrase decides about
 // its query, only what is before the query is compared, since a value that is missing is left
 // out, an object becomes several parameters, and a query overrides parameters.
-func requireRequest(t *testing.T, run explainedRun, shown compile.RequestExplanation, sent runtime.Sent) {
+func requireRequest(t *testing.T, run explainedRun, shown explain.RequestExplanation, sent trace.Sent) {
 	t.Helper()
 	require.Equal(t, sent.Method, shown.Method)
 	want := regexp.QuoteMeta(run.neutral(shown.URL))
@@ -207,6 +209,7 @@ func filled(v, from any) any {
 var flaws = regexp.MustCompile(`= *[;,.]|= nil\b|\blimit of nil|nil (page|item)|\(\)\.|%!|  |\.\.|when [.,;]|when or|, \.| or \.`)
 
 func TestTheSummaryOfEveryCaseIsRight(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	jobs := 0
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -227,9 +230,9 @@ func TestTheSummaryOfEveryCaseIsRight(t *testing.T) {
 
 // withoutSources returns the summary of a job without expressions and addresses, which may have
 // any characters.
-func withoutSources(job compile.JobExplanation) string {
+func withoutSources(job explain.JobExplanation) string {
 	text := strings.ReplaceAll(job.Summary, job.First.URL, "URL")
-	for _, list := range [][]compile.RuleExplanation{job.Stops, job.OnError, job.Next, job.State} {
+	for _, list := range [][]explain.RuleExplanation{job.Stops, job.OnError, job.Next, job.State} {
 		for _, r := range list {
 			text = strings.ReplaceAll(text, r.Source, "SOURCE")
 		}
@@ -239,7 +242,7 @@ func withoutSources(job compile.JobExplanation) string {
 
 // requireLiveRules requires the summary to have every rule that can end the job, and none that
 // cannot. A rule that cannot be met, or not be the reason, is not.
-func requireLiveRules(t *testing.T, run explainedRun, job compile.JobExplanation) {
+func requireLiveRules(t *testing.T, run explainedRun, job explain.JobExplanation) {
 	t.Helper()
 	never := map[string]string{}
 	var live []string
@@ -279,7 +282,7 @@ func requireLiveRules(t *testing.T, run explainedRun, job compile.JobExplanation
 
 // requireBounds requires the bounds of a job to name the least number of pages, and each
 // partition of the run to have kept to it.
-func requireBounds(t *testing.T, run explainedRun, job compile.JobExplanation) {
+func requireBounds(t *testing.T, run explainedRun, job explain.JobExplanation) {
 	t.Helper()
 	if job.Method == "" {
 		require.Equal(t, "one request", job.Bounds.Says)
@@ -298,7 +301,7 @@ func requireBounds(t *testing.T, run explainedRun, job compile.JobExplanation) {
 	for _, l := range job.Bounds.Limits {
 		if l.Of == "pages" {
 			require.Equal(t, least, l.At)
-			restarts := slices.ContainsFunc(job.OnError, func(r compile.RuleExplanation) bool { return r.MaxRestarts > 0 })
+			restarts := slices.ContainsFunc(job.OnError, func(r explain.RuleExplanation) bool { return r.MaxRestarts > 0 })
 			require.True(t, restarts || lastPage(run.pages[job.Job]) <= int(l.At))
 			least = 0
 		}
@@ -318,7 +321,8 @@ func lastPage(pages []engine.Record) int {
 // TestExplainOfEveryCaseMatchesItsSchema validates the JSON of explain with an independent
 // reader. The schema is closed for this, so that it must describe every key.
 func TestExplainOfEveryCaseMatchesItsSchema(t *testing.T) {
-	text, err := json.Marshal(compile.ExplanationSchema())
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	text, err := json.Marshal(explain.ExplanationSchema())
 	require.NoError(t, err)
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(t, err)
@@ -346,6 +350,7 @@ func TestExplainOfEveryCaseMatchesItsSchema(t *testing.T) {
 
 // TestTheTextOfExplainFitsItsWidth requires lines that are longer than the width to be one word.
 func TestTheTextOfExplainFitsItsWidth(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, c := range allCases(t) {
 		e, err := loadCase(c, serve(t, c), &strings.Builder{})
 		if err != nil {
@@ -353,7 +358,7 @@ func TestTheTextOfExplainFitsItsWidth(t *testing.T) {
 		}
 		x := e.Explain()
 		for _, width := range []int{40, 72, 100, 120} {
-			for line := range strings.Lines(x.Text(compile.TextOptions{Width: width, Full: true})) {
+			for line := range strings.Lines(x.Text(explain.TextOptions{Width: width, Full: true})) {
 				line = strings.TrimRight(line, "\n")
 				words := strings.Fields(line)
 				if utf8.RuneCountInString(line) > width && !strings.HasPrefix(line, "   |") {
@@ -365,6 +370,7 @@ func TestTheTextOfExplainFitsItsWidth(t *testing.T) {
 }
 
 func TestExplainPrintsOnceWhatJobsHaveInCommon(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	const config = `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "multiple", "default": "a", "scrollers": {
 		"a": {"method": "pagenum"}, "b": {"method": "pagenum", "guards": {"samePage": "fail"}}}}},
 		"config": {"jobs": [{"endpoint": "u"}, {"endpoint": "v"}, {"endpoint": "w", "scroller": "b"}]}}`
@@ -375,10 +381,11 @@ func TestExplainPrintsOnceWhatJobsHaveInCommon(t *testing.T) {
 	require.Equal(t, 2, strings.Count(text, "safety limit of 100000 pages"), "once for u and v, once for w")
 	require.Contains(t, text, `see "jobs u, v" below`)
 	require.Contains(t, text, "\njobs u, v\n")
-	require.Equal(t, 3, strings.Count(x.Text(compile.TextOptions{Full: true}), "safety limit of 100000 pages"))
+	require.Equal(t, 3, strings.Count(x.Text(explain.TextOptions{Full: true}), "safety limit of 100000 pages"))
 }
 
 func TestExplainShowsTheKeptValuesThatTheFirstRequestSends(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	const config = `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum",
 		"nextRequest": {"params": {"since": "kept.since"}, "applyToFirst": true}, "keep": {"since": "items[-1].id"}}},
 		"config": {"jobs": [{"endpoint": "u"}]}}`

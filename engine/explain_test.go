@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // golden compares a text with a file that -update rewrites.
@@ -22,6 +23,7 @@ func golden(t *testing.T, path, got string) {
 }
 
 func TestExplainOfAConfigurationThatUsesEveryOption(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	e, err := engine.LoadFile("testdata/everything.json")
 	require.NoError(t, err)
 	explanation := e.Explain()

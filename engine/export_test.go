@@ -1,6 +1,8 @@
 package engine
 
+import "github.com/stopwhen/stopwhen/runtime/ahead"
+
 // WithOverlapOfAllPages requests the next page while any page is delivered, however small.
 func WithOverlapOfAllPages() RunOption {
-	return runOption(func(s *runSettings) { s.prefetch, s.overlap = 1, 1 })
+	return runOption(func(s *runSettings) { s.ahead = ahead.Policy{Large: 1} })
 }

@@ -5,42 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-)
-
-// Methods of paging and guards are data in the rule language.
-type (
-	// Method is a method of paging.
-	Method = rules.Method
-
-	// Setting is a setting of a [Method].
-	Setting = rules.Field
-
-	// Variable is a variable of a [Method], which changes from page to page.
-	Variable = rules.Variable
-
-	// Overlay is the next request of a [Method].
-	Overlay = rules.Overlay
-
-	// Part is a part of an [Overlay], such as a parameter.
-	Part = rules.Part
-
-	// StopRule is a stopping rule of a [Method].
-	StopRule = rules.Template
-
-	// Guard is a stopping rule against an API that makes no progress.
-	Guard = rules.Guard
-)
-
-// The kinds of settings.
-const (
-	KindText    = rules.Text    // a string that is not empty
-	KindFlag    = rules.Flag    // true or false
-	KindCount   = rules.Count   // a whole number above 0
-	KindInteger = rules.Integer // a whole number
-	KindPath    = rules.Path    // a path in a response or an item
-	KindPaths   = rules.Paths   // an object of names and paths, for Each
 )
 
 // WithFunction adds a function that expressions may call: fn takes and returns
@@ -50,7 +16,7 @@ const (
 // error or a panic fails the rule.
 func WithFunction(name string, fn any) Option {
 	return loadOption(func(s *settings) error {
-		language, err := s.language.WithFunction(compile.Function{Name: name, Func: fn})
+		language, err := s.language.WithFunction(language.Function{Name: name, Func: fn})
 		if err != nil {
 			return refused("WithFunction", err)
 		}
@@ -61,7 +27,7 @@ func WithFunction(name string, fn any) Option {
 
 // WithMethod adds a method of paging. It is refused if it is incomplete or names a
 // setting, field or function that does not exist.
-func WithMethod(m Method) Option {
+func WithMethod(m rules.Method) Option {
 	return loadOption(func(s *settings) error {
 		catalog, err := s.decode.Catalog.WithMethod(m)
 		if err != nil {
@@ -75,7 +41,7 @@ func WithMethod(m Method) Option {
 
 // WithGuard adds a guard. It applies to every job that is paged, unless the configuration
 // gives it another policy under its ID in `guards`.
-func WithGuard(g Guard) Option {
+func WithGuard(g rules.Guard) Option {
 	return loadOption(func(s *settings) error {
 		catalog, err := s.decode.Catalog.WithGuard(g)
 		if err != nil {
@@ -95,7 +61,7 @@ func refused(option string, err error) error {
 // trials returns pagination objects that use a method, with sample values: for each
 // alternative of OneOf one with the settings that the method needs, and one for each
 // other setting.
-func trials(m Method) []rules.Object {
+func trials(m rules.Method) []rules.Object {
 	alternatives := m.OneOf
 	if len(alternatives) == 0 {
 		alternatives = []string{""}

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
@@ -36,21 +38,21 @@ func numbers(t *testing.T) *httptest.Server {
 }
 
 // from pages by the number of items read so far.
-func from() engine.Method {
-	return engine.Method{
+func from() rules.Method {
+	return rules.Method{
 		Name:   "from",
 		Doc:    "The API expects the number of items that were read.",
-		Fields: []engine.Setting{{Name: "param", Kind: engine.KindText, Default: "from", Doc: "parameter that carries it"}},
-		State:  []engine.Variable{{Name: "read", Init: `0`, Next: `state.read + count`}},
-		Next:   engine.Overlay{Params: []engine.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: "true"},
-		Stops:  []engine.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
+		Fields: []rules.Field{{Name: "param", Kind: rules.Text, Default: "from", Doc: "parameter that carries it"}},
+		State:  []rules.Variable{{Name: "read", Init: `0`, Next: `state.read + count`}},
+		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Conditions{}},
+		Stops:  []rules.Template{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
 	}
 }
 
-func numbersConfig(api string, settings map[string]any) engine.Config {
-	return engine.Config{
-		BaseURL: api, Paging: engine.CustomPaging{Method: "from", Settings: settings},
-		Jobs: []engine.Job{{Endpoint: "numbers", DataField: "data"}},
+func numbersConfig(api string, settings map[string]any) config.Config {
+	return config.Config{
+		BaseURL: api, Pagination: config.Pagination{Method: config.CustomMethod{Name: "from", Settings: settings}},
+		Jobs: []config.Job{{Endpoint: "numbers", DataField: "data"}},
 	}
 }
 
@@ -58,9 +60,9 @@ func numbersConfig(api string, settings map[string]any) engine.Config {
 // addition is: one row of data.
 func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 	api := numbers(t)
-	guard := engine.Guard{
+	guard := rules.Guard{
 		ID: "manyPages", When: `total.pages >= ${guards.manyPages}`, Outcome: "guarded", Policy: "fail", Doc: "pages that are too many",
-		Threshold: &engine.Setting{Kind: engine.KindCount, Default: 100},
+		Threshold: &rules.Field{Kind: rules.Count, Default: 100},
 		Clause:    "there are ${guards.manyPages} pages", Message: "{total.pages} pages are too many", Hint: "raise guards.manyPages",
 	}
 	options := []engine.Option{
@@ -98,7 +100,7 @@ func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 }
 
 func TestAnInconsistentAdditionIsRefused(t *testing.T) {
-	changed := func(change func(*engine.Method)) engine.Option {
+	changed := func(change func(*rules.Method)) engine.Option {
 		m := from()
 		change(&m)
 		return engine.WithMethod(m)
@@ -108,30 +110,30 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 		option engine.Option
 		says   string
 	}{
-		{"a taken name", changed(func(m *engine.Method) { m.Name = "offset" }), "offset"},
-		{"an unknown setting", changed(func(m *engine.Method) { m.Next.Params[0].Name = "${parm}" }), "parm"},
-		{"an unknown field of the context", changed(func(m *engine.Method) { m.Stops[0].When = "cuont == 0" }), "unknown name cuont"},
-		{"an unknown variable", changed(func(m *engine.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
-		{"an unknown name that an optional setting brings", changed(func(m *engine.Method) {
-			m.Fields = append(m.Fields, engine.Setting{Name: "opt", Kind: engine.KindText, Doc: "d"})
-			m.Next.Params = append(m.Next.Params, engine.Part{Name: "o", Value: "nosuch + ${opt}", Only: "opt"})
+		{"a taken name", changed(func(m *rules.Method) { m.Name = "offset" }), "offset"},
+		{"an unknown setting", changed(func(m *rules.Method) { m.Next.Params[0].Name = "${parm}" }), "parm"},
+		{"an unknown field of the context", changed(func(m *rules.Method) { m.Stops[0].When = "cuont == 0" }), "unknown name cuont"},
+		{"an unknown variable", changed(func(m *rules.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
+		{"an unknown name that an optional setting brings", changed(func(m *rules.Method) {
+			m.Fields = append(m.Fields, rules.Field{Name: "opt", Kind: rules.Text, Doc: "d"})
+			m.Next.Params = append(m.Next.Params, rules.Part{Name: "o", Value: "nosuch + ${opt}", Only: rules.Conditions{rules.With("opt")}})
 		}), "unknown name nosuch"},
-		{"an unknown name in the other dialect", changed(func(m *engine.Method) { m.Stops[0].Keboola = "nosuch" }), "unknown name nosuch"},
-		{"a condition that is not boolean", changed(func(m *engine.Method) { m.Stops[0].When = "count" }), "want true or false"},
+		{"an unknown name in the other dialect", changed(func(m *rules.Method) { m.Stops[0].Keboola = "nosuch" }), "unknown name nosuch"},
+		{"a condition that is not boolean", changed(func(m *rules.Method) { m.Stops[0].When = "count" }), "want true or false"},
 		{"a taken function", engine.WithFunction("at", func(any) any { return nil }), "at: the name is taken"},
 		{"a function of other types", engine.WithFunction("f", func(chan int) {}), "function f"},
 		{"a nil function", engine.WithFunction("f", (func(int) int)(nil)), "function f"},
 		{"a nil format", engine.WithFormat(".yaml", nil), "WithFormat"},
 		{"a format without a dot", engine.WithFormat("yaml", func(*diag.Source) (any, error) { return nil, nil }), `WithFormat: the ending "yaml" does not begin with a dot`},
 		{"not a function", engine.WithFunction("f", 1), "function f"},
-		{"a guard without an id", engine.WithGuard(engine.Guard{When: "true"}), "ID must not be empty"},
-		{"a guard with an unknown field", engine.WithGuard(engine.Guard{
+		{"a guard without an id", engine.WithGuard(rules.Guard{When: "true"}), "ID must not be empty"},
+		{"a guard with an unknown field", engine.WithGuard(rules.Guard{
 			ID: "g", When: "pgae > 3", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
 		}), "unknown name pgae"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := engine.New(engine.Config{
-				BaseURL: "https://api.test/", Paging: engine.Offset{Limit: 1}, Jobs: []engine.Job{{Endpoint: "users"}},
+			_, err := engine.New(config.Config{
+				BaseURL: "https://api.test/", Pagination: config.Pagination{Method: config.Offset{}, Limit: 1}, Jobs: []config.Job{{Endpoint: "users"}},
 			}, c.option)
 			var found engine.Diagnostics
 			require.ErrorAs(t, err, &found)
@@ -178,10 +180,12 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		fmt.Fprint(w, `{"data":[1],"total":9}`)
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{
+	e, err := engine.New(config.Config{
 		BaseURL: api.URL,
-		Paging:  engine.Offset{Limit: 2, GuardsSamePage: "ignore", GuardsRepeatedExchange: "ignore", GuardsSameItems: "ignore", GuardsRepeatedItems: "ignore"},
-		Jobs:    []engine.Job{{Endpoint: "users", DataField: "data"}},
+		Pagination: config.Pagination{Method: config.Offset{}, Limit: 2, Guards: config.Guards{
+			SamePage: "ignore", RepeatedExchange: "ignore", SameItems: "ignore", RepeatedItems: "ignore",
+		}},
+		Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
 	})
 	require.NoError(t, err)
 	observer := &events{}
@@ -217,9 +221,9 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 func TestAnAddedStopForEveryMemberOfASetting(t *testing.T) {
 	api := numbers(t)
 	method := from()
-	method.Fields = append(method.Fields, engine.Setting{Name: "done", Kind: engine.KindPaths, Doc: "paths that are empty at the end"})
-	method.Stops = []engine.StopRule{{
-		ID: "from.done", Each: "done", When: `empty(at(${each})) or page > 3`, Clause: "all are empty", Message: "all are empty", Only: "done",
+	method.Fields = append(method.Fields, rules.Field{Name: "done", Kind: rules.Paths, Doc: "paths that are empty at the end"})
+	method.Stops = []rules.Template{{
+		ID: "from.done", Each: "done", When: `empty(at(${each})) or page > 3`, Clause: "all are empty", Message: "all are empty", Only: rules.Conditions{rules.With("done")},
 	}}
 	for _, c := range []struct {
 		name  string
@@ -242,8 +246,8 @@ func TestAnAddedStopForEveryMemberOfASetting(t *testing.T) {
 
 func TestNoEventFollowsTheEnd(t *testing.T) {
 	api := newListAPI(t, 3, "", nil)
-	e, err := engine.New(engine.Config{
-		BaseURL: api.URL, Paging: engine.PageNumber{}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}},
+	e, err := engine.New(config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.PageNumber{}}, Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
 	}, engine.WithPrefetch(4))
 	require.NoError(t, err)
 	for range 20 {
@@ -259,19 +263,19 @@ func TestNoEventFollowsTheEnd(t *testing.T) {
 func TestCredentialsAreSent(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		auth        *engine.Auth
+		auth        config.Auth
 		header, url string
 	}{
-		{"bearer token", engine.Bearer(engine.Token("SECRET")), "Authorization: Bearer SECRET", "https://api.test/users"},
-		{"source of tokens", engine.Bearer(tokenFunc(func(context.Context) (string, error) { return "SECRET", nil })),
+		{"bearer token", config.AuthBearer{Token: "SECRET"}, "Authorization: Bearer SECRET", "https://api.test/users"},
+		{"source of tokens", config.TokenFunc(func(context.Context) (string, error) { return "SECRET", nil }),
 			"Authorization: Bearer SECRET", "https://api.test/users"},
-		{"password", engine.Basic("ann", "SECRET"), "Authorization: Basic YW5uOlNFQ1JFVA==", "https://api.test/users"},
-		{"key in a header", engine.HeaderKey("X-Key", "SECRET"), "X-Key: SECRET", "https://api.test/users"},
-		{"key in the query", engine.QueryKey("key", "SECRET"), "", "https://api.test/users?key=SECRET"},
+		{"password", config.AuthBasic{Username: "ann", Password: "SECRET"}, "Authorization: Basic YW5uOlNFQ1JFVA==", "https://api.test/users"},
+		{"key in a header", config.AuthHeader{Name: "X-Key", Value: "SECRET"}, "X-Key: SECRET", "https://api.test/users"},
+		{"key in the query", config.AuthQuery{Name: "key", Value: "SECRET"}, "", "https://api.test/users?key=SECRET"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var requests []*http.Request
-			e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Auth: c.auth, Jobs: []engine.Job{{Endpoint: "users"}}},
+			e, err := engine.New(config.Config{BaseURL: "https://api.test/", Authentication: c.auth, Jobs: []config.Job{{Endpoint: "users"}}},
 				engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
 					requests = append(requests, r)
 					return respond(r, "[]")
@@ -294,8 +298,8 @@ func TestATimeoutIsTheReasonOfEveryJobThatItEnds(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		e, err := engine.New(engine.Config{
-			BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "users"}, {Endpoint: "groups"}},
+		e, err := engine.New(config.Config{
+			BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}, {Endpoint: "groups"}},
 		}, engine.WithTimeout(30*time.Second), engine.WithTransport(transport), engine.WithParallelJobs(2))
 		require.NoError(t, err)
 		result, err := e.Run(t.Context(), discard)
@@ -311,15 +315,15 @@ func TestATimeoutIsTheReasonOfEveryJobThatItEnds(t *testing.T) {
 func TestTokenSourcesThatHaveNoToken(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		source engine.TokenSource
+		source config.TokenFunc
 		says   string
 	}{
-		{"an empty token", tokenFunc(func(context.Context) (string, error) { return "", nil }), "the token is empty"},
-		{"an error", tokenFunc(func(context.Context) (string, error) { return "", errors.New("out of tokens") }), "out of tokens"},
+		{"an empty token", func(context.Context) (string, error) { return "", nil }, "the token is empty"},
+		{"an error", func(context.Context) (string, error) { return "", errors.New("out of tokens") }, "out of tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e, err := engine.New(engine.Config{
-				BaseURL: "https://api.test/", Auth: engine.Bearer(c.source), Jobs: []engine.Job{{Endpoint: "users"}},
+			e, err := engine.New(config.Config{
+				BaseURL: "https://api.test/", Authentication: c.source, Jobs: []config.Job{{Endpoint: "users"}},
 			}, engine.WithClock(instant{}), engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
 				t.Errorf("a request was made: %s", r.URL)
 				return nil, http.ErrNotSupported
@@ -331,17 +335,12 @@ func TestTokenSourcesThatHaveNoToken(t *testing.T) {
 	}
 }
 
-// tokenFunc is a source of tokens.
-type tokenFunc func(context.Context) (string, error)
-
-func (f tokenFunc) Token(ctx context.Context) (string, error) { return f(ctx) }
-
 func TestATokenSourceThatHangsDoesNotKeepTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		source := tokenFunc(func(context.Context) (string, error) { <-release; return "", nil })
-		e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Auth: engine.Bearer(source), Jobs: []engine.Job{{Endpoint: "users"}}},
+		source := config.TokenFunc(func(context.Context) (string, error) { <-release; return "", nil })
+		e, err := engine.New(config.Config{BaseURL: "https://api.test/", Authentication: source, Jobs: []config.Job{{Endpoint: "users"}}},
 			engine.WithTimeout(30*time.Second))
 		require.NoError(t, err)
 		began := time.Now()
@@ -353,8 +352,8 @@ func TestATokenSourceThatHangsDoesNotKeepTheRun(t *testing.T) {
 }
 
 func TestAnObserverSeesNoSecret(t *testing.T) {
-	e, err := engine.New(engine.Config{
-		BaseURL: "https://api.test/", Auth: engine.QueryKey("key", "SECRET-7f3a"), Jobs: []engine.Job{{Endpoint: "users"}},
+	e, err := engine.New(config.Config{
+		BaseURL: "https://api.test/", Authentication: config.AuthQuery{Name: "key", Value: "SECRET-7f3a"}, Jobs: []config.Job{{Endpoint: "users"}},
 	}, engine.WithClock(instant{}), engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("dial %s: refused", r.URL)
 	})))
@@ -387,8 +386,8 @@ func TestATimeoutEndsARunAfterCompletePages(t *testing.T) {
 			}
 			return respond(r, `{"data":[1]}`)
 		})
-		e, err := engine.New(engine.Config{
-			BaseURL: "https://api.test/", Paging: engine.PageNumber{}, Jobs: []engine.Job{{Endpoint: "users"}},
+		e, err := engine.New(config.Config{
+			BaseURL: "https://api.test/", Pagination: config.Pagination{Method: config.PageNumber{}}, Jobs: []config.Job{{Endpoint: "users"}},
 		}, engine.WithTimeout(30*time.Second), engine.WithTransport(transport))
 		require.NoError(t, err)
 		began := time.Now()

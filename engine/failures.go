@@ -32,9 +32,9 @@ func (e *Engine) newFailures(sink SinkFunc) *failures {
 	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
 }
 
-// deliver passes a page to the sink, unless the run has to end. No page follows one that
-// the sink did not take, or on which a job failed: what belongs to it may be incomplete. A partition that is skipped
-// does not end the run.
+// deliver passes a page to the sink, unless the run has to end. It ends with a page that the
+// sink did not take, or on which a job failed, since an output may have a part of that page.
+// A skipped partition does not end the run.
 func (f *failures) deliver(ctx context.Context, page *Page) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +48,7 @@ func (f *failures) deliver(ctx context.Context, page *Page) error {
 	return err
 }
 
-// skipped passes on the page on which a partition failed that was skipped.
+// skipped passes on the page on which a skipped partition failed.
 func (f *failures) skipped(page *Page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,6 +73,13 @@ func (f *failures) end(run context.Context, position int, job string, err error)
 	case f.log != nil:
 		f.log.Error(fmt.Sprintf("%v; the other jobs continue", err), "event", "job_error", "job", job)
 	}
+	return f.ended
+}
+
+// over returns why no other job may begin, or nil.
+func (f *failures) over() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.ended
 }
 

@@ -118,6 +118,7 @@ func mayPrefetch(c *fixtures.Case) bool {
 // and resumes it with another engine. Requests, items, trace and result must be
 // those of the run that was not interrupted.
 func TestAResumedRunGivesTheSameResult(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	interruptions := 0
 	for _, c := range allCases(t) {
 		if asksAgain(c) {
@@ -197,6 +198,7 @@ var tokenTypes = regexp.MustCompile(`"type": *"(oauth2|login|oauth20\.login)"`)
 // TestAReplayedRunGivesTheSameResult records every case and replays it without its
 // API. Requests, verdicts, items and the end must be the same.
 func TestAReplayedRunGivesTheSameResult(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	replayed := 0
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {

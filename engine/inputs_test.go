@@ -14,24 +14,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 )
 
 // tenants is a configuration whose endpoint and parameters depend on the run.
-func tenants(baseURL string) engine.Config {
-	return engine.Config{
+func tenants(baseURL string) config.Config {
+	return config.Config{
 		BaseURL: baseURL,
-		Inputs: map[string]engine.Input{
+		Inputs: map[string]config.Input{
 			"tenant": {Pattern: "[a-z]+", Doc: "the subdomain of the tenant"},
 			"size":   {Default: 2},
 			"key":    {Secret: true, Default: "no-key-7f3a"},
 		},
-		Paging: engine.Expression{
-			NextRequestEndpoint: "input.tenant + '/users'", NextRequestApplyToFirst: true,
-			NextRequestParams:  map[string]string{"page": "page + 1", "size": "input.size"},
-			NextRequestHeaders: map[string]string{"X-Key": "input.key"},
-			StopRules:          []string{"count < input.size"},
+		Pagination: config.Pagination{
+			Method: config.Expression{},
+			NextRequest: config.NextRequest{
+				Endpoint: "input.tenant + '/users'", ApplyToFirst: true,
+				Params:  map[string]string{"page": "page + 1", "size": "input.size"},
+				Headers: map[string]string{"X-Key": "input.key"},
+			},
+			StopRules: []config.StopRule{{When: "count < input.size"}},
 		},
-		Jobs: []engine.Job{{ID: "users", Endpoint: "unused", DataField: "."}},
+		Jobs: []config.Job{{ID: "users", Endpoint: "unused", DataField: "."}},
 	}
 }
 
@@ -87,9 +91,9 @@ func TestInputsAreCheckedBeforeTheFirstRequest(t *testing.T) {
 }
 
 func TestAnInputThatIsNotDeclaredIsAMistake(t *testing.T) {
-	config := tenants("https://api.test/")
-	config.Inputs = map[string]engine.Input{"tenants": {}, "size": {Default: []int{1}}, "key": {Pattern: "("}, "open": {Pattern: `\Qa.b`}}
-	_, err := engine.New(config)
+	declared := tenants("https://api.test/")
+	declared.Inputs = map[string]config.Input{"tenants": {}, "size": {Default: []int{1}}, "key": {Pattern: "("}, "open": {Pattern: `\Qa.b`}}
+	_, err := engine.New(declared)
 	require.ErrorContains(t, err, "unknown name input.tenant")
 	require.ErrorContains(t, err, `did you mean "tenants"?`)
 	require.ErrorContains(t, err, "inputs.size.default: want text, a number or a boolean, got a list")
@@ -111,7 +115,7 @@ func TestSecretInputsAreNeverShown(t *testing.T) {
 }
 
 func TestACheckpointOfAnotherVersionIsRefusedBeforeTheFirstRequest(t *testing.T) {
-	e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "users"}}})
+	e, err := engine.New(config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}}})
 	require.NoError(t, err)
 	for _, token := range []string{`{"done": true}`, `{"version": 2}`, `x`} {
 		run := e.With(engine.WithResume(map[string]json.RawMessage{"users": json.RawMessage(token)}))
@@ -123,14 +127,14 @@ func TestACheckpointOfAnotherVersionIsRefusedBeforeTheFirstRequest(t *testing.T)
 }
 
 func TestAnInputHasTheTypeOfItsDefault(t *testing.T) {
-	config := tenants("https://api.test/")
-	config.Inputs["full"] = engine.Input{Default: true}
-	config.Paging = engine.Expression{
-		NextRequestParams: map[string]string{
+	declared := tenants("https://api.test/")
+	declared.Inputs["full"] = config.Input{Default: true}
+	declared.Pagination = config.Pagination{Method: config.Expression{}, NextRequest: config.NextRequest{
+		Params: map[string]string{
 			"wide": "input.full ? 'yes' : 'no'", "next": "input.size + 1", "tenant": "input.tenant", "key": "input.key",
 		},
-		NextRequestApplyToFirst: true, StopRules: []string{"true"},
-	}
+		ApplyToFirst: true,
+	}, StopRules: []config.StopRule{{When: "true"}}}
 	for _, c := range []struct {
 		name   string
 		inputs map[string]any
@@ -142,7 +146,7 @@ func TestAnInputHasTheTypeOfItsDefault(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			query := ""
-			e, err := engine.New(config, engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+			e, err := engine.New(declared, engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
 				query = r.URL.RawQuery
 				return respond(r, `[1]`)
 			})))
@@ -157,10 +161,10 @@ func TestAnInputHasTheTypeOfItsDefault(t *testing.T) {
 }
 
 func TestASecretIsNotInACheckpoint(t *testing.T) {
-	config := tenants("https://api.test/")
-	config.Jobs[0].DataField = "data"
+	declared := tenants("https://api.test/")
+	declared.Jobs[0].DataField = "data"
 	var keys []string
-	e, err := engine.New(config, engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+	e, err := engine.New(declared, engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
 		keys = append(keys, r.Header.Get("X-Key"))
 		return respond(r, `{"data": [1, 2], "page": "`+r.URL.Query().Get("page")+`"}`)
 	})))
@@ -185,7 +189,7 @@ func TestASecretIsNotInACheckpoint(t *testing.T) {
 }
 
 func TestACheckpointOfAnotherJobIsRefused(t *testing.T) {
-	e, err := engine.New(engine.Config{BaseURL: "https://api.test/", Jobs: []engine.Job{{Endpoint: "users"}, {Endpoint: "groups"}}},
+	e, err := engine.New(config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}, {Endpoint: "groups"}}},
 		engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) { return respond(r, `[]`) })))
 	require.NoError(t, err)
 	tokens := map[string]json.RawMessage{}

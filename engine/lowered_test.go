@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // limitedTree returns a tree with a limit on its partitions: four teams of two pages, and two
@@ -31,6 +32,7 @@ func limitedTree(t *testing.T, limit int) *engine.Engine {
 // lower limit: partitions that have begun come to their end, and others begin only as far
 // as the limit allows. It is a run with the greater of both numbers.
 func TestALoweredLimitHoldsForAResumedRun(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	const all = 4 + 4*4
 	for at := 1; at <= 2*all; at++ {
 		before := &seenPages{checkpoints: map[string]json.RawMessage{}, breakAt: at}

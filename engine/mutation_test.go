@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
@@ -88,6 +89,7 @@ func TestEveryMisspeltKeyIsReported(t *testing.T) {
 // If the configuration still loads, the fingerprint must differ, except for the
 // values that have no influence on what is extracted.
 func TestEveryChangeOfTheExtractionChangesTheFingerprint(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	without := []string{
 		"maxRetries", "codes", "retryHeader", "maxBodyBytes", "maxDepth", "reset", "remaining", "name", "message", "debug", "username",
 		"#token", "#password", "#value", "$schema", "type", "env", "expect", "tests", "outputBucket",

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -39,7 +40,7 @@ func (o runOption) applyRun(s *runSettings) { o(s) }
 type settings struct {
 	decode   rules.Options
 	formats  map[string]format
-	language *compile.Language
+	language *language.Language
 	trials   []rules.Object // pagination objects that use what was added
 	run      runSettings
 }
@@ -50,10 +51,10 @@ type runSettings struct {
 	clock     transport.Clock
 	log       *slog.Logger
 	observer  Observer
-	observed  []EventKind // nil: all kinds
-	auth      *Auth
-	tokens    TokenStore
-	pace      SharedPace
+	observed  []EventKind  // nil: all kinds
+	auth      *credentials // nil: those of the configuration
+	tokens    credential.Store
+	pace      transport.SharedPace
 	offline   bool // credentials are not obtained
 	secrets   int  // counts the options that bring secrets
 	userAgent string
@@ -62,8 +63,7 @@ type runSettings struct {
 	inputs    map[string]any
 	kept      map[string]map[string]any
 	resume    map[string]json.RawMessage
-	prefetch  int
-	overlap   int // bytes of a page that is worth it; 0 is the default
+	ahead     ahead.Policy
 	parallel  int
 	jobs      []string // ids of those that run; empty: all
 	keepGoing bool
@@ -86,8 +86,8 @@ func (s runSettings) selection() map[string]bool {
 type format = func(*diag.Source) (any, error)
 
 func newSettings(options []Option) (settings, error) {
-	s := settings{formats: map[string]format{}, language: compile.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
-	s.run.prefetch = runtime.OverlapPrefetch
+	s := settings{formats: map[string]format{}, language: language.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
+	s.run.ahead = ahead.Pages(1)
 	for _, o := range options {
 		if o == nil {
 			continue
@@ -127,7 +127,7 @@ func WithBaseURL(address string) Option {
 }
 
 // WithEnv passes environment variables to configurations that name them with
-// {"env": "NAME"}. By default none is passed, since the author of a configuration
+// {"env": "NAME"}. By default it passes none, since the author of a configuration
 // may not be allowed to read the environment.
 func WithEnv(lookup func(name string) (string, bool)) Option {
 	return loadOption(func(s *settings) error { s.decode.Env = lookup; return nil })
@@ -176,35 +176,27 @@ func WithObserver(o Observer, kinds ...EventKind) RunOption {
 	return runOption(func(s *runSettings) { s.observer, s.observed = o, kinds })
 }
 
-// WithAuth overrides the configuration's credentials. The zero Auth has none; nil keeps
-// those of the configuration.
-func WithAuth(a *Auth) RunOption {
-	return runOption(func(s *runSettings) { s.auth = a; s.secrets++ })
+// WithAuth overrides the configuration's credentials with those of type basic, bearer, header
+// or query, or with a [config.TokenFunc]. Nil means no credentials.
+func WithAuth(a config.Auth) RunOption {
+	return runOption(func(s *runSettings) { s.auth = newCredentials(a); s.secrets++ })
 }
 
-// A TokenStore keeps refresh tokens between runs, for APIs that replace them with every
-// use. Its method Update returns once the new token survives a crash.
-type TokenStore = credential.Store
-
-// WithTokenStore stores the refresh tokens with which an API replaces that of the
-// configuration (authentication of type oauth2, grant refresh_token). Without a store, a
-// new token is lost when the run ends, and a warning says so.
-func WithTokenStore(store TokenStore) RunOption {
+// WithTokenStore stores the refresh tokens that an API issues in place of the configuration's
+// (authentication of type oauth2, grant refresh_token). Without a store, a new token is lost
+// when the run ends, and a warning says so.
+func WithTokenStore(store credential.Store) RunOption {
 	return runOption(func(s *runSettings) { s.tokens = store })
 }
 
-// A SharedPace keeps the requests of several processes to one API within one rate, and
-// tells all of them when the API says to retry later.
-type SharedPace = transport.SharedPace
-
 // WithSharedPace shares the pace of the configuration with other processes: together they
-// make api.http.requestsPerSecond requests per second, with those for tokens, and none
+// make api.http.requestsPerSecond requests per second, including those for tokens, and none
 // of them makes a request while the API has told one of them to wait. Limits on the number
 // of requests in flight are still those of the run. Requests wait while the shared
 // pace cannot be reached. Nil, the default, shares nothing.
 //
 // The workers of package engine/cluster share their pace over NATS JetStream.
-func WithSharedPace(shared SharedPace) RunOption {
+func WithSharedPace(shared transport.SharedPace) RunOption {
 	return runOption(func(s *runSettings) { s.pace = shared })
 }
 
@@ -243,7 +235,7 @@ func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 }
 
 // AutoPrefetch lets a run choose the number of pages in flight.
-const AutoPrefetch = runtime.AutoPrefetch
+const AutoPrefetch = ahead.Auto
 
 // WithPrefetch says how many pages are in flight. With 1, the default, the next page is
 // requested while a large one (64 KiB and more) is delivered or, if no request of the job
@@ -254,9 +246,11 @@ const AutoPrefetch = runtime.AutoPrefetch
 //
 // Pages are delivered in order in any case. At most max(n-1, 1) pages beyond the end of a list
 // are requested, and none if the first page says how many items there are; they are discarded
-// and not counted. With 1, only the safe method GET is used ahead, and not for jobs that others
-// are for the items of, whose requests come first.
-func WithPrefetch(n int) RunOption { return runOption(func(s *runSettings) { s.prefetch = n }) }
+// and not counted. With 1, only requests of the safe method GET are made ahead, and none of
+// parent jobs, whose children's requests come first.
+func WithPrefetch(n int) RunOption {
+	return runOption(func(s *runSettings) { s.ahead = ahead.Pages(n) })
+}
 
 // WithParallelJobs runs up to n jobs, and partitions of jobs, at once. The pages of each
 // job are delivered in order, one page of all jobs at a time.
@@ -273,10 +267,10 @@ func WithJobs(ids ...string) RunOption {
 // timeout or a cancelled context ends the run nevertheless.
 func WithKeepGoing() RunOption { return runOption(func(s *runSettings) { s.keepGoing = true }) }
 
-// WithSkippedPages passes the page on which a partition failed that was skipped to a
-// function, if the sink does not receive that page: its request failed, or its response is
-// no page. It has no items and no checkpoint, but a trace records it. The calls come between
-// those of the sink, in the order of the pages.
+// WithSkippedPages passes to a function the pages on which skipped partitions failed, as far
+// as the sink does not receive them: the request failed, or the response could not be read as
+// a page. Such a page has no items and no checkpoint, but a trace records it. The calls come
+// between those of the sink, in the order of the pages.
 func WithSkippedPages(f func(*Page)) RunOption {
 	return runOption(func(s *runSettings) { s.skipped = f })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -22,11 +23,11 @@ func TestPartitionsOfAConfigurationInGo(t *testing.T) {
 	}))
 	defer api.Close()
 	silent := false
-	e, err := engine.New(engine.Config{BaseURL: api.URL + "/", MaxPartitions: 10, Jobs: []engine.Job{
+	e, err := engine.New(config.Config{BaseURL: api.URL + "/", Limits: config.Limits{Partitions: 10}, Jobs: []config.Job{
 		{ID: "teams", Endpoint: "teams", Emit: &silent},
 		{Endpoint: "teams/{team.id}/{kind}",
-			Params: map[string]any{"since": engine.Expr("day.from.Format('2006-01-02')")},
-			For: []engine.ForVariable{
+			Params: map[string]any{"since": config.Expr("day.from.Format('2006-01-02')")},
+			For: []config.ForVariable{
 				{Name: "team", Items: "teams"},
 				{Name: "kind", Values: []string{"users", "bots"}},
 				{Name: "day", From: "2026-01-01", To: "2026-01-03", Step: "1d"},
@@ -52,11 +53,11 @@ func TestARunOfOneJobRequestsOnlyThatJobAndItsParents(t *testing.T) {
 		fmt.Fprint(w, `[{"id": 1}]`)
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{BaseURL: api.URL + "/", Jobs: []engine.Job{
+	e, err := engine.New(config.Config{BaseURL: api.URL + "/", Jobs: []config.Job{
 		{ID: "teams", Endpoint: "teams"},
-		{ID: "users", Endpoint: "teams/{team.id}/users", For: []engine.ForVariable{{Name: "team", Items: "teams"}}},
-		{ID: "bots", Endpoint: "teams/{team.id}/bots", For: []engine.ForVariable{{Name: "team", Items: "teams"}}},
-		{ID: "keys", Endpoint: "users/{user.id}/keys", For: []engine.ForVariable{{Name: "user", Items: "users"}}},
+		{ID: "users", Endpoint: "teams/{team.id}/users", For: []config.ForVariable{{Name: "team", Items: "teams"}}},
+		{ID: "bots", Endpoint: "teams/{team.id}/bots", For: []config.ForVariable{{Name: "team", Items: "teams"}}},
+		{ID: "keys", Endpoint: "users/{user.id}/keys", For: []config.ForVariable{{Name: "user", Items: "users"}}},
 		{ID: "other", Endpoint: "other"},
 	}})
 	require.NoError(t, err)
@@ -91,9 +92,9 @@ func TestPagesOfSkippedPartitionsComeInOrder(t *testing.T) {
 		fmt.Fprint(w, `[{"id": 1}]`)
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{BaseURL: api.URL + "/", Jobs: []engine.Job{{
+	e, err := engine.New(config.Config{BaseURL: api.URL + "/", Jobs: []config.Job{{
 		ID: "teams", Endpoint: "{team}", OnPartitionError: "skip",
-		For: []engine.ForVariable{{Name: "team", Values: []string{"a", "b", "c", "d"}}},
+		For: []config.ForVariable{{Name: "team", Values: []string{"a", "b", "c", "d"}}},
 	}}})
 	require.NoError(t, err)
 	for _, parallel := range []int{1, 4} {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
@@ -20,6 +20,7 @@ import (
 // configuration of method expression. Requests, items and the end must be the same.
 // So explain prints everything that the engine does.
 func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	played := map[string]int{}
 	for _, c := range allCases(t) {
 		job, ok := printed(c)
@@ -44,21 +45,21 @@ func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
 // printed explains the job of a case. It reports false if the case has no single
 // paged job, or one that nextRequest cannot express: parts of which only some are in
 // the first request.
-func printed(c *fixtures.Case) (compile.JobExplanation, bool) {
+func printed(c *fixtures.Case) (explain.JobExplanation, bool) {
 	if c.ConfigName != "config.json" || c.Exit != 0 || len(c.Args) > 0 || strings.HasPrefix(c.Name, "keboola/") {
-		return compile.JobExplanation{}, false
+		return explain.JobExplanation{}, false
 	}
 	e, err := engine.Load(c.ConfigName, []byte(strings.ReplaceAll(string(c.Config), "{base}", "http://127.0.0.1")))
 	if err != nil || len(e.Jobs()) != 1 {
-		return compile.JobExplanation{}, false
+		return explain.JobExplanation{}, false
 	}
 	job := e.Explain().Jobs[0]
-	mixed := slices.ContainsFunc(job.Next, func(r compile.RuleExplanation) bool { return r.First != job.Next[0].First })
+	mixed := slices.ContainsFunc(job.Next, func(r explain.RuleExplanation) bool { return r.First != job.Next[0].First })
 	return job, job.Method != "" && !mixed
 }
 
 // paste replaces the pagination of a configuration by the printed rules.
-func paste(t *testing.T, config []byte, job compile.JobExplanation) []byte {
+func paste(t *testing.T, config []byte, job explain.JobExplanation) []byte {
 	t.Helper()
 	parsed, err := rules.ParseJSON(diag.NewSource("config.json", string(config)))
 	require.NoError(t, err)
@@ -85,7 +86,7 @@ func paste(t *testing.T, config []byte, job compile.JobExplanation) []byte {
 	return text
 }
 
-func pastedState(job compile.JobExplanation) map[string]map[string]string {
+func pastedState(job explain.JobExplanation) map[string]map[string]string {
 	state := map[string]map[string]string{}
 	for _, r := range job.State {
 		name, role, _ := strings.Cut(strings.TrimPrefix(r.ID, "state."), ".")
@@ -97,7 +98,7 @@ func pastedState(job compile.JobExplanation) map[string]map[string]string {
 	return state
 }
 
-func pastedRequest(job compile.JobExplanation) map[string]any {
+func pastedRequest(job explain.JobExplanation) map[string]any {
 	next := map[string]any{"includeParams": job.IncludeParams}
 	for _, r := range job.Next {
 		next["applyToFirst"] = r.First
@@ -112,7 +113,7 @@ func pastedRequest(job compile.JobExplanation) map[string]any {
 	return next
 }
 
-func pastedStops(job compile.JobExplanation) []map[string]string {
+func pastedStops(job explain.JobExplanation) []map[string]string {
 	var stops []map[string]string
 	for _, r := range job.Stops {
 		if !r.Guard && r.Outcome != rules.Split { // the configuration has the guards, and the variables of for

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 const pollOfTenMinutes = `{
@@ -101,6 +102,7 @@ func TestTheWaitOfAPollIsObservedAndInTheTrace(t *testing.T) {
 }
 
 func TestExplainShowsTheWaitAndWhatBoundsAPoll(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, c := range []struct{ name, limit, bounds, warning string }{
 		{"bounded", `, "forceStop": {"time": 3600}`, "cannot run forever: at most 3600 seconds (forceStop.time) or 100000 pages, where the run fails " +
 			"(maxPages); each request after the first waits (nextRequest.after)", ""},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // allocations returns how many objects were allocated so far.
@@ -43,6 +44,7 @@ func allocationsOfPage(t *testing.T, orders int) uint64 {
 // for their turn are encoded once, not for the checkpoint of every page. With
 // -partitions N it logs the time for a page of N items.
 func TestACheckpointDoesNotEncodeWhatWaitsAgain(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	few, many := allocationsOfPage(t, 500), allocationsOfPage(t, 2000)
 	require.Less(t, many, few+few/2, "objects of each page")
 	if *partitions > 10000 {

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -28,7 +28,7 @@ import (
 // received are complete, whatever the error.
 func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	if sink == nil {
-		return newResult(), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
+		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
 	if d := e.settings.run.timeout; d > 0 {
 		var cancel context.CancelFunc
@@ -39,32 +39,50 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 		defer cancel()
 	}
 	if err := e.Check(); err != nil {
-		return newResult(), err
+		return NewResult(nil), err
 	}
 	loop, err := e.loop()
 	if err != nil {
-		return newResult(), err
+		return NewResult(nil), err
 	}
 	if e.settings.run.transport == nil {
 		defer loop.Client.Close()
 	}
-	jobs, failures := e.roots(), e.newFailures(sink)
-	loop.Skipped = failures.skipped
-	if e.settings.run.parallel > 1 && len(jobs) > 1 && loop.Partitions == nil {
-		return e.runParallel(ctx, loop, jobs, failures)
-	}
-	result := newResult()
-	result.Jobs = slices.Grow(result.Jobs, len(jobs))
-	loop.Slots <- struct{}{} // of the job whose turn it is
+	return e.runJobs(ctx, loop, e.newFailures(sink))
+}
+
+// runJobs runs the trees of jobs, one after another or several at once. The result has those
+// that were begun, in their order.
+func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failures) (*Result, error) {
+	ctx, cancel := context.WithCancelCause(run)
+	defer cancel(nil)
+	walk := e.walk(loop)
+	walk.Skipped = failures.skipped
+	jobs := e.roots()
+	results := make([][]JobResult, len(jobs))
+	parallel := e.settings.run.parallel > 1 && walk.Limit == nil
+	var all sync.WaitGroup
 	for i, job := range jobs {
-		tree, err := loop.RunTree(ctx, job, failures.deliver)
-		err = withTimeout(ctx, tree, err)
-		result.Jobs = append(result.Jobs, tree...)
-		if failures.end(ctx, i, job.Set.Job.ID, err) != nil {
+		walk.Slots <- struct{}{} // of the job whose turn it is
+		if failures.over() != nil {
 			break
 		}
+		one := func() {
+			defer func() { <-walk.Slots }()
+			tree, err := walk.Run(ctx, job, failures.deliver)
+			results[i] = tree
+			if ended := failures.end(run, i, job.Set.Job.ID, withTimeout(run, tree, err)); ended != nil {
+				cancel(ended)
+			}
+		}
+		if !parallel {
+			one() // in the goroutine of the caller, to which the sink may belong
+			continue
+		}
+		all.Go(one)
 	}
-	return result, failures.err()
+	all.Wait()
+	return NewResult(slices.Concat(results...)), failures.err()
 }
 
 // withTimeout returns the error of a tree of jobs. If the timeout of the run ended one of
@@ -96,53 +114,6 @@ func timeoutOf(ctx context.Context, err error) *Error {
 		return nil
 	}
 	return &limited
-}
-
-// runParallel runs several jobs at once. The result has the jobs that were begun, in
-// their order.
-func (e *Engine) runParallel(run context.Context, loop runtime.Loop, jobs []*compile.Job, failures *failures) (*Result, error) {
-	ctx, cancel := context.WithCancelCause(run)
-	defer cancel(nil)
-	results := make([][]JobResult, len(jobs))
-	slots := loop.Slots
-	var all sync.WaitGroup
-	for i, job := range jobs {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		all.Go(func() {
-			defer func() { <-slots }()
-			tree, err := loop.RunTree(ctx, job, failures.deliver)
-			err = withTimeout(run, tree, err)
-			results[i] = tree
-			if ended := failures.end(run, i, job.Set.Job.ID, err); ended != nil {
-				cancel(ended)
-			}
-		})
-	}
-	all.Wait()
-	result := newResult()
-	for _, tree := range results {
-		result.Jobs = append(result.Jobs, tree...)
-	}
-	if err := failures.err(); err != nil {
-		return result, err
-	}
-	return result, interrupted(run)
-}
-
-// interrupted returns the error of a run whose context ended before any job could
-// notice, and nil for any other.
-func interrupted(run context.Context) error {
-	if context.Cause(run) == nil {
-		return nil
-	}
-	var err error = &Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: context.Cause(run)}
-	if limited := timeoutOf(run, err); limited != nil {
-		err = limited
-	}
-	return err
 }
 
 // Pages runs all jobs in their order and yields every page, once it is complete
@@ -209,22 +180,20 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer, s.observed),
 	})
 	return runtime.Loop{
-		Jobs: s.selection(), Inputs: inputs, Secrets: secrets,
-		Slots: make(chan struct{}, max(1, s.parallel)), Partitions: runtime.NewQuota(cfg.MaxPartitions),
-		Client: client, Clock: s.clock, Log: s.log, Redactor: redactor, MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
+		Inputs: inputs, Secrets: secrets, Client: client, Clock: s.clock, Log: s.log, Redactor: redactor,
+		MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
-		Explain: s.verdicts, Carryover: s.kept, Prefetch: s.prefetch, OverlapBytes: s.overlap, Resume: s.resume,
+		Explain: s.verdicts, Carryover: s.kept, Ahead: s.ahead, Resume: s.resume,
 		Observer: observer, Observed: s.observed, Tools: runtime.NewToolbox(),
 	}, nil
 }
 
-// credentials returns the credentials of a run: those of an option or, without it, those
-// of the configuration.
-func (e *Engine) credentials(options credential.Options) (transport.Auth, error) {
-	if override := e.settings.run.auth; override != nil {
-		return override.credentials, nil
+// walk returns the walk of a run over its jobs and their partitions.
+func (e *Engine) walk(loop runtime.Loop) partition.Walk {
+	s := e.settings.run
+	return partition.Walk{
+		Loop: loop, Jobs: s.selection(), Slots: make(chan struct{}, max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
 	}
-	return credential.New(e.cfg.Auth, options)
 }
 
 func secretHeaders(cfg *rules.Config) []string {

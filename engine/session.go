@@ -10,47 +10,37 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-type (
-	// Task is a part of a run that one machine does by itself: a partition, or finding the
-	// values of a variable.
-	Task = runtime.Task
+// Distributed is for programs that share a run among machines, as package engine/cluster
+// does: a run becomes tasks, and each machine opens a [Session], which does some of them.
+type Distributed struct{ engine *Engine }
 
-	// Step is a part of a task that is stored as a whole, such as a page with the position
-	// after it.
-	Step = runtime.Step
-
-	// Ending says how a task ended.
-	Ending = runtime.Ending
-
-	// EndedResult is the result of a task, to be added to those of others.
-	EndedResult = runtime.EndedResult
-
-	// Tally adds up how the tasks below a job have ended.
-	Tally = runtime.Tally
-)
+// Distributed returns the engine as programs see it that share a run among machines.
+func (e *Engine) Distributed() Distributed { return Distributed{e} }
 
 // RunFacts are what all machines know about the run that they share.
 type RunFacts struct {
-	ID      string    // in events: [Event].Run
-	Worker  string    // this machine, in events
-	Started time.Time // the time that now() gives the rules of variables
+	ID      string    // the same on all machines; in events, Run
+	Worker  string    // the name of this machine, in events
+	Started time.Time // the same on all machines: what now() returns to the expressions of variables
 }
 
 // A Session is a run of which this process does some tasks, and others do the rest. It
 // shares connections, credentials and the pace among its tasks, several of which may run at
 // the same time. Package engine/cluster distributes the tasks. [Engine.Run] is not needed.
 type Session struct {
-	tasks *runtime.Tasks
+	tasks *partition.Tasks
 	loop  runtime.Loop
 	owned bool // the client is closed with the session
 }
 
-// OpenSession prepares this process for tasks of a run. It makes no request. [WithResume],
+// Open prepares this process for tasks of a run. It makes no request. [WithResume],
 // [WithParallelJobs], [WithKeepGoing] and [WithTimeout] do not apply to sessions: each task
 // has its position, and how many run is up to the caller.
-func (e *Engine) OpenSession(ctx context.Context, run RunFacts) (*Session, error) {
+func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
+	e := d.engine
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
@@ -63,7 +53,7 @@ func (e *Engine) OpenSession(ctx context.Context, run RunFacts) (*Session, error
 		return nil, err
 	}
 	s := &Session{loop: loop, owned: e.settings.run.transport == nil}
-	if s.tasks, err = loop.NewTasks(ctx, e.roots(), run.Started); err != nil {
+	if s.tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -78,7 +68,9 @@ func (e *Engine) OpenSession(ctx context.Context, run RunFacts) (*Session, error
 // The last step has the ending of the task. If the task itself fails, Run returns its
 // ending, which no step has, and an [*Error]. A task that was interrupted has no ending, and
 // the class of its error is "cancelled".
-func (s *Session) Run(ctx context.Context, task Task, position json.RawMessage, store func(context.Context, *Step) error) (*Ending, error) {
+func (s *Session) Run(
+	ctx context.Context, task partition.Task, position json.RawMessage, store func(context.Context, *partition.Step) error,
+) (*partition.Ending, error) {
 	ending, err := s.tasks.Run(ctx, task, position, store)
 	if err != nil && ctx.Err() != nil && ending == nil {
 		return nil, &Error{Class: failure.Cancelled, Op: "task", Message: "interrupted", Err: err}
@@ -88,7 +80,9 @@ func (s *Session) Run(ctx context.Context, task Task, position json.RawMessage, 
 
 // Label returns the values of the variables of a task for people, without secrets:
 // "order.id=1001". It is empty for a job without variables.
-func (s *Session) Label(ctx context.Context, task Task) string { return s.tasks.Label(ctx, task) }
+func (s *Session) Label(ctx context.Context, task partition.Task) string {
+	return s.tasks.Label(ctx, task)
+}
 
 // Close closes the connections of the session.
 func (s *Session) Close() {
@@ -97,22 +91,25 @@ func (s *Session) Close() {
 	}
 }
 
-// RootTasks returns the tasks with which a run begins: one for each of [Engine.Roots]. With
+// RootTasks returns the tasks with which a run begins: one for each of [Info].Roots. With
 // limits.partitions there is one task for all jobs, because only one order leaves out the
 // same partitions in every run.
-func (e *Engine) RootTasks() []Task { return runtime.RootTasks(e.roots(), e.cfg.MaxPartitions > 0) }
+func (d Distributed) RootTasks() []partition.Task {
+	return partition.RootTasks(d.engine.roots(), d.engine.cfg.MaxPartitions > 0)
+}
 
 // Tallies returns a tally for each tree of the jobs that run, by the id of the job at its
 // root. They make no request, and need no secrets.
-func (e *Engine) Tallies() map[string]*Tally {
+func (d Distributed) Tallies() map[string]*partition.Tally {
+	e := d.engine
 	log := e.settings.run.log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	loop := runtime.Loop{Jobs: e.settings.run.selection(), Log: log, Redactor: e.Redactor(), Carryover: e.settings.run.kept}
-	all := map[string]*Tally{}
+	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Carryover: e.settings.run.kept})
+	all := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
-		all[root.Set.Job.ID] = loop.NewTally(root)
+		all[root.Set.Job.ID] = walk.NewTally(root)
 	}
 	return all
 }
@@ -120,14 +117,13 @@ func (e *Engine) Tallies() map[string]*Tally {
 // An Outline says where a job is among those of a run.
 type Outline struct {
 	Job       string `json:"job"`
-	Parent    string `json:"parent,omitempty"`    // the job for whose items it is
-	Variables int    `json:"variables,omitempty"` // how many of its own have to have a value; see [Task]
+	Parent    string `json:"parent,omitempty"`    // empty: it has none
+	Variables int    `json:"variables,omitempty"` // how many variables it has of its own
 }
 
-// Outlines returns the outlines of the jobs that run, parents before the jobs for their
-// items.
-func (e *Engine) Outlines() []Outline {
-	selected := e.selected()
+// Outlines returns the outlines of the jobs that run, parents before their children.
+func (d Distributed) Outlines() []Outline {
+	selected := d.engine.selected()
 	var all []Outline
 	var add func(*compile.Job) bool
 	add = func(job *compile.Job) bool {
@@ -145,14 +141,14 @@ func (e *Engine) Outlines() []Outline {
 		}
 		return runs
 	}
-	for _, root := range e.roots() {
+	for _, root := range d.engine.roots() {
 		add(root)
 	}
 	return all
 }
 
-// FailedTask returns the ending of a task that failed for a reason that it cannot tell of
-// itself: it has crashed, for example.
-func (s *Session) FailedTask(ctx context.Context, task Task, err error) *Ending {
+// FailedTask returns the ending of a task that could not report its own failure, for example
+// because it crashed.
+func (s *Session) FailedTask(ctx context.Context, task partition.Task, err error) *partition.Ending {
 	return s.tasks.FailedTask(ctx, task, err)
 }

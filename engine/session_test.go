@@ -16,6 +16,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // TestTheTasksOfARunAreTheRun plays every case as tasks, those of a step before the next
@@ -43,10 +44,10 @@ func playTasks(t *testing.T, c *fixtures.Case, handOver bool) {
 	out := outcome{}
 	e, err := loadCase(c, server, &log)
 	if err == nil {
-		r := &taskRunner{t: t, engine: e, tallies: e.Tallies(), handOver: handOver, facts: engine.RunFacts{ID: "r1", Started: server.Clock().Now()}}
+		r := &taskRunner{t: t, engine: e, tallies: e.Distributed().Tallies(), handOver: handOver, facts: engine.RunFacts{ID: "r1", Started: server.Clock().Now()}}
 		err = r.run(t.Context())
 		var keeps strings.Builder
-		for _, root := range e.Roots() {
+		for _, root := range e.Info().Roots {
 			results := r.tallies[root].Results(err)
 			if err == nil && !handOver {
 				requireResults(t, c, root, results)
@@ -92,7 +93,7 @@ func requireResults(t *testing.T, c *fixtures.Case, root string, got []engine.Jo
 	result, err := e.Run(t.Context(), discard)
 	require.NoError(t, err)
 	for _, want := range result.Jobs {
-		if e.Root(want.Job) != root {
+		if e.Job(want.Job).Root != root {
 			continue
 		}
 		i := slices.IndexFunc(got, func(r engine.JobResult) bool { return r.Job == want.Job })
@@ -116,7 +117,7 @@ type taskRunner struct {
 	engine   *engine.Engine
 	session  *engine.Session
 	facts    engine.RunFacts
-	tallies  map[string]*engine.Tally
+	tallies  map[string]*partition.Tally
 	handOver bool
 
 	items, trace strings.Builder
@@ -126,7 +127,7 @@ func (r *taskRunner) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	for _, task := range r.engine.RootTasks() {
+	for _, task := range r.engine.Distributed().RootTasks() {
 		if err := r.task(ctx, task, nil); err != nil {
 			return err
 		}
@@ -136,20 +137,20 @@ func (r *taskRunner) run(ctx context.Context) error {
 }
 
 func (r *taskRunner) open(ctx context.Context) (err error) {
-	r.session, err = r.engine.OpenSession(ctx, r.facts)
+	r.session, err = r.engine.Distributed().Open(ctx, r.facts)
 	return err
 }
 
 var errHandedOver = errors.New("handed over")
 
 // task runs a task, as it is read from a queue.
-func (r *taskRunner) task(ctx context.Context, task engine.Task, position json.RawMessage) error {
+func (r *taskRunner) task(ctx context.Context, task partition.Task, position json.RawMessage) error {
 	text, err := json.Marshal(task)
 	require.NoError(r.t, err)
 	require.NotContains(r.t, string(text), "secret-of-")
-	var read engine.Task
+	var read partition.Task
 	require.NoError(r.t, json.Unmarshal(text, &read))
-	ending, err := r.session.Run(ctx, read, position, func(ctx context.Context, step *engine.Step) error {
+	ending, err := r.session.Run(ctx, read, position, func(ctx context.Context, step *partition.Step) error {
 		position = bytes.Clone(step.Position)
 		require.NotContains(r.t, string(position), "secret-of-")
 		if err := r.step(ctx, step); err != nil {
@@ -168,28 +169,28 @@ func (r *taskRunner) task(ctx context.Context, task engine.Task, position json.R
 		return r.task(ctx, task, position)
 	}
 	if err != nil && ending != nil {
-		skipped := !slices.ContainsFunc(ending.Results, func(one engine.EndedResult) bool { return !one.Skipped })
-		if err := r.step(ctx, &engine.Step{Ending: ending}); err != nil || skipped {
+		skipped := !slices.ContainsFunc(ending.Results, func(one partition.EndedResult) bool { return !one.Skipped })
+		if err := r.step(ctx, &partition.Step{Ending: ending}); err != nil || skipped {
 			return err
 		}
 	}
 	return err
 }
 
-func (r *taskRunner) step(ctx context.Context, step *engine.Step) error {
+func (r *taskRunner) step(ctx context.Context, step *partition.Step) error {
 	if page := step.Page; page != nil {
 		r.items.Write(page.Items.Bytes())
 		r.trace.WriteString(traceLine(page))
 	}
 	text, err := json.Marshal(step.Ending)
 	require.NoError(r.t, err)
-	saved := engine.Step{Missing: step.Missing}
+	saved := partition.Step{Missing: step.Missing}
 	require.NoError(r.t, json.Unmarshal(text, &saved.Ending))
 	for root, tally := range r.tallies {
 		tally.Add(&saved)
 		state, err := tally.Save()
 		require.NoError(r.t, err)
-		again := r.engine.Tallies()[root]
+		again := r.engine.Distributed().Tallies()[root]
 		require.NoError(r.t, again.Restore(state))
 		r.tallies[root] = again
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 )
 
 // TestItemsOfALargePageAreShapedLikeThoseOfASmallOne uses pages that are in a temporary
@@ -40,9 +41,9 @@ func TestItemsOfALargePageAreShapedLikeThoseOfASmallOne(t *testing.T) {
 		_, _ = w.Write(bodies[r.URL.Query().Get("page")])
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{
-		BaseURL: api.URL, Paging: engine.PageNumber{StopRules: []string{"count < 100"}},
-		Jobs: []engine.Job{{Endpoint: "items", DataField: "data", Filter: "item.id % 3 == 0", Fields: map[string]any{"page": "page", "secret": nil}}},
+	e, err := engine.New(config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.PageNumber{}, StopRules: []config.StopRule{{When: "count < 100"}}},
+		Jobs: []config.Job{{Endpoint: "items", DataField: "data", Filter: "item.id % 3 == 0", Fields: map[string]any{"page": "page", "secret": nil}}},
 	})
 	require.NoError(t, err)
 	var written, each, cloned bytes.Buffer

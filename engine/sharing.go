@@ -12,14 +12,14 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
-
-// What a program needs to know of a configuration that it passes on to other machines.
 
 // Origin returns the scheme, the host and the port of the API: "https://api.example.com". It
 // is empty if they come from the environment or from a secret input, which this process need
 // not have (see [WithPlaceholders]).
-func (e *Engine) Origin() string {
+func (d Distributed) Origin() string {
+	e := d.engine
 	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs)
 	text, err := e.baseURL(inputs)
 	if err != nil {
@@ -35,28 +35,18 @@ func (e *Engine) Origin() string {
 			return ""
 		}
 	}
-	return u.Scheme + "://" + u.Host
+	return transport.OriginOf(u)
 }
 
 // Parallel returns how many requests the configuration allows in flight: api.http.parallel.
 // 0 is any number.
-func (e *Engine) Parallel() int { return e.cfg.HTTP.Pace.Parallel }
-
-// SecretInputs returns the names of the inputs that the configuration declares as secret.
-func (e *Engine) SecretInputs() []string {
-	var names []string
-	for _, in := range e.cfg.Inputs {
-		if in.Secret {
-			names = append(names, in.Name)
-		}
-	}
-	return names
-}
+func (d Distributed) Parallel() int { return d.engine.cfg.HTTP.Pace.Parallel }
 
 // WrittenSecrets reports the secrets that are written in the text of the configuration
 // instead of being read from the environment. The engine must have been loaded with
 // [WithPlaceholders] and without [WithEnv].
-func (e *Engine) WrittenSecrets() Diagnostics {
+func (d Distributed) WrittenSecrets() Diagnostics {
+	e := d.engine
 	found := diag.NewCollector(e.cfg.Source)
 	text := ""
 	if e.cfg.Source != nil {
@@ -128,4 +118,6 @@ func (e *Engine) secretPlace(at int) secretPlace {
 }
 
 // Checkpoints returns the checkpoints of [WithResume], by job.
-func (e *Engine) Checkpoints() map[string]json.RawMessage { return maps.Clone(e.settings.run.resume) }
+func (d Distributed) Checkpoints() map[string]json.RawMessage {
+	return maps.Clone(d.engine.settings.run.resume)
+}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // Stress says how the jobs fare against what an API may do: a model of the API, derived
@@ -40,12 +40,7 @@ func (e *Engine) stressSuite() *stress.Suite {
 			}
 			return changed.stressSuite(), nil
 		},
-		Loop: func(env stress.Environment) runtime.Loop {
-			offline := e.With(WithTransport(env.Transport), WithClock(env.Clock), WithLogger(nil), WithObserver(nil),
-				WithResume(nil), WithKept(nil), WithPrefetch(0), WithAuth(&Auth{}))
-			loop, _ := offline.loop() // without credentials it cannot fail
-			return loop
-		},
+		Walk: func(env stress.Environment) partition.Walk { return e.walk(e.offline(env.Transport, env.Clock)) },
 	}
 }
 

@@ -29,6 +29,7 @@ func stressed(t *testing.T, c *fixtures.Case) *engine.Engine {
 // each method, and requires of it what makes its verdicts worth reading: the ordinary list
 // is obtained, and whatever loses items without a word comes with a fix or with advice.
 func TestEveryServerOfTheZooHasAModel(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, c := range allCases(t) {
 		topic, _, _ := strings.Cut(c.Name, "/")
 		if !slices.Contains([]string{"zoo", "methods", "cookbook"}, topic) || c.Exit == 2 {
@@ -82,6 +83,7 @@ func paged(pagination string) string {
 // TestVerdictsOfKnownWeaknesses has the verdicts that follow from the rules of a method by
 // hand. Lists have 25 items and pages 10, if nothing else is said.
 func TestVerdictsOfKnownWeaknesses(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	const offset, pagenum = `{"method": "offset", "limit": 10}`, `{"method": "pagenum", "limit": 10}`
 	const token = `{"method": "response.param", "responseParam": "meta.next", "queryParam": "cursor"}`
 	const keyset = `{"method": "keyset", "idKey": "updated_at", "param": "since"}`
@@ -129,6 +131,7 @@ func TestVerdictsOfKnownWeaknesses(t *testing.T) {
 // TestModelsFollowFromTheRules has what a request of each configuration says by hand, and the verdict
 // that depends on it.
 func TestModelsFollowFromTheRules(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	tests := []struct {
 		name, pagination, job string
 		sentence              string
@@ -244,6 +247,7 @@ func TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration(t *testing.T) {
 }
 
 func TestStressIsTheSameForASeed(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 10}`)))
 	require.NoError(t, err)
 	texts := map[string]bool{}
@@ -260,6 +264,7 @@ func TestStressIsTheSameForASeed(t *testing.T) {
 // TestVerdictsOfPartitions has verdicts that follow by hand. The parent has three items in
 // one page, each child list two.
 func TestVerdictsOfPartitions(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	const orders = `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [
 		{"id": "orders", "endpoint": "orders", "dataField": "data"},
 		{"id": "lines", "endpoint": "orders/{order.id}/lines", "dataField": "data", "for": {"order": {"items": "orders"}}%s}]}}`

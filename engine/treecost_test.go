@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // partitions is how many partitions the test of memory compares with a tenth of them:
@@ -76,6 +77,7 @@ func heapOfOrders(t *testing.T, orders int, options ...engine.RunOption) (peak u
 // TestPartitionsNeedFlatMemory runs trees of different sizes: neither what is in memory nor
 // the checkpoint grows with the number of partitions.
 func TestPartitionsNeedFlatMemory(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	for _, jobs := range []int{1, 4} {
 		few, fewSaved := heapOfOrders(t, *partitions/10, engine.WithParallelJobs(jobs))
 		many, manySaved := heapOfOrders(t, *partitions, engine.WithParallelJobs(jobs))

@@ -29,16 +29,16 @@ type Auth struct {
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
 }
 
-// The types of authentication.
+// The types of authentication, as their table says.
 const (
-	AuthBasic  = "basic"  // a user name and a password
-	AuthBearer = "bearer" // a token in the Authorization header
-	AuthHeader = "header" // a key in a header
-	AuthQuery  = "query"  // a key in the query
-	AuthOAuth2 = "oauth2" // a token that an OAuth 2.0 token endpoint issues
-	AuthLogin  = "login"  // what the response of a login gives
-	AuthSign   = "sign"   // a signature that expressions compute
-	AuthAWS4   = "aws4"   // AWS Signature Version 4
+	AuthBasic  = "basic"
+	AuthBearer = "bearer"
+	AuthHeader = "header"
+	AuthQuery  = "query"
+	AuthOAuth2 = "oauth2"
+	AuthLogin  = "login"
+	AuthSign   = "sign"
+	AuthAWS4   = "aws4"
 )
 
 // The formats of the response of a login in the reference implementation. What is not an
@@ -52,22 +52,52 @@ const (
 // may have. A # marks a secret.
 type authType struct {
 	name  string
+	doc   string // what requests are sent with
 	needs []string
 	may   []string
 }
 
 var authTypes = []authType{
-	{AuthBasic, []string{"username", "#password"}, nil},
-	{AuthBearer, []string{"#token"}, nil},
-	{AuthHeader, []string{"name", "#value"}, nil},
-	{AuthQuery, []string{"name", "#value"}, nil},
-	{AuthOAuth2, []string{"tokenUrl"}, []string{
+	{AuthBasic, "a user name and a password (RFC 7617)", []string{"username", "#password"}, nil},
+	{AuthBearer, "a token in the header Authorization (RFC 6750)", []string{"#token"}, nil},
+	{AuthHeader, "a key in a header", []string{"name", "#value"}, nil},
+	{AuthQuery, "a key in the query", []string{"name", "#value"}, nil},
+	{AuthOAuth2, "a token that an OAuth 2.0 token endpoint issues", []string{"tokenUrl"}, []string{
 		"grant", "clientId", "#clientSecret", "clientAuth", "#refreshToken", "username", "#password",
 		"scopes", "params", "renewBefore", "allowHttp",
 	}},
-	{AuthLogin, []string{"loginRequest", "apiRequest"}, []string{"expires", "renewBefore"}},
-	{AuthSign, nil, []string{"params", "headers"}},
-	{AuthAWS4, []string{"region", "service", "accessKeyId", "#secretAccessKey"}, []string{"#sessionToken"}},
+	{AuthLogin, "what the response of a login gives", []string{"loginRequest", "apiRequest"}, []string{"expires", "renewBefore"}},
+	{AuthSign, "a signature that expressions compute", nil, []string{"params", "headers"}},
+	{AuthAWS4, "AWS Signature Version 4", []string{"region", "service", "accessKeyId", "#secretAccessKey"}, []string{"#sessionToken"}},
+}
+
+// AuthTypes returns the types of authentication with their keys, a # before those that are
+// secrets. The keys that a type needs are Required.
+func AuthTypes() []Section {
+	var sections []Section
+	for _, t := range authTypes {
+		section := Section{Path: t.name, Doc: t.doc}
+		for _, key := range append(slices.Clone(t.needs), t.may...) {
+			f, _ := find(authenticationFields, key)
+			f.Required = slices.Contains(t.needs, key)
+			f.Doc = docFor(t.name, f.Doc)
+			section.Fields = append(section.Fields, f)
+		}
+		sections = append(sections, section)
+	}
+	return sections
+}
+
+// docFor returns what the documentation of a key says about a type: the text after "for
+// `sign`:" in "for `oauth2`: parameters of the token request; for `sign`: expressions".
+func docFor(authType, doc string) string {
+	for part := range strings.SplitSeq(doc, "; for `") {
+		types, rest, found := strings.Cut(strings.TrimPrefix(part, "for `"), ": ")
+		if found && strings.Contains("`"+types, "`"+authType+"`") {
+			return rest
+		}
+	}
+	return ""
 }
 
 func (t authType) has(key string) bool {
@@ -105,7 +135,7 @@ var authenticationFields = []Field{
 	{Name: "value", Kind: Secret, Doc: "for `header` and `query`; prefer `#value`"},
 
 	{Name: "grant", Kind: Text, Values: oauthGrants,
-		Doc: "for `oauth2`; by default `refresh_token` if there is a `#refreshToken`, `password` if there is a `username`, " +
+		Doc: "for `oauth2`: by default `refresh_token` if there is a `#refreshToken`, `password` if there is a `username`, " +
 			"and otherwise `client_credentials`"},
 	{Name: "tokenUrl", Kind: Secret, Doc: "for `oauth2`: the token endpoint; a relative address is resolved against `baseUrl`"},
 	{Name: "clientId", Kind: Secret, Doc: "for `oauth2`"},

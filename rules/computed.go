@@ -34,23 +34,21 @@ func computed(path string, v any) (Computed, bool) {
 	return Computed{Source: source, Path: diag.Join(path, "expr")}, isText
 }
 
-// isComputed reports whether a value, or one in it, is computed, and whether it is secret.
-func isComputed(v any) (found, hidden bool) {
+// computedIn returns the computed values in a value, in their order.
+func computedIn(v any) (found []Computed) {
 	switch v := v.(type) {
 	case Computed:
-		return true, v.Secret
+		return []Computed{v}
 	case []any:
 		for _, e := range v {
-			f, h := isComputed(e)
-			found, hidden = found || f, hidden || h
+			found = append(found, computedIn(e)...)
 		}
 	case Object:
 		for _, m := range v {
-			f, h := isComputed(m.Value)
-			found, hidden = found || f, hidden || h
+			found = append(found, computedIn(m.Value)...)
 		}
 	}
-	return found, hidden
+	return found
 }
 
 // sourceOfValue returns the expression that gives a configured value, in which other
@@ -64,7 +62,7 @@ func sourceOfValue(v any) string {
 
 // constants returns the members of an object that are not computed.
 func constants(o Object) Object {
-	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { found, _ := isComputed(m.Value); return found })
+	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return computedIn(m.Value) != nil })
 }
 
 // Constants returns the job with the parameters that are known without an expression.
@@ -121,34 +119,14 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 // every request.
 func (l *lowerer) values(set *Ruleset, prefix string, role Role, object Object, common bool) {
 	for _, m := range object {
-		found, hidden := isComputed(m.Value)
-		if !found {
+		found := computedIn(m.Value)
+		if found == nil {
 			continue
 		}
+		hidden := slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
 			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value), Bound: true, Common: common,
-			Secret: hidden, Clause: "is", Origin: l.origin(Author{}, firstComputed(m.Value).Path),
+			Secret: hidden, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
 		})
 	}
-}
-
-// firstComputed returns the first computed value in a value that has one.
-func firstComputed(v any) Computed {
-	switch v := v.(type) {
-	case Computed:
-		return v
-	case []any:
-		for _, e := range v {
-			if found, _ := isComputed(e); found {
-				return firstComputed(e)
-			}
-		}
-	case Object:
-		for _, m := range v {
-			if found, _ := isComputed(m.Value); found {
-				return firstComputed(m.Value)
-			}
-		}
-	}
-	return Computed{}
 }

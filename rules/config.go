@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -27,15 +28,18 @@ type Config struct {
 	Inputs         []Input
 	Tests          []Test
 
+	Facts   []Fact
 	Source  *diag.Source // the text; nil when built in Go
 	Secrets []string     // values that must never be printed
 	Env     []string     // names of the environment variables that {"env": "NAME"} names
 
-	pages      int      // Options.Pages
-	pagination any      // the pagination object: an [Object] or a map; nil: one request per job
-	catalog    *Catalog // the methods and guards
-	baseSource Computed // what computes BaseURL; zero: nothing does
-	path       string   // config path of the object that holds api and config
+	pages      int             // Options.Pages
+	pagination *pagination     // nil: one request per job
+	paging     *diag.Collector // of the mistakes in the pagination, which [Config.Lower] reports
+	catalog    *Catalog        // the methods and guards
+	base       requests.Base   // BaseURL, parsed
+	baseSource Computed        // what computes BaseURL; zero: nothing does
+	path       string          // config path of the object that holds api and config
 }
 
 // Options override or complete a configuration.
@@ -75,7 +79,7 @@ var apiFields = []Field{
 	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of the responses of all jobs"},
 	{Name: "authentication", Kind: Block, Fields: authenticationFields, KeboolaForms: true,
 		Doc: "credentials, sent only to the origin of `baseUrl`"},
-	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text},
+	{Name: "allowedOrigins", Kind: List, Fact: "base address", Each: &Field{Kind: Text},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, Idle: Off, Doc: "retries, as the reference implementation configures them"},
@@ -91,7 +95,7 @@ var configFields = []Field{
 	{Name: "limits", Kind: Block, Doc: "limits of the run as a whole", Fields: limitsFields},
 	{Name: "outputBucket", Kind: Text, Unsupported: OnOutput,
 		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
-	{Name: "debug", Kind: Flag, Default: false, Doc: "log in detail"},
+	{Name: "debug", Kind: Flag, Fact: "detailed log", Default: false, Doc: "log in detail"},
 	{Name: "http", Kind: Block, Doc: "more headers", Fields: []Field{
 		{Name: "headers", Kind: Map, Doc: "headers of all requests; they override those of `api.http.headers`"},
 	}},
@@ -113,7 +117,7 @@ func (c *Config) check(diags *diag.Collector) {
 	}
 	c.nameJobs(diags)
 	if c.Dialect == Keboola {
-		c.plainDataFields(diags)
+		c.oneDataField(diags)
 	}
 	c.checkFormats(diags)
 	c.checkTests(diags)
@@ -153,6 +157,18 @@ func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
 		diags.Warnf(at, "requests do not have the query of this address").
 			WithHint("write its parameters under api.http.defaultOptions.params")
 	}
+}
+
+// FirstRequest returns the job's own request: endpoint, method, params, headers.
+func (c *Config) FirstRequest(job Job) requests.Request {
+	r := requests.Request{
+		Method: job.Method, Base: c.base, Endpoint: job.Endpoint, Params: job.Params, Headers: c.HTTP.Headers,
+		Encoding: SwitchesOf(c.Dialect).encoding,
+	}
+	if len(job.Headers) > 0 {
+		r.Headers = r.Headers.Merge(job.Headers)
+	}
+	return r
 }
 
 // relative reports whether an endpoint is resolved against the path of baseUrl.

@@ -15,8 +15,6 @@ type DataField struct {
 
 	// Lists are the paths, if there are several or one has a star. nil is the path Keys.
 	Lists []ItemList
-
-	plain []string // the keys without the meaning of a star
 }
 
 // ItemList is a path of items in a response.
@@ -24,8 +22,6 @@ type ItemList struct {
 	Steps    []Step
 	Text     string // as the configuration spells it
 	DataType string // of its items; "" is that of the job
-
-	keys []string // without the meaning of a star
 }
 
 // Step is one key of the path of items.
@@ -88,7 +84,7 @@ func (d *decoder) dataField(s setting) *DataField {
 	if len(lists) == 0 {
 		return nil
 	}
-	field := &DataField{Keys: lists[0].Fixed(), Text: lists[0].Text, plain: lists[0].keys}
+	field := &DataField{Keys: lists[0].Fixed(), Text: lists[0].Text}
 	star := slices.ContainsFunc(lists[0].Steps, func(s Step) bool { return s.All })
 	if len(lists) > 1 || star || lists[0].DataType != "" {
 		field.Lists = lists
@@ -125,8 +121,7 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 			return ItemList{}, false
 		}
 	}
-	keys := d.split(path, delimiter)
-	return ItemList{Steps: steps(keys), Text: text, DataType: dataType, keys: keys}, text != ""
+	return ItemList{Steps: d.steps(d.split(path, delimiter)), Text: text, DataType: dataType}, text != ""
 }
 
 // withoutBraces returns a path with its doubled braces as single ones. It reports false if
@@ -139,14 +134,15 @@ func withoutBraces(text string) (string, bool) {
 	return parts[0].text, true
 }
 
-// steps returns the steps of a path. A key that is a star is escaped: \*.
-func steps(keys []string) []Step {
+// steps returns the steps of a path. A key that is a star is escaped: \*. In dialect keboola
+// a star has no meaning.
+func (r *reader) steps(keys []string) []Step {
 	out := make([]Step, len(keys))
 	for i, key := range keys {
-		switch key {
-		case "*":
+		switch {
+		case key == "*" && r.dialect != Keboola:
 			out[i].All = true
-		case `\*`:
+		case key == `\*` && r.dialect != Keboola:
 			out[i].Key = "*"
 		default:
 			out[i].Key = key
@@ -155,20 +151,15 @@ func steps(keys []string) []Step {
 	return out
 }
 
-// plainDataFields makes the dataFields of a dialect that has no stars and no lists of paths.
-func (c *Config) plainDataFields(diags *diag.Collector) {
-	for i := range c.Jobs {
-		field, at := c.Jobs[i].DataField, diag.Value(diag.Join(c.Jobs[i].path, "dataField"))
-		switch {
-		case field == nil:
+// oneDataField reports what a dialect without stars and lists of paths does not have.
+func (c *Config) oneDataField(diags *diag.Collector) {
+	for _, job := range c.Jobs {
+		switch field, at := job.DataField, diag.Value(diag.Join(job.path, "dataField")); {
+		case field == nil || field.Lists == nil:
 		case len(field.Lists) > 1:
 			diags.Errorf(at, "dialect %s has one dataField, not a list", c.Dialect).WithHint("use dialect " + Spec + ", or a job for each path")
-		case field.Lists != nil && field.Lists[0].DataType != "":
+		default:
 			diags.Errorf(at, "dataField has no dataType in dialect %s", c.Dialect).WithHint("set the dataType of the job")
-		case field.Lists != nil:
-			field.Keys, field.Lists = field.Lists[0].keys, nil
-		case len(field.Keys) > 0:
-			field.Keys = field.plain
 		}
 	}
 }

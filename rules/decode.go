@@ -3,8 +3,10 @@ package rules
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -18,21 +20,20 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	if cfg.catalog == nil {
 		cfg.catalog = Builtin()
 	}
-	d := &decoder{reader: reader{diags: diags}, cfg: cfg}
-	d.env = newEnvironment(d, options)
-	d.env.overridden = options.BaseURL
+	cfg.paging = diag.NewCollector(source)
+	d := &decoder{reader: &reader{
+		diags: diags, paging: cfg.paging, catalog: cfg.catalog, cfg: cfg,
+		env: &environment{lookup: options.Env, placeholders: options.Placeholders, overridden: options.BaseURL},
+	}}
 	inner := d.parameters(root, options)
 	if d.dialect = dialectOf(inner, options); d.dialect == Keboola {
 		d.keboola, inner = d.keboolaConfigOf(inner)
-	}
-	if refersToEnv(inner) {
-		inner = d.env.object(cfg.path, inner, rootFields)
 	}
 	d.root(inner)
 	if d.keboola != nil {
 		d.keboola.unread()
 	}
-	cfg.Env = d.env.names
+	cfg.Env = d.env.names()
 	d.override(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
 		cfg.check(diags)
@@ -42,9 +43,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 
 // decoder fills a Config from settings.
 type decoder struct {
-	reader
-	env     *environment
-	cfg     *Config
+	*reader
 	keboola *keboolaConfig // nil: another dialect
 
 	authorized any // authorization, next to parameters
@@ -64,9 +63,9 @@ func dialectOf(root any, options Options) string {
 func (d *decoder) override(options Options) {
 	if options.Dialect != "" {
 		field, _ := find(apiFields, "dialect")
-		dialect, problem := field.oneOf(options.Dialect)
-		if problem != "" {
-			d.diags.Errorf(diag.Outside("option dialect"), "%s", problem).WithHint(diag.DidYouMean(options.Dialect, dialects))
+		dialect, err := field.oneOf(options.Dialect)
+		if err != nil {
+			d.diags.Errorf(diag.Outside("option dialect"), "%v", err).WithHint(diag.DidYouMean(options.Dialect, dialects))
 		}
 		d.cfg.Dialect = dialect
 	}
@@ -79,6 +78,7 @@ func (d *decoder) override(options Options) {
 		d.cfg.checkBasePath(d.diags, at)
 		d.userOfBaseURL(at)
 	}
+	d.cfg.base = requests.NewBase(d.cfg.BaseURL)
 }
 
 // parameters returns the object that holds api and config.
@@ -102,8 +102,8 @@ func (d *decoder) parameters(root any, options Options) any {
 func (d *decoder) root(root any) {
 	s := d.object(d.cfg.path, root, rootFields)
 	c := d.cfg
-	c.BaseURL, c.Dialect, c.pagination = s.get("api.baseUrl").text(), s.get("api.dialect").text(), s.get("api.pagination").Value
-	c.pagination = d.scrollRequests(s.get("api.pagination").path(), c.pagination)
+	c.BaseURL, c.Dialect = s.get("api.baseUrl").text(), s.get("api.dialect").text()
+	c.pagination, _ = s.get("api.pagination").Value.(*pagination)
 	c.AllowedOrigins = s.get("api.allowedOrigins").texts()
 	c.Debug = s.get("config.debug").flag()
 	c.MaxPartitions = s.get("config.limits.partitions").number()
@@ -120,6 +120,7 @@ func (d *decoder) root(root any) {
 			c.Jobs = append(c.Jobs, job)
 		}
 	}
+	c.Facts = facts(s, "", rootFields)
 	d.checkTables(api)
 	c.HTTP = d.http(s)
 	c.Auth, c.TLS = d.authentication(s), d.certificates(s)
@@ -129,4 +130,32 @@ func (d *decoder) root(root any) {
 	for _, one := range s.get("tests").list() {
 		c.Tests = append(c.Tests, d.test(one.path(), one.Value.(settings)))
 	}
+}
+
+// A Fact is a value of the configuration that becomes no rule.
+type Fact struct {
+	Part  string // [Field].Fact
+	Path  string // without "parameters"
+	Value any
+}
+
+// facts returns the facts among the settings of an object, or of the objects in it.
+func facts(s settings, path string, fields []Field) []Fact {
+	var all []Fact
+	for i := range fields {
+		f := &fields[i]
+		if f.Fact == "" && f.Kind != Block {
+			continue
+		}
+		switch at := diag.Join(path, f.Name); f.Kind {
+		case Block:
+			all = append(all, facts(s, at, f.Fields)...)
+		case List:
+			texts := slices.Sorted(slices.Values(s.get(at).texts())) // their order does not matter
+			all = append(all, Fact{f.Fact, at, strings.Join(texts, ", ")})
+		default:
+			all = append(all, Fact{f.Fact, at, s.get(at).Value})
+		}
+	}
+	return all
 }

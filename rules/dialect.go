@@ -1,6 +1,10 @@
 package rules
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/requests"
+)
 
 // A dialect is data: the tables give a second source where the reference
 // implementation differs from the specification, and everything else that
@@ -28,12 +32,13 @@ type Switches struct {
 	LoginLists      bool // a parameter of a login that the request has too becomes a list with both, instead of replacing it
 	LoginEndsAtOnce bool // a login that lasts no time is repeated before each request, instead of never
 
+	encoding requests.Encoding // of queries and bodies
+
 	optionalMethod bool // pagination without a method is no pagination, instead of an error
 	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
 	mergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
 	nestedMultiple bool // a scroller of method multiple may have that method itself
 	loginAlone     bool // the request of a login has none of the parameters of all requests
-	phpEncoding    bool // queries and bodies are encoded as PHP does: true is 1, ~ is %7E, / is \/
 }
 
 // SwitchesOf returns the switches of a dialect.
@@ -42,7 +47,7 @@ func SwitchesOf(dialect string) Switches {
 		return Switches{}
 	}
 	return Switches{
-		optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, phpEncoding: true, loginAlone: true, PHPVolume: true,
+		encoding: requests.PHP, optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, loginAlone: true, PHPVolume: true,
 		mergeScroll: true, nestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
 		EmptyIsAbsent: true, QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true,
 	}

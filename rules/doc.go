@@ -7,4 +7,37 @@
 // [Context] and the functions of package compile are what their expressions can name.
 // [ParseJSON] and [Decode] read a configuration, and [Config.Lower] turns it into one
 // list of [Rule] per job. Package compile compiles these lists.
+//
+// Config paths are texts, such as api.pagination.stopRules[0], and not values that know
+// their positions: they are keys in results, traces and comments of explain, and only the
+// position of a value that is reported is looked up.
+//
+// What only the reference implementation has (dialect keboola: children, iterations,
+// functions, its credentials) is translated while a configuration is read, in the files
+// keboola*.go. They are no package of their own: they use 82 names of this one, above all
+// the reading of jobs, headers and secrets, and 12 of theirs are used in return.
+//
+// # Decisions
+//
+// Methods, guards and limits are data in the rule language, and the loop knows none of them by
+// name. What explain prints are these sources: a test pastes them into a configuration and
+// compares the requests.
+//
+// A dialect is data, too: a second source next to the first in the tables, and the switches of
+// dialect.go.
+//
+// Settings become literals in the sources when a configuration is lowered. So a source is
+// complete as it is printed, and a configuration cannot inject syntax.
+//
+// Decoding, lowering and compiling return their diagnostics; none of them changes its input.
+//
+// The environment is read only for the names that the user allows, because a configuration may
+// come from somebody who must not read it.
+//
+// The tables and their lowering are one package, since 64 names would cross the border in both
+// directions.
+//
+// The tables are values and not globals: a method, guard or function that a program adds
+// belongs to one engine, and is compiled when the engine is made, whether the configuration
+// uses it or not.
 package rules

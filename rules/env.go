@@ -10,23 +10,34 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// environment puts the values of environment variables in the places of a configuration
-// that name them with {"env": "NAME"}. It changes no value: it returns others.
+// environment has the values of environment variables, which {"env": "NAME"} names.
 //
-// The tables of fields say where a value may stand. In a map with any keys, such as the
-// parameters of a job, "env" may be a key like any other; the decoder reads the values
-// of such maps ([decoder.secret]).
+// The tables of fields say where such an object may stand. In a map with any keys, such as
+// the parameters of a job, "env" may be a key like any other; [reader.secret] reads the
+// values of such maps.
 type environment struct {
-	*decoder
 	lookup       func(name string) (string, bool)
-	placeholders bool            // variables without a value have a placeholder
-	overridden   string          // the baseUrl of the options, which needs no variable
-	names        []string        // of the variables that were read, in the order of the file
-	paths        map[string]bool // config paths of the values that were replaced
+	placeholders bool   // variables without a value have a placeholder
+	overridden   string // the baseUrl of the options, which needs no variable
+	read         []readVariable
 }
 
-func newEnvironment(d *decoder, options Options) *environment {
-	return &environment{decoder: d, lookup: options.Env, placeholders: options.Placeholders, paths: map[string]bool{}}
+// A readVariable is an environment variable that was read.
+type readVariable struct {
+	name string
+	at   int // offset of the value that it is for
+}
+
+// names returns the names of the variables that were read, in the order of the file.
+func (e *environment) names() []string {
+	slices.SortStableFunc(e.read, func(a, b readVariable) int { return a.at - b.at })
+	var names []string
+	for _, v := range e.read {
+		if !slices.Contains(names, v.name) {
+			names = append(names, v.name)
+		}
+	}
+	return names
 }
 
 // envReference returns the name of the variable that a value names.
@@ -39,60 +50,25 @@ func envReference(v any) (string, bool) {
 	return name, isText
 }
 
-// refersToEnv reports whether a value, or one in it, may name a variable.
-func refersToEnv(v any) bool {
-	if _, refers := envReference(v); refers {
-		return true
-	}
-	switch v := v.(type) {
-	case []any:
-		return slices.ContainsFunc(v, refersToEnv)
-	case Object:
-		return slices.ContainsFunc(v, func(m Member) bool { return refersToEnv(m.Value) })
-	case map[string]any:
-		for _, member := range v {
-			if refersToEnv(member) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// envMay reports whether {"env": "NAME"} may stand for a value of the field. Not for an
-// expression: its text would be a program, and not a value.
-func (f Field) envMay() bool {
-	switch f.Kind {
-	case Text, Flag, Count, Integer, Status, Path, Key, Seconds, PerSecond, Secret:
-		return true
-	case Any:
-		return f.Env || f.Fields != nil
-	}
-	return false
-}
-
-// read returns the value of a variable. It reports a variable that has none, unless
+// lookUp returns the value of a variable. It reports a variable that has none, unless
 // there are placeholders. The path is that of the value.
-func (e *environment) read(name, path string) (text string, found bool) {
-	if !slices.Contains(e.names, name) {
-		e.names = append(e.names, name)
+func (r *reader) lookUp(name, path string) (text string, found bool) {
+	r.env.read = append(r.env.read, readVariable{name, r.diags.Source().ValueAt(path)})
+	if r.env.lookup != nil {
+		text, found = r.env.lookup(name)
 	}
-	e.paths[path] = true
-	if e.lookup != nil {
-		text, found = e.lookup(name)
-	}
-	if !found && !e.placeholders {
-		e.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", name).
+	if !found && !r.env.placeholders {
+		r.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", name).
 			WithHint(fmt.Sprintf("set it and pass it with --env %s", name))
 	}
 	return text, found
 }
 
-// text returns the value of a variable, or its placeholder. It reports false if there is
+// variable returns the value of a variable, or its placeholder. It reports false if there is
 // neither.
-func (e *environment) text(name, path string) (string, bool) {
-	text, found := e.read(name, path)
-	if !found && e.placeholders {
+func (r *reader) variable(name, path string) (string, bool) {
+	text, found := r.lookUp(name, path)
+	if !found && r.env.placeholders {
 		return placeholderFor(name), true
 	}
 	return text, found
@@ -106,62 +82,25 @@ func placeholderFor(name string) string { return placeholder + name }
 // [Options].
 func HasPlaceholder(text string) bool { return strings.Contains(text, placeholder) }
 
-// object replaces the values of an object by the table of its keys.
-func (e *environment) object(path string, v any, fields []Field) any {
-	object, ok := value.Members(v)
-	if !ok {
-		return v
+// fromEnvironment returns the value of a variable as the field wants it.
+func (r *reader) fromEnvironment(name, path string, f *Field) any {
+	if f.Name == "baseUrl" && r.env.overridden != "" {
+		return r.env.overridden
 	}
-	out := slices.Clone(object)
-	for i, m := range out {
-		if f, known := find(fields, m.Name); known {
-			out[i].Value = e.field(diag.Join(path, m.Name), m.Value, f)
-		}
-	}
-	return out
-}
-
-// field replaces the value of a field, or the values in it.
-func (e *environment) field(path string, v any, f Field) any {
-	if name, ok := envReference(v); ok && f.envMay() {
-		switch {
-		case f.Kind == Secret: // the decoder reads it, since it knows what it is for
-			return v
-		case f.Name == "baseUrl" && e.overridden != "":
-			return e.overridden
-		}
-		return e.value(name, path, f)
-	}
-	switch f.Kind {
-	case Nested:
-		return e.pagination(path, v)
-	case Map:
-		return e.members(path, v, f)
-	case List, Blocks:
-		return e.elements(path, v, f)
-	}
-	if f.Fields != nil {
-		return e.object(path, v, f.Fields)
-	}
-	return v
-}
-
-// value returns the value of a variable as the field wants it.
-func (e *environment) value(name, path string, f Field) any {
-	text, found := e.read(name, path)
+	text, found := r.lookUp(name, path)
 	switch {
 	case !found:
-		return e.placeholder(name, f)
+		return f.placeholder(name)
 	case f.Kind == Flag && (text == "true" || text == "false"):
 		return text == "true"
 	case f.Env:
-		e.hide(text)
+		r.hideAddress(text)
 	}
 	return text
 }
 
 // placeholder returns a value that the field accepts.
-func (e *environment) placeholder(name string, f Field) any {
+func (f *Field) placeholder(name string) any {
 	switch {
 	case f.Name == "baseUrl":
 		return "https://" + strings.ToLower(strings.ReplaceAll(placeholderFor(name), "_", "-")) + ".invalid/"
@@ -175,60 +114,13 @@ func (e *environment) placeholder(name string, f Field) any {
 // secret. Shorter ones, such as v1, are words that occur elsewhere.
 const shortestPart = 8
 
-// hide makes a value a secret: of an address the long parts of its path and the values of
-// its parameters, since the network knows the origin.
-func (e *environment) hide(text string) {
+// hideAddress makes a value a secret: of an address the long parts of its path and the values
+// of its parameters, since the network knows the origin.
+func (r *reader) hideAddress(text string) {
 	secrets := []string{text}
 	if address, err := url.Parse(text); err == nil && address.Host != "" {
 		secrets = slices.DeleteFunc(strings.Split(address.Path, "/"), func(part string) bool { return len(part) < shortestPart })
 		secrets = append(secrets, "?"+address.RawQuery)
 	}
-	e.decoder.hide(secrets...)
-}
-
-// members replaces the values of a map.
-func (e *environment) members(path string, v any, f Field) any {
-	object, ok := value.Members(v)
-	if !ok || f.Each == nil && !f.Env {
-		return v
-	}
-	each := Field{Kind: Any, Env: true}
-	if f.Each != nil {
-		each = *f.Each
-	}
-	out := slices.Clone(object)
-	for i, m := range out {
-		out[i].Value = e.field(diag.Join(path, m.Name), m.Value, each)
-	}
-	return out
-}
-
-// elements replaces the elements of a list.
-func (e *environment) elements(path string, v any, f Field) any {
-	list, ok := v.([]any)
-	if !ok || f.Each == nil && f.Fields == nil {
-		return v
-	}
-	each := Field{Kind: Block, Fields: f.Fields}
-	if f.Each != nil {
-		each = *f.Each
-	}
-	out := slices.Clone(list)
-	for i, element := range out {
-		out[i] = e.field(diag.Index(path, i), element, each)
-	}
-	return out
-}
-
-// pagination replaces the values of a pagination object by the table of its method.
-func (e *environment) pagination(path string, v any) any {
-	object, _ := value.Members(v)
-	fields := e.cfg.catalog.fields
-	written, _ := object.Get("method")
-	for _, m := range e.cfg.catalog.methods {
-		if m.Name == written {
-			fields = e.cfg.catalog.fieldsOf(m)
-		}
-	}
-	return e.object(path, v, fields)
+	r.hide(secrets...)
 }

@@ -60,6 +60,10 @@ type Field struct {
 	// the values in it. Kinds of a single value allow it anyway.
 	Env bool
 
+	// Fact says what the comparison of two configurations calls the value, if that becomes no
+	// rule: "limits". Its name there is the path of the key.
+	Fact string
+
 	// Unsupported says what a known key of the reference would change: a key
 	// that is not supported yet is never silently ignored.
 	Unsupported Effect
@@ -78,64 +82,6 @@ const (
 
 // Off replaces a source or a default that does not exist in a dialect.
 const Off = "-"
-
-// Kind is what a value of the configuration may be.
-type Kind int
-
-// The kinds.
-const (
-	Any        Kind = iota // any value
-	Text                   // a non-empty string
-	Flag                   // true or false
-	Count                  // a whole number above 0, or a string that holds one
-	Integer                // a whole number, or a string that holds one
-	Status                 // an HTTP status
-	Path                   // dot-separated keys; `\.` is a dot in a key, a number indexes a list
-	Key                    // one key in the root of the response, taken literally
-	Seconds                // seconds above 0, or a duration: "90s", "10 minutes"
-	PerSecond              // a number per second, which may be below 1
-	Secret                 // a string, or {"env": "NAME"}
-	Map                    // an object with any keys
-	Paths                  // an object of paths
-	Block                  // an object with the keys of Fields
-	Blocks                 // a list of objects with the keys of Fields
-	List                   // a list
-	Expression             // an expression
-	Wait                   // an expression for a duration, or one such as "30s"
-	Length                 // the length of a window: 24h, 7d, 1mo, or a number
-	Moment                 // a bound of windows: a date, a number, or an expression
-	Values                 // a list, or an expression that gives one
-	Nested                 // a pagination object; its keys depend on its method
-
-	// Values of these kinds are read like the reference implementation reads
-	// them (dialect keboola).
-	phpNumber  // numeric, cast to int, not 0
-	phpInt     // cast to int; null is missing
-	phpFlag    // cast to bool; null is missing
-	phpText    // a scalar cast to string; an empty one is missing
-	phpStrict  // a non-empty string; an empty value is missing
-	phpWhole   // an int; 0 is missing
-	phpBytes   // cast to int; an empty value is missing
-	phpSeconds // an int, or text for strtotime; an empty value is missing
-	phpBlock   // an object; any other value is missing
-)
-
-var kindNames = map[Kind]string{
-	Any: "any value", Text: "a non-empty string", Flag: "true or false",
-	Count: "a whole number above 0", Integer: "a whole number", Status: "an HTTP status", Path: "a path like a.b",
-	Key: "the name of a key", Seconds: `seconds above 0, or a duration like "90s" or "10 minutes"`,
-	PerSecond: "a number above 0, and at least one per day (0.0000116)",
-	Secret:    `a string or {"env": "NAME"}`, Map: "an object", Paths: "an object of paths", Block: "an object", Blocks: "a list of objects",
-	Length: `a length such as 24h, 7d, 1mo or a number`, Moment: "a date, a number or an expression", Values: "a list or an expression",
-	List: "a list", Expression: "an expression", Nested: "a pagination object",
-	Wait:      `an expression for seconds or a duration, or a duration like "30s"`,
-	phpNumber: "a number other than 0", phpInt: "a number", phpFlag: "a boolean", phpText: "a string",
-	phpStrict: "a non-empty string", phpWhole: "a whole number", phpBytes: "a number",
-	phpSeconds: `seconds, or a time like "10 minutes"`, phpBlock: "an object",
-}
-
-// String describes the kind as messages and the reference do: "a whole number above 0".
-func (k Kind) String() string { return kindNames[k] }
 
 // in returns the kind and the default of the field in a dialect.
 func (f *Field) in(dialect string) (Kind, any) {
@@ -223,28 +169,18 @@ func (f Field) Sample() any {
 		return f.Default
 	case len(f.Values) > 0:
 		return f.Values[0]
+	case f.Kind != Block:
+		return kinds[f.Kind].sample
 	}
-	switch f.Kind {
-	case Flag:
-		return true
-	case Count, Integer, Seconds, PerSecond:
-		return 1
-	case Map:
-		return Object{}
-	case Paths:
-		return Object{{Name: "name", Value: "path"}}
-	case List:
-		return []any{}
-	case Expression, Wait:
-		return "nil"
-	case Block:
-		required := Object{}
-		for _, inner := range f.Fields {
-			if inner.Required {
-				required = append(required, Member{Name: inner.Name, Value: inner.Sample()})
-			}
+	required := Object{}
+	for _, inner := range f.Fields {
+		if inner.Required {
+			required = append(required, Member{Name: inner.Name, Value: inner.Sample()})
 		}
-		return required
 	}
-	return "name"
+	return required
 }
+
+// envMay reports whether {"env": "NAME"} may stand for a value of the field. Not for an
+// expression: its text would be a program, and not a value.
+func (f Field) envMay() bool { return kinds[f.Kind].env || f.Kind == Any && (f.Env || f.Fields != nil) }

@@ -105,7 +105,7 @@ func (g Guard) template() Template {
 		Clause: g.Clause, Message: g.Message, NamesJob: g.NamesJob,
 	}
 	if g.Threshold != nil {
-		t.Only = "guards." + g.ID
+		t.Only = Conditions{With("guards." + g.ID)}
 	}
 	return t
 }

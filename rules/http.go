@@ -54,9 +54,9 @@ var httpFields = []Field{
 	retryCodesField,
 	retryHeaderField,
 	{Name: "rateLimit", Kind: Block, Doc: "headers that say how many requests are left; when none are, the next one waits", Fields: []Field{
-		{Name: "remaining", Kind: Text, Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
+		{Name: "remaining", Kind: Text, Fact: "rate limit", Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
 			"without it the next request waits after every response with `reset`"},
-		{Name: "reset", Kind: Text, Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
+		{Name: "reset", Kind: Text, Fact: "rate limit", Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
 			"in seconds from now or as a time in seconds or milliseconds since 1970"},
 	}},
 	{Name: "timeout", Kind: Seconds, Doc: "how long a request may take, from sending it to the last byte of its response; " +
@@ -68,11 +68,11 @@ var httpFields = []Field{
 		Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
 	{Name: "parallel", Kind: Count, Doc: "maximum number of requests at the same time, of all jobs together"},
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},
-	{Name: "maxBodyBytes", Kind: Count, Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
-	{Name: "maxItemsPerPage", Kind: Count, Default: 1_000_000, Doc: "maximum number of items in a response"},
-	{Name: "maxValueBytes", Kind: Count, Default: 256 << 20,
+	{Name: "maxBodyBytes", Kind: Count, Fact: "limits", Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
+	{Name: "maxItemsPerPage", Kind: Count, Fact: "limits", Default: 1_000_000, Doc: "maximum number of items in a response"},
+	{Name: "maxValueBytes", Kind: Count, Fact: "limits", Default: 256 << 20,
 		Doc: "maximum memory for the values of a response that rules read, in bytes; items that no rule reads need none"},
-	{Name: "maxDepth", Kind: Count, Default: 512, Doc: "maximum nesting of a response"},
+	{Name: "maxDepth", Kind: Count, Fact: "limits", Default: 512, Doc: "maximum nesting of a response"},
 	{Name: "requiredHeaders", Kind: List, Each: &Field{Kind: Text}, Unsupported: OnSpec,
 		Doc: "names of headers that `config.http.headers` must have"},
 }
@@ -184,13 +184,13 @@ func (d *decoder) params(s setting) Object {
 	return nil
 }
 
-func (d *decoder) paramsOf(path string, object Object) Object {
+func (r *reader) paramsOf(path string, object Object) Object {
 	if object == nil {
 		return nil
 	}
 	out := make(Object, 0, len(object))
 	for _, m := range object {
-		out = append(out, d.param(diag.Join(path, m.Name), m))
+		out = append(out, r.param(diag.Join(path, m.Name), m))
 	}
 	return out
 }
@@ -199,23 +199,23 @@ func (d *decoder) paramsOf(path string, object Object) Object {
 // of the value of a parameter.
 var functionKeys = []string{"function", "attr", "time", "date"}
 
-func (d *decoder) param(path string, m Member) Member {
+func (r *reader) param(path string, m Member) Member {
 	if name, hidden := strings.CutPrefix(m.Name, "#"); hidden {
 		if c, ok := computed(path, m.Value); ok {
 			c.Secret = true
 			return Member{Name: name, Value: c}
 		}
-		text, _ := d.secret(path, m.Value, true)
+		text, _ := r.secret(path, m.Value, true)
 		return Member{Name: name, Value: text}
 	}
-	d.plainSecret(path, m.Name, m.Value)
-	return Member{Name: m.Name, Value: d.paramValue(path, m.Value)}
+	r.plainSecret(path, m.Name, m.Value)
+	return Member{Name: m.Name, Value: r.paramValue(path, m.Value)}
 }
 
 // paramValue reads the value of a parameter, or a value in it.
-func (d *decoder) paramValue(path string, v any) any {
+func (r *reader) paramValue(path string, v any) any {
 	if _, isReference := envReference(v); isReference {
-		text, _ := d.secret(path, v, true)
+		text, _ := r.secret(path, v, true)
 		return text
 	}
 	if c, ok := computed(path, v); ok {
@@ -224,18 +224,18 @@ func (d *decoder) paramValue(path string, v any) any {
 	if list, isList := v.([]any); isList {
 		out := make([]any, len(list))
 		for i, element := range list {
-			out[i] = d.paramValue(diag.Index(path, i), element)
+			out[i] = r.paramValue(diag.Index(path, i), element)
 		}
 		return out
 	}
 	if object, ok := value.Members(v); ok {
 		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
-			d.diags.Errorf(diag.Value(path), "functions and references have no effect here").
+			r.diags.Errorf(diag.Value(path), "functions and references have no effect here").
 				WithHint(`write {"expr": "…"}, or in dialect keboola put the parameter under params of the jobs`)
 		}
-		return d.paramsOf(path, object)
+		return r.paramsOf(path, object)
 	}
-	if d.dialect == Keboola { // PHP keeps no spelling
+	if r.dialect == Keboola { // PHP keeps no spelling
 		return computable(v)
 	}
 	return v
@@ -244,23 +244,23 @@ func (d *decoder) paramValue(path string, v any) any {
 // secret reads a scalar as text, or the value of an environment variable where
 // the configuration has {"env": "NAME"}. A value that is hidden or comes from the
 // environment is never printed.
-func (d *decoder) secret(path string, v any, hidden bool) (string, bool) {
+func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
 	text, ok := value.Text(v)
 	if variable, isReference := envReference(v); isReference {
-		if text, ok = d.env.text(variable, path); !ok {
+		if text, ok = r.variable(variable, path); !ok {
 			return "", false
 		}
 		hidden = true
 	} else if _, isObject := value.Members(v); isObject {
-		d.diags.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
+		r.diags.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
 		return "", false
 	}
 	if !ok {
-		d.diags.Errorf(diag.Value(path), "%s", want(Secret, v))
+		r.diags.Errorf(diag.Value(path), "want %s, got %s", Secret, found(v))
 		return "", false
 	}
 	if hidden {
-		d.hide(text)
+		r.hide(text)
 	}
 	return text, true
 }

@@ -97,7 +97,7 @@ func (d *decoder) job(s, api settings) Job {
 		Response: d.response(s, api),
 	}
 	j.For, j.Silent, j.OnFailure = d.sources(s.get("for")), !s.get("emit").flag(), s.get("onPartitionError").text()
-	j.secretEndpoint = len(d.env.paths) > 0 && d.env.paths[s.get("endpoint").path()]
+	j.secretEndpoint = s.get("endpoint").fromEnv
 	if j.secretEndpoint && s.get("dataType").Default {
 		j.DataType = "" // the id of the job
 	}

@@ -71,7 +71,7 @@ func (k *keboolaConfig) parts(path string, object Object, name string, reference
 		if text, ok := value.Text(m.Value); ok {
 			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
 		} else if name, isReference := envReference(m.Value); isReference {
-			text, _ := k.env.text(name, place)
+			text, _ := k.variable(name, place)
 			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
 		} else {
 			source, hidden = f.source(place, m.Value)
@@ -120,7 +120,7 @@ func (k *keboolaConfig) given(key string) string {
 	credentials, _ := value.Members(valueOf(api, "credentials"))
 	v := valueOf(credentials, key)
 	if name, isReference := envReference(v); isReference {
-		text, _ := k.env.text(name, at)
+		text, _ := k.variable(name, at)
 		return text
 	}
 	text, ok := value.Text(v)

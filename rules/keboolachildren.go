@@ -45,7 +45,7 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up kin) {
 			k.diags.Errorf(diag.Value(path), "want a job, got %s", found(one))
 			continue
 		}
-		k.child(path, k.env.object(path, one, jobFields), api, up)
+		k.child(path, one, api, up)
 	}
 }
 

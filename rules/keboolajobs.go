@@ -28,7 +28,7 @@ func (k *keboolaConfig) jobs(s settings) {
 			return name
 		})
 		from := len(k.cfg.Jobs)
-		k.iteration(k.object(path, k.env.object(path, k.known(config), configFields), configFields), config, api)
+		k.iteration(k.object(path, k.known(config), configFields), config, api)
 		for at := from; at < len(k.cfg.Jobs); at++ {
 			job := &k.cfg.Jobs[at]
 			if job.iteration = i + 1; job.ID != "" {

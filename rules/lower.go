@@ -1,14 +1,10 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/php"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Lowered is a configuration as rules.
@@ -21,6 +17,7 @@ type Lowered struct {
 // mistakes and warnings of the pagination, in order of position.
 func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	l := newLowerer(c)
+	l.diags = c.paging
 	out := &Lowered{}
 	total := 0
 	for _, job := range c.Jobs {
@@ -33,7 +30,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 		out.Jobs = append(out.Jobs, set)
 	}
 	l.partitions(out.Jobs)
-	out.Unused = l.unused(l.configured())
+	out.Unused = l.unused(c.pagination)
 	return out, l.diags.Diagnostics().Unique()
 }
 
@@ -42,27 +39,18 @@ const maxRules = 500_000
 
 // lowerer makes the rulesets of one configuration.
 type lowerer struct {
-	reader
-	cfg      *Config
-	catalog  *Catalog
+	*reader
 	switches Switches
 
-	paginations map[string]*pagination   // those that were read, by config path; nil: invalid
-	positions   map[string]diag.Position // of config paths
-	used        map[string]bool          // scrollers by config path
+	positions map[string]diag.Position // of config paths
+	used      map[*pagination]bool     // scrollers of jobs
 }
 
 func newLowerer(c *Config) *lowerer {
-	switches := SwitchesOf(c.Dialect)
-	l := &lowerer{
-		reader: reader{diags: diag.NewCollector(c.Source), dialect: c.Dialect},
-		cfg:    c, catalog: c.catalog, switches: switches,
-		paginations: map[string]*pagination{}, positions: make(map[string]diag.Position, len(c.Jobs)), used: map[string]bool{},
+	return &lowerer{
+		reader:   &reader{diags: diag.NewCollector(c.Source), dialect: c.Dialect, catalog: c.catalog, cfg: c},
+		switches: SwitchesOf(c.Dialect), positions: make(map[string]diag.Position, len(c.Jobs)), used: map[*pagination]bool{},
 	}
-	if switches.ignoreUnknown {
-		l.unknown = diag.SeverityWarning
-	}
-	return l
 }
 
 // job makes the ruleset of a job.
@@ -76,7 +64,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	case job.DataField != nil:
 		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
 	}
-	if p := l.configured(); p != nil {
+	if p := l.cfg.pagination; p != nil {
 		l.paged(set, p, nil)
 	}
 	l.shape(set)
@@ -119,14 +107,6 @@ func (l *lowerer) ruleset() *Ruleset {
 	return set
 }
 
-// configured returns the configuration's pagination, or nil if there is none.
-func (l *lowerer) configured() *pagination {
-	if l.cfg.pagination == nil {
-		return nil
-	}
-	return l.read(diag.Join(l.cfg.path, "api.pagination"), l.cfg.pagination)
-}
-
 // paged adds the rules of a pagination. Those next to method multiple apply to
 // every scroller in it.
 func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
@@ -137,8 +117,8 @@ func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
 	}
 	if s, ok := l.pick(p, set.Job); ok {
 		set.Scroller = s.Name
-		l.used[s.path()] = true
 		if inner := l.scroller(s); inner != nil {
+			l.used[inner] = true
 			l.paged(set, inner, b)
 		}
 	}
@@ -165,10 +145,10 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 	return setting{}, false
 }
 
-// scroller reads a scroller of method multiple. It returns nil if the scroller cannot
+// scroller returns a scroller of method multiple. It returns nil if the scroller cannot
 // be used.
 func (l *lowerer) scroller(s setting) *pagination {
-	p := l.read(s.path(), s.Value)
+	p, _ := s.Value.(*pagination)
 	if p == nil || p.method.Name != Multiple || l.switches.nestedMultiple {
 		return p
 	}
@@ -186,7 +166,7 @@ func (l *lowerer) unused(p *pagination) []*Ruleset {
 	for _, s := range p.settings.get("scrollers").list() {
 		inner := l.scroller(s)
 		sets = append(sets, l.unused(inner)...)
-		if inner == nil || inner.method.Name == Multiple || l.used[s.path()] {
+		if inner == nil || inner.method.Name == Multiple || l.used[inner] {
 			continue
 		}
 		set := l.ruleset()
@@ -195,76 +175,6 @@ func (l *lowerer) unused(p *pagination) []*Ruleset {
 		sets = append(sets, set)
 	}
 	return sets
-}
-
-// findMethod finds the method of a pagination object.
-func (l *lowerer) findMethod(path string, object Object) (Method, bool) {
-	written, _ := object.Get("method")
-	if l.switches.optionalMethod && php.EmptyConfig(written) {
-		return Method{}, false
-	}
-	name, _ := written.(string)
-	var known []string
-	for _, m := range l.catalog.methods {
-		if m.KeboolaOnly && l.dialect != Keboola {
-			continue
-		}
-		if m.Name == name {
-			return m, true
-		}
-		known = append(known, m.Name)
-	}
-	if written == nil {
-		l.diags.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
-	} else {
-		l.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", found(written)).WithHint(nearest(name, known))
-	}
-	return Method{}, false
-}
-
-// read reads the pagination object at a config path once. It returns nil if the
-// object cannot be used.
-func (l *lowerer) read(path string, v any) *pagination {
-	p, ok := l.paginations[path]
-	if !ok {
-		p = l.readOnce(path, v)
-		l.paginations[path] = p
-	}
-	return p
-}
-
-func (l *lowerer) readOnce(path string, v any) *pagination {
-	object, ok := value.Members(v)
-	if !ok {
-		if !l.switches.optionalMethod {
-			l.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
-		}
-		return nil
-	}
-	method, ok := l.findMethod(path, object)
-	if !ok {
-		return nil
-	}
-	p := &pagination{path: path, method: method, settings: l.object(path, object, l.catalog.fieldsOf(method))}
-	p.settings.defaults = map[string]setting{} // every job asks for them
-	p.check(l.diags, l.switches)
-	return p
-}
-
-// nearest returns a hint for an unknown name: the one that was probably meant, or
-// all that are known.
-func nearest(name string, known []string) string {
-	return cmp.Or(diag.DidYouMean(name, known), knownHere(known))
-}
-
-// knownHere returns a hint that lists the names that are known.
-func knownHere(known []string) string {
-	const most = 40
-	more := ""
-	if len(known) > most {
-		known, more = known[:most], ", …"
-	}
-	return "known here: " + strings.Join(known, ", ") + more
 }
 
 // origin is the origin of something that is configured at a config path.

@@ -25,11 +25,27 @@ type Variable struct {
 	Name string
 	Init string // its value before the first request
 	Next string // its value after a page, computed from the old values
-	Only string // condition: the settings that must be set, separated by commas; "!" negates
+	Only Conditions
 	Says string // Next in words, if it reads the response: "the id of the last item"
 
 	KeboolaInit, KeboolaNext string // the reference's reading, where it differs
 }
+
+// A Condition is about a setting: it must have a value, other than false.
+type Condition struct {
+	Setting string
+	Not     bool // it must have none
+	Nonzero bool // the number 0 counts as no value
+}
+
+// With is the condition that a setting has a value.
+func With(setting string) Condition { return Condition{Setting: setting} }
+
+// Without is the condition that a setting has no value.
+func Without(setting string) Condition { return Condition{Setting: setting, Not: true} }
+
+// Conditions are conditions that must all hold. An empty list always holds.
+type Conditions []Condition
 
 // Overlay is what a method changes in the job's request to make the next one.
 type Overlay struct {
@@ -39,8 +55,8 @@ type Overlay struct {
 	Params   []Part
 	Body     []Part // by path in the JSON body
 
-	IncludeParams string // condition: the job's params are sent with every request
-	ApplyToFirst  string // condition: the parts apply to the first request, too; empty: they do not
+	IncludeParams Conditions // when the job's params are sent with every request; nil: always
+	ApplyToFirst  Conditions // when the parts apply to the first request, too; nil: never
 }
 
 // Part is one part of a request, computed by an expression. A value that is nil
@@ -50,7 +66,7 @@ type Part struct {
 	Each    string // one part for every member of this setting, with its name; ${each} is its value
 	Value   string
 	Keboola string // the reference's reading, where it differs
-	Only    string // condition, as in [Variable]
+	Only    Conditions
 	Says    string // Value in words, if it reads the response: "the link at links.next"
 	Hint    string // for a job that sets the part in vain
 }
@@ -58,10 +74,10 @@ type Part struct {
 // Template is a stopping rule of a method.
 type Template struct {
 	ID      string
-	When    string  // expression, boolean
-	Keboola string  // the reference's reading, where it differs; [Off]: not in dialect keboola
-	Each    string  // true if it is for every member of this setting; ${each} is its value
-	Only    string  // condition, as in [Variable]
+	When    string // expression, boolean
+	Keboola string // the reference's reading, where it differs; [Off]: not in dialect keboola
+	Each    string // true if it is for every member of this setting; ${each} is its value
+	Only    Conditions
 	Outcome Outcome // empty: [Complete]
 	Drop    bool    // the items of the page that matches are not emitted
 	Clause  string  // completes "stops when …"
@@ -86,8 +102,8 @@ var builtinMethods = []Method{
 				Doc: "start at the job's parameter named like offsetParam"},
 		},
 		State: []Variable{
-			{Name: "offset", Only: "!offsetFromJob", Init: `0`, Next: `state.offset + limit`},
-			{Name: "offset", Only: "offsetFromJob",
+			{Name: "offset", Only: Conditions{Without("offsetFromJob")}, Init: `0`, Next: `state.offset + limit`},
+			{Name: "offset", Only: Conditions{With("offsetFromJob")},
 				Init:        `number(job.params[${offsetParam}]) ?? 0`,
 				KeboolaInit: `phpInt(job.params[${offsetParam}])`,
 				Next:        `state.offset + limit`},
@@ -97,7 +113,7 @@ var builtinMethods = []Method{
 				{Name: "${limitParam}", Value: `limit`},
 				{Name: "${offsetParam}", Value: `state.offset`, Hint: `to begin there, set "offsetFromJob": true`},
 			},
-			ApplyToFirst: "firstPageParams",
+			ApplyToFirst: Conditions{With("firstPageParams")},
 		},
 		Stops: []Template{
 			{ID: "offset.empty", When: `count == 0`, Keboola: Off, Clause: emptyClause, Message: emptyMessage},
@@ -130,19 +146,19 @@ var builtinMethods = []Method{
 				Doc: "continue from the least identifier instead of the greatest"},
 		},
 		State: []Variable{
-			{Name: "id", Only: "!reverse", Init: `nil`, Says: "the greatest ${idKey} so far",
+			{Name: "id", Only: Conditions{Without("reverse")}, Init: `nil`, Says: "the greatest ${idKey} so far",
 				Next:        `greatest(items, ${idKey}, state.id)`,
 				KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`},
-			{Name: "id", Only: "reverse", Init: `nil`, Says: "the least ${idKey} so far",
+			{Name: "id", Only: Conditions{With("reverse")}, Init: `nil`, Says: "the least ${idKey} so far",
 				Next:        `least(items, ${idKey}, state.id)`,
 				KeboolaNext: `phpLeast(items, ${idKey}, state.id)`},
 		},
 		Next: Overlay{
 			Params: []Part{
-				{Name: "${param}", Only: "!increment", Value: `state.id`},
-				{Name: "${param}", Only: "increment,!reverse", Value: `number(state.id) + ${increment}`,
+				{Name: "${param}", Only: Conditions{withoutIncrement}, Value: `state.id`},
+				{Name: "${param}", Only: Conditions{withIncrement, Without("reverse")}, Value: `number(state.id) + ${increment}`,
 					Says: "the greatest ${idKey} so far + ${increment}"},
-				{Name: "${param}", Only: "increment,reverse", Value: `number(state.id) + ${increment}`,
+				{Name: "${param}", Only: Conditions{withIncrement, With("reverse")}, Value: `number(state.id) + ${increment}`,
 					Says: "the least ${idKey} so far + ${increment}"},
 			},
 		},
@@ -196,13 +212,13 @@ var builtinMethods = []Method{
 			}},
 		},
 		Next: Overlay{
-			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: "scrollRequest.endpoint"},
-			Method:   Part{Value: `${scrollRequest.method}`, Only: "scrollRequest,scrollRequest.method"},
+			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: Conditions{With("scrollRequest.endpoint")}},
+			Method:   Part{Value: `${scrollRequest.method}`, Only: Conditions{With("scrollRequest"), With("scrollRequest.method")}},
 			Params: []Part{
-				{Each: "scrollRequest.params", Value: `${each}`, Only: "scrollRequest.params"},
+				{Each: "scrollRequest.params", Value: `${each}`, Only: Conditions{With("scrollRequest.params")}},
 				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`, Says: "the value at ${responseParam}"},
 			},
-			IncludeParams: "includeParams",
+			IncludeParams: Conditions{With("includeParams")},
 		},
 		Stops: []Template{
 			{ID: "response.param.end", When: `empty(at(${responseParam}))`, Keboola: `phpEmpty(at(${responseParam}))`,
@@ -226,16 +242,17 @@ var builtinMethods = []Method{
 		OneOf: []string{"responseParams", "responseObject"},
 		Next: Overlay{
 			Params: []Part{
-				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`, Only: "responseParams", Says: "the value at ${each}"},
-				{Value: `at(${responseObject})`, Only: "responseObject", Says: "the members of ${responseObject}"},
+				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`,
+					Only: Conditions{With("responseParams")}, Says: "the value at ${each}"},
+				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")}, Says: "the members of ${responseObject}"},
 			},
-			IncludeParams: "includeParams",
+			IncludeParams: Conditions{With("includeParams")},
 		},
 		Stops: []Template{
-			{ID: "response.params.end", Only: "responseParams", Each: "responseParams", When: `empty(at(${each}))`,
+			{ID: "response.params.end", Only: Conditions{With("responseParams")}, Each: "responseParams", When: `empty(at(${each}))`,
 				Clause:  "the response has none of the values to send",
 				Message: "the response to page {page} has none of the values to send"},
-			{ID: "response.params.end", Only: "responseObject", When: `empty(at(${responseObject}))`,
+			{ID: "response.params.end", Only: Conditions{With("responseObject")}, When: `empty(at(${responseObject}))`,
 				Clause:  "the response has no ${responseObject}",
 				Message: "the response to page {page} has no ${responseObject}"},
 		},
@@ -252,13 +269,13 @@ var builtinMethods = []Method{
 		},
 		Next: Overlay{
 			URL:           Part{Value: `link(${rel})`, Says: "the link with rel=${rel}"},
-			IncludeParams: "includeParams",
+			IncludeParams: Conditions{With("includeParams")},
 		},
 		Stops: []Template{
 			{ID: "header.link.end", When: `empty(link(${rel}))`,
 				Clause:  "the response has no Link header with rel=${rel}",
 				Message: "the response to page {page} has no Link header with rel=${rel}"},
-			{ID: "header.link.more", Only: "moreParam", When: `link(${rel}, ${moreParam}) != "true"`,
+			{ID: "header.link.more", Only: Conditions{With("moreParam")}, When: `link(${rel}, ${moreParam}) != "true"`,
 				Clause:  "the link's parameter ${moreParam} is not true",
 				Message: "the link of page {page} says that there is no more: ${moreParam} is not true"},
 		},
@@ -275,7 +292,7 @@ var builtinMethods = []Method{
 		},
 		Next: Overlay{
 			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, Says: "the header ${responseHeader}"}},
-			IncludeParams: "includeParams",
+			IncludeParams: Conditions{With("includeParams")},
 		},
 		Stops: []Template{
 			{ID: "header.param.end", When: `empty(header(${responseHeader}))`,
@@ -295,10 +312,10 @@ var builtinMethods = []Method{
 		State: pageNumberState,
 		Next:  pageNumberNext,
 		Stops: []Template{
-			{ID: "pagecount.last", Only: "pagesField", When: `page >= number(at(${pagesField}))`,
+			{ID: "pagecount.last", Only: Conditions{With("pagesField")}, When: `page >= number(at(${pagesField}))`,
 				Clause:  "the number of pages reaches ${pagesField} of the response",
 				Message: "${pagesField} says that page {page} is the last"},
-			{ID: "pagecount.last", Only: "pagesHeader", When: `page >= number(header(${pagesHeader}))`,
+			{ID: "pagecount.last", Only: Conditions{With("pagesHeader")}, When: `page >= number(header(${pagesHeader}))`,
 				Clause:  "the number of pages reaches the header ${pagesHeader}",
 				Message: "the header ${pagesHeader} says that page {page} is the last"},
 			{ID: "pagecount.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
@@ -322,7 +339,7 @@ var builtinMethods = []Method{
 		},
 		Stops: []Template{
 			{ID: "keyset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
-			{ID: "keyset.short", Only: "shortPageEnds", When: `count < limit`, Clause: shortClause, Message: shortMessage},
+			{ID: "keyset.short", Only: Conditions{With("shortPageEnds")}, When: `count < limit`, Clause: shortClause, Message: shortMessage},
 			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
 				Clause:  "the last item of a page has no ${idKey}",
 				Message: "the last item of page {page} has no ${idKey}, so the next page cannot be requested"},
@@ -365,6 +382,12 @@ var builtinMethods = []Method{
 	},
 }
 
+// An increment of 0 is none: the key is sent as the text that it is.
+var (
+	withIncrement    = Condition{Setting: "increment", Nonzero: true}
+	withoutIncrement = Condition{Setting: "increment", Nonzero: true, Not: true}
+)
+
 // Multiple is the method that does not page by itself, but lets jobs choose among
 // named scrollers.
 const Multiple = "multiple"
@@ -404,7 +427,7 @@ var pageNumberNext = Overlay{
 		{Name: "${pageParam}", Value: `state.page`, Hint: `to begin there, set "firstPage" in the pagination`},
 		{Name: "${limitParam}", Value: `limit`},
 	},
-	ApplyToFirst: "firstPageParams",
+	ApplyToFirst: Conditions{With("firstPageParams")},
 }
 
 func responseURLFields(delimiter string) []Field {
@@ -417,9 +440,10 @@ func responseURLFields(delimiter string) []Field {
 }
 
 var responseURLNext = Overlay{
-	URL: Part{Value: `at(${urlKey})`, Only: "!paramIsQuery", Says: "the link at ${urlKey}"},
+	URL: Part{Value: `at(${urlKey})`, Only: Conditions{Without("paramIsQuery")}, Says: "the link at ${urlKey}"},
 	Params: []Part{
-		{Value: `query(at(${urlKey}))`, Keboola: `phpQuery(at(${urlKey}))`, Only: "paramIsQuery", Says: "the query string at ${urlKey}"},
+		{Value: `query(at(${urlKey}))`, Keboola: `phpQuery(at(${urlKey}))`,
+			Only: Conditions{With("paramIsQuery")}, Says: "the query string at ${urlKey}"},
 	},
-	IncludeParams: "includeParams",
+	IncludeParams: Conditions{With("includeParams")},
 }

@@ -137,10 +137,7 @@ func (d *decoder) checkTokenParams(auth *Auth, s setting) {
 		if key, taken := own[m.Name]; taken {
 			d.diags.Errorf(diag.Key(at), "the parameter %s is set by the key %s", m.Name, key)
 		}
-		if computed, _ := isComputed(m.Value); computed {
-			continue
-		}
-		if _, scalar := value.Text(m.Value); !scalar {
+		if _, scalar := value.Text(m.Value); !scalar && computedIn(m.Value) == nil {
 			d.diags.Errorf(diag.Value(at), "want text, a number or a boolean, got %s", found(m.Value))
 		}
 	}

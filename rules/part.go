@@ -72,7 +72,7 @@ func (o Overlay) empty() bool {
 // methodParts returns the parts of the method.
 func (s *scrollerBuilder) methodParts() requestParts {
 	o := s.method.Next
-	if o.IncludeParams != "" {
+	if o.IncludeParams != nil {
 		s.set.IncludeParams = s.settings.hold(o.IncludeParams)
 	}
 	var parts requestParts
@@ -92,16 +92,14 @@ func (s *scrollerBuilder) methodParts() requestParts {
 	return parts
 }
 
-// first sets whether parts are in the first request, as a setting says.
-func (s *scrollerBuilder) first(parts requestParts, setting string) {
-	if setting == "" {
-		return
-	}
-	use, known := s.use(setting)
+// first sets whether parts are in the first request, as settings say.
+func (s *scrollerBuilder) first(parts requestParts, when Conditions) {
 	for i := range parts {
-		parts[i].First = s.settings.hold(setting)
-		if known {
-			parts[i].FirstBy = &use
+		parts[i].First = when != nil && s.settings.hold(when)
+		for _, c := range when {
+			if use, known := s.use(c.Setting); known {
+				parts[i].FirstBy = &use
+			}
 		}
 	}
 }
@@ -114,7 +112,7 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 	source := s.source(p.Value, p.Keboola)
 	if p.Each == "" {
 		r := part(role, s.settings.say(p.Name, nil), s.settings.bind(source), s.fromMethod())
-		r.Says, r.Uses = s.settings.say(p.Says, nil), s.uses([]string{p.Name, source}, p.Only)
+		r.Says, r.Uses = s.settings.say(p.Says, nil), s.uses(p.Only, p.Name, source)
 		r.Hint = p.Hint
 		return []Rule{r}
 	}
@@ -122,7 +120,7 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 	for _, m := range s.settings.get(p.Each).object() {
 		v := m.Value
 		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.mergeScroll && s.set.IncludeParams {
-			v = merged(had, v)
+			v = value.Overlay(had, v) // as the reference merges a scrollRequest into its job
 		}
 		settings := s.settings.with("each", setting{Value: v})
 		r := part(role, m.Name, settings.bind(source), s.origin(Author{}, diag.Join(s.settings.get(p.Each).path(), m.Name)))
@@ -130,25 +128,6 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 		out = append(out, r)
 	}
 	return out
-}
-
-// merged merges an object into another, member by member, as the reference merges
-// a scrollRequest into its job.
-func merged(under, over any) any {
-	below, ok := value.Members(under)
-	above, also := value.Members(over)
-	if !ok || !also {
-		return over
-	}
-	had := make(map[string]any, len(below))
-	for _, m := range below {
-		had[m.Name] = m.Value
-	}
-	both := make(Object, len(above))
-	for i, m := range above {
-		both[i] = Member{Name: m.Name, Value: merged(had[m.Name], m.Value)}
-	}
-	return below.Merge(both)
 }
 
 // userParts returns the parts that the user wrote in nextRequest.
@@ -172,7 +151,7 @@ func (s *scrollerBuilder) userParts() requestParts {
 	case parts.has(URL):
 		s.set.IncludeParams = false
 	}
-	s.first(parts, "nextRequest.applyToFirst")
+	s.first(parts, Conditions{With("nextRequest.applyToFirst")})
 	if wait := s.settings.get("nextRequest.after"); wait.Value != nil {
 		parts = append(parts, part(After, "", wait.text(), s.origin(Author{}, wait.path())))
 	}

@@ -56,7 +56,7 @@ var forFields = []Field{
 }
 
 var limitsFields = []Field{
-	{Name: "partitions", Kind: Count, Doc: "maximum number of partitions of a run; the outcome is then limited"},
+	{Name: "partitions", Kind: Count, Fact: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
 }
 
 // sources reads the variables of a job.
@@ -112,7 +112,7 @@ func (d *decoder) constantValues(s *Source) {
 	one := s.given.get("values")
 	v := d.paramValue(one.path(), one.Value)
 	list, isList := v.([]any)
-	if isComputed, _ := isComputed(v); isComputed {
+	if computedIn(v) != nil {
 		s.given = s.given.with("values", setting{Value: sourceOfValue(v), at: one.path()})
 		return
 	}

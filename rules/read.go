@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -15,54 +14,53 @@ import (
 // reports every mistake and continues, so that one pass finds all of them.
 type reader struct {
 	diags   *diag.Collector
-	dialect string        // its kinds and defaults apply
-	unknown diag.Severity // of keys that the table does not have
+	dialect string          // its kinds and defaults apply
+	unknown diag.Severity   // of keys that the table does not have
+	catalog *Catalog        // the methods of pagination objects
+	env     *environment    // values for {"env": "NAME"}
+	cfg     *Config         // what is read, with its secrets
+	paging  *diag.Collector // of the mistakes in pagination objects; nil: diags has them, too
+
+	tell func(Setting) // is told every key; nil: nobody is
 }
 
-// object reads an object. The settings of inner objects have dotted names.
-func (r reader) object(path string, v any, fields []Field) settings {
+// object reads an object.
+func (r *reader) object(path string, v any, fields []Field) settings {
 	object, ok := value.Members(v)
 	if !ok {
 		r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		return settings{}
 	}
-	into := settings{reader: r, path: path, fields: fields}
-	r.members(&into, "", path, object, fields)
-	return into
-}
-
-// members adds the settings that the object at a path has, with prefix before their
-// names, and reports those that it lacks.
-func (r reader) members(into *settings, prefix, path string, object Object, fields []Field) {
 	r.unknownKeys(path, object, fields)
-	into.own = slices.Grow(into.own, min(len(object), len(fields))+1) // complete adds another one
+	own := make([]setting, 0, min(len(object), len(fields))+1) // complete adds another one
+	out := settings{reader: r, path: path, fields: fields, own: own}
 	for i := range fields {
 		f := &fields[i]
 		v, written := object.Get(f.Name)
 		if !written && !f.Required {
 			continue
 		}
-		s := member(into.path, prefix+f.Name)
+		s := member(path, f.Name)
 		if written && !f.absent(v) {
 			r.convert(&s, v, f)
-		}
-		if inner, ok := s.Value.(Object); ok && f.Kind == Block {
-			s.Value = true
-			r.members(into, s.Name+".", s.path(), inner, f.Fields)
 		}
 		if s.Value == nil && !s.Invalid && f.Required {
 			r.diags.Errorf(diag.Value(path), "%s is missing: %s", f.Name, f.Doc)
 			s.Invalid = true
 		}
 		if s.given() {
-			into.own = append(into.own, s)
+			out.own = append(out.own, s)
 		}
 	}
-	r.complete(into, prefix, fields)
+	r.complete(&out)
+	if r.tell != nil {
+		r.tellDefaults(path, object, fields)
+	}
+	return out
 }
 
 // unknownKeys reports the members of an object that no field describes.
-func (r reader) unknownKeys(path string, object Object, fields []Field) {
+func (r *reader) unknownKeys(path string, object Object, fields []Field) {
 	method, _ := object.Get("method")
 	for _, m := range object {
 		if position(fields, m.Name) < 0 {
@@ -72,66 +70,93 @@ func (r reader) unknownKeys(path string, object Object, fields []Field) {
 }
 
 // convert sets the value of a setting, or marks it as invalid and reports why.
-func (r reader) convert(into *setting, v any, f *Field) {
-	switch f.Unsupported {
-	case OnRequest:
-		r.diags.Errorf(diag.Key(into.path()), "%s is not supported yet and would change the requests", f.Name).
-			WithHint("remove it, or extract this part with another tool for now")
-		into.Invalid = true
+func (r *reader) convert(into *setting, v any, f *Field) {
+	if r.tell != nil {
+		r.tellWritten(into, f)
+	}
+	if !r.supports(into, f) {
 		return
-	case OnSpec:
-		if r.dialect != Keboola {
-			r.diags.Errorf(diag.Key(into.path()), "%s is a key of dialect keboola", f.Name).
-				WithHint(`set "dialect": "keboola" in api, or see the guide to the dialects for what does the same`)
-			into.Invalid = true
-			return
-		}
-	case OnOutput:
-		r.diags.Warnf(diag.Key(into.path()), "%s is not supported and has no effect", f.Name)
-		return
+	}
+	if name, ok := envReference(v); ok && f.envMay() && f.Kind != Secret { // the decoder reads a secret, since it knows what it is for
+		v, into.fromEnv = r.fromEnvironment(name, into.path(), f), true
 	}
 	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {
 		into.Value = r.strict().object(into.path(), members, f.Fields)
 		return
 	}
 	kind, _ := f.in(r.dialect)
-	if _, isObject := value.Members(v); f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject) {
+	_, isObject := value.Members(v)
+	switch {
+	case f.Kind == Nested:
+		into.Value = r.pagination(into.path(), v)
+		return
+	case f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
+		return
+	case f.Kind == Block && isObject:
+		into.Value = r.object(into.path(), v, f.Fields)
 		return
 	}
-	converted, problem := convert(kind, v)
+	converted, err := convert(kind, v)
 	if text, ok := converted.(string); ok && f.Values != nil {
-		converted, problem = f.oneOf(text)
+		converted, err = f.oneOf(text)
 	}
-	if problem != "" {
-		text, _ := v.(string)
-		hint := diag.DidYouMean(text, f.Values)
-		if name, isReference := envReference(v); isReference && f.Kind == Expression {
-			hint = fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name)
-		}
-		r.diags.Errorf(diag.Value(into.path()), "%s", problem).WithHint(hint)
-		into.Invalid = true
+	if err != nil {
+		r.refuse(into, v, f, err)
 		return
 	}
 	into.Value = converted
 	if f.Kind == Key || f.Kind == Path {
 		into.Written, _ = v.(string)
 		if len(into.Written) > maxPath {
-			r.diags.Errorf(diag.Value(into.path()), "want a path of at most %d bytes, got %d", maxPath, len(into.Written))
-			into.Value, into.Invalid = nil, true
+			r.refuse(into, nil, f, fmt.Errorf("want a path of at most %d bytes, got %d", maxPath, len(into.Written)))
 			return
 		}
 	}
 	r.inner(into, f)
 }
 
+// supports reports whether the value of a key has an effect, and what is wrong with one that
+// has none.
+func (r *reader) supports(into *setting, f *Field) bool {
+	switch {
+	case f.Unsupported == OnRequest:
+		r.diags.Errorf(diag.Key(into.path()), "%s is not supported yet and would change the requests", f.Name).
+			WithHint("remove it, or extract this part with another tool for now")
+	case f.Unsupported == OnSpec && r.dialect != Keboola:
+		r.diags.Errorf(diag.Key(into.path()), "%s is a key of dialect keboola", f.Name).
+			WithHint(`set "dialect": "keboola" in api, or see the guide to the dialects for what does the same`)
+	case f.Unsupported == OnOutput:
+		r.diags.Warnf(diag.Key(into.path()), "%s is not supported and has no effect", f.Name)
+		return false
+	default:
+		return true
+	}
+	into.Invalid = true
+	return false
+}
+
+// refuse marks a setting as invalid, and reports why.
+func (r *reader) refuse(into *setting, v any, f *Field, err error) {
+	text, _ := v.(string)
+	hint := diag.DidYouMean(text, f.Values)
+	if name, isReference := envReference(v); isReference && f.Kind == Expression {
+		hint = fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name)
+	}
+	r.diags.Errorf(diag.Value(into.path()), "%v", err).WithHint(hint)
+	into.Value, into.Invalid = nil, true
+}
+
 // maxPath is the length of the longest path in a response, in bytes.
 const maxPath = 4096
 
 // inner converts the elements of a list and the values of a map.
-func (r reader) inner(into *setting, f *Field) {
+func (r *reader) inner(into *setting, f *Field) {
 	each := f.Each
-	if f.Kind == Blocks {
+	switch {
+	case f.Kind == Blocks:
 		each = &Field{Kind: Block, Fields: f.Fields}
+	case f.Kind == Map && f.Env && each == nil:
+		into.Value = r.paramsOf(into.path(), into.object())
 	}
 	if each == nil || !r.mayHave(into, f.Kind) {
 		return
@@ -164,7 +189,7 @@ const (
 )
 
 // mayHave reports a list or an object with too many elements.
-func (r reader) mayHave(list *setting, kind Kind) bool {
+func (r *reader) mayHave(list *setting, kind Kind) bool {
 	most := maxElements
 	if kind == Blocks {
 		most = maxJobs
@@ -179,27 +204,30 @@ func (r reader) mayHave(list *setting, kind Kind) bool {
 	return true
 }
 
-func (r reader) element(into setting, v any, f *Field) setting {
+func (r *reader) element(into setting, v any, f *Field) setting {
 	if v == nil && f.OrNull {
 		return into
 	}
-	r.convert(&into, v, f)
-	if f.Kind == Block && !into.Invalid {
-		members, _ := into.Value.(Object) // none: dialect keboola has read an empty value
-		into.Value = r.strict().object(into.path(), members, f.Fields)
+	r.strict().convert(&into, v, f)
+	if f.Kind == Block && into.Value == nil && !into.Invalid { // dialect keboola has read an empty value
+		into.Value = r.strict().object(into.path(), Object{}, f.Fields)
 	}
 	return into
 }
 
 // strict returns a reader for objects that the reference implementation does
 // not have: an unknown key in them is an error in any dialect.
-func (r reader) strict() reader {
-	r.unknown = diag.SeverityError
-	return r
+func (r *reader) strict() *reader {
+	if r.unknown == diag.SeverityError {
+		return r
+	}
+	strict := *r
+	strict.unknown = diag.SeverityError
+	return &strict
 }
 
 // fallback gives a setting that is missing its default, if there is one.
-func (r reader) fallback(into *setting, f *Field) {
+func (r *reader) fallback(into *setting, f *Field) {
 	if _, fallback := f.in(r.dialect); fallback != nil && !f.Required {
 		into.Value, into.Default = fallback, true
 		r.inner(into, f)
@@ -208,18 +236,18 @@ func (r reader) fallback(into *setting, f *Field) {
 
 // complete fills in what depends on other keys of the same object: defaults that
 // are the value of another key, and paths whose delimiter is configured.
-func (r reader) complete(into *settings, prefix string, fields []Field) {
-	for i := range fields {
-		f := &fields[i]
+func (r *reader) complete(into *settings) {
+	for i := range into.fields {
+		f := &into.fields[i]
 		if f.DefaultOf == "" && f.Kind != Path {
 			continue
 		}
-		s := into.get(prefix + f.Name)
+		s := into.get(f.Name)
 		if f.DefaultOf != "" && s.Value == nil && !s.Invalid {
-			s.Value, s.Default = into.get(prefix+f.DefaultOf).Value, true
+			s.Value, s.Default = into.get(f.DefaultOf).Value, true
 		}
 		if path, ok := s.Value.(string); ok && f.Kind == Path {
-			delimiter := cmp.Or(into.get(prefix+f.Delimiter).text(), ".")
+			delimiter := cmp.Or(into.get(f.Delimiter).text(), ".")
 			s.Value = PathOf(r.split(path, delimiter)...)
 		}
 		if s.Value != nil {
@@ -230,7 +258,7 @@ func (r reader) complete(into *settings, prefix string, fields []Field) {
 
 // split splits a path at a delimiter. A path that is the delimiter is the root.
 // Only dots can be escaped, and not in dialect keboola.
-func (r reader) split(path, delimiter string) []string {
+func (r *reader) split(path, delimiter string) []string {
 	switch {
 	case path == delimiter:
 		return nil
@@ -238,4 +266,70 @@ func (r reader) split(path, delimiter string) []string {
 		return SplitPath(path)
 	}
 	return strings.Split(path, delimiter)
+}
+
+// pagination reads a pagination object by the table of its method. It returns nil if the
+// object cannot be used.
+func (r *reader) pagination(path string, v any) *pagination {
+	switches, own := SwitchesOf(r.dialect), *r
+	r = &own
+	if r.diags = cmp.Or(r.paging, r.diags); switches.ignoreUnknown {
+		r.unknown = diag.SeverityWarning
+	}
+	object, ok := value.Members(v)
+	if !ok {
+		if !switches.optionalMethod {
+			r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
+		}
+		return nil
+	}
+	method, ok := r.method(path, object)
+	if !ok {
+		return nil
+	}
+	p := &pagination{path: path, method: method, settings: r.object(path, object, r.catalog.fieldsOf(method))}
+	p.settings.defaults = map[string]setting{} // every job asks for them
+	p.check(r.diags, switches)
+	return p
+}
+
+// method finds the method of a pagination object.
+func (r *reader) method(path string, object Object) (Method, bool) {
+	written, _ := object.Get("method")
+	if SwitchesOf(r.dialect).optionalMethod && php.EmptyConfig(written) {
+		return Method{}, false
+	}
+	name, _ := written.(string)
+	var known []string
+	for _, m := range r.catalog.methods {
+		if m.KeboolaOnly && r.dialect != Keboola {
+			continue
+		}
+		if m.Name == name {
+			return m, true
+		}
+		known = append(known, m.Name)
+	}
+	if written == nil {
+		r.diags.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
+	} else {
+		r.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", found(written)).WithHint(nearest(name, known))
+	}
+	return Method{}, false
+}
+
+// nearest returns a hint for an unknown name: the one that was probably meant, or
+// all that are known.
+func nearest(name string, known []string) string {
+	return cmp.Or(diag.DidYouMean(name, known), knownHere(known))
+}
+
+// knownHere returns a hint that lists the names that are known.
+func knownHere(known []string) string {
+	const most = 40
+	more := ""
+	if len(known) > most {
+		known, more = known[:most], ", …"
+	}
+	return "known here: " + strings.Join(known, ", ") + more
 }

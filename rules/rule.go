@@ -76,6 +76,10 @@ func (r Role) Scope() Scope {
 	return ScopePage
 }
 
+// Addresses reports whether the value is the address of the next request. One that is missing or
+// empty ends the list.
+func (r Role) Addresses() bool { return r == URL || r == Endpoint }
+
 // ErrorAction is what an onError rule does about an error response. The zero
 // value is no decision.
 type ErrorAction string

@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Schema returns the JSON Schema of a configuration, from the tables that it is read
@@ -19,102 +21,83 @@ func (c *Catalog) Schema() Object {
 	for _, dialect := range dialects {
 		definitions = append(definitions, Member{Name: dialect + ".parameters", Value: objectSchema(rootFields, dialect)})
 	}
-	definitions = append(definitions,
-		Member{Name: "env", Value: envSchema()}, Member{Name: "expr", Value: exprSchema()},
-		Member{Name: "parameters", Value: byDialect(".parameters")})
-	return Object{
-		{Name: "$schema", Value: "http://json-schema.org/draft-07/schema#"},
-		{Name: "title", Value: "stopwhen configuration"},
-		{Name: "type", Value: "object"},
-		{Name: "if", Value: requiring("parameters")},
-		{Name: "then", Value: Object{{Name: "properties", Value: Object{
-			{Name: "$schema", Value: typed("string")},
-			{Name: "parameters", Value: reference("parameters")},
-		}}}},
-		{Name: "else", Value: reference("parameters")},
-		{Name: "definitions", Value: definitions},
+	definitions = append(definitions, objectOf(
+		"env", singleKey("env", "the value of an environment variable, passed with --env NAME"),
+		"expr", singleKey("expr", "a value that an expression gives"),
+		"parameters", objectOf(
+			"if", requiring("api", objectOf("properties", objectOf("dialect", objectOf("const", Keboola)), "required", []any{"dialect"})),
+			"then", reference(Keboola+".parameters"),
+			"else", reference(Spec+".parameters")),
+	)...)
+	return objectOf(
+		"$schema", "http://json-schema.org/draft-07/schema#",
+		"title", "stopwhen configuration",
+		"type", "object",
+		"if", requiring("parameters", Object{}),
+		"then", objectOf("properties", objectOf("$schema", typed("string"), "parameters", reference("parameters"))),
+		"else", reference("parameters"),
+		"definitions", definitions,
+	)
+}
+
+func objectOf(pairs ...any) Object { return value.ObjectOf(pairs...) }
+
+// singleKey is the schema of an object with one key, which has a text.
+func singleKey(key, doc string) Object {
+	return objectOf("type", "object", "properties", objectOf(key, typed("string")), "required", []any{key},
+		"additionalProperties", false, "description", doc)
+}
+
+func reference(name string) Object { return objectOf("$ref", "#/definitions/"+name) }
+
+func typed(name string) Object { return objectOf("type", name) }
+
+func anyOf(schemas ...any) Object { return objectOf("anyOf", schemas) }
+
+// requiring returns the schema of objects that have a key with a value. It names the key
+// under properties too, as validators in strict mode want it.
+func requiring(key string, schema Object) Object {
+	return objectOf("properties", objectOf(key, schema), "required", []any{key})
+}
+
+// oneOf returns the schema of objects that have one of the keys with a value.
+func oneOf(keys []string, schema Object) []any {
+	var either []any
+	for _, key := range keys {
+		either = append(either, requiring(key, schema))
 	}
-}
-
-// envSchema is the schema of a value that is read from the environment.
-func envSchema() Object {
-	return typed("object").With("properties", Object{{Name: "env", Value: typed("string")}}).With("required", []any{"env"}).
-		With("additionalProperties", false).With("description", "the value of an environment variable, passed with --env NAME")
-}
-
-// exprSchema is the schema of a value that an expression gives.
-func exprSchema() Object {
-	return typed("object").With("properties", Object{{Name: "expr", Value: typed("string")}}).With("required", []any{"expr"}).
-		With("additionalProperties", false).With("description", "a value that an expression gives")
-}
-
-func reference(name string) Object {
-	return Object{{Name: "$ref", Value: "#/definitions/" + name}}
-}
-
-func typed(name string) Object { return Object{{Name: "type", Value: name}} }
-
-func anyOf(schemas ...any) Object { return Object{{Name: "anyOf", Value: schemas}} }
-
-// requiring returns the schema of objects that have a key. It names the key under
-// properties too, as validators in strict mode want it.
-func requiring(key string) Object {
-	return Object{
-		{Name: "properties", Value: Object{{Name: key, Value: Object{}}}},
-		{Name: "required", Value: []any{key}},
-	}
-}
-
-// giving is requiring for a value that does not count as missing.
-func giving(key string) Object {
-	missing := Object{{Name: "not", Value: Object{{Name: "enum", Value: []any{nil, ""}}}}}
-	return Object{
-		{Name: "properties", Value: Object{{Name: key, Value: missing}}},
-		{Name: "required", Value: []any{key}},
-	}
-}
-
-// having returns the schema of objects in which a key has a constant value.
-func having(key, constant string) Object {
-	return Object{
-		{Name: "properties", Value: Object{{Name: key, Value: Object{{Name: "const", Value: constant}}}}},
-		{Name: "required", Value: []any{key}},
-	}
+	return either
 }
 
 // paginationSchemas returns the definitions of pagination objects in a dialect: one for
 // each method, and one that chooses among them by the method.
 func (c *Catalog) paginationSchemas(dialect string) Object {
 	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(castBlocks(c.fields, dialect), dialect))}}}
-	var choices, words []any
+	var choices, methods []any
 	for _, m := range c.methods {
 		if m.KeboolaOnly && dialect != Keboola {
 			continue
 		}
 		name := dialect + "." + m.Name
-		choices = append(choices, Object{{Name: "if", Value: having("method", m.Name)}, {Name: "then", Value: reference(name)}})
-		words = append(words, Object{{Name: "const", Value: m.Name}, {Name: "description", Value: m.Doc}})
+		choices = append(choices, objectOf("if", requiring("method", objectOf("const", m.Name)), "then", reference(name)))
+		methods = append(methods, objectOf("const", m.Name, "description", m.Doc))
 		body := objectSchema(castBlocks(c.fieldsOf(m), dialect), dialect)
 		shareCommon(body, m, dialect)
 		if SwitchesOf(dialect).ignoreUnknown {
 			body = body.Without("additionalProperties")
 		}
 		if len(m.OneOf) > 0 {
-			var either []any
-			for _, name := range m.OneOf {
-				either = append(either, requiring(name))
-			}
-			body = body.With("oneOf", either)
+			body = body.With("oneOf", oneOf(m.OneOf, Object{}))
 		}
 		out = append(out, Member{Name: name, Value: body.With("description", m.Doc)})
 	}
-	pagination := typed("object").With("properties", Object{{Name: "method", Value: methodSchema(words, dialect)}})
+	pagination := func(method Object) Object { return typed("object").With("properties", objectOf("method", method)) }
 	if SwitchesOf(dialect).optionalMethod {
-		return append(out, Member{Name: dialect + ".pagination",
-			Value: anyOf(pagination.With("allOf", choices), typed("array"), typed("null"))})
+		either := pagination(anyOf(append(methods, Object{})...)).With("allOf", choices)
+		return append(out, Member{Name: dialect + ".pagination", Value: anyOf(either, typed("array"), typed("null"))})
 	}
-	pagination = pagination.With("required", []any{"method"})
-	return append(out, Member{Name: dialect + ".pagination", Value: pagination.With("allOf", choices)})
+	one := pagination(objectOf("oneOf", methods)).With("required", []any{"method"}).With("allOf", choices)
+	return append(out, Member{Name: dialect + ".pagination", Value: one})
 }
 
 // castBlocks returns fields of a pagination object without the keys of their objects in
@@ -147,14 +130,6 @@ func objectMember(name string, of Object) Member {
 	return Member{Name: name, Value: v}
 }
 
-// methodSchema returns the schema of the method: each name with its description.
-func methodSchema(words []any, dialect string) Object {
-	if SwitchesOf(dialect).optionalMethod {
-		return anyOf(append(words, Object{})...)
-	}
-	return Object{{Name: "oneOf", Value: words}}
-}
-
 // objectSchema returns the schema of an object with the keys of fields.
 func objectSchema(fields []Field, dialect string) Object {
 	properties, required := Object{}, []any{}
@@ -172,17 +147,6 @@ func objectSchema(fields []Field, dialect string) Object {
 		out = out.With("required", required)
 	}
 	return out.With("additionalProperties", false)
-}
-
-// byDialect returns the schema of the object that holds api: the definition for the dialect
-// that it names.
-func byDialect(definition string) Object {
-	api := Object{{Name: "api", Value: having("dialect", Keboola)}}
-	return Object{
-		{Name: "if", Value: Object{{Name: "properties", Value: api}, {Name: "required", Value: []any{"api"}}}},
-		{Name: "then", Value: reference(Keboola + definition)},
-		{Name: "else", Value: reference(Spec + definition)},
-	}
 }
 
 // orAbsent returns the schema of a value that may also be one that counts as missing, as
@@ -228,7 +192,7 @@ func (f Field) valueSchema(dialect string) Object {
 	}
 	s := f.kindSchema(dialect)
 	if dialect == Keboola && f.Kind == Block {
-		s = anyOf(s, Object{{Name: "enum", Value: []any{"", "0", 0, false}}}) // missing, as in PHP
+		s = anyOf(s, objectOf("enum", []any{"", "0", 0, false})) // missing, as in PHP
 	}
 	if f.envMay() && len(s) > 0 {
 		s = anyOf(s, reference("env"))
@@ -252,46 +216,21 @@ func (f Field) kindSchema(dialect string) Object {
 		}
 		return s.With(key, element)
 	}
+	if schema := kinds[f.Kind].schema; schema != nil {
+		return schema
+	}
 	switch f.Kind {
 	case Text, Key, Path, Expression:
 		return f.textSchema()
-	case Flag:
-		return typed("boolean")
-	case Count:
-		return anyOf(typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`))
-	case Status:
-		return anyOf(typed("integer").With("minimum", 100).With("maximum", 599), typed("string").With("pattern", `^[1-5][0-9][0-9]$`))
-	case Integer:
-		return anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`))
-	case Seconds:
-		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
-	case PerSecond:
-		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
-	case Length:
-		return anyOf(typed("number").With("exclusiveMinimum", 0), typed("string").With("minLength", 1))
-	case Moment:
-		return anyOf(typed("number"), typed("string").With("minLength", 1))
-	case Values:
-		return anyOf(typed("array"), typed("string").With("minLength", 1))
-	case Wait:
-		return anyOf(typed("number").With("minimum", 0), typed("string").With("minLength", 1))
-	case Secret:
-		return anyOf(typed("string"), reference("expr"))
 	case Map:
 		return each("additionalProperties", typed("object"))
-	case Paths:
-		return typed("object").With("minProperties", 1).With("additionalProperties", typed("string").With("minLength", 1))
 	case Block:
 		s := objectSchema(f.Fields, dialect)
 		if f.KeboolaKeys && dialect == Keboola {
 			s = s.Without("additionalProperties")
 		}
 		if f.OneOf != nil {
-			var either []any
-			for _, name := range f.OneOf {
-				either = append(either, giving(name))
-			}
-			s = s.With("oneOf", either)
+			s = s.With("oneOf", oneOf(f.OneOf, objectOf("not", objectOf("enum", []any{nil, ""})))) // these count as missing
 		}
 		return s
 	case Blocks:
@@ -332,5 +271,5 @@ func (f Field) textSchema() Object {
 			values = append(values, strings.ToLower(v))
 		}
 	}
-	return Object{{Name: "enum", Value: values}}
+	return objectOf("enum", values)
 }

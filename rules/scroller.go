@@ -49,7 +49,7 @@ func (s *scrollerBuilder) conditions() {
 		s.outer.conditions()
 	}
 	for _, t := range sharedStops {
-		s.stop(t, s.origin(Author{}, s.settings.get(t.Only).path()))
+		s.stop(t, s.origin(Author{}, s.settings.get(t.Only[0].Setting).path()))
 	}
 	for _, t := range s.method.Stops {
 		s.stop(t, s.fromMethod())
@@ -62,8 +62,7 @@ func (s *scrollerBuilder) conditions() {
 // pageLimit adds the rule of the option that limits the pages of every job.
 func (s *scrollerBuilder) pageLimit() {
 	if s.cfg.pages > 0 {
-		name := optionPages.Only
-		settings := s.settings.with(name, setting{Value: s.cfg.pages})
+		settings := s.settings.with(optionPages.Only[0].Setting, setting{Value: s.cfg.pages})
 		if rule, ok := s.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
 			s.add(rule)
 		}
@@ -108,16 +107,14 @@ func (s *scrollerBuilder) limit() {
 	name := s.settings.get("limitParam").text()
 	if own, ok := s.set.Job.Params.Get(name); ok && !value.Empty(own) && !(s.dialect == Keboola && php.Empty(own)) {
 		path := diag.Join(diag.Join(s.set.Job.path, "params"), name)
-		field, _ := find(paginationFields, "limit")
-		kind, _ := field.in(s.dialect)
-		converted, problem := convert(kind, own)
-		if isComputed, _ := isComputed(own); isComputed {
+		converted, err := convert(limitKind(s.dialect), own)
+		if computedIn(own) != nil {
 			s.set.LimitBy, limit = name, setting{}
 			s.set.LimitFrom = s.origin(Author{}, path)
-		} else if problem == "" {
+		} else if err == nil {
 			limit = setting{Value: converted, at: path}
 		} else if _, needed := find(s.method.Fields, "limit"); needed {
-			s.diags.Errorf(diag.Value(path), "%s", problem).WithHint("this parameter overrides the limit of the pagination")
+			s.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
 		}
 	}
 	s.set.Limit = limit.Value
@@ -139,7 +136,7 @@ func (s *scrollerBuilder) variables(role Role) {
 			source = s.source(v.Next, v.KeboolaNext)
 		}
 		r := variable(role, v.Name, s.settings.bind(source), s.fromMethod())
-		r.Uses = s.uses([]string{source}, v.Only)
+		r.Uses = s.uses(v.Only, source)
 		if role == Next {
 			r.Says = s.settings.say(v.Says, nil)
 		}
@@ -290,7 +287,11 @@ func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Ru
 		Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {
-		r.Uses = s.uses([]string{source}, t.Only, t.Each)
+		only := t.Only
+		if t.Each != "" {
+			only = append(slices.Clone(only), With(t.Each))
+		}
+		r.Uses = s.uses(only, source)
 	}
 	return r, true
 }

@@ -9,17 +9,17 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // hide makes values secrets, and the credentials in them: an API may repeat these alone.
-func (d *decoder) hide(secrets ...string) {
+func (r *reader) hide(secrets ...string) {
 	for _, text := range secrets {
 		if text != "" {
-			d.cfg.Secrets = append(d.cfg.Secrets, text)
+			r.cfg.Secrets = append(r.cfg.Secrets, text)
 		}
-		d.cfg.Secrets = append(d.cfg.Secrets, CredentialsIn(text)...)
+		r.cfg.Secrets = append(r.cfg.Secrets, CredentialsIn(text)...)
 	}
 }
 
@@ -56,13 +56,13 @@ var assignment = regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`)
 
 // plainSecret hides the value of a header or a parameter that looks like a secret,
 // although its key has no #, and warns of it: other programs may print it.
-func (d *decoder) plainSecret(path, name string, v any) {
+func (r *reader) plainSecret(path, name string, v any) {
 	text, _ := v.(string)
 	if !secret.Like(name, text) {
 		return
 	}
-	d.hide(text)
-	d.diags.Warnf(diag.Key(path), "%s looks like a secret under a key without #", name).
+	r.hide(text)
+	r.diags.Warnf(diag.Key(path), "%s looks like a secret under a key without #", name).
 		WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", "#"+name))
 }
 
@@ -72,7 +72,7 @@ func (d *decoder) secretsInEndpoint(s setting) (found bool) {
 	if !strings.Contains(s.text(), "?") {
 		return false
 	}
-	for _, m := range ParseQuery(s.text()) {
+	for _, m := range requests.ParseQuery(s.text()) {
 		if text, _ := m.Value.(string); secret.Like(m.Name, text) {
 			d.hide(text)
 			d.diags.Warnf(diag.Value(s.path()), "%s looks like a secret in an address", m.Name).
@@ -81,33 +81,6 @@ func (d *decoder) secretsInEndpoint(s setting) (found bool) {
 		}
 	}
 	return found
-}
-
-// scrollRequests reads the parameters of a scrollRequest like those of a job, in a
-// pagination object and its scrollers.
-func (d *decoder) scrollRequests(path string, pagination any) any {
-	object, ok := value.Members(pagination)
-	if !ok {
-		return pagination
-	}
-	object = slices.Clone(object)
-	for i, m := range object {
-		members, ok := value.Members(m.Value)
-		at := diag.Join(path, m.Name)
-		switch params, _ := members.Get("params"); {
-		case !ok:
-		case m.Name == "scrollRequest":
-			if inner, ok := value.Members(params); ok {
-				object[i].Value = members.With("params", d.paramsOf(diag.Join(at, "params"), inner))
-			}
-		case m.Name == "scrollers":
-			for _, one := range members {
-				members = members.With(one.Name, d.scrollRequests(diag.Join(at, one.Name), one.Value))
-			}
-			object[i].Value = members
-		}
-	}
-	return object
 }
 
 // userOfBaseURL takes the user name and the password out of baseUrl. They are

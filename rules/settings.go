@@ -13,7 +13,8 @@ import (
 
 // A setting is one value of the configuration, converted by its field. The value
 // of a List or a Map whose elements have a field is a []setting, and that of an
-// element that is an object is settings.
+// element that is an object is settings. So is that of a Block, and that of a pagination
+// object is a *pagination.
 type setting struct {
 	Value   any    // nil: missing or invalid
 	Name    string // its key, or its name in settings; empty for the elements of a list
@@ -21,6 +22,7 @@ type setting struct {
 	Default bool   // the configuration does not have it
 	Invalid bool   // the configuration has it, and it has been reported
 
+	fromEnv  bool // its value comes from the environment
 	isMember bool
 	at       string // config path of the setting or, of a member, of the object around it
 }
@@ -72,10 +74,9 @@ func valuesOf[T any](list []setting) []T {
 	return out
 }
 
-// settings are the settings of one object by name. Those of inner objects have
-// dotted names: forceStop.pages.
+// settings are the settings of one object by their keys.
 type settings struct {
-	reader reader
+	reader *reader
 	path   string    // config path of the object
 	fields []Field   // say which settings there are, and have the defaults
 	own    []setting // those that are not as the fields say: most objects have few
@@ -83,11 +84,17 @@ type settings struct {
 	defaults map[string]setting // keeps what get has made of the fields; nil: nothing is kept
 }
 
-// get returns the setting of a name. It has no value if there is none.
+// get returns the setting of a name: forceStop.pages is the one of a key in an inner object.
+// It has no value if there is none.
 func (s settings) get(name string) setting {
 	for i := range s.own {
 		if s.own[i].Name == name {
 			return s.own[i]
+		}
+	}
+	if outer, inner, ok := strings.Cut(name, "."); ok {
+		if object, ok := s.get(outer).Value.(settings); ok {
+			return object.get(inner)
 		}
 	}
 	one, made := s.defaults[name]
@@ -104,17 +111,17 @@ func (s settings) get(name string) setting {
 	return one
 }
 
-// findInner returns the field of a dotted name, or nil.
+// findInner returns the field of a name, or nil.
 func findInner(fields []Field, name string) *Field {
-	first, rest, isInner := strings.Cut(name, ".")
-	i := position(fields, first)
+	outer, inner, isInner := strings.Cut(name, ".")
+	i := position(fields, outer)
 	switch {
 	case i < 0:
 		return nil
 	case !isInner:
 		return &fields[i]
 	case fields[i].Kind == Block:
-		return findInner(fields[i].Fields, rest)
+		return findInner(fields[i].Fields, inner)
 	}
 	return nil
 }
@@ -130,7 +137,7 @@ func (s *settings) set(one setting) {
 	s.own = append(s.own, one)
 }
 
-// with returns a copy that also has a setting.
+// with returns a copy that also has a setting, which may be one of an inner object.
 func (s settings) with(name string, one setting) settings {
 	one.Name = name
 	s.own = slices.Clone(s.own)
@@ -138,17 +145,14 @@ func (s settings) with(name string, one setting) settings {
 	return s
 }
 
-// under returns the settings of an inner object by their names in it.
+// under returns the settings of an inner object.
 func (s settings) under(name string) settings {
+	if object, ok := s.get(name).Value.(settings); ok {
+		return object
+	}
 	out := settings{reader: s.reader, path: diag.Join(s.path, name)}
 	if f := findInner(s.fields, name); f != nil {
 		out.fields = f.Fields
-	}
-	for _, one := range s.own {
-		if inner, ok := strings.CutPrefix(one.Name, name+"."); ok {
-			one.Name, one.at = inner, out.path
-			out.own = append(out.own, one)
-		}
 	}
 	return out
 }
@@ -164,19 +168,11 @@ func (s settings) firstGiven(names ...string) setting {
 	return s.get(names[len(names)-1])
 }
 
-// hold evaluates a condition of the tables: names of settings, separated by
-// commas, each of which must be set. A setting that is false is not set, and
-// neither is a number 0 that is not part of an inner object. A "!" before a name
-// negates it. "true" and "false" are conditions, too; the empty condition is true.
-func (s settings) hold(condition string) bool {
-	if condition == "" {
-		return true
-	}
-	for name := range strings.SplitSeq(condition, ",") {
-		bare, not := strings.CutPrefix(name, "!")
-		v := s.get(bare).Value
-		set := bare == "true" || v != nil && v != false && (v != 0 || strings.Contains(bare, "."))
-		if set == not {
+// hold reports whether conditions of the tables hold.
+func (s settings) hold(conditions Conditions) bool {
+	for _, c := range conditions {
+		v := s.get(c.Setting).Value
+		if set := v != nil && v != false && !(c.Nonzero && v == 0); set == c.Not {
 			return false
 		}
 	}

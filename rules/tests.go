@@ -171,7 +171,7 @@ func (d *decoder) completeResponse(path string, object Object) bool {
 	for _, name := range misspelt {
 		d.diags.Errorf(diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(diag.DidYouMean(name, known) + " " + asBody)
 	}
-	if _, problem := convert(Status, status); hasStatus && status != nil && problem != "" {
+	if _, err := convert(Status, status); hasStatus && status != nil && err != nil {
 		d.diags.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", found(status)).WithHint(asBody)
 		return false
 	}
@@ -210,8 +210,8 @@ func (d *decoder) expect(s settings) Expect {
 			e.List[i] = d.raw(diag.Index(items.path(), i), item)
 		}
 	} else if items.Value != nil {
-		n, problem := convert(Integer, items.Value)
-		if problem != "" {
+		n, err := convert(Integer, items.Value)
+		if err != nil {
 			d.diags.Errorf(diag.Value(items.path()), "want a whole number, or a list of items, got %s", found(items.Value))
 		}
 		items.Value = n

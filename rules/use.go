@@ -1,9 +1,6 @@
 package rules
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // A Use is a setting that a rule of a method depends on: one that its expression, its
 // name or its condition names.
@@ -14,9 +11,9 @@ type Use struct {
 	Origin   Origin `json:"origin" doc:"who gave its value; by default, if the configuration does not have it"`
 }
 
-// uses returns the settings that texts of a table and conditions name, in the order in
-// which they are named.
-func (s *scrollerBuilder) uses(texts []string, conditions ...string) []Use {
+// uses returns the settings that conditions and texts of a table name, in the order in which
+// they are named.
+func (s *scrollerBuilder) uses(conditions Conditions, texts ...string) []Use {
 	var out []Use
 	add := func(name string, isSwitch bool) {
 		use, ok := s.use(name)
@@ -25,11 +22,8 @@ func (s *scrollerBuilder) uses(texts []string, conditions ...string) []Use {
 			out = append(out, use)
 		}
 	}
-	for _, condition := range conditions {
-		for name := range strings.SplitSeq(condition, ",") {
-			bare, not := strings.CutPrefix(name, "!")
-			add(bare, !not)
-		}
+	for _, c := range conditions {
+		add(c.Setting, !c.Not)
 	}
 	for _, text := range texts {
 		expand(text, func(name string) string { add(name, false); return "" })

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +9,12 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -24,7 +26,7 @@ type fetched struct {
 	waits  []transport.Event // before and between the attempts
 	action errorAction       // of an error response
 
-	scanned *scanned // the response, if it was scanned ahead of its turn; nil: it was not
+	flight *ahead.Flight // that has scanned the response, ahead of its turn; nil: it was not scanned
 }
 
 // errorAction is the decision of an onError rule about an error response.
@@ -44,9 +46,9 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 
 // fetch makes the exchange of one page, with its retries, or takes the prefetched
 // one. The onError rules decide about error responses.
-func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error) {
+func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, error) {
 	out := fetched{sent: r.Clock.Now()}
-	call, withheld, err := r.encode(request)
+	call, withheld, err := r.sender.encode(request)
 	if refused := (*failure.Error)(nil); errors.As(err, &refused) {
 		refused.Job, refused.Page = r.Result.Job, r.Context.Value.Page+1
 		return out, err
@@ -65,16 +67,17 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 		out.action = r.onError(request, out.sent, response)
 		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
-	if f := cmp.Or(r.takePrefetched(call), r.takeOverlapped(call)); f != nil {
-		out.sent = f.began
-		call = f.call
+	if f := r.ahead.Take(call, r.buffers[1]); f != nil {
+		r.buffers[0], r.buffers[1] = f.Call.Into, r.buffers[0]
+		out.sent, call = f.Began, f.Call
 		call.Turn = nil // a retry is another request
-		out.Response, err = r.Client.Complete(ctx, call, f.response, f.err, decide)
-		if out.Response == f.response { // it was not requested again
-			out.scanned = f.scanned
+		out.Response, err = r.Client.Complete(ctx, call, f.Response, f.Err, decide)
+		if out.Response == f.Response { // it was not requested again
+			out.flight = f
 		}
 	} else {
-		call.Into = r.nextBuffer()
+		r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0] // the body of the page before last is not needed any more
+		call.Into = r.buffers[0]
 		out.Response, err = r.Client.Do(ctx, call, decide)
 	}
 	out.call, out.waits = call, *call.Waits
@@ -95,44 +98,9 @@ func (r *run) fetch(ctx context.Context, request rules.Request) (fetched, error)
 	return out, nil
 }
 
-// takePrefetched returns the prefetched exchange of a call, or nil.
-func (r *run) takePrefetched(call transport.Call) *inFlight {
-	if r.prefetcher == nil {
-		return nil
-	}
-	f, ok := r.prefetcher.take(call)
-	if !ok {
-		r.stopPrefetching()
-		return nil
-	}
-	r.prefetcher.free = append(r.prefetcher.free, r.buffers[1])
-	r.buffers[0], r.buffers[1] = f.call.Into, r.buffers[0]
-	return f
-}
-
-// stopAhead cancels all requests that were made ahead of their turn.
-func (r *run) stopAhead() {
-	r.stopPrefetching()
-	r.stopOverlap()
-}
-
-// stopPrefetching continues with one page at a time.
-func (r *run) stopPrefetching() {
-	if r.prefetcher != nil {
-		r.prefetcher.close()
-		r.prefetcher = nil
-	}
-}
-
-// nextBuffer returns the buffer for the next body: that of the page before last.
-func (r *run) nextBuffer() *spool.Buffer {
-	r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0]
-	return r.buffers[0]
-}
-
 // onError evaluates the onError rules on an error response; the first that
 // matches decides.
-func (r *run) onError(request rules.Request, sent time.Time, response *transport.Response) errorAction {
+func (r *run) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
 	}
@@ -142,7 +110,7 @@ func (r *run) onError(request rules.Request, sent time.Time, response *transport
 	c.Items, c.Values, c.Count = nil, nil, 0
 	c.Bytes, c.SamePage, c.RepeatedExchange, c.SameItems = 0, false, false, 0
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
-	c.Sent = r.sentFacts(request, r.shown(request))
+	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
 	c.Now = func() time.Time { return sent }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // nil unless it is JSON
 	for _, rule := range r.job.OnErrors {
@@ -191,20 +159,20 @@ func (r *run) message(c *compile.Condition, page *rules.Context) string {
 
 // stopOnError ends the job on an error response. The sink receives it as a last
 // page without items, so that the trace shows what ended the list.
-func (r *run) stopOnError(ctx context.Context, request rules.Request, f fetched) error {
+func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetched) error {
 	by := []string{f.action.rule}
 	r.finish(by, f.action.outcome, f.action.text)
 	record := r.record(request, f)
 	record.Page = r.Context.Value.Page + 1
-	record.Decision, record.StoppedBy, record.Outcome, record.Reason = Stop, by, f.action.outcome, by[0]
-	record.Verdicts = []Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
+	record.Decision, record.StoppedBy, record.Outcome, record.Reason = trace.Stop, by, f.action.outcome, by[0]
+	record.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
 	record.Findings = r.audit(ctx, r.obtained())
 	page := &Page{Record: record}
 	failed := r.carryOver()
 	if failed != nil {
 		page.fail(failed)
 	}
-	page.Error, r.attempt, r.restarted = r.faultOf(failed), attempt{}, nil
+	page.Error, r.current.unread, r.restarted = trace.FaultOf(failed, r.Redactor), false, nil
 	if err := r.deliver(ctx, page, failed); err != nil {
 		return err
 	}

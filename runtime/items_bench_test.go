@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -65,8 +66,8 @@ func BenchmarkItemRules(b *testing.B) {
 					c := &r.Context.Value
 					c.Page, c.Count, c.Body, c.Values = 1, reading.Items.Len(), reading.Body, reading.Values
 					c.Total = rules.Total{Pages: 1, Items: items}
-					page := Page{Record: Record{Decision: Continue}}
-					if err := r.judge(&page); err != nil || page.Decision != Continue {
+					page := Page{Record: trace.Record{Decision: trace.Continue}}
+					if err := r.judge(&page); err != nil || page.Decision != trace.Continue {
 						b.Fatal(err, page.StoppedBy)
 					}
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
@@ -88,7 +89,7 @@ func randomItems(r *rand.Rand) []string {
 func evaluated(r *run, page *rules.Context) (value any, err error) {
 	r.machine.Observe = nil
 	for _, keep := range r.job.Keeps {
-		value, err = keep.Value(&r.machine, page)
+		value, err = keep.Value(&r.machine, page, language.MaxValueBytes)
 	}
 	return value, err
 }

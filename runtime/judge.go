@@ -2,29 +2,31 @@ package runtime
 
 import (
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // judge evaluates every rule on the page. The first that is met is the reason to
 // stop, and all that are met are listed. The error names a rule that failed.
 func (r *run) judge(page *Page) error {
 	var first *compile.Condition
-	page.Verdicts = make([]Verdict, 0, len(r.job.Stops))
+	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
-		r.notes = nil
+		r.current.notes = nil
 		met, err := stop.EvalBool(&r.machine, &r.Context.Value)
 		if err != nil {
-			return r.fault(failure.Response, &compile.RuleError{Rule: stop.Rule, Err: err})
+			return r.fault(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
 		}
-		verdict := Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.notes}
+		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
 		if met || r.Explain {
 			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(&r.Context.Value)), stop.Missing(&r.Context.Value)
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
-		if met && stop.Rule.Outcome == rules.Split && !r.splittable {
-			r.Noticed.Facts.FullWindow, r.Noticed.Facts.WindowKept = r.partition.Label(), r.unsplittable
+		if met && stop.Rule.Outcome == rules.Split && !r.splits {
+			r.Noticed.Facts.FullWindow, r.Noticed.Facts.WindowKept = r.partition.Label(), r.unsplit
 			continue
 		}
 		if !met {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // judged returns the run of a job with ten rules, on a page that meets none of them.
@@ -19,7 +20,7 @@ func judged(tb testing.TB, items int) *run {
 		"guards": {"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"}}},
 		"config": {"jobs": [{"endpoint": "users"}]}}`)
 	require.Len(tb, jobs[0].Stops, 11)
-	r := newRun(tb.Context(), Loop{}.withDefaults(), Partition{Job: jobs[0]}, nil)
+	r := newRun(tb.Context(), Loop{}.WithDefaults(), Partition{Job: jobs[0]}, nil)
 	_, err := r.firstRequest()
 	require.NoError(tb, err)
 	c := &r.Context.Value
@@ -35,8 +36,8 @@ func BenchmarkJudge(b *testing.B) {
 			r := judged(b, items)
 			b.ReportAllocs()
 			for b.Loop() {
-				page := Page{Record: Record{Decision: Continue}}
-				if err := r.judge(&page); err != nil || page.Decision != Continue {
+				page := Page{Record: trace.Record{Decision: trace.Continue}}
+				if err := r.judge(&page); err != nil || page.Decision != trace.Continue {
 					b.Fatal(err, page.StoppedBy)
 				}
 			}

@@ -9,9 +9,13 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -31,11 +35,7 @@ type Loop struct {
 
 	Explain bool // give all verdicts their values, not only those that were met
 
-	// Prefetch is the number of pages in flight for jobs whose requests do not read
-	// responses; [AutoPrefetch] lets the loop choose. [OverlapPrefetch] is one, which may be
-	// requested before the last page has been delivered; 0 is one at a time.
-	Prefetch     int
-	OverlapBytes int // of a page for which [OverlapPrefetch] does so; 0 is [LargePage]
+	Ahead ahead.Policy // which pages are requested ahead of their turn
 
 	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint
 	// is that of its last page is not run again.
@@ -44,18 +44,6 @@ type Loop struct {
 	// Carryover holds the values that earlier runs kept, by job and name.
 	Carryover map[string]map[string]any
 
-	// Jobs holds the ids of the jobs that run; nil is all. A job that is not one of them, but
-	// has jobs for its items that are, runs without being written.
-	Jobs map[string]bool
-
-	// Slots bounds the partitions that run at the same time, those of other trees included:
-	// one that runs ahead of its turn holds a slot. Nil, or a capacity of 1: none does.
-	Slots chan struct{}
-
-	// Partitions bounds the partitions of the run; nil is any number. They then run one
-	// after another, so that the limit leaves out the same ones in every run.
-	Partitions *Quota
-
 	// Inputs holds the values that this run sets, by name.
 	Inputs map[string]any
 
@@ -63,18 +51,13 @@ type Loop struct {
 	// checkpoint has the names instead of the secrets.
 	Secrets map[string]string
 
-	// Skipped receives the page on which a partition failed that was skipped, if the sink did
-	// not receive it: see [Result.FailedPage]. The page has no items and no checkpoint. The
-	// calls come between those of the sink, in the order of the pages. It may be nil.
-	Skipped func(*Page)
-
 	// Tools is where jobs leave what they read their pages with for those that follow; nil:
 	// only the partitions of a job share it.
 	Tools *Toolbox
 
-	Observer  Observer                           // nil observes nothing
-	Observed  []EventKind                        // that the observer receives; nil: all
-	Evaluated func(e *compile.Expression, v any) // is called with the value of every expression; may be nil
+	Observer  Observer                            // nil observes nothing
+	Observed  []EventKind                         // that the observer receives; nil: all
+	Evaluated func(e *language.Expression, v any) // is called with the value of every expression; may be nil
 }
 
 // A Sink receives the pages of a job in order. Its error ends the run.
@@ -85,24 +68,17 @@ type Sink func(context.Context, *Page) error
 // [*failure.Error] unless it is the sink's own. The result says how far the job came,
 // even if the error is not nil.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
-	return l.withDefaults().runPartition(ctx, Partition{Job: job}, l.Resume[job.Set.Job.ID], sink)
+	return l.WithDefaults().runPartition(ctx, Partition{Job: job}, l.Resume[job.Set.Job.ID], sink)
 }
 
 // RunPartition is [Loop.Run] for one partition, from its beginning.
 func (l Loop) RunPartition(ctx context.Context, p Partition, sink Sink) (Result, error) {
-	return l.withDefaults().runPartition(ctx, p, nil, sink)
+	return l.WithDefaults().runPartition(ctx, p, nil, sink)
 }
 
 // runPartition is [Loop.Run] for a partition, from a checkpoint of it if that is not nil.
 func (l Loop) runPartition(ctx context.Context, p Partition, token json.RawMessage, sink Sink) (Result, error) {
 	return newRun(ctx, l, p, sink).run(ctx, token)
-}
-
-// runSplittable is runPartition for one whose window may be split.
-func (l Loop) runSplittable(ctx context.Context, p Partition, sink Sink) (Result, error) {
-	r := newRun(ctx, l, p, sink)
-	r.splittable, r.hasSiblings = true, true
-	return r.run(ctx, nil)
 }
 
 func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
@@ -114,75 +90,95 @@ func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
 	}
 	more = more && !r.endsEarly()
 	if more && err == nil {
-		r.prefetcher = newPrefetcher(ctx, r, request)
+		r.prefetch(ctx)
 	}
 	for more && err == nil {
 		request, more, err = r.step(ctx, request)
 	}
-	r.stopAhead() // its events come before the end
+	r.ahead.Close() // its events come before the end
 	err = r.placed(err)
 	return r.end(ctx, err), err
 }
 
-// step fetches one page, judges it, delivers it and makes the next request. It
-// reports whether there is one.
-func (r *run) step(ctx context.Context, request rules.Request) (next rules.Request, more bool, err error) {
-	r.attempt = attempt{request: request, begun: true}
-	fetched, err := r.fetch(ctx, request)
-	r.attempt.fetched = fetched
-	if err != nil {
+// A step is the work on one page. A run makes a new one for each request.
+type step struct {
+	request requests.Request
+	fetched fetched
+	unread  bool     // no page was read, so that the record of a failure is about the request
+	notes   []string // on the values of the rule that is being judged
+}
+
+// step fetches a page, reads it, decides about it, offers the next request to be made ahead, and
+// delivers the page. It returns the next request, and reports whether there is one.
+func (r *run) step(ctx context.Context, request requests.Request) (next requests.Request, more bool, err error) {
+	r.current = step{request: request, unread: true}
+	s := &r.current
+	if s.fetched, err = r.fetch(ctx, request); err != nil {
 		return next, false, err
 	}
-	switch fetched.action.Do {
+	switch s.fetched.action.Do {
 	case rules.ErrorStop:
-		return next, false, r.stopOnError(ctx, request, fetched)
+		return next, false, r.stopOnError(ctx, request, s.fetched)
 	case rules.ErrorRestart:
-		r.noteRestart(request, fetched)
-		next, err = r.restart(fetched.action)
+		r.noteRestart(request, s.fetched)
+		next, err = r.restart(s.fetched.action)
 		return next, err == nil, err
 	}
-	r.requestAhead(ctx, fetched.Response)
-	repeats := r.Noticed.Facts.Repeats
-	page, err := r.read(request, fetched)
+	r.arrived(ctx, s.fetched.Response)
+	page, err := r.read(request, s.fetched)
 	if err != nil {
 		return next, false, err
 	}
-	r.attempt = attempt{}
-	if r.prefetcher != nil {
-		r.learn()
-	}
-	failed := r.judge(page)
-	r.noticeWritten(page, repeats)
-	failed = r.shape(ctx, page, failed)
-	if failed == nil && page.Decision == Continue {
-		next, failed = r.advance(page)
-	}
-	if failed == nil && page.Decision == Stop {
-		failed = r.carryOver()
-	}
+	s.fetched, s.unread = fetched{}, false
+	next, failed := r.decide(ctx, page)
 	if errors.Is(failed, failure.ErrCancelled) { // the page was not judged
 		return next, false, failed
+	}
+	more = failed == nil && page.Decision == trace.Continue
+	if more {
+		r.ahead.Offer(next)
+	}
+	if err := r.deliver(ctx, page, failed); err != nil {
+		return next, false, err
+	}
+	r.logPage(page)
+	return next, more && !r.endsEarly(), failed
+}
+
+// decide judges a page, shapes its items and, if the list goes on, makes the next request.
+// Otherwise it audits the list. The run fails with the error after the page was delivered.
+func (r *run) decide(ctx context.Context, page *Page) (next requests.Request, failed error) {
+	failed = r.judge(page)
+	if !page.Dropped {
+		r.watcher.NoticeWritten()
+	}
+	failed = r.shape(ctx, page, failed)
+	if failed == nil && page.Decision == trace.Continue {
+		next, failed = r.advance(page)
+	}
+	if failed == nil && page.Decision == trace.Stop {
+		failed = r.carryOver()
+	}
+	if errors.Is(failed, failure.ErrCancelled) {
+		return next, failed
 	}
 	if failed != nil {
 		page.fail(failed)
 	}
-	if page.Decision == Stop {
+	if page.Decision == trace.Stop {
 		r.shaper.warn()
 		page.Findings = r.audit(ctx, r.obtained()+page.Items.Len()+page.filtered)
 	}
 	if failed == nil {
 		failed = r.stopFailure(page)
 	}
-	page.Error = r.faultOf(failed)
-	if failed == nil && page.Decision == Continue {
-		r.requestNext(next)
-	}
-	if err := r.deliver(ctx, page, failed); err != nil {
-		return next, false, err
-	}
-	r.logPage(page)
-	return next, page.Decision == Continue && failed == nil && !r.endsEarly(), failed
+	page.Error = trace.FaultOf(failed, r.Redactor)
+	return next, failed
 }
+
+// LimitPartitions is the reason of a [Result] of a job of which the limit on the partitions of
+// a run has left out some.
+const LimitPartitions = "limits.partitions"
 
 // endsEarly ends the list if the rest of it need not be read.
 func (r *run) endsEarly() bool {
@@ -195,15 +191,13 @@ func (r *run) endsEarly() bool {
 	return true
 }
 
-func (l Loop) withDefaults() Loop {
+// WithDefaults returns the loop with defaults for what it lacks.
+func (l Loop) WithDefaults() Loop {
 	if l.Clock == nil {
 		l.Clock = transport.SystemClock
 	}
 	if l.Log == nil {
 		l.Log = slog.New(slog.DiscardHandler)
-	}
-	if l.OverlapBytes == 0 {
-		l.OverlapBytes = LargePage
 	}
 	if l.Redactor == nil {
 		l.Redactor = redact.New(nil)
@@ -213,10 +207,10 @@ func (l Loop) withDefaults() Loop {
 
 // advance changes the variables and makes the next request. If there is none, the
 // page is the last.
-func (r *run) advance(page *Page) (rules.Request, error) {
+func (r *run) advance(page *Page) (requests.Request, error) {
 	if !r.job.Paged() {
 		r.stop(page, []string{reasonEnd}, rules.Complete, "one request made: no pagination is configured")
-		return rules.Request{}, nil
+		return requests.Request{}, nil
 	}
 	next, more, err := r.nextRequest()
 	if err != nil {
@@ -232,8 +226,8 @@ func (r *run) advance(page *Page) (rules.Request, error) {
 
 // noAddress returns the verdict that the next request has no address, with the values
 // of the parts that give one.
-func (r *run) noAddress() Verdict {
-	verdict := Verdict{Rule: reasonNextRequest, Met: true}
+func (r *run) noAddress() trace.Verdict {
+	verdict := trace.Verdict{Rule: reasonNextRequest, Met: true}
 	var because []string
 	for _, part := range r.job.Parts {
 		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.URL || role == rules.Endpoint) {
@@ -247,22 +241,11 @@ func (r *run) noAddress() Verdict {
 
 // stop makes a page the last one.
 func (r *run) stop(page *Page, by []string, outcome rules.Outcome, message string) {
-	page.Decision, page.StoppedBy, page.Outcome, page.Reason = Stop, by, outcome, by[0]
+	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, by, outcome, by[0]
 	r.finish(by, outcome, message)
 }
 
 // finish sets why the job ended.
 func (r *run) finish(by []string, outcome rules.Outcome, message string) {
 	r.Result.Outcome, r.Result.StoppedBy, r.Result.Reason, r.Result.Message = outcome, by, by[0], r.Redactor.String(message)
-}
-
-// learn notes what is known of the length of the list once a page has been read.
-func (r *run) learn() {
-	if r.length.known || r.Context.Value.Page == 0 {
-		return
-	}
-	r.length = length{known: true, lastPage: r.job.MaxPages()}
-	if first := r.Noticed.FirstTotal; first != nil {
-		r.length.limit(first.Total, r.Context.Value.Limit)
-	}
 }

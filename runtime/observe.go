@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -19,20 +20,20 @@ type Observer interface {
 // fields below Time are set.
 type Event struct {
 	Kind EventKind
-	Run  string // differs from run to run
-	Job  string
+	Run  string // id of the run
+	Job  string // id of the job
 
-	Worker string // the machine that does this part of a run on many machines; empty: there is only one
+	Worker string // the machine, of a run on many machines; otherwise empty
 
-	Partition string // values of the variables of the partition; empty: the job has none
+	Partition string // the values of its variables: "order.id=1001"; empty: the job has no partitions
 
 	Page int       // from 1; 0 for the end of a job that fetched none
 	Time time.Time // when it happened; of a request, when it was sent
 
 	Exchange *transport.Event // of a request, retry or wait
-	Record   *Record          // of a page
-	Verdict  *Verdict         // one per rule and page
-	Finding  *Finding
+	Record   *trace.Record    // of a page
+	Verdict  *trace.Verdict   // one per rule and page
+	Finding  *trace.Finding
 	Result   *Result // of the end of a job
 	Err      error   // why the request or the job failed; nil if it did not
 }

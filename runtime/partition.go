@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,18 +30,18 @@ func PartitionOf(ctx context.Context) (Partition, bool) {
 	return p, ok
 }
 
-// blame returns the class of an error in what is computed before the first request. With
+// Blame returns the class of an error in what is computed before the first request. With
 // variables it is the values of these, most of them from responses, that are unacceptable;
 // otherwise it is the configuration.
-func (p Partition) blame() failure.Class {
+func (p Partition) Blame() failure.Class {
 	if len(p.Binding) > 0 {
 		return failure.Response
 	}
 	return failure.Config
 }
 
-// with returns a partition of a job whose variable has a value.
-func (p Partition) with(job *compile.Job, name string, v any) Partition {
+// With returns a partition of a job whose variable has a value.
+func (p Partition) With(job *compile.Job, name string, v any) Partition {
 	binding := maps.Clone(p.Binding)
 	if binding == nil {
 		binding = map[string]any{}
@@ -76,15 +75,15 @@ func labels(name string, v any) []string {
 	if v == nil {
 		return []string{name + "=nil"}
 	}
-	if text, ok := shortScalar(v); ok {
+	if text, ok := ShortText(v); ok {
 		return []string{name + "=" + text}
 	}
 	members, ok := value.Members(v)
 	if !ok || len(members) == 0 {
 		return []string{name + "=" + value.KindOf(v)}
 	}
-	from, hasFrom := shortScalar(get(members, "from"))
-	to, hasTo := shortScalar(get(members, "to"))
+	from, hasFrom := ShortText(get(members, "from"))
+	to, hasTo := ShortText(get(members, "to"))
 	if hasFrom && hasTo && len(members) == 2 {
 		return []string{name + "=" + from + " to " + to}
 	}
@@ -100,7 +99,8 @@ func get(members rules.Object, name string) any {
 	return v
 }
 
-func shortScalar(v any) (string, bool) {
+// ShortText returns a scalar as text for people. It reports false for any other value.
+func ShortText(v any) (string, bool) {
 	if t, ok := v.(time.Time); ok {
 		return shortTime(t), true
 	}
@@ -116,128 +116,10 @@ func shortTime(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// name names the partition in messages: the id of the job and, in parentheses, the label.
-func (p Partition) name() string {
+// Name names the partition in messages: the id of the job and, in parentheses, the label.
+func (p Partition) Name() string {
 	if label := p.Label(); label != "" {
 		return fmt.Sprintf("%s (%s)", p.Job.Set.Job.ID, label)
 	}
 	return p.Job.Set.Job.ID
-}
-
-// Partitions are those of a job of which a [Result] tells.
-type Partitions struct {
-	Count    int               `json:"count"`              // that were run, failed ones included
-	Complete int               `json:"complete"`           // that ended by rule
-	Suspect  int               `json:"suspect,omitempty"`  // that have findings, whatever their ends are
-	Failed   int               `json:"failed,omitempty"`   // that failed and ended the run
-	Skipped  int               `json:"skipped,omitempty"`  // that failed, with onPartitionError skip
-	Failures []PartitionResult `json:"failures,omitempty"` // the first hundred of those that failed or were skipped
-	Limited  int               `json:"limited,omitempty"`  // that a limit or a guard ended, or that limits.partitions left out
-}
-
-// A PartitionResult says how a partition ended that was not complete.
-type PartitionResult struct {
-	Partition string `json:"partition"`
-	Error     *Fault `json:"error,omitempty"`
-}
-
-// maxListed is how many partitions and findings a [Result] lists.
-const maxListed = 100
-
-// reasonPartitions is the reason of a result that is about all partitions of a job.
-const reasonPartitions = "partitions"
-
-// severity orders outcomes: that of a job is the worst of its partitions.
-var severity = []rules.Outcome{rules.Complete, rules.Limited, rules.Guarded, rules.Partial, rules.Failed}
-
-// add adds the result of a partition to that of its job. The label and the name of the
-// partition, which names returns, have no secrets. Most partitions need neither.
-func (r *Result) add(names func() (label, name string), one Result) {
-	n := r.Partitions
-	n.count(one)
-	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
-	r.Filtered += one.Filtered
-	for _, f := range one.Findings {
-		if len(r.Findings) < maxListed {
-			f.Partition, _ = names()
-			r.Findings = append(r.Findings, f)
-		}
-	}
-	r.keep(one)
-	if (one.skipped || one.Outcome == rules.Failed) && len(n.Failures) < maxListed {
-		label, _ := names()
-		n.Failures = append(n.Failures, PartitionResult{label, one.Error})
-	}
-	if one.skipped {
-		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}
-	}
-	if r.Outcome == "" || slices.Index(severity, one.Outcome) > slices.Index(severity, r.Outcome) {
-		_, name := names()
-		r.Outcome, r.Reason, r.StoppedBy, r.first = one.Outcome, one.Reason, one.StoppedBy, name+": "+one.Message
-		if one.Error != nil { // it names its place
-			r.first = one.Error.Message
-		}
-		if one.Outcome == rules.Failed {
-			r.Error, r.failed = one.Error, one.failed
-		}
-	}
-	r.Message = r.ofPartitions()
-}
-
-// count counts the result of a partition.
-func (n *Partitions) count(one Result) {
-	if one.leftOut {
-		return
-	}
-	n.Count++
-	if len(one.Findings) > 0 {
-		n.Suspect++
-	}
-	switch {
-	case one.skipped:
-		n.Skipped++
-	case one.Outcome == rules.Complete:
-		n.Complete++
-	case one.Outcome == rules.Failed:
-		n.Failed++
-	default:
-		n.Limited++
-	}
-}
-
-// ofPartitions says how the partitions ended.
-func (r *Result) ofPartitions() string {
-	n := r.Partitions
-	switch {
-	case n.Count == 0 && r.Reason != LimitPartitions && r.Outcome != rules.Failed:
-		return "there is no partition"
-	case r.Outcome == rules.Complete:
-		r.Reason, r.StoppedBy = reasonPartitions, []string{}
-		return fmt.Sprintf("complete: %s", value.Counted(n.Count, "partition"))
-	case r.Outcome == rules.Partial:
-		also := ""
-		if n.Limited > 0 {
-			also = fmt.Sprintf(", %d limited or guarded", n.Limited)
-		}
-		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), also, r.first)
-	case r.Outcome == rules.Failed:
-		return r.first
-	case r.Reason == LimitPartitions:
-		return fmt.Sprintf("the limit on the partitions of the run is reached, after %d of this job", n.Count)
-	}
-	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.first)
-}
-
-// keep keeps the greatest of the values that the partitions save for the next run. A nil, as
-// a partition without items has it, is less than any other value.
-func (r *Result) keep(one Result) {
-	for name, v := range one.Kept {
-		if had := r.Kept[name]; had != nil && (v == nil || !compile.Less(had, v)) {
-			continue
-		}
-		if r.Kept == nil {
-			r.Kept = map[string]any{}
-		}
-		r.Kept[name] = v
-	}
 }

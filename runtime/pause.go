@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -16,7 +16,7 @@ const SourceAfter = "nextRequest.after"
 
 // pause waits until a request may be made, as the rules demand (nextRequest.after). A run
 // that resumes waits for the rest of the time.
-func (r *run) pause(ctx context.Context, request rules.Request, call transport.Call) error {
+func (r *run) pause(ctx context.Context, request requests.Request, call transport.Call) error {
 	now := r.Clock.Now()
 	wait := min(r.Due.Sub(now), request.After) // the clock of another machine may differ
 	if wait <= 0 {

@@ -7,18 +7,22 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
-	"github.com/stopwhen/stopwhen/runtime/transport"
+	"github.com/stopwhen/stopwhen/runtime/saved"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A run is one job while it runs: its [state], and the tools to change it.
@@ -27,49 +31,46 @@ type run struct {
 	state
 	*tools
 	partition Partition
-	labelled  string      // the label of the partition, once it was needed
-	enough    func() bool // the rest of the list need not be read; nil: it need
+	labelled  string // the label of the partition, once it was needed
 
-	splittable   bool // its window may be split
-	unsplittable bool // it could be, but an earlier run has written pages of it
+	enough          func() bool // see [List], like the next two
+	splits, unsplit bool
+	hasSiblings     bool // it is one partition of several, whose tally audits what all of them lack
 
-	hasSiblings bool // it is one partition of a tree, which audits what all of them lack
-	isParent    bool // there are jobs for the items of its pages, which run when a page is delivered
-	switches    rules.Switches
-	sink        Sink
-	shaper      *shaper // nil: items are passed on as they are
+	switches rules.Switches
+	sink     Sink
+	shaper   *shaper // nil: items are passed on as they are
 
-	binding    *compile.Binding  // nil before the first request
-	converter  *format.Converter // nil: the responses are JSON
-	prefetcher *prefetcher       // nil: one page at a time
-	length     length            // of the list
-	overlap    *overlap          // nil: none was begun
-	started    time.Time
-	lookup     func(*document.Paths) (any, error)                              // decodes further values of the last response; nil before it
-	visit      func(paths *document.Paths, f func(path []string, v any)) error // the same, one by one
-	audited    audited
-	hinted     []hinted                     // the hints of the last response; nil: not looked for yet
-	notes      []string                     // on the values of the rule that is being judged
-	names      func(path []string) []string // keys in the last response; nil if it has no content
-	reported   map[string]bool              // codes of the warnings that were logged
-	attempt    attempt                      // the page that is being fetched
-	restarted  []Restart                    // since the last page
-	kept       map[string]any               // values of the previous run, with their secrets
+	binding   *compile.Binding  // nil before the first request
+	converter *format.Converter // nil: the responses are JSON
+	sender    sender
+	ahead     *ahead.Queue // nil: no page was requested ahead of its turn
+	lastPage  int          // of the list, as far as it is known; 0: not yet
+	started   time.Time
+	watcher   evidence.Watcher
+	reported  map[string]bool // codes of the warnings that were logged
+	current   step            // the work on the page that was requested last
+	restarted []trace.Restart // since the last page
+	kept      map[string]any  // values of the previous run, with their secrets
 }
 
 func newRun(ctx context.Context, l Loop, p Partition, sink Sink) *run {
 	job, t := p.Job, l.Tools.take(&l, p.Job)
-	r := &t.run
+	r := &t.inUse
 	*r = run{
 		Loop: l, tools: t, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
 	}
 	t.warn = r.warn
+	r.watcher = evidence.Watcher{
+		Noticed: &r.Noticed, Subject: t.subject, Context: &r.Context.Value, Largest: &r.LargestPage, Redactor: l.Redactor, Warn: t.warn,
+	}
 	r.shaper = newShaper(r)
 	r.converter = format.NewConverter(format.Options{
 		Response: job.Set.Job.Response, Lists: job.Set.Job.ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
 	})
+	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
 	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
-	r.started, r.attempt.begun = l.Clock.Now(), true
+	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
 	r.Result.Job, r.Result.Kept = job.Set.Job.ID, l.Carryover[job.Set.Job.ID]
 	return r
@@ -84,7 +85,7 @@ func (r *run) reset() {
 	}
 	r.Context.Value = rules.Context{
 		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.partition.Binding, Now: func() time.Time { return r.started },
-		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.public(job.Constants())},
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},
 	}
 	if r.binding != nil {
 		r.bound()
@@ -98,16 +99,16 @@ func (r *run) bind() error {
 	if err != nil {
 		return err
 	}
-	saved := slices.Clone(values)
+	computed := slices.Clone(values)
 	for i, e := range r.job.Binds {
 		switch {
 		case e.Rule.Secret:
-			saved[i] = nil
+			computed[i] = nil
 		case len(r.Computed.Value) == len(values):
-			saved[i], values[i] = r.Computed.Value[i], r.Computed.Value[i]
+			computed[i], values[i] = r.Computed.Value[i], r.Computed.Value[i]
 		}
 	}
-	r.Computed.Value = saved
+	r.Computed.Value = computed
 	if r.binding, err = r.job.Bind(values); err != nil {
 		return err
 	}
@@ -122,12 +123,12 @@ func (r *run) bind() error {
 func (r *run) bound() {
 	c := &r.Context.Value
 	c.Limit = r.binding.Limit
-	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.public(r.binding.First.Params)
+	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.sender.public(r.binding.First.Params)
 }
 
-// close stops prefetching and gives the tools back.
+// close cancels the requests ahead and gives the tools back.
 func (r *run) close() {
-	r.stopAhead()
+	r.ahead.Close()
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
@@ -136,8 +137,8 @@ func (r *run) close() {
 
 // begin returns the first request of the run, or of its continuation. It reports
 // false for a job that had ended.
-func (r *run) begin(ctx context.Context, token json.RawMessage) (request rules.Request, more bool, err error) {
-	if r.kept, err = r.revealKept(ctx, r.Result.Job); err != nil {
+func (r *run) begin(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
+	if r.kept, err = r.RevealKept(ctx, r.Result.Job); err != nil {
 		return request, false, err
 	}
 	r.Context.Value.Kept = r.kept
@@ -148,16 +149,16 @@ func (r *run) begin(ctx context.Context, token json.RawMessage) (request rules.R
 	return request, err == nil, err
 }
 
-func (r *run) firstRequest() (request rules.Request, err error) {
+func (r *run) firstRequest() (request requests.Request, err error) {
 	c := &r.Context.Value
 	if r.binding == nil {
 		if err := r.bind(); err != nil {
-			return request, r.fault(r.partition.blame(), err)
+			return request, r.fault(r.partition.Blame(), err)
 		}
 	}
 	variables, request, err := r.binding.Begin(&r.machine, c)
 	if err == nil {
-		c.State, err = savable(variables)
+		c.State, err = saved.Variables(variables)
 	}
 	if err != nil {
 		return request, r.fault(failure.Config, err)
@@ -167,7 +168,7 @@ func (r *run) firstRequest() (request rules.Request, err error) {
 
 // nextRequest changes the variables and makes the request for the next page. It
 // reports false if the rules give no address.
-func (r *run) nextRequest() (request rules.Request, more bool, err error) {
+func (r *run) nextRequest() (request requests.Request, more bool, err error) {
 	c := &r.Context.Value
 	variables, parts, more, err := r.job.Advance(&r.machine, c)
 	if err == nil && more {
@@ -202,11 +203,11 @@ func (r *run) end(ctx context.Context, err error) Result {
 func (r *run) concluded(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {
-		result.Outcome, result.Reason, result.StoppedBy = rules.Failed, reasonError, []string{}
+		result.Outcome, result.Reason, result.StoppedBy = rules.Failed, ReasonError, []string{}
 		result.Message = r.Redactor.String(err.Error())
 	}
 	if err != nil {
-		result.Error = r.faultOf(err)
+		result.Error = trace.FaultOf(err, r.Redactor)
 		result.failed = r.failedPage(result.Error, err)
 	}
 	return result
@@ -221,7 +222,7 @@ func (r *run) after(page *Page, failed error) Result {
 
 // withSeen returns a result with what the list had and lacked.
 func (r *run) withSeen(result Result) Result {
-	result.seen.Had = r.Noticed.had()
+	result.seen.Had = r.Noticed.Seen()
 	if result.Outcome != rules.Failed {
 		result.seen.Lacked = r.Noticed.Lacked
 	}
@@ -246,13 +247,13 @@ func (r *run) label() string {
 }
 
 // name names the job in the log, with the partition.
-func (r *run) name() string { return r.Redactor.String(r.partition.name()) }
+func (r *run) name() string { return r.Redactor.String(r.partition.Name()) }
 
 // restart starts again from the first request, after an error response which says
 // that the position was lost.
-func (r *run) restart(action errorAction) (rules.Request, error) {
+func (r *run) restart(action errorAction) (requests.Request, error) {
 	if r.Restarts++; r.Restarts > compile.MaxRestarts {
-		return rules.Request{}, &failure.Error{
+		return requests.Request{}, &failure.Error{
 			Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule,
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
@@ -265,7 +266,7 @@ func (r *run) restart(action errorAction) (rules.Request, error) {
 		"event", "restart", "job", r.Result.Job, "rule", action.rule)
 	r.reset()
 	r.Noticed.Facts.Rewritten = r.obtained()
-	r.stopAhead()
+	r.ahead.Close()
 	return r.firstRequest()
 }
 
@@ -275,7 +276,7 @@ func (r *run) obtained() int { return r.Result.Items + r.Result.Filtered }
 
 // deliver passes a page to the sink. The run may have failed on it.
 func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
-	if page.Decision == Stop {
+	if page.Decision == trace.Stop {
 		page.Kept = r.Result.Kept
 	}
 	page.checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
@@ -283,7 +284,7 @@ func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 	page.after = func() Result { return r.after(page, failed) }
 	defer func() { page.checkpoint, page.after = nil, nil }()
 	err := r.sink(ctx, page)
-	if err == nil || page.delivered {
+	if err == nil || page.accepted {
 		r.Result.Items += page.obtained
 		r.Result.Filtered += page.filtered
 	}
@@ -304,7 +305,7 @@ func (r *run) logPage(page *Page) {
 			"event", "page_ok", "job", page.Job, "page", page.Page,
 			"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
 	}
-	if page.Decision == Stop && page.Outcome != rules.Failed {
+	if page.Decision == trace.Stop && page.Outcome != rules.Failed {
 		r.logEnd()
 	}
 }
@@ -316,7 +317,7 @@ func (r *run) logs(level slog.Level) bool { return r.Log.Enabled(context.Backgro
 // logEnd logs why the job ended.
 func (r *run) logEnd() {
 	if r.logs(stopLevel(r.job)) {
-		logStop(r.Log, r.job, r.name(), r.Context.Value.Page, r.Result)
+		LogStop(r.Log, r.job, r.name(), r.Context.Value.Page, r.Result)
 	}
 }
 
@@ -329,8 +330,8 @@ func stopLevel(job *compile.Job) slog.Level {
 	return slog.LevelInfo
 }
 
-// logStop logs why a job, or a partition of it, stopped on a page.
-func logStop(log *slog.Logger, job *compile.Job, name string, page int, result Result) {
+// LogStop logs why a job, or a partition of it, stopped on a page.
+func LogStop(log *slog.Logger, job *compile.Job, name string, page int, result Result) {
 	message := result.Message
 	if !reasonOf(job, result).NamesJob {
 		message = fmt.Sprintf("Job '%s' stopped: %s", name, message)
@@ -349,18 +350,23 @@ func (r *run) carryOver() error {
 		return r.fault(failure.Response, err)
 	}
 	if values != nil {
-		r.Result.Kept, _ = newConcealer(r.Secrets, r.Redactor).concealed(values).(map[string]any)
+		r.Result.Kept, _ = saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
 	}
 	return nil
 }
 
-// revealKept returns the values that a job kept in the previous run, with the present secrets.
-func (l *Loop) revealKept(ctx context.Context, job string) (map[string]any, error) {
+// Concealer returns a concealer that can also reveal the secrets that the client fetches.
+func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
+	return saved.NewConcealer(l.Secrets, l.Redactor, func(name string) (string, bool, error) { return l.Client.Secret(ctx, name) })
+}
+
+// RevealKept returns the values that a job kept in the previous run, with the present secrets.
+func (l *Loop) RevealKept(ctx context.Context, job string) (map[string]any, error) {
 	kept := l.Carryover[job]
 	if kept == nil {
 		return nil, nil
 	}
-	revealed, err := l.concealer(ctx).revealed(kept)
+	revealed, err := l.Concealer(ctx).Revealed(kept)
 	if err != nil {
 		return nil, &failure.Error{Class: failure.State, Job: job, Op: "kept", Err: err,
 			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}
@@ -371,15 +377,15 @@ func (l *Loop) revealKept(ctx context.Context, job string) (map[string]any, erro
 
 // fail makes a page the last one because a rule failed on it.
 func (p *Page) fail(err error) {
-	p.Decision, p.Outcome, p.Reason = Stop, rules.Failed, reasonError
-	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+	p.Decision, p.Outcome, p.Reason = trace.Stop, rules.Failed, ReasonError
+	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
 		p.StoppedBy, p.Reason = []string{failed.Rule.ID}, failed.Rule.ID
 	}
 }
 
 // stopFailure is the error of a job that a rule ended as failed.
 func (r *run) stopFailure(page *Page) error {
-	if page.Decision != Stop || page.Outcome != rules.Failed {
+	if page.Decision != trace.Stop || page.Outcome != rules.Failed {
 		return nil
 	}
 	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: page.Page, Op: "rule " + r.Result.Reason, Message: r.Result.Message}
@@ -402,16 +408,16 @@ func reasonOf(job *compile.Job, result Result) rules.Rule {
 // fault adds job and page to an error of a rule or of a response.
 func (r *run) fault(class failure.Class, err error) error {
 	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Message: r.Redactor.String(err.Error()), Err: err}
-	if errors.As(err, new(*rules.LengthError)) {
+	if errors.As(err, new(*requests.LengthError)) {
 		e.Class = failure.Policy
 	}
 	if size, ok := errors.AsType[*document.SizeError](err); ok {
 		e.Class, e.Hint = failure.Policy, size.Hint
 	}
-	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
 		switch ctx := r.machine.Context; {
-		case errors.Is(err, compile.ErrBudget):
+		case errors.Is(err, language.ErrBudget):
 			e.Class = failure.Policy
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 			e.Class, e.Err = failure.Cancelled, ctx.Err()
@@ -419,43 +425,6 @@ func (r *run) fault(class failure.Class, err error) error {
 		e.Message = r.Redactor.String(failed.Placed())
 	}
 	return e
-}
-
-// encode turns a request into an HTTP call. The call has no secrets if its address is
-// outside the origin of baseUrl: withheld names those that it would have. Several
-// goroutines may call it.
-func (r *run) encode(request rules.Request) (call transport.Call, withheld []string, err error) {
-	dialect := r.job.Set.Dialect
-	address, err := request.URL(dialect)
-	if err != nil {
-		return call, nil, err
-	}
-	if !r.Client.Trusts(address) {
-		request, withheld = r.withhold(request)
-		if address, err = request.URL(dialect); err != nil {
-			return call, nil, err
-		}
-		if err = r.checkAddress(address); err != nil {
-			return call, nil, err
-		}
-	}
-	body, contentType, err := request.Payload(dialect)
-	if err != nil {
-		return call, nil, err
-	}
-	call = transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}, Job: r.Result.Job}
-	if contentType != "" {
-		call.Header.Set("Content-Type", contentType)
-	}
-	if r.converter != nil {
-		call.Header.Set("Accept", format.Accept(r.job.Set.Job.Response.Format))
-		call.MayBeEmpty = r.converter.MayBeEmpty
-	}
-	for _, m := range request.Headers {
-		text, _ := value.Text(m.Value)
-		call.Header.Set(m.Name, text)
-	}
-	return call, withheld, nil
 }
 
 // warn logs a warning, each code once per run.
@@ -473,9 +442,9 @@ func (r *run) warn(code, message string) {
 
 // note keeps a note on the values that an expression read for its verdict, and logs
 // the first one of the expression.
-func (r *run) note(e *compile.Expression, text string) {
+func (r *run) note(e *language.Expression, text string) {
 	text = r.Redactor.String(text)
-	r.notes = append(r.notes, text)
+	r.current.notes = append(r.current.notes, text)
 	r.warn("note "+e.Rule.ID, fmt.Sprintf("%s: %s", e.Rule.ID, text))
 }
 
@@ -491,4 +460,12 @@ func (r *run) elapsed() float64 {
 		return float64(now.Unix() - r.started.Unix())
 	}
 	return math.Max(0, now.Sub(r.started).Seconds())
+}
+
+// reportWithheld logs that a request was made without its secrets.
+func (r *run) reportWithheld(withheld []string) {
+	if len(withheld) > 0 {
+		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
+			": secrets are only sent to that origin")
+	}
 }

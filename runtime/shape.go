@@ -8,9 +8,11 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -112,7 +114,7 @@ func (s *shaper) list(ctx context.Context, items document.Items, members []any, 
 		}
 		read++
 		if read%1024 == 0 && ctx.Err() != nil {
-			return 0, s.fault(read, &compile.RuleError{Rule: s.shape.Rules()[0].Rule, Err: context.Cause(ctx)})
+			return 0, s.fault(read, &language.RuleError{Rule: s.shape.Rules()[0].Rule, Err: context.Cause(ctx)})
 		}
 		passes, err := s.item(raw)
 		if err != nil {
@@ -143,7 +145,7 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 	if f := s.shape.Filter; f != nil {
 		passes, err := f.EvalBool(&r.machine, c)
 		if err != nil {
-			return false, &compile.RuleError{Rule: f.Rule, Err: err}
+			return false, &language.RuleError{Rule: f.Rule, Err: err}
 		}
 		if !passes {
 			return false, nil
@@ -155,7 +157,7 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 	}
 	for i, f := range s.shape.Fields {
 		if s.values[i], err = s.value(f, raw); err != nil {
-			return false, &compile.RuleError{Rule: f.Rule, Err: err}
+			return false, &language.RuleError{Rule: f.Rule, Err: err}
 		}
 	}
 	s.line, err = s.editor.Append(s.line[:0], raw, s.values)
@@ -189,8 +191,8 @@ var null = []byte("null")
 // fault returns the error of a rule on an item, which counts from 1.
 func (s *shaper) fault(item int, err error) error {
 	at := fmt.Sprintf("item %d of the page", item)
-	if failed, ok := errors.AsType[*compile.RuleError](err); ok {
-		return s.run.fault(failure.Response, &compile.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", at, failed.Err)})
+	if failed, ok := errors.AsType[*language.RuleError](err); ok {
+		return s.run.fault(failure.Response, &language.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", at, failed.Err)})
 	}
 	return s.run.fault(failure.Response, fmt.Errorf("%s: %w", at, err))
 }
@@ -215,14 +217,14 @@ func (s *shaper) look(raw json.RawMessage) {
 }
 
 // missing describes the paths that a rule reads and no item had.
-func (s *shaper) missing(of func(rules.Rule) bool) (missing []absence) {
+func (s *shaper) missing(of func(rules.Rule) bool) (missing []evidence.Absence) {
 	if s == nil || s.run.Context.Value.Total.Items == 0 {
 		return nil
 	}
 	for _, w := range s.unseen {
 		if !w.Optional && of(w.Rule) && !slices.Contains(s.run.Noticed.Had, w.String()) {
 			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path))
-			missing = append(missing, absence{Key: w.String(), Text: text, ordinary: true})
+			missing = append(missing, evidence.Absence{Key: w.String(), Text: text, Ordinary: true})
 		}
 	}
 	return missing

@@ -5,25 +5,25 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // tools are what a job needs to read its pages, whatever the partition. Partitions that run
 // one after another use the same, and so do jobs whose responses are read in the same way.
 type tools struct {
-	job        *compile.Job
-	machine    compile.Machine
-	reader     *document.Reader
-	head       []byte                     // first bytes of the last body, for messages
-	warn       func(code, message string) // of the reader
-	buffers    [2]*spool.Buffer           // of this page's body and of the last one's, alternating
-	converted  [2]*spool.Buffer           // the same, of the bodies that were converted to JSON
-	watches    []compile.Watch
-	decisives  []compile.Read
-	readsItems bool // the next request
-	run        run  // that uses the tools
+	job       *compile.Job
+	machine   language.Machine
+	reader    *document.Reader
+	head      []byte                     // first bytes of the last body, for messages
+	warn      func(code, message string) // of the reader
+	buffers   [2]*spool.Buffer           // of this page's body and of the last one's, alternating
+	converted [2]*spool.Buffer           // the same, of the bodies that were converted to JSON
+	subject   *evidence.Subject
+	inUse     run // that uses the tools
 }
 
 func newTools(job *compile.Job, reading document.Options) *tools {
@@ -36,7 +36,7 @@ func newTools(job *compile.Job, reading document.Options) *tools {
 
 // serve makes the tools those of a job whose responses the reader can read.
 func (t *tools) serve(job *compile.Job) {
-	t.job, t.watches, t.decisives, t.readsItems = job, job.Watches(), job.Decisive(), job.NextReads("items")
+	t.job, t.subject = job, evidence.NewSubject(job)
 }
 
 // readingOf returns what is read of the responses of a job.
@@ -108,7 +108,7 @@ func (b *Toolbox) put(t *tools) {
 		return
 	}
 	t.warn, t.machine.Observe, t.machine.Note, t.machine.Context = nil, nil, nil, nil
-	t.run = run{}
+	t.inUse = run{}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.free = append(b.free, t); len(b.free) > keptTools {

@@ -12,7 +12,7 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 		{"id": "b", "endpoint": "b", "dataField": "data"},
 		{"id": "c", "endpoint": "c", "dataField": "rows"}]}}`)
 	a, b, c := all[0], all[1], all[2]
-	loop, box := Loop{}.withDefaults(), NewToolbox()
+	loop, box := Loop{}.WithDefaults(), NewToolbox()
 	of := box.take(&loop, a)
 	box.put(of)
 	other := box.take(&loop, c)
@@ -28,7 +28,7 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 
 func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
 	job := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
-	loop, box := Loop{}.withDefaults(), NewToolbox()
+	loop, box := Loop{}.WithDefaults(), NewToolbox()
 	var used []*tools
 	for range 2 * keptTools {
 		used = append(used, box.take(&loop, job))

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Name        string // file name; its ending says whether a text in JSON is converted
 	Text        []byte
-	Explanation *compile.Explanation
+	Explanation *explain.Explanation
 	Redact      func(string) string // replaces secrets in a text; nil: there are none
 	Catalog     *rules.Catalog      // nil: [rules.Builtin]
 	Width       int                 // columns of the comments, from 40 to 120; 0 is 100

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/annotate"
 	"github.com/stopwhen/stopwhen/fixtures"
@@ -69,6 +69,7 @@ func annotated(t *testing.T, name string, text []byte, options []engine.Option) 
 // TestAnnotatedConfigurationsCompileToTheSameRules is the promise of the package: nothing but
 // the values of secrets changes.
 func TestAnnotatedConfigurationsCompileToTheSameRules(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs one case after another, as other tests do")
 	others := []string{"block.yaml", "flow.yaml", "line.yml"}
 	configs(t, 1, func(t *testing.T, name string, text []byte, options []engine.Option) {
 		all := forms(t, name, text)
@@ -91,6 +92,7 @@ func TestAnnotatedConfigurationsCompileToTheSameRules(t *testing.T) {
 // TestAnnotatingAgainReplacesTheComments annotates what was annotated: the second time there is
 // no secret to leave out any more, and after that nothing changes.
 func TestAnnotatingAgainReplacesTheComments(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs one case after another, as other tests do")
 	configs(t, 4, func(t *testing.T, name string, text []byte, options []engine.Option) {
 		_, once := annotated(t, name, text, options)
 		_, twice := annotated(t, "c.yaml", once, options)
@@ -103,10 +105,10 @@ func TestAnnotatingAgainReplacesTheComments(t *testing.T) {
 }
 
 // requireSame compares two configurations, apart from the values of secrets.
-func requireSame(t *testing.T, a, b *compile.Explanation, text string) {
+func requireSame(t *testing.T, a, b *explain.Explanation, text string) {
 	t.Helper()
-	secret := func(c compile.Change) bool { return c.Hidden || c.Part == "environment variables" }
-	d := compile.Diff(a, b)
+	secret := func(c explain.Change) bool { return c.Hidden || c.Part == "environment variables" }
+	d := explain.Diff(a, b)
 	d.Changes = slices.DeleteFunc(d.Changes, secret)
 	for _, x := range d.Jobs {
 		require.Empty(t, slices.DeleteFunc(x.Changes, secret), text)

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // disk is a file system that loses what was not synced when the power fails. It
@@ -226,7 +228,7 @@ func (e extraction) run(d *disk) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.CompressedRows(simulatedRows, e.form.compression)
+	rows, err := s.Rows(simulatedRows, e.form.compression)
 	if err != nil {
 		return err
 	}
@@ -304,7 +306,7 @@ func (e extraction) open(d *disk) (*Store, error) {
 
 // increment returns the number of the increment that follows the kept one.
 func (e extraction) increment(d *disk, s *Store) (int, error) {
-	kept := s.Kept()
+	kept := maps.Clone(s.state.Kept)
 	if e.kept {
 		text, err := readFile(d, simulatedKept)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -473,6 +475,7 @@ func extractions() []extraction {
 }
 
 func TestPowerLossAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	total := 0
 	for _, e := range extractions() {
 		t.Run(e.String(), func(t *testing.T) {
@@ -487,6 +490,7 @@ func TestPowerLossAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
 
 // TestEverySyncIsNeeded omits one sync at a time, which must make some case fail.
 func TestEverySyncIsNeeded(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	resumed := extraction{every: 1, state: true, adds: true, kept: true, before: 1}
 	plain := extraction{every: 1, adds: true, kept: true, before: 1}
 	rewritten, rewrittenState := plain, resumed
@@ -523,6 +527,7 @@ func TestEverySyncIsNeeded(t *testing.T) {
 // TestAWriteErrorAtAnyMomentLosesAndRepeatsNothing lets one or several operations of a run
 // fail, as on a full disk, and repeats the run until it succeeds.
 func TestAWriteErrorAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	cases := 0
 	for _, e := range extractions() {
 		prepared, operations := e.prepared(t)

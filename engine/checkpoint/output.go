@@ -58,14 +58,10 @@ type extent struct {
 func (s *Store) Output(path string) (*Output, error) { return s.output(path, path, nil) }
 
 // Rows returns an output that is written to a file of the same name with the ending
-// [PartialSuffix], and appears under its name by [Store.Publish]. The file is created,
-// and an earlier one replaced, when the first page is written. Otherwise Rows is like
-// [Store.Output].
-func (s *Store) Rows(path string) (*Output, error) { return s.CompressedRows(path, nil) }
-
-// CompressedRows is like [Store.Rows], but compresses what is written. A nil compression
-// is none.
-func (s *Store) CompressedRows(path string, c Compression) (*Output, error) {
+// [PartialSuffix], compressed unless c is nil, and appears under its name by [Store.Publish].
+// The file is created, and an earlier one replaced, when the first page is written.
+// Otherwise Rows is like [Store.Output].
+func (s *Store) Rows(path string, c Compression) (*Output, error) {
 	return s.output(path, path+PartialSuffix, c)
 }
 

@@ -11,6 +11,22 @@
 // that an output holds beyond its committed length are discarded when the run
 // resumes. A publication is recorded before it begins, and a crash in the middle is
 // repaired by the next run: see [Store.Publish].
+//
+// The record of a publication is part of the state. Without a state it is a file next to the
+// output, and there is none if a single rename publishes the rows. What a caller asks for, a
+// [Commitment], is not the record itself: whether rows are appended, rewritten or renamed
+// depends on the files. A fingerprint is a flat map, as state files and the records of runs
+// on many machines hold it; a struct would need the same prefixes to read and write them.
+//
+// # Decisions
+//
+// Where more than one rename is needed (appended rows, kept values, a state), a record of the
+// publication is durable before it begins, and the next run carries it out again after a
+// crash. A state ends, and the next increment begins, only when a run has told its success.
+//
+// An output is committed up to its last mark, which the page before has set, so a page that is
+// half written, or on which a job failed, is never committed. The state says how many bytes of
+// each output belong to it, with their digest, and is written after they were synced.
 package checkpoint
 
 import (
@@ -129,8 +145,8 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 		return nil, s.refuseOther(found.Fingerprint[RunPart], fingerprint[RunPart])
 	case found.Ended:
 		return s, s.next(fingerprint, changed)
-	case changed != "":
-		return nil, s.refuse("it belongs to %s: %s changed", ownerOf(changed), changed)
+	case changed != nil:
+		return nil, s.refuse("it belongs to %s: %s changed", ownerOf(changed), strings.Join(changed, " and "))
 	}
 	return s, nil
 }
@@ -185,8 +201,8 @@ func (s state) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// changes names the parts of a configuration whose fingerprints differ.
-func changes(before, now map[string]string) string {
+// changes returns the parts of a configuration whose fingerprints differ.
+func changes(before, now map[string]string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if before[name] != now[name] {
@@ -199,25 +215,33 @@ func changes(before, now map[string]string) string {
 		case strings.HasPrefix(name, InputPart):
 			names = append(names, name)
 		default:
-			return "something"
+			return []string{"something"}
 		}
 	}
-	return strings.Join(names, " and ")
+	return names
 }
 
-// ownerOf says what a state with these changes belongs to.
-func ownerOf(changed string) string {
-	owner := "a collection with other options"
-	for name := range strings.SplitSeq(changed, " and ") {
-		switch {
-		case name == OrderPart, name == FormatPart:
-		case strings.HasPrefix(name, InputPart):
-			owner = "a run with other inputs"
-		default:
-			return "another configuration"
+// refusals says what a state belongs to whose fingerprint differs in parts with a prefix. If
+// several apply, the last one counts.
+var refusals = []struct{ prefix, owner string }{
+	{OrderPart, "a collection with other options"},
+	{FormatPart, "a collection with other options"},
+	{InputPart, "a run with other inputs"},
+	{"", "another configuration"},
+}
+
+// ownerOf says what a state belongs to whose fingerprint differs in some parts.
+func ownerOf(changed []string) string {
+	last := 0
+	for _, name := range changed {
+		for i, r := range refusals {
+			if strings.HasPrefix(name, r.prefix) {
+				last = max(last, i)
+				break
+			}
 		}
 	}
-	return owner
+	return refusals[last].owner
 }
 
 func (s *Store) refuse(format string, args ...any) error {
@@ -256,8 +280,23 @@ func (s *Store) Resumed() bool { return s.resumed }
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
 
-// Kept returns the values that the last publications saved, by job: JSON objects.
-func (s *Store) Kept() map[string]json.RawMessage { return maps.Clone(s.state.Kept) }
+// Kept returns the values that the last publications saved, by job and name.
+func (s *Store) Kept() (map[string]map[string]any, error) {
+	all := map[string]map[string]any{}
+	for job, text := range s.state.Kept {
+		var values map[string]any
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.UseNumber()
+		if err := dec.Decode(&values); err != nil {
+			return nil, s.refuse("the values that job %s kept: %v", job, err)
+		}
+		all[job] = values
+	}
+	return all, nil
+}
+
+// Path returns the path of the state file; "" if there is none.
+func (s *Store) Path() string { return s.path }
 
 // Discarded returns how many bytes [Store.Begin] discarded from the outputs,
 // because they were written after the last commit.
@@ -317,18 +356,14 @@ const (
 func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier, s.follows }
 
 // Repeats reports whether the state is that of a run that has ended, nothing of what its
-// fingerprint says has changed since, and the outputs that were opened are those of that
-// run.
-func (s *Store) Repeats() bool { return s.RepeatsWith(slices.Collect(maps.Keys(s.outputs))) }
-
-// RepeatsWith is [Store.Repeats] for a run whose outputs have not been opened, but are to be these.
-func (s *Store) RepeatsWith(outputs []string) bool {
+// fingerprint says has changed since, and its outputs were these.
+func (s *Store) Repeats(outputs []string) bool {
 	return s.follows && s.changed == "" && slices.Equal(s.earlier, slices.Sorted(slices.Values(outputs)))
 }
 
 // next begins the next increment: its jobs start at the beginning, and its outputs may
 // be others.
-func (s *Store) next(fingerprint map[string]string, changed string) error {
+func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	fingerprint = maps.Clone(fingerprint)
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
 		before := s.state.Fingerprint[KeepPart+job]
@@ -337,7 +372,7 @@ func (s *Store) next(fingerprint map[string]string, changed string) error {
 		}
 		fingerprint[KeepPart+job] = before // also of a job that this run does not have
 	}
-	s.changed, s.resumed, s.follows, s.earlier = changed, false, true, slices.Sorted(maps.Keys(s.state.Outputs))
+	s.changed, s.resumed, s.follows, s.earlier = strings.Join(changed, " and "), false, true, slices.Sorted(maps.Keys(s.state.Outputs))
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
 	s.state.Jobs, s.state.Outputs = map[string]json.RawMessage{}, map[string]extent{}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,7 +142,7 @@ func TestAnEditOfTheHeadIsNoticed(t *testing.T) {
 	path := filepath.Join(dir, "items.ndjson")
 	s, err := Open(filepath.Join(dir, "state.json"), "test", nil)
 	require.NoError(t, err)
-	o, err := s.Rows(path)
+	o, err := s.Rows(path, nil)
 	require.NoError(t, err)
 	_, err = o.Write(bytes.Repeat([]byte("x"), 1<<20))
 	require.NoError(t, err)
@@ -153,7 +154,7 @@ func TestAnEditOfTheHeadIsNoticed(t *testing.T) {
 	require.NoError(t, errors.Join(err, f.Close()))
 	s, err = Open(filepath.Join(dir, "state.json"), "test", nil)
 	require.NoError(t, err)
-	_, err = s.Rows(path)
+	_, err = s.Rows(path, nil)
 	require.ErrorContains(t, err, "items.ndjson.partial was modified after the last commit")
 }
 
@@ -163,9 +164,9 @@ func TestOnlyWhatIsMarkedIsCommitted(t *testing.T) {
 	open := func() (*Store, *Output, *Output) {
 		s, err := Open(filepath.Join(dir, "state.json"), "test", nil)
 		require.NoError(t, err)
-		a, err := s.Rows(filepath.Join(dir, "a"))
+		a, err := s.Rows(filepath.Join(dir, "a"), nil)
 		require.NoError(t, err)
-		b, err := s.Rows(filepath.Join(dir, "b"))
+		b, err := s.Rows(filepath.Join(dir, "b"), nil)
 		require.NoError(t, err)
 		require.NoError(t, s.Begin())
 		return s, a, b
@@ -289,7 +290,7 @@ func TestOtherInputsAreNamed(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			changed := changes(before, test.now)
-			require.Equal(t, test.want, ownerOf(changed)+": "+changed+" changed")
+			require.Equal(t, test.want, ownerOf(changed)+": "+strings.Join(changed, " and ")+" changed")
 		})
 	}
 }

@@ -13,20 +13,21 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // An attempt is one delivery of a task to this worker.
 type attempt struct {
 	*pool
 	*session
-	work   *store.Work
-	origin string
+	work *store.Work
 
-	task  engine.Task
+	task  partition.Task
 	key   store.Key
 	head  store.Head // of the last page
 	after uint64     // its sequence; 0: there is none
@@ -34,8 +35,8 @@ type attempt struct {
 	position json.RawMessage // from which the task goes on; nil: from its beginning
 	queue    *store.Enqueuer
 
-	stored   bool // a page, or the end of the task; otherwise the task had ended before
-	isolated bool // this process runs only this task
+	stored    bool // a page, or the end of the task; otherwise the task had ended before
+	suspected bool // it is the one of [pool.suspects]
 }
 
 // run runs the task to its end, unless the context ends or another worker has it.
@@ -54,6 +55,9 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	case ctx.Err() != nil:
 		a.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
 		a.giveUp(ctx, a.work)
+	case errors.Is(err, errSuspects):
+		handBack(ctx, a.work, false)
+		_ = store.Sleep(ctx, longestPause) // in which this slot does not get it again
 	default:
 		a.cannot(a.origin, a.work.Run, err)
 		handBack(ctx, a.work, true)
@@ -99,7 +103,7 @@ func (a *attempt) keepAlive() (stop func()) {
 			}
 		}
 	})
-	a.locked(func() { a.running[a] = runningTask{Run: a.work.Run, Task: a.work.Task} })
+	a.locked(func() { a.running[a] = record.Task{Run: a.work.Run, Submission: a.work.Submission, Task: a.work.Task} })
 	return func() {
 		close(done)
 		all.Wait()
@@ -109,11 +113,14 @@ func (a *attempt) keepAlive() (stop func()) {
 
 // try runs the task from where it is. It returns nil if the end of the task is stored.
 func (a *attempt) try(ctx context.Context) error {
-	if err := decode(a.work.Payload, &a.task); err != nil {
+	if err := record.Decode(a.work.Payload, &a.task); err != nil {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
-	a.key, a.queue = a.session.run.key(a.task), a.c.store.Enqueuer()
-	now := runningTask{Run: a.work.Run, Job: a.key.Job, Task: a.work.Task, Search: a.isSearch(a.task)}
+	a.key, a.queue = a.session.run.record.Key(a.task), a.c.store.Enqueuer()
+	now := record.Task{
+		Run: a.work.Run, Submission: a.work.Submission, Job: a.key.Job, Task: a.work.Task,
+		Search: a.session.run.record.IsSearch(a.task),
+	}
 	now.Label = value.Clip(a.Label(ctx, a.task), labelShown)
 	a.locked(func() { a.running[a] = now })
 	last, err := a.c.store.Last(ctx, a.key)
@@ -132,16 +139,49 @@ func (a *attempt) try(ctx context.Context) error {
 		}
 		lost = a.work.Deliveries // of the retry
 	}
-	if lost > isolateAfter && !a.isolated {
+	if lost > suspectAfter {
 		return a.suspect(ctx, lost)
 	}
 	return a.runTask(ctx)
 }
 
+// errSuspects says that the worker runs another task that may end it.
+var errSuspects = errors.New("another task runs that may end the worker")
+
+// suspect runs a task that workers have lost several times without storing a page: it may have
+// ended them. A worker runs one such task at a time until it has stored a page, and hands the
+// others back, which does not count as a delivery. So those tasks are set aside that end
+// their workers, and not those that were run beside them.
+func (a *attempt) suspect(ctx context.Context, lost int) error {
+	if lost > lostAfter {
+		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
+			"%d workers have had the task and died, or fell silent, before they stored a page", lost-1)}
+		return a.end(ctx, a.FailedTask(ctx, a.task, err))
+	}
+	select {
+	case a.suspects <- struct{}{}:
+		a.suspected = true
+	default:
+		return errSuspects
+	}
+	defer a.clear()
+	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; no other task that was lost runs beside it", a.work.Run, a.task.ID, lost-1),
+		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
+	return a.runTask(ctx)
+}
+
+// clear says that the task does not end the worker.
+func (a *attempt) clear() {
+	if a.suspected {
+		a.suspected = false
+		<-a.suspects
+	}
+}
+
 // continueAfter continues after the last page of the task. The worker that stored it may not
 // have queued what it found.
 func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
-	e, err := decodeEnvelope(last)
+	e, err := record.ReadEnvelope(last)
 	if err != nil {
 		return err
 	}
@@ -182,7 +222,7 @@ func (a *attempt) lacksRights(err *engine.Error) bool {
 }
 
 // guarded runs the task and turns a panic into its failure.
-func (a *attempt) guarded(ctx context.Context) (ending *engine.Ending, err error) {
+func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()),
@@ -191,11 +231,11 @@ func (a *attempt) guarded(ctx context.Context) (ending *engine.Ending, err error
 			ending = a.FailedTask(ctx, a.task, err)
 		}
 	}()
-	return a.Run(ctx, a.task, a.position, func(ctx context.Context, step *engine.Step) error { return a.store(ctx, step) })
+	return a.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
 }
 
 // store stores a step, and queues the tasks that it has found.
-func (a *attempt) store(ctx context.Context, step *engine.Step) error {
+func (a *attempt) store(ctx context.Context, step *partition.Step) error {
 	err := a.storeStep(ctx, step)
 	if err == nil || errors.Is(err, failure.ErrPolicy) { // the page is too large for the server
 		return err
@@ -209,12 +249,12 @@ type storeError struct{ err error }
 func (e *storeError) Error() string        { return e.err.Error() }
 func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
 
-func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
+func (a *attempt) storeStep(ctx context.Context, step *partition.Step) error {
 	children, err := a.session.run.items(step.Children) // before they are announced
 	if err != nil {
 		return err
 	}
-	body, err := encodeStep(step, nil)
+	body, err := record.EncodeStep(step, nil)
 	if err != nil {
 		return err
 	}
@@ -241,7 +281,7 @@ func (a *attempt) storeStep(ctx context.Context, step *engine.Step) error {
 }
 
 // next returns the head of the next page.
-func (a *attempt) next(label string, children []engine.Task) store.Head {
+func (a *attempt) next(label string, children []partition.Task) store.Head {
 	head := a.head
 	head.Reopens = head.State == store.Failed
 	head.State, head.Attempt, head.Delivery, head.Label = store.More, nuid.Next(), a.work.Deliveries, label
@@ -258,6 +298,7 @@ func (a *attempt) append(ctx context.Context, head store.Head, body []byte, item
 		return err
 	}
 	a.head, a.after, a.stored = head, sequence, true
+	a.clear()
 	return nil
 }
 
@@ -273,19 +314,19 @@ func (a *attempt) announce(ctx context.Context, tasks []store.Item) error {
 
 // end stores how the task ended, if no step has it: it failed. A partition that may be
 // skipped is done.
-func (a *attempt) end(ctx context.Context, ending *engine.Ending) error {
+func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
 	skipped := len(ending.Results) > 0
 	for _, r := range ending.Results {
 		skipped = skipped && r.Skipped
 	}
-	step := &engine.Step{Label: ending.Label, Position: a.position, Ending: ending}
+	step := &partition.Step{Label: ending.Label, Position: a.position, Ending: ending}
 	head := a.next(ending.Label, nil)
 	head.State = store.Failed
 	if skipped {
 		head.State = store.Done
 	}
 	setEnd(&head, ending)
-	body, err := encodeStep(step, &a.task)
+	body, err := record.EncodeStep(step, &a.task)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -55,7 +56,6 @@ type Options struct {
 // A Cluster is what a NATS server has of the runs of one account. It may be used by several
 // goroutines at once.
 type Cluster struct {
-	js      jetstream.JetStream
 	store   *store.Store
 	options Options
 	log     *slog.Logger
@@ -73,7 +73,7 @@ var ErrEmpty = store.ErrEmpty
 // missing; if the user may not, the error is [ErrEmpty]. A server that cannot be used, such as
 // one without JetStream or one older than 2.12, is an [*engine.Error] that says what to do.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
-	c := &Cluster{js: js, options: o, log: o.Log, looks: map[string]look{}, full: map[string]fullRun{}}
+	c := &Cluster{options: o, log: o.Log, looks: map[string]look{}, full: map[string]fullRun{}}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -134,49 +134,10 @@ const (
 	Cancelled = status.Cancelled
 )
 
-// record is what the server has of a run, apart from its pages. It has no secrets.
-type record struct {
-	Version     int                       `json:"version"`
-	Run         string                    `json:"run"`
-	Submission  string                    `json:"submission"` // tells it apart from others of the same name, which were deleted
-	Phase       Phase                     `json:"phase"`
-	Deleted     bool                      `json:"deleted,omitempty"` // what is left of it can only be deleted
-	Name        string                    `json:"name"`              // of the configuration
-	Config      string                    `json:"config"`            // hash of its text
-	Fingerprint map[string]string         `json:"fingerprint"`
-	Program     string                    `json:"program,omitempty"` // that submitted the run, with its version
-	Started     time.Time                 `json:"started"`
-	Origin      string                    `json:"origin"` // as a token
-	Address     string                    `json:"address,omitempty"`
-	Parallel    int                       `json:"parallel,omitempty"` // requests in flight; 0: any number
-	Jobs        []string                  `json:"jobs,omitempty"`     // selected; empty: all
-	Outlines    []engine.Outline          `json:"outlines,omitempty"` // of the jobs that run
-	Whole       bool                      `json:"whole,omitempty"`    // one task runs all jobs
-	Inputs      map[string]any            `json:"inputs,omitempty"`
-	Env         []string                  `json:"env,omitempty"`     // names of the environment variables that workers need
-	Secrets     []string                  `json:"secrets,omitempty"` // names of the secret inputs that workers need
-	Kept        map[string]map[string]any `json:"kept,omitempty"`
-	Dialect     string                    `json:"dialect,omitempty"`
-	BaseURL     string                    `json:"baseUrl,omitempty"`
-	MaxPages    int                       `json:"maxPages,omitempty"`
-	MaxBytes    int64                     `json:"maxBytes,omitempty"`
-	Releases    string                    `json:"releases,omitempty"` // the id of the collection that releases pages
-}
-
-const recordVersion = 1
-
-// options returns the options with which all machines compile the configuration.
-func (r *record) options() []engine.Option {
-	return []engine.Option{
-		engine.WithDialect(r.Dialect), engine.WithBaseURL(r.BaseURL), engine.WithMaxPages(r.MaxPages),
-		engine.WithInputs(r.Inputs), engine.WithJobs(r.Jobs...), engine.WithKept(r.Kept),
-	}
-}
-
 // A Run is a run on the server.
 type Run struct {
 	cluster  *Cluster
-	record   record
+	record   record.Run
 	revision uint64
 	text     []byte // of the configuration
 	again    *Resubmission
@@ -220,9 +181,9 @@ func (c *Cluster) read(ctx context.Context, stored store.Record) (*Run, error) {
 
 func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
 	r := &Run{cluster: c, revision: stored.Revision}
-	err := decode(stored.Value, &r.record)
-	if err == nil && r.record.Version != recordVersion {
-		err = fmt.Errorf("it has version %d, this program reads version %d", r.record.Version, recordVersion)
+	err := record.Decode(stored.Value, &r.record)
+	if err == nil && r.record.Version != record.RunVersion {
+		err = fmt.Errorf("it has version %d, this program reads version %d", r.record.Version, record.RunVersion)
 	}
 	if err != nil {
 		return nil, &engine.Error{Class: failure.State, Op: "run", Err: err,
@@ -238,22 +199,11 @@ func (r *Run) ID() string { return r.record.Run }
 func (r *Run) Submission() string { return r.record.Submission }
 
 // command returns a command about the run, for hints.
-func (r *Run) command(verb string) string {
-	return "stopwhen " + verb + " " + r.ID() + r.cluster.options.Flags
-}
+func (r *Run) command(verb string) string { return r.record.Command(verb, r.cluster.options.Flags) }
 
 // WorkerCommand returns the command that starts a worker for the run, for hints. It names the
 // environment variables and the secret inputs that the configuration reads.
-func (r *Run) WorkerCommand() string {
-	words := []string{"stopwhen worker"}
-	if len(r.record.Env) > 0 {
-		words = append(words, "--env "+strings.Join(r.record.Env, ","))
-	}
-	for _, name := range r.record.Secrets {
-		words = append(words, "--set "+name+"=VALUE")
-	}
-	return strings.Join(words, " ") + r.cluster.options.Flags
-}
+func (r *Run) WorkerCommand() string { return r.record.WorkerCommand(r.cluster.options.Flags) }
 
 // Phase says whether the tasks of the run are run.
 func (r *Run) Phase() Phase { return r.record.Phase }
@@ -269,7 +219,7 @@ func (r *Run) Kept() map[string]map[string]any { return r.record.Kept }
 
 // load compiles the configuration with the options of this machine, and others.
 func (r *Run) load(others ...engine.Option) (*engine.Engine, error) {
-	return engine.Load(r.record.Name, r.text, slices.Concat(r.cluster.options.Engine, r.record.options(), others)...)
+	return engine.Load(r.record.Name, r.text, slices.Concat(r.cluster.options.Engine, r.record.Options(), others)...)
 }
 
 // Engine compiles the configuration without its secrets. It makes no request: it is for
@@ -300,7 +250,7 @@ func (r *Run) sameRules(e *engine.Engine) error {
 }
 
 // update changes the record of a run. Another change in between is not lost.
-func (r *Run) update(ctx context.Context, change func(*record)) error {
+func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 	for {
 		changed := r.record
 		change(&changed)
@@ -339,7 +289,7 @@ func (r *Run) deleting() error {
 // Cancel ends a run: its queued tasks are removed, and workers stop those that run. What was
 // stored remains, and can be collected. Submitting the run again continues it.
 func (r *Run) Cancel(ctx context.Context) error {
-	if err := r.stop(ctx, func(rec *record) { rec.Phase = Cancelled }); err != nil {
+	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase = Cancelled }); err != nil {
 		return err
 	}
 	again, err := r.cluster.Run(ctx, r.ID())
@@ -355,7 +305,7 @@ func (r *Run) Cancel(ctx context.Context) error {
 // some of the run may be left, which can only be deleted: no run of its name can be submitted
 // before that.
 func (r *Run) Delete(ctx context.Context) error {
-	if err := r.stop(ctx, func(rec *record) { rec.Phase, rec.Deleted = Cancelled, true }); err != nil {
+	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase, rec.Deleted = Cancelled, true }); err != nil {
 		return err
 	}
 	if err := r.cluster.store.DeleteRun(ctx, r.ID(), r.revision); err != nil {
@@ -365,7 +315,7 @@ func (r *Run) Delete(ctx context.Context) error {
 }
 
 // stop ends a run with a change of its record, and removes its queued tasks.
-func (r *Run) stop(ctx context.Context, change func(*record)) error {
+func (r *Run) stop(ctx context.Context, change func(*record.Run)) error {
 	if err := r.update(ctx, change); err != nil {
 		return err
 	}
@@ -373,13 +323,4 @@ func (r *Run) stop(ctx context.Context, change func(*record)) error {
 		return err
 	}
 	return r.setPace(ctx) // that of the other runs of the origin, if there are any
-}
-
-// key returns the key of a task.
-func (r *Run) key(task engine.Task) store.Key {
-	job := task.Job
-	if job == "" {
-		job = allJobs
-	}
-	return store.Key{Run: r.ID(), Submission: r.record.Submission, Job: job, Task: task.ID}
 }

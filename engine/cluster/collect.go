@@ -133,17 +133,7 @@ func (c *collection) await(ctx context.Context) error {
 	if c.options.NoWait || c.cancelled() {
 		return c.incomplete(ctx, c.reason())
 	}
-	return sleep(ctx, c.looks.next(c.received.Load()))
-}
-
-// sleep waits, or returns why the context has ended.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
+	return store.Sleep(ctx, c.looks.next(c.received.Load()))
 }
 
 // errGoesOn says that a partition which had failed goes on.

@@ -197,7 +197,7 @@ func (c *collector) begin(t *testing.T) {
 // A collection goes on if its run is cancelled and submitted again at once, and so does one
 // that begins in between.
 func TestACollectionGoesOnWhenACancelledRunIsSubmittedAgain(t *testing.T) {
-	const grace = 200 * time.Millisecond
+	const grace = time.Second
 	a, c, run := runUntilHeld(t, cluster.Hasty(cluster.Options{}, grace))
 	a.answerTeam3(0)
 	before, between := &collector{run: run}, &collector{run: run}
@@ -209,7 +209,7 @@ func TestACollectionGoesOnWhenACancelledRunIsSubmittedAgain(t *testing.T) {
 	again := submit(t, c, a.config())
 	_, err = again.Retry(t.Context())
 	require.NoError(t, err)
-	time.Sleep(3 * grace) // a collection that takes the run for cancelled has ended now
+	time.Sleep(3 * grace / 2) // a collection that takes the run for cancelled has ended now
 	a.release()
 	for _, one := range []*collector{before, between} {
 		require.NoError(t, <-one.ended)

@@ -8,13 +8,15 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // add takes up a page that is stored, and passes it to the sink.
-func (c *collection) add(ctx context.Context, entry *store.Entry, e *envelope) error {
+func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
 	c.received.Add(1)
 	trees := c.treesOf(entry.Task)
 	switch {
@@ -32,7 +34,7 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *envelope) e
 	}
 	e.Root = cmp.Or(e.Root, t.root)
 	c.passSkipped(entry, e)
-	page := e.page(entry, final, func() (json.RawMessage, error) { return c.token(t, final) })
+	page := e.Page(entry, final, func() (json.RawMessage, error) { return c.token(t, final) })
 	if page == nil {
 		return nil
 	}
@@ -45,14 +47,14 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *envelope) e
 
 // count takes up what a page says about the tasks of trees. It reports whether all tasks of
 // the last one have ended, and none of them has failed.
-func (c *collection) count(trees []*tree, entry *store.Entry, e *envelope) (complete bool) {
+func (c *collection) count(trees []*tree, entry *store.Entry, e *record.Envelope) (complete bool) {
 	for _, t := range trees {
 		if entry.Sequence <= t.resumed {
 			continue
 		}
 		t.count(entry, e)
 		if entry.State != store.Failed {
-			t.tally.Add(&engine.Step{Missing: e.Missing, Ending: e.Ending})
+			t.tally.Add(&partition.Step{Missing: e.Missing, Ending: e.Ending})
 		}
 		complete = t.complete()
 	}
@@ -60,7 +62,7 @@ func (c *collection) count(trees []*tree, entry *store.Entry, e *envelope) (comp
 }
 
 // passSkipped passes on the pages on which partitions failed that were skipped.
-func (c *collection) passSkipped(entry *store.Entry, e *envelope) {
+func (c *collection) passSkipped(entry *store.Entry, e *record.Envelope) {
 	if c.options.Skipped == nil {
 		return
 	}
@@ -68,8 +70,8 @@ func (c *collection) passSkipped(entry *store.Entry, e *envelope) {
 	if e.Ending != nil && entry.State == store.Done && e.Ending.Failed != nil {
 		skipped = append(skipped, *e.Ending.Failed)
 	}
-	for _, record := range skipped {
-		c.options.Skipped(runtime.StoredPage(record, e.Root, engine.Items{}, nil, false, nil))
+	for _, page := range skipped {
+		c.options.Skipped(runtime.StoredPage(page, e.Root, engine.Items{}, nil, false, nil))
 	}
 }
 
@@ -93,7 +95,7 @@ func (t *tree) pass(page *engine.Page, sink func() error) error {
 }
 
 // count takes up what a page says about tasks.
-func (t *tree) count(entry *store.Entry, e *envelope) {
+func (t *tree) count(entry *store.Entry, e *record.Envelope) {
 	t.Sequence = entry.Sequence
 	t.Tasks += len(e.Children)
 	if entry.Reopens {

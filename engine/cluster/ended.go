@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/survey"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
 // Ended reports whether nothing more will be stored of the run: all of its partitions have
@@ -26,22 +28,6 @@ func (r *Run) Ended(ctx context.Context) (ended bool, last time.Time, err error)
 	if r.Phase() == Cancelled {
 		return true, last, nil
 	}
-	if r.text == nil { // it comes from a list
-		if r.text, err = r.cluster.store.Config(ctx, r.record.Config); err != nil {
-			return false, last, err
-		}
-	}
-	e, err := r.load(withoutSecrets...)
-	if err != nil {
-		return false, last, err
-	}
-	open := 0
-	err = r.cluster.store.ScanHeads(ctx, r.ID(), func() { open = len(e.RootTasks()) }, func(h store.Heading) error {
-		open += h.Children
-		if h.Ends() {
-			open--
-		}
-		return nil
-	})
-	return open <= 0, last, err
+	counted, err := survey.Count(ctx, r.cluster.store, &r.record, &survey.Fleet{})
+	return counted.Phase != status.Running, last, err
 }

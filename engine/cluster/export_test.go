@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
@@ -40,13 +41,6 @@ func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false) }
 // SubmissionOf returns what tells a run apart from others of the same name.
 func SubmissionOf(r *Run) string { return r.record.Submission }
 
-// MendAtOnce lets workers prepare queues that are missing as soon as they miss them.
-func MendAtOnce(t *testing.T) {
-	after := mendAfter
-	t.Cleanup(func() { mendAfter = after })
-	mendAfter = 0
-}
-
 // ProgressAtOnce lets workers log their progress whenever they report it.
 func ProgressAtOnce(t *testing.T) {
 	report, progress := reportEvery, progressEvery
@@ -56,7 +50,7 @@ func ProgressAtOnce(t *testing.T) {
 
 // MarkDeleted leaves a run as a deletion does that fails at its first step.
 func MarkDeleted(ctx context.Context, r *Run) error {
-	return r.update(ctx, func(rec *record) { rec.Phase, rec.Deleted = Cancelled, true })
+	return r.update(ctx, func(rec *record.Run) { rec.Phase, rec.Deleted = Cancelled, true })
 }
 
 // ReportRarely lets workers report only when they begin, and what cannot wait.

@@ -8,9 +8,11 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // addFailures adds the results of the tasks that have failed, when all tasks have ended. The
@@ -46,7 +48,7 @@ func (c *collection) tallies() []json.RawMessage {
 
 // restore takes up tallies as they were.
 func (c *collection) restore(tallies []json.RawMessage) error {
-	fresh := c.engine.Tallies()
+	fresh := c.engine.Distributed().Tallies()
 	for i, t := range c.trees {
 		t.tally = fresh[t.root]
 		if err := t.tally.Restore(tallies[i]); err != nil {
@@ -65,9 +67,9 @@ func (c *collection) failures(ctx context.Context, before []json.RawMessage) (er
 		return nil, true, err
 	}
 	n := 0
-	add := func(task string, ending *engine.Ending) {
+	add := func(task string, ending *partition.Ending) {
 		for _, t := range c.treesOf(task) {
-			t.tally.Add(&engine.Step{Ending: ending})
+			t.tally.Add(&partition.Step{Ending: ending})
 		}
 		if n++; n <= maxErrors {
 			errs = append(errs, ending.FailureOf())
@@ -106,7 +108,7 @@ func (c *collection) failures(ctx context.Context, before []json.RawMessage) (er
 
 // gapFailure returns how the task ended at which a sorted collection ended, or nil if it is
 // tried again or there is none.
-func (c *collection) gapFailure(ctx context.Context) (*engine.Ending, error) {
+func (c *collection) gapFailure(ctx context.Context) (*partition.Ending, error) {
 	if c.gap == nil {
 		return nil, nil
 	}
@@ -121,7 +123,7 @@ func (c *collection) moreFailures(n int) error {
 }
 
 // failure returns how a task that has failed ended, or nil if it is tried again.
-func (c *collection) failure(ctx context.Context, key store.Key) (*engine.Ending, error) {
+func (c *collection) failure(ctx context.Context, key store.Key) (*partition.Ending, error) {
 	queued, err := c.run.queued(ctx, key)
 	if err != nil {
 		return nil, err
@@ -130,7 +132,7 @@ func (c *collection) failure(ctx context.Context, key store.Key) (*engine.Ending
 	if err != nil || entry == nil || queued || entry.State != store.Failed {
 		return nil, err
 	}
-	e, err := decodeEnvelope(entry)
+	e, err := record.ReadEnvelope(entry)
 	switch {
 	case err != nil:
 		return nil, damaged(entry, err.Error())

@@ -4,34 +4,18 @@ import (
 	"cmp"
 	"maps"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // What the head of a page says for the status of the run.
 
-// outcomeSkipped is the outcome of a partition that failed and was skipped.
-const outcomeSkipped = "skipped"
-
-// isSearch reports whether a task finds values of a variable. Otherwise it lists a
-// partition, or runs all jobs.
-func (r *Run) isSearch(task engine.Task) bool {
-	for _, o := range r.record.Outlines {
-		if o.Job == task.Job {
-			return task.Level < o.Variables
-		}
-	}
-	return false
-}
-
-func (a *attempt) isSearch(task engine.Task) bool { return a.session.run.isSearch(task) }
-
 // countTasks says of what kind the task is, and adds tasks to those that it has announced.
-func (a *attempt) countTasks(head *store.Head, announced []engine.Task) {
+func (a *attempt) countTasks(head *store.Head, announced []partition.Task) {
 	switch {
 	case a.task.Job == "":
 		head.Kind = store.ListsAll
-	case a.isSearch(a.task):
+	case a.session.run.record.IsSearch(a.task):
 		head.Kind = store.Searches
 	}
 	if len(announced) == 0 {
@@ -39,7 +23,7 @@ func (a *attempt) countTasks(head *store.Head, announced []engine.Task) {
 	}
 	head.Partitions, head.Searches = cloned(head.Partitions), cloned(head.Searches)
 	for _, task := range announced {
-		if a.isSearch(task) {
+		if a.session.run.record.IsSearch(task) {
 			head.Searches[task.Job]++
 		} else {
 			head.Partitions[task.Job]++
@@ -55,7 +39,7 @@ func cloned(counts map[string]int) map[string]int {
 }
 
 // setEnd says how a task ended. What came of a task with all jobs is in its envelope.
-func setEnd(head *store.Head, ending *engine.Ending) {
+func setEnd(head *store.Head, ending *partition.Ending) {
 	if ending.Split {
 		head.Kind = store.Splits
 	}
@@ -65,7 +49,7 @@ func setEnd(head *store.Head, ending *engine.Ending) {
 	r := ending.Results[0]
 	head.Outcome, head.Reason = string(r.Outcome), cmp.Or(r.Reason, "end")
 	if r.Skipped {
-		head.Outcome = outcomeSkipped
+		head.Outcome = store.Skipped
 		if r.Error != nil {
 			head.Reason = r.Error.Class
 		}

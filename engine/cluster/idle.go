@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -47,7 +48,7 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 		return "no worker is there; start one with " + r.WorkerCommand()
 	}
 	info, err := r.cluster.store.Info(ctx, r.ID())
-	if err == nil && isFull(info) {
+	if err == nil && info.IsFull() {
 		return whyFull(info, releases)
 	}
 	load, err := r.cluster.store.Queued(ctx, r.record.Origin)
@@ -55,22 +56,12 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 		return "no task is queued, so the queue was lost; submit the run again, with its id"
 	}
 	for _, one := range workers {
-		var w workerRecord
-		if decode(one.Value, &w) == nil && w.Problems[r.ID()] != "" {
+		var w record.Worker
+		if record.Decode(one.Value, &w) == nil && w.Problems[r.ID()] != "" {
 			return fmt.Sprintf("worker %s says: %s", one.Name, w.Problems[r.ID()])
 		}
 	}
 	return ""
-}
-
-// isFull reports whether the pages of a run take nearly all that they may: there is less
-// room than a tenth of it, or than two pages of the usual size.
-func isFull(info store.Info) bool {
-	if info.MaxBytes == 0 || info.Messages == 0 {
-		return false
-	}
-	most := uint64(info.MaxBytes)
-	return info.Bytes+max(most/10, 2*info.Bytes/info.Messages) > most
 }
 
 // whyFull says why the pages of a run take all that they may, and what to do about it.

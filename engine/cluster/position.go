@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // A tree is a job of the run with all tasks below it.
 type tree struct {
 	root  string
-	tally *engine.Tally
+	tally *partition.Tally
 
 	position
 	resumed uint64 // pages up to this one have been added; 0 in a sorted collection
@@ -68,9 +69,9 @@ const tokenVersion = 1
 
 // resume takes up the checkpoints of an earlier collection.
 func (c *collection) resume() error {
-	c.roots = c.engine.Roots()
-	tallies, saved := c.engine.Tallies(), c.engine.Checkpoints()
-	tasks := c.engine.RootTasks()
+	c.roots = c.engine.Info().Roots
+	tallies, saved := c.engine.Distributed().Tallies(), c.engine.Distributed().Checkpoints()
+	tasks := c.engine.Distributed().RootTasks()
 	c.whole = len(tasks) == 1 && tasks[0].Job == ""
 	for _, root := range c.roots {
 		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1}}
@@ -98,7 +99,7 @@ func (c *collection) identify(ctx context.Context) error {
 // takeUp takes up the checkpoint of a tree.
 func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
 	var from token
-	if err := decode(saved, &from); err != nil {
+	if err := record.Decode(saved, &from); err != nil {
 		return err
 	}
 	switch {
@@ -159,7 +160,7 @@ func (c *collection) treesOf(task string) []*tree {
 	if c.whole {
 		return c.trees
 	}
-	if i, ok := runtime.RootOf(task); ok && i < len(c.trees) {
+	if i, ok := partition.RootOf(task); ok && i < len(c.trees) {
 		return c.trees[i : i+1]
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -79,7 +80,7 @@ func (c *collection) requirePermission(ctx context.Context) error {
 	err := c.run.cluster.store.CheckRelease(ctx, c.run.ID(), c.run.record.Submission)
 	if err == nil {
 		run := *c.run // which the collection reads
-		err = run.update(ctx, func(*record) {})
+		err = run.update(ctx, func(*record.Run) {})
 	}
 	var failed *engine.Error
 	if errors.As(err, &failed) && failed.Class == failure.Config {
@@ -92,7 +93,7 @@ func (c *collection) requirePermission(ctx context.Context) error {
 
 // checkReleased reports that a collection which this one does not continue has released
 // pages of the run.
-func (c *collection) checkReleased(r *record) error {
+func (c *collection) checkReleased(r *record.Run) error {
 	if r.Releases == "" || r.Releases == c.releases {
 		return nil
 	}
@@ -203,7 +204,7 @@ func (r *releaser) run(ctx context.Context) error {
 func (r *releaser) claim(ctx context.Context) error {
 	var taken error
 	run := *r.collection.run // which the collection reads
-	err := run.update(ctx, func(rec *record) {
+	err := run.update(ctx, func(rec *record.Run) {
 		if taken = r.checkReleased(rec); taken == nil {
 			rec.Releases = r.releases
 		}

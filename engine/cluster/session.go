@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -21,71 +21,89 @@ import (
 var errGone = errors.New("the run is cancelled or deleted")
 
 // A session is a run in a worker: the compiled configuration, its connections and its
-// credentials, which all tasks of the run share.
+// credentials, which all tasks of the run share. The first task of the run opens it, and the
+// others wait for that.
 type session struct {
+	sessionKey
+	origin string
+	opened chan struct{} // closed when the session is open, or err says why it is not
+	err    error
+
 	*engine.Session
 	run    *Run
 	ended  context.Context // when the run is cancelled
 	cancel context.CancelCauseFunc
 	proven atomic.Bool // the API has answered with a page, so it accepts the credentials
 
-	mu     sync.Mutex
-	users  int
+	// Guarded by the lock of the pool.
+	users  int       // tasks
 	since  time.Time // when the last user left
-	closed bool      // it has no new users
+	closed bool      // the last user closes the session
 }
 
-// An opening is a session that is being opened.
-type opening struct {
-	origin string
-	done   chan struct{} // closed when err is valid
-	err    error
-}
+// A sessionKey names a run: one of the same id may have been deleted.
+type sessionKey struct{ id, submission string }
 
-// A seat is the place of a task in the session of its run.
-type seat struct {
-	origin, run, submission string
-
-	s    *session // which counts the task as its user; nil: the session is being opened
-	o    *opening // by this task or another one
-	mine bool     // by this one
-}
-
-// seat finds the place of a task in the session of its run. It does not wait.
-func (p *pool) seat(origin, run, submission string) seat {
-	at := seat{origin: origin, run: run, submission: submission}
+// enter makes a task a user of the session of its run. It reports whether the task has to open
+// the session. It does not wait.
+func (p *pool) enter(origin string, key sessionKey) (s *session, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.sessions[run]; s != nil && s.run.record.Submission == submission && s.enter() {
-		at.s = s
-		return at
+	if s = p.sessions[key]; s == nil {
+		s, first = &session{sessionKey: key, origin: origin, opened: make(chan struct{})}, true
+		s.ended, s.cancel = context.WithCancelCause(context.Background())
+		p.sessions[key] = s
 	}
-	at.o = p.openings[run]
-	if at.mine = at.o == nil; at.mine {
-		at.o = &opening{origin: origin, done: make(chan struct{})}
-		p.openings[run] = at.o
-	}
-	return at
+	s.users++
+	return s, first
 }
 
-// session returns the session of a seat, of which the task is a user that has to leave. One
-// session of a run is opened at a time, beside those of other runs.
-func (p *pool) session(ctx context.Context, at seat) (*session, error) {
-	for ; ; at = p.seat(at.origin, at.run, at.submission) {
-		if at.s != nil {
-			return at.s, nil
-		}
-		if at.mine {
-			return p.begin(ctx, at)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-at.o.done:
-			if at.o.err != nil {
-				return nil, at.o.err
-			}
-		}
+// await waits until a session is open; the first task opens it. After an error the task is no
+// user any more.
+func (p *pool) await(ctx context.Context, s *session, first bool) (err error) {
+	if first {
+		s.err = p.open(ctx, s)
+		close(s.opened)
+	}
+	select {
+	case <-s.opened:
+		err = s.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		p.leave(s)
+	}
+	return err
+}
+
+// leave ends the use of a session by a task. A session that could not be opened is opened anew
+// by the next task.
+func (p *pool) leave(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.users--
+	s.since = time.Now()
+	if s.isOpen() && s.err != nil && p.sessions[s.sessionKey] == s {
+		delete(p.sessions, s.sessionKey)
+	}
+	if s.closed && s.users == 0 {
+		s.close()
+	}
+}
+
+// retire lets the last user close a session that is not in the pool any more. The lock of the
+// pool is held.
+func (s *session) retire() {
+	s.closed = true
+	if s.users == 0 {
+		s.close()
+	}
+}
+
+func (s *session) close() {
+	if s.Session != nil {
+		s.Close()
 	}
 }
 
@@ -94,51 +112,21 @@ func (p *pool) session(ctx context.Context, at seat) (*session, error) {
 func (p *pool) isOpening(origin string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, o := range p.openings {
-		if o.origin == origin {
+	for _, s := range p.sessions {
+		if s.origin == origin && !s.isOpen() {
 			return true
 		}
 	}
 	return false
 }
 
-// begin opens the session of a seat.
-func (p *pool) begin(ctx context.Context, at seat) (s *session, err error) {
-	defer func() {
-		at.o.err = err
-		p.mu.Lock()
-		delete(p.openings, at.run)
-		p.mu.Unlock()
-		close(at.o.done)
-	}()
-	if s, err = p.open(ctx, at.run, at.submission); err != nil {
-		return nil, err
+func (s *session) isOpen() bool {
+	select {
+	case <-s.opened:
+		return true
+	default:
+		return false
 	}
-	s.enter()
-	p.mu.Lock()
-	old := p.sessions[at.run]
-	p.mu.Unlock()
-	if old != nil && old.run.record.Submission != at.submission { // that run was deleted
-		p.endSession(at.run)
-	}
-	p.mu.Lock()
-	p.sessions[at.run] = s
-	p.mu.Unlock()
-	return s, p.confirm(ctx, s)
-}
-
-// confirm reports a run that was cancelled while its session was opened, when watchRuns did
-// not know the session yet. After an error the session has no user.
-func (p *pool) confirm(ctx context.Context, s *session) error {
-	stored, err := p.c.store.Run(ctx, s.run.ID())
-	if err == nil && !goesOn(stored) {
-		p.endSession(s.run.ID())
-		err = errGone
-	}
-	if err != nil {
-		s.leave()
-	}
-	return err
 }
 
 // goesOn reports whether the tasks of a run are run, whose record is nil if it was deleted.
@@ -147,42 +135,42 @@ func goesOn(stored *store.Record) bool {
 	if stored == nil || stored.Value == nil {
 		return false
 	}
-	var r record
-	return decode(stored.Value, &r) != nil || r.Phase != Cancelled
+	var r record.Run
+	return record.Decode(stored.Value, &r) != nil || r.Phase != Cancelled
 }
 
-// endSession stops the tasks of a run, and closes its session when they have ended.
-func (p *pool) endSession(run string) {
-	p.mu.Lock()
-	s := p.sessions[run]
-	delete(p.sessions, run)
-	maps.DeleteFunc(p.problems, func(key problemKey, _ problem) bool { return key.run == run })
-	p.mu.Unlock()
-	if s != nil {
+// end stops the tasks of a run, and closes its sessions when they have ended, except that of a
+// submission. The lock is held.
+func (p *pool) end(run, except string) {
+	maps.DeleteFunc(p.sessions, func(key sessionKey, s *session) bool {
+		if key.id != run || key.submission == except {
+			return false
+		}
 		s.cancel(errGone)
 		s.retire()
-	}
+		return true
+	})
 }
 
 // open compiles a run with the secrets of this machine.
-func (p *pool) open(ctx context.Context, run, submission string) (*session, error) {
-	stored, err := p.c.store.Run(ctx, run)
+func (p *pool) open(ctx context.Context, s *session) error {
+	stored, err := p.c.store.Run(ctx, s.id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if stored == nil {
-		return nil, errGone
+		return errGone
 	}
 	r, err := p.c.read(ctx, *stored)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if r.Phase() == Cancelled || r.record.Submission != submission {
-		return nil, errGone
+	if r.Phase() == Cancelled || r.record.Submission != s.submission {
+		return errGone
 	}
 	public, err := r.Engine()
 	if err != nil { // it must judge pages by the same rules
-		return nil, err
+		return err
 	}
 	options := []engine.Option{engine.WithInputs(p.inputs(r, public)), engine.WithSharedPace(p.pace.Of(r.record.Origin))}
 	if log := p.c.options.Log; log != nil {
@@ -193,22 +181,21 @@ func (p *pool) open(ctx context.Context, run, submission string) (*session, erro
 	}
 	e, err := r.load(options...)
 	if err != nil {
-		return nil, lacks(err)
+		return lacks(err)
 	}
-	s := &session{run: r}
-	s.Session, err = e.OpenSession(ctx, engine.RunFacts{ID: run, Worker: p.Name, Started: r.record.Started})
+	s.run = r
+	s.Session, err = e.Distributed().Open(ctx, engine.RunFacts{ID: s.id, Worker: p.Name, Started: r.record.Started})
 	if err != nil {
-		return nil, lacks(err)
+		return lacks(err)
 	}
-	s.ended, s.cancel = context.WithCancelCause(context.Background())
-	return s, nil
+	return nil
 }
 
 // inputs returns the inputs of a run: those that were submitted, and its secret ones, which
 // this worker has.
 func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
 	all := maps.Clone(r.record.Inputs)
-	secret := e.SecretInputs()
+	secret := e.Info().SecretInputs
 	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
 		if !slices.Contains(secret, name) {
 			p.sayUnused(r.ID(), name)
@@ -260,36 +247,6 @@ func lacks(err error) error {
 	return fmt.Errorf("%s", strings.Join(all, "; "))
 }
 
-func (s *session) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.users++
-	return true
-}
-
-func (s *session) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users--
-	s.since = time.Now()
-	if s.closed && s.users == 0 {
-		s.Close()
-	}
-}
-
-// retire lets nobody enter any more, and closes the session when the last user has left.
-func (s *session) retire() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed && s.users == 0 {
-		s.Close()
-	}
-	s.closed = true
-}
-
 // context returns a context that also ends when the run is cancelled.
 func (s *session) context(ctx context.Context) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(ctx)
@@ -304,13 +261,11 @@ const sessionIdle = time.Minute
 func (p *pool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, s := range p.sessions {
-		s.mu.Lock()
+	maps.DeleteFunc(p.sessions, func(_ sessionKey, s *session) bool {
 		idle := s.users == 0 && time.Since(s.since) > sessionIdle
-		s.mu.Unlock()
 		if idle {
 			s.retire()
-			delete(p.sessions, id)
 		}
-	}
+		return idle
+	})
 }

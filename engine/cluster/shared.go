@@ -41,20 +41,18 @@ func (c *Cluster) readable(ctx context.Context) (runs []*Run, unreadable []statu
 
 // setPace sets how many tasks of the origin of the run may run at the same time: the least
 // number that the configurations of its runs allow. If no run of the origin goes on, its
-// queue is removed.
+// queue is removed. A run that is submitted meanwhile loses its queue, but no task: the workers
+// prepare the queue again.
+//
+// The server could remove a queue that nobody asks for, but would then also remove those of
+// runs that wait for their first worker, with the lease that was submitted.
 func (r *Run) setPace(ctx context.Context) error {
 	used, err := r.prepareQueue(ctx)
 	if err != nil || used {
 		return err
 	}
 	r.cluster.removing()
-	if err := r.cluster.store.RemoveOrigin(ctx, r.record.Origin); err != nil {
-		return err
-	}
-	// A run that was submitted meanwhile has found the queue before it was removed. The record
-	// of a run is stored before its queue is prepared, so it is seen now.
-	_, err = r.prepareQueue(ctx)
-	return err
+	return r.cluster.store.RemoveOrigin(ctx, r.record.Origin)
 }
 
 // prepareQueue prepares the queue of the origin of the run. It reports false, and does

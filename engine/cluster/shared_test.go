@@ -78,15 +78,15 @@ func TestASubmissionLosesNothingToADeletion(t *testing.T) {
 			}))
 			old := submit(t, deleting, a.config())
 			require.NoError(t, old.Delete(t.Context()))
-			queues, configs := kept(t, nc)
-			require.Equal(t, [2]int{1, 1}, [2]int{queues, configs})
+			_, configs := kept(t, nc)
+			require.Equal(t, 1, configs)
 			work(t, c, cluster.Worker{})
 			part := &collector{run: run}
 			_, err := part.collect(t, cluster.Collecting{})
 			require.NoError(t, err)
 			require.Equal(t, sorted(a.want()), sorted(part.items))
 			require.NoError(t, run.Delete(t.Context()))
-			queues, configs = kept(t, nc)
+			queues, configs := kept(t, nc)
 			require.Equal(t, [2]int{}, [2]int{queues, configs})
 		})
 	}
@@ -94,7 +94,6 @@ func TestASubmissionLosesNothingToADeletion(t *testing.T) {
 
 // The program that removed the queue died before it saw that the queue was needed.
 func TestAWorkerPreparesAQueueThatIsMissing(t *testing.T) {
-	cluster.MendAtOnce(t)
 	a := serveAPI(t, 1)
 	nc := startServer(t)
 	c := open(t, nc, cluster.Options{})

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // sorted passes the pages in the order of a run on one machine: after each page of a task
@@ -16,14 +17,11 @@ import (
 func (c *collection) sorted(ctx context.Context) error {
 	watched, stop := c.watched(ctx)
 	defer stop()
-	w := &walk{collection: c}
-	for i, task := range c.engine.RootTasks() {
-		t := c.trees[i]
-		if t.complete() { // in an earlier collection
+	for i, task := range c.engine.Distributed().RootTasks() {
+		if c.trees[i].complete() { // in an earlier collection
 			continue
 		}
-		w.path = nil
-		err := w.task(watched, c.run.key(task), t.Path)
+		err := c.walk(watched, task, c.trees[i].Path)
 		switch {
 		case errors.Is(err, errEnd):
 			return c.incomplete(ctx, c.reason())
@@ -39,94 +37,127 @@ func (c *collection) sorted(ctx context.Context) error {
 // errFailed ends a sorted collection at a task that has failed.
 var errFailed = errors.New("a task has failed")
 
-// A walk goes through the tasks of a tree in their order.
+// A walk goes through the tasks of a tree as a run on one machine does, but over their stored
+// steps. It has a stack, with the task that it is in at the top.
 type walk struct {
 	*collection
-	path []step // of the tasks that the walk is in
+	stack []level
 }
 
-// task passes the pages of a task, and of those that they have found. from is the rest of the
-// way to the last page of an earlier collection; empty: the task is new.
-func (w *walk) task(ctx context.Context, key store.Key, from []step) error {
-	w.path = append(w.path, step{Job: key.Job, Task: key.Task})
-	depth := len(w.path)
-	if len(from) > 0 {
-		ended, err := w.again(ctx, key, from)
-		if err != nil || ended {
-			return err
-		}
+// A level is a task on the stack.
+type level struct {
+	key      store.Key
+	sequence uint64           // of its last page
+	todo     []partition.Task // that this page has found, and the walk has not been in
+	ends     bool             // the page was the last
+}
+
+// walk goes through a task and all tasks below it. path is the stack of an earlier collection;
+// empty: there was none.
+func (c *collection) walk(ctx context.Context, root partition.Task, path []step) error {
+	w := &walk{collection: c}
+	w.push(root)
+	if err := w.resume(ctx, path); err != nil {
+		return err
 	}
-	for {
-		entry, err := w.next(ctx, key, w.path[depth-1].Sequence)
-		if err != nil {
-			return err
-		}
-		e, err := decodeEnvelope(entry)
-		if err != nil {
-			entry.Release()
-			return damaged(entry, err.Error())
-		}
-		w.path[depth-1].Sequence = entry.Sequence
-		w.setPath()
-		err = w.add(ctx, entry, e)
-		entry.Release()
-		if err != nil {
-			return err
-		}
-		w.tell()
-		if entry.State == store.Failed {
-			if err := w.tryAgain(ctx, key, entry.Sequence); err != nil {
+	for len(w.stack) > 0 {
+		switch top := w.top(); {
+		case len(top.todo) > 0:
+			task := top.todo[0]
+			top.todo = top.todo[1:]
+			w.push(task)
+		case top.ends:
+			w.stack = w.stack[:len(w.stack)-1]
+		default:
+			if err := w.take(ctx, top); err != nil {
 				return err
 			}
-			continue
 		}
-		if err := w.children(ctx, e.Children, nil); err != nil {
+	}
+	return nil
+}
+
+func (w *walk) push(task partition.Task) {
+	w.stack = append(w.stack, level{key: w.run.record.Key(task)})
+}
+
+func (w *walk) top() *level { return &w.stack[len(w.stack)-1] }
+
+// path returns the stack as a checkpoint has it.
+func (w *walk) path() []step {
+	path := make([]step, len(w.stack))
+	for i, l := range w.stack {
+		path[i] = step{Job: l.key.Job, Task: l.key.Task, Sequence: l.sequence}
+	}
+	return path
+}
+
+// resume goes down to the task that an earlier collection was in.
+func (w *walk) resume(ctx context.Context, path []step) error {
+	for i, s := range path {
+		if i > 0 {
+			found := w.top().todo
+			at := slices.IndexFunc(found, func(t partition.Task) bool { return t.ID == s.Task })
+			if at < 0 {
+				return unusable(fmt.Errorf("there is no task %s", s.Task))
+			}
+			w.top().todo = found[at+1:]
+			w.push(found[at])
+		}
+		if err := w.again(ctx, w.top(), s.Sequence); err != nil {
 			return err
 		}
-		if entry.Ends() {
-			w.path = w.path[:depth-1]
-			return nil
+	}
+	return nil
+}
+
+// again returns to the last page of an earlier collection.
+func (w *walk) again(ctx context.Context, at *level, sequence uint64) error {
+	entry, err := w.run.cluster.store.Next(ctx, at.key, sequence-1)
+	if err != nil {
+		return err
+	}
+	if entry == nil || entry.Sequence != sequence {
+		return unusable(fmt.Errorf("page %d of task %s is not on the server", sequence, at.key.Task))
+	}
+	return w.enter(ctx, at, entry, func(*record.Envelope) error { return nil })
+}
+
+// take passes on the next page of a task.
+func (w *walk) take(ctx context.Context, of *level) error {
+	entry, err := w.next(ctx, of.key, of.sequence)
+	if err != nil {
+		return err
+	}
+	return w.enter(ctx, of, entry, func(e *record.Envelope) error {
+		path := w.path()
+		for _, t := range w.treesOf(of.key.Task) {
+			t.Path = path
 		}
-	}
+		err := w.add(ctx, entry, e)
+		if err == nil {
+			w.tell()
+		}
+		return err
+	})
 }
 
-// setPath sets the position of the trees that the walk is in.
-func (w *walk) setPath() {
-	path := slices.Clone(w.path)
-	for _, t := range w.treesOf(path[0].Task) {
-		t.Path = path
-	}
-}
-
-// again goes on with the tasks that the last page of an earlier collection has found. It
-// reports whether the page was the last of its task.
-func (w *walk) again(ctx context.Context, key store.Key, from []step) (ended bool, err error) {
-	depth := len(w.path)
-	w.path[depth-1].Sequence = from[0].Sequence
-	entry, err := w.run.cluster.store.Next(ctx, key, from[0].Sequence-1)
-	if err != nil {
-		return false, err
-	}
-	if entry == nil || entry.Sequence != from[0].Sequence {
-		return false, unusable(fmt.Errorf("page %d of task %s is not on the server", from[0].Sequence, key.Task))
-	}
+// enter moves a task to a page, passes the page on, and takes up the tasks that it has found.
+func (w *walk) enter(ctx context.Context, at *level, entry *store.Entry, pass func(*record.Envelope) error) error {
 	defer entry.Release()
-	e, err := decodeEnvelope(entry)
+	e, err := record.ReadEnvelope(entry)
 	if err != nil {
-		return false, damaged(entry, err.Error())
+		return damaged(entry, err.Error())
+	}
+	at.sequence = entry.Sequence
+	if err := pass(e); err != nil {
+		return err
 	}
 	if entry.State == store.Failed {
-		return false, w.tryAgain(ctx, key, entry.Sequence)
+		return w.tryAgain(ctx, at.key, entry.Sequence)
 	}
-	if err := w.children(ctx, e.Children, from[1:]); err != nil {
-		return false, err
-	}
-	w.path = w.path[:depth]
-	if entry.Ends() {
-		w.path = w.path[:depth-1]
-		return true, nil
-	}
-	return false, nil
+	at.todo, at.ends = e.Children, entry.Ends()
+	return nil
 }
 
 // tryAgain waits while a task that has failed is in the queue. The error is errFailed if it
@@ -154,24 +185,6 @@ func (w *walk) tryAgain(ctx context.Context, key store.Key, failed uint64) error
 	}
 }
 
-// children passes the pages of tasks. from says in which of them an earlier collection was.
-func (w *walk) children(ctx context.Context, tasks []engine.Task, from []step) error {
-	if len(from) > 0 {
-		i := slices.IndexFunc(tasks, func(t engine.Task) bool { return t.ID == from[0].Task })
-		if i < 0 {
-			return unusable(fmt.Errorf("there is no task %s", from[0].Task))
-		}
-		tasks = tasks[i:]
-	}
-	for _, task := range tasks {
-		if err := w.task(ctx, w.run.key(task), from); err != nil {
-			return err
-		}
-		from = nil
-	}
-	return nil
-}
-
 // How often a page is looked for that is not stored yet.
 const (
 	firstLook = 10 * time.Millisecond
@@ -190,7 +203,7 @@ func (w *walk) next(ctx context.Context, key store.Key, after uint64) (*store.En
 		if !waits {
 			return nil, errEnd
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := store.Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}

@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"flag"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -30,19 +29,19 @@ func TestTheStatusCountsManyPartitions(t *testing.T) {
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(1000))
 	require.NoError(t, err)
 	publish(t, js, "stopwhen.page.many."+cluster.SubmissionOf(run)+".orders.0", "{}",
-		"State", "done", "Outcome", "complete", "Partitions", fmt.Sprintf("lines:%d", n), "Pages", "1")
+		fmt.Sprintf(`{"state": "done", "outcome": "complete", "partitions": {"lines": %d}, "pages": 1}`, n))
 	for i := range n {
-		end := []string{"State", "done", "Outcome", "complete", "Reason", "short"}
+		end := `"state": "done", "outcome": "complete", "reason": "short"`
 		body := "{}"
 		switch i % 10 {
 		case 0:
-			end = []string{"State", "failed"}
+			end = `"state": "failed"`
 			body = `{"ending": {"results": [{"job": "lines", "error": {"class": "api", "message": "status 403"}}]}}`
 		case 1:
-			end = []string{"State", "more"}
+			end = `"state": "more"`
 		}
 		publish(t, js, fmt.Sprintf("stopwhen.page.many.%s.lines.0-p1j0i%d", cluster.SubmissionOf(run), i), body,
-			append(end, "Pages", "3", "Items", "20", "Label", "order.id="+strconv.Itoa(i))...)
+			fmt.Sprintf(`{%s, "pages": 3, "items": 20, "label": "order.id=%d"}`, end, i))
 	}
 	<-js.PublishAsyncComplete()
 
@@ -72,13 +71,11 @@ func TestTheStatusCountsManyPartitions(t *testing.T) {
 }
 
 // publish stores a message as a worker does.
-func publish(t *testing.T, js jetstream.JetStream, subject, envelope string, headers ...string) {
+func publish(t *testing.T, js jetstream.JetStream, subject, envelope, head string) {
 	t.Helper()
 	m := nats.NewMsg(subject)
 	m.Data = []byte(envelope + "\n")
-	for i := 0; i < len(headers); i += 2 {
-		m.Header.Set("Stopwhen-"+headers[i], headers[i+1])
-	}
+	m.Header.Set("Stopwhen-Head", head)
 	_, err := js.PublishMsgAsync(m)
 	require.NoError(t, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
@@ -56,7 +57,7 @@ func (c *collection) begin() uint64 {
 
 // take takes up a page that was read.
 func (c *collection) take(ctx context.Context, entry *store.Entry) error {
-	e, err := decodeEnvelope(entry)
+	e, err := record.ReadEnvelope(entry)
 	if err != nil {
 		return damaged(entry, err.Error())
 	}

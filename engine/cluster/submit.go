@@ -14,10 +14,13 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/survey"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // A Submission is a run to be distributed.
@@ -50,8 +53,8 @@ func (s Submission) Check(options ...engine.Option) (*engine.Engine, error) {
 
 // run returns the run before it is stored.
 func (s Submission) run(c *Cluster) *Run {
-	r := &Run{cluster: c, text: s.Text, record: record{
-		Version: recordVersion, Run: s.Run, Submission: nuid.Next(), Phase: Running, Name: s.Name,
+	r := &Run{cluster: c, text: s.Text, record: record.Run{
+		Version: record.RunVersion, Run: s.Run, Submission: nuid.Next(), Phase: Running, Name: s.Name,
 		Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
 		Inputs: s.Inputs, Kept: s.Kept, Dialect: s.Dialect, BaseURL: s.BaseURL, MaxPages: s.MaxPages, MaxBytes: s.MaxBytes,
 	}}
@@ -72,10 +75,10 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Parallel(), e.Origin()
-	r.record.Origin, r.record.Env, r.record.Secrets = originToken(&r.record), e.Env(), e.SecretInputs()
-	roots := e.RootTasks()
-	r.record.Outlines, r.record.Whole = e.Outlines(), len(roots) == 1 && roots[0].Job == ""
+	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Distributed().Parallel(), e.Distributed().Origin()
+	r.record.Origin, r.record.Env, r.record.Secrets = originToken(&r.record), e.Info().Env, e.Info().SecretInputs
+	roots := e.Distributed().RootTasks()
+	r.record.Outlines, r.record.Whole = e.Distributed().Outlines(), len(roots) == 1 && roots[0].Job == ""
 	if r.record.Config, err = c.store.PutConfig(ctx, s.Text); err != nil {
 		return nil, err
 	}
@@ -121,7 +124,7 @@ func (r *Run) Resubmission() *Resubmission { return r.again }
 
 // originToken returns the name of the origin of a run on the server. Runs whose address is
 // only known to the workers have one of their own.
-func originToken(r *record) string {
+func originToken(r *record.Run) string {
 	if r.Address == "" {
 		return store.OriginToken("run", r.Run)
 	}
@@ -150,7 +153,7 @@ func (r *Run) check() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found := e.WrittenSecrets(); found.Err() != nil {
+	if found := e.Distributed().WrittenSecrets(); found.Err() != nil {
 		return nil, found
 	}
 	for _, id := range e.Jobs() {
@@ -159,7 +162,7 @@ func (r *Run) check() (*engine.Engine, error) {
 		}
 	}
 	inputs := maps.Clone(r.record.Inputs)
-	for _, name := range e.SecretInputs() {
+	for _, name := range e.Info().SecretInputs {
 		if _, given := inputs[name]; given {
 			return nil, refused(fmt.Sprintf("input %s is secret, and the server would store it", name), "set it where the workers run")
 		}
@@ -168,7 +171,7 @@ func (r *Run) check() (*engine.Engine, error) {
 		}
 		inputs[name] = "secret"
 	}
-	if err := e.With(engine.WithInputs(inputs)).Check(); err != nil && !onlyAbout(err, e.SecretInputs()) {
+	if err := e.With(engine.WithInputs(inputs)).Check(); err != nil && !onlyAbout(err, e.Info().SecretInputs) {
 		return nil, err
 	}
 	return e, nil
@@ -236,7 +239,7 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	if err := before.deleting(); err != nil {
 		return nil, err
 	}
-	if what := before.record.differs(r.record); what != "" {
+	if what := before.differs(&r.record); what != "" {
 		return nil, &engine.Error{Class: failure.Config, Op: "submit",
 			Message: fmt.Sprintf("there is a run %s already, and its %s", r.ID(), what), Hint: "choose another id, or delete that run"}
 	}
@@ -246,23 +249,23 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	if !again.Cancelled && again.MaxBytes == again.Before {
 		return again, nil
 	}
-	return again, r.update(ctx, func(rec *record) { rec.Phase, rec.MaxBytes = Running, wanted })
+	return again, r.update(ctx, func(rec *record.Run) { rec.Phase, rec.MaxBytes = Running, wanted })
 }
 
 // differs says what another submission of the same run would change.
-func (r record) differs(other record) string {
+func (r *Run) differs(other *record.Run) string {
 	for _, part := range []struct {
 		name          string
 		before, after any
 	}{
-		{"configuration differs", r.Config, other.Config},
-		{"dialect differs", r.Dialect, other.Dialect},
-		{"base URL differs", r.BaseURL, other.BaseURL},
-		{"inputs differ", r.Inputs, other.Inputs},
-		{"kept values differ", r.Kept, other.Kept},
-		{"jobs differ", r.Jobs, other.Jobs},
-		{"limit of pages differs", r.MaxPages, other.MaxPages},
-		{"rules differ", r.Fingerprint, other.Fingerprint},
+		{"configuration differs", r.record.Config, other.Config},
+		{"dialect differs", r.record.Dialect, other.Dialect},
+		{"base URL differs", r.record.BaseURL, other.BaseURL},
+		{"inputs differ", r.record.Inputs, other.Inputs},
+		{"kept values differ", r.record.Kept, other.Kept},
+		{"jobs differ", r.record.Jobs, other.Jobs},
+		{"limit of pages differs", r.record.MaxPages, other.MaxPages},
+		{"rules differ", r.record.Fingerprint, other.Fingerprint},
 	} {
 		if a, b := stored(part.before), stored(part.after); a != b {
 			return part.name
@@ -282,7 +285,7 @@ func stored(v any) string {
 
 // enqueue queues a task. If retryOf is not 0, it is the sequence of the failure that is to be
 // tried again.
-func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Task, retryOf uint64) error {
+func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task partition.Task, retryOf uint64) error {
 	item, err := r.item(task)
 	if err != nil {
 		return err
@@ -293,7 +296,7 @@ func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task engine.Ta
 
 // item returns a task as the queue has it. One that no message can hold is an error of class
 // policy.
-func (r *Run) item(task engine.Task) (store.Item, error) {
+func (r *Run) item(task partition.Task) (store.Item, error) {
 	payload, err := json.Marshal(task)
 	if most := r.cluster.store.MaxTask(); err == nil && len(payload) > most {
 		err = &engine.Error{Class: failure.Policy, Job: task.Job, Op: "task",
@@ -304,7 +307,7 @@ func (r *Run) item(task engine.Task) (store.Item, error) {
 }
 
 // items returns tasks as the queue has them.
-func (r *Run) items(tasks []engine.Task) (items []store.Item, err error) {
+func (r *Run) items(tasks []partition.Task) (items []store.Item, err error) {
 	for i := 0; i < len(tasks) && err == nil; i++ {
 		var one store.Item
 		one, err = r.item(tasks[i])
@@ -316,13 +319,11 @@ func (r *Run) items(tasks []engine.Task) (items []store.Item, err error) {
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are
 // queued, are not run again.
 func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
-	s := newSurvey(r, nil)
-	err := r.cluster.store.ScanHeads(ctx, r.ID(), s.reset, func(h store.Heading) error {
-		s.add(h)
+	err := r.cluster.store.ScanHeads(ctx, r.ID(), nil, func(h store.Heading) error {
 		if h.Children == 0 {
 			return nil
 		}
-		return r.pages(ctx, h.Key, func(_ *store.Entry, e *envelope) error {
+		return r.pages(ctx, h.Key, func(_ *store.Entry, e *record.Envelope) error {
 			for _, child := range e.Children {
 				if err := r.enqueue(ctx, queue, child, 0); err != nil {
 					return err
@@ -332,20 +333,19 @@ func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
 		})
 	})
 	if err == nil {
-		err = s.takeRetried(ctx)
+		r.again.Failed, err = survey.Failures(ctx, r.cluster.store, &r.record)
 	}
-	r.again.Failed = s.failures()
 	return err
 }
 
 // pages calls f for the pages of a task that are stored.
-func (r *Run) pages(ctx context.Context, key store.Key, f func(*store.Entry, *envelope) error) error {
+func (r *Run) pages(ctx context.Context, key store.Key, f func(*store.Entry, *record.Envelope) error) error {
 	for after := uint64(0); ; {
 		entry, err := r.cluster.store.Next(ctx, key, after)
 		if err != nil || entry == nil {
 			return err
 		}
-		e, err := decodeEnvelope(entry)
+		e, err := record.ReadEnvelope(entry)
 		if err == nil {
 			err = f(entry, e)
 		}
@@ -395,7 +395,7 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 
 // enqueueFailed queues the task of an entry that says that it has failed.
 func (r *Run) enqueueFailed(ctx context.Context, queue *store.Enqueuer, entry *store.Entry) error {
-	e, err := decodeEnvelope(entry)
+	e, err := record.ReadEnvelope(entry)
 	switch {
 	case err != nil:
 		return damaged(entry, err.Error())

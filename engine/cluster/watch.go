@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
@@ -51,12 +52,12 @@ func (c *collection) why(ctx, watched context.Context, err error) error {
 // watch follows the record of the run.
 func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	_ = c.run.cluster.store.WatchRuns(ctx, func(stored store.Record) {
-		var r record
+		var r record.Run
 		switch {
 		case stored.Name != c.run.ID():
 		case stored.Value == nil:
 			stop(errDeleted)
-		case decode(stored.Value, &r) != nil: // it is that of a later version
+		case record.Decode(stored.Value, &r) != nil: // it is that of a later version
 		case r.Submission != c.run.record.Submission:
 			stop(errDeleted) // and another run has its name
 		case r.Phase == Cancelled:

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -39,25 +39,17 @@ type Worker struct {
 
 	// Idle ends the worker when there has been no task for so long; 0: never.
 	Idle time.Duration
-
-	// Isolate returns a command that runs one task, in a process of its own: one that calls
-	// [Cluster.WorkOne] with the text. A task that several workers have lost without storing
-	// a page is run so, because it may crash the process. Nil: no task is isolated; such a
-	// task is set aside when it has been lost often.
-	Isolate func(ctx context.Context, task string) *exec.Cmd
 }
 
 // How often a task may be delivered without storing a page.
 const (
-	isolateAfter = 3  // then it is run in a process of its own
-	crashes      = 3  // of that process, after which the task is set aside
-	lostAfter    = 10 // without isolation: then it is set aside
+	suspectAfter = 3  // then it may be what ends the workers that run it
+	lostAfter    = 6  // then it is set aside
 	refusedAfter = 10 // because of credentials: then the reason is not the worker's
 )
 
 const (
 	defaultSlots = 8
-	lookEvery    = time.Second            // for origins
 	idlePause    = 100 * time.Millisecond // between looks at queues that are empty
 	longestPause = time.Second
 )
@@ -74,19 +66,31 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	defer p.close()
 	defer p.sayHandedBack()
 	p.c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", p.Name, p.Slots), "event", "worker_start", "worker", p.Name)
-	working, stop := context.WithCancel(ctx)
-	defer stop()
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var others sync.WaitGroup
-	others.Go(func() { p.watchRuns(working) })
+	others.Go(func() {
+		if err := p.watchRuns(working); working.Err() == nil {
+			stop(err)
+		}
+	})
 	others.Go(func() { p.report(working) })
 	err = p.serve(working)
 	if err != nil {
-		stop() // hand back the tasks that run
+		stop(err) // hand back the tasks that run
 	}
 	p.tasks.Wait()
-	stop()
+	stop(nil)
 	others.Wait()
-	return err
+	return unlessTold(ctx, cmp.Or(err, failureOf(working)))
+}
+
+// failureOf returns the error that has ended a context, or nil if it was just ended.
+func failureOf(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
 }
 
 // unlessTold returns the error of a worker, which is none if the worker was told to stop.
@@ -102,21 +106,20 @@ func unlessTold(ctx context.Context, err error) error {
 // A pool is a worker that works.
 type pool struct {
 	Worker
-	c     *Cluster
-	pace  *pace.Pace
-	slots chan struct{}
-	tasks sync.WaitGroup
-	busy  atomic.Int64
+	c        *Cluster
+	pace     *pace.Pace
+	slots    chan struct{}
+	suspects chan struct{} // has a value while a task runs that may end the worker
+	tasks    sync.WaitGroup
+	busy     atomic.Int64
 
 	returned atomic.Int64 // tasks that were handed back since the worker ends
 
-	mender mender
-
 	mu       sync.Mutex
-	sessions map[string]*session  // by run
-	openings map[string]*opening  // sessions that are being opened, by run
+	origins  map[string]string // of the runs that go on, by their ids
+	sessions map[sessionKey]*session
 	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
-	running  map[*attempt]runningTask
+	running  map[*attempt]record.Task
 	refused  map[string]int // tasks of an origin that this worker could not run, one after another
 	problems map[problemKey]problem
 	unused   map[string]bool // inputs that a run does not have, of which the log has told
@@ -131,7 +134,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 	host, _ := os.Hostname()
 	w.Name = cmp.Or(w.Name, cmp.Or(strings.Split(host, ".")[0], "worker")+"-"+nuid.Next()[16:])
 	w.Slots = cmp.Or(w.Slots, defaultSlots)
-	shared, err := pace.Open(ctx, c.js, pace.Options{Replicas: c.store.Replicas(), Log: c.log, Try: c.store.TryBucket})
+	shared, err := pace.Open(ctx, c.store.Pace(), c.log)
 	if denied := (*engine.Error)(nil); errors.As(err, &denied) {
 		return nil, denied
 	}
@@ -139,8 +142,8 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: err.Error(), Err: err,
 			Hint: "a worker needs the permissions of its role"}
 	}
-	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
-		sessions: map[string]*session{}, openings: map[string]*opening{}, paused: map[string]time.Time{}, running: map[*attempt]runningTask{},
+	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots), suspects: make(chan struct{}, 1),
+		origins: map[string]string{}, sessions: map[sessionKey]*session{}, paused: map[string]time.Time{}, running: map[*attempt]record.Task{},
 		problems: map[problemKey]problem{}, unused: map[string]bool{}, refused: map[string]int{},
 		news: make(chan struct{}, 1)}, nil
 }
@@ -160,20 +163,10 @@ func (p *pool) close() {
 
 // serve fetches tasks while there are slots for them.
 func (p *pool) serve(ctx context.Context) error {
-	var origins []string
-	var looked time.Time
 	pause, last := idlePause, time.Now()
 	for ctx.Err() == nil {
-		if time.Since(looked) > lookEvery {
-			found, err := p.c.store.Origins(ctx)
-			if err != nil {
-				return unlessTold(ctx, err)
-			}
-			origins, looked = found, time.Now()
-			p.mend(ctx, origins)
-			p.closeIdle()
-		}
-		got, err := p.round(ctx, origins)
+		p.closeIdle()
+		got, err := p.round(ctx)
 		switch {
 		case err != nil:
 			return unlessTold(ctx, err)
@@ -199,8 +192,16 @@ func (p *pool) serve(ctx context.Context) error {
 }
 
 // round takes at most one task of each origin. It reports whether there was any.
-func (p *pool) round(ctx context.Context, origins []string) (got bool, err error) {
-	for _, origin := range origins {
+func (p *pool) round(ctx context.Context) (got bool, err error) {
+	p.mu.Lock()
+	origins := maps.Clone(p.origins)
+	p.mu.Unlock()
+	seen := map[string]bool{}
+	for run, origin := range origins {
+		if seen[origin] {
+			continue
+		}
+		seen[origin] = true
 		if p.isPaused(origin) || p.isOpening(origin) {
 			continue
 		}
@@ -210,6 +211,10 @@ func (p *pool) round(ctx context.Context, origins []string) (got bool, err error
 			return got, nil
 		}
 		work, err := p.c.store.Fetch(ctx, origin)
+		if errors.Is(err, store.ErrNoQueue) {
+			p.prepareQueue(ctx, run)
+			err = nil
+		}
 		if err != nil || work == nil {
 			<-p.slots
 			if err != nil {
@@ -219,20 +224,20 @@ func (p *pool) round(ctx context.Context, origins []string) (got bool, err error
 		}
 		got = true
 		p.busy.Add(1)
-		at := p.seat(origin, work.Run, work.Submission) // before the next look at the origin
+		s, first := p.enter(origin, sessionKey{work.Run, work.Submission}) // before the next look at the origin
 		p.tasks.Go(func() {
 			defer func() { p.busy.Add(-1); <-p.slots }()
-			p.take(ctx, at, work)
+			p.take(ctx, s, first, work)
 		})
 	}
 	return got, nil
 }
 
 // take runs a task that was delivered.
-func (p *pool) take(ctx context.Context, at seat, work *store.Work) {
-	a := &attempt{pool: p, work: work, origin: at.origin}
+func (p *pool) take(ctx context.Context, s *session, first bool, work *store.Work) {
+	a := &attempt{pool: p, session: s, work: work}
 	stop := a.keepAlive()
-	s, err := p.session(ctx, at)
+	err := p.await(ctx, s, first)
 	if err != nil {
 		stop()
 	}
@@ -244,12 +249,11 @@ func (p *pool) take(ctx context.Context, at seat, work *store.Work) {
 		p.giveUp(ctx, work)
 		return
 	case err != nil:
-		p.cannot(at.origin, work.Run, err)
+		p.cannot(s.origin, work.Run, err)
 		handBack(ctx, work, false)
 		return
 	}
-	defer s.leave()
-	a.session = s
+	defer p.leave(s)
 	ctx, cancel := s.context(ctx)
 	defer cancel()
 	a.run(ctx, stop)
@@ -368,46 +372,35 @@ func (p *pool) isPaused(origin string) bool {
 	return paused
 }
 
-// watchRuns stops the tasks of runs that are cancelled or deleted.
-func (p *pool) watchRuns(ctx context.Context) {
-	_ = p.c.store.WatchRuns(ctx, func(stored store.Record) { // it ends with the context
-		p.mender.note(stored)
-		if !goesOn(&stored) {
-			p.endSession(stored.Name)
+// watchRuns learns of the runs, and stops the tasks of those that are cancelled or deleted.
+func (p *pool) watchRuns(ctx context.Context) error {
+	return p.c.store.WatchRuns(ctx, func(stored store.Record) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		var r record.Run
+		switch {
+		case !goesOn(&stored):
+			p.end(stored.Name, "")
+			delete(p.origins, stored.Name)
+			maps.DeleteFunc(p.problems, func(key problemKey, _ problem) bool { return key.run == stored.Name })
+		case record.Decode(stored.Value, &r) == nil:
+			p.end(stored.Name, r.Submission) // others were deleted
+			p.origins[stored.Name] = r.Origin
 		}
 	})
 }
 
-// workerRecord is what the server knows of a worker.
-type workerRecord struct {
-	Host    string        `json:"host"`
-	Started time.Time     `json:"started"`
-	Slots   int           `json:"slots"`
-	Running []runningTask `json:"running,omitempty"`
-	Done    int           `json:"done"` // tasks
-
-	Problems map[string]string `json:"problems,omitempty"` // why it cannot run runs, by their ids
-	Full     []string          `json:"full,omitempty"`     // runs whose pages wait, since the server has no room for them
-}
-
-// problem returns why the worker cannot run a run or, without its id, one of them.
-func (w *workerRecord) problem(run string) string {
-	if run != "" {
-		return w.Problems[run]
+// prepareQueue prepares the queue of the origin of a run: the program that submits the run has
+// not done so yet, or another one, which has cancelled a run of the origin at the same time, has
+// removed it.
+func (p *pool) prepareQueue(ctx context.Context, run string) {
+	r, err := p.c.Run(ctx, run)
+	if err == nil {
+		_, err = r.prepareQueue(ctx)
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.Problems)) {
-		return fmt.Sprintf("run %s: %s", id, w.Problems[id])
+	if err != nil && ctx.Err() == nil {
+		p.complain(run, "queue", "its queue is missing: "+err.Error())
 	}
-	return ""
-}
-
-// A runningTask is a task that a worker runs.
-type runningTask struct {
-	Run    string `json:"run"`
-	Job    string `json:"job,omitempty"` // empty: the task has not been read
-	Task   string `json:"task"`
-	Search bool   `json:"search,omitempty"` // it finds values of a variable
-	Label  string `json:"label,omitempty"`  // of its partition, for people
 }
 
 // reportEvery is how often a worker says that it is there. Tests change it.
@@ -423,7 +416,7 @@ const problemFor = 5 * time.Minute
 func (p *pool) report(ctx context.Context) {
 	host, _ := os.Hostname()
 	level := slog.LevelWarn // of the first failure
-	rec := workerRecord{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
+	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	told, before := time.Now(), 0
@@ -438,7 +431,7 @@ func (p *pool) report(ctx context.Context) {
 				"event", "worker_progress", "worker", p.Name, "running", n, "done", rec.Done)
 			told, before = time.Now(), rec.Done
 		}
-		slices.SortFunc(rec.Running, func(a, b runningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
+		slices.SortFunc(rec.Running, func(a, b record.Task) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {
 			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {
 				p.c.log.Log(ctx, level, "stopwhen status does not show this worker: "+err.Error(), "event", "worker_report")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -340,18 +339,14 @@ func TestAWorkerWithoutTheSecretLeavesTheRunToOthers(t *testing.T) {
 	run := submit(t, with(""), config)
 	_, text := run.Config()
 	require.NotContains(t, string(text), a.token)
-	isolated := func(context.Context, string) *exec.Cmd {
-		t.Error("a task that was handed back is suspected")
-		return exec.Command("false")
-	}
-	stop := work(t, with(""), cluster.Worker{Name: "without", Isolate: isolated})
+	stop := work(t, with(""), cluster.Worker{Name: "without"})
 	require.Eventually(t, func() bool { return refusals.Load() > 20 }, 30*time.Second, 5*time.Millisecond)
 	stop()
 	before := a.count()
-	stop = work(t, with("wrong"), cluster.Worker{Name: "wrong", Isolate: isolated})
+	stop = work(t, with("wrong"), cluster.Worker{Name: "wrong"})
 	require.Eventually(t, func() bool { return a.count() > before+2 }, 30*time.Second, time.Millisecond)
 	stop()
-	work(t, with(a.token), cluster.Worker{Name: "right", Isolate: isolated})
+	work(t, with(a.token), cluster.Worker{Name: "right"})
 	part := &collector{run: run}
 	_, err := part.collect(t, cluster.Collecting{})
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package configtest
 
 import (
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -36,16 +37,16 @@ const (
 
 // coverage counts the values of all rules.
 type coverage struct {
-	evaluated, met map[*compile.Expression]int
+	evaluated, met map[*language.Expression]int
 	tests          map[*compile.Job]int
 }
 
 func newCoverage() *coverage {
-	return &coverage{evaluated: map[*compile.Expression]int{}, met: map[*compile.Expression]int{}, tests: map[*compile.Job]int{}}
+	return &coverage{evaluated: map[*language.Expression]int{}, met: map[*language.Expression]int{}, tests: map[*compile.Job]int{}}
 }
 
 // add counts one value of a rule.
-func (c *coverage) add(e *compile.Expression, v any) {
+func (c *coverage) add(e *language.Expression, v any) {
 	c.evaluated[e]++
 	if v == true {
 		c.met[e]++
@@ -56,7 +57,7 @@ func (c *coverage) add(e *compile.Expression, v any) {
 // stop nothing.
 func (c *coverage) report(job *compile.Job, redact func(string) string) JobCoverage {
 	out := JobCoverage{Job: job.Set.Job.ID, Tests: c.tests[job], Rules: []RuleCoverage{}}
-	report := func(e *compile.Expression, condition bool) {
+	report := func(e *language.Expression, condition bool) {
 		r := RuleCoverage{
 			Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Guard,
 			Evaluated: c.evaluated[e],
@@ -67,7 +68,7 @@ func (c *coverage) report(job *compile.Job, redact func(string) string) JobCover
 		r.Gap = r.gap()
 		out.Rules = append(out.Rules, r)
 	}
-	values := func(list []*compile.Expression) {
+	values := func(list []*language.Expression) {
 		for _, e := range list {
 			report(e, false)
 		}

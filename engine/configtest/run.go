@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -128,7 +129,7 @@ type trial struct {
 	script *script
 
 	items  []json.RawMessage
-	last   *runtime.Record // of the last page; nil if there is none
+	last   *trace.Record // of the last page; nil if there is none
 	result runtime.Result
 	err    error
 }
@@ -160,10 +161,10 @@ func (t *trial) redact(text string) string { return t.suite.Redact(text) }
 // values they read.
 func (t *trial) because() []string {
 	page, beyond := t.last, t.script.beyond != ""
-	if page == nil || page.Decision == runtime.Continue && !beyond {
+	if page == nil || page.Decision == trace.Continue && !beyond {
 		return nil
 	}
-	if page.Decision == runtime.Continue {
+	if page.Decision == trace.Continue {
 		lines := []string{fmt.Sprintf("no rule stopped the list on page %d:", page.Page)}
 		for _, v := range page.Verdicts {
 			if !t.guard(v.Rule) {
@@ -186,7 +187,7 @@ func (t *trial) because() []string {
 }
 
 // reason says why a rule was met, or was not.
-func reason(v runtime.Verdict) string {
+func reason(v trace.Verdict) string {
 	if len(v.Missing) == 0 {
 		return v.Because
 	}

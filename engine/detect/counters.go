@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // number finds the number of a page: in the request, in the response, or not at all.
-func (s *seeker) number(sign rules.PagingSign) []candidate {
+func (s *seeker) number(sign apinames.PagingSign) []candidate {
 	if sign.POST != s.call.isJSON() {
 		return nil
 	}
@@ -49,7 +50,7 @@ func (c candidate) later() candidate {
 const highestCounter = 10_000_000
 
 // counter finds an integer parameter of the request under one of the names of a sign.
-func (s *seeker) counter(sign rules.PagingSign) (name string, n int, ok bool) {
+func (s *seeker) counter(sign apinames.PagingSign) (name string, n int, ok bool) {
 	for _, name := range sign.Names {
 		if keys, n, ok := s.call.param(name); ok && n < highestCounter && !slices.Equal(keys, s.size.keys) {
 			return rules.PathOf(keys...), n, true
@@ -59,7 +60,7 @@ func (s *seeker) counter(sign rules.PagingSign) (name string, n int, ok bool) {
 }
 
 // counted is a candidate that counts from the value of the first request.
-func (s *seeker) counted(sign rules.PagingSign, score int, param string, first int) candidate {
+func (s *seeker) counted(sign apinames.PagingSign, score int, param string, first int) candidate {
 	c := candidate{score: score, values: map[string]any{"param": param, "first": first}, moved: []string{param}, extra: []string{param}}
 	switch {
 	case sign.POST: // the job keeps its body, in which the next value replaces the first
@@ -67,16 +68,16 @@ func (s *seeker) counted(sign rules.PagingSign, score int, param string, first i
 	case s.size.param != "":
 		c.moved, c.extra = append(c.moved, s.size.param), append(c.extra, s.size.param)
 	}
-	if f, _, ok := s.page.hint(rules.HintPages, func(n int) bool { return n > 0 }); ok {
+	if f, _, ok := s.page.hint(apinames.HintPages, func(n int) bool { return n > 0 }); ok {
 		c.values["pagesAt"] = f.path()
-	} else if name, _, ok := s.page.headerHint(rules.HintPages, func(n int) bool { return n > 0 }); ok {
+	} else if name, _, ok := s.page.headerHint(apinames.HintPages, func(n int) bool { return n > 0 }); ok {
 		c.values["pagesHeader"] = name
 	}
 	return c
 }
 
 // index finds the index of an item: in the request, in the response, or not at all.
-func (s *seeker) index(sign rules.PagingSign) []candidate {
+func (s *seeker) index(sign apinames.PagingSign) []candidate {
 	if sign.POST != s.call.isJSON() || s.size.items == 0 {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (s *seeker) index(sign rules.PagingSign) []candidate {
 	return []candidate{c}
 }
 
-func (s *seeker) indexed(sign rules.PagingSign, score int, param string, first int) candidate {
+func (s *seeker) indexed(sign apinames.PagingSign, score int, param string, first int) candidate {
 	c := s.counted(sign, score, param, first)
 	if s.size.asked != s.size.items || s.size.param == "" { // the sign with Needs "counted", whose job keeps its parameters
 		return c.withJobParams(s.hasParam(param), first)
@@ -126,15 +127,15 @@ func (c candidate) withJobParams(sent bool, first int) candidate {
 // isComplete reports whether the response says that there is nothing more.
 func (s *seeker) isComplete() bool {
 	all := func(n int) bool { return n == len(s.items.items) }
-	if f, _, ok := s.page.hint(rules.HintTotal, all); ok && !strings.HasSuffix(f.name(), "ount") { // a count may be the page's
+	if f, _, ok := s.page.hint(apinames.HintTotal, all); ok && !strings.HasSuffix(f.name(), "ount") { // a count may be the page's
 		return true
 	}
-	for _, f := range s.page.named(rules.HintNames(rules.HintMore)...) {
+	for _, f := range s.page.named(apinames.OfHint(apinames.HintMore)...) {
 		if f.value == false {
 			return true
 		}
 	}
-	for _, f := range s.page.named(rules.HintNames(rules.HintLast)...) {
+	for _, f := range s.page.named(apinames.OfHint(apinames.HintLast)...) {
 		if f.value == true {
 			return true
 		}
@@ -143,7 +144,7 @@ func (s *seeker) isComplete() bool {
 }
 
 // path finds a number in the path of the address.
-func (s *seeker) path(sign rules.PagingSign) []candidate {
+func (s *seeker) path(sign apinames.PagingSign) []candidate {
 	segments := strings.Split(s.call.endpoint, "/")
 	path := strings.TrimPrefix(s.call.base, s.call.address.Scheme+"://"+s.call.address.Host)
 	all := append(strings.Split(strings.Trim(path, "/"), "/"), segments...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -215,7 +216,7 @@ func isRival(chosen, other list) bool {
 	}
 	siblings := len(other.keys) > 0 && len(chosen.keys) == len(other.keys) && slices.Equal(above(chosen), above(other))
 	_, objects := first(other.items).(value.Object)
-	if rules.ListName(name) == rules.UnlikelyList {
+	if apinames.OfList(name) == apinames.UnlikelyList {
 		return false
 	}
 	return siblings && (objects || len(other.items) == 0) || objects && chosen.score-other.score < near

@@ -171,7 +171,7 @@ func TestCredentialsAreSentButNotWritten(t *testing.T) {
 			e, err := engine.Load("x.yaml", r.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
 			require.NoError(t, err)
 			require.Zero(t, e.Test(t.Context()).Failed())
-			require.ElementsMatch(t, r.Env, e.Env())
+			require.ElementsMatch(t, r.Env, e.Info().Env)
 		})
 	}
 }

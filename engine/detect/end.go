@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -18,16 +18,16 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	if len(pages) < 2 || slices.Contains(authoritative, t.sign.Kind) || t.flag != nil || strings.HasPrefix(t.sign.Needs, "pages") {
 		return t
 	}
-	f, total, ok := d.page.hint(rules.HintTotal, func(n int) bool { return n > len(t.pages[0].items) })
+	f, total, ok := d.page.hint(apinames.HintTotal, func(n int) bool { return n > len(t.pages[0].items) })
 	if !ok {
 		return t
 	}
-	_, again, _ := pages[1].hint(rules.HintTotal, func(n int) bool { return n == total })
+	_, again, _ := pages[1].hint(apinames.HintTotal, func(n int) bool { return n == total })
 	if again != total || t.ended && total != t.obtained() {
 		return t
 	}
 	reached := total == t.obtained()
-	if counts := t.sign.Kind == rules.PagingIndex || t.sign.Kind == rules.PagingNumber; !counts && (!reached || t.ended) {
+	if counts := t.sign.Kind == apinames.PagingIndex || t.sign.Kind == apinames.PagingNumber; !counts && (!reached || t.ended) {
 		return t
 	}
 	c := t.candidate
@@ -39,7 +39,7 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	if len(with.pages) < len(t.pages) {
 		return t
 	}
-	if !slices.Contains([]rules.PagingKind{rules.PagingIndex, rules.PagingNumber}, t.sign.Kind) {
+	if !slices.Contains([]apinames.PagingKind{apinames.PagingIndex, apinames.PagingNumber}, t.sign.Kind) {
 		c.pagination = c.pagination.With("audit", value.Object{{Name: "ignore", Value: []any{"audit.token"}}})
 		with = d.run(ctx, c, len(t.pages))
 	}
@@ -51,7 +51,7 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 // findEnd finds what ends the list. If the second page may be the last, but nothing says
 // so, it looks at the third one.
 func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
-	counts := t.sign.Kind == rules.PagingIndex || t.sign.Kind == rules.PagingNumber
+	counts := t.sign.Kind == apinames.PagingIndex || t.sign.Kind == apinames.PagingNumber
 	if counts {
 		t = d.addTotal(ctx, t)
 	}
@@ -81,16 +81,16 @@ func (d *detection) endsShort(t *trial) bool {
 	if slices.ContainsFunc(t.rules(), func(id string) bool { return !inferred(id) }) || !slices.ContainsFunc(t.by, inferred) {
 		return false
 	}
-	_, _, stated := d.page.hint(rules.HintTotal, func(n int) bool { return n == t.obtained() })
-	return !stated && t.sign.Kind == rules.PagingIndex
+	_, _, stated := d.page.hint(apinames.HintTotal, func(n int) bool { return n == t.obtained() })
+	return !stated && t.sign.Kind == apinames.PagingIndex
 }
 
 // proveShort looks beyond a short page, since an API may leave out items of a page in the
 // middle. If there are more, an empty page ends the list.
 func (d *detection) proveShort(ctx context.Context, t *trial) *trial {
 	c := t.candidate
-	i := slices.IndexFunc(rules.PagingSigns(), func(s rules.PagingSign) bool { return s.ID == rules.ShortPagesSign })
-	c.sign = rules.PagingSigns()[i]
+	i := slices.IndexFunc(apinames.PagingSigns(), func(s apinames.PagingSign) bool { return s.ID == apinames.ShortPagesSign })
+	c.sign = apinames.PagingSigns()[i]
 	c.values = maps.Clone(c.values)
 	c.values["shortPages"] = true
 	c.pagination, _ = fill(c.sign.Pagination, c.values).(value.Object)
@@ -169,7 +169,7 @@ func (d *detection) readOn(ctx context.Context, t *trial) (*trial, bool) {
 // nearEnd reports whether the next page is probably the last.
 func (d *detection) nearEnd(t *trial) bool {
 	first, last := len(t.pages[0].items), len(t.pages[len(t.pages)-1].items)
-	if _, total, ok := d.page.hint(rules.HintTotal, func(n int) bool { return n > first }); ok && t.obtained()+first >= total {
+	if _, total, ok := d.page.hint(apinames.HintTotal, func(n int) bool { return n > first }); ok && t.obtained()+first >= total {
 		return true
 	}
 	x := t.pages[len(t.pages)-1].exchange
@@ -181,7 +181,7 @@ func (d *detection) nearEnd(t *trial) bool {
 // shortEnds returns the candidate whose short pages end the list, if its method can.
 func (d *detection) shortEnds(t *trial) (candidate, bool) {
 	c := t.candidate
-	if c.sign.Kind != rules.PagingKey || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
+	if c.sign.Kind != apinames.PagingKey || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
 		return c, false
 	}
 	c.values = maps.Clone(c.values)
@@ -198,7 +198,7 @@ func (d *detection) endOf(t *trial) string {
 		return "It is assumed that " + t.flag.path() + " changes on the last page."
 	case slices.Contains(authoritative, t.sign.Kind):
 		return "It is assumed that the last page has no next link or value."
-	case t.sign.Kind == rules.PagingToken, t.sign.Kind == rules.PagingHeader:
+	case t.sign.Kind == apinames.PagingToken, t.sign.Kind == apinames.PagingHeader:
 		return "It is assumed that the last page has no value for a next one, as most APIs do it. " +
 			"If it has one, the run ends with a warning or an error."
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -20,7 +20,7 @@ type size struct {
 // sizeOf finds the parameter that carries the page size.
 func sizeOf(c *call, items []any) size {
 	found := size{items: len(items)}
-	for _, name := range rules.PageSizeNames() {
+	for _, name := range apinames.PageSizes() {
 		keys, n, ok := c.param(name)
 		if !ok || n <= 0 || found.asked == len(items) {
 			continue
@@ -64,7 +64,7 @@ func (s *seeker) complete(c *candidate) {
 		return
 	}
 	template := c.sign.Pagination
-	if c.sign.Kind == rules.PagingToken && s.call.isJSON() && !c.sign.POST {
+	if c.sign.Kind == apinames.PagingToken && s.call.isJSON() && !c.sign.POST {
 		template = c.sign.InBody()
 	}
 	if filled, ok := fill(template, c.values).(value.Object); ok {
@@ -77,13 +77,13 @@ func (s *seeker) complete(c *candidate) {
 func (s *seeker) fillSize(c *candidate) {
 	honoured := s.size.param != "" && s.size.asked == s.size.items
 	switch c.sign.Kind {
-	case rules.PagingIndex:
+	case apinames.PagingIndex:
 		if !honoured {
 			c.values["counted"] = true
 		}
-	case rules.PagingKey:
+	case apinames.PagingKey:
 		honoured = honoured && c.values["shortEnds"] != nil
-	case rules.PagingNumber:
+	case apinames.PagingNumber:
 		honoured = s.size.param != "" && c.values["sendFirst"] == nil
 	}
 	if honoured {

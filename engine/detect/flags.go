@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -28,7 +29,7 @@ func flags(p *page) []flag {
 		}
 		out = append(out, flag{f, "stopRules", path + nested, says})
 	}
-	for _, f := range p.named(rules.HintNames(rules.HintMore)...) {
+	for _, f := range p.named(apinames.OfHint(apinames.HintMore)...) {
 		switch f.value {
 		case true:
 			out = append(out, flag{f, "hasMore", f.path(), f.path() + " is true"})
@@ -36,12 +37,12 @@ func flags(p *page) []flag {
 			add(f, nil, ` == "false"`)
 		}
 	}
-	for _, f := range p.named(rules.HintNames(rules.HintLast)...) {
+	for _, f := range p.named(apinames.OfHint(apinames.HintLast)...) {
 		if f.value == false {
 			add(f, value.Object{{Name: "field", Value: ""}, {Name: "stopOn", Value: true}, {Name: "ifNotSet", Value: false}}, " == true")
 		}
 	}
-	for _, f := range p.named(rules.PendingNames()...) {
+	for _, f := range p.named(apinames.Pending()...) {
 		if n, ok := number(f.value); ok && n > 0 {
 			add(f, value.Object{{Name: "field", Value: ""}, {Name: "stopOn", Value: false}}, " == 0")
 		}
@@ -58,7 +59,7 @@ func saysMore(p *page, count int) []fact {
 	for _, f := range flags(p) {
 		out = append(out, f.fact)
 	}
-	if f, _, ok := p.hint(rules.HintTotal, func(n int) bool { return n > count }); ok {
+	if f, _, ok := p.hint(apinames.HintTotal, func(n int) bool { return n > count }); ok {
 		out = append(out, f)
 	}
 	return out
@@ -83,7 +84,7 @@ func withRule(pagination value.Object, rule any) value.Object {
 
 // authoritative are the kinds of signs whose absence ends a list, so that no flag is
 // needed.
-var authoritative = []rules.PagingKind{
-	rules.PagingConnection, rules.PagingLink, rules.PagingLinkFlag, rules.PagingURL, rules.PagingRelation, rules.PagingObject,
-	rules.PagingTokens,
+var authoritative = []apinames.PagingKind{
+	apinames.PagingConnection, apinames.PagingLink, apinames.PagingLinkFlag, apinames.PagingURL,
+	apinames.PagingRelation, apinames.PagingObject, apinames.PagingTokens,
 }

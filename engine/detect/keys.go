@@ -3,12 +3,12 @@ package detect
 import (
 	"net/http"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // key finds the identifiers of the items, whose last one may be the position.
-func (s *seeker) key(sign rules.PagingSign) []candidate {
+func (s *seeker) key(sign apinames.PagingSign) []candidate {
 	if s.call.method != http.MethodGet || len(s.items.items) == 0 || s.isComplete() {
 		return nil
 	}
@@ -36,14 +36,14 @@ func (s *seeker) key(sign rules.PagingSign) []candidate {
 // flagged reports whether a flag says that there is more, but no total does: an API with a
 // total usually counts.
 func (s *seeker) flagged() bool {
-	_, _, counted := s.page.hint(rules.HintTotal, func(n int) bool { return n > len(s.items.items) })
+	_, _, counted := s.page.hint(apinames.HintTotal, func(n int) bool { return n > len(s.items.items) })
 	return len(s.more) > 0 && !counted
 }
 
 // identifier returns the key of the items whose values identify them, and whether these
 // ascend (1), descend (-1) or neither (0).
 func (s *seeker) identifier() (name string, direction int) {
-	for _, id := range rules.IdentifierNames() {
+	for _, id := range apinames.Identifiers() {
 		var texts []string
 		for _, item := range s.items.items {
 			object, _ := item.(value.Object)
@@ -79,7 +79,7 @@ func directionOf(texts []string) int {
 }
 
 // sortKey finds items that have the values by which they are sorted.
-func (s *seeker) sortKey(sign rules.PagingSign) []candidate {
+func (s *seeker) sortKey(sign apinames.PagingSign) []candidate {
 	if _, sorted := s.call.body.Get("sort"); !sorted || len(s.items.items) == 0 {
 		return nil
 	}

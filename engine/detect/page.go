@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -131,10 +132,10 @@ func listScore(keys []string, items []any) int {
 	if len(keys) > 0 {
 		name = keys[len(keys)-1]
 	}
-	switch rules.ListName(name) {
-	case rules.LikelyList:
+	switch apinames.OfList(name) {
+	case apinames.LikelyList:
 		score += 20
-	case rules.UnlikelyList:
+	case apinames.UnlikelyList:
 		score -= 40
 	}
 	score += min(len(items), 10)
@@ -189,7 +190,7 @@ func (p *page) previous() string {
 			return "The Link header"
 		}
 	}
-	for _, f := range p.named(rules.PreviousNames()...) {
+	for _, f := range p.named(apinames.Previous()...) {
 		if text, ok := value.Text(f.value); ok && text != "" && text != "0" && f.value != false {
 			return f.path()
 		}
@@ -213,8 +214,8 @@ func number(v any) (int, bool) {
 }
 
 // hint returns the first fact of a kind that is a number of which the check approves.
-func (p *page) hint(kind rules.HintKind, ok func(n int) bool) (f fact, n int, found bool) {
-	for _, f := range p.named(rules.HintNames(kind)...) {
+func (p *page) hint(kind apinames.HintKind, ok func(n int) bool) (f fact, n int, found bool) {
+	for _, f := range p.named(apinames.OfHint(kind)...) {
 		v := f.value
 		if object, isObject := v.(value.Object); isObject {
 			inner, has := object.Get("value")
@@ -232,8 +233,8 @@ func (p *page) hint(kind rules.HintKind, ok func(n int) bool) (f fact, n int, fo
 }
 
 // headerHint returns the first header of a kind with a number of which the check approves.
-func (p *page) headerHint(kind rules.HintKind, ok func(n int) bool) (name string, n int, found bool) {
-	for _, h := range rules.HintHeaders() {
+func (p *page) headerHint(kind apinames.HintKind, ok func(n int) bool) (name string, n int, found bool) {
+	for _, h := range apinames.HintHeaders() {
 		if h.Kind != kind {
 			continue
 		}

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/recording"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -143,7 +144,7 @@ func linksTo(x, to *exchange) bool {
 		if !strings.Contains(text, "/") || len(text) > 4096 {
 			return false
 		}
-		address, err := rules.Resolve(x.address.String(), text)
+		address, err := requests.Resolve(x.address.String(), text)
 		return err == nil && address == to.address.String()
 	})
 }
@@ -160,7 +161,7 @@ func queryOf(body []byte) string {
 // holdsItems reports whether a list has items that are objects, or has a name of a list.
 func holdsItems(l list) bool {
 	_, objects := first(l.items).(value.Object)
-	return objects || len(l.keys) > 0 && rules.ListName(l.keys[len(l.keys)-1]) == rules.LikelyList && len(l.items) > 0
+	return objects || len(l.keys) > 0 && apinames.OfList(l.keys[len(l.keys)-1]) == apinames.LikelyList && len(l.items) > 0
 }
 
 // exchangeOf returns a recorded exchange, or nil if it has no response.

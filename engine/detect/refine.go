@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -29,7 +29,7 @@ func (d *detection) refine(ctx context.Context, t *trial) *trial {
 // settleBase finds out whether pages are counted from 0 or 1: page 1 is then the first
 // page again, or another one.
 func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
-	if !t.base || t.sign.Kind != rules.PagingNumber {
+	if !t.base || t.sign.Kind != apinames.PagingNumber {
 		return t
 	}
 	c := t.candidate
@@ -102,15 +102,15 @@ func (d *detection) doubtStart(t *trial) {
 	if at := d.page.previous(); at != "" {
 		d.doubt("%s points to a page before this one, so the address may not be that of the first page: what is before it is not read.", at)
 	}
-	for _, name := range rules.CounterNames() {
-		isSize := slices.Contains(rules.PageSizeNames(), name)
+	for _, name := range apinames.Counters() {
+		isSize := slices.Contains(apinames.PageSizes(), name)
 		if _, n, ok := d.call.param(name); ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != name {
 			d.doubt("The address has %s=%d, so it may not be that of the first page: what is before it is not read.", name, n)
 		}
 	}
 	n, counted := t.values["first"].(int)
 	_, _, given := d.call.param(text(t.values["param"]))
-	if given && counted && n == 1 && t.sign.Kind == rules.PagingNumber && !d.recorded && !d.allRead(t) {
+	if given && counted && n == 1 && t.sign.Kind == apinames.PagingNumber && !d.recorded && !d.allRead(t) {
 		d.doubt("The address begins at %s=1. If the API counts pages from 0, the page numbered 0 is missing.", t.values["param"])
 	}
 	if counted && n > 1 {
@@ -120,8 +120,8 @@ func (d *detection) doubtStart(t *trial) {
 
 // allRead reports whether a total, or a number of pages, says that all was read.
 func (d *detection) allRead(t *trial) bool {
-	_, _, items := d.page.hint(rules.HintTotal, func(n int) bool { return n == t.obtained() })
-	_, _, pages := d.page.hint(rules.HintPages, func(n int) bool { return n >= len(t.pages) })
+	_, _, items := d.page.hint(apinames.HintTotal, func(n int) bool { return n == t.obtained() })
+	_, _, pages := d.page.hint(apinames.HintPages, func(n int) bool { return n >= len(t.pages) })
 	return t.ended && items || pages
 }
 
@@ -137,7 +137,7 @@ func (d *detection) doubtSize(t *trial) {
 	case asked == 0 || asked == got:
 	case got > asked:
 		d.doubt("The address asks for %d items (%s), but the page has %d: the API seems to ignore it.", asked, d.size.param, got)
-	case t.sign.Kind == rules.PagingIndex:
+	case t.sign.Kind == apinames.PagingIndex:
 		d.doubt("The address asks for %d items (%s), but the page has %d: the API seems to allow no more, "+
 			"so the index advances by what is received. If pages are short for another reason, items may be read twice.", asked, d.size.param, got)
 	}
@@ -145,7 +145,7 @@ func (d *detection) doubtSize(t *trial) {
 
 // doubtLink doubts links that do not repeat the parameters of the address.
 func (d *detection) doubtLink(t *trial) {
-	if !slices.Contains([]rules.PagingKind{rules.PagingURL, rules.PagingLink, rules.PagingRelation}, t.sign.Kind) || t.sent == "" {
+	if !slices.Contains([]apinames.PagingKind{apinames.PagingURL, apinames.PagingLink, apinames.PagingRelation}, t.sign.Kind) || t.sent == "" {
 		return
 	}
 	_, address, _ := strings.Cut(t.sent, " ")
@@ -156,7 +156,7 @@ func (d *detection) doubtLink(t *trial) {
 	var missing []string
 	for _, m := range d.call.params {
 		name := strings.TrimPrefix(m.Name, "#")
-		if !u.Query().Has(name) && !slices.Contains(rules.PageSizeNames(), name) && u.Path == d.page.address.Path && !d.opaque(u) {
+		if !u.Query().Has(name) && !slices.Contains(apinames.PageSizes(), name) && u.Path == d.page.address.Path && !d.opaque(u) {
 			missing = append(missing, name)
 		}
 	}

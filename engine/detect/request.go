@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -275,11 +276,9 @@ func parseQuery(query string) (values url.Values, order []string, err error) {
 	if values, err = url.ParseQuery(query); err != nil {
 		return nil, nil, err
 	}
-	for pair := range strings.SplitSeq(query, "&") {
-		name, _, _ := strings.Cut(pair, "=")
-		name, _ = url.QueryUnescape(name)
-		if values.Has(name) && !slices.Contains(order, name) {
-			order = append(order, name)
+	for p := range requests.Params(query) {
+		if values.Has(p.Name) && !slices.Contains(order, p.Name) {
+			order = append(order, p.Name)
 		}
 	}
 	return values, order, nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -101,7 +101,7 @@ func (d *detection) reportFailed(failed []*trial, proved *trial) {
 			text += " (sent as " + t.guess + ")"
 		}
 		settled := proved != nil && t.values["at"] == proved.values["at"] && proved.values["at"] != nil
-		if t.score/len(rules.PagingSigns()) > blind && !settled {
+		if t.score/len(apinames.PagingSigns()) > blind && !settled {
 			d.doubt("%s, but %s.", text, d.hide(t.why))
 		} else {
 			d.saw("Tried in vain: %s: %s.", text, d.hide(t.why))
@@ -112,11 +112,11 @@ func (d *detection) reportFailed(failed []*trial, proved *trial) {
 // shifted returns a candidate that counts items from 1, after one that counted them from 0
 // and got the last item of the first page again.
 func (s *seeker) shifted(t *trial) (candidate, bool) {
-	if t.sign.Kind != rules.PagingIndex || len(t.pages) < 2 || t.values["first"] != 0 || overlap(t.pages[0].items, t.pages[1].items) != 1 {
+	if t.sign.Kind != apinames.PagingIndex || len(t.pages) < 2 || t.values["first"] != 0 || overlap(t.pages[0].items, t.pages[1].items) != 1 {
 		return candidate{}, false
 	}
 	c := s.indexed(t.sign, echoed, asText(t.values["param"]), 1)
-	c.sign, c.guess, c.score = t.sign, t.guess, echoed*len(rules.PagingSigns())
+	c.sign, c.guess, c.score = t.sign, t.guess, echoed*len(apinames.PagingSigns())
 	s.complete(&c)
 	return c, c.pagination != nil
 }
@@ -127,11 +127,11 @@ func (s *seeker) alone(t *trial) (candidate, bool) {
 	failed, ok := errors.AsType[*engine.Error](t.err)
 	scroll := t.sign.Scroll()
 	refused := ok && failed.Status >= 400 && failed.Status < 500
-	if !refused || t.alone || t.sign.Kind != rules.PagingToken || s.call.method != "GET" || len(s.call.params) == 0 {
+	if !refused || t.alone || t.sign.Kind != apinames.PagingToken || s.call.method != "GET" || len(s.call.params) == 0 {
 		return candidate{}, false
 	}
 	c := t.candidate
-	c.alone, c.values, c.score = true, maps.Clone(c.values), (echoed-1)*len(rules.PagingSigns())
+	c.alone, c.values, c.score = true, maps.Clone(c.values), (echoed-1)*len(apinames.PagingSigns())
 	c.values["endpoint"] = s.call.endpoint
 	params := value.Object{}
 	if v, ok := s.call.params.Get(s.size.param); ok {
@@ -144,7 +144,7 @@ func (s *seeker) alone(t *trial) (candidate, bool) {
 
 // settleFor returns what remains if nothing was proved, and says so.
 func (d *detection) settleFor(s *seeker, t *trial) *trial {
-	if t != nil && (t.score/len(rules.PagingSigns()) > tokenGuess-nextGuess || t.verdict == emptyPage && len(s.more) > 0) {
+	if t != nil && (t.score/len(apinames.PagingSigns()) > tokenGuess-nextGuess || t.verdict == emptyPage && len(s.more) > 0) {
 		d.saw("%s.", t.says())
 		d.doubt("The pagination is not proved: %s.", t.why)
 		d.adviseUnproved(t)
@@ -194,7 +194,7 @@ const lookUp = "Look up in the documentation of the API which parameter asks for
 
 // nextIsNull reports whether the response has a key for the next page without a value.
 func (d *detection) nextIsNull() bool {
-	return slices.ContainsFunc(d.page.facts, func(f fact) bool { return rules.IsNextName(f.name()) && value.Empty(f.value) })
+	return slices.ContainsFunc(d.page.facts, func(f fact) bool { return apinames.IsNext(f.name()) && value.Empty(f.value) })
 }
 
 // smaller advises to ask for less than a complete list.
@@ -209,7 +209,7 @@ func (d *detection) smaller(onePage bool) {
 	}
 	name := d.size.param
 	if name == "" {
-		name = rules.PageSizeNames()[0]
+		name = apinames.PageSizes()[0]
 	}
 	d.advise("Ask for a smaller page, so that there is a second one: add %s=%d to the address.", name, max(len(d.items.items)/3, 1))
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A candidate is a pagination that may be the right one.
 type candidate struct {
-	sign   rules.PagingSign
+	sign   apinames.PagingSign
 	values map[string]any // of the placeholders of the sign
 	score  int            // the likeliest are tried first
 	moved  []string       // parameters that the pagination sends instead of the job
@@ -51,14 +52,14 @@ type seeker struct {
 // candidates returns what may page through the list, the likeliest first.
 func (s *seeker) candidates() []candidate {
 	var all []candidate
-	for i, sign := range rules.PagingSigns() {
-		if s.call.isGraphQL() && sign.Kind != rules.PagingConnection {
+	for i, sign := range apinames.PagingSigns() {
+		if s.call.isGraphQL() && sign.Kind != apinames.PagingConnection {
 			continue // its variables are known from the query only
 		}
 		if find := finders[sign.Kind]; find != nil && (!sign.POST || s.call.isJSON()) {
 			for _, c := range find(s, sign) {
 				c.sign = sign
-				c.score = c.score*len(rules.PagingSigns()) - i
+				c.score = c.score*len(apinames.PagingSigns()) - i
 				all = append(all, c)
 			}
 		}
@@ -81,21 +82,21 @@ func textOf(v any) string {
 }
 
 // finders look for a sign of each kind.
-var finders = map[rules.PagingKind]func(*seeker, rules.PagingSign) []candidate{
-	rules.PagingConnection: (*seeker).connection,
-	rules.PagingLink:       (*seeker).link,
-	rules.PagingLinkFlag:   (*seeker).linkFlag,
-	rules.PagingURL:        (*seeker).address,
-	rules.PagingRelation:   (*seeker).relation,
-	rules.PagingToken:      (*seeker).token,
-	rules.PagingTokens:     (*seeker).tokens,
-	rules.PagingObject:     (*seeker).object,
-	rules.PagingHeader:     (*seeker).header,
-	rules.PagingNumber:     (*seeker).number,
-	rules.PagingIndex:      (*seeker).index,
-	rules.PagingKey:        (*seeker).key,
-	rules.PagingSortKey:    (*seeker).sortKey,
-	rules.PagingPath:       (*seeker).path,
+var finders = map[apinames.PagingKind]func(*seeker, apinames.PagingSign) []candidate{
+	apinames.PagingConnection: (*seeker).connection,
+	apinames.PagingLink:       (*seeker).link,
+	apinames.PagingLinkFlag:   (*seeker).linkFlag,
+	apinames.PagingURL:        (*seeker).address,
+	apinames.PagingRelation:   (*seeker).relation,
+	apinames.PagingToken:      (*seeker).token,
+	apinames.PagingTokens:     (*seeker).tokens,
+	apinames.PagingObject:     (*seeker).object,
+	apinames.PagingHeader:     (*seeker).header,
+	apinames.PagingNumber:     (*seeker).number,
+	apinames.PagingIndex:      (*seeker).index,
+	apinames.PagingKey:        (*seeker).key,
+	apinames.PagingSortKey:    (*seeker).sortKey,
+	apinames.PagingPath:       (*seeker).path,
 }
 
 func one(score int, values map[string]any) []candidate {
@@ -109,7 +110,7 @@ func at(keys []string) map[string]any {
 var afterVariable = regexp.MustCompile(`\bafter\s*:\s*\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // connection finds pageInfo next to the list of a query.
-func (s *seeker) connection(sign rules.PagingSign) []candidate {
+func (s *seeker) connection(sign apinames.PagingSign) []candidate {
 	query, _ := s.call.body.Get("query")
 	text, _ := query.(string)
 	variable := afterVariable.FindStringSubmatch(text)
@@ -138,14 +139,14 @@ func (s *seeker) next() (address string, response *transport.Response) {
 	return address, response
 }
 
-func (s *seeker) link(rules.PagingSign) []candidate {
+func (s *seeker) link(apinames.PagingSign) []candidate {
 	if address, _ := s.next(); address != "" {
 		return one(stated, nil)
 	}
 	return nil
 }
 
-func (s *seeker) linkFlag(sign rules.PagingSign) []candidate {
+func (s *seeker) linkFlag(sign apinames.PagingSign) []candidate {
 	_, response := s.next()
 	for _, name := range sign.Names {
 		if response.Link("next", name) == "true" {
@@ -161,7 +162,7 @@ func (s *seeker) nextNamed(names []string) []fact {
 	inner := []string{"href", "url", "uri", "link"}
 	var out []fact
 	for _, f := range s.page.facts {
-		isNext := func(key string) bool { return rules.IsNextName(key) || slices.Contains(names, key) }
+		isNext := func(key string) bool { return apinames.IsNext(key) || slices.Contains(names, key) }
 		if isNext(f.name()) || len(f.keys) > 1 && slices.Contains(inner, f.name()) && isNext(f.keys[len(f.keys)-2]) {
 			out = append(out, f)
 		}
@@ -170,7 +171,7 @@ func (s *seeker) nextNamed(names []string) []fact {
 }
 
 // address finds texts that are addresses.
-func (s *seeker) address(sign rules.PagingSign) []candidate {
+func (s *seeker) address(sign apinames.PagingSign) []candidate {
 	var out []candidate
 	for _, f := range s.nextNamed(sign.Names) {
 		if text, ok := f.value.(string); ok && s.isAddress(text) {
@@ -204,7 +205,7 @@ func (s *seeker) isAddress(text string) bool {
 }
 
 // relation finds a link to the next page in a list of links.
-func (s *seeker) relation(sign rules.PagingSign) []candidate {
+func (s *seeker) relation(sign apinames.PagingSign) []candidate {
 	for _, l := range s.page.lists {
 		for _, item := range l.items {
 			link, ok := item.(value.Object)
@@ -226,7 +227,7 @@ func (s *seeker) relation(sign rules.PagingSign) []candidate {
 	return nil
 }
 
-func (s *seeker) relationOf(sign rules.PagingSign, l list, link value.Object, rel, key string) []candidate {
+func (s *seeker) relationOf(sign apinames.PagingSign, l list, link value.Object, rel, key string) []candidate {
 	find := "find(" + rules.FormatPath("body", l.keys) + ", ." + rel + ` == "next").`
 	values := map[string]any{"at": l.path(), "body": find + key, "rest": find + "body"}
 	_, hasBody := link.Get("body")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -23,7 +23,7 @@ var somewhere = map[string]any{
 // and with as little as it needs, and compiles it.
 func TestEverySignIsAValidPagination(t *testing.T) {
 	named := regexp.MustCompile(`\$\{(\w+)\}`)
-	for _, sign := range rules.PagingSigns() {
+	for _, sign := range apinames.PagingSigns() {
 		t.Run(sign.ID, func(t *testing.T) {
 			require.NotNil(t, finders[sign.Kind], "a kind that nothing looks for")
 			require.NotEmpty(t, sign.Says)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -127,11 +128,11 @@ func (d *detection) headerValue(texts []string) any {
 // pagingHeaders are the headers that a test needs.
 func (d *detection) pagingHeaders() []string {
 	names := []string{"Link"}
-	for _, h := range rules.HintHeaders() {
+	for _, h := range apinames.HintHeaders() {
 		names = append(names, http.CanonicalHeaderKey(h.Name))
 	}
-	for _, sign := range rules.PagingSigns() {
-		if sign.Kind == rules.PagingHeader {
+	for _, sign := range apinames.PagingSigns() {
+		if sign.Kind == apinames.PagingHeader {
 			names = append(names, sign.Names...)
 		}
 	}
@@ -150,9 +151,9 @@ func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
 			inner := append(slices.Clone(keys), m.Name)
 			switch {
 			case last && d.pointsOn(m, inner):
-			case last && m.Value == true && slices.Contains(rules.HintNames(rules.HintMore), m.Name):
+			case last && m.Value == true && slices.Contains(apinames.OfHint(apinames.HintMore), m.Name):
 				out = append(out, value.Member{Name: m.Name, Value: false})
-			case last && m.Value == false && slices.Contains(rules.HintNames(rules.HintLast), m.Name):
+			case last && m.Value == false && slices.Contains(apinames.OfHint(apinames.HintLast), m.Name):
 				out = append(out, value.Member{Name: m.Name, Value: true})
 			default:
 				out = append(out, value.Member{Name: m.Name, Value: d.shorten(d.withoutSecret(m), inner, keep, last)})
@@ -180,11 +181,11 @@ func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
 
 // pointsOn reports whether a member of the last page would point to another one.
 func (d *detection) pointsOn(m value.Member, keys []string) bool {
-	if rules.IsNextName(m.Name) {
+	if apinames.IsNext(m.Name) {
 		return true
 	}
-	for _, sign := range rules.PagingSigns() {
-		counts := sign.Kind == rules.PagingNumber || sign.Kind == rules.PagingIndex
+	for _, sign := range apinames.PagingSigns() {
+		counts := sign.Kind == apinames.PagingNumber || sign.Kind == apinames.PagingIndex
 		if !counts && slices.Contains(sign.Names, m.Name) && !slices.Equal(keys, d.items.keys) {
 			_, holdsItems := m.Value.([]any)
 			return !holdsItems
@@ -211,7 +212,7 @@ func brief(item any) any {
 	out := value.Object{}
 	for _, m := range object {
 		text, isText := m.Value.(string)
-		id := slices.Contains(rules.IdentifierNames(), m.Name)
+		id := slices.Contains(apinames.Identifiers(), m.Name)
 		if id || len(out) < most && !(isText && len(text) > longest) && !value.Exceeds(m.Value, longest) {
 			out = append(out, m)
 		}

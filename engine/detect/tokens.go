@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // token finds texts and numbers that may be sent for the next page.
-func (s *seeker) token(sign rules.PagingSign) []candidate {
+func (s *seeker) token(sign apinames.PagingSign) []candidate {
 	var out []candidate
 	for _, f := range s.page.named(sign.Names...) {
 		text, ok := value.Text(f.value)
@@ -38,7 +39,7 @@ func (s *seeker) token(sign rules.PagingSign) []candidate {
 }
 
 // params returns the names of the parameters of a sign. "" is the name of what was found.
-func (s *seeker) params(sign rules.PagingSign, name string) []string {
+func (s *seeker) params(sign apinames.PagingSign, name string) []string {
 	var out []string
 	for _, p := range sign.Params {
 		if p == "" {
@@ -82,7 +83,7 @@ func (s *seeker) target(param string) string {
 }
 
 // tokens finds several values that are sent together.
-func (s *seeker) tokens(sign rules.PagingSign) []candidate {
+func (s *seeker) tokens(sign apinames.PagingSign) []candidate {
 	found := s.page.named(sign.Names[0])
 	if len(found) == 0 {
 		return nil
@@ -95,7 +96,7 @@ func (s *seeker) tokens(sign rules.PagingSign) []candidate {
 	return one(stated, map[string]any{"at": prefix, "body": rules.FormatPath("body", keys)})
 }
 
-func (s *seeker) object(sign rules.PagingSign) []candidate {
+func (s *seeker) object(sign apinames.PagingSign) []candidate {
 	for _, f := range s.page.named(sign.Names...) {
 		if object, ok := f.value.(value.Object); ok && len(object) > 0 {
 			values := at(f.keys)
@@ -108,7 +109,7 @@ func (s *seeker) object(sign rules.PagingSign) []candidate {
 	return nil
 }
 
-func (s *seeker) header(sign rules.PagingSign) []candidate {
+func (s *seeker) header(sign apinames.PagingSign) []candidate {
 	var out []candidate
 	for _, name := range sign.Names {
 		text := s.page.exchange.header.Get(name)

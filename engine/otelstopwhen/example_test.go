@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/otelstopwhen"
 )
 
@@ -20,13 +21,16 @@ func Example() {
 	defer api.Close()
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	config := engine.Config{BaseURL: api.URL, Paging: engine.Offset{Limit: 2}, Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}}}
+	c := config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.Offset{}, Limit: 2},
+		Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
+	}
 
 	observer, err := otelstopwhen.New(otelstopwhen.WithTracerProvider(provider))
 	if err != nil {
 		panic(err)
 	}
-	e, err := engine.New(config, engine.WithObserver(observer))
+	e, err := engine.New(c, engine.WithObserver(observer))
 	if err != nil {
 		panic(err)
 	}

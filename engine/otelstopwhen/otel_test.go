@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/otelstopwhen"
 )
 
@@ -80,9 +81,9 @@ func attributes(span tracetest.SpanStub) map[string]any {
 }
 
 func users(api string) *engine.Engine {
-	e, err := engine.New(engine.Config{
-		BaseURL: api, Paging: engine.Offset{Limit: 2}, HTTP: engine.HTTP{MaxRetries: new(0)},
-		Jobs: []engine.Job{{Endpoint: "users", DataField: "data"}},
+	e, err := engine.New(config.Config{
+		BaseURL: api, Pagination: config.Pagination{Method: config.Offset{}, Limit: 2}, HTTP: config.HTTP{MaxRetries: new(0)},
+		Jobs: []config.Job{{Endpoint: "users", DataField: "data"}},
 	})
 	if err != nil {
 		panic(err)

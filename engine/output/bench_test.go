@@ -46,7 +46,7 @@ func benchmarkFormat(b *testing.B, text string, state bool) {
 		store, err = checkpoint.Open(filepath.Join(dir, "state"), "test", nil)
 		require.NoError(b, err)
 	}
-	file, err := Options{Format: format}.OpenFile(store, filepath.Join(dir, "orders"), "orders")
+	file, err := Options{Format: format}.openFile(store, filepath.Join(dir, "orders"), "orders")
 	require.NoError(b, err)
 	b.SetBytes(int64(len(pageOfOrders(0))))
 	b.ReportAllocs()
@@ -59,10 +59,10 @@ func benchmarkFormat(b *testing.B, text string, state bool) {
 		block := pages[page%len(pages)]
 		_, err := file.Write(block)
 		require.NoError(b, err)
-		require.NoError(b, store.Mark("orders", json.RawMessage("1"), file.Rows()))
+		require.NoError(b, store.Mark("orders", json.RawMessage("1"), file.rows))
 		written += len(block)
 	}
-	require.NoError(b, file.Publish(nil, ""))
+	require.NoError(b, file.publish(nil, ""))
 	info, err := os.Stat(filepath.Join(dir, "orders"))
 	require.NoError(b, err)
 	b.ReportMetric(float64(info.Size())/float64(written), "size/NDJSON")

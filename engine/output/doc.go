@@ -1,8 +1,14 @@
 // Package output writes the items of a run: as NDJSON, CSV or Singer messages, compressed
 // or not, to files or to a stream.
 //
-// [Dir] and [Stream] are sinks for [engine.Engine.RunTo]. The files of a Dir appear under
-// their names when they are complete, and with a state every item is in its file exactly
-// once, whatever interrupts the run: see package checkpoint. A Stream is a pipe or any
-// other writer. [File] is for programs that decide themselves when a file is complete.
+// A [Publisher] is what the command stopwhen writes with. Files appear under their names when
+// they are complete, and with a state every item is in its file exactly once, whatever
+// interrupts the run: see package checkpoint.
+//
+// # Decisions
+//
+// The file that a run writes to has its final format. A frame of the compression ends where an
+// output is marked, so that committed rows can be read and continued. CSV with late columns is
+// rewritten when it is published: rows in the partial file have the columns that were known
+// when they were written.
 package output

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/output"
 )
 
@@ -19,7 +21,7 @@ func Example() {
 		fmt.Fprint(w, `[{"id": 1, "address": {"city": "Bern"}}, {"id": 2, "tags": ["new"]}]`)
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{BaseURL: api.URL, Jobs: []engine.Job{{Endpoint: "users"}}})
+	e, err := engine.New(config.Config{BaseURL: api.URL, Jobs: []config.Job{{Endpoint: "users"}}})
 	if err != nil {
 		panic(err)
 	}
@@ -30,15 +32,18 @@ func Example() {
 	defer os.RemoveAll(path)
 
 	extract := func() error {
-		dir, err := output.OpenDir(e, path, output.DirOptions{
-			Options: output.Options{Format: output.Format{Kind: output.CSV}},
-			State:   filepath.Join(path, "users.state"),
+		state, err := checkpoint.Open(filepath.Join(path, "users.state"), "my program 1.0", e.Fingerprint())
+		if err != nil {
+			return err
+		}
+		files, err := output.Open(e, state, output.PublisherOptions{
+			Dir: path, Options: output.Options{Format: output.Format{Kind: output.CSV}},
 		})
 		if err != nil {
 			return err
 		}
-		defer dir.Close()
-		_, err = dir.Run(context.Background())
+		defer files.Close()
+		_, err = files.Run(context.Background())
 		return err
 	}
 
@@ -56,20 +61,22 @@ func Example() {
 }
 
 // A stream of Singer messages goes to any writer.
-func ExampleOptions_NewStream() {
+func ExampleOpen_stream() {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `[{"id": 1}, {"id": 2}]`)
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{BaseURL: api.URL, Jobs: []engine.Job{{Endpoint: "users"}}})
+	e, err := engine.New(config.Config{BaseURL: api.URL, Jobs: []config.Job{{Endpoint: "users"}}})
 	if err != nil {
 		panic(err)
 	}
-	stream, err := output.Options{Format: output.Format{Kind: output.Singer}}.NewStream(os.Stdout, e)
+	stream, err := output.Open(e, checkpoint.Stateless(), output.PublisherOptions{
+		Stream: os.Stdout, Options: output.Options{Format: output.Format{Kind: output.Singer}},
+	})
 	if err != nil {
 		panic(err)
 	}
-	_, err = e.RunTo(context.Background(), stream)
+	_, err = stream.Run(context.Background())
 	fmt.Println(err, stream.Close())
 	// Output:
 	// {"type":"SCHEMA","stream":"users","schema":{"type":"object","properties":{"id":{"type":["null","integer"]}}},"key_properties":[]}

@@ -12,9 +12,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A File is the file of the items of one data type. What is written to it are items as
-// NDJSON; they appear under its name, in its format, when they are published.
-type File struct {
+// A file has the items of one data type. What is written to it are items as NDJSON; they
+// appear under its name, in its format, when they are published.
+type file struct {
 	store   *checkpoint.Store
 	rows    *checkpoint.Output
 	options Options
@@ -25,27 +25,20 @@ type File struct {
 	settled bool
 }
 
-// OpenFile returns a file of a store. Its items are those of a stream, which is the data
+// openFile returns a file of a store. Its items are those of a stream, which is the data
 // type of jobs.
-func (o Options) OpenFile(store *checkpoint.Store, path, stream string) (*File, error) {
-	if err := o.Format.check(); err != nil {
-		return nil, err
-	}
-	rows, err := store.CompressedRows(path, o.Format.compression())
+func (o Options) openFile(store *checkpoint.Store, path, stream string) (*file, error) {
+	rows, err := store.Rows(path, o.Format.compression())
 	if err != nil {
 		return nil, err
 	}
-	return &File{store: store, rows: rows, options: o, stream: stream}, nil
+	return &file{store: store, rows: rows, options: o, stream: stream}, nil
 }
 
-// Rows returns the rows of the file, which a checkpoint can be committed with. Write to the
-// file itself.
-func (f *File) Rows() *checkpoint.Output { return f.rows }
-
-// Append says, before anything is written, that the items are added to those under the
+// append says, before anything is written, that the items are added to those under the
 // name of the file. It reports whether the last line there has no end: it gets one. An
 // error means that nothing can be added, since the file is damaged or has no valid header.
-func (f *File) Append() (openLine bool, err error) {
+func (f *file) append() (openLine bool, err error) {
 	f.appends = true
 	openLine, err = f.rows.EndsWithOpenLine()
 	switch {
@@ -65,7 +58,7 @@ func (f *File) Append() (openLine bool, err error) {
 
 // readColumns reads the header of the file under the name, and checks that rows can follow
 // at its end.
-func (f *File) readColumns() error {
+func (f *file) readColumns() error {
 	before, err := f.before()
 	if err != nil || before == nil {
 		return err
@@ -81,19 +74,19 @@ func (f *File) readColumns() error {
 }
 
 // Write writes items as NDJSON.
-func (f *File) Write(p []byte) (int, error) { return f.items().Write(p) }
+func (f *file) Write(p []byte) (int, error) { return f.items().Write(p) }
 
-func (f *File) items() encoder {
+func (f *file) items() encoder {
 	if f.encoder == nil {
 		f.encoder = f.options.encoder(f.rows, f.stream, f.columns)
 	}
 	return f.encoder
 }
 
-// Publish makes the items appear under the name of the file, together with values that are
+// publish makes the items appear under the name of the file, together with values that are
 // kept for the next run: see [checkpoint.Store.Publish]. The store saves them if the file
 // of kept values is named, or if it has a state.
-func (f *File) Publish(kept map[string]json.RawMessage, keptFile string) error {
+func (f *file) publish(kept map[string]json.RawMessage, keptFile string) error {
 	if err := f.items().state(kept); err != nil {
 		return err
 	}
@@ -104,9 +97,9 @@ func (f *File) Publish(kept map[string]json.RawMessage, keptFile string) error {
 	return f.store.Publish(f.rows, checkpoint.Commitment{Append: f.appends, Kept: kept, KeptFile: keptFile, Rewrite: rewrite})
 }
 
-// LateColumns returns how many columns of CSV are not in the header of the rows, because
+// lateColumns returns how many columns of CSV are not in the header of the rows, because
 // they appeared late. They are added when the file is published or settled.
-func (f *File) LateColumns() int {
+func (f *file) lateColumns() int {
 	w, ok := f.encoder.(*csvWriter)
 	if !ok || w.head == 0 || f.rows.Published() || f.settled {
 		return 0
@@ -114,9 +107,9 @@ func (f *File) LateColumns() int {
 	return len(w.columns) - w.head
 }
 
-// Settle completes rows that will not be published, after a run that has failed: it adds
+// settle completes rows that will not be published, after a run that has failed: it adds
 // late columns of CSV to the header. With a state it does not, since the run can resume.
-func (f *File) Settle() error {
+func (f *file) settle() error {
 	if f.encoder == nil || !f.rows.Created() || f.rows.Published() {
 		return nil
 	}
@@ -129,7 +122,7 @@ func (f *File) Settle() error {
 }
 
 // rewrite returns how the rows have to be rewritten; nil: not at all.
-func (f *File) rewrite() (rewriteFunc, error) {
+func (f *file) rewrite() (rewriteFunc, error) {
 	before, err := f.before()
 	if err != nil {
 		return nil, err
@@ -143,7 +136,7 @@ func (f *File) rewrite() (rewriteFunc, error) {
 
 // before returns the content of the file under the name, if rows are added to one that is
 // not empty, and nil otherwise.
-func (f *File) before() (io.ReadCloser, error) {
+func (f *file) before() (io.ReadCloser, error) {
 	if !f.appends {
 		return nil, nil
 	}

@@ -51,7 +51,7 @@ func TestTheItemsOfChildrenAreAdded(t *testing.T) {
 	} {
 		newest.Store(run.newest)
 		refused.Store(run.refused)
-		require.NoError(t, extract(e, dir, DirOptions{State: filepath.Join(dir, "state")}))
+		require.NoError(t, extract(e, true, PublisherOptions{Dir: dir}))
 		for name, want := range map[string]string{"orders": run.orders, "lines": run.lines} {
 			got, err := os.ReadFile(filepath.Join(dir, name+".ndjson"))
 			require.NoError(t, err)

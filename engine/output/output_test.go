@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 )
 
@@ -102,10 +101,9 @@ func TestATableHasEveryValueOfEveryItem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := drawItems(t, 12)
 		var b bytes.Buffer
-		s, err := Options{Format: Format{Kind: CSV}, Nested: "/"}.NewStream(&b, &engine.Engine{})
-		require.NoError(t, err)
-		writeParts(t, s.Items("users"), items)
-		require.NoError(t, s.Close())
+		s := Options{Format: Format{Kind: CSV}, Nested: "/"}.newStream(&b)
+		writeParts(t, s.items("users"), items)
+		require.NoError(t, s.close())
 
 		requireTable(t, b.Bytes(), items)
 	})
@@ -151,12 +149,12 @@ func TestRowsAreAddedToATable(t *testing.T) {
 			items := drawItems(t, 6)
 			all = append(all, items...)
 			store := checkpoint.Stateless()
-			file, err := options.OpenFile(store, path, "users")
+			file, err := options.openFile(store, path, "users")
 			require.NoError(t, err)
-			_, err = file.Append()
+			_, err = file.append()
 			require.NoError(t, err)
 			writeParts(t, file, items)
-			require.NoError(t, file.Publish(nil, ""))
+			require.NoError(t, file.publish(nil, ""))
 			require.NoError(t, store.Close())
 		}
 		f, err := os.Open(path)
@@ -191,17 +189,16 @@ func TestRecordsConformToTheirSchemas(t *testing.T) {
 	format := compileSchema(t, messageFormat)
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
-		s, err := Options{Format: Format{Kind: Singer}}.NewStream(&b, &engine.Engine{})
-		require.NoError(t, err)
+		s := Options{Format: Format{Kind: Singer}}.newStream(&b)
 		want := map[string][]json.RawMessage{}
 		for range 3 {
 			stream := rapid.SampledFrom([]string{"users", "é\"\n", ""}).Draw(t, "stream")
 			items := drawItems(t, 5)
 			want[stream] = append(want[stream], items...)
-			writeParts(t, s.Items(stream), items)
+			writeParts(t, s.items(stream), items)
 		}
-		require.NoError(t, s.State(map[string]json.RawMessage{"users": json.RawMessage(`{"since":1}`)}))
-		require.NoError(t, s.Close())
+		require.NoError(t, s.state(map[string]json.RawMessage{"users": json.RawMessage(`{"since":1}`)}))
+		require.NoError(t, s.close())
 
 		schemas, got := map[string]*jsonschema.Schema{}, map[string][]json.RawMessage{}
 		for line := range bytes.Lines(b.Bytes()) {
@@ -289,13 +286,12 @@ func TestMoreColumnsThanATableMayHave(t *testing.T) {
 	}
 	for _, kind := range []Kind{CSV, Singer} {
 		var b bytes.Buffer
-		s, err := Options{Format: Format{Kind: kind}}.NewStream(&b, &engine.Engine{})
+		s := Options{Format: Format{Kind: kind}}.newStream(&b)
+		_, err := s.items("users").Write([]byte("{\"id0\":7}\n"))
 		require.NoError(t, err)
-		_, err = s.Items("users").Write([]byte("{\"id0\":7}\n"))
-		require.NoError(t, err)
-		_, err = s.Items("users").Write([]byte("{" + wide.String()[1:] + "}\n"))
+		_, err = s.items("users").Write([]byte("{" + wide.String()[1:] + "}\n"))
 		require.ErrorContains(t, err, `the next one is "id10000"`)
-		require.NoError(t, s.Close())
+		require.NoError(t, s.close())
 		require.Contains(t, b.String(), "7", "what came before is written")
 	}
 }

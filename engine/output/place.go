@@ -29,10 +29,10 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 		running[job] = true
 	}
 	for _, job := range e.With(engine.WithJobs()).Jobs() {
-		if !e.Emits(job) {
+		if !e.Job(job).Emits {
 			continue
 		}
-		for _, dataType := range e.DataTypes(job) {
+		for _, dataType := range e.Job(job).DataTypes {
 			if i, ok := known[dataType]; ok {
 				all[i].add(job, running[job])
 				continue

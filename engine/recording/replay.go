@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A Replayed is the result of running a configuration against a recording.
@@ -26,12 +26,7 @@ type Replayed struct {
 type Job struct {
 	engine.JobResult
 	Because []string `json:"because,omitempty"` // the rules met on the last page, with the values that decided them
-	items   []item
-}
-
-type item struct {
-	text string
-	page int
+	items   []Item
 }
 
 // Replay runs a configuration against a recording. The error is that of the run;
@@ -68,13 +63,13 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 
 // add adds what later comparisons and reports need of a page.
 func (j *Job) add(page *engine.Page) {
-	if page.Decision == runtime.Stop {
+	if page.Decision == trace.Stop {
 		for _, v := range page.Met() {
 			j.Because = append(j.Because, v.Rule+": "+v.Because)
 		}
 	}
 	for raw := range page.Items.All() {
-		j.items = append(j.items, item{string(bytes.TrimSpace(raw)), page.Page})
+		j.items = append(j.items, Item{page.Page, bytes.Clone(bytes.TrimSpace(raw))})
 	}
 }
 
@@ -128,15 +123,15 @@ func compareJobs(first, second Job) Comparison {
 }
 
 // subtract lists the items of a that b does not have, or does not have as often.
-func subtract(a, b []item) []Item {
+func subtract(a, b []Item) []Item {
 	count := map[string]int{}
 	for _, i := range b {
-		count[i.text]++
+		count[string(i.Text)]++
 	}
 	out := []Item{}
 	for _, i := range a {
-		if count[i.text]--; count[i.text] < 0 {
-			out = append(out, Item{Page: i.page, Text: json.RawMessage(i.text)})
+		if count[string(i.Text)]--; count[string(i.Text)] < 0 {
+			out = append(out, i)
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/stress"
 )
@@ -25,8 +26,8 @@ func TestAModelResemblesARecording(t *testing.T) {
 		_, _ = w.Write([]byte(`{"data": [{"id": 3, "name": "c"}], "meta": {"total": 3}}`))
 	}))
 	defer api.Close()
-	e, err := engine.New(engine.Config{
-		BaseURL: api.URL, Paging: engine.Offset{Limit: 2}, Jobs: []engine.Job{{ID: "users", Endpoint: "users", DataField: "data"}},
+	e, err := engine.New(config.Config{
+		BaseURL: api.URL, Pagination: config.Pagination{Method: config.Offset{}, Limit: 2}, Jobs: []config.Job{{ID: "users", Endpoint: "users", DataField: "data"}},
 	})
 	require.NoError(t, err)
 	var tape bytes.Buffer

@@ -97,14 +97,14 @@ func TestABrowserShowsALongRun(t *testing.T) {
 }
 
 func TestABrowserRunsNoScriptOfATrace(t *testing.T) {
-	hostile := strings.ReplaceAll(trace, "users", `</title><script>document.title='run'</script><img src=x onerror=document.title='run'>`)
+	hostile := strings.ReplaceAll(usersTrace, "users", `</title><script>document.title='run'</script><img src=x onerror=document.title='run'>`)
 	dom := chromium(t, writePage(t, html(t, read(t, hostile))), "--dump-dom")
 	require.Contains(t, dom, "<title>trace.json: a stopwhen run</title>")
 	require.NotContains(t, dom, "<script")
 }
 
 func TestABrowserShowsNoGreenForAListThatMayBeIncomplete(t *testing.T) {
-	path := writePage(t, html(t, read(t, trace)))
+	path := writePage(t, html(t, read(t, usersTrace)))
 	for _, width := range []int{400, 1300} {
 		require.Zero(t, pixels(screenshot(t, path, fmt.Sprintf("--window-size=%d,1400", width)), stop))
 	}
@@ -112,7 +112,7 @@ func TestABrowserShowsNoGreenForAListThatMayBeIncomplete(t *testing.T) {
 
 func TestABrowserShowsEveryColumnOnANarrowScreen(t *testing.T) {
 	const measure = `<script>document.title = [...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth).join()</script>`
-	long := strings.ReplaceAll(trace, `"samePage"`, `"scrollers.everything.repeatedExchange"`)
+	long := strings.ReplaceAll(usersTrace, `"samePage"`, `"scrollers.everything.repeatedExchange"`)
 	page := policy.ReplaceAllString(html(t, read(t, long)), "") + measure
 	dom := chromium(t, writePage(t, page), "--window-size=400,1400", "--dump-dom")
 	require.Contains(t, dom, "<title>0,0</title>", "the pixels by which the tables of rules and pages are cut")

@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 //go:embed report.html
@@ -150,7 +150,7 @@ func newListView(anchor string, p *Partition) *listView {
 		}
 	}
 	for i, page := range p.Pages {
-		r := row{Record: page, Target: p.target(page), Stops: page.Decision == runtime.Stop, Missing: missing(page)}
+		r := row{Record: page, Target: p.target(page), Stops: page.Decision == trace.Stop, Missing: missing(page)}
 		r.Detailed = i < detailed || i >= len(p.Pages)-detailed || ruleChanged[i] || len(remarks(page)) > 0
 		if !r.Detailed {
 			v.Omitted++

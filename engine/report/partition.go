@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A Partition is a list of pages that a job fetched: that of one combination of the values
@@ -76,7 +77,7 @@ func (p *Partition) has(page engine.Record) bool {
 
 // forget drops the pages, of which the last one and the totals remain.
 func (p *Partition) forget() {
-	p.Pages, p.Last.Verdicts, p.Last.Request = nil, nil, runtime.Sent{}
+	p.Pages, p.Last.Verdicts, p.Last.Request = nil, nil, trace.Sent{}
 }
 
 // An end says how a partition ended.
@@ -182,7 +183,7 @@ func (p *Partition) followRules() {
 
 // Ended reports whether the trace has the end of the partition. The end is missing if the
 // run was killed, or is still running.
-func (p *Partition) Ended() bool { return p.Last.Decision == runtime.Stop }
+func (p *Partition) Ended() bool { return p.Last.Decision == trace.Stop }
 
 // missing reports whether the request of a page failed, or its response was no page.
 func missing(p engine.Record) bool { return p.Error != nil && len(p.Verdicts) == 0 }

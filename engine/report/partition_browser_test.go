@@ -42,7 +42,7 @@ func TestABrowserShowsPartitionsOnEveryScreen(t *testing.T) {
 		partitions int // with a row
 		drawings   int
 	}{
-		{"without", strings.NewReader(trace), 0, 1},
+		{"without", strings.NewReader(usersTrace), 0, 1},
 		{"five", strings.NewReader(traceOf(t, unequal()...)), 5, 5},
 		{"many", manyPartitions(5000), 500, 10},
 		{"nested", strings.NewReader(nested(t)), 15, 13},

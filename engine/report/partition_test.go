@@ -14,15 +14,15 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // lastPage returns the first and last page of a partition, with three items.
 func lastPage(job string, values map[string]any) engine.Record {
 	return engine.Record{
-		Job: job, Page: 1, Partition: values, Request: runtime.Sent{Method: "GET", URL: "https://api.test/" + job},
+		Job: job, Page: 1, Partition: values, Request: trace.Sent{Method: "GET", URL: "https://api.test/" + job},
 		Status: 200, Count: 3, Bytes: 30,
-		Verdicts: []engine.Verdict{{Rule: "last", Met: true, Because: "body.last(true) == true"}}, Decision: runtime.Stop,
+		Verdicts: []engine.Verdict{{Rule: "last", Met: true, Because: "body.last(true) == true"}}, Decision: trace.Stop,
 		StoppedBy: []string{"last"}, Outcome: rules.Complete, Attempts: 1, At: 1, Millis: 5,
 	}
 }
@@ -31,7 +31,7 @@ func lastPage(job string, values map[string]any) engine.Record {
 func failedPage(values map[string]any) engine.Record {
 	p := lastPage("lines", values)
 	p.Status, p.Count, p.Bytes, p.Verdicts, p.StoppedBy, p.Outcome = 403, 0, 0, []engine.Verdict{}, []string{"error"}, rules.Failed
-	p.Error = &runtime.Fault{Class: "api", Message: "status 403 Forbidden", Hint: "check api.authentication"}
+	p.Error = &trace.Fault{Class: "api", Message: "status 403 Forbidden", Hint: "check api.authentication"}
 	return p
 }
 
@@ -57,7 +57,7 @@ func unequal() []engine.Record {
 	suspect := lastPage("lines", values{"team": "d"})
 	suspect.Findings = []engine.Finding{{ID: "audit.total", Message: "total is 5, but the number of items read is 3"}}
 	first := lastPage("lines", values{"team": "e"})
-	first.Decision, first.StoppedBy, first.Outcome = runtime.Continue, []string{}, ""
+	first.Decision, first.StoppedBy, first.Outcome = trace.Continue, []string{}, ""
 	last := lastPage("lines", values{"team": "e"})
 	last.Page, last.At = 2, 10
 	return append(pages, skipped, limited, suspect, first, last)
@@ -115,7 +115,7 @@ func TestPartitionsWithTheSameValuesAreTwo(t *testing.T) {
 func TestAChildNamesThePartitionOfItsParentFirst(t *testing.T) {
 	window := values{"from": "2026-01-01T00:00:00Z", "to": "2026-02-01T00:00:00Z"}
 	first := lastPage("orders", values{"month": window})
-	first.Decision, first.StoppedBy, first.Outcome = runtime.Continue, []string{}, ""
+	first.Decision, first.StoppedBy, first.Outcome = trace.Continue, []string{}, ""
 	second := lastPage("orders", values{"month": window})
 	second.Page = 2
 	run := read(t, traceOf(t, first,
@@ -143,7 +143,7 @@ func manyPartitions(n int) io.Reader {
 		enc := json.NewEncoder(w)
 		for i := range n {
 			page := lastPage("lines", values{"order": values{"id": i}})
-			page.Decision, page.StoppedBy, page.Outcome = runtime.Continue, []string{}, ""
+			page.Decision, page.StoppedBy, page.Outcome = trace.Continue, []string{}, ""
 			_ = enc.Encode(page)
 			page = lastPage("lines", values{"order": values{"id": i}})
 			if i == n-1 {
@@ -196,7 +196,7 @@ func TestOnePartitionOfManyPagesIsShown(t *testing.T) {
 			page := lastPage("lines", values{"team": team})
 			page.Page = n + 1
 			if n < 5999 {
-				page.Decision, page.StoppedBy, page.Outcome = runtime.Continue, []string{}, ""
+				page.Decision, page.StoppedBy, page.Outcome = trace.Continue, []string{}, ""
 			}
 			require.NoError(t, enc.Encode(page))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A Run is the content of a trace.
@@ -132,7 +133,7 @@ func remarks(p engine.Record) []string {
 }
 
 // waited describes a wait.
-func waited(w runtime.Wait) string {
+func waited(w trace.Wait) string {
 	text := "waited " + duration(w.Millis)
 	switch {
 	case w.For == "retry":

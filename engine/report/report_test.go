@@ -12,12 +12,12 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/report"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // trace is a run of three pages, as the command writes it. The second page took two
 // attempts.
-const trace = `{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/v1/users?page=1"},` +
+const usersTrace = `{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/v1/users?page=1"},` +
 	`"status":200,"count":10,"bytes":1500,"verdicts":[{"rule":"samePage","met":false,"because":"samePage(false)"},` +
 	`{"rule":"last","met":false,"because":"body.last(false) == true"}],` +
 	`"decision":"continue","stoppedBy":[],"attempts":1,"at":0,"ms":200}` + "\n" +
@@ -67,11 +67,11 @@ func TestTextShowsTheRunAsTables(t *testing.T) {
 where each rule became true, and its values on the last page
   never   samePage  samePage(false)
   page 3  last      body.last(true) == true
-`, text(t, read(t, trace)))
+`, text(t, read(t, usersTrace)))
 }
 
 func TestATraceWithoutAnEndSaysSo(t *testing.T) {
-	first, _, _ := strings.Cut(trace, "\n")
+	first, _, _ := strings.Cut(usersTrace, "\n")
 	run := read(t, first+"\n")
 	require.Contains(t, text(t, run),
 		"job users: the trace has no end: the run was killed after page 1, or is still running\n")
@@ -131,17 +131,19 @@ page 2  GET /users?page=2; 2 attempts; waited 2.0 s (Retry-After) after status 5
 }
 
 // clean returns the trace without its finding.
-func clean() string { return regexp.MustCompile(`,"findings":\[.*?\]`).ReplaceAllString(trace, "") }
+func clean() string {
+	return regexp.MustCompile(`,"findings":\[.*?\]`).ReplaceAllString(usersTrace, "")
+}
 
 func TestAListThatMayBeIncompleteIsNotShownAsAGoodOne(t *testing.T) {
-	page := html(t, read(t, trace))
+	page := html(t, read(t, usersTrace))
 	require.Contains(t, page, `<span class="outcome suspect">complete</span> <span class="note">may be incomplete</span>`)
 	require.NotContains(t, page, `class="outcome complete"`)
 	require.Contains(t, html(t, read(t, clean())), `<span class="outcome complete">complete</span>`)
 }
 
 func TestTheRuleThatDecidedIsMarked(t *testing.T) {
-	run := read(t, strings.Replace(trace, `"stoppedBy":["last"]`, `"stoppedBy":["last","other"],"reason":"last"`, 1))
+	run := read(t, strings.Replace(usersTrace, `"stoppedBy":["last"]`, `"stoppedBy":["last","other"],"reason":"last"`, 1))
 	run.Verdicts = true
 	require.Contains(t, text(t, run), "job users: stopped on page 3 by last (other also matched)\n")
 	require.Contains(t, text(t, run), "  met, decided  last      body.last(true) == true\n")
@@ -149,21 +151,21 @@ func TestTheRuleThatDecidedIsMarked(t *testing.T) {
 }
 
 func TestATruncatedTraceIsReadUpToTheLastCompleteLine(t *testing.T) {
-	run := read(t, trace[:len(trace)-100])
+	run := read(t, usersTrace[:len(usersTrace)-100])
 	require.Len(t, run.Jobs[0].Partitions[0].Pages, 2)
 	require.Contains(t, text(t, run), "The trace ends in the middle of a line: the run that wrote it was killed.")
 	require.Contains(t, html(t, run), "The trace ends in the middle of a line")
 }
 
 func TestEveryJobHasTablesOfItsOwn(t *testing.T) {
-	run := read(t, trace+strings.ReplaceAll(trace, `"users"`, `"groups"`))
+	run := read(t, usersTrace+strings.ReplaceAll(usersTrace, `"users"`, `"groups"`))
 	require.Len(t, run.Jobs, 2)
 	require.Contains(t, text(t, run), "\njob groups: stopped on page 3 by last\n")
 	require.Contains(t, html(t, run), `<a href="#job-2">groups</a>`)
 }
 
 func TestItemsThatWereNotWrittenAreNotCounted(t *testing.T) {
-	run := read(t, strings.Replace(trace, `"attempts":1,"at":2500`, `"dropped":true,"attempts":1,"at":2500`, 1))
+	run := read(t, strings.Replace(usersTrace, `"attempts":1,"at":2500`, `"dropped":true,"attempts":1,"at":2500`, 1))
 	require.Equal(t, 20, run.Jobs[0].Items)
 	require.Contains(t, text(t, run), "; items not written; stopped by last")
 }
@@ -195,7 +197,7 @@ func TestAFileThatIsNotATraceIsRefused(t *testing.T) {
 		{"blank lines", "\n \n", "the trace has no pages"},
 		{"an empty object", "{}", "line 1 is not a page of a trace: job, page or decision is missing"},
 		{"text", "hello", "line 1 is not a page of a trace"},
-		{"text between pages", trace + "hello\n" + trace, "line 4 is not a page of a trace"},
+		{"text between pages", usersTrace + "hello\n" + usersTrace, "line 4 is not a page of a trace"},
 		{"a list", `[{"job": "users"}]`, "line 1 is not a page of a trace"},
 		{"a wrong type", "{\"page\": \"one\"}\n", "line 1 is not a page of a trace"},
 		{"an HTTP archive", `{"log": {"version": "1.2"}}`, "line 1 is not a page of a trace"},
@@ -222,7 +224,7 @@ func TestTheHTMLLoadsNothingAndRunsNothing(t *testing.T) {
 			quoted, err := json.Marshal(test.hostile)
 			require.NoError(t, err)
 			bare := string(quoted[1 : len(quoted)-1])
-			replaced := strings.NewReplacer("users", bare, "last", bare, "GET", bare, "samePage(false)", bare).Replace(trace)
+			replaced := strings.NewReplacer("users", bare, "last", bare, "GET", bare, "samePage(false)", bare).Replace(usersTrace)
 			run, err := report.Read(test.hostile, strings.NewReader(replaced))
 			require.NoError(t, err)
 			page := html(t, run)
@@ -235,7 +237,7 @@ func TestTheHTMLLoadsNothingAndRunsNothing(t *testing.T) {
 			require.NotRegexp(t, `href="[^#]`, page)
 		})
 	}
-	require.Contains(t, html(t, read(t, trace)), `content="default-src &#39;none&#39;; style-src &#39;sha256-`)
+	require.Contains(t, html(t, read(t, usersTrace)), `content="default-src &#39;none&#39;; style-src &#39;sha256-`)
 }
 
 // tags returns the tags of an HTML page without the text between them.
@@ -250,16 +252,16 @@ func run(t *testing.T, pages int) *report.Run {
 	enc := json.NewEncoder(&b)
 	for n := 1; n <= pages; n++ {
 		p := engine.Record{
-			Job: "users", Page: n, Request: runtime.Sent{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n)},
+			Job: "users", Page: n, Request: trace.Sent{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n)},
 			Status: 200, Count: n % 7, Bytes: 1000 + n%300,
 			Verdicts: []engine.Verdict{{Rule: "pagenum.empty", Because: fmt.Sprintf("count(%d) == 0", n%7)}},
-			Decision: runtime.Continue, StoppedBy: []string{}, Attempts: 1, At: int64(n-1) * 30, Millis: 25,
+			Decision: trace.Continue, StoppedBy: []string{}, Attempts: 1, At: int64(n-1) * 30, Millis: 25,
 		}
 		if n == 4000 {
 			p.Attempts = 3
 		}
 		if n == pages {
-			p.Decision, p.StoppedBy, p.Outcome, p.Verdicts[0].Met = runtime.Stop, []string{"pagenum.empty"}, "complete", true
+			p.Decision, p.StoppedBy, p.Outcome, p.Verdicts[0].Met = trace.Stop, []string{"pagenum.empty"}, "complete", true
 		}
 		require.NoError(t, enc.Encode(p))
 	}
@@ -288,13 +290,13 @@ func TestTheHTMLOfALongRunIsBounded(t *testing.T) {
 // TestWithoutTimesTheAxisShowsPages uses a trace without times, as a virtual clock
 // or a server faster than a millisecond gives.
 func TestWithoutTimesTheAxisShowsPages(t *testing.T) {
-	page := html(t, read(t, regexp.MustCompile(`"at":\d+,"ms":\d+`).ReplaceAllString(trace, `"at":0,"ms":0`)))
+	page := html(t, read(t, regexp.MustCompile(`"at":\d+,"ms":\d+`).ReplaceAllString(usersTrace, `"at":0,"ms":0`)))
 	require.Contains(t, page, "From left to right: pages in order.")
-	require.Contains(t, html(t, read(t, trace)), "From left to right: time.")
+	require.Contains(t, html(t, read(t, usersTrace)), "From left to right: time.")
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(trace))
+	f.Add([]byte(usersTrace))
 	f.Add([]byte(`{"job":"a","page":-1,"decision":"stop","at":-5,"ms":9223372036854775807,"bytes":-1,"count":-9}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		run, err := report.Read("x", bytes.NewReader(text))

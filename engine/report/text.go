@@ -9,7 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // truncatedText is what both forms of a report say of a truncated trace.
@@ -98,7 +98,7 @@ func (t Totals) String() string {
 }
 
 // errorText returns an error with its class and its hint.
-func errorText(f *runtime.Fault) string {
+func errorText(f *trace.Fault) string {
 	text := f.Message
 	if f.Hint != "" {
 		text += " (" + f.Hint + ")"
@@ -137,7 +137,7 @@ func (p *Partition) describe(page engine.Record) string {
 	switch {
 	case page.Error != nil:
 		parts = append(parts, "failed")
-	case page.Decision == runtime.Stop:
+	case page.Decision == trace.Stop:
 		parts = append(parts, "stopped by "+strings.Join(page.StoppedBy, ", "))
 	}
 	return strings.Join(parts, "; ")
@@ -178,7 +178,7 @@ func (p *Partition) writeVerdicts(b *strings.Builder) {
 // word says what a verdict meant for its page.
 func word(page engine.Record, v engine.Verdict) string {
 	switch {
-	case v.Met && page.Decision == runtime.Stop && v.Rule == reason(page):
+	case v.Met && page.Decision == trace.Stop && v.Rule == reason(page):
 		return "met, decided"
 	case v.Met:
 		return "met"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // timeline is a drawing of the pages of a partition. Its methods and fields are in the
@@ -168,7 +168,7 @@ func (t *timeline) newStrip(m measure, top int) strip {
 func kindOf(pages []engine.Record) columnKind {
 	for _, p := range slices.Backward(pages) {
 		switch {
-		case p.Decision == runtime.Stop:
+		case p.Decision == trace.Stop:
 			return stopping
 		case p.Attempts > 1:
 			return retried

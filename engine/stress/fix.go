@@ -220,7 +220,7 @@ func (c *patient) expression(next func(source string) string, stop string) []Cha
 	return []Change{{Path: keysOf(c.job.Set.Path), Value: p}}
 }
 
-func set(o value.Object, v any, path ...string) value.Object { return rules.SetPath(o, path, v) }
+func set(o value.Object, v any, path ...string) value.Object { return o.WithPath(path, v) }
 
 // keysOf returns the keys of a config path. The indexes of lists are keys, too.
 func keysOf(path string) []string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
@@ -62,7 +62,7 @@ func without(o value.Object, path []string) value.Object {
 // places returns the places of the response that say something of the list, by their names,
 // although the rules do not read them: the audit does.
 func (r response) places(surface compile.Surface) (all []*meant) {
-	for _, h := range rules.HintPaths() {
+	for _, h := range apinames.HintPaths() {
 		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, h.Keys) }) {
 			continue
 		}
@@ -79,18 +79,18 @@ func (r response) places(surface compile.Surface) (all []*meant) {
 }
 
 // meaningLike returns the meaning of a value that is not read by rules.
-func meaningLike(kind rules.HintKind, v any) (meaning, bool) {
+func meaningLike(kind apinames.HintKind, v any) (meaning, bool) {
 	name := hintedMeanings[kind]
 	switch v := v.(type) {
 	case string:
-		if kind == rules.HintNext && strings.Contains(v, "/") {
+		if kind == apinames.HintNext && strings.Contains(v, "/") {
 			name = "link"
 		}
-		return named(name), kind == rules.HintNext && v != ""
+		return named(name), kind == apinames.HintNext && v != ""
 	case int:
-		return named(name), kind == rules.HintTotal || kind == rules.HintPages
+		return named(name), kind == apinames.HintTotal || kind == apinames.HintPages
 	case bool:
-		return named(name), kind == rules.HintMore || kind == rules.HintLast
+		return named(name), kind == apinames.HintMore || kind == apinames.HintLast
 	}
 	return meaning{}, false
 }

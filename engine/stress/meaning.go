@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -131,12 +131,12 @@ func likely(p compile.Place, literals []any) []meaning {
 
 // hinted returns the name of the meaning that a place has in many APIs, or "".
 func hinted(p compile.Place) string {
-	for _, h := range rules.HintHeaders() {
+	for _, h := range apinames.HintHeaders() {
 		if strings.EqualFold(h.Name, p.Header) {
 			return hintedMeanings[h.Kind]
 		}
 	}
-	for _, h := range rules.HintPaths() {
+	for _, h := range apinames.HintPaths() {
 		if n := len(p.Path); n > 0 && h.Keys[len(h.Keys)-1] == p.Path[n-1] {
 			return hintedMeanings[h.Kind]
 		}
@@ -144,8 +144,8 @@ func hinted(p compile.Place) string {
 	return ""
 }
 
-var hintedMeanings = map[rules.HintKind]string{
-	rules.HintTotal: "total", rules.HintPages: "pages", rules.HintNext: "token", rules.HintMore: "more", rules.HintLast: "last",
+var hintedMeanings = map[apinames.HintKind]string{
+	apinames.HintTotal: "total", apinames.HintPages: "pages", apinames.HintNext: "token", apinames.HintMore: "more", apinames.HintLast: "last",
 }
 
 // endMarks are what a place that leads to the next page has on the last one.

@@ -3,7 +3,7 @@ package stress
 import (
 	"slices"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
 // needs says what a configuration must have for a behaviour to make a difference.
@@ -52,6 +52,6 @@ func (n needs) missing(p *plan, limited bool) string {
 func (p *plan) byIdentifier() bool {
 	_, byKey := p.locator.(byKey)
 	return byKey && slices.ContainsFunc(p.keyPaths, func(path []string) bool {
-		return len(path) == 0 || rules.IsIdentifierName(path[len(path)-1])
+		return len(path) == 0 || apinames.IsIdentifier(path[len(path)-1])
 	})
 }

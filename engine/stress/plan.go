@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -235,7 +236,7 @@ type attempt struct {
 
 // polls reports whether a job repeats a request after a wait.
 func polls(job *compile.Job) bool {
-	return slices.ContainsFunc(job.Parts, func(e *compile.Expression) bool { return e.Rule.Role == rules.After })
+	return slices.ContainsFunc(job.Parts, func(e *language.Expression) bool { return e.Rule.Role == rules.After })
 }
 
 // attempts returns the ends of a list, the most likely first. At last, the list of a job

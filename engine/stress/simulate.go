@@ -8,7 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // simulationVersion is the version of a [Simulation] as JSON.
@@ -16,13 +16,13 @@ const simulationVersion = 1
 
 // A Simulation is one run of a job against its model, page by page.
 type Simulation struct {
-	Version int              `json:"version"` // of the JSON; keys may be added to a version
-	Job     string           `json:"job"`
-	Spec    string           `json:"spec"`              // what was simulated, as it was given
-	Model   []string         `json:"model,omitempty"`   // what the API does, in sentences
-	Unknown string           `json:"unknown,omitempty"` // why nothing was simulated
-	Pages   []runtime.Record `json:"pages"`             // also the one that the job failed on
-	Result  *Row             `json:"result,omitempty"`  // nil: nothing was simulated
+	Version int            `json:"version"` // of the JSON; keys may be added to a version
+	Job     string         `json:"job"`
+	Spec    string         `json:"spec"`              // what was simulated, as it was given
+	Model   []string       `json:"model,omitempty"`   // what the API does, in sentences
+	Unknown string         `json:"unknown,omitempty"` // why nothing was simulated
+	Pages   []trace.Record `json:"pages"`             // also the one that the job failed on
+	Result  *Row           `json:"result,omitempty"`  // nil: nothing was simulated
 
 	guards []string // ids of the rules that are guards
 }
@@ -35,7 +35,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 		return nil, fmt.Errorf("the configuration has no job %q", id)
 	}
 	job := s.Jobs[i]
-	sim := &Simulation{Version: simulationVersion, Job: id, Spec: spec.text, Pages: []runtime.Record{}}
+	sim := &Simulation{Version: simulationVersion, Job: id, Spec: spec.text, Pages: []trace.Record{}}
 	for _, stop := range job.Stops {
 		if stop.Rule.Guard {
 			sim.guards = append(sim.guards, stop.Rule.ID)
@@ -87,7 +87,7 @@ func (s *Simulation) Text(o TextOptions) string {
 }
 
 // page writes what was requested, and the rules that were evaluated.
-func (s *Simulation) page(t *textWriter, p *runtime.Record) {
+func (s *Simulation) page(t *textWriter, p *trace.Record) {
 	t.WriteString("\n")
 	t.labelled(0, fmt.Sprintf("page %d  ", p.Page), p.Request.Method+" "+p.Request.URL)
 	if len(p.Request.Body) > 0 {
@@ -114,13 +114,13 @@ func (s *Simulation) page(t *textWriter, p *runtime.Record) {
 	switch {
 	case p.Error != nil:
 		t.paragraph(8, "fails: "+p.Error.Message)
-	case p.Decision == runtime.Stop:
+	case p.Decision == trace.Stop:
 		t.paragraph(8, "stops: "+strings.Join(p.StoppedBy, ", "))
 	}
 }
 
 // rule writes what a rule said, next to its id or, if it is long, below it.
-func (t *textWriter) rule(v runtime.Verdict, width int) {
+func (t *textWriter) rule(v trace.Verdict, width int) {
 	const column = 17
 	lines := value.Wrap(v.Because, t.Width-column-width-2)
 	if len(lines) > 1 && width > 20 {
@@ -138,8 +138,8 @@ func (t *textWriter) rule(v runtime.Verdict, width int) {
 }
 
 // shown returns the verdicts of the rules that the text shows.
-func (s *Simulation) shown(t *textWriter, p *runtime.Record) []runtime.Verdict {
-	return slices.DeleteFunc(slices.Clone(p.Verdicts), func(v runtime.Verdict) bool {
+func (s *Simulation) shown(t *textWriter, p *trace.Record) []trace.Verdict {
+	return slices.DeleteFunc(slices.Clone(p.Verdicts), func(v trace.Verdict) bool {
 		return !t.All && !v.Met && slices.Contains(s.guards, v.Rule)
 	})
 }

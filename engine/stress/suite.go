@@ -7,7 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -16,9 +16,9 @@ type Suite struct {
 	Jobs       []*compile.Job // those that run, in their order
 	ExitStatus func(err error) int
 
-	// Loop returns a loop that makes its requests in an environment, without the
+	// Walk returns a walk that makes its requests in an environment, without the
 	// credentials of the configuration.
-	Loop func(Environment) runtime.Loop
+	Walk func(Environment) partition.Walk
 
 	// Change returns the suite of the same configuration after changes to its values. The
 	// error says that the changed configuration is invalid.

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // maxRequests is how many requests a run may make until it counts as endless.
@@ -32,7 +33,7 @@ type trial struct {
 	failed   error // of the model: it cannot answer
 
 	obtained map[int]int // how often each row was obtained, by its number
-	pages    []runtime.Record
+	pages    []trace.Record
 	result   runtime.Result
 	err      error
 }
@@ -42,7 +43,7 @@ var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has 
 
 func (t *trial) run(ctx context.Context) {
 	t.clock, t.obtained = newClock(), map[int]int{}
-	loop := t.suite.Loop(Environment{Transport: t, Clock: &t.clock})
+	loop := t.suite.Walk(Environment{Transport: t, Clock: &t.clock})
 	partition := runtime.Partition{Job: t.job, Binding: t.binding}
 	t.result, t.err = loop.RunPartition(ctx, partition, func(_ context.Context, page *runtime.Page) error {
 		t.pages = append(t.pages, page.Record)
@@ -159,7 +160,7 @@ func message(err error) string {
 }
 
 // findings returns the findings about the run.
-func (t *trial) findings() []runtime.Finding {
+func (t *trial) findings() []trace.Finding {
 	if t.api.chosen {
 		return t.result.Findings
 	}
@@ -168,6 +169,6 @@ func (t *trial) findings() []runtime.Finding {
 
 // withoutCeiling leaves out that the number of items is one at which APIs cut lists off. The model has
 // no such number: its lists have round lengths where the pages have, and others would have none.
-func withoutCeiling(all []runtime.Finding) []runtime.Finding {
-	return slices.DeleteFunc(slices.Clone(all), func(f runtime.Finding) bool { return f.ID == "audit.ceiling" })
+func withoutCeiling(all []trace.Finding) []trace.Finding {
+	return slices.DeleteFunc(slices.Clone(all), func(f trace.Finding) bool { return f.ID == "audit.ceiling" })
 }

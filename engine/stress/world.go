@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // A world is the API of all jobs of a tree, while it runs. It is the transport and the
@@ -153,12 +154,12 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (w *world) run(ctx context.Context, root *compile.Job) {
-	loop := w.suite.Loop(Environment{Transport: w, Clock: &w.clock})
-	loop.Jobs = nil
-	if loop.Partitions == nil {
-		loop.Partitions, w.enough = runtime.NewQuota(maxPartitions), true
+	walk := w.suite.Walk(Environment{Transport: w, Clock: &w.clock})
+	walk.Jobs = nil
+	if walk.Limit == nil {
+		walk.Limit, w.enough = partition.NewQuota(maxPartitions), true
 	}
-	w.results, w.err = loop.RunTree(ctx, root, func(_ context.Context, page *runtime.Page) error {
+	w.results, w.err = walk.Run(ctx, root, func(_ context.Context, page *runtime.Page) error {
 		for item := range page.Items.All() {
 			w.obtained[treeRowOf(item)]++
 		}

@@ -24,6 +24,15 @@ type Member struct {
 	Value any
 }
 
+// ObjectOf returns an object of names, each followed by its value.
+func ObjectOf(pairs ...any) Object {
+	out := make(Object, 0, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		out = append(out, Member{pair[0].(string), pair[1]})
+	}
+	return out
+}
+
 // Get returns the value of name. It reports false if the object does not have it.
 func (o Object) Get(name string) (any, bool) {
 	for _, m := range o {
@@ -67,6 +76,17 @@ func (o Object) Merge(over Object) Object {
 	return out
 }
 
+// WithPath returns a copy with the value at a path of keys. It makes the objects along the
+// path.
+func (o Object) WithPath(keys []string, v any) Object {
+	if len(keys) == 1 {
+		return o.With(keys[0], v)
+	}
+	had, _ := o.Get(keys[0])
+	inner, _ := Members(had)
+	return o.With(keys[0], inner.WithPath(keys[1:], v))
+}
+
 // Without returns a copy that does not have name.
 func (o Object) Without(name string) Object {
 	out := make(Object, 0, len(o))
@@ -76,6 +96,37 @@ func (o Object) Without(name string) Object {
 		}
 	}
 	return out
+}
+
+// Overlay returns a value with another one merged deeply into it: an object into an object,
+// or into a list if its keys are indexes of that list. Any other value replaces the one
+// under it.
+func Overlay(under, over any) any {
+	above, ok := Members(over)
+	if list, isList := under.([]any); isList && ok && len(above) > 0 {
+		out := slices.Clone(list)
+		for _, m := range above {
+			i, err := strconv.Atoi(m.Name)
+			if err != nil || i < 0 || i >= len(out) {
+				return over
+			}
+			out[i] = Overlay(out[i], m.Value)
+		}
+		return out
+	}
+	below, both := Members(under)
+	if !ok || !both {
+		return over
+	}
+	had := make(map[string]any, len(below))
+	for _, m := range below {
+		had[m.Name] = m.Value
+	}
+	merged := make(Object, len(above))
+	for i, m := range above {
+		merged[i] = Member{Name: m.Name, Value: Overlay(had[m.Name], m.Value)}
+	}
+	return below.Merge(merged)
 }
 
 // Gather returns a copy without repeated names: the first member of a repeated name

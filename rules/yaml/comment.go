@@ -12,6 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Comment is about a value of a YAML text.
@@ -42,7 +43,7 @@ func Annotate(text string, comments []Comment, width int) (string, error) {
 		return "", err
 	}
 	for _, place := range []func(*annotator, Comment){(*annotator).add, (*annotator).above} {
-		a := &annotator{source: source, lines: lineStarts(text)}
+		a := &annotator{source: source}
 		for _, c := range comments {
 			place(a, c)
 		}
@@ -95,7 +96,6 @@ const maxMarked = 1000
 // annotator collects the lines to insert, by the offset of the line that they precede.
 type annotator struct {
 	source *diag.Source
-	lines  []int // offsets at which lines begin, and the length of the text
 	added  []insertion
 }
 
@@ -113,16 +113,6 @@ func (i insertion) rank() int {
 		return -i.indent - 1
 	}
 	return 0
-}
-
-func lineStarts(text string) []int {
-	starts := []int{0}
-	for i := range len(text) {
-		if text[i] == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
-	return append(starts, len(text))
 }
 
 // beginning matches what may precede a key in its line.
@@ -188,15 +178,11 @@ func (a *annotator) top() int {
 
 // lineOf returns the offset at which the line of an offset begins.
 func (a *annotator) lineOf(offset int) int {
-	i, found := slices.BinarySearch(a.lines, offset)
-	if !found {
-		i--
-	}
-	return a.lines[i]
+	return strings.LastIndexByte(a.source.Text[:offset], '\n') + 1
 }
 
 // end returns the place after the last line of an object whose first key begins a line.
-func (a *annotator) end(path string) (at, indent int, ok bool) {
+func (a *annotator) end(path string) (after, indent int, ok bool) {
 	first := a.source.ValueAt(path)
 	if !a.source.Has(path) || a.inAlias(path) {
 		return 0, 0, false
@@ -207,17 +193,18 @@ func (a *annotator) end(path string) (at, indent int, ok bool) {
 		return 0, 0, false
 	}
 	indent = utf8.RuneCountInString(a.source.Text[start:first])
-	i, _ := slices.BinarySearch(a.lines, start)
-	at = a.lines[i+1]
-	for i++; i < len(a.lines)-1; i++ {
-		line := a.source.Text[a.lines[i]:a.lines[i+1]]
+	at, next := start, start
+	for line := range strings.Lines(a.source.Text[start:]) {
+		next += len(line)
 		content := strings.TrimLeft(line, " ")
 		switch depth := len(line) - len(content); {
+		case at == start:
+			at = next
 		case strings.TrimSpace(content) == "":
 		case strings.HasPrefix(line, "...") || strings.HasPrefix(line, "---"):
 			return at, indent, true
 		case depth >= indent:
-			at = a.lines[i+1]
+			at = next
 		case content[0] != '#':
 			return at, indent, true
 		}
@@ -238,7 +225,7 @@ func (a *annotator) insert(width int) string {
 		if s := b.String(); s != "" && in.at > a.top() && !strings.HasSuffix(s, "\n") {
 			b.WriteString("\n")
 		}
-		for i, line := range wrap(printableLine(in.text), width-in.indent-len(Mark)-3) {
+		for i, line := range value.Wrap(printableLine(in.text), width-in.indent-len(Mark)-3) {
 			gap := " "
 			if i > 0 {
 				gap = "   "
@@ -258,18 +245,5 @@ func printableLine(text string) string {
 		}
 		return r
 	}
-	return strings.Map(clean, text)
-}
-
-// wrap breaks a text at spaces into lines of at most width characters.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimLeft(line+" "+word, " ")
-	}
-	return append(lines, line)
+	return strings.Join(strings.Fields(strings.Map(clean, text)), " ")
 }

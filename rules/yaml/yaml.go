@@ -6,6 +6,12 @@
 //
 // The package is separate from rules so that a program that reads only JSON does
 // not depend on a YAML parser.
+//
+// # Decisions
+//
+// Comments are added to a text line by line. Writing its tree again would lose its blank
+// lines, its quotes and the places of its own comments. The result is parsed and compared with
+// the values before, so comments never change a configuration.
 package yaml
 
 import (

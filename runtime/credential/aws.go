@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -127,12 +128,10 @@ func canonicalQuery(query string) string {
 		return ""
 	}
 	var pairs [][2]string
-	for part := range strings.SplitSeq(query, "&") {
-		if part == "" {
-			continue
+	for p := range requests.Params(query) {
+		if p.Text != "" {
+			pairs = append(pairs, [2]string{awsEscape(p.Name, ""), awsEscape(p.Value, "")})
 		}
-		name, v, _ := strings.Cut(part, "=")
-		pairs = append(pairs, [2]string{awsEscape(unescaped(name), ""), awsEscape(unescaped(v), "")})
 	}
 	slices.SortFunc(pairs, func(a, b [2]string) int {
 		if c := strings.Compare(a[0], b[0]); c != 0 {
@@ -145,13 +144,6 @@ func canonicalQuery(query string) string {
 		parts[i] = p[0] + "=" + p[1]
 	}
 	return strings.Join(parts, "&")
-}
-
-func unescaped(text string) string {
-	if plain, err := url.QueryUnescape(text); err == nil {
-		return plain
-	}
-	return text
 }
 
 // awsEscape percent-encodes everything but the unreserved characters (RFC 3986, 2.3) and

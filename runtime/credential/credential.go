@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -95,7 +96,7 @@ func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 	if o.Expressions == nil {
 		return auth, nil
 	}
-	values, params, err := o.Expressions.Values(&compile.Machine{}, o.page())
+	values, params, err := o.Expressions.Values(&language.Machine{}, o.page())
 	if err != nil {
 		return nil, o.fault(failure.Config, "", err)
 	}
@@ -124,7 +125,7 @@ func (o *Options) page() *rules.Context {
 // fault returns the error of an expression, with its place. what says what it is about.
 func (o *Options) fault(class failure.Class, what string, err error) *failure.Error {
 	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(what + err.Error()), Err: err}
-	if failed := (*compile.RuleError)(nil); errors.As(err, &failed) {
+	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
 		e.Message = o.Redactor.String(what + failed.Placed())
 	}
 	return e

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -54,15 +55,15 @@ func (l *login) placeholder() *transport.Lease {
 
 // request returns the request that logs in. One to another origin than that of baseUrl has
 // only its own headers and parameters.
-func (l *login) request() (rules.Request, error) {
-	job, machine, page := l.Expressions.Login, &compile.Machine{}, l.page()
+func (l *login) request() (requests.Request, error) {
+	job, machine, page := l.Expressions.Login, &language.Machine{}, l.page()
 	values, err := job.Compute(machine, page)
 	if err != nil {
-		return rules.Request{}, err
+		return requests.Request{}, err
 	}
 	binding, err := job.Bind(values)
 	if err != nil {
-		return rules.Request{}, err
+		return requests.Request{}, err
 	}
 	for i, secret := range binding.Secrets {
 		l.hide(fmt.Sprintf("login request %d", i), secret)
@@ -89,17 +90,16 @@ func only(of, names rules.Object) rules.Object {
 }
 
 // sameOrigin reports whether an endpoint is at the origin of a base address.
-func sameOrigin(base, endpoint string) bool {
-	address, err := rules.Resolve(base, endpoint)
+func sameOrigin(base requests.Base, endpoint string) bool {
+	address, err := base.Resolve(endpoint)
 	if err != nil {
 		return false
 	}
-	a, b := originOf(base), originOf(address)
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+	return transport.SameOrigin(originOf(base.String()), originOf(address))
 }
 
-func (l *login) encode(request rules.Request) (transport.Call, error) {
-	address, err := request.URL(l.dialect)
+func (l *login) encode(request requests.Request) (transport.Call, error) {
+	address, err := request.URL()
 	if err != nil {
 		return transport.Call{}, err
 	}
@@ -108,7 +108,7 @@ func (l *login) encode(request rules.Request) (transport.Call, error) {
 			return transport.Call{}, fmt.Errorf("%s.loginRequest.endpoint: %w", l.auth.Path, err)
 		}
 	}
-	body, contentType, err := request.Payload(l.dialect)
+	body, contentType, err := request.Payload()
 	if err != nil {
 		return transport.Call{}, err
 	}
@@ -140,9 +140,9 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 	page.Login, page.Header = factsOf(response, body), response.HeaderValue
 	lease := &transport.Lease{Lists: rules.SwitchesOf(l.dialect).LoginLists, Secrets: map[string]string{}}
 	l.hideBody(lease, body)
-	machine := &compile.Machine{Context: ctx}
+	machine := &language.Machine{Context: ctx}
 	for _, e := range l.Expressions.Parts {
-		text, err := e.Text(machine, page)
+		text, err := l.Expressions.Text(e, machine, page)
 		if err != nil {
 			return nil, l.unusable(response, err)
 		}
@@ -222,11 +222,11 @@ func factsOf(r *transport.Response, body any) rules.Object {
 
 // end returns when to log in again. A time is compared with the time of the response, so
 // that a wrong clock does no harm.
-func (l *login) end(m *compile.Machine, page *rules.Context, r *transport.Response, sent time.Time) (time.Time, error) {
+func (l *login) end(m *language.Machine, page *rules.Context, r *transport.Response, sent time.Time) (time.Time, error) {
 	if l.Expressions.Expires == nil {
 		return time.Time{}, nil
 	}
-	at, after, err := l.Expressions.Expires.End(m, page)
+	at, after, err := l.Expressions.End(m, page)
 	if err != nil {
 		return time.Time{}, err
 	}

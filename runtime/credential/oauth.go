@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -37,7 +38,7 @@ type oauth struct {
 }
 
 func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
-	address, err := rules.Resolve(options.BaseURL, auth.Values["tokenUrl"])
+	address, err := requests.Resolve(options.BaseURL, auth.Values["tokenUrl"])
 	if err == nil {
 		err = rules.CheckTokenURL(address, auth.AllowHTTP)
 	}

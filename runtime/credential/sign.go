@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -21,7 +21,7 @@ type signer struct {
 }
 
 func newSigner(of *rules.Auth, options Options) transport.Auth {
-	s := &signer{Options: options, atOnce: of.AtOnce, machines: sync.Pool{New: func() any { return &compile.Machine{} }}}
+	s := &signer{Options: options, atOnce: of.AtOnce, machines: sync.Pool{New: func() any { return &language.Machine{} }}}
 	auth := transport.Auth{Sign: s.sign}
 	for _, e := range options.Expressions.Parts {
 		auth.Computed = append(auth.Computed, e.Rule.Target)
@@ -32,7 +32,7 @@ func newSigner(of *rules.Auth, options Options) transport.Auth {
 // sign adds headers and parameters to a request, in the order of their expressions. Unless
 // they are evaluated at once, each sees what those before it have added.
 func (s *signer) sign(request *http.Request, body []byte) error {
-	machine := s.machines.Get().(*compile.Machine)
+	machine := s.machines.Get().(*language.Machine)
 	defer s.machines.Put(machine)
 	machine.Context = request.Context()
 	page := s.page()
@@ -41,7 +41,7 @@ func (s *signer) sign(request *http.Request, body []byte) error {
 		if i == 0 || !s.atOnce {
 			page.Request = requestFacts(request, body)
 		}
-		text, err := e.Text(machine, page)
+		text, err := s.Expressions.Text(e, machine, page)
 		if err != nil {
 			return s.fault(failure.Config, "the request cannot be signed: ", err)
 		}

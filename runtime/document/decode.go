@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // Decode decodes a JSON value for rules: into nil, bool, string, []any,
@@ -17,11 +18,11 @@ import (
 // as 1e400, or with more than [value.MaxDigits] digits is an error, and so are values
 // that need more than [MaxValueBytes].
 func Decode(raw []byte) (any, error) {
-	facts, err := scan(raw, maxDepth)
-	if err != nil {
+	s := scan.New(scan.Marks{})
+	if err := s.Scan(raw, nil); err != nil {
 		return nil, err
 	}
-	return decode(facts.root.of(raw), newAllowance(0))
+	return decode(s.Root.Of(raw), newAllowance(0))
 }
 
 // decodeItems decodes every item, as [Decode] does.
@@ -74,7 +75,8 @@ func (d *decoder) value(i int) (any, int) {
 	case '[':
 		return d.list(i)
 	case '"':
-		return d.text(i)
+		end := scan.TextEnd(d.raw, i)
+		return d.text(d.raw[i:end]), end
 	case 't':
 		return true, i + len("true")
 	case 'f':
@@ -82,19 +84,19 @@ func (d *decoder) value(i int) (any, int) {
 	case 'n':
 		return nil, i + len("null")
 	}
-	end := valueEnd(d.raw, i)
+	end := scan.ValueEnd(d.raw, i)
 	return d.number(d.raw[i:end]), end
 }
 
 func (d *decoder) object(i int) (map[string]any, int) {
 	d.take(objectBytes)
 	object := map[string]any{}
-	for i = skipSpace(d.raw, i+1); d.err == nil && d.raw[i] != '}'; i = d.next(i) {
+	for i = scan.Next(d.raw, i+1); d.err == nil && d.raw[i] != '}'; {
 		d.take(memberBytes)
-		var key string
-		key, i = d.text(i)
-		i = skipSpace(d.raw, skipSpace(d.raw, i)+1) // the colon
-		object[key], i = d.value(i)
+		key, at := scan.Key(d.raw, i)
+		name := d.text(key.Of(d.raw))
+		object[name], i = d.value(at)
+		i = d.next(i)
 	}
 	return object, i + 1
 }
@@ -102,7 +104,7 @@ func (d *decoder) object(i int) (map[string]any, int) {
 func (d *decoder) list(i int) ([]any, int) {
 	d.take(listBytes)
 	list := []any{}
-	for i = skipSpace(d.raw, i+1); d.err == nil && d.raw[i] != ']'; i = d.next(i) {
+	for i = scan.Next(d.raw, i+1); d.err == nil && d.raw[i] != ']'; i = d.next(i) {
 		d.take(elementBytes)
 		var v any
 		v, i = d.value(i)
@@ -116,18 +118,14 @@ func (d *decoder) next(i int) int {
 	if d.err != nil {
 		return i
 	}
-	if i = skipSpace(d.raw, i); d.raw[i] == ',' {
-		i = skipSpace(d.raw, i+1)
-	}
-	return i
+	return scan.Next(d.raw, i)
 }
 
-func (d *decoder) text(i int) (string, int) {
-	end := textEnd(d.raw, i)
-	if d.take(textWeight * (end - i)); d.err != nil {
-		return "", end
+func (d *decoder) text(quoted []byte) string {
+	if d.take(textWeight * len(quoted)); d.err != nil {
+		return ""
 	}
-	return string(unquote(d.raw[i:end])), end
+	return string(scan.Unquote(quoted))
 }
 
 func (d *decoder) number(raw []byte) any {

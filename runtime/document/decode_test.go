@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 func TestDecode(t *testing.T) {
@@ -139,7 +140,7 @@ func TestProject(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			paths := split(c.paths...)
 			for _, tracked := range [][]string{c.paths, nil, append([]string{"other", "a"}, c.paths...)} {
-				got, err := project(parse(t, c.body, tracked...), newPathTree(paths), newAllowance(0))
+				got, err := selectFrom(parse(t, c.body, tracked...), paths)
 				require.NoError(t, err)
 				require.Equal(t, c.want, got, "tracked: %v", tracked)
 			}
@@ -148,8 +149,18 @@ func TestProject(t *testing.T) {
 }
 
 func TestProjectNamesTheFaultyPath(t *testing.T) {
-	_, err := project(parse(t, `{"a":{"x.y":1e400}}`), newPathTree(split(`a.x\.y`)), newAllowance(0))
+	_, err := selectFrom(parse(t, `{"a":{"x.y":1e400}}`), split(`a.x\.y`))
 	require.EqualError(t, err, `a.x\.y: the number 1e400 is too large to compute with`)
+}
+
+// selectFrom returns what paths select of a document, whatever its scanner has looked for.
+func selectFrom(d *document, paths [][]string) (v any, err error) {
+	selecting := NewPaths(paths)
+	selecting.use(d.raw, 0, func(s *selection) {
+		d.walk(d.items).Locate(d.scanner.Root.Start, selecting.tree, s.row)
+		v, _, err = s.project(selecting.tree.Root)
+	})
+	return v, err
 }
 
 // FuzzDecode compares values with those that encoding/json decodes.
@@ -164,12 +175,13 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got, err := Decode(raw)
-		facts, invalid := scan(raw, maxDepth)
+		s := scan.New(scan.Marks{})
+		invalid := s.Scan(raw, nil)
 		if invalid != nil {
 			require.Equal(t, invalid, err)
 			return
 		}
-		if facts.invalid { // encoding/json replaces invalid UTF-8
+		if s.Invalid { // encoding/json replaces invalid UTF-8
 			return
 		}
 		decoder := json.NewDecoder(strings.NewReader(string(raw)))

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
@@ -92,33 +93,37 @@ func (d Digest) With(other Digest) Digest {
 
 // digests returns the digest of the document without the ignored spans, which
 // are in order, and that of the list at a span.
-func (d *document) digests(list span, ignored []span) (content, items Digest) {
-	if list.present() {
+func (d *document) digests(list scan.Span, ignored []scan.Span) (content, items Digest) {
+	if list.Present() {
 		items = d.digest(list, none)
 	}
-	if len(ignored) == 0 && list.present() {
-		content = d.digest(span{0, list.start}, items)
-		return d.digest(span{list.end, len(d.raw)}, content), items
+	if len(ignored) == 0 && list.Present() {
+		content = d.digest(scan.Span{Start: 0, End: list.Start}, items)
+		return d.digest(scan.Span{Start: list.End, End: len(d.raw)}, content), items
 	}
 	at := 0
 	for _, gap := range ignored {
-		if gap.start < at {
+		if gap.Start < at {
 			continue // inside the one before
 		}
-		content = d.digest(span{at, gap.start}, content)
-		at = gap.end
+		content = d.digest(scan.Span{Start: at, End: gap.Start}, content)
+		at = gap.End
 	}
-	return d.digest(span{at, len(d.raw)}, content), items
+	return d.digest(scan.Span{Start: at, End: len(d.raw)}, content), items
 }
 
-// digest returns the digest of a span, read one window at a time.
-func (d *document) digest(at span, seed Digest) Digest {
-	w := d.facts.window
-	w.Rewind()
-	for at.end-at.start > spool.WindowBytes {
-		seed = DigestOf(d.raw[at.start:at.start+spool.WindowBytes], seed)
-		at.start += spool.WindowBytes
-		w.Pass(at.start, at.start)
+// digest returns the digest of a span.
+func (d *document) digest(at scan.Span, seed Digest) Digest {
+	return digestIn(at.Of(d.raw), at.Start, d.window, seed)
+}
+
+// digestIn returns the digest of data, which is read one window at a time.
+func digestIn(data []byte, at int, window *spool.Window, seed Digest) Digest {
+	if len(data) == 0 {
+		return DigestOf(data, seed)
 	}
-	return DigestOf(d.raw[at.start:at.end], seed)
+	for part := range windows(data, at, window) {
+		seed = DigestOf(part, seed)
+	}
+	return seed
 }

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // compacted returns a document as the Reader has it.
 func compacted(t *testing.T, body string, paths ...[]string) *document {
 	t.Helper()
-	d := &document{limit: 512, facts: &scanner{compact: true}, tree: newPathTree(paths)}
+	d := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree(nil, paths), Compact: true, MaxDepth: 512})}
 	require.NoError(t, d.parse([]byte(body)))
 	return d
 }
@@ -20,14 +22,14 @@ func compacted(t *testing.T, body string, paths ...[]string) *document {
 func content(t *testing.T, body string, ignore ...[]string) Digest {
 	t.Helper()
 	d := compacted(t, body, ignore...)
-	var gaps []span
+	var gaps []scan.Span
 	for _, path := range ignore {
-		if at := d.find(path); at.present() {
+		if at := d.find(path); at.Present() {
 			gaps = append(gaps, at)
 		}
 	}
-	slices.SortFunc(gaps, func(a, b span) int { return a.start - b.start })
-	digest, _ := d.digests(span{}, gaps)
+	slices.SortFunc(gaps, func(a, b scan.Span) int { return a.Start - b.Start })
+	digest, _ := d.digests(scan.Span{}, gaps)
 	return digest
 }
 

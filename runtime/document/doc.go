@@ -3,8 +3,14 @@
 // result is one valid document within the limits, or an error with its offset;
 // items keep all other bytes.
 //
-// Read reader.go first, which the loop calls, and document.go; then the pass:
-// scan.go, text.go, number.go, rootlists.go and pathtree.go. project.go and
-// decode.go make values, items.go passes items on, digest.go and spelling.go
-// compare pages.
+// Package scan is the pass. Here, read reader.go first, which the loop calls, and
+// document.go. paths.go, values.go and decode.go make values, items.go passes items on,
+// gather.go collects those of several lists, edit.go changes them, and digest.go and
+// spelling.go compare pages.
+//
+// # Decisions
+//
+// Decoding is our own: the scanner has validated the values, and libraries misread some of
+// them (long integers, surrogates, numbers with an exponent). The package is not called page,
+// which is the name of every variable that holds one.
 package document

@@ -1,80 +1,42 @@
 package document
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
 
-// maxDepth is the highest limit for levels of nesting, that is lists and objects
-// around a value, because reading is recursive.
-const maxDepth = 10_000
-
-// depthLimit returns the limit for levels of nesting that an option sets; 0 is
-// [maxDepth].
-func depthLimit(option int) int {
-	if option <= 0 {
-		return maxDepth
-	}
-	return min(option, maxDepth)
-}
-
-// A kind is the kind of a JSON value, as messages name it.
-type kind string
-
-// The kinds of JSON values.
-const (
-	kindObject  kind = "an object"
-	kindList    kind = "a list"
-	kindString  kind = "a string"
-	kindNumber  kind = "a number"
-	kindBoolean kind = "a boolean"
-	kindNull    kind = "null"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
-
-// kindOf returns the kind of a valid JSON value without whitespace before it.
-func kindOf(raw []byte) kind {
-	switch raw[0] {
-	case '{':
-		return kindObject
-	case '[':
-		return kindList
-	case '"':
-		return kindString
-	case 't', 'f':
-		return kindBoolean
-	case 'n':
-		return kindNull
-	}
-	return kindNumber
-}
 
 // A document is a validated response body: one JSON document (RFC 8259), not yet
 // decoded. It refers to the body.
 type document struct {
-	raw   []byte // the body without its byte order mark
-	limit int    // of nesting
-	facts *scanner
-	tree  *pathTree
+	raw     []byte // the body without its byte order mark
+	scanner *scan.Scanner
+	window  *spool.Window // of a body that is in a file; nil for one in memory
 
-	items      span  // the list that the scan has divided into items; absent if there is none
-	separators []int // offsets of the commas between items, and of the closing bracket, while newlines replace them
+	items      scan.Span // the list that the scan has divided into items; absent if there is none
+	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them
 }
 
 // newDocument validates a body and finds the values at the paths (see
 // rules.SplitPath; a path without keys is the root). It ignores a UTF-8 byte
-// order mark. The error is a [*syntaxError] or a [*DepthError].
+// order mark. The error is a [*scan.SyntaxError] or a [*DepthError].
 func newDocument(body []byte, paths [][]string, depth int) (*document, error) {
-	d := &document{limit: depthLimit(depth), facts: &scanner{}, tree: newPathTree(paths)}
-	if err := d.parse(body); err != nil {
-		return nil, err
-	}
-	return d, nil
+	d := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree(paths, nil), MaxDepth: depth})}
+	return d, d.parse(body)
 }
 
 // A Checker checks values one after another. The zero Checker is ready for use.
-type Checker struct{ scanner scanner }
+type Checker struct{ scanner *scan.Scanner }
 
 // Check returns nil if text is one JSON value that is nested at most depth levels deep (0
 // is 10,000). Otherwise the error is a [*DepthError], or says at which byte the value is wrong.
 func (c *Checker) Check(text []byte, depth int) error {
-	return c.scanner.scan(text, nil, depthLimit(depth))
+	if c.scanner == nil {
+		c.scanner = scan.New(scan.Marks{MaxDepth: depth})
+	}
+	return c.scanner.Scan(text, nil)
 }
 
 var byteOrderMark = []byte("\ufeff")
@@ -83,74 +45,84 @@ var byteOrderMark = []byte("\ufeff")
 // removes insignificant whitespace from the body in place.
 func (d *document) parse(body []byte) error {
 	if bytes.HasPrefix(body, []byte{0xFE, 0xFF}) || bytes.HasPrefix(body, []byte{0xFF, 0xFE}) {
-		return &syntaxError{message: "the document is UTF-16, not UTF-8"}
+		return &scan.SyntaxError{Message: "the document is UTF-16, not UTF-8"}
 	}
-	d.raw, d.separators = bytes.TrimPrefix(body, byteOrderMark), nil
-	d.items = span{}
-	d.tree.reset()
-	if err := d.facts.scan(d.raw, d.tree, d.limit); err != nil {
-		return addOffset(err, len(body)-len(d.raw))
+	d.items, d.separators = scan.Span{}, nil
+	plain := bytes.TrimPrefix(body, byteOrderMark)
+	if err := d.scanner.Scan(plain, d.window); err != nil {
+		return scan.AddOffset(err, len(body)-len(plain))
 	}
-	d.raw = d.facts.data
+	d.raw = d.scanner.Data
 	return nil
 }
 
 // forget gives up the references to the body.
-func (d *document) forget() { d.raw, d.facts.data, d.facts.window = nil, nil, nil }
+func (d *document) forget() {
+	d.raw, d.window = nil, nil
+	d.scanner.Release()
+}
 
 // rootValue returns the root value without whitespace around it. It is not a copy.
-func (d *document) rootValue() []byte { return d.facts.root.of(d.raw) }
+func (d *document) rootValue() []byte { return d.scanner.Root.Of(d.raw) }
 
 // rootKind returns the kind of the root value.
-func (d *document) rootKind() kind { return kindOf(d.rootValue()) }
+func (d *document) rootKind() scan.Kind { return scan.KindOf(d.rootValue()) }
 
-// minified returns the length of the document in bytes without insignificant
-// whitespace (specification 2.3).
-func (d *document) minified() int { return len(d.raw) - d.facts.spaces + d.facts.shift }
-
-// invalidUTF8 reports whether a string of the document is not valid UTF-8.
-func (d *document) invalidUTF8() bool { return d.facts.invalid }
-
-// lookup returns the value at a path as it was sent, and whether the document
-// has one; null is one. A number is also the index of a list element. Of
-// duplicate keys the last counts. A path that newDocument was not given costs a
-// pass over the document.
-func (d *document) lookup(path []string) (raw []byte, present bool) {
-	at := d.find(path)
-	if !at.present() {
-		return nil, false
+// find returns the location of the value at a path. null is a value. A number is also the
+// index of a list element. Of duplicate keys the last counts. A path that the scanner was not given
+// costs a pass over the document.
+func (d *document) find(path []string) scan.Span {
+	if node := d.scanner.Body.At(path); node != nil {
+		return node.In(d.scanner.Row)
 	}
-	return at.of(d.raw), true
+	tree := scan.NewTree([][]string{path}, nil)
+	row := make([]scan.Span, tree.Width)
+	d.walk(scan.Span{}).Locate(d.scanner.Root.Start, tree, row)
+	return tree.At(path).In(row)
 }
 
-// find returns the location of the value at a path.
-func (d *document) find(path []string) span {
-	node := d.tree.at(path)
-	if node == nil {
-		tree := newPathTree([][]string{path})
-		d.fill(tree)
-		node = tree.at(path)
-	}
-	return node.span
+// walk returns a walk over the document, which does not read a value whose span is known.
+func (d *document) walk(known scan.Span) scan.Walk {
+	d.window.Rewind()
+	return scan.Walk{Data: d.raw, Known: known, Window: d.window}
 }
 
-// fill finds the paths of another tree in the document.
-func (d *document) fill(tree *pathTree) {
-	s := &scanner{window: d.facts.window}
-	_ = s.scan(d.raw, tree, d.limit) // the document is known to be valid
-}
-
-// smallBytes is the size of the documents in which finding paths without a scan is faster, also
-// if all values have to be passed over.
-const smallBytes = 4 << 10
-
-// locate is fill for paths of objects. It passes over the items without reading them.
-func (d *document) locate(tree *pathTree) {
-	if d.facts.window == nil && (d.items.present() || len(d.raw) < smallBytes) {
-		tree.locate(d.raw, d.facts.root.start, d.items)
-	} else {
-		d.fill(tree)
+// visit decodes the values below the object at i that a function wants, and calls f with
+// each of them and its path. A value that is wanted is not entered. Of duplicate keys
+// the last counts.
+func (d *document) visit(
+	i int, path []string, want func(path []string) (value, members bool), left *allowance, f func(path []string, v any),
+) error {
+	type member struct {
+		path  []string
+		at    scan.Span
+		whole bool
 	}
+	var found []member
+	for key, at := range d.walk(d.items).Members(i) {
+		m := member{path: append(slices.Clip(path), string(scan.Unquote(key.Of(d.raw)))), at: at}
+		value, members := want(m.path)
+		if m.whole = value; !value && !members {
+			continue
+		}
+		found = slices.DeleteFunc(found, func(earlier member) bool { return slices.Equal(earlier.path, m.path) })
+		found = append(found, m)
+	}
+	for _, m := range found {
+		switch {
+		case m.whole:
+			v, err := decode(m.at.Of(d.raw), left)
+			if err != nil {
+				return err
+			}
+			f(m.path, v)
+		case d.raw[m.at.Start] == '{':
+			if err := d.visit(m.at.Start, m.path, want, left, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // The names that document.names returns are for hints: more, or longer ones, do not
@@ -174,25 +146,18 @@ func Names(raw []byte, path []string) []string {
 // and in order; nil if there is no object. It costs a pass over the object.
 func (d *document) names(path []string) []string {
 	at := d.find(path)
-	if !at.present() || kindOf(d.raw[at.start:]) != kindObject {
+	if !at.Present() || scan.KindOf(d.raw[at.Start:]) != scan.Object {
 		return nil
 	}
-	raw, window := d.raw, d.facts.window
-	window.Rewind()
 	var names []string
 	seen := map[string]bool{}
-	for i := skipSpace(raw, at.start+1); raw[i] == '"' && len(names) < maxNames; {
-		end := textEnd(raw, i)
-		if end-i <= maxName {
-			if name := string(unquote(raw[i:end])); !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
+	for key := range d.walk(d.items).Members(at.Start) {
+		if name := string(scan.Unquote(key.Of(d.raw))); key.End-key.Start <= maxName && !seen[name] {
+			seen[name] = true
+			names = append(names, name)
 		}
-		i = skipSpace(raw, skipSpace(raw, end)+1)
-		i = skipSpace(raw, valueEndIn(raw, i, window))
-		if raw[i] == ',' {
-			i = skipSpace(raw, i+1)
+		if len(names) == maxNames {
+			break
 		}
 	}
 	return names

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 func parse(t *testing.T, body string, paths ...string) *document {
 	t.Helper()
-	doc, err := newDocument([]byte(body), split(paths...), 0)
-	require.NoError(t, err)
+	doc := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree(split(paths...), nil), Detect: true})}
+	require.NoError(t, doc.parse([]byte(body)))
 	return doc
 }
 
@@ -25,10 +26,16 @@ func split(paths ...string) [][]string {
 	return out
 }
 
+// lookupRaw returns the value at a path as it was sent.
+func lookupRaw(doc *document, path []string) (raw []byte, present bool) {
+	at := doc.find(path)
+	return at.Of(doc.raw), at.Present()
+}
+
 const absent = "absent"
 
 func lookup(doc *document, path string) string {
-	raw, present := doc.lookup(rules.SplitPath(path))
+	raw, present := lookupRaw(doc, rules.SplitPath(path))
 	if !present {
 		return absent
 	}
@@ -80,7 +87,7 @@ func TestLookup(t *testing.T) {
 func TestLookupOfTheEmptyKey(t *testing.T) {
 	doc, err := newDocument([]byte(`{"":{"":7}}`), [][]string{{"", ""}}, 0)
 	require.NoError(t, err)
-	raw, present := doc.lookup([]string{"", ""})
+	raw, present := lookupRaw(doc, []string{"", ""})
 	require.True(t, present)
 	require.Equal(t, "7", string(raw))
 }
@@ -88,10 +95,10 @@ func TestLookupOfTheEmptyKey(t *testing.T) {
 func TestRootKind(t *testing.T) {
 	for _, c := range []struct {
 		body string
-		want kind
+		want scan.Kind
 	}{
-		{`{}`, kindObject}, {` []`, kindList}, {`"x"`, kindString}, {`-1`, kindNumber}, {`0`, kindNumber},
-		{`true`, kindBoolean}, {`false `, kindBoolean}, {"\ufeffnull", kindNull},
+		{`{}`, scan.Object}, {` []`, scan.List}, {`"x"`, scan.String}, {`-1`, scan.Number}, {`0`, scan.Number},
+		{`true`, scan.Boolean}, {`false `, scan.Boolean}, {"\ufeffnull", scan.Null},
 	} {
 		t.Run(c.body, func(t *testing.T) { require.Equal(t, c.want, parse(t, c.body).rootKind()) })
 	}
@@ -103,8 +110,8 @@ type member struct{ name, raw string }
 // rootListsOf returns the members of the root object that are lists, in order.
 func rootListsOf(d *document) []member {
 	var out []member
-	for _, list := range d.facts.lists.present() {
-		out = append(out, member{list.name, string(list.span.of(d.raw))})
+	for _, list := range d.scanner.Lists.Present() {
+		out = append(out, member{list.Name, string(list.Span.Of(d.raw))})
 	}
 	return out
 }
@@ -160,6 +167,6 @@ func TestMinifiedCountsNothingButInsignificantSpace(t *testing.T) {
 		{"space in strings", "{\n          \"a b\":\t\" c\\u0020 \"}", `{"a b":" c\u0020 "}`},
 		{"number", ` 1 `, `1`},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, len(c.want), parse(t, c.body).minified()) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, len(c.want), parse(t, c.body).scanner.Size) })
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // ValueKey is the key of an item that is no object, such as a number, in the object
@@ -65,7 +66,7 @@ func (e *edit) child(key string) *edit {
 // which value on a path is neither an object nor null.
 func (e *Editor) Append(b, raw []byte, values [][]byte) ([]byte, error) {
 	e.root.prepare(values)
-	if kindOf(raw) != kindObject {
+	if scan.KindOf(raw) != scan.Object {
 		raw = append(append([]byte(`{"`+ValueKey+`":`), raw...), '}')
 	}
 	w := editing{raw: raw, values: values, out: b}
@@ -101,13 +102,9 @@ func (w *editing) object(i int, at *edit) int {
 	}
 	w.out = append(w.out, '{')
 	empty := len(w.out)
-	for i++; w.raw[i] != '}'; {
-		key := i
-		i = textEnd(w.raw, i)
-		i = w.member(key, i, at.member(w.raw[key:i]), empty)
-		if w.raw[i] == ',' {
-			i++
-		}
+	for i++; w.raw[i] != '}'; i = scan.Next(w.raw, i) {
+		key, value := scan.Key(w.raw, i)
+		i = w.member(key.Of(w.raw), value, at.member(key.Of(w.raw)), empty)
 	}
 	for _, c := range at.children {
 		if !c.seen && c.sets {
@@ -121,7 +118,7 @@ func (w *editing) object(i int, at *edit) int {
 
 // member returns the edit of a key as the item has it, with quotes and escapes.
 func (e *edit) member(quoted []byte) *edit {
-	name := unquote(quoted)
+	name := scan.Unquote(quoted)
 	for _, c := range e.children {
 		if c.key == string(name) {
 			return c
@@ -139,13 +136,12 @@ func (w *editing) key(quoted []byte, empty int) {
 	w.out = append(append(w.out, quoted...), ':')
 }
 
-// member writes the member whose key is raw[key:i], as its edit says; nil leaves it as it
-// is.
-func (w *editing) member(key, i int, at *edit, empty int) int {
-	quoted, start := w.raw[key:i], i+1
+// member writes the member with a key whose value begins at start, as its edit says; nil
+// leaves it as it is.
+func (w *editing) member(quoted []byte, start int, at *edit, empty int) int {
 	if at == nil {
 		w.key(quoted, empty)
-		end := valueEnd(w.raw, start)
+		end := scan.ValueEnd(w.raw, start)
 		w.out = append(w.out, w.raw[start:end]...)
 		return end
 	}
@@ -158,7 +154,7 @@ func (w *editing) member(key, i int, at *edit, empty int) int {
 		w.out = append(w.out, w.values[at.change]...)
 	}
 	at.seen = true
-	return valueEnd(w.raw, start)
+	return scan.ValueEnd(w.raw, start)
 }
 
 // inner writes a value inside of which there are changes.
@@ -166,14 +162,14 @@ func (w *editing) inner(start int, at *edit) int {
 	at.seen = true
 	w.path = append(w.path, at.key)
 	defer func() { w.path = w.path[:len(w.path)-1] }()
-	end := valueEnd(w.raw, start)
-	switch kind := kindOf(w.raw[start:end]); {
-	case kind == kindObject:
+	end := scan.ValueEnd(w.raw, start)
+	switch kind := scan.KindOf(w.raw[start:end]); {
+	case kind == scan.Object:
 		return w.object(start, at)
-	case kind == kindNull && at.sets:
+	case kind == scan.Null && at.sets:
 		w.added(at)
 		return end
-	case (at.sets || kind == kindList) && w.err == nil:
+	case (at.sets || kind == scan.List) && w.err == nil:
 		w.err = fmt.Errorf("%s is %s, want an object", rules.PathOf(w.path...), kind)
 	}
 	w.out = append(w.out, w.raw[start:end]...)
@@ -201,7 +197,7 @@ func (w *editing) added(at *edit) {
 // none. Of duplicate keys the last counts.
 func Find(raw []byte, path []string) []byte {
 	for _, key := range path {
-		if kindOf(raw) != kindObject {
+		if scan.KindOf(raw) != scan.Object {
 			return nil
 		}
 		if raw = memberOf(raw, key); raw == nil {
@@ -213,16 +209,9 @@ func Find(raw []byte, path []string) []byte {
 
 // memberOf returns the value of a key of an object.
 func memberOf(raw []byte, key string) (found []byte) {
-	for i := skipSpace(raw, 1); raw[i] != '}'; {
-		end := textEnd(raw, i)
-		matches := string(unquote(raw[i:end])) == key
-		start := skipSpace(raw, skipSpace(raw, end)+1) // after the colon
-		i = valueEnd(raw, start)
-		if matches {
-			found = raw[start:i:i]
-		}
-		if i = skipSpace(raw, i); raw[i] == ',' {
-			i = skipSpace(raw, i+1)
+	for name, value := range scan.Members(raw) {
+		if string(scan.Unquote(name.Of(raw))) == key {
+			found = value.Of(raw)
 		}
 	}
 	return found

@@ -110,7 +110,7 @@ func FuzzEditor(f *testing.F) {
 			return
 		}
 		raw := compact.Bytes()
-		if _, err := scan(raw, 500); err != nil {
+		if _, err := newDocument(raw, nil, 500); err != nil {
 			return
 		}
 		var paths [][]string

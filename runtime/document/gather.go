@@ -2,8 +2,10 @@ package document
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
@@ -40,7 +42,7 @@ type gathered struct {
 // gather collects the items of the document. The error is an [*ItemsError], says which
 // value is no item, or that the buffer cannot be written.
 func (g *gatherer) gather() (gathered, error) {
-	g.doc.facts.window.Rewind()
+	g.doc.window.Rewind()
 	g.out.Reset(int64(len(g.doc.raw)))
 	g.count, g.names, g.name, g.err = 0, nil, nil, nil
 	var found gathered
@@ -48,7 +50,7 @@ func (g *gatherer) gather() (gathered, error) {
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
 		at := g.doc.find(fixed)
-		if !at.present() || !g.walk(at, list, len(fixed)) {
+		if !at.Present() || !g.walk(at, list, len(fixed)) {
 			found.missing = append(found.missing, list.Text)
 		}
 		if g.err != nil {
@@ -84,11 +86,11 @@ func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists [
 
 // walk adds the items of a value, at which the steps from step on begin. It reports
 // whether there is anything: items, or an empty list or object, or null.
-func (g *gatherer) walk(at span, list rules.ItemList, step int) bool {
+func (g *gatherer) walk(at scan.Span, list rules.ItemList, step int) bool {
 	raw := g.doc.raw
-	kind := kindOf(raw[at.start:])
+	kind := scan.KindOf(raw[at.Start:])
 	switch {
-	case kind == kindNull:
+	case kind == scan.Null:
 		return true
 	case step == len(list.Steps):
 		return g.add(at, kind, list)
@@ -96,22 +98,22 @@ func (g *gatherer) walk(at span, list rules.ItemList, step int) bool {
 		return g.all(at, kind, list, step)
 	}
 	at = g.child(at, kind, list.Steps[step].Key)
-	return at.present() && g.walk(at, list, step+1)
+	return at.Present() && g.walk(at, list, step+1)
 }
 
 // all walks every element of a list, or every member of an object.
-func (g *gatherer) all(at span, kind kind, list rules.ItemList, step int) bool {
-	if kind != kindList && kind != kindObject {
+func (g *gatherer) all(at scan.Span, kind scan.Kind, list rules.ItemList, step int) bool {
+	if kind != scan.List && kind != scan.Object {
 		g.fail(fmt.Errorf("%s (dataField) has %s at *, want a list or an object", list.Text, kind))
 		return true
 	}
 	outer := g.name
 	defer func() { g.name = outer }()
 	present, empty := false, true
-	for key, value := range g.elements(at, kind) {
+	for key, value := range g.members(at) {
 		empty = false
-		if kind == kindObject && g.named {
-			g.name = string(unquote(key.of(g.doc.raw)))
+		if kind == scan.Object && g.named {
+			g.name = string(scan.Unquote(key.Of(g.doc.raw)))
 		}
 		present = g.walk(value, list, step+1) || present
 		if g.err != nil {
@@ -121,90 +123,45 @@ func (g *gatherer) all(at span, kind kind, list rules.ItemList, step int) bool {
 	return present || empty
 }
 
-// elements iterates over the values in a list or an object, with the keys of an object.
-func (g *gatherer) elements(at span, kind kind) func(yield func(key, value span) bool) {
-	return func(yield func(key, value span) bool) {
-		raw := g.doc.raw
-		for i := at.start + 1; i < at.end-1; i++ { // the comma
-			var key span
-			if kind == kindObject {
-				key = span{i, textEnd(raw, i)}
-				i = key.end + 1 // the colon
-			}
-			value := span{i, g.end(i)}
-			if !yield(key, value) {
-				return
-			}
-			i = value.end
-			g.doc.facts.window.Pass(i, i)
-		}
-	}
+// members iterates over the members of an object, or the elements of a list.
+func (g *gatherer) members(at scan.Span) iter.Seq2[scan.Span, scan.Span] {
+	return scan.Walk{Data: g.doc.raw, Window: g.doc.window}.Members(at.Start)
 }
 
 // child returns the value at a key of an object, or at an index of a list.
-func (g *gatherer) child(at span, kind kind, key string) (found span) {
-	if kind != kindList && kind != kindObject {
-		return span{}
+func (g *gatherer) child(at scan.Span, kind scan.Kind, key string) (found scan.Span) {
+	if kind != scan.List && kind != scan.Object {
+		return scan.Span{}
 	}
-	index, n := listIndex(key), 0
-	for name, value := range g.elements(at, kind) {
+	index, n := scan.Index(key), 0
+	for name, value := range g.members(at) {
 		switch {
-		case kind == kindList && n == index:
+		case kind == scan.List && n == index:
 			found = value
-		case kind == kindObject && string(unquote(name.of(g.doc.raw))) == key:
+		case kind == scan.Object && string(scan.Unquote(name.Of(g.doc.raw))) == key:
 			found = value // of duplicate keys the last counts
 		}
 		n++
 	}
-	if g.doc.facts.window != nil && at.end-at.start > spool.WindowBytes {
-		g.doc.facts.window.Rewind() // what was found comes before what was passed
+	if g.doc.window != nil && at.End-at.Start > spool.WindowBytes {
+		g.doc.window.Rewind() // what was found comes before what was passed
 	}
 	return found
 }
 
-// end returns the offset after the value at i. Of a document in a file it holds one window
-// in memory at a time.
-func (g *gatherer) end(i int) int {
-	if g.doc.facts.window == nil {
-		return valueEnd(g.doc.raw, i)
-	}
-	start, depth := i, 0
-	for limit := i + spool.WindowBytes; ; {
-		switch structure[g.doc.raw[i]] {
-		case isQuote:
-			i = textEnd(g.doc.raw, i) - 1
-		case isOpen:
-			depth++
-		case isClose:
-			depth--
-		}
-		if i++; depth == 0 {
-			break
-		}
-		if i > limit {
-			g.doc.facts.window.Pass(i, i)
-			limit = i + spool.WindowBytes
-		}
-	}
-	if c := structure[g.doc.raw[start]]; c != isQuote && c != isOpen { // a word or a number
-		return valueEnd(g.doc.raw, start)
-	}
-	return i
-}
-
 // add adds the items of the value at the end of a path: the elements of a list, or an
 // object as one item. After a star, any value is an item.
-func (g *gatherer) add(at span, kind kind, list rules.ItemList) bool {
+func (g *gatherer) add(at scan.Span, kind scan.Kind, list rules.ItemList) bool {
 	last := len(list.Steps) - 1
 	switch {
-	case kind == kindList:
-		for _, value := range g.elements(at, kind) {
+	case kind == scan.List:
+		for _, value := range g.members(at) {
 			g.item(value)
 			if g.err != nil {
 				break
 			}
 		}
-	case kind == kindObject || last >= 0 && list.Steps[last].All:
+	case kind == scan.Object || last >= 0 && list.Steps[last].All:
 		g.item(at)
 	default:
 		g.fail(fmt.Errorf("%s (dataField) is %s, want a list or an object", list.Text, kind))
@@ -213,19 +170,19 @@ func (g *gatherer) add(at span, kind kind, list rules.ItemList) bool {
 }
 
 // item adds one item.
-func (g *gatherer) item(at span) {
+func (g *gatherer) item(at scan.Span) {
 	if g.count++; g.maxItems > 0 && g.count > g.maxItems {
-		g.fail(&ItemsError{g.maxItems})
+		g.fail(&ItemsError{Limit: g.maxItems})
 		return
 	}
 	if g.named {
 		g.names = append(g.names, g.name)
 	}
-	for at.end-at.start > spool.WindowBytes {
-		g.write(g.doc.raw[at.start : at.start+spool.WindowBytes])
-		at.start += spool.WindowBytes
+	for at.End-at.Start > spool.WindowBytes {
+		g.write(g.doc.raw[at.Start : at.Start+spool.WindowBytes])
+		at.Start += spool.WindowBytes
 	}
-	g.write(g.doc.raw[at.start:at.end])
+	g.write(g.doc.raw[at.Start:at.End])
 	g.write(newline)
 }
 

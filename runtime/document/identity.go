@@ -1,6 +1,9 @@
 package document
 
-import "github.com/stopwhen/stopwhen/rules"
+import (
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
 
 // Of a page with more items than wholePage, the first and the last edgeItems are
 // compared: a list that changes while it is read repeats items where pages meet.
@@ -44,24 +47,24 @@ func (r *Reader) ends(items Items) [][]byte {
 const maxIdentityBytes = 4096
 
 // Identity returns the identifier of an item as it was sent: the value of the first
-// of its keys that names one (see [rules.IsIdentifierName]), or that of its node, as
+// of its keys that names one (see [apinames.IsIdentifier]), or that of its node, as
 // in an edge of GraphQL. It returns nil if there is none. The item is a valid JSON
 // value without insignificant whitespace.
 func Identity(item []byte) []byte {
 	if len(item) == 0 || item[0] != '{' {
 		return nil
 	}
-	for i := 1; i < min(len(item), maxIdentityBytes) && item[i] == '"'; i++ {
-		end := textEnd(item, i)
-		name, start := item[i+1:end-1], end+1
-		i = valueEnd(item, start)
-		switch {
-		case rules.IsIdentifierName(string(name)):
-			if v := item[start:i]; identifies(v) {
+	for key, value := range scan.Members(item) {
+		if key.Start >= maxIdentityBytes {
+			break
+		}
+		switch name := string(item[key.Start+1 : key.End-1]); {
+		case apinames.IsIdentifier(name):
+			if v := value.Of(item); identifies(v) {
 				return v
 			}
-		case string(name) == "node":
-			return Identity(item[start:i])
+		case name == "node":
+			return Identity(value.Of(item))
 		}
 	}
 	return nil
@@ -69,10 +72,10 @@ func Identity(item []byte) []byte {
 
 // identifies reports whether a value can be an identifier.
 func identifies(raw []byte) bool {
-	switch kindOf(raw) {
-	case kindNull, kindBoolean, kindList:
+	switch scan.KindOf(raw) {
+	case scan.Null, scan.Boolean, scan.List:
 		return false
-	case kindString:
+	case scan.String:
 		return len(raw) > 2
 	}
 	return true

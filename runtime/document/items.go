@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
@@ -78,34 +80,18 @@ func (items Items) item(i int) []byte {
 
 // WriteTo writes the NDJSON block.
 func (items Items) WriteTo(w io.Writer) (int64, error) {
-	if items.window == nil {
-		n, err := w.Write(items.block)
-		return int64(n), err
-	}
-	items.window.Rewind()
 	written := int64(0)
-	for rest := items.block; len(rest) > 0; {
-		n, err := w.Write(rest[:min(len(rest), spool.WindowBytes)])
+	for part := range windows(items.block, items.at, items.window) {
+		n, err := w.Write(part)
 		if written += int64(n); err != nil {
 			return written, err
 		}
-		rest = rest[n:]
-		items.pass(rest)
 	}
 	return written, nil
 }
 
-// digest returns the digest of the block, read one window at a time.
-func (items Items) digest() Digest {
-	items.window.Rewind()
-	seed, rest := none, items.block
-	for len(rest) > spool.WindowBytes {
-		seed = DigestOf(rest[:spool.WindowBytes], seed)
-		rest = rest[spool.WindowBytes:]
-		items.pass(rest)
-	}
-	return DigestOf(rest, seed)
-}
+// digest returns the digest of the block.
+func (items Items) digest() Digest { return digestIn(items.block, items.at, items.window, none) }
 
 // pass releases what comes before the rest of the block.
 func (items Items) pass(rest []byte) {
@@ -113,10 +99,25 @@ func (items Items) pass(rest []byte) {
 	items.window.Pass(i, i)
 }
 
+// windows iterates over data, one window at a time. The offset of data in the file of the
+// window is at.
+func windows(data []byte, at int, window *spool.Window) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		window.Rewind()
+		for part := range slices.Chunk(data, spool.WindowBytes) {
+			if !yield(part) {
+				return
+			}
+			at += len(part)
+			window.Pass(at, at)
+		}
+	}
+}
+
 // splitItems returns the elements of a list as items, and any other value as one item.
 // raw is a valid JSON value without whitespace around it. It is copied.
 func splitItems(raw []byte) Items {
-	if kindOf(raw) != kindList {
+	if scan.KindOf(raw) != scan.List {
 		return oneItem(raw)
 	}
 	return lines(bytes.Clone(raw[1:]))
@@ -135,26 +136,26 @@ func oneItem(raw []byte) Items {
 func lines(block []byte) Items {
 	var writePos, readPos, depth, count int // block[readPos:i] is still to be moved to writePos
 	for i := 0; i < len(block); {
-		switch structure[block[i]] {
-		case isQuote:
-			i = textEnd(block, i)
+		switch scan.Structure[block[i]] {
+		case scan.IsQuote:
+			i = scan.TextEnd(block, i)
 			continue
-		case isOpen:
+		case scan.IsOpen:
 			depth++
-		case isClose:
+		case scan.IsClose:
 			depth--
 			if depth < 0 {
 				block[i] = '\n'
 				count++
 			}
-		case isComma:
+		case scan.IsComma:
 			if depth == 0 {
 				block[i] = '\n'
 				count++
 			}
-		case isBlank:
+		case scan.IsBlank:
 			writePos += copy(block[writePos:], block[readPos:i])
-			i = skipSpace(block, i)
+			i = scan.SkipSpace(block, i)
 			readPos = i
 			continue
 		}
@@ -167,19 +168,19 @@ func lines(block []byte) Items {
 	return Items{block: block[:writePos], count: count}
 }
 
-// elements returns the elements of the list at a span as items, without copying
+// elements returns the elements of the list at a scan.Span as items, without copying
 // them if they are those that the scan separated: newlines then replace the
 // separators in the document. Use restored to read it after that.
-func (d *document) elements(list span) Items {
-	if list.start != d.facts.begins {
-		return splitItems(list.of(d.raw))
+func (d *document) elements(list scan.Span) Items {
+	if list.Start != d.scanner.Begins {
+		return splitItems(list.Of(d.raw))
 	}
-	d.items, d.separators = list, d.facts.breaks
+	d.items, d.separators = list, d.scanner.Breaks
 	d.separate('\n', '\n')
 	if len(d.separators) == 0 {
 		return Items{}
 	}
-	return Items{d.raw[list.start+1 : list.end : list.end], len(d.separators), d.facts.window, list.start + 1}
+	return Items{d.raw[list.Start+1 : list.End : list.End], len(d.separators), d.window, list.Start + 1}
 }
 
 // restored calls f while the document has its separators.
@@ -194,7 +195,7 @@ func (d *document) separate(between, last byte) {
 	if len(d.separators) == 0 {
 		return
 	}
-	w := d.facts.window
+	w := d.window
 	w.Rewind()
 	for _, at := range d.separators[:len(d.separators)-1] {
 		d.raw[at] = between

@@ -126,8 +126,7 @@ func BenchmarkReadPages(b *testing.B) {
 }
 
 func readPages(b *testing.B, pages [][]byte, buffer []byte) {
-	d := &document{limit: 512, facts: &scanner{compact: true}, tree: newPathTree(benchPaths)}
-	d.tree.at([]string{"data"}).items = true
+	d := benchDocument()
 	all := 0
 	for _, page := range pages {
 		all += len(page)

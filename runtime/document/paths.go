@@ -1,37 +1,25 @@
 package document
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
 
 // Paths are paths into JSON values (see rules.SplitPath), compiled once to decode what
 // they select of many values, such as the items of a list. A path without keys selects
 // the whole value. Paths are safe for concurrent use.
 type Paths struct {
-	empty bool
-	trees sync.Pool // of *projector
+	tree       *scan.Tree
+	selections sync.Pool // of *selection
 }
 
 // NewPaths compiles paths.
 func NewPaths(paths [][]string) *Paths {
-	p := &Paths{empty: len(paths) == 0}
-	p.trees.New = func() any { return &projector{tree: newPathTree(paths)} }
-	return p
-}
-
-// NewNestedPaths compiles the paths of names in the root and in each of some objects there,
-// the containers. Unlike with [NewPaths], a container that no value has costs nothing.
-func NewNestedPaths(containers, names []string) *Paths {
-	p := &Paths{}
-	p.trees.New = func() any {
-		var paths [][]string
-		for _, name := range names {
-			paths = append(paths, []string{name})
-		}
-		tree := newPathTree(paths)
-		for _, container := range containers {
-			tree.add(container).names = names
-		}
-		return &projector{tree: tree}
-	}
+	p := &Paths{tree: scan.NewTree(paths, nil)}
+	p.selections.New = func() any { return &selection{row: make([]scan.Span, p.tree.Width)} }
 	return p
 }
 
@@ -40,69 +28,89 @@ func NewNestedPaths(containers, names []string) *Paths {
 // object and no path selects all of it. raw is valid JSON without whitespace around it,
 // such as an item; it is not validated again.
 func (p *Paths) Decode(raw []byte) (v any, err error) {
-	if p.empty {
+	if !p.tree.Root.Leads {
 		return nil, nil
 	}
-	p.use(0, func(tree *pathTree, left *allowance) {
-		tree.forget()
-		if !tree.tracked {
-			tree.locate(raw, 0, span{})
-		}
-		tree.span = span{0, len(raw)}
-		v, _, err = tree.project(raw, left)
+	p.use(raw, 0, func(s *selection) {
+		scan.Walk{Data: raw}.Locate(0, p.tree, s.row)
+		v, _, err = s.project(p.tree.Root)
 	})
 	return v, err
 }
 
-// A projector is a tree and an allowance that one goroutine uses at a time.
-type projector struct {
-	tree *pathTree
-	left allowance
+// use calls f with a selection of the values in raw, whose row is clear.
+func (p *Paths) use(raw []byte, limit int, f func(s *selection)) {
+	s := p.selections.Get().(*selection)
+	s.raw, s.own = raw, *newAllowance(limit)
+	s.left = &s.own
+	clear(s.row)
+	f(s)
+	s.raw = nil
+	p.selections.Put(s)
 }
 
-// use calls f with a tree of the paths, which has the spans of an earlier use, and with an
-// allowance.
-func (p *Paths) use(limit int, f func(tree *pathTree, left *allowance)) {
-	t := p.trees.Get().(*projector)
-	t.left = *newAllowance(limit)
-	f(t.tree, &t.left)
-	p.trees.Put(t)
+// DecodePaths decodes the values of a body at paths, in the shape of [Reading.Body].
+// The body must not be nested more than depth levels deep; 0 is 10,000. DecodePaths
+// reads error responses, so a body of more than 8 MiB is an error.
+func DecodePaths(body []byte, paths [][]string, depth int) (any, error) {
+	if err := checkErrorSize(body); err != nil {
+		return nil, err
+	}
+	doc, err := newDocument(body, paths, depth)
+	if err != nil {
+		return nil, err
+	}
+	return doc.selected(newAllowance(0))
 }
 
-// locate sets the spans below the tree for the value that begins at i, and returns the
-// offset after it. Unlike a scan, it does not validate, and does not read a value whose span
-// is known.
-func (t *pathTree) locate(raw []byte, i int, known span) int {
-	if raw[i] == '{' {
-		t.grow()
+// selected returns the values that the tree of the scanner selects, in the shape of [Reading.Body].
+func (d *document) selected(left *allowance) (any, error) {
+	s := selection{raw: d.raw, row: d.scanner.Row, left: left}
+	body, _, err := s.project(d.scanner.Body.Root)
+	return body, err
+}
+
+// A selection is the values of a document at the paths of a tree.
+type selection struct {
+	raw  []byte
+	row  []scan.Span // where they are
+	left *allowance
+	own  allowance
+}
+
+// project returns a value as rules see it: nested objects that have only the
+// values that are selected here and below, as far as the document has them. A list on a path is
+// decoded completely, and so is the value at the end of a path. It reports false if
+// there is nothing here.
+func (s *selection) project(at *scan.Node) (any, bool, error) {
+	where := at.In(s.row)
+	if !where.Present() {
+		return nil, false, nil
 	}
-	if len(t.children) == 0 || raw[i] != '{' {
-		return known.endOf(raw, i) // a list on a path is decoded completely
-	}
-	for i = skipSpace(raw, i+1); raw[i] != '}'; {
-		key := i
-		i = textEnd(raw, i)
-		child := t.member(raw[key:i])
-		i = skipSpace(raw, skipSpace(raw, i)+1) // the colon
-		if child == nil {
-			i = known.endOf(raw, i)
-		} else {
-			child.reset()
-			start := i
-			i = child.locate(raw, i, known)
-			child.span = span{start, i}
+	raw := where.Of(s.raw)
+	kind := scan.KindOf(raw)
+	if at.Selected || kind == scan.List && at.Leads {
+		v, err := decode(raw, s.left)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", rules.PathOf(at.Path...), err)
 		}
-		if i = skipSpace(raw, i); raw[i] == ',' {
-			i = skipSpace(raw, i+1)
+		return v, true, err
+	}
+	if kind != scan.Object {
+		return nil, false, nil
+	}
+	object := map[string]any{} // most paths may be absent
+	for _, child := range at.Children {
+		if !child.Leads {
+			continue
+		}
+		v, present, err := s.project(child)
+		if err != nil {
+			return nil, false, err
+		}
+		if present {
+			object[child.Key] = v
 		}
 	}
-	return i + 1
-}
-
-// endOf returns the offset after the value at i, which may be that of the span.
-func (s span) endOf(raw []byte, i int) int {
-	if s.present() && i == s.start {
-		return s.end
-	}
-	return valueEnd(raw, i)
+	return object, true, nil
 }

@@ -11,9 +11,11 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
@@ -68,12 +70,12 @@ type Reading struct {
 	Ends      [][]byte // items that are compared with those of other pages: all, or those at both ends of a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the
-	// values at further paths in the shape of Body, and Visit calls a function with each
-	// of them that the objects of the response have. All are nil if there was no content,
-	// and may be called until the next response is read.
+	// values at further paths in the shape of Body. Visit calls f with the values in the root
+	// object that a function wants, or whose members it wants, and so on. All are nil if there was
+	// no content, and may be called until the next response is read.
 	Names  func(path []string) []string
 	Lookup func(paths *Paths) (any, error)
-	Visit  func(paths *Paths, f func(path []string, v any)) error
+	Visit  func(want func(path []string) (value, members bool), f func(path []string, v any)) error
 }
 
 // A Reader reads the responses of one job. It takes over their bodies: items are
@@ -82,7 +84,6 @@ type Reader struct {
 	options Options
 	field   *rules.DataField
 	doc     document
-	paths   *pathTree
 	sample  [][]byte
 	gather  *gatherer // of several lists, or of paths with a star; nil: there is one list
 	values  *Values
@@ -96,7 +97,7 @@ func NewReader(o Options) *Reader {
 	if o.Warn == nil {
 		o.Warn = func(string, string) {}
 	}
-	r := &Reader{options: o, field: o.DataField, paths: newPathTree(o.Paths), values: newValues(o.Items)}
+	r := &Reader{options: o, field: o.DataField, values: newValues(o.Items)}
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
 	}
@@ -112,29 +113,23 @@ func NewReader(o Options) *Reader {
 // newDocument returns a document that receives one response after another.
 func (r *Reader) newDocument() document {
 	o := r.options
-	tracked := append(slices.Clone(o.Paths), o.Ignore...)
-	tracked = append(tracked, rules.ErrorsNextToData.Keys)
+	noted := append(slices.Clone(o.Ignore), apinames.ErrorsNextToData.Keys)
 	if r.field != nil {
-		tracked = append(tracked, r.field.Keys)
+		noted = append(noted, r.field.Keys)
 		for _, list := range r.field.Lists {
-			tracked = append(tracked, list.Fixed())
+			noted = append(noted, list.Fixed())
 		}
 	}
-	d := document{
-		limit: depthLimit(o.MaxDepth),
-		facts: &scanner{maxItems: o.MaxItems, compact: true, detect: r.field == nil},
-		tree:  newPathTree(tracked),
+	marks := scan.Marks{
+		Body: scan.NewTree(o.Paths, noted), Detect: r.field == nil, Compact: true, MaxItems: o.MaxItems, MaxDepth: o.MaxDepth,
 	}
-	if r.field != nil && r.field.Lists != nil {
-		return d
-	}
-	if r.field != nil {
-		d.tree.at(r.field.Keys).items = true
+	if r.field != nil && r.field.Lists == nil {
+		marks.Items = marks.Body.At(r.field.Keys)
 	}
 	if len(r.values.columns) > 0 && !r.values.whole {
-		d.facts.fields, d.facts.width = r.values.tree, len(r.values.columns)
+		marks.Columns = r.values.tree
 	}
-	return d
+	return document{scanner: scan.New(marks)}
 }
 
 // Scan scans a response with a status below 400 ahead of its turn, for [Reader.Read], which has
@@ -142,7 +137,7 @@ func (r *Reader) newDocument() document {
 // several goroutines, and while another response is read.
 func (r *Reader) Scan(response Response) *Scan {
 	s, _ := r.scans.Get().(*Scan)
-	s.doc.facts.window = response.Window
+	s.doc.window = response.Window
 	s.err = s.doc.parse(response.Body)
 	return s
 }
@@ -159,9 +154,6 @@ func (r *Reader) Reads(o Options) bool {
 
 func samePaths(a, b [][]string) bool { return slices.EqualFunc(a, b, slices.Equal[[]string]) }
 
-// keptElements is the size up to which a buffer is kept for the next list, in elements.
-const keptElements = 4096
-
 // Close ends a list: it releases what the reader holds of the last response, whose items are
 // no longer valid. The reader can read the responses of another list.
 func (r *Reader) Close() {
@@ -177,18 +169,8 @@ func (r *Reader) Close() {
 
 // trim gives up buffers that a large page has made, and prefixes if no more can be learned.
 func (d *document) trim() {
-	d.separators, d.facts.breaks, d.facts.cells = nil, trimmed(d.facts.breaks), trimmed(d.facts.cells)
-	if d.facts.prefixes.count == maxPrefixes {
-		d.facts.prefixes = prefixes{}
-	}
-}
-
-// trimmed returns a buffer that is not large without its elements, and nil for a large one.
-func trimmed[T any](buffer []T) []T {
-	if cap(buffer) > keptElements {
-		return nil
-	}
-	return buffer[:0]
+	d.separators = nil
+	d.scanner.Trim()
 }
 
 // Read reads one response. Status 204 has no content and gives the zero Reading.
@@ -203,25 +185,25 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if err := r.parse(response); err != nil {
 		return Reading{}, err
 	}
-	if doc.invalidUTF8() {
+	if doc.scanner.Invalid {
 		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
 	}
 	r.left = *newAllowance(r.options.MaxValueBytes)
 	left := &r.left
-	body, err := project(doc, r.paths, left)
+	body, err := doc.selected(left)
 	if err != nil {
 		return Reading{}, err
 	}
 	out := r.blank
-	out.Body, out.Bytes = body, doc.minified()
+	out.Body, out.Bytes = body, doc.scanner.Size
 	if r.options.Switches.PHPVolume {
 		out.Bytes = php.EncodedLen(doc.rootValue())
 	}
 	if err := r.items(&out, response.Status); err != nil {
 		return Reading{}, err
 	}
-	if at := doc.find(rules.ErrorsNextToData.Keys); at.present() {
-		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.of(doc.raw)[:min(5, at.end-at.start)]))
+	if at := doc.find(apinames.ErrorsNextToData.Keys); at.Present() {
+		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.Of(doc.raw)[:min(5, at.End-at.Start)]))
 	}
 	out.Ends = r.ends(out.Items)
 	out.Spelling = doc.spelling()
@@ -230,6 +212,18 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	}
 	out.Values = r.takeValues(out.Items, left)
 	return out, err
+}
+
+// takeValues returns the items of the response for rules. The scan notes where the values
+// are that rules read of every item, since it passes them anyway. Of a page in a file they
+// are found when a rule reads them, see [Values].
+func (r *Reader) takeValues(items Items, left *allowance) *Values {
+	v, s := r.values, r.doc.scanner
+	v.reset(items, left, nil)
+	if s.Columns != nil && items.at == s.Begins+1 && len(s.Cells) == items.Len()*s.Columns.Width {
+		v.located, v.cells, v.base = true, s.Cells, items.at
+	}
+	return v
 }
 
 // items finds the items and sets what is known of them.
@@ -242,13 +236,13 @@ func (r *Reader) items(out *Reading, status int) error {
 	if err != nil {
 		return err
 	}
-	out.HasField = list.present() || single != nil || r.field != nil && doc.find(r.field.Keys).present()
+	out.HasField = list.Present() || single != nil || r.field != nil && doc.find(r.field.Keys).Present()
 	out.Content, out.List = doc.digests(list, r.ignored())
 	switch {
 	case single != nil:
 		out.Items = oneItem(single)
 		out.List = DigestOf(single, none)
-	case list.present():
+	case list.Present():
 		out.Items = doc.elements(list)
 	}
 	out.Lists = []List{{Items: out.Items}}
@@ -263,11 +257,11 @@ func (r *Reader) gathered(out *Reading) error {
 	}
 	out.Items, out.Lists, out.Members, out.Missing = found.items, found.lists, found.names, found.missing
 	out.HasField = len(found.missing) < len(r.field.Lists)
-	out.Content, _ = r.doc.digests(span{}, r.ignored())
+	out.Content, _ = r.doc.digests(scan.Span{}, r.ignored())
 	if out.HasField {
 		out.List = found.items.digest()
 	}
-	if root := r.doc.rootKind(); !out.HasField && root != kindObject && root != kindList {
+	if root := r.doc.rootKind(); !out.HasField && root != scan.Object && root != scan.List {
 		return fmt.Errorf("the response is %s and has no %s (dataField)", root, r.field.Text)
 	}
 	for _, list := range r.field.Lists {
@@ -288,29 +282,24 @@ func (r *Reader) names(path []string) (names []string) {
 // lookup is [Reading.Lookup].
 func (r *Reader) lookup(paths *Paths) (body any, err error) {
 	r.doc.restored(func() {
-		paths.use(r.options.MaxValueBytes, func(tree *pathTree, left *allowance) {
-			if r.doc.rootKind() == kindList && !tree.entersList() {
+		paths.use(r.doc.raw, r.options.MaxValueBytes, func(s *selection) {
+			if root := paths.tree.Root; r.doc.rootKind() == scan.List && !root.Selected && !root.EntersLists() {
 				return // a list in the root may be large, and has no names
 			}
-			tree.forget()
-			body, err = project(&r.doc, tree, left)
+			r.doc.walk(r.doc.items).Locate(r.doc.scanner.Root.Start, paths.tree, s.row)
+			body, _, err = s.project(paths.tree.Root)
 		})
 	})
 	return body, err
 }
 
 // visit is [Reading.Visit].
-func (r *Reader) visit(paths *Paths, f func(path []string, v any)) (err error) {
-	if r.doc.rootKind() != kindObject {
-		return nil
-	}
-	r.doc.restored(func() {
-		paths.use(r.options.MaxValueBytes, func(tree *pathTree, left *allowance) {
-			tree.forget()
-			r.doc.locate(tree)
-			err = tree.visit(r.doc.raw, left, f)
+func (r *Reader) visit(want func(path []string) (value, members bool), f func(path []string, v any)) (err error) {
+	if r.doc.rootKind() == scan.Object {
+		r.doc.restored(func() {
+			err = r.doc.visit(r.doc.scanner.Root.Start, nil, want, newAllowance(r.options.MaxValueBytes), f)
 		})
-	})
+	}
 	return err
 }
 
@@ -324,13 +313,13 @@ func (r *Reader) parse(response Response) error {
 		return err
 	}
 	if response.Status < http.StatusBadRequest {
-		r.doc.facts.window = response.Window
+		r.doc.window = response.Window
 		return r.doc.parse(response.Body)
 	}
 	if err := checkErrorSize(response.Body); err != nil {
 		return err
 	}
-	r.doc.facts.window = nil
+	r.doc.window = nil
 	if r.doc.parse(bytes.Clone(response.Body)) == nil {
 		return nil
 	}
@@ -339,85 +328,85 @@ func (r *Reader) parse(response Response) error {
 }
 
 // ignored returns the locations of the values at the ignored paths, in order.
-func (r *Reader) ignored() []span {
-	var spans []span
+func (r *Reader) ignored() []scan.Span {
+	var spans []scan.Span
 	for _, path := range r.options.Ignore {
-		if at := r.doc.find(path); at.present() {
+		if at := r.doc.find(path); at.Present() {
 			spans = append(spans, at)
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+	slices.SortFunc(spans, func(a, b scan.Span) int { return a.Start - b.Start })
 	return spans
 }
 
 // find locates the items: a list, a value that is taken as one item, or neither.
-func (r *Reader) find(status int) (list span, single []byte, err error) {
+func (r *Reader) find(status int) (list scan.Span, single []byte, err error) {
 	field, doc := r.field, &r.doc
 	if field == nil {
 		list, err = r.detect(status)
 		return list, nil, err
 	}
 	at := doc.find(field.Keys)
-	if !at.present() {
-		if root := doc.rootKind(); root != kindObject && root != kindList && !r.options.Switches.EmptyIsAbsent {
-			return span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
+	if !at.Present() {
+		if root := doc.rootKind(); root != scan.Object && root != scan.List && !r.options.Switches.EmptyIsAbsent {
+			return scan.Span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
 		}
 		r.options.Warn("data_missing",
 			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, Suggest(doc.names, field.Keys)))
-		return span{}, nil, nil
+		return scan.Span{}, nil, nil
 	}
-	raw := at.of(doc.raw)
-	switch kind := kindOf(raw); {
-	case kind == kindNull:
+	raw := at.Of(doc.raw)
+	switch kind := scan.KindOf(raw); {
+	case kind == scan.Null:
 		r.options.Warn("data_null", fmt.Sprintf("%s (dataField) is null, so the page is empty", field.Text))
-		return span{}, nil, nil
-	case kind == kindList:
+		return scan.Span{}, nil, nil
+	case kind == scan.List:
 		return at, nil, nil
-	case kind == kindObject:
+	case kind == scan.Object:
 		if len(field.Keys) > 0 { // whoever asks for the whole response knows that it is an object
 			r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
 		}
-		return span{}, raw, nil
+		return scan.Span{}, raw, nil
 	case !r.options.Switches.EmptyIsAbsent:
-		return span{}, nil, fmt.Errorf("%s (dataField) is %s, want a list or an object", field.Text, kind)
+		return scan.Span{}, nil, fmt.Errorf("%s (dataField) is %s, want a list or an object", field.Text, kind)
 	}
 	v, err := Decode(raw)
 	if err != nil || php.Empty(v) {
 		r.options.Warn("data_empty", fmt.Sprintf("%s (dataField) contains no data, so the page is empty", field.Text))
-		return span{}, nil, err
+		return scan.Span{}, nil, err
 	}
-	return span{}, raw, nil
+	return scan.Span{}, raw, nil
 }
 
 // detect locates the items where no dataField is configured: the root list, or
 // the only list in the root object.
-func (r *Reader) detect(status int) (span, error) {
+func (r *Reader) detect(status int) (scan.Span, error) {
 	switch r.doc.rootKind() {
-	case kindList:
-		return r.doc.facts.root, nil
-	case kindObject:
+	case scan.List:
+		return r.doc.scanner.Root, nil
+	case scan.Object:
 	default:
-		return span{}, fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
+		return scan.Span{}, fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
 	}
-	lists := r.doc.facts.lists.present()
+	lists := r.doc.scanner.Lists.Present()
 	switch len(lists) {
 	case 0:
 		if status < http.StatusBadRequest {
 			r.options.Warn("no_list", "the response has no list in its root, so the page is empty; set dataField to the path of the items")
 		}
-		return span{}, nil
+		return scan.Span{}, nil
 	case 1:
-		return lists[0].span, nil
+		return lists[0].Span, nil
 	}
-	return span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
+	return scan.Span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
 }
 
 // namesOf lists the names of the first lists, for a message.
-func namesOf(lists []rootList) string {
+func namesOf(lists []scan.ListMember) string {
 	const most, width = 10, 60
 	var names []string
 	for _, l := range lists[:min(len(lists), most)] {
-		names = append(names, value.Clip(l.name, width))
+		names = append(names, value.Clip(l.Name, width))
 	}
 	if len(lists) > most {
 		names = append(names, "…")

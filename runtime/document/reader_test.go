@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // requireLocated compares what paths select of a document when they are looked for outside of
@@ -21,13 +22,11 @@ func requireLocated(t *testing.T, d *document) {
 	t.Helper()
 	paths := [][]string{{"a"}, {"a", "b"}, {"data"}, {"data", "y"}, {"data", "a"}, {"c", "a"}, {"c", "data", "a"}, {"l"}, {"m", "0"}, {"é"}, {""}, {"k", "", "a"}}
 	for i := range paths {
-		scanned, located := newPathTree(paths[i:]), newPathTree(paths[i:])
-		d.fill(scanned)
-		located.locate(d.raw, d.facts.root.start, d.items)
-		scanned.span, located.span = d.facts.root, d.facts.root
-		want, hasWant, err := scanned.project(d.raw, newAllowance(0))
-		got, hasGot, gotErr := located.project(d.raw, newAllowance(0))
-		require.Equal(t, []any{want, hasWant, err}, []any{got, hasGot, gotErr}, "%v of %s", paths[i:], d.raw)
+		scanned, err := newDocument(bytes.Clone(d.raw), paths[i:], 0)
+		require.NoError(t, err)
+		want, wantErr := scanned.selected(newAllowance(0))
+		got, err := selectFrom(d, paths[i:])
+		require.Equal(t, []any{want, wantErr}, []any{got, err}, "%v of %s", paths[i:], d.raw)
 	}
 }
 
@@ -48,11 +47,11 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, detect bool) {
 		paths := [][]string{{"a", "b"}}
-		d := &document{
-			limit: 512, facts: &scanner{compact: true, detect: detect},
-			tree: newPathTree(append(paths, []string{"data"})),
+		marks := scan.Marks{Body: scan.NewTree(append(paths, []string{"data"}), nil), Compact: true, Detect: detect, MaxDepth: 512}
+		if !detect {
+			marks.Items = marks.Body.At([]string{"data"})
 		}
-		d.tree.at([]string{"data"}).items = !detect
+		d := &document{scanner: scan.New(marks)}
 		plain := bytes.Clone(bytes.TrimPrefix(body, byteOrderMark))
 		err := d.parse(bytes.Clone(body))
 		if errors.As(err, new(*DepthError)) {
@@ -65,24 +64,24 @@ func FuzzRead(f *testing.F) {
 		var compact bytes.Buffer
 		require.NoError(t, json.Compact(&compact, plain))
 		require.Equal(t, compact.String(), string(d.raw))
-		require.Equal(t, compact.Len(), d.minified())
+		require.Equal(t, compact.Len(), d.scanner.Size)
 		require.Equal(t, content(t, compact.String()), content(t, string(plain)))
 
 		list := d.find([]string{"data"})
 		if detect {
-			list = d.facts.root
-			if d.rootKind() == kindObject {
-				list = span{}
-				for _, l := range d.facts.lists.present() {
-					list = l.span
+			list = d.scanner.Root
+			if d.rootKind() == scan.Object {
+				list = scan.Span{}
+				for _, l := range d.scanner.Lists.Present() {
+					list = l.Span
 				}
 			}
 		}
-		if !list.present() || kindOf(list.of(d.raw)) != kindList {
+		if !list.Present() || scan.KindOf(list.Of(d.raw)) != scan.List {
 			return
 		}
 		var elements []json.RawMessage
-		require.NoError(t, json.Unmarshal(bytes.Clone(list.of(d.raw)), &elements))
+		require.NoError(t, json.Unmarshal(bytes.Clone(list.Of(d.raw)), &elements))
 		requireItems(t, elements, d.elements(list))
 		d.restored(func() {
 			require.Equal(t, compact.String(), string(d.raw))
@@ -128,9 +127,9 @@ func TestAReaderReadsAsItsOptionsSay(t *testing.T) {
 // What a list leaves behind in its reader does not change how the next list is read.
 func TestAReaderReadsAnotherListAfterClose(t *testing.T) {
 	options := Options{DataField: &rules.DataField{Text: "data", Keys: []string{"data"}}, Items: [][]string{{"id"}}}
-	large := `{"data":[` + strings.Repeat(`{"id":1,"name":"a"},`, 2*keptElements) + `{"id":2}]}`
+	large := `{"data":[` + strings.Repeat(`{"id":1,"name":"a"},`, 2*scan.KeptElements) + `{"id":2}]}`
 	keys := `{"data":[{"id":0`
-	for i := range 2 * maxPrefixes {
+	for i := range 2 * 1024 {
 		keys += fmt.Sprintf(`,"key%d":%d`, i, i)
 	}
 	keys += `}]}`
@@ -151,7 +150,6 @@ func TestAReaderReadsAnotherListAfterClose(t *testing.T) {
 		require.Equal(t, wantIDs, gotIDs)
 		shared.Close()
 		require.Nil(t, shared.doc.raw, "the body is given up")
-		require.LessOrEqual(t, cap(shared.doc.facts.breaks), keptElements)
-		require.Less(t, shared.doc.facts.prefixes.count, maxPrefixes)
+		require.LessOrEqual(t, cap(shared.doc.scanner.Breaks), scan.KeptElements)
 	}
 }

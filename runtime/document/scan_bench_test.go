@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // benchPage is a page of 1000 items of about 274 bytes each, minified.
@@ -42,6 +44,12 @@ func benchPages(tb testing.TB) []namedPage {
 
 var benchPaths = [][]string{{"data"}, {"meta", "total"}, {"meta", "next"}}
 
+// benchDocument returns a document whose items are at data.
+func benchDocument() *document {
+	body := scan.NewTree(nil, benchPaths)
+	return &document{scanner: scan.New(scan.Marks{Body: body, Items: body.At([]string{"data"}), Compact: true, MaxDepth: 512})}
+}
+
 func BenchmarkScan(b *testing.B) {
 	for _, page := range benchPages(b) {
 		b.Run(page.name, func(b *testing.B) {
@@ -60,7 +68,7 @@ func BenchmarkSplit(b *testing.B) {
 	for _, page := range benchPages(b) {
 		doc, err := newDocument(page.body, benchPaths, 0)
 		require.NoError(b, err)
-		raw, _ := doc.lookup([]string{"data"})
+		raw, _ := lookupRaw(doc, []string{"data"})
 		b.Run(page.name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
@@ -77,8 +85,7 @@ func BenchmarkSplit(b *testing.B) {
 // compaction, digests and items.
 func BenchmarkRead(b *testing.B) {
 	for _, page := range benchPages(b) {
-		d := &document{limit: 512, facts: &scanner{compact: true}, tree: newPathTree(benchPaths)}
-		d.tree.at([]string{"data"}).items = true
+		d := benchDocument()
 		buffer := bytes.Clone(page.body)
 		b.Run(page.name, func(b *testing.B) {
 			b.SetBytes(int64(len(page.body)))
@@ -110,12 +117,12 @@ func BenchmarkDigest(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	doc, err := newDocument(benchPage(b), benchPaths, 0)
 	require.NoError(b, err)
-	items, _ := doc.lookup([]string{"data"})
+	items, _ := lookupRaw(doc, []string{"data"})
 	for _, c := range []struct {
 		name string
 		path []string
 	}{{"small object", []string{"meta"}}, {"one item", []string{"data", "0"}}} {
-		raw, _ := doc.lookup(c.path)
+		raw, _ := lookupRaw(doc, c.path)
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()

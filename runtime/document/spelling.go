@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // A Spelling compares a document with one that may differ from it only in how
@@ -19,7 +21,7 @@ type Spelling struct {
 }
 
 func (d *document) spelling() Spelling {
-	return Spelling{size: len(d.raw) - d.facts.surplus, respelt: d.facts.respelt, raw: d.raw}
+	return Spelling{size: len(d.raw) - d.scanner.Surplus, respelt: d.scanner.Respelt, raw: d.raw}
 }
 
 // Same reports whether two documents differ only in the spelling of escapes. It
@@ -38,8 +40,8 @@ func (s Spelling) Same(other Spelling) bool {
 			a, b = a[1:], b[1:]
 			continue
 		}
-		x, n := character(a)
-		y, m := character(b)
+		x, n := scan.Character(a)
+		y, m := scan.Character(b)
 		if x != y {
 			return false
 		}
@@ -66,7 +68,7 @@ func respell(raw []byte) []byte {
 			return append(out, raw...)
 		}
 		out = append(out, raw[:plain]...)
-		r, size := unescape(raw[plain:])
+		r, size := scan.Unescape(raw[plain:])
 		switch {
 		case r == '"' || r == '\\':
 			out = append(out, '\\', byte(r))

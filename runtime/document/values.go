@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // Values are the items of a page for rules: a [rules.ItemReader]. Where the values are
@@ -22,13 +23,12 @@ type Values struct {
 	decoded []any
 	single  map[int]any // items that were decoded alone
 
-	tree    *fieldTree
-	columns [][]string
+	tree    *scan.Tree
+	columns []column
 	located bool
-	cells   []span // of all items, item by item; absent values have none
-	base    int    // what the cells count from: the offset of the items
-	own     []span // the buffer of locate
-	decodes [][]any
+	cells   []scan.Span // of all items, item by item
+	base    int         // what the cells count from: the offset of the items
+	own     []scan.Span // the buffer of locate
 	rows    []row
 	handles []any // the rows
 }
@@ -36,9 +36,32 @@ type Values struct {
 // newValues returns the values for rules that read paths of items.
 func newValues(paths [][]string) *Values {
 	v := &Values{whole: slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 })}
-	v.tree, v.columns = newFieldTree(paths)
-	v.decodes = make([][]any, len(v.columns))
+	ends := ends(paths)
+	v.tree = scan.NewColumns(ends)
+	for _, path := range ends {
+		v.columns = append(v.columns, column{path: path, cell: v.tree.At(path).Cell()})
+	}
 	return v
+}
+
+// A column is the values at a path of all items.
+type column struct {
+	path    []string
+	cell    int   // in the row of an item
+	decoded []any // nil: not yet
+}
+
+// ends returns each of the paths once that does not begin with another one: the values of
+// such a path are in those of the other.
+func ends(paths [][]string) (ends [][]string) {
+	for _, path := range paths {
+		within := func(other []string) bool { return len(other) < len(path) && slices.Equal(other, path[:len(other)]) }
+		same := func(other []string) bool { return slices.Equal(other, path) }
+		if !slices.ContainsFunc(paths, within) && !slices.ContainsFunc(ends, same) {
+			ends = append(ends, path)
+		}
+	}
+	return ends
 }
 
 // errPassed is the error of values that are read after the next page.
@@ -49,12 +72,14 @@ func (v *Values) reset(items Items, left *allowance, err error) {
 	v.items, v.left, v.err = items, left, err
 	v.decoded, v.located, v.cells, v.base = nil, false, nil, 0
 	clear(v.single)
-	clear(v.decodes)
+	for c := range v.columns {
+		v.columns[c].decoded = nil
+	}
 }
 
 // trim gives up buffers that a large page has made.
 func (v *Values) trim() {
-	if v.own = trimmed(v.own); cap(v.handles) > keptElements {
+	if v.own = scan.Trimmed(v.own); cap(v.handles) > scan.KeptElements {
 		v.rows, v.handles = nil, nil
 	}
 }
@@ -106,10 +131,10 @@ func (v *Values) Column(path []string) ([]any, bool, error) {
 	if v.whole || v.err != nil {
 		return nil, false, v.err
 	}
-	for c, own := range v.columns {
-		if slices.Equal(own, path) {
-			column, err := v.column(c)
-			return column, err == nil, err
+	for c := range v.columns {
+		if slices.Equal(v.columns[c].path, path) {
+			values, err := v.decode(&v.columns[c])
+			return values, err == nil, err
 		}
 	}
 	out := make([]any, v.items.Len()) // of another path, or of a part of a column
@@ -123,13 +148,13 @@ func (v *Values) Column(path []string) ([]any, bool, error) {
 	return out, true, nil
 }
 
-// column decodes the values of a column, once.
-func (v *Values) column(c int) ([]any, error) {
-	if v.decodes[c] != nil || v.err != nil {
-		return v.decodes[c], v.err
+// decode decodes the values of a column, once.
+func (v *Values) decode(c *column) ([]any, error) {
+	if c.decoded != nil || v.err != nil {
+		return c.decoded, v.err
 	}
 	v.locate()
-	n, width := v.items.Len(), len(v.columns)
+	n := v.items.Len()
 	if v.err = v.left.take(n * elementBytes); v.err != nil {
 		return nil, v.err
 	}
@@ -137,24 +162,24 @@ func (v *Values) column(c int) ([]any, error) {
 	v.items.window.Rewind()
 	d, texts := decoder{left: v.left}, shortTexts{to: out}
 	for i := range out {
-		cell := v.cells[i*width+c]
-		if !cell.present() {
+		cell := v.cells[i*v.tree.Width+c.cell]
+		if !cell.Present() {
 			continue
 		}
-		if d.raw = v.items.block[cell.start-v.base : cell.end-v.base]; d.raw[0] == '"' && len(d.raw) <= shortText {
+		if d.raw = v.items.block[cell.Start-v.base : cell.End-v.base]; d.raw[0] == '"' && len(d.raw) <= shortText {
 			d.take(textWeight * len(d.raw))
-			texts.add(i, unquote(d.raw))
+			texts.add(i, scan.Unquote(d.raw))
 		} else {
 			out[i], _ = d.value(0)
 		}
 		if d.err != nil {
-			v.err = itemError(i, fmt.Errorf("%s: %w", rules.PathOf(v.columns[c]...), d.err))
+			v.err = itemError(i, fmt.Errorf("%s: %w", rules.PathOf(c.path...), d.err))
 			return nil, v.err
 		}
-		v.items.pass(v.items.block[cell.end-v.base:])
+		v.items.pass(v.items.block[cell.End-v.base:])
 	}
 	texts.flush()
-	v.decodes[c] = out
+	c.decoded = out
 	return out, nil
 }
 
@@ -164,28 +189,29 @@ func (v *Values) locate() {
 		return
 	}
 	v.located = true
-	width, block := len(v.columns), v.items.block
+	width, block := v.tree.Width, v.items.block
 	v.own = slices.Grow(v.own[:0], v.items.Len()*width)[:v.items.Len()*width]
 	clear(v.own)
 	v.cells = v.own
 	v.items.window.Rewind()
 	for i, at := 0, 0; i < v.items.Len(); i++ {
-		at = v.tree.locate(block, at, v.cells[i*width:(i+1)*width]) + 1 // the newline
+		at = scan.Walk{Data: block}.Locate(at, v.tree, v.cells[i*width:(i+1)*width]) + 1 // the newline
 		v.items.pass(block[at:])
 	}
 }
 
 // field returns the value at a path of an item, and whether it has it.
 func (v *Values) field(i int, path []string) (any, bool, error) {
-	for c, own := range v.columns {
-		if len(own) > len(path) || !slices.Equal(own, path[:len(own)]) {
+	for n := range v.columns {
+		c := &v.columns[n]
+		if len(c.path) > len(path) || !slices.Equal(c.path, path[:len(c.path)]) {
 			continue
 		}
-		column, err := v.column(c)
-		if err != nil || !v.cells[i*len(v.columns)+c].present() {
+		values, err := v.decode(c)
+		if err != nil || !v.cells[i*v.tree.Width+c.cell].Present() {
 			return nil, false, err
 		}
-		one, present := within(column[i], path[len(own):])
+		one, present := within(values[i], path[len(c.path):])
 		return one, present, nil
 	}
 	one, err := v.Item(i)

@@ -76,7 +76,7 @@ type Error struct {
 	Class Class
 	Job   string // id of the job
 
-	Partition string // values of the variables of the partition: "order.id=1001"; empty: there is none
+	Partition string // the values of its variables: "order.id=1001"; empty: the job has no partitions
 
 	Page    int    // the page that was being fetched, from 1; 0 if there was none
 	Op      string // the operation: "request", "read", "rule offset.short"

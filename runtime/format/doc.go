@@ -4,4 +4,11 @@
 //
 // Read convert.go first, then detect.go and one file for each format: lines.go, csv.go
 // and xml.go, which uses rope.go.
+//
+// # Decisions
+//
+// Writing JSON first costs another pass over the body, and a second temporary file for a large
+// one; responses in JSON do not pay for it. XML is read token by token. The members of a JSON
+// object must be together and XML elements need not be, so each name collects its elements in
+// a rope, which moves to a temporary file when it is long.
 package format

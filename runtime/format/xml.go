@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // document converts XML 1.0 to an object whose only member is the root element:
@@ -115,7 +115,7 @@ func (x *xmlReader) token(token xml.Token) error {
 func (x *xmlReader) start(t xml.StartElement) error {
 	name := qualified(t.Name)
 	if x.depth > x.options.MaxDepth {
-		return document.NewDepthError(int(x.decoder.InputOffset()), x.options.MaxDepth)
+		return scan.NewDepthError(int(x.decoder.InputOffset()), x.options.MaxDepth)
 	}
 	if x.depth == 1 && len(x.top().members) > 0 {
 		return fmt.Errorf("a second root element, <%s>", name)

@@ -6,6 +6,12 @@
 // part of a longer text, and with the escapes of URLs, JSON, PHP and HTML, also if a
 // text was escaped twice. Where a message was clipped (…), the beginning of a secret
 // is hidden, too.
+//
+// # Decisions
+//
+// A text is unescaped before it is searched, since a list of spellings is never complete.
+// Where a text was clipped, the beginning of a secret counts too, so that code that shortens
+// texts need not know the secrets.
 package redact
 
 import (

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
@@ -118,15 +119,13 @@ func WithQuery(address string, query [][2]string) string {
 		path, query, _ := strings.Cut(address, "?")
 		own, placed := url.QueryEscape(pair[0])+"="+url.QueryEscape(pair[1]), false
 		var parts []string
-		for part := range strings.SplitSeq(query, "&") {
-			name, _, _ := strings.Cut(part, "=")
-			plain, err := url.QueryUnescape(name)
-			switch same := err == nil && plain == pair[0]; {
-			case part == "" || same && placed:
+		for p := range requests.Params(query) {
+			switch same := p.Name == pair[0]; {
+			case p.Text == "" || same && placed:
 			case same:
 				parts, placed = append(parts, own), true
 			default:
-				parts = append(parts, part)
+				parts = append(parts, p.Text)
 			}
 		}
 		if !placed {
@@ -141,16 +140,12 @@ func WithQuery(address string, query [][2]string) string {
 func cutQuery(address, name string) (string, []string) {
 	path, query, _ := strings.Cut(address, "?")
 	var rest, values []string
-	for part := range strings.SplitSeq(query, "&") {
-		key, text, _ := strings.Cut(part, "=")
-		if plain, err := url.QueryUnescape(key); err != nil || plain != name {
-			rest = append(rest, part)
-			continue
+	for p := range requests.Params(query) {
+		if p.Name == name {
+			values = append(values, p.Value)
+		} else {
+			rest = append(rest, p.Text)
 		}
-		if plain, err := url.QueryUnescape(text); err == nil {
-			text = plain
-		}
-		values = append(values, text)
 	}
 	return path + "?" + strings.Join(rest, "&"), values
 }

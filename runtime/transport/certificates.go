@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // WithCertificates returns the default transport, which uses certificates for connections to
@@ -26,7 +25,7 @@ type certified struct {
 
 // RoundTrip sends a request.
 func (t *certified) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == t.origin.Scheme && strings.EqualFold(r.URL.Host, t.origin.Host) {
+	if SameOrigin(t.origin, r.URL) {
 		return t.own.RoundTrip(r)
 	}
 	return t.others.RoundTrip(r)

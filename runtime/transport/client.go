@@ -45,9 +45,8 @@ type Client struct {
 	transport *decompressing                          // of http
 	jitter    func(bound time.Duration) time.Duration // returns a wait, up to a bound
 	budget    budget
-	turns     atomic.Int64 // the number of the last [Turn]
-	quota     quota
-	holds     holds
+	gate      *gate
+	pace      SharedPace // the gate, unless the pace is shared with other processes
 	leases    leases
 	served    atomic.Bool // a response has arrived, so the host exists
 	parsed    atomic.Pointer[parsedAddress]
@@ -72,6 +71,10 @@ func New(options Options) *Client {
 	}
 	options.MaxBody = cmp.Or(options.MaxBody, math.MaxInt64-1)
 	c := &Client{options: options, jitter: randomJitter, budget: newBudget()}
+	c.gate = newGate(options.Clock, options.Pacer)
+	if c.pace = options.Pacer.shared; c.pace == nil {
+		c.pace = c.gate
+	}
 	if j, ok := options.Clock.(jitterer); ok {
 		c.jitter = j.Jitter
 	}

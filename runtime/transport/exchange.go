@@ -144,14 +144,14 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	if call.Turn == nil {
 		call.Turn = c.Reserve()
 	}
-	defer c.quota.release()
+	defer c.gate.ended()
 	trusted, err := c.trust(call)
 	if err != nil {
 		return nil, err
 	}
 	if !trusted {
 		if c.options.Redactor.Contains(string(call.Body)) {
-			e := c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+originOf(c.options.Origin))
+			e := c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+OriginOf(c.options.Origin))
 			e.Hint = "secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address"
 			return nil, e
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -14,44 +13,28 @@ import (
 // unless it was told to wait again, so that an API that is overloaded gets one request
 // and not one from every job.
 
-// holds are the holds of a client, by origin.
-type holds struct {
-	mu       sync.Mutex
-	byOrigin map[string]*hold
-}
-
-// A hold is a [Hold] on the requests of one client.
+// A hold is a [Hold] on the requests of one client. It is under the lock of the gate.
 type hold struct {
-	clock   Clock
-	mu      sync.Mutex
+	gate    *gate
 	until   time.Time     // no request before it; zero: there is no hold
 	probed  time.Time     // until, when the first request after it began; zero: none is in flight
 	changed chan struct{} // is closed when that request has ended
 }
 
 // holdOn returns the hold on the requests to the origin of an address.
+//
+// A request that obtains a token is made while the request that needs it may be the first
+// one after a hold, and must not wait for it. So, where machines share the holds, these
+// requests have holds of their own.
 func (c *Client) holdOn(address string) Hold {
 	origin := ""
 	if u, err := c.parse(address); err == nil {
-		origin = originOf(u)
+		origin = OriginOf(u)
 	}
-	if c.options.Pacer.shared != nil {
-		return c.options.Pacer.hold(origin)
+	if c.options.Pacer.shared != nil && c.options.Pacer.withinTurn {
+		origin = "tokens from " + origin
 	}
-	return c.holds.of(origin, c.options.Clock)
-}
-
-// of returns the hold of an origin.
-func (h *holds) of(origin string, clock Clock) *hold {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.byOrigin[origin] == nil {
-		if h.byOrigin == nil {
-			h.byOrigin = map[string]*hold{}
-		}
-		h.byOrigin[origin] = &hold{clock: clock, changed: make(chan struct{})}
-	}
-	return h.byOrigin[origin]
+	return c.pace.Hold(origin)
 }
 
 // farWait stands for all waits that are longer: times must not overflow.
@@ -72,15 +55,11 @@ func (c *Client) noteHold(call Call, r *http.Response) {
 // waitForHold waits until there is no hold on the origin of a call, or the first request
 // after it may be made.
 func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
-	clock := c.options.Clock
 	for {
 		var err error
 		switch wait, changed := h.State(); {
-		case wait > maxWait:
-			return c.tooLate(call, fmt.Sprintf("the API says to retry in %s, at %s",
-				wait.Round(time.Second), clock.Now().Add(wait).UTC().Format(time.RFC3339)))
 		case wait > 0:
-			err = c.sleepThroughHold(ctx, call, wait)
+			err = c.waitOut(ctx, call, wait, c.options.Retry.Header, "the API says to retry", "the API said to retry later")
 		case changed != nil:
 			err = waitFor(ctx, changed)
 		default:
@@ -92,13 +71,17 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 	}
 }
 
-// sleepThroughHold waits until a hold ends.
-func (c *Client) sleepThroughHold(ctx context.Context, call Call, wait time.Duration) error {
-	clock, source := c.options.Clock, c.options.Retry.Header
-	c.options.Log.Info(fmt.Sprintf("the API said to retry later, waiting for %s", wait.Round(time.Millisecond)),
+// waitOut waits as long as the API serves no request, as a header says. It fails at once
+// if a call does not wait that long.
+func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, source, says, why string) error {
+	now := c.options.Clock.Now()
+	if wait > maxWait {
+		return c.tooLate(call, fmt.Sprintf("%s in %s, at %s", says, wait.Round(time.Second), now.Add(wait).UTC().Format(time.RFC3339)))
+	}
+	c.options.Log.Info(fmt.Sprintf("%s, waiting for %s", why, wait.Round(time.Millisecond)),
 		"event", "rate_limit_wait", "wait_ms", wait.Milliseconds(), "source", source)
-	c.observe(ctx, call, Event{Kind: EventWait, Time: clock.Now(), Duration: wait, Source: source})
-	return clock.Sleep(ctx, wait)
+	c.observe(ctx, call, Event{Kind: EventWait, Time: now, Duration: wait, Source: source})
+	return c.options.Clock.Sleep(ctx, wait)
 }
 
 // waitFor waits until a channel is closed. It returns the context's error if the context
@@ -120,9 +103,9 @@ func isOn(h Hold) bool {
 
 // Begin implements [Hold].
 func (h *hold) Begin(wait time.Duration) {
-	until := h.clock.Now().Add(wait)
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	until := h.gate.clock.Now().Add(wait)
+	h.gate.mu.Lock()
+	defer h.gate.mu.Unlock()
 	if until.After(h.until) {
 		h.until = until
 	}
@@ -130,9 +113,9 @@ func (h *hold) Begin(wait time.Duration) {
 
 // State implements [Hold].
 func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
-	now := h.clock.Now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	now := h.gate.clock.Now()
+	h.gate.mu.Lock()
+	defer h.gate.mu.Unlock()
 	switch {
 	case now.Before(h.until):
 		return h.until.Sub(now), nil
@@ -144,9 +127,9 @@ func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
 
 // Enter implements [Hold].
 func (h *hold) Enter(context.Context) (first, ok bool, err error) {
-	now := h.clock.Now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	now := h.gate.clock.Now()
+	h.gate.mu.Lock()
+	defer h.gate.mu.Unlock()
 	switch {
 	case h.until.IsZero():
 		return false, true, nil
@@ -159,8 +142,8 @@ func (h *hold) Enter(context.Context) (first, ok bool, err error) {
 
 // Leave implements [Hold].
 func (h *hold) Leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.gate.mu.Lock()
+	defer h.gate.mu.Unlock()
 	if h.until.Equal(h.probed) {
 		h.until = time.Time{}
 	}

@@ -3,7 +3,7 @@ package transport
 import (
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
 // Link returns the absolute URL, as a string, of the first link with the relation
@@ -22,7 +22,7 @@ func (r *Response) Link(rel string, param ...string) any {
 				}
 				return nil
 			}
-			target, err := rules.Resolve(r.URL, l.target)
+			target, err := requests.Resolve(r.URL, l.target)
 			if err != nil {
 				return l.target // the request that uses it fails and shows it
 			}

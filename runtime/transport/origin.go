@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -20,7 +20,7 @@ func (c *Client) trust(call Call) (bool, error) {
 		e.Hint = hint
 		return false, e
 	}
-	if err := rules.CheckURLLength(call.URL); err != nil {
+	if err := requests.CheckURLLength(call.URL); err != nil {
 		e := c.fault(failure.Policy, call, 0, err.Error())
 		e.URL = value.Clip(e.URL, 80)
 		return false, e
@@ -40,8 +40,8 @@ func (c *Client) trust(call Call) (bool, error) {
 	case c.options.AnyOrigin || c.allowed(u):
 		return false, nil
 	}
-	return refuse("refused: points to an origin other than "+originOf(c.options.Origin),
-		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", originOf(u)))
+	return refuse("refused: points to an origin other than "+OriginOf(c.options.Origin),
+		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", OriginOf(u)))
 }
 
 // A parsedAddress is an address that was parsed. Its URL is not changed.
@@ -71,22 +71,22 @@ func (c *Client) Trusts(address string) bool {
 }
 
 func (c *Client) isOrigin(u *url.URL) bool {
-	return c.options.Origin == nil || sameOrigin(c.options.Origin, u)
+	return c.options.Origin == nil || SameOrigin(c.options.Origin, u)
 }
 
 // allowed reports whether an address is listed in [Options.AllowedOrigins].
 func (c *Client) allowed(u *url.URL) bool {
 	for _, text := range c.options.AllowedOrigins {
-		if origin, err := url.Parse(text); err == nil && sameOrigin(origin, u) {
+		if origin, err := url.Parse(text); err == nil && SameOrigin(origin, u) {
 			return true
 		}
 	}
 	return false
 }
 
-// sameOrigin compares scheme, host and port. An address may be safer than the
+// SameOrigin compares scheme, host and port. An address may be safer than the
 // origin: https instead of http, both on the default port.
-func sameOrigin(origin, u *url.URL) bool {
+func SameOrigin(origin, u *url.URL) bool {
 	if origin.User == nil && u.User != nil {
 		return false
 	}
@@ -113,4 +113,12 @@ func port(u *url.URL) string {
 	return ""
 }
 
-func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
+// OriginOf returns scheme, host and port of an address, without a port that is the default of the
+// scheme.
+func OriginOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if u.Port() == port(&url.URL{Scheme: u.Scheme}) {
+		host = strings.TrimSuffix(host, ":"+u.Port())
+	}
+	return u.Scheme + "://" + host
+}

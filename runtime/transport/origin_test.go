@@ -58,6 +58,30 @@ func TestOtherOriginsAreRefusedBeforeAnyConnection(t *testing.T) {
 	require.EqualValues(t, 2, requests.Load())
 }
 
+func TestTheDefaultPortIsOfTheSameOrigin(t *testing.T) {
+	for _, tt := range []struct {
+		origin, address string
+		same            bool
+		name            string // of the address
+	}{
+		{"https://api.test", "https://api.test:443/x", true, "https://api.test"},
+		{"https://api.test:443", "https://API.test/x", true, "https://api.test"},
+		{"http://api.test:80", "http://api.test/x", true, "http://api.test"},
+		{"http://api.test", "https://api.test/x", true, "https://api.test"},
+		{"http://api.test:8080", "https://api.test/x", false, "https://api.test"},
+		{"https://api.test", "http://api.test:443/x", false, "http://api.test:443"},
+		{"https://[::1]:443", "https://[::1]/x", true, "https://[::1]"},
+		{"https://api.test", "https://api.test:8443/x", false, "https://api.test:8443"},
+	} {
+		origin, err := url.Parse(tt.origin)
+		require.NoError(t, err)
+		address, err := url.Parse(tt.address)
+		require.NoError(t, err)
+		require.Equal(t, tt.same, SameOrigin(origin, address), tt.address)
+		require.Equal(t, tt.name, OriginOf(address))
+	}
+}
+
 func FuzzOrigin(f *testing.F) {
 	for _, seed := range []string{
 		"https://api.test/x", "https://api.test@evil/", "//evil", "https:evil", "HTTPS://API.TEST:443", "https://api.test\\@evil",

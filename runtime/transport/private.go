@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"net/url"
+	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
 type contextKey int
@@ -38,12 +38,11 @@ func Recorded(r *http.Request) (address string, header http.Header) {
 	}
 	header = r.Header.Clone()
 	var query []string
-	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
-		name, _, hasValue := strings.Cut(part, "=")
-		if plain, err := url.QueryUnescape(name); err == nil && hasValue && slices.Contains(names, plain) {
-			part = name + "=" + hiddenCredential
+	for p := range requests.Params(r.URL.RawQuery) {
+		if name, _, hasValue := strings.Cut(p.Text, "="); hasValue && slices.Contains(names, p.Name) {
+			p.Text = name + "=" + hiddenCredential
 		}
-		query = append(query, part)
+		query = append(query, p.Text)
 	}
 	for _, name := range names {
 		if header.Get(name) != "" {

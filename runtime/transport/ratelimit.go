@@ -3,11 +3,9 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -21,35 +19,19 @@ type RateLimit struct {
 	Reset     string // such as X-RateLimit-Reset: seconds to wait, or a time in seconds or milliseconds since 1970
 }
 
-// A quota is what the API has reported of its rate limit.
+// A quota is what the API has reported of its rate limit. It is under the lock of the gate.
 type quota struct {
-	mu     sync.Mutex
 	until  time.Time // no request before it
 	known  bool      // left is known
 	left   int       // requests that may still be made
 	active int       // requests in flight, which the API may not have counted yet
 }
 
-// reserve counts a request that is about to be made.
-func (q *quota) reserve() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.active++
-	q.left--
-}
-
-// release counts a request that is no longer in flight.
-func (q *quota) release() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.active--
-}
-
-// available reports whether requests are left besides those in flight.
-func (q *quota) available() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return !q.known || q.left > 0
+// ended counts a request that is no longer in flight.
+func (g *gate) ended() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.quota.active--
 }
 
 // A Turn is a request that was counted before it is made ([Client.Reserve]).
@@ -58,29 +40,40 @@ type Turn struct{ number int }
 // Reserve counts a request against the API's rate limit before it is made, for a
 // [Call.Turn]. If requests have to wait for the [Pace], an earlier turn comes first.
 func (c *Client) Reserve() *Turn {
-	c.quota.reserve()
-	return &Turn{int(c.turns.Add(1))}
+	g := c.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.quota.active++
+	g.quota.left--
+	g.numbers++
+	return &Turn{g.numbers}
 }
 
 // MayReserve reports whether requests are left besides those in flight, as far
 // as the API has reported its rate limit.
-func (c *Client) MayReserve() bool { return c.quota.available() }
+func (c *Client) MayReserve() bool {
+	g := c.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.quota.known || g.quota.left > 0
+}
 
 // noteQuota updates the quota from the headers of a response.
 func (c *Client) noteQuota(header http.Header) {
 	o, now := c.options.RateLimit, c.options.Clock.Now()
 	remaining := strings.TrimSpace(header.Get(o.Remaining))
-	c.quota.mu.Lock()
-	defer c.quota.mu.Unlock()
+	c.gate.mu.Lock()
+	defer c.gate.mu.Unlock()
+	q := &c.gate.quota
 	if n, err := strconv.Atoi(remaining); err == nil {
-		c.quota.known, c.quota.left = true, n-(c.quota.active-1)
+		q.known, q.left = true, n-(q.active-1)
 	}
 	if o.Remaining != "" && remaining != "0" {
 		return
 	}
 	wait, ok := resetIn(header.Get(o.Reset), now)
-	if at := now.Add(wait); ok && at.After(c.quota.until) {
-		c.quota.until = at
+	if at := now.Add(wait); ok && at.After(q.until) {
+		q.until = at
 	}
 }
 
@@ -113,29 +106,20 @@ func (c *Client) tooLate(call Call, message string) error {
 	return e
 }
 
-// exhausted reports whether no requests are left before the rate limit resets.
-func (q *quota) exhausted(now time.Time) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.until.After(now)
+// untilReset returns how long it is until the rate limit resets, if no requests are left;
+// otherwise it is not positive.
+func (g *gate) untilReset() time.Duration {
+	now := g.clock.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.quota.until.Sub(now)
 }
 
 // waitForQuota waits until the rate limit resets, if no requests are left.
 func (c *Client) waitForQuota(ctx context.Context, call Call) error {
-	now, source := c.options.Clock.Now(), c.options.RateLimit.Reset
-	c.quota.mu.Lock()
-	until := c.quota.until
-	c.quota.mu.Unlock()
-	wait := until.Sub(now)
+	wait, source := c.gate.untilReset(), c.options.RateLimit.Reset
 	if wait <= 0 {
 		return nil
 	}
-	if wait > maxWait {
-		return c.tooLate(call, fmt.Sprintf("rate limit exhausted; according to %s it resets in %s, at %s",
-			source, wait.Round(time.Second), until.UTC().Format(time.RFC3339)))
-	}
-	c.options.Log.Info(fmt.Sprintf("rate limit exhausted, waiting for %s", wait.Round(time.Millisecond)),
-		"event", "rate_limit_wait", "wait_ms", wait.Milliseconds(), "source", source)
-	c.observe(ctx, call, Event{Kind: EventWait, Time: now, Duration: wait, Source: source})
-	return c.options.Clock.Sleep(ctx, wait)
+	return c.waitOut(ctx, call, wait, source, "rate limit exhausted; according to "+source+" it resets", "rate limit exhausted")
 }

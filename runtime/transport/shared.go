@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -53,57 +52,4 @@ type Hold interface {
 	// Leave ends the first request after a hold. If no other hold has begun meanwhile, all
 	// requests may be made again.
 	Leave()
-}
-
-// NewSharedPacer returns a pacer for the requests of one run whose rate and holds are
-// shared with other processes; with nil it is [NewPacer]. [Pace.Parallel] counts the
-// requests of this run only.
-func NewSharedPacer(p Pace, shared SharedPace) *Pacer {
-	out := NewPacer(p)
-	out.shared = shared
-	return out
-}
-
-// hold returns the shared hold on the requests to an origin.
-//
-// A request that obtains a token is made while the request that needs it may be the first
-// one after a hold, and must not wait for it. So these requests have holds of their own.
-func (p *Pacer) hold(origin string) Hold {
-	if p.withinTurn {
-		origin = "tokens from " + origin
-	}
-	return p.shared.Hold(origin)
-}
-
-// noticeable is a wait for the time of a request that is worth an event. A shorter one is
-// the time that it takes to ask.
-const noticeable = 10 * time.Millisecond
-
-// waitForShared is [Client.waitForRate] for a rate that is shared: it waits for the time
-// that was reserved.
-func (c *Client) waitForShared(ctx context.Context, call Call, r Reservation, held func() bool) (bool, error) {
-	clock := c.options.Clock
-	asked := clock.Now()
-	wait, err := r.Wait(ctx)
-	if err != nil {
-		return false, err
-	}
-	if took := clock.Now().Sub(asked); wait > 0 || took >= noticeable {
-		c.reportPace(ctx, call, asked, took+max(wait, 0), " for all machines together")
-	}
-	if wait > 0 {
-		err = clock.Sleep(ctx, wait)
-	}
-	if err != nil || held() {
-		r.Cancel()
-		return false, err
-	}
-	return true, nil
-}
-
-// reportPace reports a wait for the rate that began at a time.
-func (c *Client) reportPace(ctx context.Context, call Call, began time.Time, wait time.Duration, scope string) {
-	c.options.Log.Debug(fmt.Sprintf("waiting for %s: the configuration allows %v requests per second%s",
-		wait.Round(time.Millisecond), c.options.Pacer.pace.PerSecond, scope), "event", "pace_wait", "wait_ms", wait.Milliseconds())
-	c.observe(ctx, call, Event{Kind: EventWait, Time: began, Duration: wait, Source: SourcePerSecond})
 }

@@ -17,7 +17,7 @@ import (
 // A testShared is a shared pace in memory. It can be out of reach.
 type testShared struct {
 	limiter *rate.Limiter
-	holds   holds
+	holds   *gate
 	away    chan struct{} // requests wait until it is closed; nil: it is in reach
 
 	mu        sync.Mutex
@@ -26,10 +26,10 @@ type testShared struct {
 
 // shareRate returns a shared pace of a rate.
 func shareRate(p Pace) *testShared {
-	return &testShared{limiter: rate.NewLimiter(rate.Limit(p.PerSecond), max(p.Burst, 1))}
+	return &testShared{limiter: rate.NewLimiter(rate.Limit(p.PerSecond), max(p.Burst, 1)), holds: newGate(SystemClock, NewPacer(Pace{}))}
 }
 
-func (s *testShared) Hold(name string) Hold { return s.holds.of(name, SystemClock) }
+func (s *testShared) Hold(name string) Hold { return s.holds.Hold(name) }
 
 func (s *testShared) Reserve(Pace) Reservation { return &testReservation{s, s.limiter.Reserve()} }
 

@@ -2,8 +2,10 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // A prepared request may be made now. It lacks only its signature.
@@ -38,17 +40,13 @@ func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepare
 // the request has asked for its time, since the answer comes from another machine: requests
 // that wait together ask together.
 func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) (*prepared, error) {
-	pacer, left, passed := c.options.Pacer, func() {}, func() {}
-	if !pacer.unlimited() {
-		err := pacer.line.enter(ctx, call.Turn.number)
-		if err != nil {
+	left, passed := func() {}, func() {}
+	if !c.options.Pacer.unlimited() {
+		if err := c.gate.enter(ctx, call.Turn.number); err != nil {
 			return nil, err
 		}
-		passed = sync.OnceFunc(pacer.line.leave)
+		left, passed = c.gate.leave, sync.OnceFunc(c.gate.pass)
 		defer passed()
-		if left, err = pacer.enter(ctx); err != nil {
-			return nil, err
-		}
 	}
 	first, ok, err := h.Enter(ctx)
 	if !ok || err != nil {
@@ -61,7 +59,7 @@ func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) 
 		}
 		left()
 	}}
-	held := func() bool { return !first && (c.quota.exhausted(c.options.Clock.Now()) || isOn(h)) }
+	held := func() bool { return !first && (c.gate.untilReset() > 0 || isOn(h)) }
 	ok, err = c.waitInTurn(ctx, call, p, passed, held)
 	if err != nil || !ok {
 		p.ended()
@@ -82,16 +80,53 @@ func (c *Client) waitInTurn(ctx context.Context, call Call, p *prepared, passed 
 	if err := c.complete(ctx, call, p); err != nil {
 		return false, err
 	}
-	switch pacer := c.options.Pacer; {
-	case pacer.limiter == nil:
+	pacer := c.options.Pacer
+	if pacer.limiter == nil {
 		return true, nil
-	case pacer.shared == nil:
-		return c.waitForRate(ctx, call, held)
-	default:
-		reservation := pacer.shared.Reserve(pacer.pace)
-		passed()
-		return c.waitForShared(ctx, call, reservation, held)
 	}
+	reservation := c.pace.Reserve(pacer.pace)
+	if pacer.shared != nil {
+		passed()
+	}
+	return c.waitForTime(ctx, call, reservation, held)
+}
+
+// noticeable is a wait for the time of a request that is worth an event. A shorter one is
+// the time that it takes to ask.
+const noticeable = 10 * time.Millisecond
+
+// waitForTime waits for the time that was reserved for a request. It reports false for a
+// request that must not be made then; such a request does not count, and neither does one
+// that is interrupted.
+func (c *Client) waitForTime(ctx context.Context, call Call, reserved Reservation, held func() bool) (bool, error) {
+	clock := c.options.Clock
+	asked := clock.Now()
+	wait, err := reserved.Wait(ctx)
+	if err != nil {
+		return false, err
+	}
+	if took := clock.Now().Sub(asked); wait > 0 || took >= noticeable {
+		c.reportPace(ctx, call, asked, took+max(wait, 0))
+	}
+	if wait > 0 {
+		err = clock.Sleep(ctx, wait)
+	}
+	if err != nil || held() {
+		reserved.Cancel()
+		return false, err
+	}
+	return true, nil
+}
+
+// reportPace reports a wait for the rate that began at a time.
+func (c *Client) reportPace(ctx context.Context, call Call, began time.Time, wait time.Duration) {
+	pacer, scope := c.options.Pacer, ""
+	if pacer.shared != nil {
+		scope = " for all machines together"
+	}
+	c.options.Log.Debug(fmt.Sprintf("waiting for %s: the configuration allows %v requests per second%s",
+		wait.Round(time.Millisecond), pacer.pace.PerSecond, scope), "event", "pace_wait", "wait_ms", wait.Milliseconds())
+	c.observe(ctx, call, Event{Kind: EventWait, Time: began, Duration: wait, Source: SourcePerSecond})
 }
 
 // complete makes the HTTP request, with its credentials.

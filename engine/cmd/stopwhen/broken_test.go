@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // breaks is how many runs the loop breaks: 60 in CI, more with
@@ -290,6 +291,7 @@ func (r *brokenRun) run(t *testing.T, program string, how int) (status int, stde
 // for several increments. At any moment a file is the one before the increment or the
 // complete one, and in the end it has every item once.
 func TestBrokenLoop(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	api := &brokenAPI{}
 	server := httptest.NewServer(api)
 	defer server.Close()

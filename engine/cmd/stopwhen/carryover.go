@@ -1,78 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 
 	"github.com/stopwhen/stopwhen/engine"
 )
 
-// carryover holds the values that `keep` carries over to the next run, by job
-// and name.
-type carryover map[string]map[string]any
-
-// readCarryover reads the file of --kept. A missing file is empty: this is the
-// first run.
-func readCarryover(path string) (carryover, error) {
-	text, err := readAtMost(path, maxCarryover)
-	if errors.Is(err, fs.ErrNotExist) {
-		return carryover{}, nil
-	}
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("--kept: %v", err)}
-	}
-	values, err := parseCarryover(text)
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("--kept: %s was not written by --kept: %v; remove it to start over", path, err)}
-	}
-	return values, nil
-}
-
-// encode returns the values of every job as JSON.
-func (c carryover) encode() (map[string]json.RawMessage, error) {
-	all := map[string]json.RawMessage{}
-	for job, values := range c {
-		text, err := json.Marshal(values)
-		if err != nil {
-			return nil, err
-		}
-		all[job] = text
-	}
-	return all, nil
-}
-
-// maxCarryover is the size of the largest file of --kept, in bytes.
-const maxCarryover = 16 << 20
-
-// readAtMost reads a file. A file of more than limit bytes is an error, and is not read
-// to its end.
-func readAtMost(path string, limit int) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
-	if err == nil && len(text) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", path, limit)
-	}
-	return text, err
-}
-
-func parseCarryover(text []byte) (carryover, error) {
-	var values carryover
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	err := dec.Decode(&values)
-	return values, err
-}
+// carryover holds the values that `keep` carries over to the next run, by job and name.
+type carryover = map[string]map[string]any
 
 // warnForgotten warns of jobs whose values for the next run are not saved.
 func warnForgotten(logger *slog.Logger, result *engine.Result) {
@@ -84,25 +21,17 @@ func warnForgotten(logger *slog.Logger, result *engine.Result) {
 	}
 }
 
-// readKept sets the values that the run continues from: those of --kept or, without it,
-// those of the state.
-func (a *app) readKept(l *loaded, state *checkpointer) (err error) {
-	if l.pages != nil {
-		return a.checkKept(l, state)
-	}
-	if a.flags.kept != "" {
-		l.carryover, err = readCarryover(a.flags.kept)
-		return err
-	}
+// continueFrom returns the values that a run continues from; nil: those in the file of --kept.
+func (a *extraction) continueFrom(l *loaded, s *state) (carryover, error) {
 	values := carryover{}
 	maps.Copy(values, l.carryover)
-	for job, text := range state.Kept() {
-		one, err := parseCarryover(fmt.Appendf(nil, `{"kept": %s}`, text))
-		if err != nil {
-			return err
-		}
-		values[job] = one["kept"]
+	switch {
+	case l.pages != nil:
+		return values, a.checkKept(l, s)
+	case a.kept != "":
+		return nil, nil
 	}
-	l.carryover = values
-	return nil
+	kept, err := s.Kept()
+	maps.Copy(values, kept)
+	return values, err
 }

@@ -10,7 +10,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-func (a *app) checkCommand() *cobra.Command {
+// A checkCommand is stopwhen check.
+type checkCommand struct{ source }
+
+func newCheck(p *app) *cobra.Command {
+	a := &checkCommand{source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "check CONFIG",
 		Short: "Find mistakes in a configuration without making requests",
@@ -19,30 +23,29 @@ a fix. The exit status is 2 if there are errors; warnings do not change it.`,
 		Example: `  stopwhen check users.json
   stopwhen check users.yaml --dialect keboola`,
 		Args: a.oneConfig,
-		RunE: func(_ *cobra.Command, args []string) error {
-			a.placeholders = true
-			l, err := a.load(args)
-			if err != nil {
-				return err
-			}
-			defer l.Close()
-			return a.check(l)
-		},
+		RunE: a.Run,
 	}
 	a.configFlags(cmd)
 	return cmd
 }
 
-func (a *app) check(l *loaded) error {
+// Run compiles the configuration and prints its warnings.
+func (a *checkCommand) Run(_ *cobra.Command, args []string) error {
+	a.placeholders = true
+	l, err := a.load(args)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
 	for _, w := range printed(l.Warnings()) {
 		fmt.Fprintf(a.stderr, "warning: %v\n", w)
 	}
-	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(l.Rules(), "rule")}
+	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(l.Info().Rules, "rule")}
 	if n := len(l.Warnings()); n > 0 {
 		parts = append(parts, value.Counted(n, "warning"))
 	}
 	text := fmt.Sprintf("ok: %s\n", strings.Join(parts, ", "))
-	if n := len(l.Tests()); n > 0 {
+	if n := len(l.Info().Tests); n > 0 {
 		text += fmt.Sprintf("%s; run with stopwhen test\n", value.Counted(n, "test"))
 	}
 	if names := a.missingVariables(l); len(names) > 0 {
@@ -53,7 +56,7 @@ func (a *app) check(l *loaded) error {
 
 // missingVariables returns the names of the environment variables that a run of the
 // configuration needs, and that are not set or not passed to it.
-func (a *app) missingVariables(l *loaded) []string {
-	env := environment{app: a, server: l.server}
-	return slices.DeleteFunc(l.Env(), func(name string) bool { _, ok := env.lookup(name); return ok })
+func (a *source) missingVariables(l *loaded) []string {
+	env := environment{names: a.env, server: l.server}
+	return slices.DeleteFunc(l.Info().Env, func(name string) bool { _, ok := env.lookup(name); return ok })
 }

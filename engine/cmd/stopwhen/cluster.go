@@ -28,27 +28,35 @@ type session struct {
 const shortPatience = 30 * time.Second
 
 // withRuns connects to NATS and calls f.
-func (a *app) withRuns(f func(*session) error) error {
-	if err := a.checkVolume(); err != nil {
-		return err
-	}
-	logger, _, closeLog, err := a.openLog(a.redactor, false)
+func (a *natsClient) withRuns(f func(*session) error) error {
+	logger, closeLog, err := a.openLog(nil, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	ctx, stop := a.catchSignals()
 	defer stop()
-	o := cluster.Options{Log: logger, Patience: shortPatience, Engine: (&environment{app: a}).options()}
+	o := cluster.Options{Log: logger, Patience: shortPatience, Engine: new(environment).options()}
 	return signalError(ctx, a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
 		return f(&session{Cluster: c, log: logger, ctx: ctx})
 	}))
 }
 
+// withRun connects to NATS and calls f with a run.
+func (a *natsClient) withRun(id string, f func(*session, *cluster.Run) error) error {
+	return a.withRuns(func(s *session) error {
+		run, err := s.Run(s.ctx, id)
+		if err != nil {
+			return err
+		}
+		return f(s, run)
+	})
+}
+
 // openRuns connects to NATS, calls f, and closes the connection. With wait, it waits for a
 // server, and for the first run that is submitted there if the user may not create what it
 // needs.
-func (a *app) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
+func (a *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
 	o.Flags = a.natsArgs()
 	conn, err := a.connect(ctx, "stopwhen", wait != nil, o.Log)
 	if err != nil {
@@ -111,12 +119,12 @@ func oneRun(_ *cobra.Command, args []string) error {
 }
 
 // completeRuns completes the ids of runs.
-func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *natsClient) completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.flags.quiet = true
+	a.quiet = true
 	_ = a.withRuns(func(s *session) error {
 		runs, err := s.Runs(s.ctx)
 		for _, run := range runs {
@@ -129,8 +137,8 @@ func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
 
 // natsArgs returns the flags with which the next command reaches the same server, as part
 // of a message.
-func (a *app) natsArgs() string {
-	n := a.flags.nats
+func (a *natsClient) natsArgs() string {
+	n := a.nats
 	flags := &strings.Builder{}
 	for _, f := range []struct{ name, value string }{
 		{"--nats", withoutLogin(n.urls)}, {"--nats-context", n.context}, {"--nats-creds", n.creds},

@@ -15,12 +15,15 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// collectFlags are the flags of stopwhen collect.
-type collectFlags struct {
-	sorted, noWait, release bool
+// A collectCommand is stopwhen collect.
+type collectCommand struct {
+	extraction
+	natsClient
+	sorted, noWait bool
 }
 
-func (a *app) collectCommand() *cobra.Command {
+func newCollect(p *app) *cobra.Command {
+	a := &collectCommand{extraction: extraction{source: source{app: p}}, natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "collect RUN",
 		Short: "Write the items of a run that many machines share",
@@ -40,33 +43,35 @@ or, with --append, adds the same rows again.`,
   stopwhen collect orders-20261122-k3fq --out data --kept orders.kept`,
 		Args:              oneRun,
 		ValidArgsFunction: a.completeRuns,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.collect(cmd, args[0]) },
+		RunE:              a.Run,
 	}
 	a.resultFlags(cmd)
 	a.outFlag(cmd, "-")
-	f, c := cmd.Flags(), &a.flags.collect
-	f.BoolVar(&c.sorted, "sorted", false, "write the items in the order of a run on one machine; pages wait for those before them")
-	f.BoolVar(&c.release, "release", false,
+	f := cmd.Flags()
+	f.BoolVar(&a.sorted, "sorted", false, "write the items in the order of a run on one machine; pages wait for those before them")
+	f.BoolVar(&a.release, "release", false,
 		"with --state and --out DIR: delete from the server what is written; then only the same command can collect the run")
-	f.BoolVar(&c.noWait, "no-wait", false, "end with what is stored now: with status 4 if the run goes on")
+	f.BoolVar(&a.noWait, "no-wait", false, "end with what is stored now: with status 4 if the run goes on")
 	a.natsFlags(cmd)
 	return cmd
 }
 
-func (a *app) collect(cmd *cobra.Command, id string) error {
+// Run writes the pages of a run, as far as they are stored.
+func (a *collectCommand) Run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(a.checkResultFlags(cmd), a.checkReleaseFlag()); err != nil {
 		return err
 	}
-	logger, bar, closeLog, err := a.openLog(a.redactor, false)
+	bar := a.newProgress(false, toStdout(a.out))
+	logger, closeLog, err := a.openLog(bar, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	ctx, stop := a.catchSignals()
 	defer stop()
-	o := cluster.Options{Log: logger, Engine: (&environment{app: a}).options()}
+	o := cluster.Options{Log: logger, Engine: new(environment).options()}
 	err = a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
-		run, err := c.Run(ctx, id)
+		run, err := c.Run(ctx, args[0])
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
@@ -77,31 +82,34 @@ func (a *app) collect(cmd *cobra.Command, id string) error {
 }
 
 // checkReleaseFlag checks the flag --release.
-func (a *app) checkReleaseFlag() error {
+func (a *collectCommand) checkReleaseFlag() error {
 	switch {
-	case !a.flags.collect.release:
+	case !a.release:
 		return nil
-	case a.flags.collect.sorted:
+	case a.sorted:
 		return &usageError{"--release and --sorted cannot be used together: sorted pages wait for those before them"}
-	case a.flags.state == "" || a.flags.toStdout():
+	case a.state == "" || toStdout(a.out):
 		return &usageError{"--release requires --state and --out DIR: what it deletes must be stored here"}
 	}
 	return nil
 }
 
 // collectRun writes the pages of a run like those of a run on this machine.
-func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) error {
+func (a *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) error {
 	e, err := run.Engine(engine.WithLogger(logger))
 	if err != nil {
 		return err
 	}
 	name, text := run.Config()
-	l := &loaded{Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), collects: a.collects(run), released: run.Released()}
+	l := &loaded{
+		Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), natsArgs: a.natsArgs(),
+		collects: a.collects(run), released: run.Released(),
+	}
 	if err := a.checkPaths(l, nil); err != nil {
 		return err
 	}
-	l.forgets = a.flags.kept == "" && a.items.Format.Kind != formats.Singer
-	how := cluster.Collecting{Sorted: a.flags.collect.sorted, NoWait: a.flags.collect.noWait, Release: a.flags.collect.release}
+	l.forgets = a.kept == "" && a.items.Format.Kind != formats.Singer
+	how := cluster.Collecting{Sorted: a.sorted, NoWait: a.noWait, Release: a.release}
 	l.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
 	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		var last cluster.Progress
@@ -118,7 +126,7 @@ func (a *app) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) e
 
 // logFailed says how many partitions have failed, what that keeps from being written, and
 // what to do about it.
-func (a *app) logFailed(run *cluster.Run, p cluster.Progress, logger *slog.Logger) {
+func (a *collectCommand) logFailed(run *cluster.Run, p cluster.Progress, logger *slog.Logger) {
 	if p.Failed == 0 {
 		return
 	}

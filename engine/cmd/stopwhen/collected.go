@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,98 +18,105 @@ import (
 )
 
 // collects returns what a state has of a run, and of how it is collected.
-func (a *app) collects(run *cluster.Run) map[string]string {
+func (a *collectCommand) collects(run *cluster.Run) map[string]string {
 	order := "stored"
-	if a.flags.collect.sorted {
+	if a.sorted {
 		order = "sorted"
 	}
 	return map[string]string{
 		checkpoint.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Submission()),
 		checkpoint.OrderPart:  order,
-		checkpoint.FormatPart: a.flags.itemFormat + " " + a.flags.csvNested,
+		checkpoint.FormatPart: a.itemFormat + " " + a.csvNested,
 	}
 }
 
 // checkSource checks that the pages can be had, before anything is created for them. A
 // collection that has nothing to do needs none.
-func (a *app) checkSource(l *loaded, state *checkpointer) error {
-	if l.check == nil || state.RepeatsWith(a.outputPaths(l)) {
+func (a *extraction) checkSource(l *loaded, s *state) error {
+	if l.check == nil || s.Repeats(a.outputPaths(l)) {
 		return nil
 	}
 	ctx, stop := a.catchSignals()
 	defer stop()
-	return signalError(ctx, l.check(ctx, l.With(engine.WithResume(state.Jobs()))))
+	return signalError(ctx, l.check(ctx, l.With(engine.WithResume(s.Jobs()))))
+}
+
+// itemPaths returns the files that the items are written to.
+func (a *extraction) itemPaths(l *loaded) []string {
+	if !a.writesFiles() {
+		return nil
+	}
+	var all []string
+	for _, f := range formats.Places(l.Engine, a.out, a.items.Format) {
+		all = append(all, f.Path)
+	}
+	return slices.DeleteFunc(all, formats.IsStream)
 }
 
 // outputPaths returns the files that the pages are written to.
-func (a *app) outputPaths(l *loaded) []string {
-	var all []string
-	if a.writesFiles() {
-		for _, f := range formats.Places(l.Engine, a.flags.out, a.items.Format) {
-			all = append(all, f.Path)
-		}
-	}
-	if path := a.flags.trace; path != "" && path != "-" {
+func (a *extraction) outputPaths(l *loaded) []string {
+	all := a.itemPaths(l)
+	if path := a.trace; path != "" && path != "-" && !formats.IsStream(path) {
 		all = append(all, filepath.Clean(path))
 	}
-	return slices.DeleteFunc(all, isStream)
+	return all
 }
 
 // collected reports whether the state says that the run has been collected into the same
 // outputs, so that there is nothing to do. One that has been collected into other outputs, or
 // in another order or format, is collected again, but its rows are not added to a file that
 // has them.
-func (o *output) collected(l *loaded) (bool, error) {
-	earlier, follows := o.state.Follows()
+func (a *extraction) collected(l *loaded, s *state) (bool, error) {
+	earlier, follows := s.Follows()
 	switch {
 	case l.pages == nil || !follows:
 		return false, nil
-	case o.state.Repeats():
-		o.logCollected(l, earlier)
+	case s.Repeats(a.outputPaths(l)):
+		a.logCollected(l, s, earlier)
 		return true, nil
-	case o.app.flags.appendRows:
-		if err := o.requireOthers(l.run, earlier); err != nil {
+	case a.appendRows:
+		if err := a.requireOthers(l, earlier); err != nil {
 			return false, err
 		}
 	}
-	o.log.Info(fmt.Sprintf("%s: run %s has been collected with other options; it is collected again, from the beginning",
-		o.state.path, l.run), "event", "resume", "complete", false)
+	s.log.Info(fmt.Sprintf("%s: run %s has been collected with other options; it is collected again, from the beginning", s.path, l.run),
+		"event", "resume", "complete", false)
 	return false, nil
 }
 
 // logCollected says that there is nothing to do, and which files are not there any more.
-func (o *output) logCollected(l *loaded, earlier []string) {
+func (a *extraction) logCollected(l *loaded, s *state, earlier []string) {
 	restart, again := "--restart starts over", "--restart writes it again"
 	if l.released {
 		restart = "its pages are no longer on the server"
 		again = "to obtain its rows again, submit the configuration as a new run"
 	}
-	o.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", o.state.path, l.run, restart),
+	s.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", s.path, l.run, restart),
 		"event", "resume", "complete", true)
 	for _, path := range earlier {
 		if isMissing(path) {
-			o.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (%s)", path, again),
+			s.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (%s)", path, again),
 				"event", "output_missing", "file", path)
 		}
 	}
-	o.logUnwritten(l)
+	a.logUnwritten(l, s.log)
 }
 
 // logUnwritten names the files for what a state does not have: the result, and a trace that
 // is not a file. They are written by the collection itself.
-func (o *output) logUnwritten(l *loaded) {
+func (a *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 	fix := "--restart collects the run again"
 	if l.released {
-		fix = "the pages of the run are no longer on the server; stopwhen status " + l.run + o.app.natsArgs() + " sums it up"
+		fix = "the pages of the run are no longer on the server; stopwhen status " + l.run + l.natsArgs + " sums it up"
 	}
-	for _, f := range []struct{ flag, path string }{{"--result", o.app.flags.result}, {"--trace", o.app.flags.trace}} {
-		switch file := f.path != "-" && !isStream(f.path); {
+	for _, f := range []struct{ flag, path string }{{"--result", a.result}, {"--trace", a.trace}} {
+		switch file := f.path != "-" && !formats.IsStream(f.path); {
 		case f.path == "" || file && f.flag == "--trace":
 		case file && !isMissing(f.path):
-			o.log.Info(fmt.Sprintf("%s: %s remains as it is, since nothing is collected (%s)", f.flag, f.path, fix),
+			log.Info(fmt.Sprintf("%s: %s remains as it is, since nothing is collected (%s)", f.flag, f.path, fix),
 				"event", "output_unchanged", "file", f.path)
 		default:
-			o.log.Warn(fmt.Sprintf("%s: nothing is written to %s, since the run has been collected (%s)", f.flag, named(f.path), fix),
+			log.Warn(fmt.Sprintf("%s: nothing is written to %s, since the run has been collected (%s)", f.flag, named(f.path), fix),
 				"event", "output_missing", "file", f.path)
 		}
 	}
@@ -128,15 +136,12 @@ func isMissing(path string) bool {
 }
 
 // requireOthers refuses to add the rows of a run to a file that has them.
-func (o *output) requireOthers(run string, earlier []string) error {
-	for _, t := range o.targets {
-		if t.file == nil {
-			continue
-		}
-		same := func(path string) bool { return absolute(path) == absolute(t.file.Name()) }
+func (a *extraction) requireOthers(l *loaded, earlier []string) error {
+	for _, file := range a.itemPaths(l) {
+		same := func(path string) bool { return absolute(path) == absolute(file) }
 		if slices.ContainsFunc(earlier, same) {
 			return &usageError{fmt.Sprintf("--append: run %s has been collected into %s, which would have its rows twice; "+
-				"without --append, the file is replaced", run, t.file.Name())}
+				"without --append, the file is replaced", l.run, file)}
 		}
 	}
 	return nil
@@ -152,7 +157,7 @@ func absolute(path string) string {
 
 // checkKept checks that the values which a run has begun with are those in the file of
 // --kept, in which those for the next run replace them.
-func (a *app) checkKept(l *loaded, state *checkpointer) error {
+func (a *extraction) checkKept(l *loaded, s *state) error {
 	var continues []string
 	for _, job := range l.Jobs() {
 		if len(l.carryover[job]) > 0 {
@@ -160,20 +165,20 @@ func (a *app) checkKept(l *loaded, state *checkpointer) error {
 		}
 	}
 	switch {
-	case a.flags.kept == "" && continues != nil && a.writesFiles() && !a.flags.appendRows:
+	case a.kept == "" && continues != nil && a.writesFiles() && !a.appendRows:
 		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
 			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, continues[0])}
-	case a.flags.kept == "", state.Resumed():
+	case a.kept == "", s.Resumed():
 		return nil
 	}
-	found, err := readCarryover(a.flags.kept)
+	found, err := formats.ReadKept(a.kept)
 	if err != nil {
 		return err
 	}
 	for _, job := range l.Jobs() {
 		if !sameJSON(found[job], l.carryover[job]) {
 			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
-				"or rows would be there twice; name the file that stopwhen submit --kept had", job, a.flags.kept, l.run)}
+				"or rows would be there twice; name the file that stopwhen submit --kept had", job, a.kept, l.run)}
 		}
 	}
 	return nil

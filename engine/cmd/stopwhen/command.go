@@ -13,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -24,22 +23,17 @@ type app struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
-	args   []string
 
-	flags        flags
-	redactor     *redact.Redactor   // hides the secrets of the loaded configuration
-	parsed       bool               // the command line is valid
-	items        formats.Options    // how items are written
-	discardItems bool               // items are not written
-	discarded    string             // what is written to a standard output that is closed; "": nothing
-	placeholders bool               // environment variables that are not passed have placeholder values
-	keptPath     string             // the file of --kept, without symbolic links
-	waits        waits              // calls that may block when a signal arrives
-	renewals     waits              // exchanges of a refresh token, which a signal does not cut off
-	remains      string             // what a command has done when a signal ends it, for its message; may be empty
-	leave        chan struct{}      // closed when a run that a signal interrupted is left behind
-	onPage       func(*engine.Page) // called for every page before its items are written; may be nil
-	threads      *threads           // nil: others decide how many threads the process uses
+	logFlags
+	redactor  *redact.Redactor   // hides the secrets of the loaded configuration
+	parsed    bool               // the command line is valid
+	discarded string             // what is written to a standard output that is closed; "": nothing
+	waits     waits              // calls that may block when a signal arrives
+	renewals  waits              // exchanges of a refresh token, which a signal does not cut off
+	remains   string             // what a command has done when a signal ends it, for its message; may be empty
+	leave     chan struct{}      // closed when a run that a signal interrupted is left behind
+	threads   *threads           // nil: others decide how many threads the process uses
+	onPage    func(*engine.Page) // called for every page before its items are written; may be nil
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -48,11 +42,10 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 
 // run runs the command and returns its exit status.
 func (a *app) run(args []string) (status int) {
-	a.args = args
 	defer func() {
 		if reason := recover(); reason != nil {
 			a.report(fmt.Errorf("internal error: %v", reason))
-			if a.flags.verbose {
+			if a.verbose {
 				_, _ = fmt.Fprint(a.stderr, a.redactor.String(string(debug.Stack())))
 			}
 			status = exitInternal
@@ -119,12 +112,12 @@ func (a *app) rootCommand() *cobra.Command {
 		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.helpWidth())))
-	root.AddCommand(
-		a.runCommand(), a.explainCommand(), a.checkCommand(), a.stressCommand(), a.testCommand(), a.recordCommand(), a.replayCommand(),
-		a.traceCommand(), a.detectCommand(), a.initCommand(), a.schemaCommand(), a.demoCommand(), a.fixturesCommand(),
-		a.hubCommand(), a.submitCommand(), a.workerCommand(), a.collectCommand(), a.cancelCommand(), a.retryCommand(), a.deleteCommand(),
-		a.statusCommand(),
-	)
+	for _, command := range []func(*app) *cobra.Command{
+		newRun, newExplain, newCheck, newStress, newTest, newRecord, newReplay, newTrace, newDetect, newInit, newSchema, newDemo, newFixtures,
+		newHub, newSubmit, newWorker, newCollect, newCancel, newRetry, newDelete, newStatus,
+	} {
+		root.AddCommand(command(a))
+	}
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

@@ -54,7 +54,16 @@ func TestScripts(t *testing.T) {
 			"hub":    startHub,
 			"serve":  serveScript,
 		},
+		Condition: condition,
 	})
+}
+
+// condition is true for `[race]` in a build with the race detector.
+func condition(name string) (bool, error) {
+	if name != "race" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	return fixtures.Race, nil
 }
 
 // requireStatus runs a program and checks its exit status: `status 2 stopwhen check x`.
@@ -80,9 +89,10 @@ func requireStatus(ts *testscript.TestScript, neg bool, args []string) {
 // TestEveryCaseThroughTheCommand runs every case with `stopwhen run --fixture` and
 // checks standard output, the exit status and the keys of the trace.
 func TestEveryCaseThroughTheCommand(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	cases, err := fixtures.All()
 	require.NoError(t, err)
-	lines, results := compiled(t, engine.TraceSchema()), compiled(t, engine.ResultSchema())
+	lines, results := compiled(t, schemaOf[engine.Record]("")()), compiled(t, schemaOf[resultFile]("")())
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			trace, result := t.TempDir()+"/trace.json", t.TempDir()+"/result.json"
@@ -136,8 +146,8 @@ func TestASchemaRefusesAWrongTrace(t *testing.T) {
 	for _, text := range []string{`{}`, `[]`, `{"job": 7}`} {
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 		require.NoError(t, err)
-		require.Error(t, compiled(t, engine.TraceSchema()).Validate(v))
-		require.Error(t, compiled(t, engine.ResultSchema()).Validate(v))
+		require.Error(t, compiled(t, schemaOf[engine.Record]("")()).Validate(v))
+		require.Error(t, compiled(t, schemaOf[resultFile]("")()).Validate(v))
 	}
 }
 

@@ -9,13 +9,17 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // demoCase is the built-in case of the demo.
 const demoCase = "demo/orders"
 
-func (a *app) demoCommand() *cobra.Command {
+// A demoCommand is stopwhen demo.
+type demoCommand struct{ extraction }
+
+func newDemo(p *app) *cobra.Command {
+	a := &demoCommand{extraction{source: source{app: p}}}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a real extraction over HTTP, from a built-in API",
@@ -26,21 +30,22 @@ NDJSON, and the log shows why paging stopped.`,
   stopwhen demo > orders.ndjson
   stopwhen run --fixture demo/orders --explain`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return a.demo() },
+		RunE: a.Run,
 	}
-	cmd.Flags().BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")
+	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "log only errors")
 	return cmd
 }
 
-func (a *app) demo() error {
-	a.flags.fixture, a.flags.noProgress = demoCase, true
+// Run serves the case, and runs it.
+func (a *demoCommand) Run(*cobra.Command, []string) error {
+	a.fixture, a.noProgress = demoCase, true
 	l, err := a.load(nil)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	say := func(format string, args ...any) {
-		if !a.flags.quiet {
+		if !a.quiet {
 			fmt.Fprint(a.stderr, printable.Lines(fmt.Sprintf(format, args...)))
 		}
 	}
@@ -61,7 +66,7 @@ func (a *app) demo() error {
 // describeDecision says why paging continues or stops after a page.
 func describeDecision(page *engine.Page) string {
 	items := value.Counted(page.Count, "item")
-	if page.Decision == runtime.Continue {
+	if page.Decision == trace.Continue {
 		return fmt.Sprintf("%s; no rule is met (%d evaluated): continue", items, len(page.Verdicts))
 	}
 	return fmt.Sprintf("%s; stopped by %s", items, strings.Join(page.StoppedBy, " and "))

@@ -30,8 +30,10 @@ const formatYAML = "yaml"
 
 var configFormats = []string{formatYAML, formatJSON}
 
-// detectFlags are the flags of detect.
-type detectFlags struct {
+// A detectCommand is stopwhen detect.
+type detectCommand struct {
+	source
+	out     string
 	headers []string
 	method  string
 	data    string
@@ -39,8 +41,8 @@ type detectFlags struct {
 	format  string
 }
 
-func (a *app) detectCommand() *cobra.Command {
-	var f detectFlags
+func newDetect(p *app) *cobra.Command {
+	a := &detectCommand{source: source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "detect URL",
 		Short: "Write a configuration for an API of which only an address is known",
@@ -62,21 +64,21 @@ then the beginning of the address of the list, if the recording has several.`, d
   stopwhen detect https://api.example.com/graphql --data @query.json
   stopwhen detect --from session.har --out users.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
-			return checkDetectArguments(args, f.from, a.flags.fixture)
+			return checkDetectArguments(args, a.from, a.fixture)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.detect(cmd, args, f) },
+		RunE: a.Run,
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.headers, "header", "H", nil, "`NAME: VALUE` of a header to send; may be repeated")
-	flags.StringArrayVar(&a.flags.set, "set", nil, "`NAME=VALUE` for {NAME} in the address; may be repeated")
-	flags.StringVar(&f.method, "method", "", "`METHOD` of the request: GET or POST; default: POST with --data, otherwise GET")
-	flags.StringVar(&f.data, "data", "", "`BODY` of a POST request, JSON or a form; @FILE reads it from a file, @- from standard input")
-	flags.StringVar(&f.from, "from", "", "`FILE` with a recording (HAR), instead of requests")
-	flags.StringVar(&a.flags.fixture, "fixture", "", "built-in `CASE` whose API is requested")
+	flags.StringArrayVarP(&a.headers, "header", "H", nil, "`NAME: VALUE` of a header to send; may be repeated")
+	flags.StringArrayVar(&a.set, "set", nil, "`NAME=VALUE` for {NAME} in the address; may be repeated")
+	flags.StringVar(&a.method, "method", "", "`METHOD` of the request: GET or POST; default: POST with --data, otherwise GET")
+	flags.StringVar(&a.data, "data", "", "`BODY` of a POST request, JSON or a form; @FILE reads it from a file, @- from standard input")
+	flags.StringVar(&a.from, "from", "", "`FILE` with a recording (HAR), instead of requests")
+	flags.StringVar(&a.fixture, "fixture", "", "built-in `CASE` whose API is requested")
 	complete(cmd, "fixture", caseNames)
-	flags.StringVar(&a.flags.out, "out", "", "`FILE` to write the configuration to; it must not exist; default: standard output")
-	flags.BoolVarP(&a.flags.quiet, "quiet", "q", false, "do not describe what was recognized")
-	flags.StringVar(&f.format, "format", formatYAML, "output `FORMAT`: "+value.OrList(configFormats))
+	flags.StringVar(&a.out, "out", "", "`FILE` to write the configuration to; it must not exist; default: standard output")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "do not describe what was recognized")
+	flags.StringVar(&a.format, "format", formatYAML, "output `FORMAT`: "+value.OrList(configFormats))
 	complete(cmd, "format", func() []string { return configFormats })
 	return cmd
 }
@@ -93,21 +95,22 @@ func checkDetectArguments(args []string, from, fixture string) error {
 	return nil
 }
 
-func (a *app) detect(cmd *cobra.Command, args []string, f detectFlags) error {
-	if !slices.Contains(configFormats, f.format) {
-		return &usageError{fmt.Sprintf("--format: want %s, got %q", value.OrList(configFormats), f.format)}
+// Run writes a configuration for the API at an address.
+func (a *detectCommand) Run(cmd *cobra.Command, args []string) error {
+	if !slices.Contains(configFormats, a.format) {
+		return &usageError{fmt.Sprintf("--format: want %s, got %q", value.OrList(configFormats), a.format)}
 	}
-	if err := checkNew(a.flags.out); err != nil {
+	if err := checkNew(a.out); err != nil {
 		return err
 	}
-	if err := a.checkStdout("the configuration"); err != nil && toStdout(a.flags.out) {
+	if err := a.checkStdout("the configuration", false); err != nil && toStdout(a.out) {
 		return err
 	}
 	ctx, stop := a.catchSignals()
 	defer stop()
-	result, err := a.detected(ctx, cmd, args, f)
-	if interrupted := signalError(ctx, context.Cause(ctx)); interrupted != nil {
-		return interrupted
+	result, err := a.detected(ctx, cmd, args)
+	if err := interrupted(ctx); err != nil {
+		return err
 	}
 	if mistake, ok := errors.AsType[*detect.RequestError](err); ok {
 		return &usageError{mistake.Error()}
@@ -116,33 +119,33 @@ func (a *app) detect(cmd *cobra.Command, args []string, f detectFlags) error {
 		return err
 	}
 	if result.YAML != nil {
-		if failed := a.writeConfig(result, f.format); failed != nil {
+		if failed := a.writeConfig(result); failed != nil {
 			return failed
 		}
 	}
-	if !a.flags.quiet { // last, so that it is what a terminal shows
-		a.describe(ctx, result, f.format)
+	if !a.quiet { // last, so that it is what a terminal shows
+		a.describe(ctx, result)
 	}
 	return err
 }
 
 // detected makes the requests, or reads the recording.
-func (a *app) detected(ctx context.Context, cmd *cobra.Command, args []string, f detectFlags) (*detect.Result, error) {
-	if a.flags.fixture != "" {
+func (a *detectCommand) detected(ctx context.Context, cmd *cobra.Command, args []string) (*detect.Result, error) {
+	if a.fixture != "" {
 		return a.detectFixture(ctx, cmd)
 	}
-	if f.from != "" {
+	if a.from != "" {
 		if err := noRequestFlags(cmd, "--from makes none"); err != nil {
 			return nil, err
 		}
-		file, err := a.open(f.from)
+		file, err := a.open(a.from)
 		if err != nil {
 			return nil, &usageError{"--from: " + err.Error()}
 		}
 		defer file.Close()
 		r, err := recording.Read(file)
 		if err != nil {
-			return nil, &usageError{fmt.Sprintf("--from %s: %v", f.from, err)}
+			return nil, &usageError{fmt.Sprintf("--from %s: %v", a.from, err)}
 		}
 		address := ""
 		if len(args) > 0 {
@@ -150,7 +153,7 @@ func (a *app) detected(ctx context.Context, cmd *cobra.Command, args []string, f
 		}
 		return detect.FromRecording(ctx, r, address)
 	}
-	request, err := a.request(args[0], f)
+	request, err := a.request(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +172,11 @@ func noRequestFlags(cmd *cobra.Command, why string) error {
 }
 
 // detectFixture requests the API of a built-in case.
-func (a *app) detectFixture(ctx context.Context, cmd *cobra.Command) (*detect.Result, error) {
+func (a *detectCommand) detectFixture(ctx context.Context, cmd *cobra.Command) (*detect.Result, error) {
 	if err := noRequestFlags(cmd, "--fixture has its own"); err != nil {
 		return nil, err
 	}
-	c, err := fixtures.Find(a.flags.fixture)
+	c, err := fixtures.Find(a.fixture)
 	if err != nil {
 		return nil, &usageError{"--fixture: " + err.Error()}
 	}
@@ -196,9 +199,9 @@ func (a *app) open(path string) (io.ReadCloser, error) {
 }
 
 // request returns the request that the command line describes.
-func (a *app) request(address string, f detectFlags) (detect.Request, error) {
-	r := detect.Request{URL: address, Method: f.method, Header: http.Header{}}
-	for _, line := range f.headers {
+func (a *detectCommand) request(address string) (detect.Request, error) {
+	r := detect.Request{URL: address, Method: a.method, Header: http.Header{}}
+	for _, line := range a.headers {
 		name, text, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") {
 			return r, &usageError{"--header: want 'NAME: VALUE', got " + shownHeader(name, ok)}
@@ -213,8 +216,8 @@ func (a *app) request(address string, f detectFlags) (detect.Request, error) {
 	for name, v := range values {
 		r.Inputs[name], _ = v.(string)
 	}
-	r.Body = []byte(f.data)
-	if path, isFile := strings.CutPrefix(f.data, "@"); isFile {
+	r.Body = []byte(a.data)
+	if path, isFile := strings.CutPrefix(a.data, "@"); isFile {
 		file, err := a.open(path)
 		if err != nil {
 			return r, &usageError{"--data: " + err.Error()}
@@ -237,18 +240,18 @@ func shownHeader(name string, named bool) string {
 }
 
 // describe writes what was recognized, and what to do next, to standard error.
-func (a *app) describe(ctx context.Context, r *detect.Result, format string) {
+func (a *detectCommand) describe(ctx context.Context, r *detect.Result) {
 	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
 	text := r.Text(a.errorColumns())
 	if r.YAML != nil {
-		text += a.verdict(ctx, r) + "\nNext:\n" + a.nextSteps(r, format)
+		text += a.verdict(ctx, r) + "\nNext:\n" + a.nextSteps(r)
 	}
 	_, _ = io.WriteString(w, printable.Lines(text)+"\n")
 }
 
 // verdict describes how the configuration fares under stress; empty if that is not known.
-func (a *app) verdict(ctx context.Context, r *detect.Result) string {
+func (a *detectCommand) verdict(ctx context.Context, r *detect.Result) string {
 	e, err := engine.Load("detect.yaml", r.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
 	if err != nil {
 		return ""
@@ -261,10 +264,10 @@ func (a *app) verdict(ctx context.Context, r *detect.Result) string {
 }
 
 // nextSteps are commands for the configuration that was written.
-func (a *app) nextSteps(r *detect.Result, format string) string {
-	name, b := a.flags.out, &strings.Builder{}
+func (a *detectCommand) nextSteps(r *detect.Result) string {
+	name, b := a.out, &strings.Builder{}
 	if toStdout(name) {
-		name = r.Name + "." + format
+		name = r.Name + "." + a.format
 		fmt.Fprintf(b, "  save it, for example as %s\n", name)
 	}
 	if _, tested := r.Config.Get("tests"); tested {
@@ -313,15 +316,15 @@ func checkNew(path string) error {
 }
 
 // writeConfig writes the configuration to --out or to standard output.
-func (a *app) writeConfig(r *detect.Result, format string) error {
+func (a *detectCommand) writeConfig(r *detect.Result) error {
 	text := r.YAML
-	if format == formatJSON {
+	if a.format == formatJSON {
 		text = r.JSON
 	}
-	if toStdout(a.flags.out) {
+	if toStdout(a.out) {
 		return a.writeText(string(text))
 	}
-	return writeNew(a.flags.out, text)
+	return writeNew(a.out, text)
 }
 
 // writeNew writes a file that must not exist.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // The lists that workers share: parents with children, and a list beside them.
@@ -137,6 +139,7 @@ func call(t *testing.T, args ...string) string {
 }
 
 func TestWorkersShareARunAndOneOfThemIsKilled(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	t.Parallel()
 	config, requests := serveShared(t)
 	dir := t.TempDir()
@@ -171,6 +174,7 @@ func size(path string) int64 {
 // TestPagesAreReleasedWhileTheyAreCollected runs a list that is larger than what it may take
 // on the server, and kills the collector again and again.
 func TestPagesAreReleasedWhileTheyAreCollected(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	t.Parallel()
 	config, _ := serveShared(t)
 	dir := t.TempDir()

@@ -106,7 +106,7 @@ func (a *app) report(err error) {
 	}
 	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
-	if a.flags.logFormat == formatJSON {
+	if a.logFormat == formatJSON {
 		reportEvents(slog.New(slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil)), err)
 		return
 	}

@@ -5,12 +5,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
-func (a *app) explainCommand() *cobra.Command {
+// An explainCommand is stopwhen explain.
+type explainCommand struct {
+	*app
+	source
+	reporting
+	diff, annotate, full bool
+	simulate             string // a spec of package stress
+	kept                 string
+}
+
+func newExplain(p *app) *cobra.Command {
+	a := &explainCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "explain CONFIG [CONFIG]",
 		Short: "Print the compiled rules of every job without making requests",
@@ -41,21 +52,21 @@ rules became true, with their values.`,
   stopwhen explain --simulate cappedPages users.json
   stopwhen explain --fixture offset/short-page-stops`,
 		Args: a.explainArgs,
-		RunE: a.explainConfigs,
+		RunE: a.Run,
 	}
 	a.configFlags(cmd)
 	a.formatFlag(cmd, explainFormats...)
-	cmd.Flags().BoolVar(&a.flags.diff, "diff", false, "print what the second of two configurations does differently")
-	cmd.Flags().BoolVar(&a.flags.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
-	cmd.Flags().StringVar(&a.flags.simulate, "simulate", "", "`SPEC` of a run without an API: the sizes of its pages, or a behaviour")
-	cmd.Flags().BoolVar(&a.flags.full, "full", false, "print all rules and messages of every job")
-	cmd.Flags().StringVar(&a.flags.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
+	cmd.Flags().BoolVar(&a.diff, "diff", false, "print what the second of two configurations does differently")
+	cmd.Flags().BoolVar(&a.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
+	cmd.Flags().StringVar(&a.simulate, "simulate", "", "`SPEC` of a run without an API: the sizes of its pages, or a behaviour")
+	cmd.Flags().BoolVar(&a.full, "full", false, "print all rules and messages of every job")
+	cmd.Flags().StringVar(&a.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd
 }
 
 // explainArgs accepts one configuration, or the two of --diff.
-func (a *app) explainArgs(cmd *cobra.Command, args []string) error {
-	if a.flags.diff {
+func (a *explainCommand) explainArgs(cmd *cobra.Command, args []string) error {
+	if a.diff {
 		return a.twoConfigs(args)
 	}
 	if len(args) > 1 {
@@ -64,15 +75,15 @@ func (a *app) explainArgs(cmd *cobra.Command, args []string) error {
 	return a.oneConfig(cmd, args)
 }
 
-// explainConfigs prints what the flags ask for: the difference of two configurations, or one
+// Run prints what the flags ask for: the difference of two configurations, or one
 // with comments, simulated, or as rules.
-func (a *app) explainConfigs(cmd *cobra.Command, args []string) error {
+func (a *explainCommand) Run(cmd *cobra.Command, args []string) error {
 	if err := a.checkExplainFlags(cmd); err != nil {
 		return err
 	}
 	a.placeholders = true
-	if a.flags.diff {
-		return a.diff(args)
+	if a.diff {
+		return a.printDiff(args)
 	}
 	l, err := a.load(args)
 	if err != nil {
@@ -80,16 +91,16 @@ func (a *app) explainConfigs(cmd *cobra.Command, args []string) error {
 	}
 	defer l.Close()
 	switch {
-	case a.flags.annotate:
-		return a.annotate(l)
+	case a.annotate:
+		return a.printAnnotated(l)
 	case cmd.Flags().Changed("simulate"):
-		return a.simulate(l)
+		return a.printSimulations(l)
 	}
-	return a.explain(l)
+	return a.explain(l, a.kept, a.reporting, a.full)
 }
 
 // checkExplainFlags refuses values and combinations of flags that have no meaning.
-func (a *app) checkExplainFlags(cmd *cobra.Command) error {
+func (a *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 	if err := a.checkFormat(explainFormats...); err != nil {
 		return err
 	}
@@ -97,7 +108,7 @@ func (a *app) checkExplainFlags(cmd *cobra.Command) error {
 		given bool
 		check func(*cobra.Command) error
 	}{
-		{cmd.Flags().Changed("simulate"), a.checkSimulateFlags}, {a.flags.diff, a.checkDiffFlags}, {a.flags.annotate, a.checkAnnotateFlags},
+		{cmd.Flags().Changed("simulate"), a.checkSimulateFlags}, {a.diff, a.checkDiffFlags}, {a.annotate, a.checkAnnotateFlags},
 	} {
 		if !one.given {
 			continue
@@ -111,20 +122,18 @@ func (a *app) checkExplainFlags(cmd *cobra.Command) error {
 
 var explainFormats = []string{formatText, formatJSON, formatMermaid}
 
-// explain prints the rules in the format of --format, or as text for run --explain.
-func (a *app) explain(l *loaded) (err error) {
-	if a.flags.kept != "" {
-		if l.carryover, err = readCarryover(a.flags.kept); err != nil {
-			return err
-		}
+// explain prints the rules, given the file of kept values, in the format of a report.
+func (a *source) explain(l *loaded, kept string, r reporting, full bool) error {
+	if err := l.readKept(kept); err != nil {
+		return err
 	}
 	x := l.With(engine.WithKept(l.carryover)).Explain()
-	if a.flags.format == formatJSON {
+	if r.format == formatJSON {
 		return a.writeJSON(x)
 	}
 	printable.Strings(x)
-	if a.flags.format == formatMermaid {
+	if r.format == formatMermaid {
 		return a.writeText(x.Mermaid())
 	}
-	return a.writeText(x.Text(compile.TextOptions{Width: a.columns(), Full: a.flags.full}))
+	return a.writeText(x.Text(explain.TextOptions{Width: a.columns(), Full: full}))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // checkAnnotateFlags refuses what has no meaning for --annotate.
-func (a *app) checkAnnotateFlags(cmd *cobra.Command) error {
+func (a *explainCommand) checkAnnotateFlags(cmd *cobra.Command) error {
 	switch {
 	case cmd.Flags().Changed("format"):
 		return &usageError{"--format has no effect with --annotate, which prints YAML"}
@@ -22,12 +22,10 @@ func (a *app) checkAnnotateFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// annotate prints the configuration with comments.
-func (a *app) annotate(l *loaded) (err error) {
-	if a.flags.kept != "" {
-		if l.carryover, err = readCarryover(a.flags.kept); err != nil {
-			return err
-		}
+// printAnnotated prints the configuration with comments.
+func (a *explainCommand) printAnnotated(l *loaded) error {
+	if err := l.readKept(a.kept); err != nil {
+		return err
 	}
 	text, _, err := annotate.YAML(annotate.Config{
 		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.carryover)).Explain(), Redact: l.Redactor().String, Width: a.columns(),

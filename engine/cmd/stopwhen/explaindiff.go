@@ -2,22 +2,22 @@ package main
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
 // twoConfigs accepts the two configurations of explain --diff.
-func (a *app) twoConfigs(args []string) error {
-	if a.flags.fixture != "" {
+func (a *explainCommand) twoConfigs(args []string) error {
+	if a.fixture != "" {
 		return &usageError{"--diff compares two configurations, and --fixture names one: give two files"}
 	}
 	if len(args) != 2 {
@@ -27,25 +27,25 @@ func (a *app) twoConfigs(args []string) error {
 }
 
 // checkDiffFlags refuses what has no meaning for --diff.
-func (a *app) checkDiffFlags(cmd *cobra.Command) error {
+func (a *explainCommand) checkDiffFlags(cmd *cobra.Command) error {
 	switch {
-	case a.flags.annotate:
+	case a.annotate:
 		return &usageError{"--annotate and --diff cannot be used together"}
 	case cmd.Flags().Changed("full"):
 		return &usageError{"--full has no effect with --diff, which prints everything that differs"}
-	case a.flags.format == formatMermaid:
+	case a.format == formatMermaid:
 		return &usageError{"--diff is printed as text or json: a diagram cannot show two configurations"}
 	}
 	return nil
 }
 
-// diff prints what two configurations do differently.
-func (a *app) diff(args []string) error {
+// printDiff prints what two configurations do differently.
+func (a *explainCommand) printDiff(args []string) error {
 	if err := a.checkDialect(); err != nil {
 		return err
 	}
 	err := onlyOnce("standard input", streamUse{"the first configuration", args[0]}, streamUse{"the second one", args[1]},
-		streamUse{"--set-file", a.flags.setFile}, streamUse{"--kept", a.flags.kept})
+		streamUse{"--set-file", a.setFile}, streamUse{"--kept", a.kept})
 	if err != nil {
 		return err
 	}
@@ -53,60 +53,51 @@ func (a *app) diff(args []string) error {
 	if err != nil {
 		return err
 	}
-	var x [2]*compile.Explanation
+	var x [2]*explain.Explanation
 	for i, side := range sides {
 		x[i] = side.Explain()
-		x[i].Jobs = slices.DeleteFunc(x[i].Jobs, func(job compile.JobExplanation) bool {
-			return len(a.flags.jobs) > 0 && !slices.Contains(a.flags.jobs, job.Job)
+		x[i].Jobs = slices.DeleteFunc(x[i].Jobs, func(job explain.JobExplanation) bool {
+			return len(a.jobs) > 0 && !slices.Contains(a.jobs, job.Job)
 		})
 	}
-	d := compile.Diff(x[0], x[1])
+	d := explain.Diff(x[0], x[1])
 	ctx, stop := a.catchSignals()
 	defer stop()
-	d.Simulated, err = simulatedDifference(ctx, sides[0].Engine, sides[1].Engine, d, a.flags.jobs)
-	if err := signalError(ctx, context.Cause(ctx)); err != nil {
+	d.Simulated, err = simulatedDifference(ctx, sides[0].Engine, sides[1].Engine, d, a.jobs)
+	if err := cmp.Or(interrupted(ctx), err); err != nil {
 		return err
 	}
-	if err != nil {
-		return err
-	}
-	if a.flags.format == formatJSON {
+	if a.format == formatJSON {
 		return a.writeJSON(d)
 	}
 	printable.Strings(d)
-	return a.writeText(d.Text(compile.TextOptions{Width: a.columns()}))
+	return a.writeText(d.Text(explain.TextOptions{Width: a.columns()}))
 }
 
 // loadSides compiles both configurations. An input or a job that is given needs to be in one
 // of them only.
-func (a *app) loadSides(args []string) (sides [2]*loaded, err error) {
+func (a *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) {
 	inputs, err := a.inputs()
 	if err != nil {
 		return sides, err
 	}
-	var kept carryover
-	if a.flags.kept != "" {
-		if kept, err = readCarryover(a.flags.kept); err != nil {
-			return sides, err
-		}
-	}
 	var names, jobs []string
 	for i, path := range args {
 		sides[i] = &loaded{}
-		if err := a.readConfig(sides[i], path); err != nil {
+		if err := errors.Join(sides[i].readKept(a.kept), a.readConfig(sides[i], path)); err != nil {
 			return sides, err
 		}
 		if err := a.build(sides[i]); err != nil {
 			return sides, err
 		}
-		names, jobs = append(names, sides[i].Inputs()...), append(jobs, sides[i].Jobs()...)
+		names, jobs = append(names, sides[i].Info().Inputs...), append(jobs, sides[i].Jobs()...)
 		own := map[string]any{}
-		for _, name := range sides[i].Inputs() {
+		for _, name := range sides[i].Info().Inputs {
 			if v, given := inputs[name]; given {
 				own[name] = v
 			}
 		}
-		sides[i].Engine = sides[i].With(engine.WithInputs(own), engine.WithKept(kept))
+		sides[i].Engine = sides[i].With(engine.WithInputs(own), engine.WithKept(sides[i].carryover))
 		if err := a.checkGiven(sides[i].Engine, own); err != nil {
 			return sides, err
 		}
@@ -116,7 +107,7 @@ func (a *app) loadSides(args []string) (sides [2]*loaded, err error) {
 			return sides, err
 		}
 	}
-	for _, id := range a.flags.jobs {
+	for _, id := range a.jobs {
 		if err := inNeither("a job", id, jobs); err != nil {
 			return sides, err
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
 )
@@ -15,7 +15,7 @@ import (
 // line for each change of verdicts in a job; nil: they are the same. Jobs are compared with
 // those that the difference of the rules has found to be theirs. Only the jobs of some ids are
 // compared; none means all.
-func simulatedDifference(ctx context.Context, a, b *engine.Engine, d *compile.Difference, jobs []string) ([]string, error) {
+func simulatedDifference(ctx context.Context, a, b *engine.Engine, d *explain.Difference, jobs []string) ([]string, error) {
 	if d.Same {
 		return nil, nil
 	}

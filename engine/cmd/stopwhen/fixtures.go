@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/fixtures"
 )
 
-func (a *app) fixturesCommand() *cobra.Command {
+func newFixtures(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fixtures",
 		Short: "List the built-in cases: configurations and their APIs",

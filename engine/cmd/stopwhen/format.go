@@ -15,22 +15,22 @@ import (
 )
 
 // itemFlags adds the flags that say how items are written.
-func (a *app) itemFlags(cmd *cobra.Command) {
+func (a *extraction) itemFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.flags.itemFormat, "format", string(formats.NDJSON),
+	f.StringVar(&a.itemFormat, "format", string(formats.NDJSON),
 		"`FORMAT` of the items: ndjson, csv or singer; .gz or .zst compresses: csv.gz")
-	f.StringVar(&a.flags.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
-	f.StringVar(&a.flags.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
+	f.StringVar(&a.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
+	f.StringVar(&a.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
 	complete(cmd, "format", formats.Formats)
 }
 
 // checkItemFlags reads the flags of itemFlags.
-func (a *app) checkItemFlags(cmd *cobra.Command) error {
-	format, err := formats.ParseFormat(a.flags.itemFormat)
+func (a *extraction) checkItemFlags(cmd *cobra.Command) error {
+	format, err := formats.ParseFormat(a.itemFormat)
 	if err != nil {
 		return &usageError{fmt.Sprintf("--format: %v", err)}
 	}
-	a.items = formats.Options{Format: format, Nested: a.flags.csvNested}
+	a.items = formats.Options{Format: format, Nested: a.csvNested}
 	if a.discardItems && cmd.Flags().Changed("format") {
 		return &usageError{"--format requires --out: items are written nowhere without it"}
 	}
@@ -42,13 +42,13 @@ func (a *app) checkItemFlags(cmd *cobra.Command) error {
 			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, f.kind)}
 		}
 	}
-	if a.flags.csvNested == "" {
+	if a.csvNested == "" {
 		return &usageError{"--csv-nested: want a text, such as . or _"}
 	}
-	if a.flags.catalog == "" {
+	if a.catalog == "" {
 		return nil
 	}
-	a.items.Catalog, err = readCatalog(a.flags.catalog)
+	a.items.Catalog, err = readCatalog(a.catalog)
 	return err
 }
 
@@ -56,7 +56,7 @@ func (a *app) checkItemFlags(cmd *cobra.Command) error {
 const maxCatalog = 16 << 20
 
 func readCatalog(path string) (*formats.Catalog, error) {
-	text, err := readAtMost(path, maxCatalog)
+	text, err := formats.ReadAtMost(path, maxCatalog)
 	if err != nil {
 		return nil, &usageError{fmt.Sprintf("--singer-catalog: %v", err)}
 	}
@@ -68,7 +68,7 @@ func readCatalog(path string) (*formats.Catalog, error) {
 }
 
 // checkFormatOfItems checks that items can be written in their format to where they go.
-func (a *app) checkFormatOfItems(l *loaded, _ []string) error {
+func (a *extraction) checkFormatOfItems(l *loaded, _ []string) error {
 	var dataTypes []string
 	for _, f := range formats.Places(l.Engine, "", a.items.Format) {
 		dataTypes = append(dataTypes, f.DataType)
@@ -83,7 +83,7 @@ func (a *app) checkFormatOfItems(l *loaded, _ []string) error {
 	case len(dataTypes) > 1:
 		return &usageError{fmt.Sprintf("--format %s: a table has the items of one dataType, and standard output would get those of %s; "+
 			"use --out DIR, or --job", a.items.Format, strings.Join(dataTypes, ", "))}
-	case a.flags.state != "":
+	case a.state != "":
 		return &usageError{fmt.Sprintf("--format %s with --state needs --out DIR: the header is known at the end, "+
 			"so nothing can be written to standard output page by page", a.items.Format)}
 	}
@@ -92,11 +92,11 @@ func (a *app) checkFormatOfItems(l *loaded, _ []string) error {
 
 // checkCatalog refuses streams that the configuration does not have: a misspelt one would
 // be written without its keys.
-func (a *app) checkCatalog(l *loaded) error {
+func (a *extraction) checkCatalog(l *loaded) error {
 	all := l.With(engine.WithJobs())
 	var dataTypes []string
 	for _, job := range all.Jobs() {
-		dataTypes = append(dataTypes, all.DataTypes(job)...)
+		dataTypes = append(dataTypes, all.Job(job).DataTypes...)
 	}
 	for _, stream := range a.items.Catalog.Streams() {
 		if !slices.Contains(dataTypes, stream) {
@@ -108,7 +108,7 @@ func (a *app) checkCatalog(l *loaded) error {
 }
 
 // writesFiles reports whether items are written to files below --out.
-func (a *app) writesFiles() bool { return !a.discardsItems() && !a.flags.toStdout() }
+func (a *extraction) writesFiles() bool { return !a.discardsItems() && !toStdout(a.out) }
 
 // discardsItems reports whether items are written nowhere.
-func (a *app) discardsItems() bool { return a.discardItems || a.flags.out == os.DevNull }
+func (a *extraction) discardsItems() bool { return a.discardItems || a.out == os.DevNull }

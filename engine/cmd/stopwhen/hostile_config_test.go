@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // The limits of what a configuration may cost, on a machine that is busy with other
@@ -114,6 +116,7 @@ func checkHostile(t *testing.T, program string, stdin *os.File, args ...string) 
 }
 
 func TestHostileConfigurationsCostLittle(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	program := binary(t)
 	for _, c := range hostileConfigs {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,6 +136,7 @@ func TestHostileConfigurationsCostLittle(t *testing.T) {
 // Rules with the same source are compiled once. The limits have a wide margin: it takes
 // half a second and less than 100 MB.
 func TestTwoThousandJobsAreCheckedQuickly(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	path := filepath.Join(t.TempDir(), "c.json")
 	jobs := listOf(2000, func(i int) string { return fmt.Sprintf(`{"endpoint": "e%d", "params": {"limit": %d}}`, i, i+1) })
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `{
@@ -148,6 +152,7 @@ func TestTwoThousandJobsAreCheckedQuickly(t *testing.T) {
 
 // No file is read further than it may be long.
 func TestAFileWithoutAnEndIsRefused(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program := binary(t)
 	config := filepath.Join(t.TempDir(), "c.json")
 	require.NoError(t, os.WriteFile(config, []byte(configWith("", "", "")), 0o600))

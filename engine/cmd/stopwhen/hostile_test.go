@@ -22,6 +22,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -200,6 +201,7 @@ func peak(state *os.ProcessState) int {
 // Whatever an API puts where a method reads a value, the run ends soon, with
 // bounded memory and a message that can be read.
 func TestHostileValuesCostLittleInEveryMethod(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	program := binary(t)
 	tested := map[string]bool{}
 	for _, m := range hostileMethods {
@@ -300,6 +302,7 @@ var hostileBodies = []hostileBody{
 // Whatever body an API sends, the run ends soon, with bounded memory and a message
 // that can be read.
 func TestHostileBodiesCostLittle(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	program := binary(t)
 	for _, b := range hostileBodies {
 		t.Run(b.name, func(t *testing.T) {
@@ -314,6 +317,7 @@ func TestHostileBodiesCostLittle(t *testing.T) {
 // Rules that take a second each, and a page that takes long to decode, must not keep a
 // signal waiting.
 func TestASignalEndsTheRunWhateverItIsDoing(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program := binary(t)
 	slow := strings.TrimSuffix(strings.Repeat(`"page > 1 and count(1..150000, {# % 7 == 8}) > 0",`, 300), ",")
 	for _, c := range []struct {

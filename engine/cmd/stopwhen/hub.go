@@ -12,15 +12,17 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/hub"
 )
 
-// hubFlags are the flags of stopwhen hub. Secrets are in environment variables, since
+// A hubCommand is stopwhen hub. Secrets are in environment variables, since
 // every user of a machine can read its command lines.
-type hubFlags struct {
+type hubCommand struct {
+	*app
 	listen, dir, config         string
 	tokenEnv, user, passwordEnv string
 	tlsCert, tlsKey, tlsCA      string
 }
 
-func (a *app) hubCommand() *cobra.Command {
+func newHub(p *app) *cobra.Command {
+	a := &hubCommand{app: p}
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the server that many machines share their work through",
@@ -39,46 +41,35 @@ permissions, TLS and clusters.`,
     --token-env HUB_TOKEN --tls-cert hub.pem --tls-key hub.key
   stopwhen hub --config nats.conf`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return a.hub() },
+		RunE: a.Run,
 	}
-	f, h := cmd.Flags(), &a.flags.hub
-	f.StringVar(&h.listen, "listen", "", "`HOST:PORT` to listen on; port 0 is any free one (default "+hub.DefaultListen+")")
-	f.StringVar(&h.dir, "dir", "", "`DIR` of the store, created if it is missing (default "+hub.DefaultDir+")")
-	f.StringVar(&h.config, "config", "", "NATS configuration `FILE`; --listen and --dir override it")
-	f.StringVar(&h.tokenEnv, "token-env", "", "`NAME` of an environment variable with the token that clients present")
-	f.StringVar(&h.user, "user", "", "`NAME` of the user that clients log in as")
-	f.StringVar(&h.passwordEnv, "password-env", "", "`NAME` of an environment variable with the password of --user")
-	f.StringVar(&h.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate of the hub")
-	f.StringVar(&h.tlsKey, "tls-key", "", "PEM `FILE` with the key of --tls-cert")
-	f.StringVar(&h.tlsCA, "tls-ca", "", "PEM `FILE` with authorities; clients need a certificate of one of them")
-	a.logFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&a.listen, "listen", "", "`HOST:PORT` to listen on; port 0 is any free one (default "+hub.DefaultListen+")")
+	f.StringVar(&a.dir, "dir", "", "`DIR` of the store, created if it is missing (default "+hub.DefaultDir+")")
+	f.StringVar(&a.config, "config", "", "NATS configuration `FILE`; --listen and --dir override it")
+	f.StringVar(&a.tokenEnv, "token-env", "", "`NAME` of an environment variable with the token that clients present")
+	f.StringVar(&a.user, "user", "", "`NAME` of the user that clients log in as")
+	f.StringVar(&a.passwordEnv, "password-env", "", "`NAME` of an environment variable with the password of --user")
+	f.StringVar(&a.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate of the hub")
+	f.StringVar(&a.tlsKey, "tls-key", "", "PEM `FILE` with the key of --tls-cert")
+	f.StringVar(&a.tlsCA, "tls-ca", "", "PEM `FILE` with authorities; clients need a certificate of one of them")
+	a.logFlags.register(cmd, "log details")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
 
-// logFlags adds the flags that say what is logged, and how.
-func (a *app) logFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&a.flags.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
-	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "log only errors")
-	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log details")
-	complete(cmd, "log-format", func() []string { return []string{formatText, formatJSON} })
-}
-
-// hub runs a hub until a signal arrives.
-func (a *app) hub() error {
-	if err := a.checkVolume(); err != nil {
-		return err
-	}
+// Run runs a hub until a signal arrives.
+func (a *hubCommand) Run(*cobra.Command, []string) error {
 	o, err := a.hubOptions()
 	if err != nil {
 		return err
 	}
-	redacted := a.redactor.Writer(a.guard(a.stderr))
-	defer redacted.Close()
-	if o.Logger, err = a.newLogger(redacted, false); err != nil {
+	logger, closeLog, err := a.openLog(nil, false)
+	if err != nil {
 		return err
 	}
+	defer closeLog()
+	o.Logger = logger
 	allowMemory()
 	ctx, stop := a.catchSignals()
 	defer stop()
@@ -107,34 +98,33 @@ func readyText(server *hub.Server) string {
 }
 
 // hubOptions returns the options of the hub for the flags.
-func (a *app) hubOptions() (hub.Options, error) {
-	h := a.flags.hub
+func (a *hubCommand) hubOptions() (hub.Options, error) {
 	o := hub.Options{
-		Dir: h.dir, Listen: h.listen, ConfigFile: h.config, User: h.user, TLSCert: h.tlsCert, TLSKey: h.tlsKey, TLSCA: h.tlsCA,
+		Dir: a.dir, Listen: a.listen, ConfigFile: a.config, User: a.user, TLSCert: a.tlsCert, TLSKey: a.tlsKey, TLSCA: a.tlsCA,
 	}
 	switch {
-	case h.tokenEnv != "" && cmp.Or(h.user, h.passwordEnv) != "":
+	case a.tokenEnv != "" && cmp.Or(a.user, a.passwordEnv) != "":
 		return o, &usageError{"--token-env and --user cannot be used together"}
-	case h.user != "" && h.passwordEnv == "":
+	case a.user != "" && a.passwordEnv == "":
 		return o, &usageError{"--user requires --password-env"}
-	case h.user == "" && h.passwordEnv != "":
+	case a.user == "" && a.passwordEnv != "":
 		return o, &usageError{"--password-env requires --user"}
-	case h.tlsCert == "" && cmp.Or(h.tlsKey, h.tlsCA) != "":
+	case a.tlsCert == "" && cmp.Or(a.tlsKey, a.tlsCA) != "":
 		return o, &usageError{"--tls-key and --tls-ca require --tls-cert"}
-	case h.tlsCert != "" && h.tlsKey == "":
+	case a.tlsCert != "" && a.tlsKey == "":
 		return o, &usageError{"--tls-cert requires --tls-key"}
 	}
 	var err error
-	if o.Token, err = a.secretFrom("--token-env", h.tokenEnv); err != nil {
+	if o.Token, err = a.secretFrom("--token-env", a.tokenEnv); err != nil {
 		return o, err
 	}
-	o.Password, err = a.secretFrom("--password-env", h.passwordEnv)
+	o.Password, err = a.secretFrom("--password-env", a.passwordEnv)
 	return o, err
 }
 
 // secretFrom returns the secret in the environment variable that a flag names, and hides
 // it in everything that is printed.
-func (a *app) secretFrom(flag, name string) (string, error) {
+func (a *hubCommand) secretFrom(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}

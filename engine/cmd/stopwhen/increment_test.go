@@ -55,7 +55,7 @@ func (g *growing) path(name string) string { return filepath.Join(g.dir, name) }
 
 func (g *growing) run(t *testing.T, status int, more ...string) string {
 	t.Helper()
-	return runCommand(t, status, append([]string{"run", g.config, "--out", g.path("out")}, more...)...)
+	return runStopwhen(t, status, append([]string{"run", g.config, "--out", g.path("out")}, more...)...)
 }
 
 // require checks that the file has every item up to the last one, exactly once and in
@@ -261,7 +261,7 @@ func TestTwoRunsDoNotWriteTheSameFile(t *testing.T) {
 	<-held
 	for _, more := range [][]string{nil, {"--append"}, {"--state", s.path("state.json")}} {
 		args := append([]string{"run", s.path("c.json"), "--out", s.path("out")}, more...)
-		require.Contains(t, runCommand(t, 8, args...), "users.ndjson is in use by another run (wait until that run ends, or use another --out)")
+		require.Contains(t, runStopwhen(t, 8, args...), "users.ndjson is in use by another run (wait until that run ends, or use another --out)")
 	}
 	s.hold = func(string) {}
 	close(release)
@@ -270,7 +270,7 @@ func TestTwoRunsDoNotWriteTheSameFile(t *testing.T) {
 	require.NoFileExists(t, s.path("out/users.ndjson.lock"))
 
 	require.NoError(t, os.WriteFile(s.path("out/users.ndjson.lock"), nil, 0o600)) // a killed run leaves it
-	runCommand(t, 0, "run", s.path("c.json"), "--out", s.path("out"))
+	runStopwhen(t, 0, "run", s.path("c.json"), "--out", s.path("out"))
 	require.NoFileExists(t, s.path("out/users.ndjson.lock"))
 }
 

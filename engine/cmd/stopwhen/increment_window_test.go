@@ -48,7 +48,7 @@ func TestIncrementsOfWindowsAreAddedOnce(t *testing.T) {
 			"params": {"from": {"expr": "ids.from"}, "to": {"expr": "ids.to"}}}]}}`, api.URL), 0o600))
 	run := func(status, end int) {
 		size.Store(int64(end))
-		runCommand(t, status, "run", config, "--out", filepath.Join(dir, "out"), "--append", "--state", filepath.Join(dir, "state"))
+		runStopwhen(t, status, "run", config, "--out", filepath.Join(dir, "out"), "--append", "--state", filepath.Join(dir, "state"))
 	}
 	upTo := func(end int) string {
 		var b strings.Builder

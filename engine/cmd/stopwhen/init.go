@@ -13,7 +13,7 @@ import (
 // starterName is the file that init writes by default.
 const starterName = "stopwhen.yaml"
 
-func (a *app) initCommand() *cobra.Command {
+func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a configuration to start from",

@@ -12,7 +12,7 @@ import (
 // runUntilSignal passes pages to a sink, but returns soon after a signal ([app.endSoon])
 // even if the source does not notice it, since it evaluates rules or decodes a page. Then
 // the result is that of the pages that the sink has received.
-func (a *app) runUntilSignal(ctx context.Context, pages source, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
+func (a *app) runUntilSignal(ctx context.Context, pages pageSource, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 	type ending struct {
 		result *engine.Result
 		err    error

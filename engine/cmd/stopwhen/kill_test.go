@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // kills is how often the kill loop kills: 150 times in CI, 10,000 times with
@@ -52,6 +54,7 @@ var killVariants = []struct {
 // exactly once and in order, and the trace every page. Then the next extraction
 // begins.
 func TestKillLoop(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	api := httptest.NewServer(http.HandlerFunc(serveKillPage))
 	defer api.Close()
 	var want bytes.Buffer

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/stopwhen/stopwhen/engine"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -28,19 +24,20 @@ type loaded struct {
 	server    *fixtures.Server                            // nil without --fixture
 	carryover carryover                                   // from earlier runs
 	forgets   bool                                        // the values of keep are not saved
-	pages     source                                      // of a run that other machines do; nil: the engine runs
+	pages     pageSource                                  // of a run that other machines do; nil: the engine runs
 	check     func(context.Context, *engine.Engine) error // that they can be had; nil: they can
 	run       string                                      // its id
+	natsArgs  string                                      // with which the next command reaches the same server
 	released  bool                                        // pages of it are no longer on the server
 	collects  map[string]string                           // what the fingerprint has of that run, and of how it is collected
 	skipped   func(*engine.Page)                          // receives the pages on which partitions failed that were skipped
 }
 
-// A source passes pages to a sink, like [engine.Engine.Run].
-type source func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error)
+// A pageSource passes pages to a sink, like [engine.Engine.Run].
+type pageSource func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error)
 
 // source returns the source of the pages.
-func (l *loaded) source() source {
+func (l *loaded) source() pageSource {
 	if l.pages != nil {
 		return l.pages
 	}
@@ -56,139 +53,22 @@ func (l *loaded) fingerprint() map[string]string {
 	return parts
 }
 
+// readKept reads the values that an earlier run kept; "" is no file.
+func (l *loaded) readKept(path string) (err error) {
+	if path != "" {
+		l.carryover, err = formats.ReadKept(path)
+	}
+	return err
+}
+
 func (l *loaded) Close() {
 	if l.server != nil {
 		l.server.Close()
 	}
 }
 
-// oneConfig accepts one configuration, or none if a case has one.
-func (a *app) oneConfig(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) > 1:
-		return &usageError{fmt.Sprintf("want one configuration, got %d arguments", len(args))}
-	case len(args) == 0 && a.flags.fixture == "":
-		return &usageError{"want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"}
-	}
-	return nil
-}
-
-// load compiles the configuration that the arguments name, or that of --fixture.
-func (a *app) load(args []string) (*loaded, error) {
-	if err := a.checkDialect(); err != nil {
-		return nil, err
-	}
-	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.flags.setFile}); err != nil {
-		return nil, err
-	}
-	l := &loaded{}
-	if err := a.loadInto(l, args); err != nil {
-		l.Close()
-		return nil, err
-	}
-	a.redactor = l.Redactor()
-	return l, nil
-}
-
-func (a *app) loadInto(l *loaded, args []string) error {
-	if a.flags.fixture != "" {
-		if err := a.serveCase(l); err != nil {
-			return err
-		}
-	}
-	if len(args) > 0 {
-		if err := a.readConfig(l, args[0]); err != nil {
-			return err
-		}
-	}
-	return a.compile(l)
-}
-
-// serveCase starts the API of a case, whose configuration is used unless another
-// one is given.
-func (a *app) serveCase(l *loaded) error {
-	find := fixtures.Find
-	if strings.HasSuffix(a.flags.fixture, ".txtar") {
-		if _, err := os.Stat(a.flags.fixture); err == nil {
-			find = fixtures.ReadFile
-		}
-	}
-	c, err := find(a.flags.fixture)
-	if err != nil {
-		return &usageError{"--fixture: " + err.Error()}
-	}
-	if l.server, err = fixtures.Serve(c); err != nil {
-		return fmt.Errorf("cannot serve the API of case %s: %w", c.Name, err)
-	}
-	if i := slices.Index(c.Args, "--dialect"); i >= 0 && i+1 < len(c.Args) && a.flags.dialect == "" {
-		a.flags.dialect = c.Args[i+1]
-	}
-	if text := l.server.Kept(); text != nil {
-		if l.carryover, err = parseCarryover(text); err != nil {
-			return &usageError{fmt.Sprintf("case %s: kept: %v", c.Name, err)}
-		}
-	}
-	l.name, l.text = c.Name+filepath.Ext(c.ConfigName), l.server.ConfigText()
-	return nil
-}
-
 // stdinName is the name of a configuration from standard input in messages.
 const stdinName = "stdin"
-
-// readConfig reads a configuration from a file, or from standard input if path
-// is "-".
-func (a *app) readConfig(l *loaded, path string) (err error) {
-	if path == "-" {
-		l.name = stdinName
-		l.text, err = rules.ReadConfig(a.stdin)
-	} else {
-		l.name = path
-		l.text, err = rules.ReadConfigFile(path)
-	}
-	if err != nil {
-		return &usageError{fmt.Sprintf("cannot read the configuration: %v", err)}
-	}
-	if l.server != nil {
-		l.text = bytes.ReplaceAll(l.text, []byte("{base}"), []byte(l.server.URL()))
-	}
-	return nil
-}
-
-// compile compiles a configuration for a run with the inputs and the jobs that are given.
-func (a *app) compile(l *loaded) error {
-	inputs, err := a.inputs()
-	if err != nil {
-		return err
-	}
-	if err := a.build(l, engine.WithInputs(inputs), engine.WithJobs(a.flags.jobs...)); err != nil {
-		return err
-	}
-	return a.checkGiven(l.Engine, inputs)
-}
-
-// build compiles a configuration with the options that the flags give, and others.
-func (a *app) build(l *loaded, others ...engine.Option) (err error) {
-	env := environment{app: a, server: l.server}
-	options := append(env.options(),
-		engine.WithDialect(a.flags.dialect), engine.WithBaseURL(a.flags.baseURL), engine.WithMaxPages(a.flags.maxPages))
-	if l.server != nil {
-		options = append(options, engine.WithClock(l.server.Clock()))
-	}
-	if a.placeholders {
-		options = append(options, engine.WithPlaceholders())
-	}
-	if a.flags.keepGoing {
-		options = append(options, engine.WithKeepGoing())
-	}
-	if l.Engine, err = engine.Load(l.name, l.text, append(options, others...)...); err != nil {
-		hideSecrets(err, env.read)
-		nameFlags(err)
-		return err
-	}
-	hideSecrets(l.Warnings().Err(), env.read)
-	nameFlags(l.Warnings())
-	return nil
-}
 
 // parseByContent parses a configuration whose name has no ending, such as standard input:
 // as JSON and, if it is not, as YAML. The error of a text that begins like JSON is that
@@ -216,7 +96,7 @@ func looksLikeJSON(text string) bool {
 
 // environment gives a configuration the environment variables that it may read.
 type environment struct {
-	app    *app
+	names  []string // of variables that may be read
 	server *fixtures.Server
 	read   []string // values that were read
 }
@@ -233,7 +113,7 @@ func (e *environment) lookup(name string) (string, bool) {
 	if e.server != nil && strings.HasPrefix(name, "FIXTURE_") {
 		return "secret-of-" + name, true
 	}
-	if !slices.Contains(e.app.flags.env, name) {
+	if !slices.Contains(e.names, name) {
 		return "", false
 	}
 	text, ok := os.LookupEnv(name)

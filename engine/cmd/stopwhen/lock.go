@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/gofrs/flock"
 
 	"github.com/stopwhen/stopwhen/engine"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -18,38 +20,53 @@ const lockSuffix = ".lock"
 // first files in common, and open files are few.
 const maxLocks = 16
 
-// lockRows locks a file of items for this run. It is removed again when the run ends; one
-// that a killed run has left is not locked, and is used again.
-func (o *output) lockRows(path string) error {
-	if o.locks >= maxLocks {
-		return nil
+// lockItems creates the directory of the items, and locks its first files for this run.
+func (a *extraction) lockItems(l *loaded, s *state) error {
+	if err := os.MkdirAll(a.out, 0o777); err != nil {
+		return outputError(err)
 	}
-	lock, err := lockFile(path, path, "--out")
-	if err != nil {
+	if err := probe(filepath.Join(a.out, ".stopwhen.new")); err != nil {
 		return err
 	}
-	o.locks++
-	o.close = append(o.close, func() error {
-		_ = os.Remove(lock.Path()) // some systems cannot remove an open file
-		return lock.Unlock()
-	})
+	n := 0
+	for _, f := range formats.Places(l.Engine, a.out, a.items.Format) {
+		if n == maxLocks || formats.IsStream(f.Path) {
+			continue
+		}
+		if err := s.lock(f.Path, f.Path, "--out"); err != nil {
+			return err
+		}
+		n++
+	}
 	return nil
 }
 
-// lockFile locks a file, which messages name, for this run. The flags are those that name
-// another one.
-func lockFile(path, name, flags string) (*flock.Flock, error) {
+// lock locks a file, which messages name, for this run. The flags are those that name another
+// one.
+func (s *state) lock(path, name, flags string) error {
 	lock, err := tryLock(path + lockSuffix)
 	if err != nil {
-		return nil, outputError(err)
+		return outputError(err)
 	}
 	if lock == nil {
-		return nil, &engine.Error{
+		return &engine.Error{
 			Class: failure.State, Op: "lock", Message: name + " is in use by another run",
 			Hint: "wait until that run ends, or use another " + flags,
 		}
 	}
-	return lock, nil
+	s.locks = append(s.locks, lock)
+	return nil
+}
+
+// unlock releases the locks. The file of a state's lock remains; those of items are removed.
+// One that a killed run has left is not locked, and is used again.
+func (s *state) unlock() {
+	for i, lock := range s.locks {
+		if i > 0 || s.path == "" {
+			_ = os.Remove(lock.Path()) // some systems cannot remove an open file
+		}
+		_ = lock.Unlock()
+	}
 }
 
 // tryLock locks a file, which it creates if there is none. It returns nil if another

@@ -9,24 +9,55 @@ import (
 	"slices"
 
 	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
+// logFlags say what is logged, and how.
+type logFlags struct {
+	logFormat                  string
+	quiet, verbose, noProgress bool
+}
+
+// register adds the flags that say what is logged, and how.
+func (l *logFlags) register(cmd *cobra.Command, verbose string) {
+	f := cmd.Flags()
+	f.StringVar(&l.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
+	f.BoolVarP(&l.quiet, "quiet", "q", false, "log only errors")
+	f.BoolVarP(&l.verbose, "verbose", "v", false, verbose)
+	complete(cmd, "log-format", func() []string { return []string{formatText, formatJSON} })
+}
+
+// openLog opens the log, which passes through the redactor and clears the progress line, if
+// there is one. With debug, it has what --verbose logs.
+func (a *app) openLog(bar *progress, debug bool) (_ *slog.Logger, closeLog func(), err error) {
+	if a.quiet && a.verbose {
+		return nil, nil, &usageError{"-q and -v cannot be used together"}
+	}
+	var w io.Writer = a.stderr
+	if bar != nil {
+		w = bar
+	}
+	redacted := a.redactor.Writer(a.guard(w))
+	logger, err := a.newLogger(redacted, debug)
+	return logger, func() { _ = redacted.Close() }, err
+}
+
 // newLogger returns a logger that writes text for people or, with --log-format
 // json, JSON for programs.
 func (a *app) newLogger(w io.Writer, debug bool) (*slog.Logger, error) {
 	level := slog.LevelInfo
 	switch {
-	case a.flags.quiet:
+	case a.quiet:
 		level = slog.LevelError
-	case a.flags.verbose || debug:
+	case a.verbose || debug:
 		level = slog.LevelDebug
 	}
 	var handler slog.Handler
-	switch a.flags.logFormat {
+	switch a.logFormat {
 	case "", formatText:
 		handler = redact.Handler(tint.NewTextHandler(w, &tint.Options{
 			Level: level, TimeFormat: "15:04:05", NoColor: !hasColour(a.stderr), ReplaceAttr: dropRedundant,
@@ -34,7 +65,7 @@ func (a *app) newLogger(w io.Writer, debug bool) (*slog.Logger, error) {
 	case formatJSON:
 		handler = slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level})
 	default:
-		return nil, &usageError{fmt.Sprintf("--log-format: want text or json, got %q", a.flags.logFormat)}
+		return nil, &usageError{fmt.Sprintf("--log-format: want text or json, got %q", a.logFormat)}
 	}
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(handler, slog.LevelDebug).Writer()) // net/http logs through it

@@ -29,9 +29,15 @@ type natsFlags struct {
 	tlsCA, tlsCert, tlsKey string
 }
 
+// A natsClient is how a command reaches NATS.
+type natsClient struct {
+	*app
+	nats natsFlags
+}
+
 // natsFlags adds the flags of commands that connect to NATS.
-func (a *app) natsFlags(cmd *cobra.Command) {
-	f, n := cmd.Flags(), &a.flags.nats
+func (a *natsClient) natsFlags(cmd *cobra.Command) {
+	f, n := cmd.Flags(), &a.nats
 	f.StringVar(&n.urls, "nats", "", "`URL` of a NATS server, or several with commas between them; "+
 		"default: NATS_URL, the selected NATS context, or "+nats.DefaultURL)
 	f.StringVar(&n.context, "nats-context", "", "`NAME` of a context of the nats command, or the path of its file")
@@ -70,7 +76,7 @@ type natsTarget struct {
 
 // connect connects to NATS under a name. With wait, it waits for a server that cannot be
 // reached until the context is done.
-func (a *app) connect(ctx context.Context, name string, wait bool, log *slog.Logger) (*natsConn, error) {
+func (a *natsClient) connect(ctx context.Context, name string, wait bool, log *slog.Logger) (*natsConn, error) {
 	target, err := a.natsTarget()
 	if err != nil {
 		return nil, err
@@ -149,8 +155,8 @@ func (t *natsTarget) dial() (*natsConn, error) {
 }
 
 // natsTarget returns the server that the flags and the environment name.
-func (a *app) natsTarget() (*natsTarget, error) {
-	n := a.flags.nats
+func (a *natsClient) natsTarget() (*natsTarget, error) {
+	n := a.nats
 	if err := n.check(); err != nil {
 		return nil, err
 	}
@@ -217,14 +223,14 @@ func inEnvironment(names ...string) bool {
 
 // natsLogin returns the options for the credentials in the environment. Those in a URL
 // override them.
-func (a *app) natsLogin() ([]nats.Option, error) {
+func (a *natsClient) natsLogin() ([]nats.Option, error) {
 	user, password, token := os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD"), os.Getenv("NATS_TOKEN")
 	switch {
 	case user != "" && token != "":
 		return nil, &usageError{"the environment has NATS_USER and NATS_TOKEN; unset one of them"}
 	case password != "" && user == "":
 		return nil, &usageError{"the environment has NATS_PASSWORD without NATS_USER"}
-	case a.flags.nats.creds != "" && cmp.Or(user, token) != "":
+	case a.nats.creds != "" && cmp.Or(user, token) != "":
 		return nil, &usageError{"--nats-creds cannot be used with NATS_USER or NATS_TOKEN; unset them"}
 	case user != "":
 		return []nats.Option{nats.UserInfo(user, password)}, nil
@@ -257,7 +263,7 @@ func parseServer(address string) (*url.URL, error) {
 
 // inspect returns an option that reads the others: it hides their secrets in all that is
 // printed, and keeps the addresses for messages.
-func (a *app) inspect(t *natsTarget) nats.Option {
+func (a *natsClient) inspect(t *natsTarget) nats.Option {
 	return func(o *nats.Options) error {
 		a.redactor.Hide(o.Password)
 		a.redactor.Hide(o.Token)

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/hub"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // startTestHub starts a hub, which ends with the test, and returns its address.
@@ -40,8 +40,7 @@ func startTestHub(t *testing.T, o hub.Options) string {
 func tryConnect(t *testing.T, n natsFlags) (conn *natsConn, printed string, err error) {
 	t.Helper()
 	var stderr bytes.Buffer
-	a := &app{stdout: io.Discard, stderr: &stderr, redactor: redact.New(nil)}
-	a.flags.nats = n
+	a := &natsClient{app: newApp(nil, io.Discard, &stderr), nats: n}
 	conn, err = a.connect(t.Context(), "stopwhen test", false, slog.New(slog.DiscardHandler))
 	if conn != nil {
 		t.Cleanup(conn.Close)
@@ -179,8 +178,7 @@ func TestAWorkerWaitsForItsServer(t *testing.T) {
 	address := free.Addr().String()
 	require.NoError(t, free.Close())
 	log := &startsHub{t: t, o: hub.Options{Dir: t.TempDir(), Listen: address}}
-	a := &app{redactor: redact.New(nil)}
-	a.flags.nats.urls = address
+	a := &natsClient{app: newApp(nil, nil, nil), nats: natsFlags{urls: address}}
 	conn, err := a.connect(t.Context(), "stopwhen worker", true, slog.New(slog.NewTextHandler(log, nil)))
 	require.NoError(t, err)
 	defer conn.Close()
@@ -205,10 +203,10 @@ func (l *startsHub) Write(line []byte) (int, error) {
 }
 
 func TestASignalEndsTheWaitForAServer(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	clearNATS(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	a := &app{redactor: redact.New(nil)}
-	a.flags.nats.urls = "127.0.0.1:1"
+	a := &natsClient{app: newApp(nil, nil, nil), nats: natsFlags{urls: "127.0.0.1:1"}}
 	time.AfterFunc(50*time.Millisecond, cancel)
 	_, err := a.connect(ctx, "stopwhen worker", true, slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, err, failure.ErrCancelled)
@@ -308,8 +306,7 @@ func TestHintsNameTheServerWithoutItsSecrets(t *testing.T) {
 		" --nats-context 'the hub'":     {context: "the hub"},
 		" --nats a:1 --nats-creds 'it'\\''s' --nats-tls-ca ca.pem": {urls: "a:1", creds: "it's", tlsCA: "ca.pem"},
 	} {
-		a := &app{}
-		a.flags.nats = n
+		a := &natsClient{nats: n}
 		require.Equal(t, want, a.natsArgs())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,11 +104,7 @@ var loginErrors = []error{
 
 // explainLogin describes an error of authentication.
 func (t *natsTarget) explainLogin(err error) (message, hint string) {
-	refused := false
-	for _, known := range loginErrors {
-		refused = refused || errors.Is(err, known)
-	}
-	if !refused {
+	if !slices.ContainsFunc(loginErrors, func(known error) bool { return errors.Is(err, known) }) {
 		return "", ""
 	}
 	if expired, ok := credsExpired(t.creds); ok {
@@ -138,8 +135,7 @@ func credsExpired(path string) (time.Time, bool) {
 
 // explainProtocol describes what a server that is no usable NATS server answers.
 func explainProtocol(err error) (message, hint string) {
-	switch {
-	case errors.Is(err, nats.ErrNoInfoReceived), strings.Contains(err.Error(), "parse"), errors.Is(err, nats.ErrJsonParse):
+	if errors.Is(err, nats.ErrNoInfoReceived) || strings.Contains(err.Error(), "parse") || errors.Is(err, nats.ErrJsonParse) {
 		return "this is no NATS server", "name one with --nats URL; its port is usually 4222"
 	}
 	return "", ""

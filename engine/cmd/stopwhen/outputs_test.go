@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // serveMany serves one item to each of many jobs and returns the path of their
@@ -41,6 +44,7 @@ func serveMany(t *testing.T, jobs int, shared bool) string {
 }
 
 func TestMoreOutputsThanFilesThatMayBeOpen(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program, sh := binary(t), bash(t)
 	for _, test := range []struct {
 		name   string
@@ -74,6 +78,7 @@ func TestMoreOutputsThanFilesThatMayBeOpen(t *testing.T) {
 // TestASignalEndsARunThatNobodyReads fills a pipe. One signal must end the run, also if
 // standard error goes to the same pipe.
 func TestASignalEndsARunThatNobodyReads(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program, config := binary(t), endless(t)
 	for _, test := range []struct {
 		name string
@@ -136,14 +141,14 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 
 	s.configure(t, `"method": "pagenum"`, "token-1")
 	l := &loaded{}
-	a := &app{flags: flags{state: s.path("state.json"), out: s.path("out")}}
+	a := &extraction{source: source{app: newApp(nil, nil, nil)}, state: s.path("state.json"), out: s.path("out")}
 	require.NoError(t, a.loadInto(l, []string{s.path("c.json")}))
-	held, err := a.openState(l, nil)
+	held, err := a.openState(l, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer held.Close()
 	require.NoError(t, os.Symlink(s.path("state.json"), s.path("link.json")))
 	for _, state := range []string{"state.json", "link.json"} {
-		stderr := runCommand(t, 8, append([]string{"run", s.path("c.json"), "--state", s.path(state), "--out", s.path("out")}, record...)...)
+		stderr := runStopwhen(t, 8, append([]string{"run", s.path("c.json"), "--state", s.path(state), "--out", s.path("out")}, record...)...)
 		require.Contains(t, stderr, "is in use by another run")
 	}
 	for name, text := range before {
@@ -154,7 +159,7 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 func TestAWriteErrorLeavesTheFileOfTheRunBefore(t *testing.T) {
 	program, sh := binary(t), bash(t)
 	s := newStateCase(t)
-	runCommand(t, 0, "run", s.path("c.json"), "--out", s.path("out"))
+	runStopwhen(t, 0, "run", s.path("c.json"), "--out", s.path("out"))
 	for _, flags := range []string{"", "--append", "--jobs 2", "--state state.json", "--state state.json --append"} {
 		t.Run(flags, func(t *testing.T) {
 			for limit := range 3 { // in blocks of 1024 bytes; the list has fewer than 400 bytes
@@ -168,7 +173,7 @@ func TestAWriteErrorLeavesTheFileOfTheRunBefore(t *testing.T) {
 				}
 			}
 			if !strings.Contains(flags, "append") {
-				runCommand(t, 0, strings.Fields(fmt.Sprintf("run %s -q --out %s", s.path("c.json"), s.path("out")))...)
+				runStopwhen(t, 0, strings.Fields(fmt.Sprintf("run %s -q --out %s", s.path("c.json"), s.path("out")))...)
 				require.Equal(t, allItems(), s.items(t))
 			}
 			_ = os.Remove(s.path("state.json"))
@@ -207,9 +212,9 @@ func TestAFailedPageIsNotCommitted(t *testing.T) {
 				dir := t.TempDir()
 				config := serveFailingPage(t, &failing)
 				args := append(strings.Fields(flags), "--state", filepath.Join(dir, "s"), "--out", dir, "--trace", filepath.Join(dir, "t"))
-				runCommand(t, 5, append([]string{"run", config}, args...)...)
+				runStopwhen(t, 5, append([]string{"run", config}, args...)...)
 				failing.Store(false)
-				runCommand(t, 0, append([]string{"run", config}, args...)...)
+				runStopwhen(t, 0, append([]string{"run", config}, args...)...)
 				trace := readText(t, filepath.Join(dir, "t"))
 				for _, job := range []string{"a", "b", "c"} {
 					var want strings.Builder
@@ -268,6 +273,6 @@ func TestALoopOfLinksIsNoState(t *testing.T) {
 	s := newStateCase(t)
 	require.NoError(t, os.Symlink("b", s.path("a")))
 	require.NoError(t, os.Symlink("a", s.path("b")))
-	runCommand(t, 7, "run", s.path("c.json"), "--state", s.path("a"), "--out", s.path("out"))
+	runStopwhen(t, 7, "run", s.path("c.json"), "--state", s.path("a"), "--out", s.path("out"))
 	require.Zero(t, s.requests.Load())
 }

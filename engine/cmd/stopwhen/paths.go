@@ -19,7 +19,7 @@ import (
 // checkPaths checks the files that a run reads and writes, before it opens any of them
 // for writing and before the first request: that every file has one purpose, that
 // nothing good would be overwritten, and that what is to be written can be written.
-func (a *app) checkPaths(l *loaded, args []string) error {
+func (a *extraction) checkPaths(l *loaded, args []string) error {
 	a.nameStandardStreams()
 	for _, check := range []func(*loaded, []string) error{
 		a.checkStandardStreams, a.checkOut, a.checkFormatOfItems, a.checkPurposes, a.checkWritable,
@@ -33,8 +33,8 @@ func (a *app) checkPaths(l *loaded, args []string) error {
 
 // nameStandardStreams replaces other names of standard output, such as /dev/stdout, by
 // "-".
-func (a *app) nameStandardStreams() {
-	for _, path := range []*string{&a.flags.out, &a.flags.trace, &a.flags.result, &a.flags.record} {
+func (a *extraction) nameStandardStreams() {
+	for _, path := range []*string{&a.out, &a.trace, &a.result, &a.record} {
 		if *path != "" && a.isStdout(*path) {
 			*path = "-"
 		}
@@ -43,7 +43,7 @@ func (a *app) nameStandardStreams() {
 
 // isStdout reports whether a path names standard output, or the regular file that it is
 // redirected to.
-func (a *app) isStdout(path string) bool {
+func (a *extraction) isStdout(path string) bool {
 	if slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, filepath.Clean(path)) {
 		return true
 	}
@@ -61,22 +61,22 @@ func (a *app) isStdout(path string) bool {
 
 // checkStandardStreams checks that standard output has one purpose, and that what is
 // written to it arrives.
-func (a *app) checkStandardStreams(*loaded, []string) error {
-	items := streamUse{"the items", a.flags.out}
+func (a *extraction) checkStandardStreams(*loaded, []string) error {
+	items := streamUse{"the items", a.out}
 	switch {
 	case a.discardsItems():
 		items.path = ""
-	case a.flags.toStdout():
+	case toStdout(a.out):
 		items.path = "-"
 	}
 	uses := []streamUse{
-		{"--trace -", a.flags.trace}, {"--result -", a.flags.result}, {"--record -", a.flags.record}, items,
+		{"--trace -", a.trace}, {"--result -", a.result}, {"--record -", a.record}, items,
 	}
 	if err := onlyOnce("standard output", uses...); err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(uses, streamUse.standard); i >= 0 {
-		return a.checkStdout(uses[i].name)
+		return a.checkStdout(uses[i].name, a.state != "" || a.kept != "")
 	}
 	return nil
 }
@@ -118,10 +118,10 @@ var dataEndings = []string{
 }
 
 // checkOut checks that --out names a directory.
-func (a *app) checkOut(*loaded, []string) error {
-	out := a.flags.out
+func (a *extraction) checkOut(*loaded, []string) error {
+	out := a.out
 	if !a.writesFiles() {
-		if a.flags.appendRows {
+		if a.appendRows {
 			return &usageError{"--append requires --out DIR: it adds rows to files"}
 		}
 		return nil
@@ -142,7 +142,7 @@ type purpose struct {
 
 // checkPurposes checks that no file is used for two purposes, whatever its names, and
 // that no configuration is overwritten.
-func (a *app) checkPurposes(l *loaded, args []string) error {
+func (a *extraction) checkPurposes(l *loaded, args []string) error {
 	all, err := a.purposes(l, args)
 	if err != nil {
 		return err
@@ -177,11 +177,11 @@ func sameFile(a, b purpose) error {
 }
 
 // purposes returns the files that a run uses, except pipes and devices.
-func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
+func (a *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	var all []purpose
 	add := func(flag string, paths ...string) {
 		for _, path := range paths {
-			if path == "" || path == "-" || isStream(path) {
+			if path == "" || path == "-" || formats.IsStream(path) {
 				continue
 			}
 			info, _ := os.Stat(path)
@@ -191,36 +191,36 @@ func (a *app) purposes(l *loaded, args []string) ([]purpose, error) {
 	for _, config := range args {
 		add("the configuration", config)
 	}
-	add("--set-file", a.flags.setFile)
-	if strings.HasSuffix(a.flags.fixture, ".txtar") {
-		add("--fixture", a.flags.fixture)
+	add("--set-file", a.setFile)
+	if strings.HasSuffix(a.fixture, ".txtar") {
+		add("--fixture", a.fixture)
 	}
-	if a.flags.tokens == "-" {
+	if a.tokens == "-" {
 		return nil, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
 	}
-	if a.flags.kept == "-" || a.flags.state == "-" {
+	if a.kept == "-" || a.state == "-" {
 		return nil, &usageError{"--kept and --state are read and replaced, so they need a file instead of -"}
 	}
-	add("--kept", a.flags.kept)
-	if a.flags.state != "" {
-		add("--state", a.flags.state, a.flags.state+lockSuffix, a.flags.state+".new")
+	add("--kept", a.kept)
+	if a.state != "" {
+		add("--state", a.state, a.state+lockSuffix, a.state+".new")
 	}
-	if l.RotatesTokens() {
+	if l.Info().RotatesTokens {
 		add("--tokens", a.tokensPath(), a.tokensPath()+lockSuffix)
 	}
-	add("--singer-catalog", a.flags.catalog)
-	add("--trace", a.flags.trace)
-	add("--record", a.flags.record)
-	add("--result", a.flags.result)
+	add("--singer-catalog", a.catalog)
+	add("--trace", a.trace)
+	add("--record", a.record)
+	add("--result", a.result)
 	if !a.writesFiles() {
 		return all, nil
 	}
-	for _, f := range formats.Places(l.Engine, a.flags.out, a.items.Format) {
+	for _, f := range formats.Places(l.Engine, a.out, a.items.Format) {
 		if err := a.checkShared(f); err != nil {
 			return nil, err
 		}
 		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
-			if target, ok := linkTarget(path); ok && !isStream(path) {
+			if target, ok := linkTarget(path); ok && !formats.IsStream(path) {
 				return nil, &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+
 					"remove it, or use the directory of the file", path, target)}
 			}
@@ -244,8 +244,8 @@ func linkTarget(path string) (string, bool) {
 
 // checkOverwritten refuses to replace a configuration by a trace, a recording or a
 // result: two arguments that were swapped must not cost a file that somebody wrote.
-func (a *app) checkOverwritten() error {
-	for _, f := range []struct{ flag, path string }{{"--trace", a.flags.trace}, {"--record", a.flags.record}, {"--result", a.flags.result}} {
+func (a *extraction) checkOverwritten() error {
+	for _, f := range []struct{ flag, path string }{{"--trace", a.trace}, {"--record", a.record}, {"--result", a.result}} {
 		if f.path != "" && f.path != "-" && isConfig(f.path) {
 			return &usageError{fmt.Sprintf("%s: %s is a configuration, which would be overwritten; name another file", f.flag, f.path)}
 		}
@@ -277,35 +277,35 @@ func isConfig(path string) bool {
 
 // checkWritable checks that the files of a run can be written. It leaves them as they
 // are.
-func (a *app) checkWritable(l *loaded, _ []string) error {
-	for _, path := range []string{a.flags.trace, a.flags.record, a.flags.result} {
+func (a *extraction) checkWritable(l *loaded, _ []string) error {
+	for _, path := range []string{a.trace, a.record, a.result} {
 		if err := probe(path); err != nil {
 			return err
 		}
 	}
-	if path := a.tokensPath(); path != "" && l.RotatesTokens() {
+	if path := a.tokensPath(); path != "" && l.Info().RotatesTokens {
 		if err := probe(path + ".new"); err != nil {
 			return err
 		}
 	}
-	if a.flags.kept == "" {
+	if a.kept == "" {
 		return nil
 	}
-	file, err := resolve(a.flags.kept)
+	file, err := resolve(a.kept)
 	if err != nil {
-		file = a.flags.kept
+		file = a.kept
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return outputError(err)
 	}
 	a.keptPath = file
-	return probe(a.flags.kept + ".new")
+	return probe(a.kept + ".new")
 }
 
 // probe checks that a file can be written. One that does not exist is created and
 // removed again.
 func probe(path string) error {
-	if path == "" || path == "-" || isStream(path) {
+	if path == "" || path == "-" || formats.IsStream(path) {
 		return nil
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -320,11 +320,4 @@ func probe(path string) error {
 		return outputError(err)
 	}
 	return outputError(errors.Join(file.Close(), os.Remove(path)))
-}
-
-// isStream reports whether a path names a pipe, a device or a socket, which cannot be
-// replaced or truncated.
-func isStream(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }

@@ -41,11 +41,11 @@ type jobProgress struct {
 
 const redrawInterval = 100 * time.Millisecond
 
-// newProgress starts the progress line. It returns nil if standard error is not a
-// terminal, or if the flags or the level of the log rule it out.
-func (a *app) newProgress(debug bool) *progress {
-	f := a.flags
-	if !isTerminal(a.stderr) || f.quiet || f.verbose || debug || f.noProgress || f.logFormat == formatJSON {
+// newProgress starts the progress line of a run, whose items may go to standard output. It
+// returns nil if standard error is not a terminal, or if the flags or the level of the log
+// rule it out.
+func (a *app) newProgress(debug, items bool) *progress {
+	if !isTerminal(a.stderr) || a.quiet || a.verbose || debug || a.noProgress || a.logFormat == formatJSON {
 		return nil
 	}
 	file := a.stderr.(*os.File)
@@ -53,7 +53,7 @@ func (a *app) newProgress(debug bool) *progress {
 		progressbar.OptionSetWriter(file), progressbar.OptionSpinnerType(14), progressbar.OptionSetSpinnerChangeInterval(0),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(false))
 	p := &progress{
-		w: file, bar: bar, end: make(chan struct{}), jobs: map[string]*jobProgress{}, shared: isTerminal(a.stdout) && f.toStdout(),
+		w: file, bar: bar, end: make(chan struct{}), jobs: map[string]*jobProgress{}, shared: items && isTerminal(a.stdout),
 	}
 	go p.draw()
 	return p

@@ -14,7 +14,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-func (a *app) recordCommand() *cobra.Command {
+// A recordCommand is stopwhen record.
+type recordCommand struct{ extraction }
+
+func newRecord(p *app) *cobra.Command {
+	a := &recordCommand{extraction{source: source{app: p}}}
 	cmd := &cobra.Command{
 		Use:   "record CONFIG FILE",
 		Short: "Run a configuration and record its requests and responses",
@@ -31,7 +35,7 @@ can read FILE (mode 0600).`,
   stopwhen replay other.json users.har`,
 		Args: func(_ *cobra.Command, args []string) error {
 			want := 2
-			if a.flags.fixture != "" {
+			if a.fixture != "" {
 				want = 1 // the case has a configuration
 			}
 			if len(args) != want {
@@ -39,15 +43,18 @@ can read FILE (mode 0600).`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.discardItems = !cmd.Flags().Changed("out")
-			a.flags.record = args[len(args)-1]
-			return a.runConfig(cmd, args[:len(args)-1])
-		},
+		RunE: a.Run,
 	}
 	a.runFlags(cmd)
 	a.outFlag(cmd, "")
 	return cmd
+}
+
+// Run runs a configuration, the first argument, and records it to the last one.
+func (a *recordCommand) Run(cmd *cobra.Command, args []string) error {
+	a.discardItems = !cmd.Flags().Changed("out")
+	a.record = args[len(args)-1]
+	return a.runConfig(cmd, args[:len(args)-1])
 }
 
 // tape is the recording of a run.
@@ -58,7 +65,7 @@ type tape struct {
 }
 
 // startRecording creates the file of the recording and records the run to it.
-func (a *app) startRecording(l *loaded) (*tape, error) {
+func (a *extraction) startRecording(l *loaded) (*tape, error) {
 	file, err := a.createRecording()
 	if err != nil {
 		return nil, outputError(err)
@@ -67,16 +74,16 @@ func (a *app) startRecording(l *loaded) (*tape, error) {
 	if l.server != nil {
 		options.Clock = l.server.Clock()
 	}
-	t := &tape{recording.NewRecorder(file, options), file, a.flags.record}
+	t := &tape{recording.NewRecorder(file, options), file, a.record}
 	l.Engine = l.With(engine.WithTransport(t.Recorder))
 	return t, nil
 }
 
-func (a *app) createRecording() (io.WriteCloser, error) {
-	if a.flags.record == "-" {
+func (a *extraction) createRecording() (io.WriteCloser, error) {
+	if a.record == "-" {
 		return escaped{printable.Writer(a.guard(a.stdout), printable.JSON), io.NopCloser(nil)}, nil
 	}
-	file, err := os.OpenFile(a.flags.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(a.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}

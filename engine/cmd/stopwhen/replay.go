@@ -12,12 +12,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-func (a *app) replayCommand() *cobra.Command {
+// A replayCommand is stopwhen replay.
+type replayCommand struct {
+	*app
+	source
+	reporting
+	against, kept string
+}
+
+func newReplay(p *app) *cobra.Command {
+	a := &replayCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "replay CONFIG FILE",
 		Short: "Show where a configuration would stop, from a recording",
@@ -37,18 +47,13 @@ that is not in the recording ends the run with status 5.`,
 			}
 			return &usageError{"want a configuration and a recording, got " + value.Counted(len(args), "argument")}
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.checkJobFlags(cmd); err != nil {
-				return err
-			}
-			return a.replay(replayOrder(args[0], args[1]))
-		},
+		RunE: a.Run,
 	}
 	a.fileFlags(cmd)
 	a.jobFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.flags.against, "against", "", "`CONFIG` to compare with the first, showing what it would save or lose")
-	f.StringVar(&a.flags.kept, "kept", "", "`FILE` that an earlier run wrote with --kept; it is not changed")
+	f.StringVar(&a.against, "against", "", "`CONFIG` to compare with the first, showing what it would save or lose")
+	f.StringVar(&a.kept, "kept", "", "`FILE` that an earlier run wrote with --kept; it is not changed")
 	a.formatFlag(cmd, formatText, formatJSON)
 	return cmd
 }
@@ -85,7 +90,7 @@ func isRecording(path string) bool {
 	if strings.EqualFold(filepath.Ext(path), ".har") {
 		return true
 	}
-	if isStream(path) {
+	if formats.IsStream(path) {
 		return false
 	}
 	file, err := os.Open(path)
@@ -99,7 +104,12 @@ func isRecording(path string) bool {
 	return opening == json.Delim('{') && key == "log"
 }
 
-func (a *app) replay(config, path string) error {
+// Run replays a recording, and compares two configurations.
+func (a *replayCommand) Run(cmd *cobra.Command, args []string) error {
+	if err := a.checkJobFlags(cmd); err != nil {
+		return err
+	}
+	config, path := replayOrder(args[0], args[1])
 	if err := a.checkFormat(formatText, formatJSON); err != nil {
 		return err
 	}
@@ -116,10 +126,10 @@ func (a *app) replay(config, path string) error {
 	return report.Config.Err
 }
 
-func (a *app) newReplayReport(config, path string) (*replayReport, error) {
+func (a *replayCommand) newReplayReport(config, path string) (*replayReport, error) {
 	a.placeholders = true
 	if err := onlyOnce("standard input", streamUse{"the configuration", config}, streamUse{"the recording", path},
-		streamUse{"--against", a.flags.against}, streamUse{"--set-file", a.flags.setFile}); err != nil {
+		streamUse{"--against", a.against}, streamUse{"--set-file", a.setFile}); err != nil {
 		return nil, err
 	}
 	first, err := a.load([]string{config})
@@ -127,8 +137,8 @@ func (a *app) newReplayReport(config, path string) (*replayReport, error) {
 		return nil, err
 	}
 	var second *loaded
-	if a.flags.against != "" {
-		if second, err = a.load([]string{a.flags.against}); err != nil {
+	if a.against != "" {
+		if second, err = a.load([]string{a.against}); err != nil {
 			return nil, err
 		}
 	}
@@ -172,24 +182,23 @@ func (a *app) readRecording(path string) (*recording.Recording, error) {
 
 // play replays one configuration. The error of the run is part of the result;
 // play returns an error only if the replay itself fails or is interrupted.
-func (a *app) play(ctx context.Context, l *loaded, tape *recording.Recording) (replayedConfig, error) {
-	if a.flags.kept != "" {
-		values, err := readCarryover(a.flags.kept)
-		if err != nil {
+func (a *replayCommand) play(ctx context.Context, l *loaded, tape *recording.Recording) (replayedConfig, error) {
+	if a.kept != "" {
+		if err := l.readKept(a.kept); err != nil {
 			return replayedConfig{}, err
 		}
-		l.Engine = l.With(engine.WithKept(values))
+		l.Engine = l.With(engine.WithKept(l.carryover))
 	}
 	out := replayedConfig{Name: l.name}
 	out.Replayed, _ = recording.Replay(ctx, l.Engine, tape)
 	if out.Err != nil {
 		out.Error = out.Err.Error()
 	}
-	return out, signalError(ctx, context.Cause(ctx))
+	return out, interrupted(ctx)
 }
 
-func (a *app) writeReplay(r *replayReport) error {
-	if a.flags.format == formatJSON {
+func (a *replayCommand) writeReplay(r *replayReport) error {
+	if a.format == formatJSON {
 		return a.writeJSON(r)
 	}
 	printable.Strings(r)

@@ -6,9 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -19,14 +20,20 @@ var schemas = []struct {
 	schema func() rules.Object
 }{
 	{"config", func() rules.Object { return rules.Builtin().Schema() }},
-	{"explain", compile.ExplanationSchema},
-	{"diff", compile.DifferenceSchema},
-	{"stress", engine.StressSchema},
-	{"trace", engine.TraceSchema},
-	{"result", engine.ResultSchema},
-	{"status", func() rules.Object {
-		return rules.TypeSchema("status of a stopwhen run", reflect.TypeFor[status.Run]())
-	}},
+	{"explain", explain.ExplanationSchema},
+	{"diff", explain.DifferenceSchema},
+	{"stress", schemaOf[stress.Report]("report of stopwhen stress")},
+	{"trace", schemaOf[engine.Record]("a line of a stopwhen trace")},
+	{"result", schemaOf[resultFile]("result of a stopwhen run")},
+	{"status", schemaOf[status.Run]("status of a stopwhen run")},
+}
+
+// resultFile has another name than the result of a job, since a schema names its
+// definitions by the names of types.
+type resultFile engine.Result
+
+func schemaOf[T any](title string) func() rules.Object {
+	return func() rules.Object { return rules.TypeSchema(title, reflect.TypeFor[T]()) }
 }
 
 func schemaNames() []string {
@@ -37,7 +44,7 @@ func schemaNames() []string {
 	return names
 }
 
-func (a *app) schemaCommand() *cobra.Command {
+func newSchema(a *app) *cobra.Command {
 	of := ""
 	cmd := &cobra.Command{
 		Use:   "schema",

@@ -64,6 +64,9 @@ func signalError(ctx context.Context, err error) error {
 	return err
 }
 
+// interrupted returns the error of a command that a signal ended; nil: none has arrived.
+func interrupted(ctx context.Context) error { return signalError(ctx, context.Cause(ctx)) }
+
 // waits knows the calls that wait for somebody else: a write to a pipe that nobody reads
 // does not return, and neither does opening a named pipe. The zero waits is ready for use.
 type waits struct {

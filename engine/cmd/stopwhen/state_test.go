@@ -74,10 +74,10 @@ func (s *stateCase) path(name string) string { return filepath.Join(s.dir, name)
 func (s *stateCase) run(t *testing.T, status int, more ...string) string {
 	t.Helper()
 	args := append([]string{"run", s.path("c.json"), "--state", s.path("state.json"), "--out", s.path("out")}, more...)
-	return runCommand(t, status, args...)
+	return runStopwhen(t, status, args...)
 }
 
-func runCommand(t *testing.T, status int, args ...string) (stderr string) {
+func runStopwhen(t *testing.T, status int, args ...string) (stderr string) {
 	t.Helper()
 	var b bytes.Buffer
 	require.Equal(t, status, run(args, strings.NewReader(""), io.Discard, &b), b.String())
@@ -325,11 +325,11 @@ func TestStateWithParallelJobsNeedsAFilePerJob(t *testing.T) {
 
 func TestRestartRequiresState(t *testing.T) {
 	s := newStateCase(t)
-	require.Contains(t, runCommand(t, 2, "run", s.path("c.json"), "--restart"), "--restart requires --state")
+	require.Contains(t, runStopwhen(t, 2, "run", s.path("c.json"), "--restart"), "--restart requires --state")
 }
 
 func TestAStateThatCannotBeWrittenEndsTheRunBeforeAnyRequest(t *testing.T) {
 	s := newStateCase(t)
-	runCommand(t, 7, "run", s.path("c.json"), "--state", s.path("none/state.json"))
+	runStopwhen(t, 7, "run", s.path("c.json"), "--state", s.path("none/state.json"))
 	require.Zero(t, s.requests.Load())
 }

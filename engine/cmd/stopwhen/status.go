@@ -18,8 +18,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// statusFlags are the flags of stopwhen status.
-type statusFlags struct {
+// A statusCommand is stopwhen status.
+type statusCommand struct {
+	*app
+	natsClient
+	reporting
 	watch, partitions bool
 	failOn            []string
 }
@@ -29,8 +32,8 @@ var (
 	failOnPhases  = []string{string(status.Failed), string(status.Cancelled), string(status.Running)}
 )
 
-func (a *app) statusCommand() *cobra.Command {
-	flags := &statusFlags{}
+func newStatus(p *app) *cobra.Command {
+	a := &statusCommand{app: p, natsClient: natsClient{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show how far the runs that many machines share are",
@@ -58,67 +61,67 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.status(args, flags) },
+		RunE: a.Run,
 	}
 	a.formatFlag(cmd, statusFormats...)
 	f := cmd.Flags()
-	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` for the output; - is standard output")
-	f.BoolVar(&flags.watch, "watch", false,
+	f.StringVarP(&a.out, "out", "o", "-", "`FILE` for the output; - is standard output")
+	f.BoolVar(&a.watch, "watch", false,
 		"print it again every two seconds, or less often if it has many partitions, until the run is over or a signal arrives")
-	f.BoolVar(&flags.partitions, "partitions", false, "list each partition that has begun")
-	f.StringSliceVar(&flags.failOn, "fail-on", nil, "`PHASES` of the run that end with status 9: failed, cancelled, running")
+	f.BoolVar(&a.partitions, "partitions", false, "list each partition that has begun")
+	f.StringSliceVar(&a.failOn, "fail-on", nil, "`PHASES` of the run that end with status 9: failed, cancelled, running")
 	complete(cmd, "fail-on", func() []string { return failOnPhases })
 	a.natsFlags(cmd)
-	a.logFlags(cmd)
+	a.logFlags.register(cmd, "log details")
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
 }
 
 // check checks the flags together.
-func (f *statusFlags) check(a *app, args []string) error {
+func (a *statusCommand) check(args []string) error {
 	if err := a.checkFormat(statusFormats...); err != nil {
 		return err
 	}
-	for _, phase := range f.failOn {
+	for _, phase := range a.failOn {
 		if !slices.Contains(failOnPhases, phase) {
 			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnPhases), phase)}
 		}
 	}
 	switch {
-	case len(args) == 0 && f.partitions:
+	case len(args) == 0 && a.partitions:
 		return &usageError{"--partitions requires a run; stopwhen status lists them"}
-	case len(args) == 0 && len(f.failOn) > 0:
+	case len(args) == 0 && len(a.failOn) > 0:
 		return &usageError{"--fail-on requires a run; stopwhen status lists them"}
-	case len(args) == 0 && a.flags.format == formatHTML:
+	case len(args) == 0 && a.format == formatHTML:
 		return &usageError{"--format html requires a run; stopwhen status lists them"}
-	case f.partitions && a.flags.format == formatHTML:
+	case a.partitions && a.format == formatHTML:
 		return &usageError{"--partitions and --format html cannot be used together: use text or json"}
-	case f.partitions && f.watch:
+	case a.partitions && a.watch:
 		return &usageError{"--partitions and --watch cannot be used together"}
-	case f.partitions && !a.flags.toStdout():
+	case a.partitions && !toStdout(a.out):
 		return &usageError{"--partitions writes to standard output only"}
-	case f.watch && !a.flags.toStdout() && a.flags.format != formatHTML:
+	case a.watch && !toStdout(a.out) && a.format != formatHTML:
 		return &usageError{"--watch with --out requires --format html"}
-	case f.watch && a.flags.toStdout() && a.flags.format == formatHTML:
+	case a.watch && toStdout(a.out) && a.format == formatHTML:
 		return &usageError{"--watch with --format html requires --out FILE"}
 	}
 	return nil
 }
 
-// status prints how far a run is, or all runs are.
-func (a *app) status(args []string, flags *statusFlags) error {
-	if err := flags.check(a, args); err != nil {
+// Run prints how far a run is, or all runs are.
+func (a *statusCommand) Run(_ *cobra.Command, args []string) error {
+	if err := a.check(args); err != nil {
 		return err
 	}
-	a.flags.noProgress = true
+	a.noProgress = true
 	err := a.withRuns(func(s *session) error {
 		switch {
 		case len(args) == 0:
-			return a.overview(s, flags)
-		case flags.partitions:
+			return a.overview(s)
+		case a.partitions:
 			return a.listPartitions(s, args[0])
 		}
-		return a.statusOf(s, args[0], flags)
+		return a.statusOf(s, args[0])
 	})
 	if len(args) == 0 && errors.Is(err, cluster.ErrEmpty) {
 		none := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
@@ -129,7 +132,7 @@ func (a *app) status(args []string, flags *statusFlags) error {
 }
 
 // statusOf prints how far a run is.
-func (a *app) statusOf(s *session, id string, flags *statusFlags) error {
+func (a *statusCommand) statusOf(s *session, id string) error {
 	for {
 		looked := time.Now()
 		run, err := s.Run(s.ctx, id)
@@ -141,11 +144,11 @@ func (a *app) statusOf(s *session, id string, flags *statusFlags) error {
 			return err
 		}
 		over := now.Phase != status.Running
-		if err := a.repeat(flags.watch, func(w io.Writer) error { return a.writeStatus(w, now) }); err != nil {
+		if err := a.repeat(a.watch, func(w io.Writer) error { return a.writeStatus(w, now) }); err != nil {
 			return err
 		}
-		if !flags.watch || over || !pause(s.ctx, time.Since(looked)) {
-			return flags.judge(now)
+		if !a.watch || over || !pause(s.ctx, time.Since(looked)) {
+			return a.judge(now)
 		}
 	}
 }
@@ -172,9 +175,9 @@ func pause(ctx context.Context, took time.Duration) bool {
 const clearScreen = "\x1b[H\x1b[2J"
 
 // repeat writes a report. On a terminal that is watched, it replaces the one before.
-func (a *app) repeat(watch bool, write func(io.Writer) error) error {
+func (a *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
 	return a.writeReport(func(w io.Writer) error {
-		if watch && a.flags.toStdout() && isTerminal(a.stdout) {
+		if watch && toStdout(a.out) && isTerminal(a.stdout) {
 			if _, err := io.WriteString(w, clearScreen); err != nil {
 				return err
 			}
@@ -184,23 +187,23 @@ func (a *app) repeat(watch bool, write func(io.Writer) error) error {
 }
 
 // overview prints a table of all runs.
-func (a *app) overview(s *session, flags *statusFlags) error {
+func (a *statusCommand) overview(s *session) error {
 	for {
 		looked := time.Now()
 		o, err := s.Overview(s.ctx)
 		if err != nil {
 			return err
 		}
-		err = a.repeat(flags.watch, func(w io.Writer) error { return a.writeOverview(w, o) })
-		if err != nil || !flags.watch || !pause(s.ctx, time.Since(looked)) {
+		err = a.repeat(a.watch, func(w io.Writer) error { return a.writeOverview(w, o) })
+		if err != nil || !a.watch || !pause(s.ctx, time.Since(looked)) {
 			return err
 		}
 	}
 }
 
 // writeOverview writes how far all runs are, in the format of --format.
-func (a *app) writeOverview(w io.Writer, o *status.Overview) error {
-	if a.flags.format == formatJSON {
+func (a *statusCommand) writeOverview(w io.Writer, o *status.Overview) error {
+	if a.format == formatJSON {
 		return writeJSONTo(w, o)
 	}
 	printable.Strings(o)
@@ -208,27 +211,27 @@ func (a *app) writeOverview(w io.Writer, o *status.Overview) error {
 }
 
 // statusColumns is the width of the text; 0 if it is not for a terminal.
-func (a *app) statusColumns() int {
-	if !a.flags.toStdout() {
+func (a *statusCommand) statusColumns() int {
+	if !toStdout(a.out) {
 		return 0
 	}
 	return a.columns()
 }
 
 // writeStatus writes how far a run is, in the format of --format.
-func (a *app) writeStatus(w io.Writer, s *status.Run) error {
-	if a.flags.format == formatJSON {
+func (a *statusCommand) writeStatus(w io.Writer, s *status.Run) error {
+	if a.format == formatJSON {
 		return writeJSONTo(w, s)
 	}
 	printable.Strings(s)
-	if a.flags.format == formatHTML {
+	if a.format == formatHTML {
 		return report.StatusHTML(w, s)
 	}
 	return report.StatusText(w, s, a.statusColumns())
 }
 
 // listPartitions lists the partitions of a run that have begun, as they are read.
-func (a *app) listPartitions(s *session, id string) error {
+func (a *statusCommand) listPartitions(s *session, id string) error {
 	run, err := s.Run(s.ctx, id)
 	if err != nil {
 		return err
@@ -238,13 +241,13 @@ func (a *app) listPartitions(s *session, id string) error {
 	enc := json.NewEncoder(printable.Writer(w, printable.JSON))
 	enc.SetEscapeHTML(false)
 	waiting, err := run.Partitions(s.ctx, func(p status.Partition) error {
-		if a.flags.format == formatJSON {
+		if a.format == formatJSON {
 			return printError(enc.Encode(p))
 		}
 		_, err := io.WriteString(w, printable.Text(report.PartitionText(p))+"\n")
 		return printError(err)
 	})
-	if err != nil || waiting == 0 || a.flags.format == formatJSON {
+	if err != nil || waiting == 0 || a.format == formatJSON {
 		return err
 	}
 	_, err = fmt.Fprintln(w, value.Counted(waiting, "other partition")+" without a page")
@@ -252,9 +255,9 @@ func (a *app) listPartitions(s *session, id string) error {
 }
 
 // judge returns an error if --fail-on names the phase of the run.
-func (f *statusFlags) judge(s *status.Run) error {
-	if !slices.Contains(f.failOn, string(s.Phase)) {
+func (a *statusCommand) judge(s *status.Run) error {
+	if !slices.Contains(a.failOn, string(s.Phase)) {
 		return nil
 	}
-	return &failOnError{outcomes: f.failOn, jobs: []string{fmt.Sprintf("the run %s is %s", s.Summary.Run, s.Phase)}}
+	return &failOnError{outcomes: a.failOn, jobs: []string{fmt.Sprintf("the run %s is %s", s.Summary.Run, s.Phase)}}
 }

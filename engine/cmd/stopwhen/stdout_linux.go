@@ -15,7 +15,7 @@ import (
 // it for writing only. Some programs that start others, such as Python with DEVNULL, open
 // it like the runtime, so the two cannot be told apart. So only a run that moves a
 // position on is refused, since the next one would not request the items again.
-func (a *app) checkStdout(use string) error {
+func (a *app) checkStdout(use string, moves bool) error {
 	file, ok := a.stdoutFile()
 	if !ok {
 		return nil
@@ -36,7 +36,7 @@ func (a *app) checkStdout(use string) error {
 		if !isNullFile(file) || isShared(file) {
 			return nil
 		}
-		if a.flags.state != "" || a.flags.kept != "" {
+		if moves {
 			return closed
 		}
 		a.discarded = use

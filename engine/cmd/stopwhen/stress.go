@@ -1,8 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -18,8 +17,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// stressFlags are the flags of the command stress.
-type stressFlags struct {
+// A stressCommand is stopwhen stress.
+type stressCommand struct {
+	*app
+	source
+	reporting
 	options stress.Options
 	all     bool
 	failOn  []string
@@ -28,8 +30,8 @@ type stressFlags struct {
 
 var stressFormats = []string{formatText, formatJSON, formatHTML}
 
-func (a *app) stressCommand() *cobra.Command {
-	flags := &stressFlags{}
+func newStress(p *app) *cobra.Command {
+	a := &stressCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "stress CONFIG",
 		Short: "Find what an API may do that loses items, without making requests",
@@ -50,17 +52,17 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
   stopwhen stress users.json --depth 2 --format html --out stress.html
   stopwhen stress users.json --format json | jq '.jobs[].rows[].verdict'`,
 		Args: a.oneConfig,
-		RunE: func(_ *cobra.Command, args []string) error { return a.stressConfig(args, flags) },
+		RunE: a.Run,
 	}
 	a.configFlags(cmd)
 	a.formatFlag(cmd, stressFormats...)
 	f := cmd.Flags()
-	f.StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
-	f.IntVar(&flags.options.Seed, "seed", 0, "`NUMBER` that varies where behaviours happen; the same number gives the same report")
-	f.IntVar(&flags.options.Depth, "depth", 1, "`NUMBER` of behaviours at the same time: 1 or 2")
-	f.BoolVar(&flags.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
-	f.StringVar(&flags.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
-	f.StringSliceVar(&flags.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
+	f.StringVarP(&a.out, "out", "o", "-", "`FILE` to write to; - is standard output")
+	f.IntVar(&a.options.Seed, "seed", 0, "`NUMBER` that varies where behaviours happen; the same number gives the same report")
+	f.IntVar(&a.options.Depth, "depth", 1, "`NUMBER` of behaviours at the same time: 1 or 2")
+	f.BoolVar(&a.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
+	f.StringVar(&a.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
+	f.StringSliceVar(&a.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
 	complete(cmd, "fail-on", failOnVerdicts)
 	complete(cmd, "depth", func() []string { return []string{"1", "2"} })
 	return cmd
@@ -77,15 +79,15 @@ func failOnVerdicts() []string {
 	return names
 }
 
-// check checks the values of the flags.
-func (f *stressFlags) check() error {
-	if f.options.Depth != 1 && f.options.Depth != 2 {
-		return &usageError{fmt.Sprintf("--depth: want 1 or 2, got %d", f.options.Depth)}
+// check checks the values of the a.
+func (a *stressCommand) check() error {
+	if a.options.Depth != 1 && a.options.Depth != 2 {
+		return &usageError{fmt.Sprintf("--depth: want 1 or 2, got %d", a.options.Depth)}
 	}
-	if f.options.Seed < 0 {
-		return &usageError{fmt.Sprintf("--seed: want a number of 0 or more, got %d", f.options.Seed)}
+	if a.options.Seed < 0 {
+		return &usageError{fmt.Sprintf("--seed: want a number of 0 or more, got %d", a.options.Seed)}
 	}
-	for _, name := range f.failOn {
+	for _, name := range a.failOn {
 		if !slices.Contains(failOnVerdicts(), strings.ToLower(name)) {
 			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnVerdicts()), name)}
 		}
@@ -93,17 +95,18 @@ func (f *stressFlags) check() error {
 	return nil
 }
 
-func (a *app) stressConfig(args []string, flags *stressFlags) error {
+// Run puts the jobs of a configuration under stress.
+func (a *stressCommand) Run(_ *cobra.Command, args []string) error {
 	if err := a.checkFormat(stressFormats...); err != nil {
 		return err
 	}
-	if err := flags.check(); err != nil {
+	if err := a.check(); err != nil {
 		return err
 	}
-	if err := a.checkReportFile(append(slices.Clone(args), flags.like)); err != nil {
+	if err := a.checkReportFile(append(slices.Clone(args), a.like)); err != nil {
 		return err
 	}
-	inputs := []streamUse{argument(args), {"--set-file", a.flags.setFile}, {"--like", flags.like}}
+	inputs := []streamUse{argument(args), {"--set-file", a.setFile}, {"--like", a.like}}
 	if err := onlyOnce("standard input", inputs...); err != nil {
 		return err
 	}
@@ -115,34 +118,31 @@ func (a *app) stressConfig(args []string, flags *stressFlags) error {
 	defer l.Close()
 	ctx, stop := a.catchSignals()
 	defer stop()
-	if flags.like != "" {
-		tape, err := a.readRecording(flags.like)
+	if a.like != "" {
+		tape, err := a.readRecording(a.like)
 		if err != nil {
 			return err
 		}
-		flags.options.Like = recording.Samples(ctx, l.Engine, tape)
+		a.options.Like = recording.Samples(ctx, l.Engine, tape)
 	}
-	r, err := l.Stress(ctx, flags.options)
-	if err := signalError(ctx, context.Cause(ctx)); err != nil {
+	r, err := l.Stress(ctx, a.options)
+	if err := cmp.Or(interrupted(ctx), err); err != nil {
 		return err
 	}
-	if err != nil {
+	if err := a.writeReport(func(w io.Writer) error { return a.writeStress(w, l.name, r) }); err != nil {
 		return err
 	}
-	if err := a.writeReport(func(w io.Writer) error { return a.writeStress(w, l.name, r, flags.all) }); err != nil {
-		return err
-	}
-	return flags.judge(r)
+	return a.judge(r)
 }
 
 // checkReportFile checks that the file of --out is not a file that is read.
-func (a *app) checkReportFile(read []string) error {
-	if a.flags.toStdout() {
+func (a *stressCommand) checkReportFile(read []string) error {
+	if toStdout(a.out) {
 		return nil
 	}
-	for _, path := range append(read, a.flags.setFile, a.flags.fixture) {
-		if sameExisting(path, a.flags.out) {
-			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", a.flags.out, path)}
+	for _, path := range append(read, a.setFile, a.fixture) {
+		if sameExisting(path, a.out) {
+			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", a.out, path)}
 		}
 	}
 	return nil
@@ -158,32 +158,17 @@ func sameExisting(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// writeReport writes to standard output or to the file of --out, which is written only when
-// the report is complete. Secrets are hidden in it.
-func (a *app) writeReport(write func(io.Writer) error) error {
-	var text bytes.Buffer
-	if err := write(&text); err != nil {
-		return err
-	}
-	safe := a.redactor.String(text.String())
-	if a.flags.toStdout() {
-		_, err := io.WriteString(a.guard(a.stdout), safe)
-		return printError(err)
-	}
-	return outputError(a.waits.during(func() error { return os.WriteFile(a.flags.out, []byte(safe), 0o666) }))
-}
-
 // writeStress writes a report in the format of --format.
-func (a *app) writeStress(w io.Writer, name string, r *stress.Report, all bool) error {
-	if a.flags.format == formatJSON {
+func (a *stressCommand) writeStress(w io.Writer, name string, r *stress.Report) error {
+	if a.format == formatJSON {
 		return writeJSONTo(w, r)
 	}
 	printable.Strings(r)
-	if a.flags.format == formatHTML {
+	if a.format == formatHTML {
 		return report.StressHTML(w, printable.Text(name), r)
 	}
-	o := stress.TextOptions{All: all}
-	if a.flags.toStdout() {
+	o := stress.TextOptions{All: a.all}
+	if toStdout(a.out) {
 		o.Width, o.Colour = a.columns(), hasColour(a.stdout)
 	}
 	_, err := io.WriteString(w, r.Text(o))
@@ -191,14 +176,14 @@ func (a *app) writeStress(w io.Writer, name string, r *stress.Report, all bool) 
 }
 
 // judge returns an error if a row has a verdict of --fail-on, or if nothing is known of a job.
-func (f *stressFlags) judge(r *stress.Report) error {
-	if len(f.failOn) == 0 {
+func (a *stressCommand) judge(r *stress.Report) error {
+	if len(a.failOn) == 0 {
 		return nil
 	}
 	failed := &failOnError{}
 	for _, v := range stress.Verdicts() {
 		name := strings.ToLower(string(v))
-		if !slices.ContainsFunc(f.failOn, func(given string) bool { return strings.EqualFold(given, name) }) {
+		if !slices.ContainsFunc(a.failOn, func(given string) bool { return strings.EqualFold(given, name) }) {
 			continue
 		}
 		if n := r.Count(v); n > 0 {
@@ -213,7 +198,7 @@ func (f *stressFlags) judge(r *stress.Report) error {
 		return nil
 	}
 	if failed.outcomes == nil {
-		failed.outcomes = f.failOn
+		failed.outcomes = a.failOn
 	}
 	return failed
 }

@@ -13,19 +13,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// submitFlags are the flags of stopwhen submit.
-type submitFlags struct {
+// A submitCommand is stopwhen submit.
+type submitCommand struct {
+	*app
+	source
+	natsClient
+	kept     string
 	run      string
 	maxBytes string
 	lease    string
 	replicas int
 }
 
-func (a *app) submitCommand() *cobra.Command {
+func newSubmit(p *app) *cobra.Command {
+	a := &submitCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "submit CONFIG",
 		Short: "Submit a run that many machines share",
@@ -45,36 +51,37 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
   stopwhen submit orders.yaml --run orders-june --set since=2026-06-01
   stopwhen submit orders.yaml --kept orders.kept --max-bytes 20GB`,
 		Args: a.oneConfig,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.submit(cmd, args) },
+		RunE: a.Run,
 	}
 	a.textFlags(cmd)
-	f, s := cmd.Flags(), &a.flags.submit
-	f.IntVar(&a.flags.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
-	f.StringVar(&a.flags.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
-	f.StringVar(&s.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
-	f.StringVar(&s.maxBytes, "max-bytes", "",
+	f := cmd.Flags()
+	f.IntVar(&a.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
+	f.StringVar(&a.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
+	f.StringVar(&a.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
+	f.StringVar(&a.maxBytes, "max-bytes", "",
 		"`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
 			"(default no limit or, of a run that exists, its limit)")
-	f.StringVar(&s.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others, "+
+	f.StringVar(&a.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others, "+
 		"in all runs of the API (default what is set, at first 30s)")
-	f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
+	f.IntVar(&a.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
 	a.natsFlags(cmd)
-	a.logFlags(cmd)
+	a.logFlags.register(cmd, "log details")
 	return cmd
 }
 
-func (a *app) submit(cmd *cobra.Command, args []string) error {
+// Run submits a run.
+func (a *submitCommand) Run(cmd *cobra.Command, args []string) error {
 	s, lease, err := a.submission(cmd, args)
 	if err != nil {
 		return err
 	}
-	logger, _, closeLog, err := a.openLog(a.redactor, false)
+	logger, closeLog, err := a.openLog(nil, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	o := cluster.Options{
-		Engine: (&environment{app: a}).options(), AckWait: lease, Replicas: a.flags.submit.replicas, Patience: shortPatience, Log: logger,
+		Engine: new(environment).options(), AckWait: lease, Replicas: a.replicas, Patience: shortPatience, Log: logger,
 	}
 	checked, err := s.Check(o.Engine...)
 	if err != nil {
@@ -112,7 +119,7 @@ func mayNotSubmit(err error) error {
 }
 
 // submitted says what came of submitting a run, and how it goes on.
-func (a *app) submitted(run *cluster.Run) string {
+func (a *submitCommand) submitted(run *cluster.Run) string {
 	at, again := a.natsArgs(), run.Resubmission()
 	if again == nil {
 		return fmt.Sprintf("run %s is submitted; next: %s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
@@ -129,9 +136,9 @@ func (a *app) submitted(run *cluster.Run) string {
 		}
 		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(again.MaxBytes)), before)
 	}
-	if a.flags.submit.lease != "" {
+	if a.lease != "" {
 		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others, in all runs of this API",
-			a.flags.submit.lease)
+			a.lease)
 	}
 	if again.Failed > 0 {
 		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(again.Failed, "task"), run.ID(), at)
@@ -140,19 +147,19 @@ func (a *app) submitted(run *cluster.Run) string {
 }
 
 // submission returns the run that the flags and the arguments describe.
-func (a *app) submission(cmd *cobra.Command, args []string) (_ *cluster.Submission, lease time.Duration, err error) {
-	for _, check := range []func() error{a.checkVolume, a.checkDialect, func() error { return a.checkJobFlags(cmd) }} {
+func (a *submitCommand) submission(cmd *cobra.Command, args []string) (_ *cluster.Submission, lease time.Duration, err error) {
+	for _, check := range []func() error{a.checkDialect, func() error { return a.checkJobFlags(cmd) }} {
 		if err := check(); err != nil {
 			return nil, 0, err
 		}
 	}
-	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.flags.setFile}); err != nil {
+	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.setFile}); err != nil {
 		return nil, 0, err
 	}
-	if a.flags.submit.replicas < 0 || a.flags.submit.replicas > maxReplicas {
-		return nil, 0, &usageError{fmt.Sprintf("--replicas: want a number of servers from 1 to %d, got %d", maxReplicas, a.flags.submit.replicas)}
+	if a.replicas < 0 || a.replicas > maxReplicas {
+		return nil, 0, &usageError{fmt.Sprintf("--replicas: want a number of servers from 1 to %d, got %d", maxReplicas, a.replicas)}
 	}
-	if lease, err = parseDuration("--lease", a.flags.submit.lease); err != nil {
+	if lease, err = parseDuration("--lease", a.lease); err != nil {
 		return nil, 0, err
 	}
 	if lease != 0 && lease < minLease {
@@ -163,26 +170,26 @@ func (a *app) submission(cmd *cobra.Command, args []string) (_ *cluster.Submissi
 		return nil, 0, err
 	}
 	s := &cluster.Submission{
-		Run: a.flags.submit.run, Name: filepath.Base(l.name), Text: l.text, Jobs: a.flags.jobs, Dialect: a.flags.dialect,
-		BaseURL: a.flags.baseURL, MaxPages: a.flags.maxPages, Program: "stopwhen " + version(), Now: time.Now(),
+		Run: a.run, Name: filepath.Base(l.name), Text: l.text, Jobs: a.jobs, Dialect: a.dialect,
+		BaseURL: a.baseURL, MaxPages: a.maxPages, Program: "stopwhen " + version(), Now: time.Now(),
 	}
 	if s.Inputs, err = a.inputs(); err != nil {
 		return nil, 0, err
 	}
-	if s.MaxBytes, err = parseSize("--max-bytes", a.flags.submit.maxBytes); err != nil {
+	if s.MaxBytes, err = parseSize("--max-bytes", a.maxBytes); err != nil {
 		return nil, 0, err
 	}
 	if s.MaxBytes != 0 && s.MaxBytes < minPages {
 		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
 			"and each page takes about 3 kB beside its items", value.Size(minPages), value.Size(int(s.MaxBytes)))}
 	}
-	if a.flags.kept != "" {
-		if s.Kept, err = readCarryover(a.flags.kept); err != nil {
+	if a.kept != "" {
+		if s.Kept, err = formats.ReadKept(a.kept); err != nil {
 			return nil, 0, err
 		}
 	}
 	if s.Run == "" {
-		s.Run = newRun(s.Name, s.Now)
+		s.Run = runID(s.Name, s.Now)
 	}
 	return s, lease, nil
 }
@@ -193,8 +200,8 @@ const (
 	minPages    = 100_000 // bytes of --max-bytes
 )
 
-// newRun returns an id for a run: "orders-20261122-k3fq".
-func newRun(name string, now time.Time) string {
+// runID returns an id for a run: "orders-20261122-k3fq".
+func runID(name string, now time.Time) string {
 	const longest, letters = 40, 4
 	name = strings.TrimSuffix(name, filepath.Ext(name))
 	name = strings.Map(func(r rune) rune {

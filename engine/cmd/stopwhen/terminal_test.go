@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // onTerminal runs a shell command on a pseudo-terminal of 80 columns and returns
@@ -82,6 +84,7 @@ func TestItemsOnATerminalAreApartFromTheProgressLine(t *testing.T) {
 }
 
 func TestExplainIsAsWideAsTheTerminal(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	path := binary(t)
 	for _, width := range []int{40, 60, 110} {
 		out := onTerminalOf(t, width, path+" explain --fixture demo/orders")

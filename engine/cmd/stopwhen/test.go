@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -12,7 +11,16 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-func (a *app) testCommand() *cobra.Command {
+// A testCommand is stopwhen test.
+type testCommand struct {
+	*app
+	source
+	reporting
+	failUncovered bool
+}
+
+func newTest(p *app) *cobra.Command {
+	a := &testCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "test CONFIG",
 		Short: "Run the tests in a configuration without making requests",
@@ -27,17 +35,18 @@ configuration has errors or no tests.`,
   stopwhen test users.json --fail-uncovered
   stopwhen test users.yaml --format json | jq '.coverage[]'`,
 		Args: a.oneConfig,
-		RunE: func(_ *cobra.Command, args []string) error { return a.testConfig(args) },
+		RunE: a.Run,
 	}
 	a.configFlags(cmd)
 	a.formatFlag(cmd, formatText, formatJSON)
 	f := cmd.Flags()
-	f.BoolVar(&a.flags.failUncovered, "fail-uncovered", false, "fail if the tests do not cover every rule")
-	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print only failures")
+	f.BoolVar(&a.failUncovered, "fail-uncovered", false, "fail if the tests do not cover every rule")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only failures")
 	return cmd
 }
 
-func (a *app) testConfig(args []string) error {
+// Run runs the tests in a configuration.
+func (a *testCommand) Run(_ *cobra.Command, args []string) error {
 	if err := a.checkFormat(formatText, formatJSON); err != nil {
 		return err
 	}
@@ -47,13 +56,13 @@ func (a *app) testConfig(args []string) error {
 		return err
 	}
 	defer l.Close()
-	if len(l.Tests()) == 0 {
+	if len(l.Info().Tests) == 0 {
 		return &exampleError{&usageError{l.name + " has no tests; add some next to api and config, for example"}, l.SampleTest()}
 	}
 	ctx, stop := a.catchSignals()
 	defer stop()
 	report := l.Test(ctx)
-	if err := signalError(ctx, context.Cause(ctx)); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return err
 	}
 	if err := a.writeTests(l, report); err != nil {
@@ -62,21 +71,21 @@ func (a *app) testConfig(args []string) error {
 	return a.judgeTests(report)
 }
 
-func (a *app) writeTests(l *loaded, report *configtest.Report) error {
-	if a.flags.format == formatJSON {
+func (a *testCommand) writeTests(l *loaded, report *configtest.Report) error {
+	if a.format == formatJSON {
 		return a.writeJSON(report)
 	}
 	printable.Strings(report)
 	b := &strings.Builder{}
 	for _, t := range report.Tests {
-		if !t.OK || !a.flags.quiet {
+		if !t.OK || !a.quiet {
 			writeTest(b, t, len(l.Jobs()) > 1)
 		}
 	}
-	if !a.flags.quiet || a.flags.failUncovered {
-		writeCoverage(b, report, a.flags.quiet)
+	if !a.quiet || a.failUncovered {
+		writeCoverage(b, report, a.quiet)
 	}
-	if !a.flags.quiet {
+	if !a.quiet {
 		fmt.Fprintf(b, "\n%s\n", testSummary(report))
 	}
 	return a.writeText(b.String())
@@ -215,16 +224,16 @@ func testSummary(report *configtest.Report) string {
 
 // judgeTests returns an error if tests failed or, with --fail-uncovered, do not
 // cover every rule.
-func (a *app) judgeTests(report *configtest.Report) error {
+func (a *testCommand) judgeTests(report *configtest.Report) error {
 	var parts []string
 	if n := report.Failed(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s failed", n, value.Counted(len(report.Tests), "test")))
 	}
 	t := totalsOf(report)
-	if a.flags.failUncovered && t.gaps > 0 {
+	if a.failUncovered && t.gaps > 0 {
 		parts = append(parts, fmt.Sprintf("the tests do not cover %s (--fail-uncovered)", value.Counted(t.gaps, "rule")))
 	}
-	if a.flags.failUncovered && t.untested > 0 {
+	if a.failUncovered && t.untested > 0 {
 		parts = append(parts, fmt.Sprintf("%s without tests (--fail-uncovered)", value.Counted(t.untested, "job")))
 	}
 	if parts == nil {

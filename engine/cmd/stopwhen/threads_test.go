@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 )
 
 // A run with one small page at a time uses one thread, and all of them after a large page.
 func TestARunOfSmallPagesUsesOneThread(t *testing.T) {
 	all := goruntime.GOMAXPROCS(0)
-	sizes := []int{10, 10, runtime.LargePage, 10}
+	sizes := []int{10, 10, ahead.LargePage, 10}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		if page > len(sizes) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -22,11 +23,11 @@ const tokensSuffix = ".tokens"
 
 // tokensPath returns the file of refresh tokens: that of --tokens or, without it, one next
 // to the state. It is "" if there is neither.
-func (a *app) tokensPath() string {
-	if a.flags.tokens == "" && a.flags.state != "" {
-		return a.flags.state + tokensSuffix
+func (a *extraction) tokensPath() string {
+	if a.tokens == "" && a.state != "" {
+		return a.state + tokensSuffix
 	}
-	return a.flags.tokens
+	return a.tokens
 }
 
 // tokenFile stores refresh tokens in a file that only its owner can read. Several
@@ -36,9 +37,8 @@ type tokenFile struct {
 	renewals *waits // updates that a signal must not cut off
 }
 
-// openTokens returns the store of refresh tokens, or nil if there is no file for it.
-func (a *app) openTokens() (engine.TokenStore, error) {
-	path := a.tokensPath()
+// openTokens returns the store of refresh tokens in a file, or nil if there is none.
+func (a *app) openTokens(path string) (credential.Store, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ const (
 	tokensRetryWait = 50 * time.Millisecond // between two attempts to lock the file
 )
 
-// Update implements [engine.TokenStore].
+// Update implements [credential.Store].
 func (f tokenFile) Update(ctx context.Context, key string, change func(string) (string, error)) error {
 	lock := flock.New(f.path + lockSuffix)
 	if _, err := lock.TryLockContext(ctx, tokensRetryWait); err != nil {

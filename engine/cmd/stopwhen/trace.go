@@ -12,7 +12,14 @@ import (
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
-func (a *app) traceCommand() *cobra.Command {
+// A traceCommand is stopwhen trace.
+type traceCommand struct {
+	reporting
+	verdicts bool
+}
+
+func newTrace(p *app) *cobra.Command {
+	a := &traceCommand{reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "trace TRACE",
 		Short: "Show the pages of a trace and where each rule first became true",
@@ -29,36 +36,37 @@ others and opened offline. TRACE is a file, or - for standard input.`,
 			}
 			return &usageError{fmt.Sprintf("want one trace, got %d arguments", len(args))}
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.showTrace(args[0]) },
+		RunE: a.Run,
 	}
 	a.formatFlag(cmd, formatText, formatHTML)
-	cmd.Flags().BoolVar(&a.flags.verdicts, "verdicts", false, "also list the verdicts of every page; the HTML page always does")
-	cmd.Flags().StringVarP(&a.flags.out, "out", "o", "-", "`FILE` to write to; - is standard output")
+	cmd.Flags().BoolVar(&a.verdicts, "verdicts", false, "also list the verdicts of every page; the HTML page always does")
+	cmd.Flags().StringVarP(&a.out, "out", "o", "-", "`FILE` to write to; - is standard output")
 	return cmd
 }
 
-func (a *app) showTrace(path string) error {
+// Run shows a trace.
+func (a *traceCommand) Run(_ *cobra.Command, args []string) error {
 	if err := a.checkFormat(formatText, formatHTML); err != nil {
 		return err
 	}
-	run, err := a.readTrace(path)
+	run, err := a.readTrace(args[0])
 	if err != nil {
 		return err
 	}
-	run.Verdicts = a.flags.verdicts
+	run.Verdicts = a.verdicts
 	printable.Strings(run)
 	write := run.Text
-	if a.flags.format == formatHTML {
+	if a.format == formatHTML {
 		write = run.HTML
 	}
-	if a.flags.toStdout() {
+	if toStdout(a.out) {
 		return printError(write(printable.Writer(a.stdout, printable.Lines)))
 	}
 	var text bytes.Buffer
 	if err := write(&text); err != nil {
 		return err
 	}
-	return outputError(os.WriteFile(a.flags.out, text.Bytes(), 0o666))
+	return outputError(os.WriteFile(a.out, text.Bytes(), 0o666))
 }
 
 func (a *app) readTrace(path string) (*report.Run, error) {

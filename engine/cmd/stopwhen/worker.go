@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,18 +17,19 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// workerFlags are the flags of stopwhen worker.
-type workerFlags struct {
-	name  string
-	slots int
-	idle  string
-	one   bool // run the task on standard input, and end
+// A workerCommand is stopwhen worker.
+type workerCommand struct {
+	*app
+	source
+	natsClient
+	prefetch, tokens string
+	name             string
+	slots            int
+	idle             string
 }
 
-// oneTask is the flag of a process that runs one task, which may crash it.
-const oneTask = "one-task"
-
-func (a *app) workerCommand() *cobra.Command {
+func newWorker(p *app) *cobra.Command {
+	a := &workerCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run partitions of the runs that many machines share",
@@ -52,34 +49,32 @@ machine, since each token is valid once: --tokens stores them.`,
   stopwhen worker --jobs 32 --env API_TOKEN --nats nats://hub.example.com
   stopwhen worker --idle 10m --quiet`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return a.worker() },
+		RunE: a.Run,
 	}
-	f, w := cmd.Flags(), &a.flags.worker
+	f := cmd.Flags()
 	a.envFlag(cmd, "`NAMES` of environment variables that configurations may read")
 	a.setFlags(cmd, "a secret input of the runs")
-	f.IntVar(&w.slots, "jobs", 8, "number of `PARTITIONS` to run at the same time")
-	a.prefetchFlag(cmd)
-	a.tokensFlag(cmd, "")
-	f.StringVar(&w.idle, "idle", "", "`DURATION` without a partition after which the worker ends: 90s, 10m")
-	f.StringVar(&w.name, "name", "", "`NAME` of the worker in logs and in stopwhen status (default the name of the machine and a number)")
-	f.BoolVar(&w.one, oneTask, false, "run the task on standard input, and end")
-	_ = f.MarkHidden(oneTask)
+	f.IntVar(&a.slots, "jobs", 8, "number of `PARTITIONS` to run at the same time")
+	prefetchFlag(cmd, &a.prefetch)
+	tokensFlag(cmd, &a.tokens, "")
+	f.StringVar(&a.idle, "idle", "", "`DURATION` without a partition after which the worker ends: 90s, 10m")
+	f.StringVar(&a.name, "name", "", "`NAME` of the worker in logs and in stopwhen status (default the name of the machine and a number)")
 	a.natsFlags(cmd)
-	a.logFlags(cmd)
+	a.logFlags.register(cmd, "log details")
 	return cmd
 }
 
-func (a *app) worker() error {
-	w, err := a.newWorker()
+// Run runs partitions until a signal arrives.
+func (a *workerCommand) Run(*cobra.Command, []string) error {
+	w, err := a.worker()
 	if err != nil {
 		return err
 	}
-	redacted := a.redactor.Writer(a.guard(a.stderr))
-	defer redacted.Close()
-	logger, err := a.newLogger(redacted, false)
+	logger, closeLog, err := a.openLog(nil, false)
 	if err != nil {
 		return err
 	}
+	defer closeLog()
 	o, err := a.workerOptions(logger)
 	if err != nil {
 		return err
@@ -87,10 +82,7 @@ func (a *app) worker() error {
 	ctx, stop := a.catchSignals()
 	defer stop()
 	err = a.openRuns(ctx, o, &waiting{w.Idle}, func(c *cluster.Cluster) error {
-		if w.task != "" {
-			return c.WorkOne(ctx, w.Worker, w.task)
-		}
-		return a.untilSignal(ctx, logger, func() error { return c.Work(ctx, w.Worker) })
+		return a.untilSignal(ctx, logger, func() error { return c.Work(ctx, w) })
 	})
 	if ctx.Err() != nil && classOf(err) == failure.Cancelled {
 		return nil // told to stop before it had begun
@@ -104,7 +96,7 @@ const handBackTime = 5 * time.Second
 
 // untilSignal waits for a worker, and leaves it behind if it does not end soon after a
 // signal. Others get its partitions when it has been silent for long enough.
-func (a *app) untilSignal(ctx context.Context, logger *slog.Logger, work func() error) error {
+func (a *workerCommand) untilSignal(ctx context.Context, logger *slog.Logger, work func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- work() }()
 	select {
@@ -122,56 +114,30 @@ func (a *app) untilSignal(ctx context.Context, logger *slog.Logger, work func() 
 	}
 }
 
-// A worker is a worker, or a task for it that may crash it.
-type worker struct {
-	cluster.Worker
-	task string // "": the worker takes tasks from the queue
-}
-
-// newWorker returns the worker that the flags describe.
-func (a *app) newWorker() (w worker, err error) {
-	for _, check := range []func() error{a.checkVolume, a.checkPrefetch, a.checkSlots, a.checkEnv} {
-		if err := check(); err != nil {
-			return w, err
-		}
-	}
-	w.Worker = cluster.Worker{Name: a.flags.worker.name, Slots: a.flags.worker.slots}
-	if w.Idle, err = parseDuration("--idle", a.flags.worker.idle); err != nil {
+// worker returns the worker that the flags describe.
+func (a *workerCommand) worker() (w cluster.Worker, err error) {
+	if err := errors.Join(a.checkSlots(), a.checkEnv()); err != nil {
 		return w, err
 	}
-	if a.flags.worker.one {
-		if w.task, err = a.readTask(); err != nil {
-			return w, err
-		}
-	}
-	var set string // the text of --set-file -
-	if a.flags.setFile == "-" {
-		text, err := rules.ReadConfig(a.stdin)
-		if err != nil {
-			return w, &usageError{fmt.Sprintf("--set-file: %v", err)}
-		}
-		set = string(text)
-		a.stdin = strings.NewReader(set)
-	}
-	if w.Inputs, err = a.inputs(); err != nil {
+	w = cluster.Worker{Name: a.name, Slots: a.slots, Hide: func(secret string) { a.redactor.Hide(secret) }}
+	if w.Idle, err = parseDuration("--idle", a.idle); err != nil {
 		return w, err
 	}
-	w.Hide = func(secret string) { a.redactor.Hide(secret) }
-	w.Isolate = func(ctx context.Context, task string) *exec.Cmd { return a.isolated(ctx, task, set) }
-	return w, nil
+	w.Inputs, err = a.inputs()
+	return w, err
 }
 
-func (a *app) checkSlots() error {
+func (a *workerCommand) checkSlots() error {
 	const most = 10_000
-	if n := a.flags.worker.slots; n < 1 || n > most {
+	if n := a.slots; n < 1 || n > most {
 		return &usageError{fmt.Sprintf("--jobs: want a number of partitions from 1 to %d, got %d", most, n)}
 	}
 	return nil
 }
 
 // checkEnv refuses what cannot be the name of an environment variable.
-func (a *app) checkEnv() error {
-	for _, name := range a.flags.env {
+func (a *workerCommand) checkEnv() error {
+	for _, name := range a.env {
 		if name == "" || strings.ContainsAny(name, "= \t\r\n") {
 			return &usageError{"--env: want the names of environment variables, with commas between them"} // it may be a secret
 		}
@@ -180,8 +146,8 @@ func (a *app) checkEnv() error {
 }
 
 // workerOptions returns the options with which a worker runs partitions.
-func (a *app) workerOptions(logger *slog.Logger) (cluster.Options, error) {
-	for _, name := range a.flags.env {
+func (a *workerCommand) workerOptions(logger *slog.Logger) (cluster.Options, error) {
+	for _, name := range a.env {
 		text, ok := os.LookupEnv(name)
 		a.redactor.Hide(text)
 		if !ok {
@@ -189,49 +155,26 @@ func (a *app) workerOptions(logger *slog.Logger) (cluster.Options, error) {
 				"event", "env_unset")
 		}
 	}
-	prefetch, _ := a.prefetch()
-	o := cluster.Options{Log: logger, Engine: append((&environment{app: a}).options(), engine.WithPrefetch(prefetch), engine.WithVerdicts())}
-	if a.flags.tokens == "" {
+	prefetch, err := parsePrefetch(a.prefetch)
+	if err != nil {
+		return cluster.Options{}, err
+	}
+	o := cluster.Options{
+		Log:    logger,
+		Engine: append((&environment{names: a.env}).options(), engine.WithPrefetch(prefetch), engine.WithVerdicts()),
+	}
+	if a.tokens == "" {
 		return o, nil
 	}
-	if a.flags.tokens == "-" {
+	if a.tokens == "-" {
 		return o, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
 	}
-	tokens, err := a.openTokens()
+	tokens, err := a.openTokens(a.tokens)
 	if err == nil {
-		err = probe(a.flags.tokens + ".new")
+		err = probe(a.tokens + ".new")
 	}
 	o.Engine = append(o.Engine, engine.WithTokenStore(tokens))
 	return o, err
-}
-
-// isolated returns a command that runs a task with the flags of this worker. The task, and
-// what this process has read from standard input, are the standard input of the command.
-func (a *app) isolated(ctx context.Context, task, set string) *exec.Cmd {
-	const endTime = 5 * time.Second
-	program, err := os.Executable()
-	if err != nil {
-		program = os.Args[0]
-	}
-	cmd := exec.CommandContext(ctx, program, append([]string{"worker", "--" + oneTask}, a.args[1:]...)...)
-	cmd.Stdin = strings.NewReader(task + "\n" + set)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = endTime
-	return cmd
-}
-
-// readTask reads the task of this process, which is the first line of standard input.
-func (a *app) readTask() (string, error) {
-	in := bufio.NewReader(a.stdin)
-	line, err := in.ReadString('\n')
-	a.stdin = in
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", &usageError{fmt.Sprintf("cannot read the task: %v", err)}
-	}
-	if strings.TrimSpace(line) == "" {
-		return "", &usageError{"--" + oneTask + ": want a task on standard input"}
-	}
-	return line, nil
 }
 
 // parseDuration reads the duration of a flag; 0 if there is none.

@@ -1,4 +1,4 @@
-// Command configgen writes the Go types of a configuration from the tables by
+// Command configgen writes the Go types of a configuration, in a folder, from the tables by
 // which a configuration file is read.
 package main
 
@@ -7,13 +7,12 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 func main() {
 	source, err := Source()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(strings.Join(os.Args[1:], ""), "config_types.go"), source, 0o644)
+		err = os.WriteFile(filepath.Join(append(os.Args[1:], "types.go")...), source, 0o644)
 	}
 	if err != nil {
 		log.Fatal(fmt.Errorf("configgen: %w", err))

@@ -48,7 +48,7 @@ func (p *Pace) measure(ctx context.Context, kv jetstream.KeyValue) error {
 	var local, server time.Time
 	for range maxSamples {
 		began := p.now()
-		revision, err := kv.Put(ctx, clockKey, []byte(p.id))
+		revision, err := kv.Put(ctx, clockKey, nil)
 		if err != nil {
 			return err
 		}

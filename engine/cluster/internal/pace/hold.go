@@ -6,14 +6,14 @@ import (
 	"encoding/hex"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A record is a hold in the bucket.
+// A record is a hold in the bucket. One without times is over.
 type record struct {
-	Until time.Time `json:"until"`           // no request before it
-	Over  bool      `json:"over,omitzero"`   // the first request after it has ended well: there is no hold any more
-	First string    `json:"first,omitempty"` // the process whose request goes first; "": none yet
-	Lease time.Time `json:"lease,omitzero"`  // when that process is given up
+	Until time.Time `json:"until,omitzero"` // no request before it
+	Probe time.Time `json:"probe,omitzero"` // until then, the others wait for the end of the request that goes first
 }
 
 // A hold implements [transport.Hold].
@@ -23,18 +23,16 @@ type hold struct {
 
 	mu       sync.Mutex
 	until    time.Time     // by the server's clock; zero: there is no hold
-	first    string        // the process whose request goes first; "": none
-	lease    time.Time     // when that process is given up
-	mine     bool          // the first request is one of this process, or this process asks for that
-	leaving  chan struct{} // is closed when the first request of this process leaves
+	probe    time.Time     // of the record
+	first    bool          // the first request is one of this process, or this process asks for that
+	telling  bool          // a goroutine tells the others of until
 	revision uint64        // of the record that was last seen
 	changed  chan struct{} // is closed when requests that wait for the first one should look again
-	telling  bool          // a goroutine tells the others of until
 }
 
-// lease is how long a process may be silent whose request goes first. It renews its claim
-// three times as often.
-const lease = 30 * time.Second
+// probeTime is how long the others wait for the first request after a hold, since its process
+// may have died. Then another one goes.
+const probeTime = 30 * time.Second
 
 // holdKey returns the key of a hold. The name is hashed, since a name is an address and keys
 // have few characters.
@@ -65,12 +63,37 @@ func (h *hold) Begin(wait time.Duration) {
 	}
 }
 
-// tell lets a goroutine tell the others of the hold. The lock is held.
-func (h *hold) tell() {
-	if !h.telling {
-		h.telling = true
-		h.pace.all.Go(h.publish)
+// putBack tells of a hold again that the bucket may have lost. The lock is held.
+func (h *hold) putBack() {
+	if h.until.After(h.pace.serverTime()) {
+		h.tell()
 	}
+}
+
+// tell lets a goroutine tell the others of the hold, until they know of all of it. The lock is
+// held.
+func (h *hold) tell() {
+	if h.telling {
+		return
+	}
+	h.telling = true
+	h.pace.all.Go(func() {
+		for more := true; more; {
+			var told time.Time
+			err := h.update(func(r *record) bool {
+				h.mu.Lock()
+				told = h.until
+				h.mu.Unlock()
+				longer := told.After(r.Until)
+				*r = record{Until: told}
+				return longer
+			})
+			h.mu.Lock()
+			more = err == nil && h.until.After(told)
+			h.telling = more
+			h.mu.Unlock()
+		}
+	})
 }
 
 // State implements [transport.Hold].
@@ -89,32 +112,66 @@ func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
 
 // isTaken reports whether the request that goes first is another one. The lock is held.
 func (h *hold) isTaken(now time.Time) bool {
-	return !h.until.IsZero() && (h.mine || h.first != "" && now.Before(h.lease))
+	return !h.until.IsZero() && (h.first || now.Before(h.probe))
 }
 
-// Enter implements [transport.Hold].
+// Enter implements [transport.Hold]. It waits while the bucket is out of reach: the first
+// request would not be the only one.
 func (h *hold) Enter(ctx context.Context) (first, ok bool, err error) {
 	now := h.pace.serverTime()
 	h.mu.Lock()
-	if h.until.IsZero() || now.Before(h.until) || h.isTaken(now) {
+	until := h.until
+	if until.IsZero() || now.Before(until) || h.isTaken(now) {
 		defer h.mu.Unlock()
-		return false, h.until.IsZero(), nil
+		return false, until.IsZero(), nil
 	}
-	h.mine = true
+	h.first = true
 	h.mu.Unlock()
-	return h.claim(ctx)
+	err = h.pace.persist(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
+		e, err := read[record](ctx, kv, h.key)
+		if err != nil {
+			return err
+		}
+		now := h.pace.serverTime()
+		switch {
+		case e.revision > 0 && e.value.Until.IsZero():
+			first, ok = false, true
+		case now.Before(e.value.Until), now.Before(e.value.Probe):
+			first, ok = false, false
+		default:
+			e.value = record{Until: later(e.value.Until, until), Probe: now.Add(h.pace.probes)}
+			if err := e.write(ctx, kv, h.key); err != nil {
+				return err
+			}
+			first, ok = true, true
+		}
+		h.apply(e.value, e.revision)
+		return nil
+	})
+	if first && err == nil {
+		return true, true, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.first = false
+	h.wakeUp()
+	return false, ok && err == nil, err
 }
 
 // Leave implements [transport.Hold].
 func (h *hold) Leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	close(h.leaving)
-	h.mine, h.first = false, ""
-	if !h.pace.serverTime().Before(h.until) { // no other hold has begun
-		until := h.until
+	h.first, h.probe = false, time.Time{}
+	if until := h.until; !h.pace.serverTime().Before(until) { // no other hold has begun
 		h.until = time.Time{}
-		h.pace.all.Go(func() { h.end(until) })
+		h.pace.all.Go(func() {
+			_ = h.update(func(r *record) bool {
+				same := r.Until.Equal(until)
+				*r = record{}
+				return same
+			})
+		})
 	}
 	h.wakeUp()
 }
@@ -125,38 +182,44 @@ func (h *hold) wakeUp() {
 	h.changed = make(chan struct{})
 }
 
-// apply takes over what the bucket has, unless it was seen before.
+// update changes the record, unless the function reports false. The error is that the
+// process ends.
+func (h *hold) update(change func(*record) bool) error {
+	return h.pace.persist(h.pace.ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
+		e, err := read[record](ctx, kv, h.key)
+		if err != nil || !change(&e.value) {
+			return err
+		}
+		if err = e.write(ctx, kv, h.key); err == nil {
+			h.apply(e.value, e.revision)
+		}
+		return err
+	})
+}
+
+// apply takes over what the bucket has, unless it was seen before. A hold of this process that
+// the others do not know yet remains.
 func (h *hold) apply(r record, revision uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if revision > h.revision {
-		h.see(r, revision)
+	if revision <= h.revision {
+		return
 	}
-}
-
-// see takes over a record. The lock is held.
-func (h *hold) see(r record, revision uint64) {
 	h.revision = revision
 	switch {
-	case r.Over:
-		if !r.Until.Before(h.until) {
-			h.until, h.first = time.Time{}, ""
+	case r.Until.IsZero():
+		if !h.telling {
+			h.until, h.probe = time.Time{}, time.Time{}
 		}
 	case !r.Until.Before(h.until):
-		h.until, h.first, h.lease = r.Until, r.First, r.Lease
-		if r.First == h.pace.id && !h.mine { // of a claim that was given up
-			h.first = ""
-		}
-		if h.first != "" {
-			time.AfterFunc(h.lease.Sub(h.pace.serverTime()), h.expire)
-		}
+		h.until, h.probe = r.Until, r.Probe
 	}
-	h.wakeUp()
-}
-
-// expire lets requests look again after a lease has ended.
-func (h *hold) expire() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	if wait := h.probe.Sub(h.pace.serverTime()); wait > 0 {
+		time.AfterFunc(wait, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.wakeUp()
+		})
+	}
 	h.wakeUp()
 }

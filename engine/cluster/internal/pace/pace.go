@@ -3,7 +3,7 @@ package pace
 import (
 	"cmp"
 	"context"
-	cryptorand "crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,47 +12,25 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
-
-// Bucket is the name of the bucket. It is in memory: what it has is about the next seconds.
-const Bucket = "STOPWHEN_PACE"
-
-// Config returns how the bucket is created. replicas is how many servers hold it; 0 is 1.
-func Config(replicas int) jetstream.KeyValueConfig {
-	return jetstream.KeyValueConfig{
-		Bucket: Bucket, Description: "pace of requests, shared by the workers of stopwhen",
-		Storage: jetstream.MemoryStorage, History: 1, Replicas: max(replicas, 1),
-	}
-}
-
-// Options configure a [Pace]. The zero Options are ready for use.
-type Options struct {
-	Replicas int          // of the bucket, if it has to be created; 0 is 1
-	Log      *slog.Logger // nil logs nothing
-
-	// Try calls a function that makes requests about the bucket, and returns its error. It may
-	// end the context of the function when the server will not answer. Nil: it is called.
-	Try func(ctx context.Context, bucket string, f func(context.Context) error) error
-}
 
 // A Pace is the pace of all origins that this process makes requests to.
 type Pace struct {
-	js      jetstream.JetStream
-	options Options
-	log     *slog.Logger
-	id      string           // of this process
-	now     func() time.Time // the machine's clock
-	lease   time.Duration    // of a claim
-	clock   serverClock
+	bucket *store.Bucket
+	log    *slog.Logger
+	now    func() time.Time // the machine's clock
+	clock  serverClock
+	probes time.Duration // how long the others wait for the first request after a hold
 
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
 	all    sync.WaitGroup // goroutines
 
 	mu        sync.Mutex
-	bucket    jetstream.KeyValue // nil: to be opened
 	schedules map[string]*Schedule
 	holds     map[string]*hold // by key
 	away      bool             // the last attempt to reach the bucket failed
@@ -61,47 +39,97 @@ type Pace struct {
 	reserved  func(slot time.Time) // for tests: receives the times that requests are given
 }
 
-// Open returns the pace that is kept in the bucket. It creates the bucket if there is none.
-// An error is that of the first attempt: of the server, or of missing permissions.
-func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Pace, error) {
-	return open(ctx, js, o, time.Now)
+// Open returns the pace that is kept in a bucket. An error is that of the first attempt: of
+// the server, or of missing permissions. A nil log logs nothing.
+func Open(ctx context.Context, bucket *store.Bucket, log *slog.Logger) (*Pace, error) {
+	return open(ctx, bucket, log, time.Now)
 }
 
-func open(ctx context.Context, js jetstream.JetStream, o Options, now func() time.Time) (*Pace, error) {
+func open(ctx context.Context, bucket *store.Bucket, log *slog.Logger, now func() time.Time) (*Pace, error) {
 	p := &Pace{
-		js: js, options: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), id: cryptorand.Text(), now: now, lease: lease,
+		bucket: bucket, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: now, probes: probeTime,
 		schedules: map[string]*Schedule{}, holds: map[string]*hold{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	err := p.attempt(ctx, p.measure)
-	var w *watch
+	err := bucket.Try(ctx, p.measure)
 	if err == nil {
-		err = p.attempt(ctx, func(ctx context.Context, kv jetstream.KeyValue) (err error) {
-			w, err = p.watch(ctx, kv)
-			return err
-		})
+		err = p.start(ctx)
 	}
 	if err != nil {
 		p.cancel()
-		return nil, fmt.Errorf("cannot open the shared pace (bucket %s): %w", Bucket, err)
+		p.all.Wait()
+		return nil, fmt.Errorf("cannot open the shared pace: %w", err)
 	}
-	p.all.Go(func() { p.follow(w) })
 	return p, nil
 }
 
-// Close gives back the times of requests that were cancelled, for at most a second, and ends
-// what goes on in the background. No request may be waiting.
-func (p *Pace) Close() {
+// watchInterval is how often the watch begins again and the server's time is measured.
+// So an entry that a watch has missed, for any reason, is heard of nevertheless.
+const watchInterval = time.Minute
+
+// start lets a goroutine hear of the holds of other processes, and returns when it knows all
+// that there are.
+func (p *Pace) start(ctx context.Context) error {
+	first := make(chan error, 1)
+	tell := func(err error) {
+		select {
+		case first <- err:
+		default:
+		}
+	}
+	p.all.Go(func() {
+		for p.ctx.Err() == nil {
+			if err := p.watch(func() { tell(nil) }); err != nil {
+				tell(err)
+				p.missed(err)
+				_ = transport.SystemClock.Sleep(p.ctx, awayPause)
+			}
+			_ = p.persist(p.ctx, p.measure)
+		}
+	})
+	select {
+	case err := <-first:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// watch hears of holds until it is time to begin again: at intervals, and when the connection
+// was lost, since the server may have been started anew, without what it had in memory.
+func (p *Pace) watch(heard func()) error {
+	ctx, cancel := context.WithTimeout(p.ctx, watchInterval)
+	defer cancel()
+	p.eachHold(func(h *hold) { h.revision = 0 }) // revisions begin anew in a bucket that was lost
+	err := p.bucket.Watch(ctx, "hold.>", 0, func(r store.Record) {
+		var rec record
+		if r.Value != nil && json.Unmarshal(r.Value, &rec) == nil {
+			p.hold(r.Name).apply(rec, r.Revision)
+		}
+	}, func() {
+		p.eachHold((*hold).putBack)
+		heard()
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// eachHold calls f for all holds, with their locks.
+func (p *Pace) eachHold(f func(*hold)) {
 	p.mu.Lock()
-	schedules := make([]*Schedule, 0, len(p.schedules))
-	for _, s := range p.schedules {
-		schedules = append(schedules, s)
+	defer p.mu.Unlock()
+	for _, h := range p.holds {
+		h.mu.Lock()
+		f(h)
+		h.mu.Unlock()
 	}
-	p.mu.Unlock()
-	deadline := time.Now().Add(time.Second)
-	for _, s := range schedules {
-		s.settle(deadline)
-	}
+}
+
+// Close ends what goes on in the background, when the times of requests that were cancelled are
+// given back. No request may be waiting.
+func (p *Pace) Close() {
 	p.cancel()
 	p.all.Wait()
 }
@@ -117,22 +145,18 @@ func (p *Pace) Of(origin string) *Schedule {
 	return p.schedules[origin]
 }
 
-// An action reads or writes the bucket once.
-type action func(ctx context.Context, kv jetstream.KeyValue) error
-
 const (
-	attemptTimeout = 3 * time.Second
-	firstPause     = 2 * time.Millisecond   // after an attempt that another process came before
-	longestPause   = 50 * time.Millisecond  // of these
-	awayPause      = 500 * time.Millisecond // after an attempt that did not reach the bucket
+	firstPause   = 2 * time.Millisecond   // after an attempt that another process came before
+	longestPause = 50 * time.Millisecond  // of these
+	awayPause    = 500 * time.Millisecond // after an attempt that did not reach the bucket
 )
 
-// persist tries an action until it succeeds, and returns the error of the context if that is
-// done first. It logs once that the bucket is out of reach.
-func (p *Pace) persist(ctx context.Context, act action) error {
+// persist reads or writes the bucket, and tries again until it succeeds; the error is that of
+// the context. It logs once that the bucket is out of reach.
+func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jetstream.KeyValue) error) error {
 	bound := firstPause
 	for {
-		err := p.attempt(ctx, act)
+		err := p.bucket.Try(ctx, act)
 		if err == nil {
 			p.reached()
 			return nil
@@ -147,59 +171,39 @@ func (p *Pace) persist(ctx context.Context, act action) error {
 		} else {
 			p.missed(err)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := transport.SystemClock.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
 
-// attempt tries an action once.
-func (p *Pace) attempt(ctx context.Context, act action) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	f := func(ctx context.Context) error {
-		kv, err := p.open(ctx)
-		if err != nil {
-			return err
-		}
-		return act(ctx, kv)
-	}
-	try := f
-	if p.options.Try != nil {
-		try = func(ctx context.Context) error { return p.options.Try(ctx, Bucket, f) }
-	}
-	err := try(ctx)
-	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
-		p.mu.Lock()
-		p.bucket = nil // it was deleted, or lost when the server was restarted
-		p.mu.Unlock()
-	}
-	return err
+// An entry is the value of a key, as it was read.
+type entry[T any] struct {
+	value    T
+	revision uint64    // 0: there is none
+	created  time.Time // by the server's clock
 }
 
-// open returns the bucket. It is created if there is none, so that a user who may not create
-// it can use one that exists.
-func (p *Pace) open(ctx context.Context) (jetstream.KeyValue, error) {
-	p.mu.Lock()
-	kv := p.bucket
-	p.mu.Unlock()
-	if kv != nil {
-		return kv, nil
-	}
-	kv, err := p.js.KeyValue(ctx, Bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = p.js.CreateKeyValue(ctx, Config(p.options.Replicas))
-		if errors.Is(err, jetstream.ErrBucketExists) { // created by another process meanwhile
-			kv, err = p.js.KeyValue(ctx, Bucket)
-		}
+// read returns the value of a key.
+func read[T any](ctx context.Context, kv jetstream.KeyValue, key string) (e entry[T], err error) {
+	found, err := kv.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return e, nil
 	}
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.bucket = kv
-	return kv, nil
+	e.revision, e.created = found.Revision(), found.Created()
+	return e, json.Unmarshal(found.Value(), &e.value)
+}
+
+// write replaces the value of a key, unless it has changed since it was read.
+func (e *entry[T]) write(ctx context.Context, kv jetstream.KeyValue, key string) error {
+	text, err := json.Marshal(e.value)
+	if err == nil {
+		e.revision, err = kv.Update(ctx, key, text, e.revision)
+	}
+	return err
 }
 
 // missed notes that the bucket is out of reach.
@@ -209,7 +213,8 @@ func (p *Pace) missed(err error) {
 	p.away = true
 	p.mu.Unlock()
 	if !already {
-		p.log.Warn("the pace that is shared with other machines is out of reach, and requests wait for it: "+Reason(err), "event", "pace_lost")
+		p.log.Warn("the pace that is shared with other machines is out of reach, and requests wait for it: "+store.Reason(err),
+			"event", "pace_lost")
 	}
 }
 
@@ -221,17 +226,5 @@ func (p *Pace) reached() {
 	p.mu.Unlock()
 	if again {
 		p.log.Info("the pace that is shared with other machines is in reach again", "event", "pace_found")
-	}
-}
-
-// sleep waits. It returns the error of the context if that is done first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -30,22 +31,24 @@ func startServer(t *testing.T, dir string, port int) *server.Server {
 	return s
 }
 
-// connect returns JetStream of a server.
-func connect(t *testing.T, url string) jetstream.JetStream {
+// connect returns the bucket of the pace on a server.
+func connect(t *testing.T, url string) *store.Bucket {
 	t.Helper()
 	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	return js
+	s, err := store.Open(t.Context(), js, store.Options{})
+	require.NoError(t, err)
+	return s.Pace()
 }
 
 // openAt opens a pace of a process whose clock is wrong by skew, and has no monotonic part.
 func openAt(t *testing.T, url string, skew time.Duration, log *slog.Logger) *Pace {
 	t.Helper()
 	now := func() time.Time { return time.Now().Round(0).Add(skew) }
-	p, err := open(t.Context(), connect(t, url), Options{Log: log}, now)
+	p, err := open(t.Context(), connect(t, url), log, now)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	return p
@@ -75,7 +78,7 @@ func request(ctx context.Context, s *Schedule, pace transport.Pace) {
 	for ctx.Err() == nil {
 		wait, err := s.Reserve(pace).Wait(ctx)
 		if err == nil {
-			_ = sleep(ctx, wait)
+			_ = transport.SystemClock.Sleep(ctx, wait)
 		}
 	}
 }

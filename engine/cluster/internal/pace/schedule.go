@@ -2,9 +2,6 @@ package pace
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -25,17 +22,13 @@ const horizon = 250 * time.Millisecond
 type Schedule struct {
 	pace   *Pace
 	origin string
-	wake   chan struct{} // has a value when waiting or returned have changed
+	wake   chan struct{} // has a value when waiting has changed
 
-	mu       sync.Mutex
-	waiting  []*reservation // in the order of their calls
-	returned []*reservation // cancelled, with a time that is still to come
-	running  bool           // a goroutine reserves for them
-
-	// What follows belongs to that goroutine.
-	epoch string
-	next  time.Time // Next of the state that was last seen, by the machine's clock
-	last  time.Time // the last time that was taken, by the machine's clock
+	mu      sync.Mutex
+	waiting []*reservation // in the order of their calls
+	running bool           // a goroutine reserves for them
+	next    time.Time      // Next of the state that this process has written last, by the machine's clock
+	last    time.Time      // the last time that was taken, by the machine's clock
 }
 
 // A reservation implements [transport.Reservation].
@@ -46,8 +39,7 @@ type reservation struct {
 
 	abandoned bool      // nobody waits for it; schedule.mu
 	at        time.Time // by the machine's clock
-	next      time.Time // Next of the state behind it
-	epoch     string    // of the state
+	next      time.Time // Next of the state after it
 }
 
 // Reserve implements [transport.SharedPace].
@@ -57,7 +49,14 @@ func (s *Schedule) Reserve(p transport.Pace) transport.Reservation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, r)
-	s.start()
+	if !s.running {
+		s.running = true
+		s.pace.all.Go(s.run)
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 	return r
 }
 
@@ -91,59 +90,68 @@ func (r *reservation) Cancel() {
 	}
 }
 
-// giveBack notes that a time is not used. The lock is held.
-func (s *Schedule) giveBack(r *reservation) {
-	if r.at.After(s.pace.now()) {
-		s.returned = append(s.returned, r)
-		s.start()
-	}
-}
+// giveBackTime is how long a process tries to give a time back.
+const giveBackTime = time.Second
 
-// start lets a goroutine serve the requests. The lock is held.
-func (s *Schedule) start() {
-	if !s.running {
-		s.running = true
-		s.pace.all.Go(s.run)
+// giveBack gives back a time that is not used, if nobody has taken one after it. The lock is
+// held.
+func (s *Schedule) giveBack(r *reservation) {
+	if !r.at.After(s.pace.now()) {
+		return
 	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	if r.at.Equal(s.last) {
+		s.last = r.at.Add(-r.rate.interval)
 	}
+	s.pace.all.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
+		defer cancel()
+		_ = s.pace.persist(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
+			e, err := read[state](ctx, kv, s.key())
+			if err != nil || !e.value.giveBack(r.next, r.rate) {
+				return err
+			}
+			if err = e.write(ctx, kv, s.key()); err == nil {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.next = s.next.Add(-r.rate.interval)
+			}
+			return err
+		})
+	})
 }
 
 // run reserves times as long as requests wait for them.
 func (s *Schedule) run() {
 	for {
-		batch, returned, more := s.batch()
-		if !more {
+		batch, more := s.batch()
+		switch {
+		case !more:
 			return
-		}
-		if len(batch) == 0 && len(returned) == 0 {
+		case len(batch) == 0:
 			s.waitForHorizon()
-			continue
-		}
-		if err := s.reserve(batch, returned); err != nil { // the process ends
-			s.mu.Lock()
-			s.running = false
-			s.mu.Unlock()
-			return
+		default:
+			if s.reserve(batch) != nil { // the process ends
+				s.mu.Lock()
+				s.running = false
+				s.mu.Unlock()
+				return
+			}
 		}
 	}
 }
 
-// batch returns the requests whose times are reserved now, and those whose times are given
-// back. It reports false if there is nothing more to do.
-func (s *Schedule) batch() (batch, returned []*reservation, more bool) {
+// batch returns the requests whose times are reserved now. It reports false if no request
+// waits.
+func (s *Schedule) batch() (batch []*reservation, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = slices.DeleteFunc(s.waiting, func(r *reservation) bool { return r.abandoned })
-	if len(s.waiting) == 0 && len(s.returned) == 0 {
+	if len(s.waiting) == 0 {
 		s.running = false
-		return nil, nil, false
+		return nil, false
 	}
-	returned, s.returned = s.returned, nil
 	if s.last.Sub(s.pace.now()) > horizon/2 {
-		return nil, returned, true
+		return nil, true
 	}
 	n, span := 0, time.Duration(0)
 	for n < len(s.waiting) && (n == 0 || span+s.waiting[n].rate.interval <= horizon) {
@@ -152,12 +160,15 @@ func (s *Schedule) batch() (batch, returned []*reservation, more bool) {
 	}
 	batch = slices.Clone(s.waiting[:n])
 	s.waiting = slices.Delete(s.waiting, 0, n)
-	return batch, returned, true
+	return batch, true
 }
 
 // waitForHorizon waits until the last time that was taken is near, or something has changed.
 func (s *Schedule) waitForHorizon() {
-	timer := time.NewTimer(s.last.Sub(s.pace.now()) - horizon/2)
+	s.mu.Lock()
+	wait := s.last.Sub(s.pace.now()) - horizon/2
+	s.mu.Unlock()
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -166,57 +177,31 @@ func (s *Schedule) waitForHorizon() {
 	}
 }
 
-// reserve gives times back, and takes the times of a batch of requests. The error is that of
-// a context: the process ends.
-func (s *Schedule) reserve(batch, returned []*reservation) error {
-	slices.SortFunc(returned, func(a, b *reservation) int { return b.next.Compare(a.next) })
-	for _, r := range returned {
-		if r.at.Equal(s.last) {
-			s.last = r.at.Add(-r.rate.interval)
-		}
-	}
+// reserve takes the times of a batch of requests, and gives them to these. The error is that
+// of a context: the process ends.
+func (s *Schedule) reserve(batch []*reservation) error {
 	slots := make([]time.Time, len(batch))
-	var after state
-	err := s.pace.persist(s.pace.ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
-		before, revision, err := s.read(ctx, kv)
-		if err != nil {
+	var e entry[state]
+	err := s.pace.persist(s.pace.ctx, func(ctx context.Context, kv jetstream.KeyValue) (err error) {
+		if e, err = read[state](ctx, kv, s.key()); err != nil {
 			return err
 		}
-		local := s.pace.now()
-		now := s.pace.clock.time(local)
-		after = s.current(before, batch, local, now)
-		for _, r := range returned {
-			if r.epoch == after.Epoch {
-				after.giveBack(r.next, r.rate)
-			}
-		}
+		now := s.pace.serverTime()
+		e.value.Next = s.current(e, batch[0].rate, now)
 		for i, r := range batch {
-			slots[i] = after.take(now, r.rate)
-			r.next, r.epoch = after.Next, after.Epoch
+			slots[i] = e.value.take(now, r.rate)
+			r.next = e.value.Next
 		}
-		if len(batch) == 0 && after == before.state {
-			return nil
-		}
-		text, err := json.Marshal(after)
-		if err == nil {
-			_, err = kv.Update(ctx, s.key(), text, revision)
-		}
-		return err
+		return e.write(ctx, kv, s.key())
 	})
 	if err != nil {
 		return err
 	}
-	s.distribute(batch, slots, after)
-	return nil
-}
-
-// distribute gives the requests of a batch their times.
-func (s *Schedule) distribute(batch []*reservation, slots []time.Time, after state) {
 	now := s.pace.now()
 	server := s.pace.clock.time(now)
-	s.epoch, s.next = after.Epoch, now.Add(after.Next.Sub(server))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.next = now.Add(e.value.Next.Sub(server))
 	for i, r := range batch {
 		r.at = now.Add(slots[i].Sub(server))
 		s.last = r.at
@@ -228,43 +213,25 @@ func (s *Schedule) distribute(batch []*reservation, slots []time.Time, after sta
 			s.giveBack(r)
 		}
 	}
+	return nil
 }
 
 func (s *Schedule) key() string { return "rate." + s.origin }
 
-// An entry is a state as the bucket has it.
-type entry struct {
-	state
-	created time.Time // zero: there is none
-}
-
-// read returns the state of the rate, and its revision in the bucket, 0 if there is none.
-func (s *Schedule) read(ctx context.Context, kv jetstream.KeyValue) (e entry, revision uint64, err error) {
-	found, err := kv.Get(ctx, s.key())
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return e, 0, nil
+// current returns the Next from which times are taken now, by the server's clock. The bucket
+// may have been lost with the server: then this process may know more, and a burst needs a rest
+// before it, since there may have been one just now.
+func (s *Schedule) current(e entry[state], r rate, now time.Time) time.Time {
+	next := e.value.Next.Add(-setBack(e.created, now))
+	if e.revision == 0 {
+		next = now.Add(r.rest())
 	}
-	if err != nil {
-		return e, 0, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next.IsZero() {
+		return next
 	}
-	e.created = found.Created()
-	return e, found.Revision(), json.Unmarshal(found.Value(), &e.state)
-}
-
-// current returns the state from which times are taken now: at local by the machine's clock.
-func (s *Schedule) current(e entry, batch []*reservation, local, now time.Time) state {
-	st := e.state
-	switch {
-	case !e.created.IsZero():
-		st.Next = st.Next.Add(-setBack(e.created, now))
-	case len(batch) > 0:
-		// It may have been lost after a burst, so a burst needs a rest before it.
-		st = state{Next: now.Add(batch[0].rate.rest()), Epoch: rand.Text()}
-	}
-	if s.epoch != "" && s.epoch != st.Epoch { // it was lost, and this process may know more
-		st.Next = later(st.Next, now.Add(s.next.Sub(local)))
-	}
-	return st
+	return later(next, now.Add(s.next.Sub(s.pace.now())))
 }
 
 // setBack returns by how much the server's clock was set back since it stamped an entry, or
@@ -275,17 +242,4 @@ func setBack(created, now time.Time) time.Duration {
 		return d
 	}
 	return 0
-}
-
-// settle waits until no request waits and all times are given back, or until a deadline.
-func (s *Schedule) settle(deadline time.Time) {
-	for time.Now().Before(deadline) {
-		s.mu.Lock()
-		idle := !s.running
-		s.mu.Unlock()
-		if idle {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
 }

@@ -7,9 +7,6 @@ type state struct {
 	// Next is the time at which the next request would be made if there were no bursts
 	// (the theoretical arrival time of the generic cell rate algorithm).
 	Next time.Time `json:"next"`
-
-	// Epoch changes when the bucket has lost the state.
-	Epoch string `json:"epoch"`
 }
 
 // A rate is what one request asks for.
@@ -32,12 +29,14 @@ func (s *state) take(now time.Time, r rate) time.Time {
 	return later(begin.Add(-r.rest()), now)
 }
 
-// giveBack gives back a time, after which Next was next. It does nothing if others have
-// taken times behind it.
-func (s *state) giveBack(next time.Time, r rate) {
-	if s.Next.Equal(next) {
-		s.Next = next.Add(-r.interval)
+// giveBack gives back a time, after which Next was next. It reports false, and does nothing,
+// if others have taken times after it.
+func (s *state) giveBack(next time.Time, r rate) bool {
+	if !s.Next.Equal(next) {
+		return false
 	}
+	s.Next = next.Add(-r.interval)
+	return true
 }
 
 // later returns the later of two times.

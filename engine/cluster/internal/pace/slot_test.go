@@ -75,10 +75,10 @@ func TestOnlyTheLastTimesCanBeGivenBack(t *testing.T) {
 		s.take(now, r)
 		ends = append(ends, s.Next)
 	}
-	s.giveBack(ends[0], r)
+	require.False(t, s.giveBack(ends[0], r))
 	require.Equal(t, now.Add(3*time.Second), s.Next, "others have taken times behind it")
-	s.giveBack(ends[2], r)
-	s.giveBack(ends[1], r)
+	require.True(t, s.giveBack(ends[2], r))
+	require.True(t, s.giveBack(ends[1], r))
 	require.Equal(t, now.Add(time.Second), s.take(now, r))
 }
 

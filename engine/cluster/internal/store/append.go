@@ -43,7 +43,7 @@ func (p *page) size() int { return len(p.envelope) + 1 + len(p.items.Bytes()) }
 // until the page is stored once, or the context or the patience ends; then the page may
 // have been stored, as [Store.Last] tells.
 func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, envelope []byte, items document.Items) (uint64, error) {
-	head.after = after
+	head.After = after
 	p := &page{key: key, head: head, envelope: envelope, items: items, subject: pagesOf(key)}
 	switch {
 	case head.Attempt == "" || head.State == "":
@@ -51,24 +51,23 @@ func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, en
 	case bytes.IndexByte(envelope, '\n') >= 0:
 		return 0, appendError(failure.Internal, "the envelope of a page has a newline", "")
 	}
-	for w := s.wait(); ; {
-		sequence, err := s.publish(ctx, p)
-		if err == nil {
-			return sequence, nil
+	var sequence uint64
+	err := s.repeat(ctx, "store a page", func() (again bool, err error) {
+		if sequence, err = s.publish(ctx, p); err == nil {
+			return false, nil
 		}
 		stored, lookErr := s.outcome(ctx, p)
 		if stored > 0 || lookErr != nil {
-			return stored, lookErr
+			sequence = stored
+			return false, lookErr
 		}
 		full := isFull(err)
 		if full && s.options.Waiting != nil {
 			s.options.Waiting(key, explain("store a page", err))
 		}
-		again := full || isTemporary(err) || codeOf(err) == codeWrongLast
-		if err := w.next(ctx, "store a page", err, again); err != nil {
-			return 0, err
-		}
-	}
+		return full || isTemporary(err) || codeOf(err) == codeWrongLast, err
+	})
+	return sequence, err
 }
 
 // outcome finds out whether a page was stored whose acknowledgement was not received. It
@@ -79,16 +78,16 @@ func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
 		return 0, err
 	}
 	if last == nil {
-		if p.head.after == 0 {
+		if p.head.After == 0 {
 			return 0, nil
 		}
 		return 0, ErrLost
 	}
-	if last.sequence == p.head.after {
+	if last.sequence == p.head.After {
 		return 0, nil
 	}
 	head, err := readHead(last.header)
-	if err == nil && head.Attempt == p.head.Attempt && head.after == p.head.after {
+	if err == nil && head.Attempt == p.head.Attempt && head.After == p.head.After {
 		return last.sequence, nil
 	}
 	return 0, ErrLost
@@ -165,7 +164,7 @@ func (w *partWriter) message() *nats.Msg {
 	m := nats.NewMsg(w.page.subject)
 	m.Data = w.buffer.Bytes()
 	if w.part == 1 {
-		m.Header.Set(headerExpected, strconv.FormatUint(w.page.head.after, 10))
+		m.Header.Set(headerExpected, strconv.FormatUint(w.page.head.After, 10))
 	}
 	if w.batch != "" {
 		m.Header.Set(headerBatch, w.batch)

@@ -52,7 +52,7 @@ func (m *message) part() (batch string, number int) {
 }
 
 // last reports whether the message has the head of a page: it is the page, or its last part.
-func (m *message) last() bool { return m.header.Get(headerState) != "" }
+func (m *message) last() bool { return m.header.Get(headerHead) != "" }
 
 // entry returns the entry of the last message of a page, without its contents.
 func (m *message) entry() (*Entry, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -21,6 +20,7 @@ var (
 	ErrLost     = errors.New("another worker has continued the task")
 	ErrDeleted  = errors.New("the run has been deleted, or was never submitted")
 	ErrConflict = errors.New("the record has been changed in the meantime")
+	ErrNoQueue  = errors.New("the origin has no queue")
 	ErrEmpty    = errors.New("nothing has been submitted yet") // and the user may not create the streams
 )
 
@@ -71,7 +71,8 @@ func isTemporary(err error) bool {
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
 		nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers, jetstream.ErrNoHeartbeat, jetstream.ErrServerShutdown,
 		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerLeadershipChanged,
-		errMissed, jetstream.ErrStreamNameAlreadyInUse, jetstream.ErrBucketExists, // created by another process in the meantime
+		errMissed,
+		jetstream.ErrStreamNameAlreadyInUse, jetstream.ErrBucketExists, jetstream.ErrConsumerExists, // another process was faster
 	} {
 		if errors.Is(err, temporary) {
 			return true
@@ -94,15 +95,39 @@ func isTemporary(err error) bool {
 // retry calls f until it succeeds, fails for good, or the patience or the context ends.
 // What it returns says what was tried. stream is the one that f is about.
 func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx context.Context) error) error {
-	w := s.wait()
-	for {
+	return s.repeat(ctx, what, func() (bool, error) {
 		err := s.try(ctx, tryTimeout, stream, f)
+		return isTemporary(err), err
+	})
+}
+
+// repeat is [Store.retry] for a function that says itself whether the same may succeed a
+// little later.
+func (s *Store) repeat(ctx context.Context, what string, once func() (again bool, err error)) error {
+	start, pause := time.Now(), firstPause
+	for {
+		again, err := once()
 		if err == nil {
 			return nil
 		}
-		if err := w.next(ctx, what, err, isTemporary(err)); err != nil {
-			return err
+		waited := time.Since(start)
+		switch denied, isDenied := deniedFor(what, err); {
+		case ctx.Err() != nil:
+			return interrupted(ctx)
+		case isDenied:
+			return denied
+		case !again:
+			return explain(what, err)
+		case s.options.Patience > 0 && waited > s.options.Patience:
+			if codeOf(err) != 0 {
+				return explain(what, err)
+			}
+			return silent(what, waited, err)
 		}
+		if Sleep(ctx, pause) != nil {
+			return interrupted(ctx)
+		}
+		pause = min(2*pause, lastPause)
 	}
 }
 
@@ -125,58 +150,15 @@ func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f
 	return err
 }
 
-// TryBucket calls f once, which makes requests about a bucket: see [Store.retry]. A permission
-// that the server denies ends it at once.
-func (s *Store) TryBucket(ctx context.Context, bucket string, f func(ctx context.Context) error) error {
-	err := s.try(ctx, tryTimeout, bucketStream+bucket, f)
-	denied, _ := deniedFor("share the pace", err)
-	return denied
-}
-
-// A waiter waits between tries.
-type waiter struct {
-	s     *Store
-	start time.Time
-	pause time.Duration
-}
-
-func (s *Store) wait() *waiter {
-	return &waiter{s: s, start: time.Now(), pause: firstPause}
-}
-
-// next waits until it is time for the next try. If there will be none, it returns the
-// error to return.
-func (w *waiter) next(ctx context.Context, what string, err error, again bool) error {
-	waited := time.Since(w.start)
-	switch denial := (*denial)(nil); {
-	case ctx.Err() != nil:
-		return interrupted(ctx)
-	case errors.As(err, &denial):
-		return denial.explain(what)
-	case !again:
-		return explain(what, err)
-	case w.s.options.Patience > 0 && waited > w.s.options.Patience:
-		if codeOf(err) != 0 {
-			return explain(what, err)
-		}
-		return silent(what, waited, err)
-	}
-	if !sleep(ctx, w.pause) {
-		return interrupted(ctx)
-	}
-	w.pause = min(2*w.pause, lastPause)
-	return nil
-}
-
-// sleep reports false if the context ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep waits. It returns why the context has ended if that is done first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return false
+		return context.Cause(ctx)
 	case <-timer.C:
-		return true
+		return nil
 	}
 }
 
@@ -187,7 +169,7 @@ func interrupted(ctx context.Context) error {
 func silent(what string, waited time.Duration, err error) error {
 	return &failure.Error{
 		Class: failure.Transient, Op: "store", Err: err,
-		Message: fmt.Sprintf("%s: the NATS server has not answered for %s: %s", what, waited.Round(time.Second), pace.Reason(err)),
+		Message: fmt.Sprintf("%s: the NATS server has not answered for %s: %s", what, waited.Round(time.Second), Reason(err)),
 		Hint:    "check that the server runs and can be reached",
 	}
 }
@@ -234,4 +216,13 @@ func explain(what string, err error) error {
 		return &failure.Error{Class: failure.Transient, Op: "store", Message: what + ": the connection to the NATS server was closed", Err: err}
 	}
 	return &failure.Error{Class: failure.IO, Op: "store", Message: what + ": " + err.Error(), Err: err}
+}
+
+// Reason returns the message of an error of the NATS client, for people. Clients that do not
+// buffer call a broken connection a buffer that is full.
+func Reason(err error) string {
+	if errors.Is(err, nats.ErrReconnectBufExceeded) {
+		return "the connection to the NATS server is interrupted"
+	}
+	return err.Error()
 }

@@ -135,10 +135,10 @@ func fetched(t testing.TB, s *Store) (w *Work) {
 	return w
 }
 
-// requireNone requires that no task of an origin can be fetched.
-func requireNone(t testing.TB, s *Store, origin string) {
+// requireNone requires that no task of the API can be fetched.
+func requireNone(t testing.TB, s *Store) {
 	t.Helper()
-	w, err := s.Fetch(t.Context(), origin)
+	w, err := s.Fetch(t.Context(), "api")
 	require.NoError(t, err)
 	require.Nil(t, w)
 }

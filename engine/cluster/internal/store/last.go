@@ -35,7 +35,7 @@ func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
 // envelope reads the envelope of a page in parts, which is in its first parts.
 func (s *Store) envelope(ctx context.Context, e *Entry) ([]byte, error) {
 	var envelope []byte
-	for at := e.after; ; {
+	for at := e.After; ; {
 		m, err := s.nextMessage(ctx, e.Key, at)
 		if err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 	if err != nil {
 		return damaged(last.sequence, err.Error())
 	}
-	end := min(through, head.after) // what comes after it is the last page
+	end := min(through, head.After) // what comes after it is the last page
 	if end == 0 {
 		return nil
 	}

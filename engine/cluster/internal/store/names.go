@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-
-	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 )
 
 // Names of streams and buckets.
@@ -16,7 +14,7 @@ const (
 	bucketStream  = "KV_"           // followed by the bucket
 	configBucket  = "STOPWHEN_CONFIGS"
 	runBucket     = "STOPWHEN_RUNS"
-	paceBucket    = pace.Bucket
+	paceBucket    = "STOPWHEN_PACE"
 	workerBucket  = "STOPWHEN_WORKERS"
 	workSubject   = "stopwhen.work."
 	pageSubject   = "stopwhen.page."

@@ -86,19 +86,22 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 	}
 	return s.retry(ctx, "prepare the queue of "+origin, workStream, func(ctx context.Context) error {
 		consumer, err := s.js.Consumer(ctx, workStream, config.Durable)
-		if err == nil {
-			c := consumer.CachedInfo().Config
-			if s.anyAckWait {
-				config.AckWait = c.AckWait
-			}
-			if c.MaxAckPending == config.MaxAckPending && c.AckWait == config.AckWait {
-				return nil
-			}
-			config.MaxWaiting = c.MaxWaiting // which cannot be changed
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			_, err = s.js.CreateConsumer(ctx, workStream, config)
+			return err
 		}
-		if err == nil || errors.Is(err, jetstream.ErrConsumerNotFound) {
-			_, err = s.js.CreateOrUpdateConsumer(ctx, workStream, config)
+		if err != nil {
+			return err
 		}
+		c := consumer.CachedInfo().Config
+		if s.anyAckWait {
+			config.AckWait = c.AckWait
+		}
+		if c.MaxAckPending == config.MaxAckPending && c.AckWait == config.AckWait {
+			return nil
+		}
+		config.MaxWaiting = c.MaxWaiting // which cannot be changed
+		_, err = s.js.UpdateConsumer(ctx, workStream, config)
 		return err
 	})
 }
@@ -115,28 +118,9 @@ func (s *Store) RemoveOrigin(ctx context.Context, origin string) error {
 	})
 }
 
-// Origins returns the names of all origins of [Store.SetOrigin].
-func (s *Store) Origins(ctx context.Context) ([]string, error) {
-	var origins []string
-	err := s.retry(ctx, "list the queues", workStream, func(ctx context.Context) error {
-		origins = nil
-		stream, err := s.stream(ctx, workStream)
-		if err != nil {
-			return err
-		}
-		names := stream.ConsumerNames(ctx)
-		for name := range names.Name() {
-			if origin, ok := strings.CutPrefix(name, originDurable); ok {
-				origins = append(origins, origin)
-			}
-		}
-		return names.Err()
-	})
-	return origins, err
-}
-
 // Fetch returns a task of an origin, or nil if there is none now: none is queued, as many
-// are run as may be, or the server does not answer, for which Fetch does not wait.
+// are run as may be, or the server does not answer, for which Fetch does not wait. If the
+// origin has no queue, the error is [ErrNoQueue].
 func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	msg, err := s.fetch(ctx, origin)
 	if msg != nil {
@@ -145,7 +129,10 @@ func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	if denied, ok := deniedFor("fetch a task", err); ok {
 		return nil, denied
 	}
-	if err == nil || isTemporary(err) {
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		return nil, ErrNoQueue
+	case err == nil, isTemporary(err):
 		return nil, nil
 	}
 	return nil, explain("fetch a task", err)

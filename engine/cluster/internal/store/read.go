@@ -64,25 +64,25 @@ type feed struct {
 // deliver passes messages to f until it fails.
 func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 	defer d.drop(ctx)
-	w := d.s.wait()
-	for {
+	var stop stopError
+	once := func() (again bool, err error) {
 		before := d.after
-		err := d.round(ctx, f)
-		var stop stopError
-		switch {
-		case errors.As(err, &stop):
-			return stop.error
-		case err == nil:
-			w = d.s.wait()
-			continue
-		case d.after > before:
-			w = d.s.wait()
+		err = d.round(ctx, f)
+		if err == nil || errors.As(err, &stop) {
+			return false, nil
 		}
 		d.drop(ctx)
-		if err := w.next(ctx, "read pages", err, isTemporary(err)); err != nil {
+		if d.after > before {
+			return false, nil // the next round says what is wrong, if it still is
+		}
+		return isTemporary(err), err
+	}
+	for stop.error == nil {
+		if err := d.s.repeat(ctx, "read pages", once); err != nil {
 			return err
 		}
 	}
+	return stop.error
 }
 
 // A stopError is an error of the function that messages are passed to.

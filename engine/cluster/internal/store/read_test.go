@@ -83,7 +83,7 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 		seen[h.Key] = true
 		require.Equal(t, keyNumber(n), h.Key)
 		if n%2 == 0 {
-			require.Equal(t, Head{State: Done, Attempt: "a", Items: n, Parts: 2, after: h.after}, h.Head)
+			require.Equal(t, Head{State: Done, Attempt: "a", Items: n, Parts: 2, After: h.After}, h.Head)
 		} else {
 			require.Equal(t, Head{State: More, Attempt: "a", Items: 1}, h.Head)
 		}

@@ -98,3 +98,19 @@ func TestWorkersAreKnownByAnyName(t *testing.T) {
 	require.Equal(t, "host.example:1/é", workers[0].Name)
 	require.Equal(t, "a", string(workers[0].Value))
 }
+
+// What the server has in memory is lost with it, and there again with the next record.
+func TestAWorkerIsKnownAfterARestart(t *testing.T) {
+	server := startServer(t)
+	s := server.open(Options{})
+	require.NoError(t, s.PutWorker(t.Context(), "a", []byte("{}")))
+	server.restart()
+	workers, err := s.Workers(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, workers)
+	server.restart()
+	require.NoError(t, s.PutWorker(t.Context(), "a", []byte("{}")))
+	workers, err = server.open(Options{}).Workers(t.Context())
+	require.NoError(t, err)
+	require.Len(t, workers, 1)
+}

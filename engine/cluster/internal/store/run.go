@@ -86,7 +86,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string, revision uint64) erro
 	if err != nil {
 		return err
 	}
-	return s.drop(ctx, runBucket, "delete the record of the run "+run, run, revision)
+	return s.runs.drop(ctx, "delete the record of the run "+run, run, revision)
 }
 
 // An Info says how much a run holds on the server.
@@ -98,6 +98,16 @@ type Info struct {
 	Sequence    uint64    // of the last message
 	Created     time.Time // the stream of the run
 	Now         time.Time // by the clock of the server, when it was asked
+}
+
+// IsFull reports whether the pages of a run take nearly all that they may: there is less room
+// than a tenth of it, or than two pages of the usual size.
+func (i Info) IsFull() bool {
+	if i.MaxBytes == 0 || i.Messages == 0 {
+		return false
+	}
+	most := uint64(i.MaxBytes)
+	return i.Bytes+max(most/10, 2*i.Bytes/i.Messages) > most
 }
 
 // Info returns how much a run holds. The error is [ErrDeleted] if it does not exist.

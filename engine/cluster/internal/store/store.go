@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/stopwhen/stopwhen/engine/cluster/internal/pace"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -63,7 +62,8 @@ type Store struct {
 	buffers sync.Pool // of *bytes.Buffer: messages that are being put together
 	streams sync.Map  // name to jetstream.Stream
 	origins sync.Map  // origin to *puller
-	buckets map[string]jetstream.KeyValue
+
+	configs, runs, pace, workers *Bucket
 }
 
 // Open returns the store of the account that the connection belongs to. It creates the
@@ -77,12 +77,18 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		o.AckWait = defaultAckWait
 	}
 	s := &Store{
-		listener: listen(js.Conn()), js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait, buckets: map[string]jetstream.KeyValue{},
+		listener: listen(js.Conn()), js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait,
 	}
 	s.buffers.New = func() any { return new(bytes.Buffer) }
 	if err := s.connected(ctx); err != nil {
 		return nil, err
 	}
+	s.configs = s.bucket(jetstream.KeyValueConfig{Bucket: configBucket, Description: "configurations by hash", LimitMarkerTTL: markerTTL})
+	s.runs = s.bucket(jetstream.KeyValueConfig{Bucket: runBucket, Description: "runs", LimitMarkerTTL: markerTTL})
+	s.pace = s.bucket(jetstream.KeyValueConfig{Bucket: paceBucket, Description: "pace of requests", Storage: jetstream.MemoryStorage})
+	s.workers = s.bucket(jetstream.KeyValueConfig{
+		Bucket: workerBucket, Description: "workers", Storage: jetstream.MemoryStorage, TTL: workerTTL,
+	})
 	if err := checkServer(s.nc.ConnectedServerVersion()); err != nil {
 		return nil, err
 	}
@@ -128,18 +134,19 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.prepareQueue(ctx); err != nil {
 		return err
 	}
-	for _, b := range []jetstream.KeyValueConfig{
-		{Bucket: configBucket, Description: "configurations by hash", LimitMarkerTTL: markerTTL},
-		{Bucket: runBucket, Description: "runs", LimitMarkerTTL: markerTTL},
-		pace.Config(s.Replicas()),
-		{Bucket: workerBucket, Description: "workers", Storage: jetstream.MemoryStorage, TTL: workerTTL},
-	} {
-		b.Replicas = s.Replicas()
-		if err := s.prepareBucket(ctx, b); err != nil {
+	for _, b := range []*Bucket{s.configs, s.runs, s.pace, s.workers} {
+		open := func(context.Context, jetstream.KeyValue) error { return nil }
+		if err := b.retry(ctx, "open the bucket "+b.config.Bucket, open); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bucket returns a bucket of the store, before it is opened.
+func (s *Store) bucket(config jetstream.KeyValueConfig) *Bucket {
+	config.Replicas = s.Replicas()
+	return &Bucket{s: s, config: config}
 }
 
 func (s *Store) prepareQueue(ctx context.Context) error {
@@ -162,19 +169,8 @@ func (s *Store) prepareQueue(ctx context.Context) error {
 	})
 }
 
-func (s *Store) prepareBucket(ctx context.Context, config jetstream.KeyValueConfig) error {
-	return s.retry(ctx, "open the bucket "+config.Bucket, bucketStream+config.Bucket, func(ctx context.Context) error {
-		bucket, err := s.js.KeyValue(ctx, config.Bucket)
-		if errors.Is(err, jetstream.ErrBucketNotFound) {
-			bucket, err = s.js.CreateKeyValue(ctx, config)
-		}
-		s.buckets[config.Bucket] = bucket
-		return err
-	})
-}
-
-// Pace returns the bucket of the pace that workers share. Its values are in memory.
-func (s *Store) Pace() jetstream.KeyValue { return s.buckets[paceBucket] }
+// Pace returns the bucket of the pace that workers share.
+func (s *Store) Pace() *Bucket { return s.pace }
 
 // stream returns a stream, which it looks up once.
 func (s *Store) stream(ctx context.Context, name string) (jetstream.Stream, error) {

@@ -1,0 +1,123 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// BoundsExplanation says what limits the number of requests of a job, whatever the API
+// responds. Retries are not counted.
+type BoundsExplanation struct {
+	Says      string           `json:"says" doc:"the bounds in words"`
+	Unbounded bool             `json:"unbounded,omitempty" doc:"the job may never end"`
+	Limits    []LimitedByRules `json:"limits,omitempty" doc:"the least bound of each kind, pages first"`
+}
+
+// LimitedByRules is a bound with the rule that sets it.
+type LimitedByRules struct {
+	Rule string `json:"rule" doc:"id of the rule"`
+	language.Bound
+	Fails bool `json:"fails,omitempty" doc:"the run fails there"`
+}
+
+// String names the bound and the rule: "20 pages (forceStop.pages)".
+func (l LimitedByRules) String() string {
+	text := fmt.Sprintf("%s (%s)", l.Bound, l.Rule)
+	if l.Fails {
+		text = fmt.Sprintf("%s, where the run fails (%s)", l.Bound, l.Rule)
+	}
+	return text
+}
+
+// boundKinds are the kinds of bounds, in the order in which they are printed.
+var boundKinds = []string{"pages", "seconds", "bytes", "items"}
+
+// bounds says what limits the number of requests of the job.
+func (j explainer) bounds() BoundsExplanation {
+	if !j.Paged() {
+		return BoundsExplanation{Says: "one request"}
+	}
+	b := BoundsExplanation{Limits: j.limits()}
+	if only, ok := j.OnlyPage(); ok {
+		b.Says = fmt.Sprintf("one page: %s stops after it", only.Rule.ID)
+		return b
+	}
+	enough := func(l LimitedByRules) bool { return l.Of != "items" || j.endsOnEmptyPages() }
+	restarts := ""
+	if slices.ContainsFunc(j.OnErrors, func(c *compile.Condition) bool { return c.Rule.Do == rules.ErrorRestart }) {
+		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, "+
+			"and then every limit but that of the seconds counts anew", compile.MaxRestarts)
+	}
+	if slices.ContainsFunc(b.Limits, enough) {
+		var all []string
+		for _, fails := range []bool{false, true} { // what the user meant first
+			for _, l := range b.Limits {
+				if l.Fails == fails {
+					all = append(all, l.String())
+				}
+			}
+		}
+		b.Says = "cannot run forever: at most " + value.OrList(all) + j.waits() + restarts
+		return b
+	}
+	b.Unbounded = true
+	b.Says = j.unbounded(b.Limits) + j.waits() + restarts
+	return b
+}
+
+// waits says that the requests wait, if they do.
+func (j explainer) waits() string {
+	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role == rules.After })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("; each request after the first waits (%s)", j.NextParts[i].Rule.ID)
+}
+
+// unbounded says when a job without bounds never ends.
+func (j explainer) unbounded(limits []LimitedByRules) string {
+	const cure = "to limit it, set forceStop or guards.maxPages"
+	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *compile.Condition) bool { return s.Rule.Guard && j.WhyNever(s) == "" })
+	switch {
+	case len(limits) > 0:
+		return fmt.Sprintf("UNBOUNDED if pages without items keep coming, which %s does not count; %s", limits[0].Rule, cure)
+	case stopsOnRepetition:
+		return "UNBOUNDED if pages keep differing: only the responses end the list; " + cure
+	}
+	return "UNBOUNDED: only the responses end the list; " + cure
+}
+
+// limits returns the least bound of each kind.
+func (j explainer) limits() []LimitedByRules {
+	never := j.Unreached()
+	var out []LimitedByRules
+	for _, kind := range boundKinds {
+		for _, s := range j.Stops {
+			b, ok := j.Prover().Bound(s.Expression)
+			if !ok || b.Of != kind || never[s] != "" {
+				continue
+			}
+			l := LimitedByRules{Rule: s.Rule.ID, Bound: b, Fails: s.Rule.Outcome == rules.Failed}
+			if n := len(out); n > 0 && out[n-1].Of == kind {
+				if b.At < out[n-1].At {
+					out[n-1] = l
+				}
+				continue
+			}
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// endsOnEmptyPages reports whether a page without items ends the list.
+func (j explainer) endsOnEmptyPages() bool {
+	p := j.Prover()
+	p.Empty = true
+	return slices.ContainsFunc(j.Stops, func(s *compile.Condition) bool { return p.Condition(s.Expression) == language.Always })
+}

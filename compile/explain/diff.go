@@ -1,0 +1,219 @@
+package explain
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// DifferenceVersion is the version of the JSON of a [Difference]. It changes when a key is
+// removed or gets another meaning, not when one is added.
+const DifferenceVersion = 1
+
+// Difference is what two configurations, A and B, do differently: as JSON for programs, by
+// [Difference.Text] for people. [DifferenceSchema] is the schema of the JSON.
+type Difference struct {
+	Version   int             `json:"version" doc:"version of this form"`
+	A         string          `json:"a,omitempty" doc:"file name of the first configuration"`
+	B         string          `json:"b,omitempty" doc:"file name of the second one"`
+	Same      bool            `json:"same" doc:"the configurations do the same, although their texts may differ"`
+	Changes   []Change        `json:"changes,omitempty" doc:"what differs for all jobs together"`
+	Jobs      []JobDifference `json:"jobs,omitempty" doc:"the jobs that differ, in the order of b; those that only a has are last"`
+	Unchanged []string        `json:"unchanged,omitempty" doc:"ids of the jobs that are the same"`
+	Simulated []string        `json:"simulated,omitempty" doc:"what differs in simulated runs, in words"`
+}
+
+// JobDifference is what a job does differently.
+type JobDifference struct {
+	Job     string     `json:"job" doc:"id of the job; of a job that b does not have, that in a"`
+	Was     string     `json:"was,omitempty" doc:"id in a, if it differs"`
+	Change  ChangeKind `json:"change" doc:"added, removed or changed"`
+	Summary string     `json:"summary,omitempty" doc:"of a job that only one of them has: what it does"`
+	Changes []Change   `json:"changes,omitempty" doc:"of a job that both have: what differs"`
+}
+
+// Change is one thing that differs.
+type Change struct {
+	Part   string     `json:"part" doc:"what it is about: first request, page size, normal ends"`
+	Name   string     `json:"name,omitempty" doc:"which one, if there are several: the name of a header; of rules, their id"`
+	Change ChangeKind `json:"change" doc:"added, removed, changed, or renamed: of a rule that only has another id"`
+	A      *Side      `json:"a,omitempty" doc:"what the first configuration has; absent: nothing"`
+	B      *Side      `json:"b,omitempty" doc:"what the second one has; absent: nothing"`
+	Hidden bool       `json:"hidden,omitempty" doc:"the values differ in something that is secret and not printed"`
+}
+
+// Side is one side of a change.
+type Side struct {
+	ID   string   `json:"id,omitempty" doc:"of a rule: its id"`
+	Text string   `json:"text,omitempty" doc:"the value; of a rule, its expression"`
+	Says []string `json:"says,omitempty" doc:"of a rule: what it does, in words"`
+}
+
+// ChangeKind says how something differs.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	Added   ChangeKind = "added"   // only B has it
+	Removed ChangeKind = "removed" // only A has it
+	Changed ChangeKind = "changed" // both have it
+	Renamed ChangeKind = "renamed" // both have the same rule, with different ids
+)
+
+// DifferenceSchema returns the JSON Schema of a [Difference].
+func DifferenceSchema() rules.Object {
+	return rules.TypeSchema("stopwhen difference", reflect.TypeFor[Difference]())
+}
+
+// Diff compares what two configurations do: their rules, requests, limits and credentials, in
+// whatever form they are written. Both are as [Explain] returns them: one that was read from
+// JSON lacks the values that are not printed. Jobs are matched by their ids, then by their
+// endpoints.
+func Diff(a, b *Explanation) *Difference {
+	d := &Difference{Version: DifferenceVersion, A: a.Config, B: b.Config}
+	d.Changes = append(diffFacts(a.facts, b.facts), credentialRules(a.Auth, b.Auth)...)
+	pairs, removed := match(a.Jobs, b.Jobs,
+		func(x *JobExplanation) string { return x.Job }, func(x *JobExplanation) string { return x.endpoint })
+	for i := range b.Jobs {
+		d.job(pairs[i], &b.Jobs[i])
+	}
+	if shared := diffOrder("order of the jobs", jobIDs(a.Jobs), jobIDs(b.Jobs)); shared != nil {
+		d.Changes = append(d.Changes, *shared)
+	}
+	for _, x := range removed {
+		d.Jobs = append(d.Jobs, JobDifference{Job: x.Job, Change: Removed, Summary: x.Summary})
+	}
+	d.Same = len(d.Changes) == 0 && len(d.Jobs) == 0
+	for _, redact := range []func(string) string{a.redact, b.redact} {
+		d.hide(redact) // a secret of one may be an ordinary text of the other
+	}
+	return d
+}
+
+// hide replaces secrets in what is printed of the configurations.
+func (d *Difference) hide(redact func(string) string) {
+	if redact == nil {
+		return
+	}
+	hide := func(changes []Change) {
+		for _, c := range changes {
+			for _, s := range []*Side{c.A, c.B} {
+				if s == nil {
+					continue
+				}
+				s.Text = redact(s.Text)
+				for i, says := range s.Says {
+					s.Says[i] = redact(says)
+				}
+			}
+		}
+	}
+	hide(d.Changes)
+	for i, x := range d.Jobs {
+		d.Jobs[i].Summary = redact(x.Summary)
+		hide(x.Changes)
+	}
+}
+
+// job adds what differs between two jobs; a is nil for one that only B has.
+func (d *Difference) job(a, b *JobExplanation) {
+	if a == nil {
+		d.Jobs = append(d.Jobs, JobDifference{Job: b.Job, Change: Added, Summary: b.Summary})
+		return
+	}
+	x := JobDifference{Job: b.Job, Change: Changed, Changes: diffJobs(a, b)}
+	if a.Job != b.Job {
+		x.Was = a.Job
+	}
+	if x.Was == "" && len(x.Changes) == 0 {
+		d.Unchanged = append(d.Unchanged, b.Job)
+		return
+	}
+	d.Jobs = append(d.Jobs, x)
+}
+
+// match pairs the elements of b with those of a that have the same key: by the first key, then
+// what is left by the next one. pairs has for each element of b that of a, or nil; left has the
+// elements of a without a partner.
+func match[T any](a, b []T, keys ...func(*T) string) (pairs, left []*T) {
+	pairs = make([]*T, len(b))
+	taken := make([]bool, len(a))
+	for _, key := range keys {
+		free := map[string][]int{}
+		for i := range a {
+			if !taken[i] {
+				k := key(&a[i])
+				free[k] = append(free[k], i)
+			}
+		}
+		for i := range b {
+			if pairs[i] != nil {
+				continue
+			}
+			k := key(&b[i])
+			if found := free[k]; len(found) > 0 {
+				pairs[i], taken[found[0]], free[k] = &a[found[0]], true, found[1:]
+			}
+		}
+	}
+	for i := range a {
+		if !taken[i] {
+			left = append(left, &a[i])
+		}
+	}
+	return pairs, left
+}
+
+func jobIDs(jobs []JobExplanation) []string {
+	ids := make([]string, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].Job
+	}
+	return ids
+}
+
+// diffFacts compares facts by part and name. Those that the requests show are left out if the
+// requests differ.
+func diffFacts(a, b []fact) []Change {
+	var out []Change
+	shown := false
+	find := func(list []fact, of fact) *fact {
+		i := slices.IndexFunc(list, func(f fact) bool { return f.part == of.part && f.name == of.name })
+		if i < 0 {
+			return nil
+		}
+		return &list[i]
+	}
+	add := func(a, b *fact) {
+		c, differs := diffFact(a, b)
+		switch {
+		case !differs, shown && !c.Hidden && (b == nil || b.sent) && (a == nil || a.sent):
+			return
+		case c.Part == firstRequest, c.Part == secondRequest:
+			shown = true
+		}
+		out = append(out, c)
+	}
+	for i := range b {
+		add(find(a, b[i]), &b[i])
+	}
+	for i := range a {
+		if find(b, a[i]) == nil {
+			add(&a[i], nil)
+		}
+	}
+	return out
+}
+
+// diffFact compares two facts, one of which may be nil.
+func diffFact(a, b *fact) (Change, bool) {
+	switch {
+	case a == nil:
+		return Change{Part: b.part, Name: b.name, Change: Added, B: &Side{Text: b.text}, Hidden: b.text == ""}, true
+	case b == nil:
+		return Change{Part: a.part, Name: a.name, Change: Removed, A: &Side{Text: a.text}, Hidden: a.text == ""}, true
+	}
+	c := Change{Part: b.part, Name: b.name, Change: Changed, A: &Side{Text: a.text}, B: &Side{Text: b.text}, Hidden: a.text == b.text}
+	return c, a.mark != b.mark
+}

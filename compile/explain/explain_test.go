@@ -1,0 +1,173 @@
+package explain
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+func explained(t *testing.T, pagination string) JobExplanation {
+	t.Helper()
+	return explainedIn(t, pagination, nil)
+}
+
+func explainedIn(t *testing.T, pagination string, l *language.Language) JobExplanation {
+	t.Helper()
+	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
+		"config": {"jobs": [{"endpoint": "users", "params": {"sort": "id"}}]}}`)
+	root, err := rules.ParseJSON(source)
+	require.NoError(t, err)
+	cfg, found := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, found.Err())
+	low, found := cfg.Lower()
+	require.NoError(t, found.Err())
+	jobs, found := compile.Rulesets(cfg, low, l)
+	require.NoError(t, found.Err())
+	return Explain(cfg, jobs, Facts{Redact: func(s string) string { return s }}).Jobs[0]
+}
+
+func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
+	const expression = `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": `
+	for _, c := range []struct{ name, pagination, want string }{
+		{"a page number", `{"method": "pagenum"}`, "Sends GET https://x.example/users?sort=id&page=1, then increments page. Ends normally when"},
+		{"an offset", `{"method": "offset", "limit": 10}`, "then adds 10 to offset. Ends"},
+		{"a limit that only the requests after the first have", expression + `{"params": {"limit": "limit"}}, "limit": 20}`,
+			"then sends limit = 20. Ends"},
+		{"a variable", `{"method": "keyset", "idKey": "id", "param": "after"}`, `then sends after = the id of the last item. Ends`},
+		{"an address", expression + `{"url": "body.next"}}`, "then requests body.next, without the job's own params. Ends"},
+		{"an address that is the only end", `{"method": "expression", "nextRequest": {"url": "body.next"}}`,
+			"Ends normally when there is no next request: body.next is missing or empty; or"},
+		{"nothing that changes", expression + `{"params": {"limit": "limit"}}}`, "then sends the same request again. Ends"},
+		{"a parameter of the first request only", expression + `{"url": "page == 0 ? nil : body.next", "applyToFirst": true,
+			"params": {"full": "page == 0 ? true : nil"}}}`, "then requests body.next, without the job's own params. Ends"},
+		{"a limit of one page", `{"method": "pagenum", "forceStop": {"pages": 1}}`,
+			"&page=1 once. Ends normally when a page is empty"},
+		{"only a guard", `{"method": "pagenum", "guards": {"maxPages": 50}}`, "at most 50 pages, where the run fails (maxPages)."},
+		{"a user's rule that fails", `{"method": "pagenum", "stopRules": [{"when": "body.error != nil", "outcome": "failed"}]}`,
+			"Fails when body.error is present."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Contains(t, explained(t, c.pagination).Summary, c.want)
+		})
+	}
+}
+
+func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {
+	for _, c := range []struct{ do, want string }{
+		{"stop", "the list ends: complete"},
+		{"retry", "the request is retried"},
+		{"restart", "the list starts again from the first request, at most 3 times; items are written again"},
+		{"fail", "the run fails"},
+		{"continue", "the error body is read as a page, and paging continues"},
+	} {
+		t.Run(c.do, func(t *testing.T) {
+			x := explained(t, `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "`+c.do+`"}]}`)
+			require.Equal(t, c.want, x.OnError[0].action())
+		})
+	}
+}
+
+func TestTheDiagramHasTheRestartAndTheEndWithoutAnAddress(t *testing.T) {
+	x := explained(t, `{"method": "response.url", "onError": [{"when": "status == 410", "do": "restart"}, {"when": "status == 404", "do": "stop"},
+		{"when": "status == 409", "do": "retry"}, {"when": "status == 403", "do": "fail"}, {"when": "status == 400", "do": "continue"}]}`)
+	diagram := (&Explanation{Jobs: []JobExplanation{x}}).Mermaid()
+	for _, arrow := range []string{
+		`j0_next -- "nextRequest: no address" --> j0_complete`,
+		`j0_page -- "onError[0]<br/>status == 410" --> j0_x0[/"the list starts again`,
+		"j0_x0 --> j0_first\n", "j0_x1 --> j0_complete(", "j0_x2 --> j0_page\n", "j0_x3 --> j0_failed(", "j0_x4 --> j0_s0\n",
+	} {
+		require.Contains(t, diagram, arrow)
+	}
+}
+
+// A reader of the text alone can answer these questions.
+func TestExplainSaysWhatAReaderAsks(t *testing.T) {
+	for _, c := range []struct{ question, pagination, want string }{
+		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring meta.took"},
+		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "or with status 429, 500 or 503, is retried, at most 2 times; after that the run fails."},
+		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
+			"starts again from the first request, at most 3 times; items are written again"},
+		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
+		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
+		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page is the number of the page, from 1"},
+		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "also in the first request (firstPageParams by default)"},
+		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},
+		{"who wrote a rule?", `{"method": "keyset", "idKey": "id", "param": "after"}`, "[method keyset, param at c.json:"},
+		{"is the page size sent?", `{"method": "pagenum"}`, "left out, since no page size is set"},
+		{"where are the items?", `{"method": "pagenum"}`, "otherwise the only list in its root"},
+		{"what is sent second?", `{"method": "pagenum", "firstPage": 0}`, "second request    GET https://x.example/users?sort=id&page=1\n"},
+		{"what ends it?", `{"method": "expression", "nextRequest": {"url": "body.next"}}`, "nextRequest                 empty(body.next)"},
+		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
+	} {
+		t.Run(c.question, func(t *testing.T) {
+			x := &Explanation{Retries: RetryExplanation{2, []int{429, 500, 503}, "Retry-After"}, Jobs: []JobExplanation{explained(t, c.pagination)}}
+			require.Contains(t, strings.Join(strings.Fields(x.Text(TextOptions{Width: 120})), " "), strings.Join(strings.Fields(c.want), " "))
+		})
+	}
+}
+
+func TestABoundIsNamedForEveryJob(t *testing.T) {
+	for _, c := range []struct{ name, pagination, want string }{
+		{"the smaller of two", `{"method": "pagenum", "guards": {"maxPages": 5}, "forceStop": {"pages": 20}}`,
+			"cannot run forever: at most 5 pages, where the run fails (maxPages)"},
+		{"the smaller of two, the other way round", `{"method": "pagenum", "guards": {"maxPages": 50}, "forceStop": {"pages": 20}}`,
+			"cannot run forever: at most 20 pages (forceStop.pages)"},
+		{"of each kind", `{"method": "pagenum", "forceStop": {"pages": 20, "time": 60, "volume": 1000}}`,
+			"cannot run forever: at most 20 pages (forceStop.pages), 60 seconds (forceStop.time) or 1000 bytes (forceStop.volume)"},
+		{"one page", `{"method": "pagenum", "stopRules": ["page >= 1"]}`, "one page: stopRules[0] stops after it"},
+		{"a restart", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
+			"cannot run forever: at most 100000 pages, where the run fails (maxPages); " +
+				"onError may restart the list, at most 3 times, and then every limit but that of the seconds counts anew"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, explained(t, c.pagination).Bounds.Says)
+		})
+	}
+}
+
+func TestARuleThatCannotBeMetSaysWhy(t *testing.T) {
+	for _, c := range []struct{ name, pagination, id, want string }{
+		{"without a page size", `{"method": "keyset", "idKey": "id", "param": "after", "shortPageEnds": true}`,
+			"keyset.short", "no page size is set (limit)"},
+		{"with one", `{"method": "keyset", "idKey": "id", "param": "after", "shortPageEnds": true, "limit": 5}`, "keyset.short", ""},
+		{"behind another limit", `{"method": "pagenum", "guards": {"maxPages": 5}, "forceStop": {"pages": 20}}`,
+			"forceStop.pages", "maxPages stops at 5 pages already"},
+		{"with an alternative", `{"method": "pagenum", "guards": {"maxPages": 5}, "stopRules": ["page >= 20 or count == 0"]}`,
+			"stopRules[0]", ""},
+		{"always false", `{"method": "pagenum", "stopRules": ["count < 0"]}`, "stopRules[0]", "it is never true"},
+		{"a comparison with nil", `{"method": "pagenum", "stopRules": ["limit != nil and count < limit"]}`,
+			"stopRules[0]", "no page size is set (limit)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, r := range explained(t, c.pagination).Stops {
+				if r.ID == c.id {
+					require.Equal(t, c.want, r.Never)
+				}
+			}
+		})
+	}
+}
+
+func TestExplainListsTheFunctionsOfTheProgramThatAJobCalls(t *testing.T) {
+	l, err := language.Builtin().WithFunction(language.Function{Name: "unused", Func: func() int { return 1 }})
+	require.NoError(t, err)
+	l, err = l.WithFunction(language.Function{Name: "isStale", Func: func(any) bool { return true }})
+	require.NoError(t, err)
+	x := explainedIn(t, `{"method": "pagenum", "stopRules": ["isStale(items[-1])", "isStale(items[0])"]}`, l)
+	require.Equal(t, []FunctionExplanation{{"isStale", "isStale(any) boolean"}}, x.Functions)
+	text := (&Explanation{Jobs: []JobExplanation{x}}).String()
+	require.Contains(t, text, "\n  functions of this program\n    isStale(any) boolean\n")
+
+	x = explainedIn(t, `{"method": "pagenum"}`, l)
+	raw, err := json.Marshal(x)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), `"functions"`)
+}

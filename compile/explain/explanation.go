@@ -1,0 +1,209 @@
+package explain
+
+import (
+	"reflect"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// ExplanationVersion is the version of the JSON of an [Explanation]. It changes when a key
+// is removed or gets another meaning, not when one is added.
+const ExplanationVersion = 1
+
+// Explanation describes a compiled configuration: as JSON for programs, by
+// [Explanation.String] for people, by [Explanation.Mermaid] as a picture.
+// [ExplanationSchema] is the schema of the JSON, and the doc tags describe its keys.
+type Explanation struct {
+	Version  int                  `json:"version" doc:"version of this form"`
+	Config   string               `json:"config,omitempty" doc:"file name of the configuration"`
+	Dialect  string               `json:"dialect" doc:"dialect of the configuration"`
+	Warnings []WarningExplanation `json:"warnings,omitempty" doc:"probable mistakes, as the command check prints them"`
+	Auth     *AuthExplanation     `json:"credentials,omitempty" doc:"the credentials, without their values; absent: there are none"`
+	Retries  RetryExplanation     `json:"retries" doc:"how often a request is made again after a transient error"`
+	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
+	Trees    []TreeExplanation    `json:"trees,omitempty" doc:"which jobs are for the items of others, or run more than once; absent: none"`
+	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
+
+	facts  []fact
+	redact func(string) string
+}
+
+// WarningExplanation is a warning about the configuration.
+type WarningExplanation struct {
+	Message string        `json:"message" doc:"what is probably wrong"`
+	Hint    string        `json:"hint,omitempty" doc:"how to fix it"`
+	Path    string        `json:"path,omitempty" doc:"config path of the place"`
+	File    string        `json:"file,omitempty" doc:"file name"`
+	At      diag.Position `json:"at,omitzero" doc:"position in the file"`
+
+	text string
+}
+
+// AuthExplanation describes the credentials.
+type AuthExplanation struct {
+	Type  string            `json:"type" doc:"type of api.authentication"`
+	Says  string            `json:"says" doc:"what requests are sent with, and when that is renewed"`
+	Rules []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
+
+	path string // config path
+}
+
+// RetryExplanation says how often a request is made again.
+type RetryExplanation struct {
+	Max      int    `json:"max" doc:"number of retries of one request; then the run fails"`
+	Statuses []int  `json:"statuses,omitempty" doc:"the statuses that are retried"`
+	Header   string `json:"header,omitempty" doc:"header of the response that says when to retry"`
+}
+
+// PaceExplanation says what limits the pace of the requests of a run.
+type PaceExplanation struct {
+	Says      string  `json:"says" doc:"the limits in words"`
+	Timeout   float64 `json:"timeout,omitempty" doc:"how long a request may take, in seconds"`
+	PerSecond float64 `json:"requestsPerSecond,omitempty" doc:"requests per second"`
+	Burst     int     `json:"burst,omitempty" doc:"requests that may follow each other at once, after a rest"`
+	Parallel  int     `json:"parallel,omitempty" doc:"requests at the same time"`
+}
+
+// JobExplanation describes how one job is paged.
+type JobExplanation struct {
+	Job           string                 `json:"job" doc:"id of the job"`
+	Method        string                 `json:"method,omitempty" doc:"method of paging; absent: the job is not paged"`
+	Scroller      string                 `json:"scroller,omitempty" doc:"with method multiple: name of the scroller"`
+	Summary       string                 `json:"summary" doc:"what the job does, in a few sentences"`
+	First         RequestExplanation     `json:"firstRequest" doc:"the first request"`
+	FirstKept     *RequestExplanation    `json:"firstRequestAfterKept,omitempty" doc:"the first request, if it reads unknown kept values"`
+	Second        *RequestExplanation    `json:"secondRequest,omitempty" doc:"the request after the first page; absent: there is none"`
+	Partitions    *PartitionsExplanation `json:"partitions,omitempty" doc:"for what the job is run more than once; absent: it is run once"`
+	Items         ItemsExplanation       `json:"items" doc:"where the items of a response are"`
+	Shape         []RuleExplanation      `json:"shape,omitempty" doc:"filter and fields, which are evaluated for each item"`
+	Ignore        []string               `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
+	Limit         any                    `json:"limit,omitempty" doc:"page size in effect"`
+	LimitFrom     *rules.Origin          `json:"limitFrom,omitempty" doc:"where the page size was set"`
+	Computed      []RuleExplanation      `json:"computed,omitempty" doc:"values of the requests that are computed once, before the first one"`
+	State         []RuleExplanation      `json:"state,omitempty" doc:"variables, before the first request and after each page"`
+	Next          []RuleExplanation      `json:"nextRequest,omitempty" doc:"parts of the requests, which override the job's own"`
+	IncludeParams bool                   `json:"includeParams" doc:"the job's parameters are sent with every request"`
+	Sequential    string                 `json:"sequential,omitempty" doc:"why pages cannot be requested ahead; absent: they can"`
+	Bounds        BoundsExplanation      `json:"bounds" doc:"what limits the number of requests"`
+	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging, in the order in which they give the reason"`
+	NoNext        *RuleExplanation       `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
+	OnError       []RuleExplanation      `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
+	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that a complete list saves for the next run"`
+	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
+	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
+	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
+
+	endpoint string // as the configuration has it
+	path     string // config path of the job
+	paging   string // config path of its pagination; empty: it has none
+	facts    []fact
+}
+
+// RequestExplanation is one request, without the values of its headers. What only a
+// response can tell is a phrase in braces.
+type RequestExplanation struct {
+	Method  string   `json:"method" doc:"HTTP method"`
+	URL     string   `json:"url" doc:"address; what only a response can tell is in braces"`
+	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
+	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces"`
+}
+
+// ItemsExplanation says where the items of a response are.
+type ItemsExplanation struct {
+	Format string `json:"format,omitempty" doc:"the format of the responses, if it is not json"`
+
+	Path  string       `json:"path,omitempty" doc:"dataField; absent: the response itself if it is a list, otherwise its only list"`
+	Where string       `json:"where" doc:"the same in words"`
+	From  rules.Origin `json:"origin" doc:"who says so"`
+}
+
+// RuleExplanation describes one rule.
+type RuleExplanation struct {
+	ID      string        `json:"id" doc:"id in the trace and the result"`
+	Source  string        `json:"source" doc:"expression"`
+	Value   string        `json:"value,omitempty" doc:"the value of the expression in words"`
+	Reads   []string      `json:"reads,omitempty" doc:"what it reads"`
+	Outcome rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
+	Do      string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
+	Drop    bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
+	Says    string        `json:"says" doc:"the rule in words"`
+	Message string        `json:"message,omitempty" doc:"for the log; expressions in braces are evaluated"`
+	Origin  rules.Origin  `json:"origin"`
+
+	Settings []rules.Use `json:"settings,omitempty" doc:"the settings that a rule of a method depends on"`
+
+	First     bool       `json:"first,omitempty" doc:"of a part of a request: the first request has it, too"`
+	FirstOnly bool       `json:"firstOnly,omitempty" doc:"of a part of a request: only the first request has it"`
+	FirstBy   *rules.Use `json:"firstBy,omitempty" doc:"of a part of a request: the setting that says whether the first request has it"`
+	Guard     bool       `json:"guard,omitempty" doc:"it is a guard against an API that makes no progress"`
+
+	MaxRestarts int             `json:"maxRestarts,omitempty" doc:"how often the rule restarts the list at most; items are written again"`
+	Bound       *language.Bound `json:"bound,omitempty" doc:"of a stop: when it is true at the latest; absent: the responses decide"`
+	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
+
+	rule rules.Rule
+}
+
+// FunctionExplanation describes a function of the embedding program.
+type FunctionExplanation struct {
+	Name      string `json:"name"`
+	Signature string `json:"signature"`
+}
+
+// Facts is what an explanation knows about a run besides its configuration.
+type Facts struct {
+	MaxPartitions int // of a run; 0: any number
+
+	Inputs   map[string]any            // by name
+	Kept     map[string]map[string]any // values that the previous run saved, by job and name
+	Warnings diag.Diagnostics
+	Auth     *compile.Credentials // nil: none
+	Redact   func(string) string
+}
+
+// Explain describes compiled jobs. It redacts all text.
+func Explain(cfg *rules.Config, jobs []*compile.Job, facts Facts) *Explanation {
+	e := &Explanation{
+		Version: ExplanationVersion, Dialect: cfg.Dialect,
+		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
+		Pace:    explainPace(cfg.HTTP.Pace), redact: facts.Redact,
+	}
+	e.Trees = trees(jobs, facts.Redact)
+	facts.MaxPartitions = cfg.MaxPartitions
+	e.Auth = explainAuth(facts.Auth, cfg.Auth, facts.Redact)
+	if cfg.Source != nil {
+		e.Config = cfg.Source.Name
+	}
+	for _, w := range facts.Warnings {
+		e.Warnings = append(e.Warnings, WarningExplanation{
+			Message: facts.Redact(w.Message), Hint: facts.Redact(w.Hint), Path: w.Path, File: w.File, At: w.Pos, text: facts.Redact(w.Error()),
+		})
+	}
+	for _, job := range jobs {
+		e.Jobs = append(e.Jobs, explainer{job, facts.Redact}.explain(facts))
+	}
+	e.facts = factsOf(cfg, e, facts.Redact)
+	return e
+}
+
+// explainAuth describes the credentials, which may have no expressions.
+func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) string) *AuthExplanation {
+	if auth == nil {
+		return nil
+	}
+	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary())}
+	if c != nil {
+		for _, e := range c.Expressions() {
+			x.Rules = append(x.Rules, explainer{redact: redact}.rule(e))
+		}
+	}
+	return x
+}
+
+// ExplanationSchema returns the JSON Schema of an [Explanation].
+func ExplanationSchema() rules.Object {
+	return rules.TypeSchema("stopwhen explanation", reflect.TypeFor[Explanation]())
+}

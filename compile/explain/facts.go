@@ -1,0 +1,280 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A fact is something that a configuration says about its runs, besides its rules. Facts are
+// compared, and only a text that hides secrets is kept of their values.
+type fact struct {
+	part string // what it is about: "page size", "headers of all requests"
+	name string // which one, if there are several: the name of a header, the key of a setting
+	text string // the value, without secrets
+	mark uint64 // a hash, by which values differ that have the same text
+	sent bool   // the first two requests show it
+}
+
+// factCollector collects facts.
+type factCollector struct {
+	redact func(string) string
+	all    []fact
+}
+
+// add adds a fact: the value decides whether it is the same, the text is printed.
+func (f *factCollector) add(part, name string, v any, text string) {
+	f.all = append(f.all, fact{part: part, name: name, text: f.redact(text), mark: markOf(v)})
+}
+
+// given adds a fact whose value is printed, unless it is missing: nil, false, 0, or empty.
+func (f *factCollector) given(part, name string, v any) {
+	if text, _ := value.Text(v); text != "" && text != "0" && v != false {
+		f.add(part, name, v, text)
+	}
+}
+
+// settings adds the facts that the tables of fields say are of a part.
+func (f *factCollector) settings(cfg *rules.Config, part string) {
+	for _, one := range cfg.Facts {
+		if one.Part == part {
+			f.given(part, one.Path, one.Value)
+		}
+	}
+}
+
+// hidden adds a fact whose value is never printed, unless it is empty.
+func (f *factCollector) hidden(part, name, v string) {
+	if v != "" {
+		f.add(part, name, v, "")
+	}
+}
+
+// members adds a fact for each member of an object. What expressions compute is left out,
+// since rules say it.
+func (f *factCollector) members(part string, object rules.Object, sent bool) {
+	for _, m := range object {
+		if _, computed := m.Value.(rules.Computed); computed {
+			continue
+		}
+		f.add(part, m.Name, m.Value, memberText(m.Value))
+		f.all[len(f.all)-1].sent = sent
+	}
+}
+
+// memberText returns a value as it is printed. A text has quotes only if it is empty or could be
+// taken for another value: 1 and "1" differ.
+func memberText(v any) string {
+	text, isText := v.(string)
+	if !isText || text == "" || json.Valid([]byte(text)) {
+		return plainJSON(v)
+	}
+	return text
+}
+
+// markSeed makes the hashes of each process different, so that none tells a secret.
+var markSeed = maphash.MakeSeed()
+
+// markOf returns a hash of a value.
+func markOf(v any) uint64 { return maphash.String(markSeed, plainJSON(v)) }
+
+// plainJSON returns a value as JSON or, if it has none, as Go prints it.
+func plainJSON(v any) string {
+	text, err := value.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+// factsOf returns what a configuration says about all jobs together.
+func factsOf(cfg *rules.Config, x *Explanation, redact func(string) string) []fact {
+	f := &factCollector{redact: redact}
+	f.add("dialect", "", cfg.Dialect, cfg.Dialect)
+	f.add("base address", "", cfg.BaseURL, cfg.BaseURL)
+	if cfg.User != nil {
+		f.hidden("base address", "user", cfg.User.String())
+	}
+	f.settings(cfg, "base address")
+	f.members("headers of all requests", cfg.HTTP.Headers, false)
+	f.members("parameters of all requests", cfg.HTTP.Params, true)
+	f.credentials(cfg, x.Auth)
+	f.add("retries", "maxRetries", x.Retries.Max, fmt.Sprint(x.Retries.Max))
+	codes := slices.Sorted(slices.Values(x.Retries.Statuses))
+	f.add("retries", "codes", codes, plainJSON(codes))
+	f.given("retries", "retryHeader", x.Retries.Header)
+	f.settings(cfg, "rate limit")
+	if x.Pace != nil {
+		f.add("pace", "", *x.Pace, x.Pace.Says)
+	}
+	f.settings(cfg, "limits")
+	for _, in := range cfg.Inputs {
+		f.input(in)
+	}
+	f.given("environment variables", "", inOrder(cfg.Env))
+	f.settings(cfg, "detailed log")
+	return f.all
+}
+
+// inOrder lists names whose order does not matter.
+func inOrder(names []string) string {
+	return strings.Join(slices.Sorted(slices.Values(names)), ", ")
+}
+
+// credentials adds what requests are sent with. Of its values only the names are printed.
+func (f *factCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
+	if auth := cfg.Auth; auth != nil {
+		f.add("credentials", "type", auth.Type, auth.Type)
+		f.add("credentials", "", x.Says, x.Says)
+		for _, key := range slices.Sorted(maps.Keys(auth.Values)) {
+			f.hidden("credentials", key, auth.Values[key])
+		}
+		f.given("credentials", "scopes", auth.Scopes)
+		f.members("parameters of the token request", auth.Params, false)
+		f.given("credentials", "allowHttp", auth.AllowHTTP)
+		if login := auth.Login; login != nil {
+			f.add("credentials", "endpoint of the login", login.Endpoint, login.Endpoint)
+			f.members("parameters of the login", login.Params, false)
+			f.members("headers of the login", login.Headers, false)
+		}
+	}
+	f.hidden("certificates", "", cfg.Certificates)
+}
+
+// input adds an input.
+func (f *factCollector) input(in rules.Input) {
+	text := "set by each run"
+	switch shown, _ := value.Text(in.Default); {
+	case in.Default != nil && in.Secret:
+		text = "has a default"
+	case in.Default != nil:
+		text = "by default " + shown
+	}
+	if in.Secret {
+		text += "; secret"
+	}
+	if in.Pattern != "" {
+		text += "; matches " + in.Pattern
+	}
+	f.add("inputs", in.Name, []any{in.Default, in.Secret, in.Pattern}, text)
+}
+
+// facts returns what the configuration says about the job.
+func (j explainer) facts(x *JobExplanation) []fact {
+	f := &factCollector{redact: j.redact}
+	job := j.Set.Job
+	f.add("paging", "", x.Method, j.pagingInWords())
+	f.requests(x)
+	f.sent("endpoint", job.Endpoint)
+	f.sent("HTTP method", job.Method)
+	f.members("parameters", job.Params, true)
+	f.members("headers", job.Headers, false)
+	f.items(j.Job, x)
+	if x.Limit != nil {
+		f.add("page size", "", x.Limit, value.Preview(x.Limit))
+	}
+	var limits []any // whatever the rules are called
+	for _, l := range x.Bounds.Limits {
+		limits = append(limits, l.Bound, l.Fails)
+	}
+	f.add("bounds", "", []any{x.Bounds.Unbounded, limits}, x.Bounds.Says)
+	ahead := "possible with --prefetch"
+	if x.Sequential != "" {
+		ahead = "not possible: " + x.Sequential
+	}
+	f.add("fetching ahead", "", x.Sequential == "", ahead)
+	f.given("the same-page check ignores", "", strings.Join(x.Ignore, ", "))
+	f.partitions(j.Job, x.Partitions)
+	return f.all
+}
+
+// pagingInWords names the method of paging.
+func (j explainer) pagingInWords() string {
+	if !j.Paged() {
+		return "none"
+	}
+	return "method " + j.Set.Method
+}
+
+// sent adds a part of the job's own request.
+func (f *factCollector) sent(part, text string) {
+	f.add(part, "", text, text)
+	f.all[len(f.all)-1].sent = true
+}
+
+// requests adds the first two requests.
+func (f *factCollector) requests(x *JobExplanation) {
+	for _, one := range []struct {
+		name string
+		of   *RequestExplanation
+	}{{firstRequest, &x.First}, {"first request, with kept values", x.FirstKept}, {secondRequest, x.Second}} {
+		if one.of == nil {
+			continue
+		}
+		sent := one.of.String()
+		if strings.HasPrefix(one.of.URL, unknownRequest) { // the reason names places in the text
+			sent = unknownRequest
+		}
+		f.add(one.name, "", sent, one.of.String())
+	}
+}
+
+// The parts that are about requests.
+const (
+	firstRequest  = "first request"
+	secondRequest = "second request"
+)
+
+// String returns method and address, and the body after them.
+func (r RequestExplanation) String() string {
+	text := r.Method + " " + r.URL
+	if r.Body != "" {
+		text += " body " + r.Body
+	}
+	return text
+}
+
+// items adds where the items are and where they go.
+func (f *factCollector) items(j *compile.Job, x *JobExplanation) {
+	job := j.Set.Job
+	where := []any{job.Response, job.DataField != nil}
+	if job.DataField != nil {
+		where = append(where, job.DataField.Keys)
+		for _, l := range job.DataField.Lists {
+			where = append(where, l.Steps, l.DataType)
+		}
+	}
+	f.add("items", "", where, x.Items.Where)
+	f.add("type of the items", "", job.DataTypes(), strings.Join(job.DataTypes(), ", "))
+	if job.Silent {
+		f.add("written", "", false, "no: the items are for other jobs only")
+	} else {
+		f.add("written", "", true, "yes")
+	}
+}
+
+// partitions adds for what the job is run.
+func (f *factCollector) partitions(j *compile.Job, x *PartitionsExplanation) {
+	if x == nil {
+		return
+	}
+	var each []any
+	for _, s := range j.Sources {
+		each = append(each, s.Name, s.Items, s.Values == nil)
+		if s.Window != nil {
+			each = append(each, fmt.Sprintf("%+v", *s.Window))
+		}
+		if s.Source.Values != nil {
+			f.add("partitions", "values of "+s.Name, s.Source.Values, plainJSON(s.Source.Values))
+		}
+	}
+	f.add("partitions", "", each, x.Says)
+	f.add("partitions", "when one fails", x.OnError, x.OnError)
+}

@@ -1,0 +1,214 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// An explainer describes a compiled job. It redacts all text.
+type explainer struct {
+	*compile.Job
+	redact func(string) string
+}
+
+// explain describes the job.
+func (j explainer) explain(facts Facts) JobExplanation {
+	set := j.Set
+	x := JobExplanation{
+		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
+		IncludeParams: set.IncludeParams, Sequential: j.redact(j.Sequential()), Unused: slices.Clone(set.Unused),
+	}
+	for _, keys := range set.Ignore {
+		x.Ignore = append(x.Ignore, rules.PathOf(keys...))
+	}
+	if set.Limit != nil {
+		from := set.LimitFrom
+		x.LimitFrom = &from
+	}
+	x.requests(j, facts)
+	x.rules(j)
+	x.NoNext = j.noNext()
+	x.Bounds = j.bounds()
+	if x.Partitions = j.partitions(); x.Partitions != nil {
+		x.Partitions.Bounds = j.ofPartitions(facts.MaxPartitions)
+	}
+	for _, f := range j.Functions {
+		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
+	}
+	x.Summary = j.summary(&x)
+	x.path, x.paging = set.Job.Path(), set.Path
+	x.endpoint, x.facts = set.Job.Method+" "+set.Job.Endpoint, j.facts(&x)
+	return x
+}
+
+// rules describes the job's rules.
+func (x *JobExplanation) rules(j explainer) {
+	for _, group := range []struct {
+		of []*language.Expression
+		to *[]RuleExplanation
+	}{
+		{j.Binds, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {compile.Expressions(j.Stops), &x.Stops},
+		{compile.Expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {j.Shape.Rules(), &x.Shape},
+		{compile.Expressions(j.Audit()), &x.Audit},
+	} {
+		for _, e := range group.of {
+			*group.to = append(*group.to, j.rule(e))
+		}
+	}
+	for i, e := range j.Parts {
+		switch {
+		case x.Next[i].Value != "":
+		case e.IsName("limit"):
+			x.Next[i].Value = j.limitInWords()
+		default:
+			x.Next[i].Value = j.redact(j.Prover().Later(e))
+		}
+	}
+	never := j.Unreached()
+	for i, s := range j.Stops {
+		if b, ok := j.Prover().Bound(s.Expression); ok {
+			x.Stops[i].Bound = &b
+		}
+		x.Stops[i].Never = never[s]
+	}
+	for i, s := range j.OnErrors {
+		x.OnError[i].Never = j.WhyNever(s)
+	}
+	for i, s := range j.Audit() {
+		x.Audit[i].Never = j.WhyNever(s)
+	}
+}
+
+// limitInWords says what a parameter with the page size holds.
+func (j explainer) limitInWords() string {
+	if j.Set.LimitBy != "" {
+		return "as the job computes it"
+	}
+	if j.Set.Limit == nil {
+		return "left out, since no page size is set"
+	}
+	return value.Preview(j.Set.Limit)
+}
+
+// rule describes a rule.
+func (j explainer) rule(e *language.Expression) RuleExplanation {
+	r, redact := e.Rule, j.redact
+	x := RuleExplanation{
+		ID: r.ID, Source: redact(r.Source), Value: redact(r.Says), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop,
+		Says: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
+		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, rule: r,
+	}
+	if r.FirstBy != nil {
+		by := *r.FirstBy
+		x.FirstBy = &by
+	}
+	if x.Says == x.Source {
+		x.Says = redact(e.InWords())
+	}
+	if r.Role == rules.OnError && r.Do != rules.ErrorStop {
+		x.Outcome = ""
+	}
+	if r.Do == rules.ErrorRestart {
+		x.MaxRestarts = compile.MaxRestarts
+	}
+	for _, read := range e.Reads {
+		x.Reads = append(x.Reads, redact(read.String()))
+	}
+	return x
+}
+
+// items says where the items of the job's responses are.
+func (j explainer) items() ItemsExplanation {
+	x := ItemsExplanation{From: j.Set.ItemsFrom}
+	response, field := j.Set.Job.Response, j.Set.Job.DataField
+	if response.Format != rules.JSON {
+		x.Format = response.Format
+	}
+	switch {
+	case x.Format == rules.NDJSON:
+		x.Where = "each line of the response (NDJSON)"
+	case x.Format == rules.CSV:
+		x.Where = "each row of the response (CSV" + tableInWords(response) + ")"
+	case field == nil:
+		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
+		x.From = rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}
+	case field.Lists != nil:
+		x.Path, x.Where = field.Text, listsInWords(field.Lists)
+	case len(field.Keys) == 0:
+		x.Path, x.Where = field.Text, "the whole response"
+	default:
+		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
+	}
+	switch x.Format {
+	case rules.XML:
+		x.Where += " (XML)"
+	case rules.Auto:
+		x.Where += "; each line or row of NDJSON and CSV (the format is that of the response" + tableInWords(response) + ")"
+	}
+	return x
+}
+
+// listsInWords says where the items of several lists are, in their order.
+func listsInWords(lists []rules.ItemList) string {
+	var places []string
+	for _, l := range lists {
+		place := "at " + l.Text + " of the response"
+		if len(l.Steps) == 0 {
+			place = "the whole response"
+		}
+		if l.DataType != "" {
+			place += " (" + l.DataType + ")"
+		}
+		places = append(places, place)
+	}
+	return strings.Join(places, ", then ")
+}
+
+// tableInWords says how CSV is read, if that is configured.
+func tableInWords(r rules.Response) string {
+	out := ""
+	if r.Delimiter != 0 {
+		out += fmt.Sprintf(", delimiter %q", r.Delimiter)
+	}
+	switch {
+	case r.Columns != nil:
+		out += fmt.Sprintf(", columns %s", strings.Join(r.Columns, ", "))
+	case !r.Header:
+		out += ", no header"
+	}
+	return out
+}
+
+// noNext describes the end of a list because there is no next request. It is nil if
+// there always is one.
+func (j explainer) noNext() *RuleExplanation {
+	if !j.Paged() {
+		return &RuleExplanation{
+			ID: compile.ReasonEnd, Source: "true", Outcome: rules.Complete, Says: "the only response is read",
+			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}},
+		}
+	}
+	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && len(e.Reads) > 0 })
+	if i < 0 {
+		return nil
+	}
+	part := j.rule(j.NextParts[i])
+	what := part.Value
+	if what == "" {
+		what = j.redact(j.Prover().Later(j.NextParts[i]))
+	}
+	if what == "" {
+		what = part.Source
+	}
+	return &RuleExplanation{
+		ID: compile.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
+		Says:   fmt.Sprintf("there is no next request: %s is missing or empty", what),
+		Origin: part.Origin, Settings: part.Settings, rule: part.rule,
+	}
+}

@@ -1,0 +1,182 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Mermaid returns the explanation as a Mermaid flowchart, which GitHub, GitLab and
+// many editors show as a picture: a page passes the rules in their order, up to
+// an end or to the next request.
+func (e *Explanation) Mermaid() string {
+	b := &strings.Builder{}
+	b.WriteString("flowchart TD\n")
+	for i, job := range e.Jobs {
+		c := chart{b, fmt.Sprintf("j%d", i)}
+		title := "job " + job.Job
+		if job.Method != "" {
+			title += ", method " + job.Method
+		}
+		fmt.Fprintf(b, "  subgraph %s [%s]\n", c.id, quoted(title))
+		c.job(job)
+		b.WriteString("  end\n")
+	}
+	return b.String()
+}
+
+// chart writes the nodes and arrows of one job.
+type chart struct {
+	*strings.Builder
+	id string // prefix of the names of its nodes
+}
+
+func (c chart) line(format string, args ...any) {
+	fmt.Fprintf(c, "    "+format+"\n", args...)
+}
+
+func (c chart) job(x JobExplanation) {
+	c.line("%s_first[%s] --> %s_page([page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
+	c.partitions(x)
+	c.shape(x)
+	if x.Method == "" {
+		c.line("%s_page --> %s_complete([%s])", c.id, c.id, quoted("stop: complete", x.NoNext.ID, "one request, no paging"))
+		c.errors(x, c.id+"_complete")
+		return
+	}
+	from, arrow := c.stops(x)
+	from, arrow = c.state(x, from, arrow)
+	c.next(x, from, arrow)
+	read := c.id + "_next"
+	if len(x.Stops) > 0 {
+		read = c.id + "_s0"
+	}
+	c.errors(x, read)
+	c.keep(x)
+}
+
+// partitions writes for what the job is run, with the rules that say so.
+func (c chart) partitions(x JobExplanation) {
+	if x.Partitions == nil {
+		return
+	}
+	label := []string{"once for each"}
+	for _, v := range x.Partitions.Variables {
+		label = append(label, v.Name+": "+v.Says)
+		for _, r := range v.Rules {
+			label = append(label, r.ID+" = "+r.Source)
+		}
+	}
+	c.line("%s_for[[%s]] --> %s_first", c.id, quoted(label...), c.id)
+}
+
+// stops writes the rules that stop paging, and returns where the last of them leads.
+func (c chart) stops(x JobExplanation) (from, arrow string) {
+	from, arrow = c.id+"_page", "-->"
+	for i, r := range x.Stops {
+		node := fmt.Sprintf("%s_s%d", c.id, i)
+		label := []string{r.ID}
+		if r.ID != r.Source {
+			label = append(label, r.Source)
+		}
+		if r.Never != "" {
+			label = append(label, "never: "+r.Never)
+		}
+		c.line("%s %s %s{{%s}}", from, arrow, node, quoted(label...))
+		c.line("%s -- yes --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
+		from, arrow = node, "-- no -->"
+	}
+	return from, arrow
+}
+
+// state writes the variables that change after a page.
+func (c chart) state(x JobExplanation, from, arrow string) (string, string) {
+	var state []string
+	for _, r := range x.State {
+		if r.rule.Role == rules.Next {
+			state = append(state, r.ID+" = "+r.Source)
+		}
+	}
+	if state == nil {
+		return from, arrow
+	}
+	c.line("%s %s %s_state[%s]", from, arrow, c.id, quoted(state...))
+	return c.id + "_state", "-->"
+}
+
+// next writes the next request, and the end if there is none.
+func (c chart) next(x JobExplanation, from, arrow string) {
+	next := []string{"next request"}
+	for _, r := range x.Next {
+		if !r.FirstOnly {
+			next = append(next, r.ID+" = "+r.Source)
+		}
+	}
+	c.line("%s %s %s_next[%s] --> %s_page", from, arrow, c.id, quoted(next...), c.id)
+	if x.NoNext != nil {
+		c.line("%s_next -- %s --> %s_complete([%s])", c.id, quoted(x.NoNext.ID+": no address"), c.id, quoted("stop: complete"))
+	}
+}
+
+// errors writes what error responses lead to. A response that is read as a page continues at
+// a node.
+func (c chart) errors(x JobExplanation, read string) {
+	for i, r := range x.OnError {
+		node := fmt.Sprintf("%s_x%d", c.id, i)
+		c.line("%s_page -- %s --> %s[/%s/]", c.id, quoted(r.ID, r.Source), node, quoted(r.action()))
+		switch rules.ErrorAction(r.Do) {
+		case rules.ErrorStop:
+			c.line("%s --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
+		case rules.ErrorRestart:
+			c.line("%s --> %s_first", node, c.id)
+		case rules.ErrorRetry:
+			c.line("%s --> %s_page", node, c.id)
+		case rules.ErrorFail:
+			c.line("%s --> %s_failed([%s])", node, c.id, quoted("stop: failed"))
+		case rules.ErrorContinue:
+			c.line("%s --> %s", node, read)
+		}
+	}
+}
+
+// shape writes what is evaluated for each item.
+func (c chart) shape(x JobExplanation) {
+	var shape []string
+	for _, r := range x.Shape {
+		text := r.ID + " = " + r.Source
+		if r.rule.Role == rules.Remove {
+			text = r.ID + " " + r.Says
+		}
+		shape = append(shape, text)
+	}
+	if shape != nil {
+		c.line("%s_page -. %s .-> %s_items[%s]", c.id, quoted("each item"), c.id, quoted(shape...))
+	}
+}
+
+// keep writes the values that a complete list saves.
+func (c chart) keep(x JobExplanation) {
+	var kept []string
+	for _, r := range x.Keep {
+		kept = append(kept, r.ID+" = "+r.Source)
+	}
+	if kept != nil {
+		c.line("%s_complete([%s]) --> %s_keep[%s]", c.id, quoted("stop: complete"), c.id, quoted(kept...))
+	}
+}
+
+// escaper writes as entities what Mermaid or HTML would read as syntax.
+var escaper = strings.NewReplacer(
+	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "\n", " ", "\r", " ",
+	"`", "#96;", "\\", "#92;", "{", "#123;", "}", "#125;",
+)
+
+// quoted returns a label of several lines.
+func quoted(lines ...string) string {
+	escaped := make([]string, len(lines))
+	for i, line := range lines {
+		escaped[i] = escaper.Replace(line)
+	}
+	return `"` + strings.Join(escaped, "<br/>") + `"`
+}

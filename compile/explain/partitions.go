@@ -1,0 +1,206 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// PartitionsExplanation says for what a job is run more than once.
+type PartitionsExplanation struct {
+	Says      string                `json:"says" doc:"in words: once for each item of orders"`
+	Parent    string                `json:"parent,omitempty" doc:"id of the job whose items they are for; absent: none"`
+	Reads     []string              `json:"reads,omitempty" doc:"what is read of such an item, here and below; nothing else is kept"`
+	Bounds    string                `json:"bounds" doc:"what bounds their number; the job's bounds are those of each"`
+	Together  string                `json:"together" doc:"which of them may run at the same time, with --jobs"`
+	OnError   string                `json:"onError" doc:"what happens when one fails: fail or skip"`
+	Variables []VariableExplanation `json:"variables" doc:"the variables, in the order of their loops"`
+}
+
+// VariableExplanation describes a variable of for.
+type VariableExplanation struct {
+	Name  string            `json:"name"`
+	Says  string            `json:"says" doc:"its values, in words"`
+	Rules []RuleExplanation `json:"rules,omitempty" doc:"expressions that give its values, or decide about them"`
+}
+
+// partitions describes the partitions of the job; nil: there is only one.
+func (j explainer) partitions() *PartitionsExplanation {
+	if len(j.Sources) == 0 {
+		return nil
+	}
+	x := &PartitionsExplanation{OnError: j.Set.Job.OnFailure, Together: "all of them"}
+	var each []string
+	for i := range j.Sources {
+		v := j.source(&j.Sources[i])
+		x.Variables = append(x.Variables, v)
+		each = append(each, v.Says)
+	}
+	x.Says = "once for each " + strings.Join(each, ", and for each ")
+	if j.Parent != nil {
+		x.Parent = j.Parent.Set.Job.ID
+		x.Together = fmt.Sprintf("those for the items of one page of %s", x.Parent)
+		for _, path := range j.ItemPaths {
+			x.Reads = append(x.Reads, j.redact(rules.FormatPath(j.Sources[0].Name, path)))
+		}
+	}
+	return x
+}
+
+func (j explainer) source(s *compile.Source) VariableExplanation {
+	v := VariableExplanation{Name: s.Name}
+	for _, e := range []*language.Expression{s.When, s.Values, s.From, s.To} {
+		if e != nil {
+			v.Rules = append(v.Rules, j.rule(e))
+		}
+	}
+	switch {
+	case s.Items != "":
+		v.Says = "item of " + s.Items
+		if s.When != nil {
+			v.Says += " for which " + j.redact(s.When.Rule.Source)
+		}
+	case s.Window != nil:
+		v.Says = j.windowInWords(s)
+	case s.Values != nil:
+		v.Says = "value of " + j.redact(s.Values.Rule.Source)
+	default:
+		v.Says = fmt.Sprintf("of %d values", len(s.Source.Values))
+	}
+	return v
+}
+
+func (j explainer) windowInWords(s *compile.Source) string {
+	var b strings.Builder
+	if step := s.Window.Step; step != (rules.Span{}) {
+		fmt.Fprintf(&b, "window of %s", step)
+	} else {
+		b.WriteString("window")
+	}
+	if s.From != nil && s.To != nil { // they are errors otherwise
+		fmt.Fprintf(&b, " from %s to %s", j.redact(s.From.Rule.Source), j.redact(s.To.Rule.Source))
+	}
+	if overlap := s.Window.Overlap; overlap != (rules.Span{}) {
+		fmt.Fprintf(&b, ", each beginning %s earlier but the first", overlap)
+	}
+	if s.Window.Splits {
+		smallest := "a second, or the number 1"
+		if s.Window.Smallest != (rules.Span{}) {
+			smallest = s.Window.Smallest.String()
+		}
+		fmt.Fprintf(&b, ", which is read in halves if %s is met, down to %s", s.ID("splitWhen"), smallest)
+	}
+	return b.String()
+}
+
+// ofPartitions says what bounds the number of partitions.
+func (j explainer) ofPartitions(most int) string {
+	var times []string
+	for i := range j.Sources {
+		switch s := &j.Sources[i]; {
+		case s.Items != "":
+			times = append(times, "items of "+s.Items)
+		case s.Window != nil:
+			times = append(times, "windows of "+s.Name)
+		case s.Values != nil:
+			times = append(times, "values of "+s.Name)
+		default:
+			times = append(times, fmt.Sprintf("%d values of %s", len(s.Source.Values), s.Name))
+		}
+	}
+	text := "as many as there are " + strings.Join(times, ", times ")
+	if most > 0 {
+		text += fmt.Sprintf(", and at most %d in a run (limits.partitions)", most)
+	}
+	return text + "; the bounds are those of each"
+}
+
+// TreeExplanation is a job with those that are for its items.
+type TreeExplanation struct {
+	Job      string            `json:"job" doc:"id of the job"`
+	Says     string            `json:"says,omitempty" doc:"for what it is run more than once, and whether it is written"`
+	Children []TreeExplanation `json:"children,omitempty" doc:"the jobs that are for its items"`
+}
+
+// trees returns the jobs as trees, if some depend on others or run more than once.
+func trees(jobs []*compile.Job, redact func(string) string) []TreeExplanation {
+	if !slices.ContainsFunc(jobs, (*compile.Job).Partitioned) {
+		return nil
+	}
+	var all []TreeExplanation
+	for _, j := range jobs {
+		if j.Parent == nil || !slices.Contains(jobs, j.Parent) {
+			all = append(all, explainer{j, redact}.tree())
+		}
+	}
+	return all
+}
+
+func (j explainer) tree() TreeExplanation {
+	x := TreeExplanation{Job: j.Set.Job.ID}
+	var says []string
+	if p := j.partitions(); p != nil {
+		says = append(says, p.Says)
+	}
+	if j.Set.Job.Silent {
+		says = append(says, "its items are not written")
+	}
+	x.Says = strings.Join(says, "; ")
+	for _, child := range j.Children {
+		x.Children = append(x.Children, explainer{child, j.redact}.tree())
+	}
+	return x
+}
+
+// trees writes the trees of the jobs.
+func (t *textWriter) trees() {
+	if len(t.explanation.Trees) == 0 {
+		return
+	}
+	t.paragraph(0, "jobs")
+	for _, x := range t.explanation.Trees {
+		t.tree(2, x)
+	}
+	t.blank()
+}
+
+func (t *textWriter) tree(indent int, x TreeExplanation) {
+	line := x.Job
+	if x.Says != "" {
+		line += ": " + x.Says
+	}
+	t.paragraph(indent, line)
+	for _, child := range x.Children {
+		t.tree(indent+2, child)
+	}
+}
+
+// partitions writes for what the job is run.
+func (t *textWriter) partitions(x *JobExplanation) {
+	p := x.Partitions
+	if p == nil {
+		return
+	}
+	t.heading("partitions: the job is run " + p.Says)
+	for _, v := range p.Variables {
+		for _, r := range v.Rules {
+			t.definition(r.ID, r.Source, "", from(r))
+		}
+	}
+	for _, r := range only(x.Stops, groupSplit) {
+		t.rule(r)
+	}
+	if len(p.Reads) > 0 {
+		t.paragraph(4, "kept of an item: "+strings.Join(p.Reads, ", "))
+	}
+	t.paragraph(4, "may run at the same time, with --jobs: "+p.Together)
+	if p.OnError == rules.PartitionSkip {
+		t.paragraph(4, "one that fails is counted and named, and the run goes on (onPartitionError)")
+	} else {
+		t.paragraph(4, "one that fails ends the run (onPartitionError)")
+	}
+}

@@ -1,0 +1,217 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// requests describes the first two requests of the job, which are made without an API.
+func (x *JobExplanation) requests(j explainer, facts Facts) {
+	s := &simulation{explainer: j, inputs: facts.Inputs, kept: facts.Kept[j.Set.Job.ID]}
+	first, err := s.first()
+	x.First = s.written(first, err)
+	if err != nil {
+		return
+	}
+	if s.kept == nil && j.Reads("kept") {
+		again := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true}
+		if request, err := again.first(); err == nil {
+			later := again.written(request, nil)
+			x.FirstKept = &later
+		}
+	}
+	if j.Paged() && j.MaxPages() != 1 {
+		if request, more, err := s.second(first); more || err != nil {
+			second := s.written(request, err)
+			x.Second = &second
+		}
+	}
+}
+
+// A simulation makes requests without responses, as a run makes them. The value of an
+// expression that only a response can tell is a mark, which is replaced by a phrase in braces
+// when the request is written.
+type simulation struct {
+	explainer
+	inputs      map[string]any
+	kept        map[string]any
+	keptUnknown bool // a previous run saved values, but which ones is not known
+
+	binding *compile.Binding
+	page    rules.Context
+	limit   string   // the mark of a page size that is not known; empty: it is
+	phrases []string // of the marks
+}
+
+func (s *simulation) machine() *language.Machine { return &language.Machine{Given: s.given} }
+
+// first makes the first request.
+func (s *simulation) first() (request requests.Request, err error) {
+	job := s.Set.Job
+	s.page = rules.Context{
+		Limit: s.Set.Limit, Input: s.inputs, Kept: s.kept, Now: func() time.Time { return time.Time{} },
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
+	}
+	values, err := s.Compute(s.machine(), &s.page)
+	if err == nil {
+		s.binding, err = s.Bind(values)
+	}
+	if err != nil {
+		return request, err
+	}
+	if s.limit != "" {
+		s.binding.Limit, s.binding.First.Params = s.Set.Limit, s.binding.First.Params.With(s.Set.LimitBy, s.limit)
+	}
+	s.page.Limit, s.page.Job.Endpoint, s.page.Job.Params = s.binding.Limit, s.binding.First.Endpoint, s.binding.First.Params
+	s.page.State, request, err = s.binding.Begin(s.machine(), &s.page)
+	return request, err
+}
+
+// second makes the request after the first page. It reports false if there is none.
+func (s *simulation) second(first requests.Request) (request requests.Request, more bool, err error) {
+	page := s.page
+	page.Page, page.Total.Pages = 1, 1
+	_, parts, more, err := s.Advance(s.machine(), &page)
+	if err != nil || !more {
+		return request, more, err
+	}
+	base, _ := first.URL()
+	request, err = s.binding.Apply(parts, base)
+	return request, true, err
+}
+
+// given gives a mark for an expression whose value is not known, or secret. Some roles take
+// only values of a certain form.
+func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bool) {
+	if !e.Rule.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, page) }) {
+		return nil, false
+	}
+	for name, v := range page.State {
+		if isMark(v) && e.IsVariable(name) {
+			return v, true
+		}
+	}
+	switch role := e.Rule.Role; {
+	case e.Rule.Bound && role == rules.Endpoint && isWhole(e.Rule.Says):
+		return "https://" + rules.ExpandAddress(e.Rule.Says, s.mark) + markHost, true
+	case e.Rule.Bound && (role == rules.BaseURL || role == rules.Endpoint):
+		return rules.ExpandAddress(e.Rule.Says, s.mark), true
+	case e.Rule.Bound && role == rules.Param && e.Rule.Target == s.Set.LimitBy:
+		s.limit = s.mark(s.phrase(e, page))
+		return 1, true // the binding checks it
+	case role == rules.URL:
+		return "https://" + s.mark(s.phrase(e, page)) + markHost + "/", true
+	case role == rules.HTTPVerb:
+		return s.Request.Method, true
+	case role == rules.After:
+		return nil, true // it is no part of what is sent
+	case e.Rule.Target == "" && role.Builds() && role != rules.Endpoint:
+		return rules.Object{{Name: s.mark(s.phrase(e, page)), Value: ""}}, true
+	}
+	return s.mark(s.phrase(e, page)), true
+}
+
+// isUnknown reports whether a value is not known before a run.
+func (s *simulation) isUnknown(r language.Read, page *rules.Context) bool {
+	if r.Of == "" {
+		switch r.Root {
+		case "state":
+			return len(r.Path) == 0 || isMark(page.State[r.Path[0]])
+		case "kept":
+			return s.keptUnknown
+		case "input":
+			return len(r.Path) == 0 || s.inputs[r.Path[0]] == nil
+		case "now", language.PartitionField:
+			return true
+		}
+	}
+	return page.Page > 0 && r.Known() != rules.KnownJob && r.Known() != rules.KnownPlan
+}
+
+// phrase says the value of an expression in words.
+func (s *simulation) phrase(e *language.Expression, page *rules.Context) string {
+	phrase := e.Rule.Says
+	if phrase == "" && page.Page > 0 {
+		phrase = s.Prover().Later(e)
+	}
+	return cmp.Or(phrase, e.Rule.Source)
+}
+
+// isWhole reports whether an endpoint is one value in braces, which may be a complete
+// address: {+export.file}.
+func isWhole(endpoint string) bool {
+	return strings.HasPrefix(endpoint, "{+") && strings.IndexByte(endpoint, '}') == len(endpoint)-1
+}
+
+// Marks consist of letters and digits, so every encoding leaves them as they are. One that is
+// an address is a host, and one that is an object is a name without a value.
+const (
+	markFormat = "x7unknown%03dx7"
+	markHost   = ".invalid"
+)
+
+var (
+	wholeMark = regexp.MustCompile(`^x7unknown\d+x7$`)
+	marks     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/)?|x7unknown(\d+)x7=?`)
+)
+
+// mark returns a mark that is written as a phrase.
+func (s *simulation) mark(phrase string) string {
+	s.phrases = append(s.phrases, phrase)
+	return fmt.Sprintf(markFormat, len(s.phrases)-1)
+}
+
+func isMark(v any) bool {
+	text, ok := v.(string)
+	return ok && wholeMark.MatchString(text)
+}
+
+// written describes a request that was made, or why it cannot be made.
+func (s *simulation) written(request requests.Request, err error) RequestExplanation {
+	address := ""
+	if err == nil {
+		address, err = request.URL()
+	}
+	if err != nil {
+		return RequestExplanation{Method: s.Request.Verb(), URL: unknownRequest + s.redact(err.Error())}
+	}
+	payload, kind, _ := request.Payload()
+	return RequestExplanation{
+		Method: request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
+		Body: s.redact(s.phrased(string(payload), strings.HasSuffix(kind, "json"))),
+	}
+}
+
+// unknownRequest begins the address of a request that cannot be made; the reason follows.
+const unknownRequest = "unknown: "
+
+// phrased replaces the marks in a text. A JSON text remains one.
+func (s *simulation) phrased(text string, isJSON bool) string {
+	return marks.ReplaceAllStringFunc(text, func(found string) string {
+		groups := marks.FindStringSubmatch(found)
+		i, _ := strconv.Atoi(groups[1] + groups[3])
+		if i >= len(s.phrases) {
+			return found
+		}
+		phrase := s.phrases[i]
+		if isJSON {
+			quoted, _ := value.Marshal(phrase) // text is always encoded
+			phrase = string(quoted[1 : len(quoted)-1])
+		}
+		if phrase = "{" + phrase + "}"; groups[2] == "/?" {
+			phrase += " and "
+		}
+		return phrase
+	})
+}

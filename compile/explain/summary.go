@@ -1,0 +1,181 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// summary says in a few sentences what a job does: its requests, its ends, its bounds.
+func (j explainer) summary(x *JobExplanation) string {
+	first := fmt.Sprintf("Sends %s %s", x.First.Method, x.First.URL)
+	if x.Method == "" {
+		return first + " once: the job is not paged."
+	}
+	sentences := []string{first + ", then " + j.laterRequests(x)}
+	if _, only := j.OnlyPage(); only {
+		sentences[0] = first + " once"
+	}
+	ends := x.ends()
+	for _, g := range []struct{ verb, group string }{
+		{"Ends normally when", groupNormal}, {"Is cut off when", groupCutOff}, {"Fails when", groupError},
+	} {
+		if clauses := ends[g.group]; clauses != nil {
+			sentences = append(sentences, g.verb+" "+strings.Join(clauses, "; or "))
+		}
+	}
+	return strings.Join(append(sentences, "Bounds: "+x.Bounds.Says), ". ") + "."
+}
+
+// The groups of ends, in the order in which they are printed.
+const (
+	groupNormal = "normal"  // the list is complete
+	groupCutOff = "cut-off" // a limit of the user
+	groupError  = "error"   // the run fails
+	groupSafety = "safety"  // the API makes no progress
+	groupSplit  = "split"   // the window is read again in halves
+	groupNever  = "never"   // the rule can never be the reason to stop
+)
+
+// group says to which group of ends a stopping rule belongs.
+func (r RuleExplanation) group() string {
+	switch {
+	case r.Never != "":
+		return groupNever
+	case r.Guard, r.Outcome == rules.Guarded:
+		return groupSafety
+	case r.Outcome == rules.Split:
+		return groupSplit
+	case r.Outcome == rules.Failed:
+		return groupError
+	case r.Outcome == rules.Limited:
+		return groupCutOff
+	}
+	return groupNormal
+}
+
+// ends returns the clauses of the ends by group. A repeated page is a normal end, too, where
+// the guard says so (3.1).
+func (x *JobExplanation) ends() map[string][]string {
+	out := map[string][]string{}
+	add := func(group, clause string) {
+		if clause != "" {
+			out[group] = append(out[group], clause)
+		}
+	}
+	for _, r := range x.Stops {
+		if r.group() != groupSafety {
+			add(r.group(), r.Says)
+		}
+	}
+	if x.NoNext != nil && !x.endsWithoutAddress() {
+		add(groupNormal, x.NoNext.Says)
+	}
+	for _, r := range x.OnError {
+		switch {
+		case r.Never != "":
+		case r.Do == string(rules.ErrorStop):
+			add(groupNormal, "an error response matches "+r.Says)
+		case r.Do == string(rules.ErrorFail):
+			add(groupError, "an error response matches "+r.Says)
+		}
+	}
+	for _, r := range x.Stops {
+		if r.group() == groupSafety && r.Outcome == rules.Complete {
+			add(groupNormal, r.Says)
+		}
+	}
+	return out
+}
+
+// endsWithoutAddress reports whether a stopping rule says the same as the end by a missing
+// address.
+func (x *JobExplanation) endsWithoutAddress() bool {
+	for _, r := range x.Stops {
+		if r.Never == "" && r.Outcome == rules.Complete && r.Source == x.NoNext.Source {
+			return true
+		}
+	}
+	return false
+}
+
+// laterRequests says how the requests after the first are made: "adds 10 to offset", "sends
+// after = the id of the last item".
+func (j explainer) laterRequests(x *JobExplanation) string {
+	var steps, sent []string
+	for i, p := range x.Next {
+		e, name := j.Parts[i], partName(p)
+		step := j.increment(e)
+		switch {
+		case p.FirstOnly, e.IsName("limit") && (p.First || x.Limit == nil): // as in the first request, or omitted
+		case p.rule.Target != "" && j.later(x, p, e) == "nil": // omitted
+		case p.rule.Role.Addresses():
+			steps = append(steps, "requests "+j.later(x, p, e))
+		case p.First && step == 1:
+			steps = append(steps, "increments "+name)
+		case p.First && step != 0:
+			steps = append(steps, fmt.Sprintf("adds %d to %s", step, name))
+		case p.rule.Target == "" && p.rule.Role != rules.HTTPVerb:
+			sent = append(sent, j.later(x, p, e)+" as "+name)
+		default:
+			sent = append(sent, name+" = "+j.later(x, p, e))
+		}
+	}
+	if sent != nil {
+		steps = append(steps, "sends "+strings.Join(sent, ", "))
+	}
+	if steps == nil {
+		steps = []string{"sends the same request again"}
+	}
+	text := strings.Join(steps, " and ")
+	if !x.IncludeParams && len(j.Request.Params) > 0 {
+		text += ", without the job's own params"
+	}
+	return text
+}
+
+// partName is the name of a part of a request: "offset", "url".
+func partName(p RuleExplanation) string {
+	if p.rule.Target != "" {
+		return p.rule.Target
+	}
+	return string(p.rule.Role)
+}
+
+// increment returns the constant that is added from page to page if a part is a variable; 0: it
+// is not, or does not grow by a constant.
+func (j explainer) increment(part *language.Expression) int {
+	for _, e := range j.Next {
+		if !part.IsVariable(e.Rule.Target) {
+			continue
+		}
+		if by, ok := j.Prover().Increment(e, e.Rule.Target); ok {
+			return by
+		}
+	}
+	return 0
+}
+
+// later returns a part's value in the requests after the first, in words: the limit by its
+// number, a variable by its next value.
+func (j explainer) later(x *JobExplanation, p RuleExplanation, part *language.Expression) string {
+	if p.Value != "" {
+		return p.Value
+	}
+	if part.IsName("limit") {
+		return value.Preview(x.Limit)
+	}
+	for _, s := range x.State {
+		if s.rule.Role != rules.Next || !part.IsVariable(s.rule.Target) {
+			continue
+		}
+		if s.Value != "" {
+			return s.Value
+		}
+		return s.Source
+	}
+	return p.Source
+}

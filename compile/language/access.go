@@ -1,0 +1,140 @@
+package language
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// member returns v.key or v[key], and whether v has it.
+func member(v any, key string) (any, bool) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false
+	case map[string]any:
+		out, ok := v[key]
+		return out, ok
+	case rules.Object:
+		return v.Get(key)
+	case []any:
+		i, err := strconv.Atoi(key)
+		if err != nil || i >= len(v) || i < -len(v) {
+			return nil, false
+		}
+		if i < 0 {
+			i += len(v)
+		}
+		return v[i], true
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() == reflect.Pointer && !rv.IsNil() {
+		rv = rv.Elem()
+	}
+	if rv.Kind() != reflect.Struct {
+		return nil, false
+	}
+	field, ok := fieldValue(rv, key)
+	if !ok {
+		return nil, false
+	}
+	return field.Interface(), true
+}
+
+// get returns v[key] for a key of any kind, or nil.
+func get(v, key any) any {
+	text, ok := value.Text(key)
+	if !ok {
+		return nil
+	}
+	out, _ := member(v, text)
+	return out
+}
+
+// walk follows a path, given as keys or as text.
+func walk(v, path any) (any, bool) {
+	keys, ok := path.([]string)
+	if text, isText := path.(string); isText {
+		keys, ok = rules.SplitPath(text), true
+	}
+	if !ok {
+		return nil, false
+	}
+	if row, isRow := v.(rules.ItemRow); isRow {
+		found, ok, err := row.Field(keys)
+		return found, ok && err == nil
+	}
+	for _, key := range keys {
+		if v, ok = member(v, key); !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// walkMetered is walk for a path that may come from the page.
+func walkMetered(m *meter, v, path any) (any, bool, error) {
+	size := 0
+	if text, ok := path.(string); ok {
+		size = product(len(text), 24) // of the keys
+	}
+	if err := m.grow(size); err != nil {
+		return nil, false, err
+	}
+	if keys, ok := path.([]string); ok {
+		return fieldAt(v, keys)
+	}
+	found, ok := walk(v, path)
+	return found, ok, nil
+}
+
+// slice returns v[from:to], limited to the elements that v has.
+func slice(v, from, to any) (any, error) {
+	length := 0
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		length = len(v)
+	case string:
+		length = len(v)
+	default:
+		return nil, fmt.Errorf("want a list or a string to slice, got %s", kindOf(v))
+	}
+	bound := func(at any, otherwise int) int {
+		i, ok := at.(int)
+		if !ok {
+			return otherwise
+		}
+		if i < 0 {
+			i += length
+		}
+		return min(max(i, 0), length)
+	}
+	a, b := bound(from, 0), bound(to, length)
+	b = max(a, b)
+	if text, ok := v.(string); ok {
+		return text[a:b], nil
+	}
+	return v.([]any)[a:b], nil
+}
+
+// listOf returns the list that a predicate is applied to; if it is absent, an empty
+// list.
+func listOf(v any) (any, error) {
+	switch v := v.(type) {
+	case nil:
+		return []any{}, nil
+	case []any:
+		return v, nil
+	}
+	return nil, fmt.Errorf("want a list, got %s", Described(v))
+}
+
+// HasPath reports whether a value has a path, even if null is there.
+func HasPath(v any, path []string) bool {
+	_, ok := walk(v, path)
+	return ok
+}

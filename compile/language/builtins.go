@@ -1,0 +1,237 @@
+package language
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// builtins is the table of functions in addition to those of the expression language and
+// [phpBuiltins].
+// The examples see the body {"meta": {"next": "p2", "total": 25}, "done": "no",
+// "flags": []}.
+var builtins = []function{
+	{
+		Name: "at", Signature: `at([v, ]"a.b")`, Example: `at("meta.next")`, Result: `"p2"`,
+		Doc:   "the value at a path of the body, or of v, nil when absent; `\\.` is a dot in a key, a number is an index of a list",
+		types: types(func(string) any { return nil }, func(any, string) any { return nil }), body: valueAtPath,
+	},
+	{
+		Name: "has", Signature: `has([v, ]"a.b")`, Example: `has("meta.prev")`, Result: `false`,
+		Doc:   "whether the body, or v, has the path, even if its value is null",
+		types: types(func(string) bool { return false }, func(any, string) bool { return false }), body: presenceOfPath,
+	},
+	{
+		Name: "truthy", Signature: `truthy(v)`, Example: `truthy(body.done)`, Result: `true`,
+		Doc:   "the specification's boolean (2.2): false, 0, null, \"0\" and [] are false, every other value is true",
+		types: types(func(any) bool { return false }), call: unary(value.Truthy), flag: true,
+	},
+	{
+		Name: "empty", Signature: `empty(v)`, Example: `empty(body.meta.prev)`, Result: `true`,
+		Doc:   "the specification's empty value (3.1): absent, null, \"\" or false",
+		types: types(func(any) bool { return false }), call: unary(value.Empty),
+	},
+	{
+		Name: "number", Signature: `number(v)`, Example: `number("25") + 1`, Result: `26`,
+		Doc:   "v as a number: a numeric string is converted, a number or nil is returned unchanged, and any other value fails the rule",
+		types: types(func(any) any { return nil }), call: unaryOrError(number),
+	},
+	{
+		Name: "text", Signature: `text(v)`, Example: `text(body.meta.total)`, Result: `"25"`,
+		Doc:   "a scalar as it is sent: numbers with all their digits, times as RFC 3339, nil as nil; a list or an object fails the rule",
+		types: types(func(any) any { return nil }), call: unaryOrError(text),
+	},
+	{
+		Name: "query", Signature: `query(url[, name])`, Example: `query("/x?page=2&q=a", "page")`, Result: `"2"`,
+		Doc:   "the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
+		types: types(func(any, ...string) any { return nil }), call: query, grows: 16,
+	},
+	{
+		Name: "greatest", Signature: `greatest(items, "id"[, v])`, Example: `greatest([{"id": 3}, {"id": 7}], "id", 5)`, Result: `7`,
+		Doc: "the greatest of v and the values at a path in the items: numbers compared as numbers, " +
+			"strings as strings if none is numeric; an item without the path fails the rule",
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1),
+	},
+	{
+		Name: "least", Signature: `least(items, "id"[, v])`, Example: `least([{"id": 3}, {"id": 7}], "id", 5)`, Result: `3`,
+		Doc:   "like greatest, but returns the least value",
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1),
+	},
+	{
+		Name: "jsonpath", Signature: `jsonpath("$..x")`, Example: `jsonpath("$.meta.*")`, Result: `["p2",25]`,
+		Doc:   "the values that a JSONPath selects in the body, as a list",
+		types: types(func(string) any { return nil }), body: searchByPath,
+	},
+	{
+		Name: "segment", Signature: `segment(v)`, Example: `segment("a/b c")`, Result: `"a%2Fb%20c"`,
+		Doc: "v as one segment of a path, or one value of a query: everything but letters, digits and -._~ is percent-encoded, " +
+			"as in endpoint: orders/{order.id}; nil or an empty text fails the rule",
+		types: types(func(any) any { return nil }), call: unaryOrError(segment), grows: 3,
+	},
+	{
+		Name: "reserved", Signature: `reserved(v)`, Example: `reserved("a/b c")`, Result: `"a/b%20c"`,
+		Doc: "v as a part of an address, whose reserved characters keep their meaning, as in endpoint: {+order.path}; " +
+			"nil or an empty text fails the rule",
+		types: types(func(any) any { return nil }), call: unaryOrError(reserved), grows: 3,
+	},
+	{
+		Name: "hmac", Signature: `hmac(algorithm, key, v)`, Example: `base64(hmac("sha256", "key", "text"))`,
+		Result: `"avqQRqlXnK0UOjhMG1ZLmiUNJ9b2pj+fIL86dZTJ4sY="`,
+		Doc: "the keyed hash of v (RFC 2104), with md5, sha1, sha256, sha384 or sha512; as text it is its hexadecimal digits, " +
+			"and base64, hex, hmac and the hashes take its bytes",
+		types: types(func(string, any, any) any { return nil }), call: keyedHash, digest: true,
+	},
+	{
+		Name: "md5", Signature: `md5(v)`, Example: `md5("text")`,
+		Result: `"1cb251ec0d568de6a929b520c4aed8d1"`,
+		Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		types:  types(func(any) any { return nil }), call: hashed("md5"), digest: true,
+	},
+	{
+		Name: "sha1", Signature: `sha1(v)`, Example: `sha1("text")`,
+		Result: `"372ea08cab33e71c02c651dbc83a474d32c676ea"`,
+		Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		types:  types(func(any) any { return nil }), call: hashed("sha1"), digest: true,
+	},
+	{
+		Name: "sha256", Signature: `sha256(v)`, Example: `sha256("text")`,
+		Result: `"982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"`,
+		Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		types:  types(func(any) any { return nil }), call: hashed("sha256"), digest: true,
+	},
+	{
+		Name: "sha512", Signature: `sha512(v)`, Example: `sha512("text")`,
+		Result: `"eaf2c12742cb8c161bcbd84b032b9bb98999a23282542672ca01cc6edd268f7d` +
+			`ce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`,
+		Doc:   "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		types: types(func(any) any { return nil }), call: hashed("sha512"), digest: true,
+	},
+	{
+		Name: "base64", Signature: `base64(v)`, Example: `base64(md5("text"))`, Result: `"HLJR7A1WjeapKbUgxK7Y0Q=="`,
+		Doc:   "v in base64 (RFC 4648, 4): the bytes of a hash, or of a text",
+		types: types(func(any) any { return nil }), call: onBytes(inBase64), grows: 2, bytes: true,
+	},
+	{
+		Name: "hex", Signature: `hex(v)`, Example: `hex("text")`, Result: `"74657874"`,
+		Doc:   "v in hexadecimal digits: the bytes of a hash, or of a text",
+		types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2, bytes: true,
+	},
+}
+
+func types(functions ...any) []reflect.Type {
+	list := make([]reflect.Type, len(functions))
+	for i, f := range functions {
+		list[i] = reflect.TypeOf(f)
+	}
+	return list
+}
+
+// unary returns the body of a function of one value that cannot fail.
+func unary[T any](f func(any) T) func(...any) (any, error) {
+	return func(args ...any) (any, error) { return f(args[0]), nil }
+}
+
+// unaryOrError returns the body of a function of one value.
+func unaryOrError(f func(any) (any, error)) func(...any) (any, error) {
+	return func(args ...any) (any, error) { return f(args[0]) }
+}
+
+func text(v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	if t, ok := value.Text(Sendable(v)); ok {
+		return t, nil
+	}
+	return nil, fmt.Errorf("want a string or a number to send, got %s", kindOf(v))
+}
+
+func query(args ...any) (any, error) {
+	if args[0] == nil {
+		return nil, nil
+	}
+	address, ok := args[0].(string)
+	if !ok {
+		return nil, fmt.Errorf("want a URL or a query string, got %s", kindOf(args[0]))
+	}
+	if err := requests.CheckURLLength(address); err != nil {
+		return nil, err
+	}
+	params := requests.ParseQuery(address)
+	if len(args) == 1 {
+		return params, nil
+	}
+	v, _ := params.Get(args[1].(string))
+	return v, nil
+}
+
+// extreme returns the body of greatest (sign 1) or least (sign -1). It compares the
+// values at a path of the items, and an earlier value.
+func extreme(read func(id any, place string) (any, error), sign int) func(args ...any) (any, error) {
+	return func(args ...any) (any, error) {
+		items, _ := args[0].([]any)
+		keys := rules.SplitPath(args[1].(string))
+		var best any
+		if len(args) > 2 {
+			best = args[2]
+		}
+		for i, item := range items {
+			found, _, err := fieldAt(item, keys)
+			if err != nil {
+				return nil, err
+			}
+			id, err := read(found, fmt.Sprintf("item %d of the page: %s", i+1, args[1]))
+			if err != nil {
+				return nil, err
+			}
+			further, err := beyond(id, best, sign)
+			if err != nil {
+				return nil, fmt.Errorf("item %d of the page: %s: %w", i+1, args[1], err)
+			}
+			if further {
+				best = id
+			}
+		}
+		return best, nil
+	}
+}
+
+// identifier accepts any number and any string.
+func identifier(id any, place string) (any, error) {
+	if _, isText := id.(string); !isText && !isNumber(id) {
+		return nil, fmt.Errorf("%s is %s; an identifier is a number or a string", place, kindOrAbsent(id))
+	}
+	return id, nil
+}
+
+func kindOrAbsent(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	return kindOf(v)
+}
+
+// beyond compares identifiers: as numbers if both are numbers or strings that
+// hold one, as strings if neither is.
+func beyond(id, best any, sign int) (bool, error) {
+	if best == nil {
+		return true, nil
+	}
+	a, errA := number(id)
+	b, errB := number(best)
+	switch {
+	case errA == nil && errB == nil:
+		return order(a, b)*sign > 0, nil
+	case errA != nil && errB != nil:
+		x, isText := id.(string)
+		if y, both := best.(string); isText && both {
+			return strings.Compare(x, y)*sign > 0, nil
+		}
+	}
+	return false, fmt.Errorf("%s and %s cannot be compared; identifiers are either all numbers or all strings",
+		value.Preview(id), value.Preview(best))
+}

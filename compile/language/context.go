@@ -1,0 +1,120 @@
+package language
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// pageFields is the table of the page context. It never changes, so it is read once.
+var pageFields = fieldTable(rules.ContextFields())
+
+type fieldTable []rules.ContextField
+
+// find returns the field of a name, or nil.
+func (t fieldTable) find(name string) *rules.ContextField {
+	for i := range t {
+		if t[i].Name == name {
+			return &t[i]
+		}
+	}
+	return nil
+}
+
+// names lists the fields that all rules may read.
+func (t fieldTable) names() []string {
+	var names []string
+	for _, f := range t {
+		if f.Scope == rules.ScopePage {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+var pastType = reflect.TypeFor[*rules.Past]()
+
+// IsPast reports whether a field of the context is an earlier page.
+func IsPast(name string) bool {
+	f := pageFields.find(name)
+	return f != nil && f.Type == pastType
+}
+
+// contextFunction returns the type of a field of the context that is called,
+// such as header, or nil.
+func contextFunction(name string) reflect.Type {
+	if f := pageFields.find(name); f != nil && f.Type.Kind() == reflect.Func {
+		return f.Type
+	}
+	return nil
+}
+
+// fieldOf returns the field of the context that a node selects, or nil.
+func fieldOf(node ast.Node) *rules.ContextField {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return fieldOf(n.Node)
+	case *ast.IdentifierNode:
+		return pageFields.find(n.Value)
+	case *ast.MemberNode:
+		key, ok := n.Property.(*ast.StringNode)
+		if object := fieldOf(n.Node); ok && object != nil {
+			return fieldTable(object.Fields).find(key.Value)
+		}
+	}
+	return nil
+}
+
+// indexes holds, for each struct of the context, the positions of its fields by
+// their names in expressions.
+var indexes = func() map[reflect.Type]map[string]int {
+	all := map[reflect.Type]map[string]int{}
+	var add func(t reflect.Type, fields fieldTable)
+	add = func(t reflect.Type, fields fieldTable) {
+		if len(fields) == 0 || all[t] != nil {
+			return
+		}
+		all[t] = map[string]int{}
+		for _, f := range fields {
+			all[t][f.Name] = f.Index
+			object := f.Type
+			if object.Kind() == reflect.Pointer {
+				object = object.Elem()
+			}
+			add(object, f.Fields)
+		}
+	}
+	add(reflect.TypeFor[rules.Context](), pageFields)
+	return all
+}()
+
+// fieldsOf returns a struct of the context, such as sent, as an object of its fields,
+// and any other value unchanged. A page that does not exist is nil.
+func fieldsOf(v any) any {
+	switch v.(type) {
+	case nil, bool, string, int, float64, []any, map[string]any, rules.Object: // the usual ones
+		return v
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() == reflect.Pointer && indexes[rv.Type().Elem()] != nil {
+		if rv.IsNil() {
+			return nil
+		}
+		rv = rv.Elem()
+	}
+	names := indexes[rv.Type()]
+	if names == nil {
+		return v
+	}
+	object := make(rules.Object, 0, len(names))
+	for name, i := range names {
+		if f := rv.Field(i); f.Kind() != reflect.Func {
+			object = append(object, rules.Member{Name: name, Value: f.Interface()})
+		}
+	}
+	slices.SortFunc(object, func(a, b rules.Member) int { return names[a.Name] - names[b.Name] })
+	return object
+}

@@ -1,0 +1,164 @@
+package language
+
+import (
+	"crypto/hmac"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// digest is the bytes of a hash. The functions that work on bytes take it as it is;
+// everywhere else it is text, its hexadecimal digits: exposeDigests sees to that.
+type digest string
+
+// hashes are the algorithms of hmac, by name.
+var hashes = map[string]func() hash.Hash{
+	"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+}
+
+// bytesOf returns the bytes of a digest, or of a scalar as it is sent.
+func bytesOf(v any) ([]byte, error) {
+	if d, ok := v.(digest); ok {
+		return []byte(d), nil
+	}
+	text, ok := value.Text(v)
+	if !ok {
+		return nil, fmt.Errorf("want text, got %s", kindOf(v))
+	}
+	return []byte(text), nil
+}
+
+// onBytes returns the body of a function of the bytes of one value.
+func onBytes(f func([]byte) any) func(...any) (any, error) {
+	return func(args ...any) (any, error) {
+		if args[0] == nil {
+			return nil, nil
+		}
+		b, err := bytesOf(args[0])
+		if err != nil {
+			return nil, err
+		}
+		return f(b), nil
+	}
+}
+
+// hashed returns the body of a function that hashes one value.
+func hashed(algorithm string) func(...any) (any, error) {
+	return onBytes(func(b []byte) any {
+		h := hashes[algorithm]()
+		h.Write(b)
+		return digest(h.Sum(nil))
+	})
+}
+
+func inBase64(b []byte) any { return base64.StdEncoding.EncodeToString(b) }
+
+func inHex(b []byte) any { return hex.EncodeToString(b) }
+
+// keyedHash is the body of hmac (RFC 2104).
+func keyedHash(args ...any) (any, error) {
+	name := args[0].(string)
+	algorithm, ok := hashes[name]
+	if !ok {
+		names := slices.Sorted(maps.Keys(hashes))
+		return nil, (&Fault{Message: fmt.Sprintf("hmac: want %s, got %q", value.OrList(names), name)}).withHint(diag.DidYouMean(name, names))
+	}
+	if args[1] == nil || args[2] == nil {
+		return nil, nil
+	}
+	key, err := bytesOf(args[1])
+	if err != nil {
+		return nil, fmt.Errorf("the key: %w", err)
+	}
+	text, err := bytesOf(args[2])
+	if err != nil {
+		return nil, err
+	}
+	h := hmac.New(algorithm, key)
+	h.Write(text)
+	return digest(h.Sum(nil)), nil
+}
+
+// exposeDigests replaces every digest of a tree by its hexadecimal digits, except where a
+// function takes its bytes.
+func (l *Language) exposeDigests(node *ast.Node) {
+	e := exposer{l, map[string]bool{}}
+	if e.visit(*node); e.isDigest(*node) {
+		replace(node, safeHex, *node)
+	}
+}
+
+type exposer struct {
+	language  *Language
+	variables map[string]bool // of let, that are digests
+}
+
+func (e exposer) visit(node ast.Node) {
+	if let, ok := node.(*ast.VariableDeclaratorNode); ok {
+		e.visit(let.Value)
+		outer := e.variables[let.Name]
+		e.variables[let.Name] = e.isDigest(let.Value)
+		e.visit(let.Expr)
+		if e.isDigest(let.Expr) { // its variables are not known outside
+			replace(&let.Expr, safeHex, let.Expr)
+		}
+		e.variables[let.Name] = outer
+		return
+	}
+	for _, child := range children(node) {
+		if *child == nil {
+			continue
+		}
+		e.visit(*child)
+		if e.isDigest(*child) && !e.passes(node, child) {
+			replace(child, safeHex, *child)
+		}
+	}
+}
+
+// isDigest reports whether the value of a node is a digest.
+func (e exposer) isDigest(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.CallNode:
+		f := e.language.function(calleeName(n))
+		return f != nil && f.digest
+	case *ast.IdentifierNode:
+		return e.variables[n.Value]
+	case *ast.ConditionalNode:
+		return e.isDigest(n.Exp1) && e.isDigest(n.Exp2)
+	case *ast.ChainNode:
+		return e.isDigest(n.Node)
+	}
+	return false
+}
+
+// passes reports whether a child of a node may remain a digest: an argument of a
+// function of bytes, and what becomes the value of the node.
+func (e exposer) passes(node ast.Node, child *ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.CallNode:
+		f := e.language.function(calleeName(n))
+		return f != nil && (f.digest || f.bytes)
+	case *ast.ConditionalNode:
+		other := n.Exp1
+		if child == &n.Exp1 {
+			other = n.Exp2
+		}
+		return child != &n.Cond && e.isDigest(other)
+	case *ast.ChainNode:
+		return true
+	}
+	return false
+}

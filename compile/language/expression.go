@@ -1,0 +1,212 @@
+package language
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Expression is one compiled rule. It never changes and may be shared.
+type Expression struct {
+	Rule  rules.Rule
+	Reads []Read // in the order of the source
+	Flags []Read // those of Reads that truthy converts to booleans
+
+	code *code
+}
+
+// Machine evaluates expressions, one at a time. It keeps its stack between them.
+type Machine struct {
+	// Context is that of the run. Once it is cancelled, evaluations fail with its cause.
+	// Nil is never cancelled.
+	Context context.Context
+
+	// Each of these may be nil. Observe sees every value. Note receives texts that the user
+	// should know of the values. Given gives values instead of evaluating expressions.
+	Observe func(e *Expression, v any)
+	Note    func(e *Expression, text string)
+	Given   func(e *Expression, page *rules.Context) (v any, ok bool)
+
+	vm    vm.VM
+	env   environment
+	meter meter
+}
+
+// Eval evaluates the expression on a page. The error says what went wrong, not
+// where: the caller knows the job and the page.
+func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
+	if m.Given != nil {
+		if v, ok := m.Given(e, page); ok {
+			return v, nil
+		}
+	}
+	m.meter.reset(m.Context)
+	m.meter.page = page
+	m.env = environment{page, &m.meter}
+	v, err := m.vm.Run(e.code.program, &m.env)
+	if err != nil {
+		return nil, causeOf(err)
+	}
+	v = fieldsOf(v)
+	if m.Note != nil {
+		for _, text := range m.meter.notes {
+			m.Note(e, text)
+		}
+	}
+	if m.Observe != nil {
+		m.Observe(e, v)
+	}
+	return v, nil
+}
+
+// memoryMessage is the message of the expression language's own limit on lists,
+// which has no other mark.
+const memoryMessage = "memory budget exceeded"
+
+// causeOf returns the error of the function that failed, without the snippet that
+// the expression language adds to it. It hides what only a Go programmer
+// understands: the text of a panic.
+func causeOf(err error) error {
+	located := (*file.Error)(nil)
+	switch {
+	case !errors.As(err, &located):
+		return err
+	case located.Message == memoryMessage:
+		return overBudget("lists of too many elements")
+	case located.Prev == nil, errors.As(located.Prev, new(interface{ RuntimeError() })), errors.As(located.Prev, new(*reflect.ValueError)):
+		return errors.New("a value has a kind that the expression cannot use; type(…) tells the kind of a value")
+	}
+	return located.Prev
+}
+
+// MaxValueBytes limits the values that rules give, such as those of variables: they may come
+// from a response.
+const MaxValueBytes = 16 << 20
+
+// Value evaluates the expression. A value of more than most bytes is an error. All errors are
+// of the type [*RuleError].
+func (e *Expression) Value(m *Machine, page *rules.Context, most int) (any, error) {
+	v, err := e.Eval(m, page)
+	if err == nil && value.Exceeds(v, most) {
+		err = &requests.LengthError{What: "its value", Limit: most}
+	}
+	if err != nil {
+		return nil, &RuleError{e.Rule, err}
+	}
+	return v, nil
+}
+
+// Show evaluates the expression for a text. An error is shown in braces.
+func (e *Expression) Show(m *Machine, page *rules.Context) string {
+	v, err := e.Eval(m, page)
+	if err != nil {
+		return "{" + err.Error() + "}"
+	}
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return preview(v)
+}
+
+// Places returns what the expression reads, as it is shown to the user: a read includes what
+// is selected from the end of a list, as in items[-1].id, although all of the list is needed
+// for that.
+func (e *Expression) Places() []Read { return e.code.places() }
+
+// Elements returns what predicates read of the elements of lists.
+func (e *Expression) Elements() (reads []ElementRead) {
+	for _, a := range e.code.accesses {
+		if a.ofElement && a.call == "" {
+			reads = append(reads, ElementRead{a.shown, a.element})
+		}
+	}
+	return reads
+}
+
+// ItemKeys returns the paths that functions read of all items: greatest(items, "id").
+func (e *Expression) ItemKeys() (keys [][]string) {
+	for _, a := range e.code.accesses {
+		if a.ofElement && a.call != "" {
+			keys = append(keys, a.element)
+		}
+	}
+	return keys
+}
+
+// Literals returns the texts and whole numbers in the expression, in their order.
+func (e *Expression) Literals() (all []any) {
+	for node := range nodes(e.code.syntax) {
+		switch n := node.(type) {
+		case *ast.StringNode:
+			all = append(all, n.Value)
+		case *ast.IntegerNode:
+			all = append(all, n.Value)
+		}
+	}
+	return all
+}
+
+// Items returns the paths that the expression reads of every item of the page. An empty path
+// is all of it.
+func (e *Expression) Items() [][]string { return e.code.items }
+
+// Functions returns the functions of an embedder that the expression calls, each once.
+func (e *Expression) Functions() []Function { return e.code.names.functions }
+
+// Formatted returns the source in its canonical form.
+func (e *Expression) Formatted() string { return e.code.syntax.String() }
+
+// IsName reports whether the expression is just a name.
+func (e *Expression) IsName(name string) bool { return isIdentifier(e.code.syntax, name) }
+
+// IsVariable reports whether the expression is just a variable of the state: state.name.
+func (e *Expression) IsVariable(name string) bool { return isVariable(e.code.syntax, name) }
+
+// EvalBool evaluates a condition: nil is false, anything but a boolean is an
+// error.
+func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
+	v, err := e.Eval(m, page)
+	if err != nil {
+		return false, err
+	}
+	switch v := v.(type) {
+	case bool:
+		return v, nil
+	case nil:
+		return false, nil
+	}
+	return false, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", kindOf(v))
+}
+
+// RuleError says which rule failed while it ran.
+type RuleError struct {
+	Rule rules.Rule
+	Err  error
+}
+
+// Error names the rule, what went wrong and where the rule is written.
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("rule %s: %v (%s; %s)", e.Rule.ID, e.Err, e.Rule.Source, e.Rule.Origin)
+}
+
+// Placed says what went wrong, with the expression and the place where it is written. An
+// expression that is a constant is left out: it is in the place, and says nothing by itself.
+func (e *RuleError) Placed() string {
+	if _, err := strconv.ParseFloat(e.Rule.Source, 64); err == nil {
+		return fmt.Sprintf("%v (%s)", e.Err, e.Rule.Origin)
+	}
+	return fmt.Sprintf("%v, in %s (%s)", e.Err, e.Rule.Source, e.Rule.Origin)
+}
+
+// Unwrap returns what went wrong.
+func (e *RuleError) Unwrap() error { return e.Err }

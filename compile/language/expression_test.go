@@ -1,0 +1,454 @@
+package language
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// one compiles a single source in a role.
+func one(t *testing.T, role rules.Role, source string) (*Expression, diag.Diagnostics) {
+	t.Helper()
+	return oneIn(t, Builtin(), role, source)
+}
+
+// oneIn compiles a single source in a role and a language.
+func oneIn(t *testing.T, l *Language, role rules.Role, source string) (*Expression, diag.Diagnostics) {
+	t.Helper()
+	e, err := compileRule(l, rules.Rule{ID: "test", Role: role, Source: source})
+	if err != nil {
+		f := AsFault(err)
+		return nil, diag.Diagnostics{{Message: f.Message, Hint: f.Hint, Snippet: f.Snippet(source)}}
+	}
+	return e, nil
+}
+
+// compileRule compiles a rule.
+func compileRule(l *Language, rule rules.Rule) (*Expression, error) {
+	return NewCompiler(l).Expression(rule, &rules.Ruleset{Variables: []string{"offset"}}, rule.Role.Scope())
+}
+
+// eval evaluates a source on a page whose body is given as JSON.
+func eval(t *testing.T, body, source string) (any, error) {
+	t.Helper()
+	e, faults := one(t, rules.Param, source)
+	require.Empty(t, faults)
+	page := &rules.Context{Page: 2, Body: decoded(t, body), Count: 7, Limit: 10, State: map[string]any{"offset": 20}}
+	page.Total.Pages = 2
+	return e.Eval(&Machine{}, page)
+}
+
+// decoded turns JSON into values as the page reader does.
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	root, err := rules.ParseJSON(diag.NewSource("", text))
+	require.NoError(t, err)
+	return unordered(root)
+}
+
+func unordered(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := value.Number(v); err == nil {
+			return n
+		}
+	case rules.Object:
+		out := map[string]any{}
+		for _, m := range v {
+			out[m.Name] = unordered(m.Value)
+		}
+		return out
+	case []any:
+		for i := range v {
+			v[i] = unordered(v[i])
+		}
+	}
+	return v
+}
+
+func TestMissingValuesNeverAbortARule(t *testing.T) {
+	const body = `{"a": {"n": 5, "nil": null, "s": "x"}, "list": [1, 2, 3]}`
+	for _, c := range []struct {
+		source string
+		want   any
+	}{
+		{`body.x.y.z`, nil},
+		{`body.a.n.y`, nil},
+		{`body?.x?.y`, nil},
+		{`body.list[7]`, nil},
+		{`body.list[-1]`, 3},
+		{`body.x[0]`, nil},
+		{`body.x > 3`, false},
+		{`body.x < 3`, false},
+		{`body.x == nil`, true},
+		{`body.x != 3`, true},
+		{`body.x + 1`, nil},
+		{`1 - body.x * 2`, nil},
+		{`-body.x`, nil},
+		{`not body.x`, true},
+		{`body.x and true`, false},
+		{`body.x or count == 7`, true},
+		{`body.x ? 1 : 2`, 2},
+		{`body.x ?? 4`, 4},
+		{`body.x in [1, 2]`, false},
+		{`1 in body.x`, false},
+		{`"n" in body.a`, true},
+		{`body.x contains "a"`, false},
+		{`body.x startsWith "a"`, false},
+		{`body.x matches "a"`, false},
+		{`body.x[1:3]`, nil},
+		{`len(body.x)`, nil},
+		{`len(body.x) > 2`, false},
+		{`upper(body.x)`, nil},
+		{`max(body.x, 3)`, nil},
+		{`first(body.x)`, nil},
+		{`filter(body.x, .id > 2)`, []any{}},
+		{`any(body.list, # > body.x)`, false},
+		{`all(body.x, # > 1)`, true},
+		{`count(body.list, # > 1)`, 2},
+		{`sum(body.list)`, 6},
+		{`prev.body.x`, nil},
+		{`prev.count > 3`, false},
+		{`first.body.x == nil`, true},
+		{`at("a.nil")`, nil},
+		{`has("a.nil")`, true},
+		{`has("a.nope")`, false},
+		{`job.params["limit"]`, nil},
+		{`state.offset + limit`, 30},
+		{`count < limit`, true},
+		{`total.pages * 2`, 4},
+		{`let n = body.a.n; n + 1`, 6},
+		{`body.list[1:]`, []any{2, 3}},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			got, err := eval(t, body, c.source)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestIntegersKeepAllTheirDigits(t *testing.T) {
+	const body = `{"a": 9007199254740993, "b": 9007199254740992, "big": 123456789012345678901234567890,
+		"max": 9223372036854775807, "f": 9007199254740992.0}`
+	for _, c := range []struct {
+		source string
+		want   any
+	}{
+		{`body.a == body.b`, false},
+		{`body.a > body.f`, true},
+		{`body.big > body.max`, true},
+		{`body.big == body.big`, true},
+		{`body.max + 1`, json.Number("9223372036854775808")},
+		{`body.big + 1`, json.Number("123456789012345678901234567891")},
+		{`body.big - body.big`, 0},
+		{`text(body.big)`, "123456789012345678901234567890"},
+		{`text(body.a)`, "9007199254740993"},
+		{`number("123456789012345678901234567890") == body.big`, true},
+		{`greatest([{"id": 9007199254740993}, {"id": 9007199254740992}], "id")`, 9007199254740993},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			got, err := eval(t, body, c.source)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestKindsThatDoNotGoTogetherAreAnErrorThatSaysHow(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		want   string
+	}{
+		{`body.s > 3`, `> cannot be applied to a string ("x") and a number (3); number(…) converts a string to a number`},
+		{`body.s + 1`, `+ cannot be applied to a string ("x") and a number (1)`},
+		{`body.s and true`, `want true or false, got a string ("x"); truthy(…) converts any value to a boolean`},
+		{`number(body.s)`, `want a number, got a string ("x")`},
+		{`text(body.list)`, `want a string or a number to send, got a list`},
+		{`body.n / 0`, `5 / 0 is not a number`},
+		{`body.n % 0`, `division by zero`},
+		{`greatest([{"id": 1}, {}], "id")`, `item 2 of the page: id is absent`},
+		{`greatest([{"id": 1}, {"id": "x"}], "id")`, `cannot be compared`},
+		{`phpGreatest([{"id": "abc"}], "id")`, `item 1 of the page: id is a string, not a number`},
+		{`query(body.n)`, `want a URL or a query string, got a number`},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			_, err := eval(t, `{"s": "x", "n": 5, "list": []}`, c.source)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestAConditionThatOnlyTheResponseDecidesIsCheckedWhenItRuns(t *testing.T) {
+	e, faults := one(t, rules.Stop, `body.done`)
+	require.Empty(t, faults)
+	for _, c := range []struct {
+		body string
+		want bool
+	}{
+		{`{"done": true}`, true},
+		{`{"done": false}`, false},
+		{`{}`, false},
+		{`{"done": null}`, false},
+	} {
+		t.Run(c.body, func(t *testing.T) {
+			met, err := e.EvalBool(&Machine{}, &rules.Context{Body: decoded(t, c.body)})
+			require.NoError(t, err)
+			require.Equal(t, c.want, met)
+		})
+	}
+	_, err := e.EvalBool(&Machine{}, &rules.Context{Body: decoded(t, `{"done": "no"}`)})
+	require.EqualError(t, err, "want true or false, got a string; truthy(…) converts any value to a boolean")
+}
+
+func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
+	page := &rules.Context{
+		Body:   map[string]any{"at": "1970-01-01T00:10:00Z"},
+		Now:    func() time.Time { return time.Unix(1000, 0) },
+		Header: func(name string) any { return map[string]any{"X-Total": "3"}[name] },
+		Link:   func(rel string, param ...string) any { return append([]string{rel}, param...)[len(param)] },
+	}
+	for _, c := range []struct {
+		source string
+		want   any
+	}{
+		{`now().Unix() - 360`, int64(640)},
+		{`number(header("X-Total")) + 1`, 4},
+		{`header("X-None") == nil`, true},
+		{`date(body.at) < now()`, true},
+		{`now() - date(body.at) > duration("5m")`, true},
+		{`date(body.at) + duration("1h") > now()`, true},
+		{`date(body.none) < now()`, false},
+		{`link("next")`, "next"},
+		{`link("next", "results")`, "results"},
+		{`len(items) + 1`, 1},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			e, faults := one(t, rules.Param, c.source)
+			require.Empty(t, faults)
+			got, err := e.Eval(&Machine{}, page)
+			require.NoError(t, err)
+			require.EqualValues(t, c.want, got)
+		})
+	}
+}
+
+func TestAProgramMayBeSharedByGoroutines(t *testing.T) {
+	e, _ := one(t, rules.Param, `greatest(body.list, ".") + count`)
+	body := decoded(t, `{"list": [1, 5, 3]}`)
+	done := make(chan any)
+	for n := range 8 {
+		go func() {
+			m := &Machine{}
+			var v any
+			for range 200 {
+				v, _ = e.Eval(m, &rules.Context{Body: body, Count: n})
+			}
+			done <- v
+		}()
+	}
+	sum := 0
+	for range 8 {
+		sum += (<-done).(int)
+	}
+	require.Equal(t, 8*5+28, sum)
+}
+
+func TestFunctionsOfTheLanguageTakeWhatAPIsSend(t *testing.T) {
+	const body = `{"s": "a;b", "n": 5, "day": "2024-02-01", "mixed": [1, "2", null, 3.0], "o": {"b": 1, "a": 2},
+		"days": ["2024-02-01", null, "2023-05-01"], "kinds": [{"k": 1, "v": "x"}, {"k": "b"}, {"v": "y"}, {"k": 1}], "none": [], "text": "abc"}`
+	for _, c := range []struct {
+		source string
+		want   any
+	}{
+		{`split(body.s, ";")[0]`, "a"},
+		{`split(body.s, ";")[-1] + "!"`, "b!"},
+		{`split(body.x, ";")[0] ?? 1`, 1},
+		{`(1..3)[1]`, 2},
+		{`len(3..1)`, 0},
+		{`[5, findLast(body.kinds, .k == 1).k, 6]`, []any{5, 1, 6}},
+		{`[5, findLastIndex(body.kinds, .k == 1), 6]`, []any{5, 3, 6}},
+		{`findLastIndex(body.kinds, .v == "y") - 1`, 1},
+		{`findLast(body.kinds, .v != nil).v == "y"`, true},
+		{`findLastIndex(body.kinds, .k == 7)`, nil},
+		{`findLast(body.missing, true)`, nil},
+		{`map([1, "b"], let k = #; findLastIndex(body.kinds, .k == k))`, []any{3, 1}},
+		{`findLastIndex(body.kinds, .k == findLast(body.kinds, .v == "x").k)`, 3},
+		{`groupBy(body.kinds, .k)["1"][1].k`, 1},
+		{`groupBy(body.kinds, .k).b[0].k`, "b"},
+		{`groupBy(body.kinds, .k).null[0].v`, "y"},
+		{`keys(groupBy(body.kinds, .k))`, []any{"1", "b", "null"}},
+		{`min(body.days)`, "2023-05-01"},
+		{`max(body.days)`, "2024-02-01"},
+		{`max(map(body.kinds, .v))`, "y"},
+		{`max(body.day, "2024-05-01")`, "2024-05-01"},
+		{`min(date(body.day), date("2023-01-01")).Year()`, 2023},
+		{`date("")`, nil},
+		{`date("", "2006").Year() ?? 0`, 0},
+		{`date(timezone("UTC"), "") ?? 1`, 1},
+		{`max(duration("1h"), duration("90m")).Minutes()`, 90.0},
+		{`max(body.mixed)`, 3.0},
+		{`min(body.mixed)`, 1},
+		{`min(body.none)`, nil},
+		{`max(body.x, 3)`, nil},
+		{`sum(body.mixed)`, 6.0},
+		{`sum(body.kinds, .k == 1 ? 1 : 0)`, 2},
+		{`median(body.mixed)`, 2.0},
+		{`mean(body.none)`, 0.0},
+		{`sort(body.mixed)`, []any{1, "2", 3.0, nil}},
+		{`sort(body.days, "desc")`, []any{nil, "2024-02-01", "2023-05-01"}},
+		{`map(sortBy(body.kinds, .v), .k)`, []any{1, nil, "b", 1}},
+		{`len(uniq([1, 1.0, "1", nil, nil, {"a": 1}, {"a": 1.0}, [1], [1]]))`, 5},
+		{`join(body.mixed, "-")`, "1-2-3"},
+		{`keys(body.o)`, []any{"a", "b"}},
+		{`keys({"b": 1, "a": 2})`, []any{"b", "a"}},
+		{`values(body.o)`, []any{2, 1}},
+		{`toPairs(body.o)[0]`, []any{"a", 2}},
+		{`fromPairs([["x", 1]]).x`, 1},
+		{`first(body.text)`, "a"},
+		{`last(body.mixed)`, 3.0},
+		{`take(body.mixed, 2)`, []any{1, "2"}},
+		{`reduce(body.x, #acc + #)`, nil},
+		{`reduce(body.none, #acc + #)`, nil},
+		{`reduce([1, 2], #acc + #)`, 3},
+		{`reduce(body.none, #acc + #, 7)`, 7},
+		{`date(nil).Unix()`, nil},
+		{`date(body.x).Unix()`, nil},
+		{`date(body.day).Unix()`, 1706745600},
+		{`date("2024-02-01T10:00:00").Hour()`, 10},
+		{`date(body.day).Format("02.01.2006")`, "01.02.2024"},
+		{`date(body.day).Format(body.x)`, nil},
+		{`date(body.day).AddDate(0, 1, 0).Month()`, 3},
+		{`body.n == "5"`, true},
+		{`"5.0" == body.n`, true},
+		{`"5" == " 5"`, false},
+		{`body.n in ["4", "5"]`, true},
+		{`text(5) in [4, 5]`, true},
+		{`body.n == null`, false},
+		{`body.x == null`, true},
+		{`body.n > "4.5"`, true},
+		{`body.o == {"a": "2", "b": 1}`, true},
+		{`body.o == {"a": 2, "c": 1}`, false},
+		{`date("2024-01-01T00:00:00Z") == date("2024-01-01T01:00:00+01:00")`, true},
+		{`type(groupBy(body.kinds, .k))`, "map"},
+		{`ceil(2.2)`, 3.0},
+		{`text(abs(-9223372036854775807 - 2))`, "9223372036854775809"},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			got, err := eval(t, body, c.source)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
+	const body = `{"n": 5, "s": "abc", "o": {"a": 1}, "l": [1, "x"]}`
+	for _, c := range []struct{ source, want string }{
+		{`split(body.n, "=")`, `argument 1 of split must be a string, got a number (5); text(…) converts a number to a string`},
+		{`take(body.l, -1)`, `take cannot take -1 elements; list[-1:] has the last ones`},
+		{`repeat(body.s, number("2.5"))`, `argument 2 of repeat must be an integer, got a number (2.5)`},
+		{`repeat(body.s, -1)`, `repeat cannot repeat a string -1 times`},
+		{`all(body.n, true)`, `want a list, got a number (5)`},
+		{`all(body.s, true)`, `want a list, got a string ("abc")`},
+		{`count(body.o, true)`, `want a list, got an object with 1 member`},
+		{`sum(body.l)`, `sum: want a number, got a string ("x")`},
+		{`max(body.l)`, `max orders numbers, but element 1 is a string ("x")`},
+		{`sort([true, false])`, `sort cannot order element 0, a boolean (true), and a boolean (true)`},
+		{`groupBy(body.l, [#])`, `groupBy: the key of element 0 is a list; a key is a string, a number or a boolean`},
+		{`reverse(body.s)`, `argument 1 of reverse must be a list, got a string ("abc")`},
+		{`join([[1]], "-")`, `join takes strings and numbers; element 0 is a list of 1 element`},
+		{`body.n.Unix()`, `Unix is a function of a time, and is called on a number (5)`},
+		{`date(body.s)`, `date: "abc" is not a date in a usual form; date(text, layout) reads any other`},
+		{`date(body.n)`, `date takes a string, got a number (5)`},
+		{`duration(body.s)`, `duration: want text like 90s, 5m or 1h30m, got "abc"`},
+		{`timezone(body.s)`, `timezone: want a name like Europe/Prague, got "abc"`},
+		{`fromJSON("1e999")`, `the number 1e999 is too large to compute with`},
+		{`number("inf")`, `want a number, got a string ("inf")`},
+		{`bitshl(1, -1)`, `bitshl cannot shift by -1 bits; the number must not be negative`},
+		{`body.s > date("2024-01-01")`, `> cannot be applied to a string ("abc") and a time ("2024-01-01T00:00:00Z"); date(…) converts a string to a time`},
+		{`body.s > 3`, `> cannot be applied to a string ("abc") and a number (3); number(…) converts a string to a number`},
+		{`"a" in body.s`, `in cannot be applied to a string ("a") and a string ("abc"); contains looks for a part of a string`},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			_, err := eval(t, body, c.source)
+			require.EqualError(t, err, c.want)
+		})
+	}
+}
+
+func TestNumbersInStringsDrawANote(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		want   []string
+	}{
+		{`body.a >= body.b`, []string{`"2" and "10" are compared as text, because both are strings; number(…) makes them numbers`}},
+		{`body.a == "2.0"`, []string{`"2" and "2.0" are different strings, but the same number; number(…) makes them numbers`}},
+		{`max(body.a, body.b) == body.a`, []string{`"2" and "10" are compared as text, because both are strings; number(…) makes them numbers`}},
+		{`body.a == body.b`, nil},
+		{`body.a == 2`, nil},
+		{`number(body.a) >= number(body.b)`, nil},
+		{`body.day >= "2024-01-01"`, nil},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			e, faults := one(t, rules.Stop, c.source)
+			require.Empty(t, faults)
+			var notes []string
+			m := &Machine{Note: func(_ *Expression, text string) { notes = append(notes, text) }}
+			_, err := e.EvalBool(m, &rules.Context{Body: map[string]any{"a": "2", "b": "10", "day": "2024-02-01"}})
+			require.NoError(t, err)
+			require.Equal(t, c.want, notes)
+		})
+	}
+}
+
+func FuzzExpression(f *testing.F) {
+	for _, seed := range []string{
+		`count < limit`, `body.a[0]?.b ?? 1`, `filter(items, .id > 2)[0]`, `at("a") in [1, nil]`, `{"a": body.x}.a`, `let x = 1; x + body`,
+		`"a" matches "b"`, `1..3 | map(# * 2)`, `repeat("a", 1..9 | len())`, `join(map(1..9, string(#)), "-") matches "^1"`,
+		`header(body.x) == link("next", body.a[0])`, `(prev ?? first).body.x == nil`, `upper(upper(upper(body.x)))`,
+		`jsonpath("$..[?(@.b)]")`, `date(body.x).Unix()`, `items.length`, `reduce(body.a, #acc) == null`, `groupBy(body.a, type(#)).map[0]`,
+	} {
+		f.Add(seed, `{"a": [1, {"b": null}], "x": "y"}`)
+	}
+	f.Fuzz(func(t *testing.T, source, body string) {
+		root, err := rules.ParseJSON(diag.NewSource("", body))
+		if err != nil {
+			return
+		}
+		e, faults := one(t, rules.Stop, source)
+		if e == nil {
+			require.NotEmpty(t, faults)
+			return
+		}
+		page := &rules.Context{Body: unordered(root)}
+		began := time.Now()
+		_, _ = e.EvalBool(&Machine{}, page)
+		require.Less(t, time.Since(began), 5*time.Second, "the budget is a second")
+		_ = e.Because(page)
+		_ = e.Missing(page)
+	})
+}
+
+func TestALanguageMayBeSharedByGoroutines(t *testing.T) {
+	l := withF(t, func(n int) int { return n })
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				e, faults := oneIn(t, l, rules.Stop, `f(total.pages) > 3 and header("X") == nil and sent.url != prev.sent.url`)
+				assert.Empty(t, faults)
+				assert.NotEmpty(t, e.Because(&rules.Context{}))
+			}
+		})
+	}
+	all.Wait()
+}

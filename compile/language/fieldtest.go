@@ -1,0 +1,220 @@
+package language
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// A fieldTest is a predicate on the items that expects a field to be true, or compares it with
+// a value that is the same for all of them. It is applied by a loop of our own, since the
+// interpreter takes longer to make the calls for an item than they take.
+type fieldTest struct {
+	path     []string
+	operator binaryOperator // nil: the field has to be true
+	swapped  bool           // the field is the operand on the right
+}
+
+// A testedCall is the body of a function whose predicate is a field test.
+type testedCall func(m *meter, t *fieldTest, other any) (any, error)
+
+// testFields replaces a function whose predicate, which was made safe, is a field test on all
+// items. It reports whether it is one.
+func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
+	f := library[n.Name]
+	if f.tested == nil || !isCallOf(n.Arguments[0], safeList) || !isCallOf(n.Arguments[0].(*ast.CallNode).Arguments[0], safeItems) {
+		return false
+	}
+	test, other := fieldTestOf(predicate)
+	if test == nil {
+		return false
+	}
+	replaceMetered(node, safeTest+n.Name, &ast.ConstantNode{Value: test}, other)
+	(*node).SetType(f.gives[0].Out(0))
+	(*node).SetLocation(predicate.Location()) // of an error
+	return true
+}
+
+// fieldTestOf returns the field test that a predicate is, and the value to compare with; nil
+// if it is none.
+func fieldTestOf(predicate ast.Node) (*fieldTest, ast.Node) {
+	call, ok := predicate.(*ast.CallNode)
+	if !ok {
+		return nil, nil
+	}
+	name := calleeName(call)
+	if path, isField := fieldOfElement(call.Arguments[0]); name == safeBool && isField {
+		return &fieldTest{path: path}, &ast.NilNode{}
+	}
+	operator, ok := strings.CutPrefix(name, safeOp)
+	if !ok || !isPredicate(operator) {
+		return nil, nil
+	}
+	left, right := call.Arguments[1], call.Arguments[2] // after the meter
+	if path, isField := fieldOfElement(left); isField && isFixed(right) {
+		return &fieldTest{path: path, operator: operators[operator]}, right
+	}
+	if path, isField := fieldOfElement(right); isField && isFixed(left) {
+		return &fieldTest{path: path, operator: operators[operator], swapped: true}, left
+	}
+	return nil, nil
+}
+
+// fieldOfElement returns the path of a node that is a field of the element of its predicate.
+func fieldOfElement(node ast.Node) ([]string, bool) {
+	if !isCallOf(node, safeField) {
+		return nil, false
+	}
+	arguments := node.(*ast.CallNode).Arguments
+	path, ok := constant(arguments[1])
+	keys, _ := path.([]string)
+	return keys, ok && isPointer(arguments[0])
+}
+
+// isFixed reports whether a node has the same value for all elements of a list, and can be
+// evaluated even if there are none: this never fails and takes no time.
+func isFixed(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.IdentifierNode:
+		return true
+	case *ast.UnaryNode:
+		_, ok := constant(n.Node)
+		return ok && n.Operator == "-" && !unknown(n.Node)
+	case *ast.CallNode:
+		return calleeName(n) == safeGet && isFixed(n.Arguments[0]) && isFixed(n.Arguments[1])
+	}
+	_, ok := constant(node)
+	return ok
+}
+
+func isCallOf(node ast.Node, name string) bool {
+	n, ok := node.(*ast.CallNode)
+	return ok && calleeName(n) == name
+}
+
+// A direction is one in which a list is searched.
+type direction int
+
+const (
+	forwards direction = iota
+	backwards
+)
+
+// met reports whether the test is met by a value of the field.
+func (t *fieldTest) met(m *meter, field, other any) (bool, error) {
+	var v any
+	var err error
+	switch {
+	case t.operator == nil:
+		v, err = boolean(field)
+	case t.swapped:
+		v, err = t.operator(m, other, field)
+	default:
+		v, err = t.operator(m, field, other)
+	}
+	return v == true, err
+}
+
+// results returns the indexes of the items, and whether they meet the test. Each item costs a
+// step. After an error, which is returned in failed, there are no more.
+func (t *fieldTest) results(m *meter, other any, to direction, failed *error) iter.Seq2[int, bool] {
+	return func(yield func(int, bool) bool) {
+		of, err := fieldsAt(m.page, t.path)
+		for k := 0; k < of.len() && err == nil; k++ {
+			i := k
+			if to == backwards {
+				i = of.len() - 1 - k
+			}
+			var met bool
+			if err = m.step(); err == nil {
+				met, err = t.met(m, of.at(i), other)
+			}
+			if err == nil && !yield(i, met) {
+				return
+			}
+		}
+		*failed = err
+	}
+}
+
+// find returns the index of the first item in a direction that meets the test, or does not
+// meet it; -1 if there is none.
+func (t *fieldTest) find(m *meter, other any, want bool, to direction) (int, error) {
+	var err error
+	for i, met := range t.results(m, other, to, &err) {
+		if met == want {
+			return i, nil
+		}
+	}
+	return -1, err
+}
+
+// testedFind returns a body that reports whether there is an item that meets the test, or does
+// not meet it, or whether there is none.
+func testedFind(meets, exists bool) testedCall {
+	return func(m *meter, t *fieldTest, other any) (any, error) {
+		i, err := t.find(m, other, meets, forwards)
+		return i >= 0 == exists, err
+	}
+}
+
+// testedIndex returns a body that gives the index of the first item in a direction that meets the
+// test, or nil.
+func testedIndex(to direction) testedCall {
+	return func(m *meter, t *fieldTest, other any) (any, error) {
+		i, err := t.find(m, other, true, to)
+		if i < 0 {
+			return nil, err
+		}
+		return i, nil
+	}
+}
+
+// testedItem returns a body that gives the item itself, or nil.
+func testedItem(to direction) testedCall {
+	return func(m *meter, t *fieldTest, other any) (any, error) {
+		i, err := t.find(m, other, true, to)
+		if i < 0 {
+			return nil, err
+		}
+		items, err := itemsOf(m.page)
+		if err != nil {
+			return nil, err
+		}
+		return items[i], nil
+	}
+}
+
+// testedFilter gives the items that meet the test.
+func testedFilter(m *meter, t *fieldTest, other any) (any, error) {
+	items, err := itemsOf(m.page)
+	if err != nil {
+		return nil, err
+	}
+	list := []any{}
+	for i, met := range t.results(m, other, forwards, &err) {
+		if met {
+			list = append(list, items[i])
+		}
+	}
+	return list, err
+}
+
+// testedCount gives the number of items that meet the test.
+func testedCount(m *meter, t *fieldTest, other any) (any, error) {
+	var err error
+	n := 0
+	for _, met := range t.results(m, other, forwards, &err) {
+		if met {
+			n++
+		}
+	}
+	return n, err
+}
+
+// testedOne reports whether exactly one item meets the test.
+func testedOne(m *meter, t *fieldTest, other any) (any, error) {
+	n, err := testedCount(m, t, other)
+	return n == 1, err
+}

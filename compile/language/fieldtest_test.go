@@ -1,0 +1,86 @@
+package language
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// The predicates that are field tests, and others that are not.
+var (
+	fieldPredicates = []string{
+		`.id == 3`, `.id != 3`, `3 == .id`, `.id > 2`, `2 < .id`, `.id < -1`, `.at <= "2026"`, `.at >= body.newest`, `body.newest > .at`, `.active`, `#.active`,
+		`.owner.id == limit`, `.id in [1, "3", nil]`, `.id in body.ids`, `"b" in .tags`, `.at contains "5"`, `"2025" startsWith .at`, `.at endsWith body.nothing`,
+		`.tags[0] == "a"`, `.owner == body.owner`, `.nothing == nil`, `.id == body["newest"]`, `.price > 10`, `.tags == ["a"]`, `.id == body.a.b.c`, `.id != page`,
+	}
+	otherPredicates = []string{
+		`# == 3`, `.id == .price`, `not .active`, `.active == true and .id == 3`, `.id == len(body.ids)`, `.id + 1 == 3`, `len(.tags) == 1`,
+		`true`, `.at matches "^2"`, `(.id ?? 1) == 1`, `.id == [.id]`, `.at == text(page)`, `.id == -body.newest`,
+	}
+)
+
+// TestAFieldTestHasTheResultOfItsPredicate compares functions of all items with the same
+// functions of a list whose elements are the items, which the interpreter goes over.
+func TestAFieldTestHasTheResultOfItsPredicate(t *testing.T) {
+	pages := []*rules.Context{{Page: 1}} // without content
+	for _, items := range []string{
+		`[]`, `[{"id": 3}]`, `[null, 5, "x", [], {}]`,
+		`[{"id": 1, "at": "2025-01-01", "active": true, "tags": ["a"], "owner": {"id": 7}}, {"id": 3, "at": "2026", "tags": ["b", "a"], "price": 11},
+			{"id": "3", "at": null, "active": null, "owner": null}, {"id": -5, "active": false, "price": 1.5}]`,
+		`[{"id": 1}, {"id": {"a": 1}, "active": "yes", "at": 5, "price": "x"}, {"id": 3, "active": true}]`,
+		`[{"at": "10", "price": "11"}, {"at": "9", "id": "3.0"}]`,
+	} {
+		list, _ := decoded(t, items).([]any)
+		pages = append(pages, &rules.Context{Page: 1, Items: list, Count: len(list), Limit: 7, Body: map[string]any{
+			"newest": "2025-06-01", "ids": []any{3, "x"}, "owner": map[string]any{"id": 7},
+		}})
+	}
+	for function, f := range library {
+		if f.tested == nil {
+			continue
+		}
+		for _, predicate := range slices.Concat(fieldPredicates, otherPredicates) {
+			for _, use := range resultUses {
+				requireSame(t, pages, fmt.Sprintf(use, fmt.Sprintf(`%s(items, %s)`, function, predicate)), slices.Contains(fieldPredicates, predicate))
+			}
+		}
+	}
+}
+
+// requireSame compares an expression with the one that the interpreter goes over.
+func requireSame(t *testing.T, pages []*rules.Context, source string, isFieldTest bool) {
+	t.Helper()
+	tested, faults := one(t, rules.Keep, source)
+	interpreted, others := one(t, rules.Keep, strings.Replace(source, "(items, ", "(concat(items), ", 1))
+	require.Len(t, others, len(faults), source)
+	if len(faults) > 0 {
+		return // a list is not a number
+	}
+	require.Equal(t, isFieldTest, strings.Contains(tested.code.program.Disassemble(), safeTest), source)
+	require.NotContains(t, interpreted.code.program.Disassemble(), safeTest, source)
+	for _, page := range pages {
+		var a, b Machine
+		got, err := tested.Value(&a, page, MaxValueBytes)
+		want, wantErr := interpreted.Value(&b, page, MaxValueBytes)
+		require.Equal(t, want, got, "%s of %v", source, page.Items)
+		require.Equal(t, b.meter.steps, a.meter.steps, "%s of %v", source, page.Items)
+		require.Equal(t, b.meter.notes, a.meter.notes, "%s of %v", source, page.Items)
+		require.Equal(t, strings.ReplaceAll(fmt.Sprint(wantErr), "concat(items)", "items"), fmt.Sprint(err), "%s of %v", source, page.Items)
+	}
+}
+
+// resultUses are what an expression does with a result.
+var resultUses = []string{`%s`, `[5, %s, 6]`, `%s == 1`, `%s != 0`, `[%s] != [nil]`, `%s + 1`, `let v = %s; [v, v]`}
+
+func TestTheColumnOfAPageWithoutContentIsEmpty(t *testing.T) {
+	e, faults := one(t, rules.Keep, `map(items, .id)`)
+	require.Empty(t, faults)
+	v, err := e.Value(&Machine{}, &rules.Context{Page: 1}, MaxValueBytes)
+	require.NoError(t, err)
+	require.Equal(t, []any{}, v)
+}

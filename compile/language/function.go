@@ -1,0 +1,157 @@
+package language
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/conf"
+)
+
+// Function is a function that expressions may call.
+type Function struct {
+	Name      string
+	Signature string // how it is called: isStale(item, hours); empty: derived from Func
+	Doc       string
+	Example   string // an expression
+	Result    string // the value of Example, as JSON
+	Func      any    // the Go function, of a function that is added with [Language.WithFunction]
+}
+
+// function is one row of the table of functions.
+type function struct {
+	Name, Signature, Doc, Example, Result string // as in [Function]
+
+	types []reflect.Type // its Go types, one for each number of arguments
+	call  func(args ...any) (any, error)
+
+	grows   int                                     // bytes that the result may take for each byte of the arguments
+	body    bodyAccess                              // how it reads the page's body, if it does
+	flag    bool                                    // it converts any value to a boolean
+	digest  bool                                    // its value is a digest, whose bytes it may take
+	bytes   bool                                    // it takes the bytes of a digest
+	metered func(m *meter, args []any) (any, error) // replaces call, for a function of an embedder
+}
+
+// bodyAccess says how a function reads the page's body. makeSafe replaces these
+// functions by ones that take the body and a parsed path.
+type bodyAccess int
+
+const (
+	noAccess bodyAccess = iota
+	valueAtPath
+	presenceOfPath
+	searchByPath
+)
+
+// described returns what is said about the function.
+func (f *function) described() Function {
+	return Function{Name: f.Name, Signature: f.Signature, Doc: f.Doc, Example: f.Example, Result: f.Result}
+}
+
+// define adds the function to the table of the expression language. checkArguments
+// checks its arguments, with better messages, so the table has only its result.
+func (f *function) define(table conf.FunctionsTable) {
+	shape := reflect.FuncOf([]reflect.Type{listType}, []reflect.Type{f.types[0].Out(0)}, true)
+	call := f.metered
+	if call == nil {
+		call = f.charge
+	} else {
+		shape = reflect.FuncOf([]reflect.Type{listType}, []reflect.Type{anyType}, true) // it may be nil
+	}
+	table[safeCall+f.Name] = metered(safeCall+f.Name, []reflect.Type{shape}, call)
+	table[f.Name] = &builtin.Function{Name: f.Name, Types: []reflect.Type{shape}, Func: f.invoke}
+}
+
+// charge calls the function, after its arguments were charged.
+func (f *function) charge(m *meter, args []any) (any, error) {
+	size := 16
+	for _, a := range args {
+		switch v := a.(type) {
+		case string:
+			size += len(v)
+		default:
+			size += product(members(v), 16)
+		}
+	}
+	if err := m.spend(size); err != nil {
+		return nil, err
+	}
+	if err := m.grow(product(size, f.grows)); err != nil {
+		return nil, err
+	}
+	return f.invoke(args...)
+}
+
+// invoke calls the function. If an argument that it needs is absent, the result is
+// nil.
+func (f *function) invoke(args ...any) (any, error) {
+	t := f.overload(len(args))
+	for i, a := range args {
+		want := parameter(t, i)
+		switch {
+		case want == anyType:
+		case a == nil:
+			return nil, nil
+		case reflect.TypeOf(a) != want:
+			return nil, f.mismatch(i, want, kindName(reflect.TypeOf(a)))
+		}
+	}
+	return f.call(args...)
+}
+
+// overload returns the type that takes this number of arguments, or nil.
+func (f *function) overload(arguments int) reflect.Type {
+	for _, t := range f.types {
+		fixed := t.NumIn()
+		if t.IsVariadic() && arguments >= fixed-1 || arguments == fixed {
+			return t
+		}
+	}
+	return nil
+}
+
+// parameter returns the type of the i-th argument.
+func parameter(t reflect.Type, i int) reflect.Type {
+	if last := t.NumIn() - 1; t.IsVariadic() && i >= last {
+		return t.In(last).Elem()
+	}
+	return t.In(i)
+}
+
+func (f *function) mismatch(argument int, want reflect.Type, got string) error {
+	return fmt.Errorf("argument %d of %s must be %s, got %s", argument+1, f.Name, kindName(want), got)
+}
+
+// usage says how the function is called.
+func (f *function) usage() string {
+	return strings.TrimSuffix("usage: "+f.Signature+": "+f.Doc, ": ")
+}
+
+// kindName returns the name of a Go type in the expression language.
+func kindName(t reflect.Type) string {
+	switch t {
+	case timeType:
+		return "a time"
+	case durationType:
+		return "a duration"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int:
+		return "an integer"
+	case reflect.Int64, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Func:
+		return "a function, which is not called"
+	case reflect.Interface:
+		return "any value"
+	}
+	return "an object"
+}

@@ -1,0 +1,295 @@
+package language
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// itemUse finds out what an expression reads of the items of the page, and replaces the
+// name items by calls that decode no more than that. Where it does not recognise what is
+// read, all of every item is.
+//
+// A list of items is items itself, or what filter, sortBy, take, reverse or a slice leaves
+// of one. An item is an element of such a list: the one that a predicate is applied to,
+// or one that an index, first, last, find or findLast selects.
+type itemUse struct {
+	scopes []bool     // of the predicates around a node: whether their elements are items
+	paths  [][]string // what is read of every item; an empty path is all of it
+}
+
+// lowerItems replaces the name items in a tree, and returns the paths that the expression
+// reads of every item.
+func lowerItems(node *ast.Node) [][]string {
+	u := &itemUse{}
+	u.walk(node)
+	return u.paths
+}
+
+// need notes that a path of every item is read.
+func (u *itemUse) need(path []string) {
+	if !slices.ContainsFunc(u.paths, func(had []string) bool { return slices.Equal(had, path) }) {
+		u.paths = append(u.paths, path)
+	}
+}
+
+// walk replaces the name in a node whose value is needed completely.
+func (u *itemUse) walk(node *ast.Node) {
+	if *node == nil || u.member(node) || u.column(node) {
+		return
+	}
+	if u.isList(*node) {
+		u.need(nil)
+		u.list(node)
+		return
+	}
+	name, arguments := called(*node)
+	switch {
+	case len(arguments) > 0 && u.isList(arguments[0]):
+		u.arguments(arguments, u.counts(name, arguments))
+	case (name == "at" || name == "has") && len(arguments) == 2 && u.isItem(arguments[0]):
+		u.at(arguments)
+	default:
+		u.parts(*node)
+	}
+}
+
+// counts reports whether a function needs nothing of the elements of its list but what its
+// other arguments read.
+func (u *itemUse) counts(name string, arguments []ast.Node) bool {
+	switch name {
+	case "sum":
+		return len(arguments) > 1 // otherwise the elements are added
+	case "reduce":
+		return len(arguments) > 2 // otherwise the first element is the initial value
+	case "greatest", "least":
+		path, constant := constantPath(&ast.CallNode{Arguments: arguments[1:2]})
+		if constant = constant && usable(path); constant {
+			u.need(path)
+		}
+		return constant
+	}
+	return library[name].elements == countsElements
+}
+
+// parts walks the parts of a node that is not about items itself.
+func (u *itemUse) parts(node ast.Node) {
+	switch n := node.(type) {
+	case *ast.BuiltinNode:
+		if len(n.Arguments) > 0 {
+			u.arguments(n.Arguments, false)
+		}
+	default:
+		for _, child := range children(n) {
+			u.walk(child)
+		}
+	}
+}
+
+// arguments walks the arguments of a function. If the first one is a list of items, it may
+// be that its elements are needed only as far as the others read them.
+func (u *itemUse) arguments(arguments []ast.Node, elementsUnused bool) {
+	items := u.isList(arguments[0])
+	for i := range arguments {
+		p, isPredicate := arguments[i].(*ast.PredicateNode)
+		switch {
+		case i == 0 && items && elementsUnused:
+			u.list(&arguments[0])
+		case isPredicate:
+			u.scopes = append(u.scopes, items)
+			u.walk(&p.Node)
+			u.scopes = u.scopes[:len(u.scopes)-1]
+		default:
+			u.walk(&arguments[i])
+		}
+	}
+}
+
+// at walks the arguments of at or has of an item.
+func (u *itemUse) at(arguments []ast.Node) {
+	text, constant := arguments[1].(*ast.StringNode)
+	if !constant || !usable(rules.SplitPath(text.Value)) {
+		u.walk(&arguments[0])
+		u.walk(&arguments[1])
+		return
+	}
+	if !u.direct(arguments[0]) {
+		u.need(rules.SplitPath(text.Value))
+	}
+	u.item(&arguments[0])
+}
+
+// called returns the function that a node calls, and its arguments.
+func called(node ast.Node) (name string, arguments []ast.Node) {
+	switch n := node.(type) {
+	case *ast.BuiltinNode:
+		return n.Name, n.Arguments
+	case *ast.CallNode:
+		return calleeName(n), n.Arguments
+	}
+	return "", nil
+}
+
+// isAll reports whether a node is items itself. No variable of let can have that name.
+func (u *itemUse) isAll(node ast.Node) bool { return isIdentifier(node, "items") }
+
+// isList reports whether a node is a list of items.
+func (u *itemUse) isList(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return u.isList(n.Node)
+	case *ast.SliceNode:
+		return u.isList(n.Node)
+	case *ast.BuiltinNode:
+		return library[n.Name].elements == keepsElements && len(n.Arguments) > 0 && u.isList(n.Arguments[0])
+	}
+	return u.isAll(node)
+}
+
+// list replaces the name in a list of items of which only what is noted is needed.
+func (u *itemUse) list(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.ChainNode:
+		u.list(&n.Node)
+	case *ast.SliceNode:
+		u.list(&n.Node)
+		u.walk(&n.From)
+		u.walk(&n.To)
+	case *ast.BuiltinNode:
+		u.arguments(n.Arguments, true)
+	default:
+		replaceMetered(node, safeItems)
+	}
+}
+
+// isItem reports whether a node is an item.
+func (u *itemUse) isItem(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return u.isItem(n.Node)
+	case *ast.PointerNode:
+		return n.Name == "" && len(u.scopes) > 0 && u.scopes[len(u.scopes)-1]
+	case *ast.MemberNode:
+		return !n.Method && u.isList(n.Node)
+	case *ast.BuiltinNode:
+		return library[n.Name].elements >= selectsElement && len(n.Arguments) > 0 && u.isList(n.Arguments[0])
+	}
+	return false
+}
+
+// direct reports whether an item is selected by an index, once: then it is decoded alone.
+func (u *itemUse) direct(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return u.direct(n.Node)
+	case *ast.MemberNode:
+		return u.isAll(n.Node) && len(u.scopes) == 0
+	case *ast.BuiltinNode:
+		return library[n.Name].elements >= selectsFirst && u.isAll(n.Arguments[0]) && len(u.scopes) == 0
+	}
+	return false
+}
+
+// item replaces the name in an item of which only what is noted is needed.
+func (u *itemUse) item(node *ast.Node) {
+	direct := u.direct(*node)
+	switch n := (*node).(type) {
+	case *ast.ChainNode:
+		u.item(&n.Node)
+	case *ast.MemberNode:
+		u.walk(&n.Property)
+		if direct {
+			replaceMetered(node, safeItem, n.Property)
+			return
+		}
+		u.list(&n.Node)
+	case *ast.BuiltinNode:
+		if direct {
+			index := 0
+			if library[n.Name].elements == selectsLast {
+				index = -1
+			}
+			replaceMetered(node, safeItem, &ast.IntegerNode{Value: index})
+			return
+		}
+		u.arguments(n.Arguments, true)
+	}
+}
+
+// member replaces a node that is an item, or selects a path of one. It reports whether the
+// node is either.
+func (u *itemUse) member(node *ast.Node) bool {
+	of, path, ok := u.pathOf(node)
+	switch {
+	case !ok:
+		return false
+	case u.direct(*of):
+		u.item(of)
+		return true
+	}
+	u.need(path)
+	u.item(of)
+	if len(path) > 0 {
+		replace(node, safeField, *of, &ast.ConstantNode{Value: path})
+	}
+	return true
+}
+
+// pathOf splits a node into an item and a path of it.
+func (u *itemUse) pathOf(node *ast.Node) (item *ast.Node, path []string, ok bool) {
+	if u.isItem(*node) {
+		return node, nil, true
+	}
+	switch n := (*node).(type) {
+	case *ast.ChainNode:
+		return u.pathOf(&n.Node)
+	case *ast.MemberNode:
+		key, constant := constantKey(n.Property)
+		item, path, ok = u.pathOf(&n.Node)
+		if path = append(path, key); ok && constant && !n.Method && usable(path) {
+			return item, path, true
+		}
+	}
+	return nil, nil, false
+}
+
+// usable reports whether each key of a path is a name, or an index of a list as it is
+// usually written. Only such paths are looked for in items that are not decoded.
+func usable(path []string) bool {
+	return len(path) > 0 && !slices.ContainsFunc(path, func(key string) bool {
+		i, err := strconv.Atoi(key)
+		return err == nil && (i < 0 || strconv.Itoa(i) != key)
+	})
+}
+
+// column replaces map(items, .path).
+func (u *itemUse) column(node *ast.Node) bool {
+	n, ok := (*node).(*ast.BuiltinNode)
+	if !ok || n.Name != "map" || len(n.Arguments) != 2 || !u.isAll(n.Arguments[0]) {
+		return false
+	}
+	p, ok := n.Arguments[1].(*ast.PredicateNode)
+	if !ok {
+		return false
+	}
+	u.scopes = append(u.scopes, true)
+	item, path, ok := u.pathOf(&p.Node)
+	u.scopes = u.scopes[:len(u.scopes)-1]
+	if !ok || len(path) == 0 || !isPointer(*item) {
+		return false
+	}
+	u.need(path)
+	replaceMetered(node, safeColumn, &ast.ConstantNode{Value: path})
+	return true
+}
+
+func isPointer(node ast.Node) bool {
+	if n, ok := node.(*ast.ChainNode); ok {
+		return isPointer(n.Node)
+	}
+	n, ok := node.(*ast.PointerNode)
+	return ok && n.Name == ""
+}

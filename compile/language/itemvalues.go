@@ -1,0 +1,110 @@
+package language
+
+import (
+	"strconv"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// itemsOf returns the items of a page: values, or rows.
+func itemsOf(page *rules.Context) ([]any, error) {
+	if page.Values == nil {
+		return page.Items, nil
+	}
+	return page.Values.Items()
+}
+
+// itemAt returns the item at an index, which may count from the end, and whether there is
+// one.
+func itemAt(page *rules.Context, index any) (any, bool, error) {
+	text, ok := value.Text(index)
+	if page.Values == nil || !ok {
+		v, ok := member(page.Items, text)
+		return v, ok, nil
+	}
+	n := page.Values.Len()
+	i, isIndex := asIndex(text)
+	if !isIndex || i >= n || i < -n {
+		return nil, false, nil
+	}
+	if i < 0 {
+		i += n
+	}
+	v, err := page.Values.Item(i)
+	return v, err == nil, err
+}
+
+// columnOf returns the value at a path of every item. Each item costs a step.
+func columnOf(m *meter, path []string) (any, error) {
+	of, err := fieldsAt(m.page, path)
+	if err == nil {
+		err = m.stepTimes(of.len())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if of.column != nil {
+		return of.column, nil
+	}
+	list := make([]any, of.len())
+	for i := range list {
+		list[i] = of.at(i)
+	}
+	return list, nil
+}
+
+// fields are the values at a path of all items: a column, or in the items.
+type fields struct {
+	column []any // nil: in the items
+	items  []any
+	path   []string
+}
+
+func fieldsAt(page *rules.Context, path []string) (fields, error) {
+	if page.Values != nil {
+		column, ok, err := page.Values.Column(path)
+		if ok || err != nil {
+			return fields{column: column}, err
+		}
+	}
+	items, err := itemsOf(page)
+	return fields{items: items, path: path}, err
+}
+
+func (f *fields) len() int { return max(len(f.column), len(f.items)) }
+
+// at returns the value of an item, which is nil if it lacks the path.
+func (f *fields) at(i int) any {
+	if f.column != nil {
+		return f.column[i]
+	}
+	v, _ := walk(f.items[i], f.path)
+	return v
+}
+
+// stepTimes counts elements.
+func (m *meter) stepTimes(n int) error {
+	for range n {
+		if err := m.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fieldAt returns the value at a path of an item or of another value, and whether it has
+// the path.
+func fieldAt(v any, path []string) (any, bool, error) {
+	if row, ok := v.(rules.ItemRow); ok {
+		return row.Field(path)
+	}
+	v, ok := walk(v, path)
+	return v, ok, nil
+}
+
+// asIndex returns a text as an index.
+func asIndex(text string) (int, bool) {
+	i, err := strconv.Atoi(text)
+	return i, err == nil
+}

@@ -1,0 +1,419 @@
+package language
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// list returns a list of a length, after it was charged.
+func (m *meter) list(length int) ([]any, error) {
+	if err := m.grow(product(length, 16)); err != nil {
+		return nil, err
+	}
+	return make([]any, length), nil
+}
+
+// elementAt returns first (0) or last (-1).
+func elementAt(i int) func(*meter, []any) (any, error) {
+	return func(m *meter, a []any) (any, error) {
+		switch v := a[0].(type) {
+		case []any:
+			return get(v, i), nil
+		case string:
+			if i == 0 {
+				_, size := utf8.DecodeRuneInString(v)
+				return v[:size], nil
+			}
+			_, size := utf8.DecodeLastRuneInString(v)
+			return v[len(v)-size:], nil
+		}
+		return nil, fmt.Errorf("want a list, got %s", Described(a[0]))
+	}
+}
+
+func getMember(_ *meter, a []any) (any, error) { return get(a[0], a[1]), nil }
+
+func take(_ *meter, a []any) (any, error) {
+	list, n := a[0].([]any), a[1].(int)
+	if n < 0 {
+		return nil, fmt.Errorf("take cannot take %d elements; list[%d:] has the last ones", n, n)
+	}
+	return list[:min(n, len(list))], nil
+}
+
+// sortedNames returns the names of an object in alphabetical order.
+func sortedNames(v any) []string {
+	object, _ := value.Members(v)
+	names := object.Names()
+	slices.Sort(names)
+	return names
+}
+
+// membersOf returns the members of an object in order, after they were charged.
+func membersOf(m *meter, v any) (rules.Object, error) {
+	if err := m.grow(product(members(v), 32)); err != nil {
+		return nil, err
+	}
+	object, _ := value.Members(v)
+	return object, nil
+}
+
+func keysOf(m *meter, a []any) (any, error) {
+	object, err := membersOf(m, a[0])
+	list := make([]any, len(object))
+	for i := range object {
+		list[i] = object[i].Name
+	}
+	return list, err
+}
+
+func valuesOf(m *meter, a []any) (any, error) {
+	object, err := membersOf(m, a[0])
+	list := make([]any, len(object))
+	for i := range object {
+		list[i] = object[i].Value
+	}
+	return list, err
+}
+
+func toPairs(m *meter, a []any) (any, error) {
+	object, err := membersOf(m, a[0])
+	if err == nil {
+		err = m.grow(product(len(object), 48))
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := make([]any, len(object))
+	for i := range object {
+		list[i] = []any{object[i].Name, object[i].Value}
+	}
+	return list, nil
+}
+
+func fromPairs(m *meter, a []any) (any, error) {
+	pairs := a[0].([]any)
+	if err := m.grow(product(len(pairs), 32)); err != nil {
+		return nil, err
+	}
+	object := make(map[string]any, len(pairs))
+	for i, p := range pairs {
+		pair, _ := p.([]any)
+		if len(pair) != 2 {
+			return nil, fmt.Errorf("fromPairs takes lists of a name and a value; element %d is %s", i, Described(p))
+		}
+		name, ok := value.Text(pair[0])
+		if !ok {
+			return nil, fmt.Errorf("fromPairs takes lists of a name and a value; the name of element %d is %s", i, kindOf(pair[0]))
+		}
+		object[name] = pair[1]
+	}
+	return object, nil
+}
+
+func reverse(m *meter, a []any) (any, error) {
+	list := a[0].([]any)
+	out, err := m.list(len(list))
+	if err != nil {
+		return nil, err
+	}
+	copy(out, list)
+	slices.Reverse(out)
+	return out, nil
+}
+
+func concat(m *meter, a []any) (any, error) {
+	out := []any{}
+	for i, v := range a {
+		list, ok := v.([]any)
+		if !ok {
+			return nil, fmt.Errorf("argument %d of concat must be a list, got %s", i+1, kindOf(v))
+		}
+		if err := m.grow(product(len(list), 32)); err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+func flatten(m *meter, a []any) (any, error) { return flattened(m, []any{}, a[0].([]any)) }
+
+func flattened(m *meter, to, list []any) ([]any, error) {
+	if err := m.grow(product(len(list), 16)); err != nil {
+		return nil, err
+	}
+	var err error
+	for i := 0; i < len(list) && err == nil; i++ {
+		if inner, ok := list[i].([]any); ok {
+			to, err = flattened(m, to, inner)
+			continue
+		}
+		to = append(to, list[i])
+	}
+	return to, err
+}
+
+// uniq returns the values of a list without repetitions: 1 and 1.0 are the same value,
+// 1 and "1" are not.
+func uniq(m *meter, a []any) (any, error) {
+	list := a[0].([]any)
+	seen := distinct{expected: len(list)}
+	out := make([]any, 0, min(len(list), maxExpected))
+	for _, v := range list {
+		added, err := seen.add(m, v)
+		if err != nil {
+			return nil, fmt.Errorf("uniq: %w", err)
+		}
+		if !added {
+			continue
+		}
+		if err := m.grow(24); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// A keyed is an element of a list with the value of a predicate for it. Only the
+// functions that makeSafe inserts see it.
+type keyed struct{ element, key any }
+
+func keyedOf(m *meter, a []any) (any, error) { return keyed{a[0], a[1]}, m.grow(32) }
+
+// groupBy returns the elements in an object, by the text of their keys. Elements
+// without a key are in the group "null".
+func groupBy(m *meter, a []any) (any, error) {
+	groups := map[string]any{}
+	for i, v := range a[0].([]any) {
+		pair := v.(keyed)
+		name, ok := value.Text(pair.key)
+		switch {
+		case pair.key == nil:
+			name = "null"
+		case !ok:
+			return nil, fmt.Errorf("groupBy: the key of element %d is %s; a key is a string, a number or a boolean", i, kindOf(pair.key))
+		}
+		group, _ := groups[name].([]any)
+		if err := m.grow(24); err != nil {
+			return nil, err
+		}
+		groups[name] = append(group, pair.element)
+	}
+	return groups, nil
+}
+
+func sortBy(m *meter, a []any) (any, error) {
+	list := a[0].([]any)
+	keys := make([]any, len(list))
+	for i, v := range list {
+		keys[i] = v.(keyed).key
+	}
+	direction, err := directionOf(secondText(a, "asc"))
+	if err != nil {
+		return nil, err
+	}
+	by, err := orderOf(m, "sortBy", keys)
+	if err == nil {
+		err = sortValues(m, list, direction, func(a, b any) int { return by(a.(keyed).key, b.(keyed).key) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i] = list[i].(keyed).element // the list was made for this call
+	}
+	return list, nil
+}
+
+func sortList(m *meter, a []any) (any, error) {
+	list, err := m.list(len(a[0].([]any)))
+	if err != nil {
+		return nil, err
+	}
+	copy(list, a[0].([]any))
+	direction, err := directionOf(secondText(a, "asc"))
+	if err != nil {
+		return nil, err
+	}
+	by, err := orderOf(m, "sort", list)
+	if err == nil {
+		err = sortValues(m, list, direction, by)
+	}
+	return list, err
+}
+
+func directionOf(name string) (int, error) {
+	switch name {
+	case "asc":
+		return 1, nil
+	case "desc":
+		return -1, nil
+	}
+	return 0, fmt.Errorf("want asc or desc, got %s", value.Preview(name))
+}
+
+// sortValues sorts a list in place. Equal values keep their order.
+func sortValues(m *meter, list []any, direction int, by func(a, b any) int) error {
+	var failed error
+	slices.SortStableFunc(list, func(a, b any) int {
+		if failed == nil {
+			failed = m.spend(16)
+		}
+		if failed != nil {
+			return 0
+		}
+		return direction * by(a, b)
+	})
+	return failed
+}
+
+// orderOf returns the order of the values of a list, which are all numbers, or all
+// strings, or all times, or all durations. Numbers may be given as strings if one of
+// the values is a number. What is nil comes last.
+func orderOf(m *meter, name string, list []any) (func(a, b any) int, error) {
+	var first any
+	numbers, text := 0, 0
+	for i, v := range list {
+		if v == nil {
+			continue
+		}
+		if first == nil {
+			first = v
+		}
+		switch {
+		case isNumber(v):
+			numbers++
+		case sortOf(v) == sortOfString:
+			text++
+			if err := m.spend(len(v.(string)) / 8); err != nil {
+				return nil, err
+			}
+		case sortOf(v) == 0 || sortOf(v) != sortOf(first):
+			return nil, fmt.Errorf("%s cannot order element %d, %s, and %s",
+				name, i, Described(v), Described(first))
+		}
+	}
+	switch {
+	case numbers > 0 || sortOf(first) == sortOfNumber:
+		return orderOfNumbers(name, list)
+	case text > 0:
+		return orderOfText(m, name, list)
+	}
+	return nilLast(func(a, b any) int {
+		if x, ok := a.(time.Time); ok {
+			return x.Compare(b.(time.Time))
+		}
+		return cmp.Compare(a.(time.Duration), b.(time.Duration))
+	}), nil
+}
+
+// The sorts of values that have an order; 0 has none.
+const (
+	sortOfNumber = iota + 1
+	sortOfString
+	sortOfTime
+	sortOfDuration
+)
+
+func sortOf(v any) int {
+	switch v.(type) {
+	case string:
+		return sortOfString
+	case time.Time:
+		return sortOfTime
+	case time.Duration:
+		return sortOfDuration
+	}
+	if isNumber(v) {
+		return sortOfNumber
+	}
+	return 0
+}
+
+func nilLast(by func(a, b any) int) func(a, b any) int {
+	return func(a, b any) int {
+		switch {
+		case a == nil && b == nil:
+			return 0
+		case a == nil:
+			return 1
+		case b == nil:
+			return -1
+		}
+		return by(a, b)
+	}
+}
+
+func orderOfNumbers(name string, list []any) (func(a, b any) int, error) {
+	for i, v := range list {
+		if _, err := number(v); err != nil {
+			return nil, fmt.Errorf("%s orders numbers, but element %d is %s", name, i, Described(v))
+		}
+	}
+	return nilLast(func(a, b any) int {
+		x, _ := number(a)
+		y, _ := number(b)
+		return order(x, y)
+	}), nil
+}
+
+func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) {
+	numeric, longest := 0, 0
+	var noted [2]string
+	for i, v := range list {
+		text, ok := v.(string)
+		if v != nil && !ok {
+			return nil, fmt.Errorf("%s orders strings, but element %d is %s", name, i, Described(v))
+		}
+		if numeric < len(noted) && holdsNumber(text) {
+			noted[numeric] = text
+			numeric++
+		}
+		longest = max(longest, len(text))
+	}
+	if numeric == len(noted) {
+		m.noteOrder(noted[0], noted[1])
+	}
+	if longest > maxCall/16 {
+		return nil, overBudget("%s of strings of %d bytes", name, longest)
+	}
+	return nilLast(func(a, b any) int {
+		m.unread += min(len(a.(string)), len(b.(string))) / 16 // sortValues looks at it
+		return strings.Compare(a.(string), b.(string))
+	}), nil
+}
+
+// extremeOf returns min (-1) or max (1): the extreme of the arguments, and of what
+// lists among them hold. It leaves out what is nil, and is nil if nothing is left.
+func extremeOf(sign int) func(*meter, []any) (any, error) {
+	name := map[int]string{-1: "min", 1: "max"}[sign]
+	return func(m *meter, a []any) (any, error) {
+		values, err := leaves(m, nil, a)
+		if err != nil || len(values) == 0 {
+			return nil, err
+		}
+		by, err := orderOf(m, name, values)
+		if err != nil {
+			return nil, err
+		}
+		best := values[0]
+		for _, v := range values[1:] {
+			if by(v, best)*sign > 0 {
+				best = v
+			}
+			if err := m.spend(16); err != nil {
+				return nil, err
+			}
+		}
+		return best, nil
+	}
+}

@@ -1,0 +1,134 @@
+package language
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+func absolute(m *meter, a []any) (any, error) {
+	if order(a[0], 0) < 0 {
+		return negative(m, a[0])
+	}
+	return a[0], nil
+}
+
+var (
+	roundUp   = math.Ceil
+	roundDown = math.Floor
+	roundHalf = math.Round
+)
+
+// roundedBy returns a function that rounds floats. Integers are round, and keep all
+// their digits.
+func roundedBy(f func(float64) float64) func(*meter, []any) (any, error) {
+	return func(_ *meter, a []any) (any, error) {
+		if x, ok := a[0].(float64); ok {
+			return f(x), nil
+		}
+		return a[0], nil
+	}
+}
+
+// bits returns a function on the bits of one or two integers.
+func bits(name string) func(*meter, []any) (any, error) {
+	return func(_ *meter, a []any) (any, error) {
+		x, y := a[0].(int), 0
+		if len(a) > 1 {
+			y = a[1].(int)
+		}
+		if y < 0 && (name == "bitshl" || name == "bitshr" || name == "bitushr") {
+			return nil, fmt.Errorf("%s cannot shift by %d bits; the number must not be negative", name, y)
+		}
+		switch name {
+		case "bitand":
+			return x & y, nil
+		case "bitor":
+			return x | y, nil
+		case "bitxor":
+			return x ^ y, nil
+		case "bitnand":
+			return x &^ y, nil
+		case "bitshl":
+			return x << y, nil
+		case "bitshr":
+			return x >> y, nil
+		case "bitushr":
+			return int(uint(x) >> y), nil
+		}
+		return ^x, nil
+	}
+}
+
+// mean returns the average of all numbers in the arguments and in lists among them;
+// 0 of none.
+func mean(m *meter, a []any) (any, error) {
+	numbers, err := numbersOf(m, "mean", a)
+	if err != nil || len(numbers) == 0 {
+		return 0.0, err
+	}
+	sum := 0.0
+	for _, n := range numbers {
+		sum += float(n)
+	}
+	return sum / float64(len(numbers)), nil
+}
+
+func median(m *meter, a []any) (any, error) {
+	numbers, err := numbersOf(m, "median", a)
+	if err != nil || len(numbers) == 0 {
+		return 0.0, err
+	}
+	if err := sortValues(m, numbers, 1, order); err != nil {
+		return nil, err
+	}
+	n := len(numbers)
+	if n%2 == 1 {
+		return float(numbers[n/2]), nil
+	}
+	return (float(numbers[n/2-1]) + float(numbers[n/2])) / 2, nil
+}
+
+// sum adds the elements of a list. An element that is absent counts nothing.
+func sum(m *meter, a []any) (any, error) {
+	numbers, err := numbersOf(m, "sum", a)
+	var total any = 0
+	for i := 0; i < len(numbers) && err == nil; i++ {
+		total, err = plus(m, total, numbers[i])
+	}
+	return total, err
+}
+
+// numbersOf returns the numbers in the arguments of a function, and in lists among
+// them. It leaves out what is nil.
+func numbersOf(m *meter, name string, a []any) ([]any, error) {
+	values, err := leaves(m, nil, a)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range values {
+		if values[i], err = number(v); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return values, nil
+}
+
+// leaves appends the values in lists, at any depth, that are not nil.
+func leaves(m *meter, to, list []any) ([]any, error) {
+	if err := m.grow(16 * len(list)); err != nil {
+		return nil, err
+	}
+	var err error
+	to = slices.Grow(to, len(list))
+	for i := 0; i < len(list) && err == nil; i++ {
+		switch v := list[i].(type) {
+		case nil:
+		case []any:
+			to, err = leaves(m, to, v)
+		default:
+			to = append(to, v)
+		}
+	}
+	return to, err
+}

@@ -1,0 +1,307 @@
+package language
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The functions of the expression language have bodies of our own, because its own
+// cannot be interrupted, panic on values of an unexpected kind, and return Go types
+// such as []string. Those that take a predicate are in predicate.go.
+
+// A libraryFunction is one function of the expression language.
+type libraryFunction struct {
+	args     []argument // what it takes; the last may be repeated if it is variadic
+	required int        // the first of args that cannot be left out; the others can
+	variadic bool
+	takesNil bool // otherwise the result is nil if an argument is
+	ours     bool // the expression language would refuse arguments that have a meaning, such as times for min
+
+	// call is its body. A function with a predicate has one if it is applied to the values that
+	// the predicate has for a list; the others are left to the expression language.
+	call func(m *meter, args []any) (any, error)
+
+	predicate predicateUse // of its second argument
+	elements  elementUse   // of its first argument, a list
+
+	gives  []reflect.Type // the type of tested
+	tested testedCall     // goes over the items if the predicate is a [fieldTest]; nil: not possible
+}
+
+// A predicateUse says what a function applies to each element of a list.
+type predicateUse int
+
+const (
+	noPredicate   predicateUse = iota
+	testsElements              // a condition, which must be boolean
+	mapsElements               // an expression of any kind
+)
+
+// An elementUse says what a function needs of the elements of a list.
+type elementUse int
+
+const (
+	readsElements  elementUse = iota // all of them
+	countsElements                   // nothing but what its predicate reads
+	keepsElements                    // nothing: it returns a part of the list, or its elements in another order
+	selectsElement                   // nothing: it returns one of them
+	selectsFirst                     // as selectsElement
+	selectsLast                      // as selectsElement
+)
+
+// argument is a kind of value that a function takes.
+type argument int
+
+const (
+	anything argument = iota
+	aString
+	aNumber
+	anInteger
+	aList
+	anObject
+)
+
+var argumentNames = map[argument]string{
+	aString: "a string", aNumber: "a number", anInteger: "an integer", aList: "a list", anObject: "an object",
+}
+
+// accept returns a value as an argument of this kind. Numbers may be given as
+// strings.
+func (k argument) accept(v any) (any, bool) {
+	switch k {
+	case aString:
+		_, ok := v.(string)
+		return v, ok
+	case aNumber, anInteger:
+		n, err := number(v)
+		if k == anInteger && err == nil {
+			i, ok := toInt(n)
+			return i, ok
+		}
+		return n, err == nil
+	case aList:
+		_, ok := v.([]any)
+		return v, ok
+	case anObject:
+		v = fieldsOf(v)
+		return v, isObject(v)
+	}
+	return v, true
+}
+
+// library is the table of the functions of the expression language. The functions with a
+// predicate go over the items as those of the expression language do, and stop where they stop.
+var library = map[string]libraryFunction{
+	"len":     {args: []argument{anything}, required: 1, call: length, elements: countsElements},
+	"type":    {args: []argument{anything}, required: 1, takesNil: true, call: typeName},
+	"abs":     {args: []argument{aNumber}, required: 1, call: absolute},
+	"ceil":    {args: []argument{aNumber}, required: 1, call: roundedBy(roundUp)},
+	"floor":   {args: []argument{aNumber}, required: 1, call: roundedBy(roundDown)},
+	"round":   {args: []argument{aNumber}, required: 1, call: roundedBy(roundHalf)},
+	"int":     {args: []argument{anything}, required: 1, call: func(_ *meter, a []any) (any, error) { return integer(a[0]) }},
+	"float":   {args: []argument{aNumber}, required: 1, call: func(_ *meter, a []any) (any, error) { return float(a[0]), nil }},
+	"bitand":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitand")},
+	"bitor":   {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitor")},
+	"bitxor":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitxor")},
+	"bitnand": {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitnand")},
+	"bitshl":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitshl")},
+	"bitshr":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitshr")},
+	"bitushr": {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitushr")},
+	"bitnot":  {args: []argument{anInteger}, required: 1, call: bits("bitnot")},
+
+	"string":      {args: []argument{anything}, required: 1, call: asString},
+	"trim":        {args: []argument{aString, aString}, required: 1, call: trim},
+	"trimPrefix":  {args: []argument{aString, aString}, required: 1, call: trimPrefix},
+	"trimSuffix":  {args: []argument{aString, aString}, required: 1, call: trimSuffix},
+	"upper":       {args: []argument{aString}, required: 1, call: upper},
+	"lower":       {args: []argument{aString}, required: 1, call: lower},
+	"split":       {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(false)},
+	"splitAfter":  {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(true)},
+	"replace":     {args: []argument{aString, aString, aString, anInteger}, required: 3, call: replaceAll},
+	"repeat":      {args: []argument{aString, anInteger}, required: 2, call: repeat},
+	"join":        {args: []argument{aList, aString}, required: 1, call: join},
+	"indexOf":     {args: []argument{aString, aString}, required: 2, call: indexOf},
+	"lastIndexOf": {args: []argument{aString, aString}, required: 2, call: lastIndexOf},
+	"hasPrefix":   {args: []argument{aString, aString}, required: 2, call: hasPrefix},
+	"hasSuffix":   {args: []argument{aString, aString}, required: 2, call: hasSuffix},
+	"toJSON":      {args: []argument{anything}, required: 1, takesNil: true, call: toJSON},
+	"fromJSON":    {args: []argument{aString}, required: 1, call: fromJSON},
+	"toBase64":    {args: []argument{aString}, required: 1, call: toBase64},
+	"fromBase64":  {args: []argument{aString}, required: 1, call: fromBase64},
+
+	"min":       {args: []argument{anything}, required: 1, variadic: true, ours: true, call: extremeOf(-1)},
+	"max":       {args: []argument{anything}, required: 1, variadic: true, ours: true, call: extremeOf(1)},
+	"mean":      {args: []argument{anything}, required: 1, variadic: true, call: mean},
+	"median":    {args: []argument{anything}, required: 1, variadic: true, call: median},
+	"first":     {args: []argument{anything}, required: 1, call: elementAt(0), elements: selectsFirst},
+	"last":      {args: []argument{anything}, required: 1, call: elementAt(-1), elements: selectsLast},
+	"get":       {args: []argument{anything, anything}, required: 2, takesNil: true, ours: true, call: getMember},
+	"take":      {args: []argument{aList, anInteger}, required: 2, call: take, elements: keepsElements},
+	"keys":      {args: []argument{anObject}, required: 1, call: keysOf},
+	"values":    {args: []argument{anObject}, required: 1, call: valuesOf},
+	"toPairs":   {args: []argument{anObject}, required: 1, call: toPairs},
+	"fromPairs": {args: []argument{aList}, required: 1, call: fromPairs},
+	"reverse":   {args: []argument{aList}, required: 1, call: reverse, elements: keepsElements},
+	"uniq":      {args: []argument{aList}, required: 1, call: uniq},
+	"concat":    {args: []argument{aList}, required: 1, variadic: true, call: concat},
+	"flatten":   {args: []argument{aList}, required: 1, call: flatten},
+	"sort":      {args: []argument{aList, aString}, required: 1, call: sortList},
+
+	"all":           {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(false, false)},
+	"any":           {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(true, true)},
+	"none":          {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(true, false)},
+	"one":           {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedOne},
+	"count":         {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedCount},
+	"filter":        {predicate: testsElements, elements: keepsElements, gives: givesList, tested: testedFilter},
+	"find":          {predicate: testsElements, elements: selectsElement, gives: givesAny, tested: testedItem(forwards)},
+	"findLast":      {predicate: testsElements, elements: selectsElement, gives: givesAny, tested: testedItem(backwards)},
+	"findIndex":     {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedIndex(forwards)},
+	"findLastIndex": {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedIndex(backwards)},
+
+	"map":     {predicate: mapsElements, elements: countsElements},
+	"reduce":  {predicate: mapsElements, elements: countsElements},
+	"groupBy": {predicate: mapsElements, call: groupBy},
+	"sortBy":  {predicate: mapsElements, call: sortBy, elements: keepsElements},
+	"sum":     {predicate: mapsElements, call: sum, elements: countsElements},
+
+	"now":      {call: func(*meter, []any) (any, error) { return time.Now(), nil }},
+	"duration": {args: []argument{aString}, required: 1, call: duration},
+	"date":     {args: []argument{anything, aString, aString}, required: 1, call: date},
+	"timezone": {args: []argument{aString}, required: 1, call: timezone},
+}
+
+// invoke calls the function. Every call is metered, also one that does little.
+func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) {
+	if err := m.spend(16); err != nil {
+		return nil, err
+	}
+	args = slices.Clone(args) // they are the machine's
+	for i, v := range args {
+		if v == nil && !f.takesNil {
+			return nil, nil
+		}
+		if v == nil {
+			continue
+		}
+		accepted, err := f.accept(name, i, v)
+		if err != nil {
+			return nil, err
+		}
+		args[i] = accepted
+	}
+	return f.call(m, args)
+}
+
+// cure says how to convert an argument of the wrong kind.
+func (k argument) cure(v any) string {
+	switch _, isList := v.([]any); {
+	case k == aString && isNumber(v):
+		return "; text(…) converts a number to a string"
+	case k == aString && isList:
+		return "; map(…) applies a function to each element of a list"
+	}
+	return ""
+}
+
+// checkCalls finds calls of the library's functions that have too many or too few
+// arguments, or constant ones of the wrong kind. It runs before the checker of the
+// expression language, whose messages are about Go types.
+func checkCalls(tree ast.Node) error {
+	for node := range nodes(tree) {
+		name, arguments := called(node)
+		if f, ok := library[name]; ok && f.predicate == noPredicate && name != "now" { // the context has its own
+			if err := f.checkCall(name, node, arguments); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f libraryFunction) checkCall(name string, node ast.Node, arguments []ast.Node) error {
+	switch {
+	case len(arguments) < f.required:
+		return at(node, "not enough arguments in call to %s", name)
+	case len(arguments) > len(f.args) && !f.variadic:
+		return at(node, "too many arguments in call to %s", name)
+	}
+	for i, a := range arguments {
+		v, isConstant := constant(a)
+		if !isConstant || v == nil {
+			continue
+		}
+		if _, err := f.accept(name, i, v); err != nil {
+			return at(a, "%v", err)
+		}
+	}
+	return nil
+}
+
+// accept returns an argument as the function takes it.
+func (f libraryFunction) accept(name string, i int, v any) (any, error) {
+	want := f.args[min(i, len(f.args)-1)]
+	if accepted, ok := want.accept(v); ok {
+		return accepted, nil
+	}
+	return nil, fmt.Errorf("argument %d of %s must be %s, got %s%s",
+		i+1, name, argumentNames[want], Described(v), want.cure(v))
+}
+
+// KindOf names the kind of a value for messages: "a time". Other than [value.KindOf] it
+// knows the values that only expressions make.
+func KindOf(v any) string { return kindOf(v) }
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case time.Time:
+		return "a time"
+	case time.Duration:
+		return "a duration"
+	case *time.Location:
+		return "a time zone"
+	}
+	return value.KindOf(fieldsOf(v))
+}
+
+// Described returns a value for a message: its kind, with the value of a scalar and the size
+// of a list or an object.
+func Described(v any) string {
+	switch v := fieldsOf(v).(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "a list of " + value.Counted(len(v), "element")
+	default:
+		if members, ok := value.Members(v); ok {
+			return "an object with " + value.Counted(len(members), "member")
+		}
+	}
+	return fmt.Sprintf("%s (%s)", kindOf(v), value.Preview(v))
+}
+
+func typeName(_ *meter, a []any) (any, error) {
+	switch v := fieldsOf(a[0]).(type) {
+	case nil:
+		return "nil", nil
+	case bool:
+		return "bool", nil
+	case float64:
+		return "float", nil
+	case string:
+		return "string", nil
+	case []any:
+		return "array", nil
+	case map[string]any, rules.Object:
+		return "map", nil
+	case time.Time, time.Duration, *time.Location:
+		return fmt.Sprintf("%T", v), nil
+	}
+	return "int", nil
+}

@@ -1,0 +1,363 @@
+package language
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// length returns the number of characters of a string, or of elements.
+func length(m *meter, a []any) (any, error) {
+	switch v := fieldsOf(a[0]).(type) {
+	case string:
+		return utf8.RuneCountInString(v), m.spend(len(v))
+	case []any, map[string]any, rules.Object:
+		return members(v), nil
+	}
+	return nil, fmt.Errorf("len takes a string, a list or an object, got %s", Described(a[0]))
+}
+
+// asString returns a value as the expression language prints it.
+func asString(m *meter, a []any) (any, error) {
+	v, err := plainValue(m, a[0])
+	if err != nil {
+		return nil, err
+	}
+	if object, ok := v.(rules.Object); ok {
+		v = plainObject(object)
+	}
+	if text, ok := v.(string); ok {
+		return text, nil
+	}
+	size, err := weight(m, v, asPrinted)
+	if err == nil {
+		err = m.grow(size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Sprint(v), nil
+}
+
+func trim(m *meter, a []any) (any, error) {
+	text := a[0].(string)
+	if len(a) == 1 {
+		return strings.TrimSpace(text), m.spend(len(text))
+	}
+	characters := a[1].(string)
+	if err := m.spend(product(len(text), max(1, len(characters)))); err != nil {
+		return nil, err
+	}
+	return strings.Trim(text, characters), nil
+}
+
+func trimPrefix(m *meter, a []any) (any, error) {
+	text, prefix := a[0].(string), secondText(a, " ")
+	return strings.TrimPrefix(text, prefix), m.spend(len(prefix))
+}
+
+func trimSuffix(m *meter, a []any) (any, error) {
+	text, suffix := a[0].(string), secondText(a, " ")
+	return strings.TrimSuffix(text, suffix), m.spend(len(suffix))
+}
+
+// secondText returns the second argument, which may be left out.
+func secondText(a []any, otherwise string) string {
+	if len(a) < 2 {
+		return otherwise
+	}
+	return a[1].(string)
+}
+
+// upper and lower may make a string longer: some letters have a longer counterpart.
+func upper(m *meter, a []any) (any, error) {
+	text := a[0].(string)
+	if err := m.grow(2 * len(text)); err != nil {
+		return nil, err
+	}
+	return strings.ToUpper(text), nil
+}
+
+func lower(m *meter, a []any) (any, error) {
+	text := a[0].(string)
+	if err := m.grow(2 * len(text)); err != nil {
+		return nil, err
+	}
+	return strings.ToLower(text), nil
+}
+
+// splitWith returns split, or splitAfter, which keeps the separators.
+func splitWith(separators bool) func(*meter, []any) (any, error) {
+	return func(m *meter, a []any) (any, error) {
+		text, separator := a[0].(string), a[1].(string)
+		limit := limitAt(a, 2)
+		if err := m.spend(len(text) + len(separator)); err != nil {
+			return nil, err
+		}
+		parts := strings.Count(text, separator) + 1
+		if limit >= 0 {
+			parts = min(parts, limit)
+		}
+		if err := m.grow(product(parts, 48)); err != nil { // of two lists, and the strings
+			return nil, err
+		}
+		list := []any{}
+		split := strings.SplitN
+		if separators {
+			split = strings.SplitAfterN
+		}
+		for _, part := range split(text, separator, limit) {
+			list = append(list, part)
+		}
+		return list, nil
+	}
+}
+
+// limitAt returns an argument that limits how often something is done; -1 is no limit.
+func limitAt(a []any, i int) int {
+	if i >= len(a) {
+		return -1
+	}
+	return a[i].(int)
+}
+
+func replaceAll(m *meter, a []any) (any, error) {
+	text, from, to, limit := a[0].(string), a[1].(string), a[2].(string), limitAt(a, 3)
+	if err := m.spend(len(text) + len(from)); err != nil {
+		return nil, err
+	}
+	found := strings.Count(text, from)
+	if limit >= 0 {
+		found = min(found, limit)
+	}
+	if found == 0 {
+		return text, nil
+	}
+	if err := m.grow(len(text) + product(found, len(to))); err != nil {
+		return nil, err
+	}
+	return strings.Replace(text, from, to, limit), nil
+}
+
+func repeat(m *meter, a []any) (any, error) {
+	text, times := a[0].(string), a[1].(int)
+	if times < 0 {
+		return nil, fmt.Errorf("repeat cannot repeat a string %d times", times)
+	}
+	if err := m.grow(product(len(text), times)); err != nil {
+		return nil, err
+	}
+	return strings.Repeat(text, times), nil
+}
+
+// join joins strings, and numbers as they are sent. It leaves out what is nil.
+func join(m *meter, a []any) (any, error) {
+	list, glue := a[0].([]any), secondText(a, "")
+	texts := make([]string, 0, min(len(list), maxBytes/16))
+	for i, v := range list {
+		text, ok := value.Text(v)
+		switch {
+		case v == nil:
+			continue
+		case !ok:
+			return nil, fmt.Errorf("join takes strings and numbers; element %d is %s", i, Described(v))
+		}
+		if err := m.grow(16 + len(text) + len(glue)); err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, glue), nil
+}
+
+func indexOf(m *meter, a []any) (any, error) {
+	text, part := a[0].(string), a[1].(string)
+	if err := m.spend(len(text) + len(part)); err != nil {
+		return nil, err
+	}
+	return strings.Index(text, part), nil
+}
+
+func lastIndexOf(m *meter, a []any) (any, error) {
+	text, part := a[0].(string), a[1].(string)
+	if err := m.spend(len(text) + len(part)); err != nil {
+		return nil, err
+	}
+	return strings.LastIndex(text, part), nil
+}
+
+func hasPrefix(m *meter, a []any) (any, error) {
+	return operators["startsWith"](m, a[0], a[1])
+}
+
+func hasSuffix(m *meter, a []any) (any, error) {
+	return operators["endsWith"](m, a[0], a[1])
+}
+
+func toBase64(m *meter, a []any) (any, error) {
+	text := a[0].(string)
+	if err := m.grow(2 * base64.StdEncoding.EncodedLen(len(text))); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.EncodeToString([]byte(text)), nil
+}
+
+func fromBase64(m *meter, a []any) (any, error) {
+	text := a[0].(string)
+	if err := m.grow(2 * len(text)); err != nil {
+		return nil, err
+	}
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("fromBase64: not base64: %s", value.Preview(text))
+	}
+	return string(decoded), nil
+}
+
+// toJSON returns indented JSON, as the expression language does.
+func toJSON(m *meter, a []any) (any, error) {
+	v, err := plainValue(m, a[0])
+	if err != nil {
+		return nil, err
+	}
+	size, err := weight(m, v, asJSON)
+	if err == nil {
+		err = m.grow(size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("toJSON: %s cannot be written as JSON", kindOf(a[0]))
+	}
+	return string(text), nil
+}
+
+// fromJSON decodes JSON with all the digits of its numbers.
+func fromJSON(m *meter, a []any) (any, error) {
+	text := a[0].(string)
+	if err := m.grow(product(len(text), 8)); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var out any
+	if err := dec.Decode(&out); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("not JSON: the value is followed by more text")
+	}
+	return normal(out)
+}
+
+// normal converts numbers to the types that they have in a body.
+func normal(v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case json.Number:
+		return value.Number(v)
+	case []any:
+		for i := 0; i < len(v) && err == nil; i++ {
+			v[i], err = normal(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			if v[k], err = normal(v[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, err
+}
+
+func duration(m *meter, a []any) (any, error) {
+	text := a[0].(string)
+	if err := m.spend(len(text)); err != nil {
+		return nil, err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return nil, fmt.Errorf("duration: want text like 90s, 5m or 1h30m, got %s", value.Preview(text))
+	}
+	return d, nil
+}
+
+// layouts are those that date recognises.
+var layouts = []string{
+	time.DateOnly, time.TimeOnly, time.DateTime, time.RFC3339, "2006-01-02T15:04:05", time.RFC822, time.RFC850, time.RFC1123, time.RFC1123Z,
+}
+
+// date reads a time: date(text), date(text, layout), date(text, layout, zone), each
+// with a zone of timezone before it or not.
+func date(m *meter, a []any) (any, error) {
+	zone, hasZone := a[0].(*time.Location)
+	if hasZone {
+		a = a[1:]
+	}
+	if len(a) == 0 {
+		return nil, errors.New("date takes the text of a date after the time zone")
+	}
+	if t, ok := a[0].(time.Time); ok {
+		return t, nil
+	}
+	text, ok := a[0].(string)
+	if !ok {
+		return nil, fmt.Errorf("date takes a string, got %s", Described(a[0]))
+	}
+	if text == "" { // how many APIs write a date that is absent
+		return nil, nil
+	}
+	use := layouts
+	if len(a) > 1 {
+		use = []string{a[1].(string)}
+	}
+	if len(a) > 2 {
+		named, err := timezone(m, a[2:])
+		if err != nil {
+			return nil, err
+		}
+		zone = named.(*time.Location)
+	}
+	return parseTime(m, text, use, zone)
+}
+
+func parseTime(m *meter, text string, layouts []string, zone *time.Location) (any, error) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	for _, layout := range layouts {
+		if err := m.spend(len(text) + len(layout)); err != nil {
+			return nil, err
+		}
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, nil
+		}
+	}
+	if len(layouts) == 1 {
+		return nil, fmt.Errorf("date: %s does not have the layout %s", value.Preview(text), value.Preview(layouts[0]))
+	}
+	return nil, fmt.Errorf("date: %s is not a date in a usual form; date(text, layout) reads any other", value.Preview(text))
+}
+
+// timezone may read a file of the system, which is slow.
+func timezone(m *meter, a []any) (any, error) {
+	name := a[0].(string)
+	if err := m.spend(tickEvery); err != nil {
+		return nil, err
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, fmt.Errorf("timezone: want a name like Europe/Prague, got %s", value.Preview(name))
+	}
+	return zone, nil
+}

@@ -1,0 +1,158 @@
+package language
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Lookup returns the value of a read on a page, and whether the page has it.
+func (r Read) Lookup(page *rules.Context) (any, bool) {
+	var v any
+	var ok bool
+	path := r.Path
+	if r.Of == "" && r.Root == "items" {
+		v, path, ok = r.item(page)
+	} else {
+		v, ok = r.field(page)
+	}
+	for _, key := range path {
+		if !ok {
+			return nil, false
+		}
+		v, ok = member(v, key)
+	}
+	return v, ok
+}
+
+// item returns the items of a page or, if the read begins with an index, the item there
+// and the rest of the path.
+func (r Read) item(page *rules.Context) (v any, rest []string, ok bool) {
+	if len(r.Path) == 0 {
+		list, err := itemsOf(page)
+		return list, nil, err == nil
+	}
+	v, ok, err := itemAt(page, r.Path[0])
+	return v, r.Path[1:], ok && err == nil
+}
+
+// page returns the page that the read is about: this one, or an earlier one, which
+// may not exist.
+func (r Read) page(page *rules.Context) (reflect.Value, bool) {
+	v := reflect.ValueOf(page).Elem()
+	if r.Of == "" {
+		return v, true
+	}
+	past, ok := fieldValue(v, r.Of)
+	if !ok || past.IsNil() {
+		return v, false
+	}
+	return past.Elem(), true
+}
+
+// field returns the field of the context that the read begins at.
+func (r Read) field(page *rules.Context) (any, bool) {
+	v, ok := r.page(page)
+	if !ok || r.Open {
+		return nil, false
+	}
+	v, ok = fieldValue(v, r.Root)
+	switch {
+	case !ok:
+		return nil, false
+	case r.call != "":
+		return r.callField(v)
+	}
+	return v.Interface(), true
+}
+
+func fieldValue(v reflect.Value, name string) (reflect.Value, bool) {
+	i, ok := indexes[v.Type()][name]
+	if !ok {
+		return reflect.Value{}, false
+	}
+	return v.Field(i), true
+}
+
+// callField calls a function of the context with the read's arguments.
+func (r Read) callField(f reflect.Value) (any, bool) {
+	if f.IsNil() || !takes(f.Type(), len(r.Args)) {
+		return nil, false
+	}
+	args := make([]reflect.Value, len(r.Args))
+	for i, a := range r.Args {
+		args[i] = reflect.ValueOf(a)
+	}
+	v := f.Call(args)[0].Interface()
+	return v, v != nil
+}
+
+// takes reports whether a function may be called with this number of arguments.
+func takes(f reflect.Type, arguments int) bool {
+	if f.IsVariadic() {
+		return arguments >= f.NumIn()-1
+	}
+	return arguments == f.NumIn()
+}
+
+// A template is the source of an expression in which the values of the reads can be
+// inserted: `count(7) < limit(10)`.
+type template struct {
+	text  []string // one more than reads
+	reads []Read
+}
+
+const placeholder = "\x00"
+
+// templateOf prints a tree with a placeholder for every read. It changes the tree.
+func (l *Language) templateOf(node ast.Node) template {
+	var t template
+	l.accesses(&node, func(a access) {
+		if !a.ofElement && !a.shown.Open {
+			t.reads = append(t.reads, a.shown)
+			*a.node = &ast.IdentifierNode{Value: placeholder}
+		}
+	})
+	t.text = strings.Split(node.String(), placeholder)
+	return t
+}
+
+// Because returns the source of the expression with the values that it read.
+func (e *Expression) Because(page *rules.Context) string {
+	var b strings.Builder
+	t := e.code.because()
+	for i, text := range t.text {
+		b.WriteString(text)
+		if i < len(t.reads) && i+1 < len(t.text) {
+			b.WriteString(t.reads[i].show(page))
+		}
+	}
+	return b.String()
+}
+
+func (r Read) show(page *rules.Context) string {
+	v, ok := r.Lookup(page)
+	switch {
+	case r.Has:
+		return r.String() + "(" + strconv.FormatBool(ok) + ")"
+	case !ok:
+		return r.String() + "(absent)"
+	}
+	return r.String() + "(" + preview(v) + ")"
+}
+
+// preview shows a value that a rule read.
+func preview(v any) string {
+	if f, ok := v.(float64); ok && f != float64(int(f)) {
+		return strconv.FormatFloat(f, 'f', 3, 64)
+	}
+	if list, ok := v.([]any); ok && list == nil {
+		return "none"
+	}
+	return value.Preview(v)
+}

@@ -1,0 +1,143 @@
+package language
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// What one evaluation may spend. An expression may come from somebody who is not
+// trusted, and the expression language itself limits neither time nor strings.
+const (
+	maxSteps   = 1_000_000   // elements that predicates are applied to, and calls of an embedder's functions
+	maxBytes   = 8 << 20     // of the strings and lists that are made
+	maxTime    = time.Second // in total
+	maxNesting = 3           // of predicates in one another
+
+	// maxCall limits the bytes and elements that one operation looks at, because
+	// the clock is not read meanwhile.
+	maxCall = 64 << 20
+
+	// tickEvery is the number of bytes and elements after which the clock is read,
+	// which is slow.
+	tickEvery = 16 << 10
+)
+
+// ErrBudget is the error of an expression that spends more than it may.
+var ErrBudget = errors.New("the expression exceeds its budget")
+
+func overBudget(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBudget, fmt.Sprintf(format, args...))
+}
+
+// environment is the environment of a program: the page's context, and a meter that
+// no source can name.
+type environment struct {
+	*rules.Context
+	Meter *meter `expr:"·meter"`
+}
+
+const meterName = "·meter"
+
+// A meter counts what an evaluation spends.
+type meter struct {
+	steps, bytes int
+	unread       int // units of work since the clock was read
+	until        time.Time
+	ctx          context.Context // of the run; nil is never cancelled
+	page         *rules.Context  // nil outside of an evaluation
+	notes        []string
+	searches     map[listID]*searched // the lists on the right of in
+}
+
+func (m *meter) reset(ctx context.Context) { *m = meter{ctx: ctx} }
+
+// step counts one element or call.
+func (m *meter) step() error {
+	m.steps++
+	if m.steps > maxSteps {
+		return overBudget("more than %d steps through lists", maxSteps)
+	}
+	return m.spend(tickEvery / 64)
+}
+
+// spend counts the bytes and elements that an operation is about to look at. All
+// that takes time is counted here, so that neither the limit of time nor an
+// interruption of the run has to wait.
+func (m *meter) spend(units int) error {
+	if units > maxCall {
+		return overBudget("one operation on more than %d MiB", maxCall>>20)
+	}
+	if m.unread += units; m.unread < tickEvery {
+		return nil
+	}
+	return m.tick()
+}
+
+// tick checks the time since the first tick, and whether the run was cancelled.
+func (m *meter) tick() error {
+	m.unread = 0
+	if m.ctx != nil && m.ctx.Err() != nil {
+		return context.Cause(m.ctx)
+	}
+	switch now := time.Now(); {
+	case m.until.IsZero():
+		m.until = now.Add(maxTime)
+	case now.After(m.until):
+		return overBudget("more than %s of time", maxTime)
+	}
+	return nil
+}
+
+// grow counts the bytes of a string or a list before it is made.
+func (m *meter) grow(bytes int) error {
+	if bytes < 0 || bytes > maxBytes-m.bytes {
+		return overBudget("more than %d MiB of strings and lists", maxBytes>>20)
+	}
+	m.bytes += bytes
+	return m.spend(bytes)
+}
+
+// maxNotes limits the notes of an evaluation.
+const maxNotes = 4
+
+// note records, once, something that the user should know of the values.
+func (m *meter) note(format string, args ...any) {
+	if len(m.notes) == maxNotes {
+		return
+	}
+	if text := fmt.Sprintf(format, args...); !slices.Contains(m.notes, text) {
+		m.notes = append(m.notes, text)
+	}
+}
+
+// checkBounds finds code that cannot be limited while it runs: predicates nested too
+// deeply, and patterns that are not constant.
+func checkBounds(node ast.Node, depth int) error {
+	switch n := node.(type) {
+	case nil:
+		return nil
+	case *ast.PredicateNode:
+		if depth++; depth > maxNesting {
+			return at(n, "predicates are nested more than %d deep", maxNesting)
+		}
+	case *ast.BinaryNode:
+		if n.Operator == "matches" {
+			if _, err := patternOf(n.Right); err != nil {
+				return err
+			}
+		}
+	}
+	for _, child := range children(node) {
+		if err := checkBounds(*child, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}

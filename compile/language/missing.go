@@ -1,0 +1,105 @@
+package language
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// Missing lists the paths and headers that the expression reads and the response
+// does not have. What an empty list would have is not missing.
+func (e *Expression) Missing(page *rules.Context) []string {
+	var missing []string
+	for _, r := range e.Places() {
+		if !r.canBeMissing(page) {
+			continue
+		}
+		if _, ok := r.Lookup(page); !ok {
+			missing = append(missing, r.String())
+		}
+	}
+	for _, r := range e.Elements() {
+		if text := r.String(); r.missing(page) && !slices.Contains(missing, text) {
+			missing = append(missing, text)
+		}
+	}
+	return missing
+}
+
+// canBeMissing reports whether the response may lack what is read: a path of the
+// body or of an item, a header or a link.
+func (r Read) canBeMissing(page *rules.Context) bool {
+	if _, exists := r.page(page); !exists || r.Has || r.Open {
+		return false
+	}
+	switch {
+	case r.Root == "body":
+		return len(r.Path) > 0
+	case r.Root == "items":
+		return len(r.Path) > 0 && r.countItems(page) > 0
+	}
+	return r.call != "" && len(r.Args) > 0
+}
+
+// countItems returns the number of items of the page that the read is about, of which it
+// decodes none.
+func (r Read) countItems(page *rules.Context) int {
+	if r.Of == "" && page.Values != nil {
+		return page.Values.Len()
+	}
+	list, _ := Read{Root: r.Root, Of: r.Of}.Lookup(page)
+	return members(list)
+}
+
+// A MissingPath is a path or a header that an expression reads and a response does not
+// have.
+type MissingPath struct {
+	Path string
+	Hint string // the nearest name that there is; "" if none is near
+}
+
+// Misspelt lists the headers that the expression reads and the response does not
+// have, and the paths in the page's items that these do not have: they may be misspelt.
+func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
+	var missing []MissingPath
+	for _, r := range e.Places() {
+		if r.Of != "" || r.Root == "body" || r.Root == "link" || !r.canBeMissing(page) {
+			continue // what is read of the body is known in full to the page reader only
+		}
+		if _, ok := r.Lookup(page); ok {
+			continue
+		}
+		if r.call != "" {
+			missing = append(missing, MissingPath{Path: r.String()})
+			continue
+		}
+		last := len(r.Path) - 1
+		missing = append(missing, MissingPath{r.String(), nearest(Read{Root: r.Root, Path: r.Path[:last]}, r.Path[last], page)})
+	}
+	for _, r := range e.Elements() {
+		if r.List.String() == "items" && r.missing(page) {
+			missing = append(missing, MissingPath{r.String(), nearest(Read{Root: "items", Path: []string{"0"}}, r.Path[0], page)})
+		}
+	}
+	return missing
+}
+
+// nearest proposes the nearest name that an object has to a key, or returns "".
+func nearest(object Read, key string, page *rules.Context) string {
+	v, _ := object.Lookup(page)
+	if !isObject(v) {
+		return ""
+	}
+	return diag.DidYouMean(key, sortedNames(v))
+}
+
+// missing reports whether no element of the list has the path.
+func (r ElementRead) missing(page *rules.Context) bool {
+	v, _ := r.List.Lookup(page)
+	list, _ := v.([]any)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(e any) bool {
+		_, ok := walk(e, r.Path)
+		return ok
+	})
+}

@@ -1,0 +1,241 @@
+package language
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A mistake is a common mistake: something that is right in another language, or that
+// looks right. The table of mistakes is searched when a source cannot be compiled, so
+// that the message proposes the form that is meant.
+type mistake struct {
+	pattern string // a regular expression, in the source without its strings
+	message string
+	hint    string // $1 is the first group of the pattern
+
+	// near is set if the source can be compiled, but does not mean what it says. As
+	// such mistakes are looked for in every source, it is a part of each of them that is
+	// found fast.
+	near []string
+}
+
+// operand matches a name with what is selected from it, such as body.items[0].id.
+const operand = `([A-Za-z_]\w*(?:\.\w+|\?\.\w+|\[[^\[\]]*\])*)`
+
+// mistakes is the table of common mistakes. The first one that is found is reported.
+var mistakes = []mistake{
+	{
+		pattern: `\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`,
+		near:    []string{"-0", "-1"},
+		message: "a date without quotes is a subtraction",
+		hint:    `write "$1" to compare text, or date("$1") for a time`,
+	},
+	{
+		pattern: operand + `\.(?:length|size|count|len)\(\)`,
+		near:    []string{".length(", ".size(", ".count(", ".len("},
+		message: "lists and strings have no functions of their own", hint: "write len($1)",
+	},
+	{
+		pattern: operand + `\??\.length\b`,
+		near:    []string{".length"},
+		message: "lists and strings have no length of their own",
+		hint:    `write len($1); for a key of an object write $1["length"]`,
+	},
+	{
+		pattern: operand + `\.(?:toLowerCase|lower)\(\)`,
+		near:    []string{".toLowerCase(", ".lower("},
+		message: "strings have no functions of their own", hint: "write lower($1)",
+	},
+	{
+		pattern: operand + `\.(?:toUpperCase|upper)\(\)`,
+		near:    []string{".toUpperCase(", ".upper("},
+		message: "strings have no functions of their own", hint: "write upper($1)",
+	},
+	{
+		pattern: operand + `\.(?:contains|includes|indexOf)\(`,
+		near:    []string{".contains(", ".includes(", ".indexOf("},
+		message: "lists and strings have no functions of their own", hint: `write $1 contains "text" for a string, and x in $1 for a list`,
+	},
+	{
+		pattern: operand + `\.(?:startsWith|startswith|hasPrefix)\(`,
+		near:    []string{".startsWith(", ".startswith(", ".hasPrefix("},
+		message: "strings have no functions of their own", hint: `write $1 startsWith "text"`,
+	},
+	{
+		pattern: operand + `\.(?:endsWith|endswith|hasSuffix)\(`,
+		near:    []string{".endsWith(", ".endswith(", ".hasSuffix("},
+		message: "strings have no functions of their own", hint: `write $1 endsWith "text"`,
+	},
+	{
+		pattern: operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`,
+		near: []string{
+			".map(", ".filter(", ".find(", ".some(", ".every(", ".any(", ".all(",
+			".none(", ".sort(", ".join(", ".split(", ".trim(", ".first(", ".last(", ".keys(", ".values(",
+		},
+		message: "values have no functions of their own", hint: "write $2($1, …); the element is #, and its keys begin with a dot: .id",
+	},
+	{pattern: `===`, message: "unknown operator ===", hint: "write =="},
+	{pattern: `!==`, message: "unknown operator !==", hint: "write !="},
+	{pattern: `<>`, message: "unknown operator <>", hint: "write !="},
+	{
+		pattern: `=>`, message: "unknown operator =>",
+		hint: "write >= to compare; a predicate has no name for the element: filter(items, .id > 1), where # is the element itself",
+	},
+	{pattern: `=~`, message: "unknown operator =~", hint: `write matches and a string: x matches "^a"`},
+	{pattern: `=<`, message: "unknown operator =<", hint: "write <="},
+	{
+		pattern: `\bmatches\s*(/)`, message: "a pattern is a string",
+		hint: `write it in quotes, without slashes: x matches "^a"`,
+	},
+	{
+		pattern: `\+\+|--|[-+*/]=`,
+		message: "an expression cannot change a value", hint: "write x + 1; state keeps values from page to page",
+	},
+	{
+		pattern: `(?:^|[^=!<>])(=)(?:[^=]|$)`, message: "unknown operator =",
+		hint: "write == to compare, and let x = 1; at the beginning for a variable",
+	},
+	{pattern: `(?:^|[^&])(&)(?:[^&]|$)`, message: "unknown operator &", hint: "write and, or &&"},
+	{
+		pattern: `(?:^|[^|])(\|)(?:[^|]|$)`, message: "| passes a value to a function: items | len()",
+		hint: "write or, or || for a choice of conditions",
+	},
+	{
+		pattern: `\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`,
+		message: "unknown operator is not", hint: "write != nil",
+	},
+	{pattern: `\bis\s+(?:null|nil|None|NULL|undefined)\b`, message: "unknown operator is", hint: "write == nil"},
+	{pattern: `\bis\s+(not\s+)?`, message: "unknown operator is", hint: "write ==, or != for is not"},
+	{pattern: `(?:^|[^.\w])(AND|And)\b`, message: "unknown operator $1", hint: "write and, or &&"},
+	{pattern: `(?:^|[^.\w])(OR|Or)\b`, message: "unknown operator $1", hint: "write or, or ||"},
+	{pattern: `(?:^|[^.\w])(NOT|Not)\b`, message: "unknown operator $1", hint: "write not, or !"},
+	{
+		pattern: `(?:^|[^.\w])(LIKE|like)\b`,
+		message: "unknown operator $1", hint: `write contains, or matches for a pattern: x matches "^a"`,
+	},
+	{pattern: `(?:^|[^.\w])(NULL|Null|Nil|NIL|None|undefined)\b`, message: "unknown name $1", hint: "write nil"},
+	{pattern: `(?:^|[^.\w])(TRUE|True)\b`, message: "unknown name $1", hint: "write true"},
+	{pattern: `(?:^|[^.\w])(FALSE|False)\b`, message: "unknown name $1", hint: "write false"},
+	{pattern: `(?:^|[^.\w])(length|size|count_of|strlen)\(`, message: "unknown function $1", hint: "write len(…)"},
+	{
+		pattern: `(?:^|[^.\w])(exists|isset|defined|isDefined)\(`,
+		message: "unknown function $1", hint: `write has("a.b"), or body.a.b != nil`,
+	},
+	{
+		pattern: `(?:^|[^.\w])(isEmpty|is_empty|isNull|is_null)\(`,
+		message: "unknown function $1", hint: "write empty(…), or len(…) == 0 for a list",
+	},
+	{pattern: `(?:^|[^.\w])(parseInt|toInt|Number|Int)\(`, message: "unknown function $1", hint: "write number(…)"},
+	{pattern: `(?:^|[^.\w])(str|String|toString|to_string)\(`, message: "unknown function $1", hint: "write text(…)"},
+	{
+		pattern: `\bitems\??\.(size|count|len)\b`, message: "items is a list, which has no key $1",
+		hint: "write count, the number of items",
+	},
+	{
+		pattern: `\bitems\??\.(isEmpty|empty|is_empty)\b`, message: "items is a list, which has no key $1",
+		hint: "write count == 0",
+	},
+	{
+		pattern: `\bitems\??\.(first|last)\b`, message: "items is a list, which has no key $1",
+		hint: "write items[-1] for the last item, and items[0] for the first",
+	},
+	{
+		pattern: `(?:^|[^.\w])page\.([A-Za-z_]\w*)`, message: "page is the number of the page, which has no key $1",
+		hint: "write body.page.$1 for a key of the response",
+	},
+	{
+		pattern: `(?:^|[^.\w])(total)\s*(?:[<>=!]|$)|[<>=]\s*total\s*(?:[^.\w\s\[]|$)`,
+		message: "total has several numbers",
+		hint:    "write total.items or total.pages for what was read, and body.total for a key of the response",
+	},
+	{pattern: `(?:^|[^.\w])(headers?)\.([A-Za-z_]\w*)`, message: "header is a function", hint: `write header("$2")`},
+	{
+		pattern: `(?:^|[^.\w])(headers?)\[["'\x60]([^"'\x60]*)["'\x60]\]`,
+		message: "header is a function", hint: `write header("$2")`,
+	},
+	{
+		pattern: `(?:^|[^.\w])(response|resp|res|json)\.([A-Za-z_]\w*)`,
+		message: "unknown name $1", hint: "write body.$2 for a key of the response",
+	},
+	{pattern: `\b(typeof)\s`, message: "unknown operator typeof", hint: `write type(…), which is "string" or "int", for example`},
+	{
+		pattern: `\bitems\??\.([A-Za-z_]\w*)`, message: "items is a list, which has no key $1",
+		hint: "write items[-1].$1 for that of the last item, and map(items, .$1) for those of all",
+	},
+	{pattern: `\$\.([A-Za-z_][\w.]*)`, message: "unknown name $", hint: `write body.$1, or jsonpath("$$.$1")`},
+	{pattern: `(\.)@`, message: "a key with @ is written in brackets", hint: `write body["@odata.nextLink"]`},
+	{
+		pattern: operand + `\.(\w+)-([A-Za-z_]\w*)`, message: "a dash is a subtraction",
+		hint: `write $1["$2-$3"] for a key with a dash`,
+	},
+	{pattern: `^\s*(\{)[^:]*\}\s*$`, message: "an expression is not written in braces", hint: "leave out the braces"},
+}
+
+// mistakePatterns returns the patterns of the table. They are compiled when the first
+// source needs them: most never do.
+var mistakePatterns = sync.OnceValue(func() []*regexp.Regexp {
+	patterns := make([]*regexp.Regexp, len(mistakes))
+	for i, s := range mistakes {
+		patterns[i] = regexp.MustCompile(s.pattern)
+	}
+	return patterns
+})
+
+// mistakeIn returns the first common mistake in a source that could not be compiled, if
+// it is the reason, and otherwise the error.
+func mistakeIn(source string, err error) error {
+	s, to := findMistake(source, true)
+	if s == nil {
+		return err
+	}
+	known := (*Fault)(nil)
+	if errors.As(err, &known) && (known.at < s.at || known.at > to) && known.Hint != "" {
+		return err // another mistake, which is explained
+	}
+	return s
+}
+
+// findMistake returns the first common mistake in a source, and where it ends, or nil.
+// Those that prevent the compilation are found only if it failed.
+func findMistake(source string, failed bool) (found *Fault, end int) {
+	blank := ""
+	for i, s := range mistakes {
+		if !failed && !slices.ContainsFunc(s.near, func(part string) bool { return strings.Contains(source, part) }) {
+			continue
+		}
+		if blank == "" {
+			blank = masked(source)
+		}
+		pattern := mistakePatterns()[i]
+		place := pattern.FindStringSubmatchIndex(blank)
+		if place == nil {
+			continue
+		}
+		at := place[0]
+		if len(place) > 2 && place[2] >= 0 {
+			at = place[2]
+		}
+		expand := func(template string) string { return string(pattern.ExpandString(nil, template, source, place)) }
+		return &Fault{Message: expand(s.message), Hint: expand(s.hint), at: len([]rune(source[:at]))}, len([]rune(source[:place[1]]))
+	}
+	return nil, 0
+}
+
+// masked returns a source of the same length in which what is right although it looks
+// like a mistake is replaced by spaces: strings, comments, variables and pipes.
+func masked(source string) string {
+	return correct.ReplaceAllStringFunc(source, func(part string) string {
+		if strings.ContainsAny(part[:1], "\"'`") {
+			return part[:1] + strings.Repeat(" ", len(part)-2) + part[:1]
+		}
+		return strings.Repeat(" ", len(part))
+	})
+}
+
+var correct = regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|` + "`[^`]*`" + // strings
+	`|//[^\n]*|/\*.*?\*/` + // comments
+	`|\blet\s+\w+\s*=` + // variables
+	`|\|\|?\s*[A-Za-z_]\w*\s*\(`) // pipes

@@ -1,0 +1,296 @@
+package language
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// What limits arithmetic with long integers: they have at most maxDigits digits, and so
+// have the results of two that have at most maxBits bits together.
+const (
+	maxDigits = value.MaxDigits
+	maxBits   = 3321
+)
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int, int64, float64, json.Number:
+		return true
+	}
+	return false
+}
+
+// bigInteger returns a value as an integer of any length, if it is one.
+func bigInteger(v any) (*big.Int, bool) {
+	switch v := v.(type) {
+	case int:
+		return big.NewInt(int64(v)), true
+	case int64:
+		return big.NewInt(v), true
+	case json.Number:
+		if len(v) > maxDigits { // the conversion takes quadratic time
+			return nil, false
+		}
+		return new(big.Int).SetString(v.String(), 10)
+	}
+	return nil, false
+}
+
+// isHuge reports whether a number is an integer of more digits than can be computed
+// with. It can be compared all the same.
+func isHuge(v any) bool {
+	n, ok := v.(json.Number)
+	return ok && len(n) > maxDigits && !strings.ContainsAny(n.String(), ".eE")
+}
+
+// shortest returns an integer as an int if it fits.
+func shortest(n *big.Int) any {
+	if n.IsInt64() {
+		return int(n.Int64())
+	}
+	return json.Number(n.String())
+}
+
+func float(v any) float64 {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	case json.Number:
+		f, _ := v.Float64()
+		return f
+	}
+	return math.NaN()
+}
+
+// order compares two numbers exactly.
+func order(a, b any) int {
+	if x, ok := a.(int); ok {
+		if y, ok := b.(int); ok {
+			return cmp.Compare(x, y)
+		}
+	}
+	if x, ok := exactFloat(a); ok {
+		if y, ok := exactFloat(b); ok {
+			return cmp.Compare(x, y)
+		}
+	}
+	if isHuge(a) || isHuge(b) {
+		return orderOfHuge(a, b)
+	}
+	return exact(a).Cmp(exact(b))
+}
+
+// exactFloat returns a number as a float, if that is exact and cheap.
+func exactFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, !math.IsNaN(v)
+	case int:
+		return float64(v), -1<<53 <= v && v <= 1<<53
+	}
+	return 0, false
+}
+
+func exact(v any) *big.Float {
+	if n, ok := bigInteger(v); ok {
+		return new(big.Float).SetInt(n)
+	}
+	if f := float(v); !math.IsNaN(f) {
+		return new(big.Float).SetFloat64(f)
+	}
+	return new(big.Float)
+}
+
+// orderOfHuge compares numbers of which at least one is huge. A float has at most 309
+// digits before its point.
+func orderOfHuge(a, b any) int {
+	x, negative := strings.CutPrefix(digits(a), "-")
+	y, also := strings.CutPrefix(digits(b), "-")
+	sign := 1
+	switch {
+	case negative && !also:
+		return -1
+	case also && !negative:
+		return 1
+	case negative:
+		sign = -1
+	}
+	if len(x) != len(y) {
+		return sign * cmp.Compare(len(x), len(y))
+	}
+	return sign * strings.Compare(x, y)
+}
+
+// digits returns the integer part of a number in decimal.
+func digits(v any) string {
+	if n, ok := v.(json.Number); ok {
+		return n.String()
+	}
+	return strconv.FormatFloat(math.Trunc(float(v)), 'f', -1, 64)
+}
+
+// numberIn returns the number that a string holds in decimal, with white space
+// around it or not. It reports false for anything else.
+func numberIn(text string) (any, bool) {
+	if text == "" || len(text) > maxDigits || text[len(text)-1] > '9' && text[0] > '9' { // the usual text
+		return nil, false
+	}
+	n := strings.TrimSpace(text)
+	if !isDecimal(n) {
+		return nil, false
+	}
+	if i, err := strconv.Atoi(n); err == nil {
+		return i, true
+	}
+	if i, ok := bigInteger(json.Number(n)); ok {
+		return shortest(i), true
+	}
+	f, err := strconv.ParseFloat(n, 64)
+	return f, err == nil
+}
+
+func holdsNumber(text string) bool {
+	_, ok := numberIn(text)
+	return ok
+}
+
+// isDecimal reports whether a text is a number in decimal: -12.5e3, .5 and 007 are.
+func isDecimal(text string) bool {
+	for i := range len(text) { // a date, for example
+		if c := text[i]; c > '9' && c != 'e' && c != 'E' {
+			return false
+		}
+	}
+	mantissa, exponent, hasExponent := strings.Cut(strings.Replace(text, "E", "e", 1), "e")
+	whole, fraction, _ := strings.Cut(strings.TrimLeft(mantissa, "+-"), ".")
+	signs := len(mantissa) - len(strings.TrimLeft(mantissa, "+-"))
+	if signs > 1 || whole+fraction == "" || !areDigits(whole) || !areDigits(fraction) {
+		return false
+	}
+	exponent = strings.TrimPrefix(strings.TrimPrefix(exponent, "-"), "+")
+	return !hasExponent || exponent != "" && areDigits(exponent)
+}
+
+func areDigits(text string) bool {
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// asNumbers returns two values as numbers if at least one is a number, and the other
+// is a number too, or a string that holds one.
+func asNumbers(a, b any) (x, y any, ok bool) {
+	switch isNumber(a) {
+	case true:
+		if isNumber(b) {
+			return a, b, true
+		}
+		text, _ := b.(string)
+		y, ok = numberIn(text)
+		return a, y, ok
+	default:
+		if text, isText := a.(string); isText && isNumber(b) {
+			x, ok = numberIn(text)
+			return x, b, ok
+		}
+	}
+	return nil, nil, false
+}
+
+// number converts a number, or a string that holds one.
+func number(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, int, int64, float64, json.Number:
+		return v, nil
+	case string:
+		if n, ok := numberIn(v); ok {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("want a number, got %s", Described(v))
+}
+
+// integer returns int(v), or an error if an int cannot hold the value.
+func integer(v any) (any, error) {
+	n, err := number(v)
+	if err != nil || n == nil {
+		return nil, err
+	}
+	if f, ok := n.(float64); ok {
+		if math.Abs(f) >= 1<<63 {
+			return nil, fmt.Errorf("int(%s): the number is too large", value.Preview(f))
+		}
+		return int(f), nil
+	}
+	return n, nil
+}
+
+var errTooManyDigits = errors.New("numbers of more than a thousand digits cannot be computed with")
+
+// arithmetic returns an operator from its forms for integers and for floats.
+func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats func(a, b float64) float64) binaryOperator {
+	return func(m *meter, a, b any) (any, error) {
+		if a == nil || b == nil {
+			return nil, m.spend(1)
+		}
+		if !isNumber(a) || !isNumber(b) {
+			return nil, mismatch(operator, a, b)
+		}
+		if isHuge(a) || isHuge(b) {
+			return nil, errTooManyDigits
+		}
+		x, isInteger := bigInteger(a)
+		y, both := bigInteger(b)
+		if isInteger && both && ints != nil {
+			return ints(x, y)
+		}
+		if err := m.spend(1); err != nil {
+			return nil, err
+		}
+		f := floats(float(a), float(b))
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("%s %s %s is not a number", value.Preview(a), operator, value.Preview(b))
+		}
+		return f, nil
+	}
+}
+
+func integers(f func(z, a, b *big.Int) *big.Int) func(a, b *big.Int) (any, error) {
+	return func(a, b *big.Int) (any, error) {
+		if a.BitLen()+b.BitLen() > maxBits {
+			return nil, errTooManyDigits
+		}
+		return shortest(f(new(big.Int), a, b)), nil
+	}
+}
+
+func remainder(a, b *big.Int) (any, error) {
+	if b.Sign() == 0 {
+		return nil, errors.New("division by zero")
+	}
+	return shortest(new(big.Int).Rem(a, b)), nil
+}
+
+// negative returns -v, and nil for nil.
+func negative(m *meter, v any) (any, error) { return minus(m, 0, v) }
+
+// Float returns a number, or the number in a string, as a float.
+func Float(v any) (float64, bool) {
+	n, err := number(v)
+	return float(n), err == nil && n != nil
+}

@@ -1,0 +1,204 @@
+package language
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The operators for values whose kind is known only when the expression runs. An
+// absent value gives nil or false, integers keep all their digits, text that is a
+// number is compared with a number as one, and kinds that do not fit together are an
+// error.
+
+type binaryOperator func(m *meter, a, b any) (any, error)
+
+var operators = map[string]binaryOperator{
+	"==":         func(m *meter, a, b any) (any, error) { return equal(m, a, b) },
+	"!=":         func(m *meter, a, b any) (any, error) { same, err := equal(m, a, b); return !same, err },
+	"<":          compare("<", func(order int) bool { return order < 0 }),
+	"<=":         compare("<=", func(order int) bool { return order <= 0 }),
+	">":          compare(">", func(order int) bool { return order > 0 }),
+	">=":         compare(">=", func(order int) bool { return order >= 0 }),
+	"+":          add,
+	"-":          subtract,
+	"*":          arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b }),
+	"/":          arithmetic("/", nil, func(a, b float64) float64 { return a / b }),
+	"%":          arithmetic("%", remainder, math.Mod),
+	"**":         arithmetic("**", nil, math.Pow),
+	"^":          arithmetic("^", nil, math.Pow),
+	"in":         in,
+	"..":         rangeOf,
+	"contains":   onText("contains", strings.Contains),
+	"startsWith": onText("startsWith", strings.HasPrefix),
+	"endsWith":   onText("endsWith", strings.HasSuffix),
+}
+
+// isPredicate reports whether the result of an operator is boolean.
+func isPredicate(operator string) bool {
+	switch operator {
+	case "==", "!=", "<", "<=", ">", ">=", "in", "contains", "startsWith", "endsWith":
+		return true
+	}
+	return false
+}
+
+var plus = arithmetic("+", integers((*big.Int).Add), func(a, b float64) float64 { return a + b })
+
+var minus = arithmetic("-", integers((*big.Int).Sub), func(a, b float64) float64 { return a - b })
+
+// add adds numbers, concatenates strings, and adds a duration to a time.
+func add(m *meter, a, b any) (any, error) {
+	if x, ok := a.(time.Time); ok {
+		if y, also := b.(time.Duration); also {
+			return x.Add(y), nil
+		}
+	}
+	x, isText := a.(string)
+	if y, both := b.(string); isText && both {
+		if err := m.grow(len(x) + len(y)); err != nil {
+			return nil, err
+		}
+		return x + y, nil
+	}
+	return plus(m, a, b)
+}
+
+// subtract subtracts numbers, a time from a time, and a duration from a time.
+func subtract(m *meter, a, b any) (any, error) {
+	if x, ok := a.(time.Time); ok {
+		switch y := b.(type) {
+		case time.Time:
+			return x.Sub(y), nil
+		case time.Duration:
+			return x.Add(-y), nil
+		}
+	}
+	return minus(m, a, b)
+}
+
+// rangeOf returns the integers from a to b.
+func rangeOf(m *meter, a, b any) (any, error) {
+	if a == nil || b == nil {
+		return nil, nil
+	}
+	from, isInteger := toInt(a)
+	to, both := toInt(b)
+	if !isInteger || !both {
+		return nil, mismatch("..", a, b)
+	}
+	if from > to {
+		return []any{}, nil
+	}
+	length := uint(to) - uint(from) // one less than the number of elements, so that it cannot overflow
+	if length >= maxBytes/16 {
+		return nil, overBudget("a range of more than %d numbers", maxBytes/16)
+	}
+	if err := m.grow(16 * (int(length) + 1)); err != nil {
+		return nil, err
+	}
+	list := make([]any, length+1)
+	for i := range list {
+		list[i] = from + i
+	}
+	return list, nil
+}
+
+// compare returns a comparison from its result for an order.
+func compare(operator string, result func(order int) bool) binaryOperator {
+	return func(m *meter, a, b any) (any, error) {
+		if a == nil || b == nil {
+			return false, nil
+		}
+		if x, y, ok := asNumbers(a, b); ok {
+			return result(order(x, y)), nil
+		}
+		switch x := a.(type) {
+		case string:
+			if y, ok := b.(string); ok {
+				m.noteOrder(x, y)
+				return result(strings.Compare(x, y)), m.spend(min(len(x), len(y)))
+			}
+		case time.Time:
+			if y, ok := b.(time.Time); ok {
+				return result(x.Compare(y)), nil
+			}
+		case time.Duration:
+			if y, ok := b.(time.Duration); ok {
+				return result(cmp.Compare(x, y)), nil
+			}
+		}
+		return nil, mismatch(operator, a, b)
+	}
+}
+
+// noteOrder notes that two strings which are numbers are compared as text, in which
+// "10" is before "2".
+func (m *meter) noteOrder(a, b string) {
+	if !holdsNumber(a) || !holdsNumber(b) {
+		return
+	}
+	m.note("%s and %s are compared as text, because both are strings; number(…) makes them numbers", value.Preview(a), value.Preview(b))
+}
+
+func mismatch(operator string, a, b any) error {
+	hint := ""
+	switch {
+	case isNumber(a) != isNumber(b):
+		hint = "; number(…) converts a string to a number"
+	case isTime(a) != isTime(b):
+		hint = "; date(…) converts a string to a time"
+	case operator == "in":
+		hint = "; contains looks for a part of a string"
+	}
+	return fmt.Errorf("%s cannot be applied to %s and %s%s",
+		operator, Described(a), Described(b), hint)
+}
+
+func isTime(v any) bool {
+	_, ok := v.(time.Time)
+	return ok
+}
+
+func onText(operator string, f func(a, b string) bool) binaryOperator {
+	return func(m *meter, a, b any) (any, error) {
+		if a == nil || b == nil {
+			return false, nil
+		}
+		x, isText := a.(string)
+		y, both := b.(string)
+		if !isText || !both {
+			return nil, mismatch(operator, a, b)
+		}
+		if err := m.spend(len(x) + len(y)); err != nil {
+			return nil, err
+		}
+		return f(x, y), nil
+	}
+}
+
+// boolean converts an operand of and, or, not and ?: to a boolean; nil is false.
+func boolean(v any) (any, error) {
+	switch v := v.(type) {
+	case nil:
+		return false, nil
+	case bool:
+		return v, nil
+	}
+	return nil, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", Described(v))
+}
+
+// Less reports whether a value is less than another, as < compares them. Of values that
+// cannot be compared the second counts as greater.
+func Less(a, b any) bool {
+	m := &meter{}
+	m.reset(context.Background())
+	less, err := operators["<"](m, a, b)
+	return err != nil || less == true
+}

@@ -1,0 +1,238 @@
+package language
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// phpBuiltins is the table of functions of the dialect keboola: conversions of values, and
+// the functions that configurations of the reference implementation may call.
+var phpBuiltins = []function{
+	{
+		Name: "phpTruthy", Signature: `phpTruthy(v)`, Example: `phpTruthy("")`, Result: `false`,
+		Doc:   "dialect keboola: the reference's boolean; \"\" is false too",
+		types: types(func(any) bool { return false }), call: unary(php.Truthy),
+	},
+	{
+		Name: "phpEmpty", Signature: `phpEmpty(v)`, Example: `phpEmpty(body.flags)`, Result: `true`,
+		Doc:   "dialect keboola: the reference's empty value; 0, \"0\" and [] are empty too",
+		types: types(func(any) bool { return false }), call: unary(php.Empty),
+	},
+	{
+		Name: "phpInt", Signature: `phpInt(v)`, Example: `phpInt("7 items")`, Result: `7`,
+		Doc:   "dialect keboola: any value as an integer, as the reference converts it",
+		types: types(func(any) any { return nil }), call: unary(php.Int),
+	},
+	{
+		Name: "phpNumeric", Signature: `phpNumeric(v)`, Example: `phpNumeric("1e2")`, Result: `true`,
+		Doc:   "dialect keboola: whether the reference accepts v as a number",
+		types: types(func(any) bool { return false }), call: unary(php.IsNumeric),
+	},
+	{
+		Name: "phpTotal", Signature: `phpTotal(v)`, Example: `phpTotal("3 items")`, Result: `3`,
+		Doc:   "dialect keboola: v as the reference compares a total with a count",
+		types: types(func(any) any { return nil }), call: unary(php.Number),
+	},
+	{
+		Name: "phpQuery", Signature: `phpQuery(v)`, Example: `phpQuery("?a=1").a`, Result: `"1"`,
+		Doc:   "dialect keboola: the parameters of a query string, as the reference parses it",
+		types: types(func(any) any { return nil }), call: unaryOrError(phpQuery), grows: 64,
+	},
+	{
+		Name: "phpGreatest", Signature: `phpGreatest(items, "id"[, v])`, Example: `phpGreatest([{"id": "3"}, {"id": 7.9}], "id")`, Result: `7`,
+		Doc:   "dialect keboola: the greatest identifier, compared as integers",
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, 1),
+	},
+	{
+		Name: "phpLeast", Signature: `phpLeast(items, "id"[, v])`, Example: `phpLeast([{"id": "3"}, {"id": 7.9}], "id")`, Result: `3`,
+		Doc:   "dialect keboola: like phpGreatest, but returns the least identifier",
+		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, -1),
+	},
+	{
+		Name: "phpText", Signature: `phpText(v)`, Example: `phpText(true)`, Result: `"1"`,
+		Doc:   "dialect keboola: v as text; true is \"1\", nil and false are \"\"",
+		types: types(func(any) string { return "" }), call: unary(php.String),
+	},
+	phpFunction("concat", 4, function{
+		Name: "phpConcat", Signature: `phpConcat(v, …)`, Example: `phpConcat("Hen", "Or", "Egg")`, Result: `"HenOrEgg"`,
+		Doc: "dialect keboola: the values as text, one after the other",
+	}),
+	phpFunction("implode", 4, function{
+		Name: "phpImplode", Signature: `phpImplode(glue, list)`, Example: `phpImplode(",", [1, true, "a"])`, Result: `"1,1,a"`,
+		Doc: "dialect keboola: the members of a list as text, with the glue between them",
+	}),
+	phpFunction("ifempty", 1, function{
+		Name: "phpIfEmpty", Signature: `phpIfEmpty(v, other)`, Example: `phpIfEmpty("0", "all")`, Result: `"all"`,
+		Doc: "dialect keboola: v, or the other value if the reference takes v for empty",
+	}),
+	phpFunction("md5", 0, function{
+		Name: "phpMd5", Signature: `phpMd5(v)`, Example: `phpMd5("abc")`, Result: `"900150983cd24fb0d6963f7d28e17f72"`,
+		Doc: "dialect keboola: the MD5 hash of v as text, in hexadecimal",
+	}),
+	phpFunction("sha1", 0, function{
+		Name: "phpSha1", Signature: `phpSha1(v)`, Example: `phpSha1("abc")`, Result: `"a9993e364706816aba3e25717850c26c9cd0d89d"`,
+		Doc: "dialect keboola: the SHA-1 hash of v as text, in hexadecimal",
+	}),
+	phpFunction("hash", 0, function{
+		Name: "phpHash", Signature: `phpHash("crc32b", v)`, Example: `phpHash("crc32b", "123456789")`, Result: `"cbf43926"`,
+		Doc: "dialect keboola: a hash of v as text, in hexadecimal, by the name of its algorithm",
+	}),
+	phpFunction("hash_hmac", 0, function{
+		Name: "phpHashHmac", Signature: `phpHashHmac("sha256", v, key)`, Example: `phpHashHmac("md5", "what do ya want for nothing?", "Jefe")`,
+		Result: `"750c783e6ab0b503eaa86e310a5db738"`,
+		Doc:    "dialect keboola: a keyed hash of v as text, in hexadecimal",
+	}),
+	phpFunction("base64_encode", 2, function{
+		Name: "phpBase64Encode", Signature: `phpBase64Encode(v)`, Example: `phpBase64Encode("TeaPot")`, Result: `"VGVhUG90"`,
+		Doc: "dialect keboola: v as text, in base64",
+	}),
+	phpFunction("urlencode", 3, function{
+		Name: "phpUrlencode", Signature: `phpUrlencode(v)`, Example: `phpUrlencode("a b/c")`, Result: `"a+b%2Fc"`,
+		Doc: "dialect keboola: v as text, encoded as in a query",
+	}),
+	phpFunction("sprintf", php.MaxWidth/4, function{
+		Name: "phpSprintf", Signature: `phpSprintf(format, v, …)`, Example: `phpSprintf("%05d-%s", 42, "a")`, Result: `"00042-a"`,
+		Doc: "dialect keboola: the format with its directives replaced by the values",
+	}),
+	phpFunction("date", 32, function{
+		Name: "phpDate", Signature: `phpDate(format, seconds)`, Example: `phpDate("Y-m-d", 1490000000)`, Result: `"2017-03-20"`,
+		Doc: "dialect keboola: a time in seconds since 1970 as text, in UTC",
+	}),
+	phpFunction("strtotime", 0, function{
+		Name: "phpStrtotime", Signature: `phpStrtotime(text, base)`, Example: `phpStrtotime("-7 days", 1490000000)`, Result: `1489395200`,
+		Doc: "dialect keboola: the time that a text describes, in seconds since 1970; what it leaves open is taken from the base",
+	}),
+	{
+		Name: "phpCompare", Signature: `phpCompare(a, b)`, Example: `phpCompare(10, "9")`, Result: `1`,
+		Doc:   "dialect keboola: -1, 0 or 1: how two values compare as text: as numbers if both are numeric",
+		types: types(func(any, any) int { return 0 }),
+		call:  func(args ...any) (any, error) { return php.Compare(php.String(args[0]), php.String(args[1])), nil },
+	},
+	{
+		Name: "phpLike", Signature: `phpLike(v, "%pattern%")`, Example: `phpLike("administrator", "%min%")`, Result: `true`,
+		Doc:   "dialect keboola: whether v as text has the pattern, in which % stands for any characters",
+		types: types(func(any, string) bool { return false }),
+		call:  func(args ...any) (any, error) { return php.Like(php.String(args[0]), args[1].(string)), nil },
+	},
+	{
+		Name: "phpFound", Signature: `phpFound(v, "name")`, Example: `phpFound(body.done, "done")`, Result: `"no"`,
+		Doc:   "dialect keboola: v; if it is nil, the rule fails, and the error has the name",
+		types: types(func(any, string) any { return nil }), call: phpFound,
+	},
+	{
+		Name: "phpEach", Signature: `phpEach(v)`, Example: `phpEach("a")`, Result: `["a"]`,
+		Doc:   "dialect keboola: the members of a list, or v alone, as text",
+		types: types(func(any) any { return nil }), call: phpEach, grows: 16,
+	},
+	{
+		Name: "phpAddress", Signature: `phpAddress(url, "hostname")`, Example: `phpAddress("https://api.test/v1?a=1", "resource")`,
+		Result: `"/v1?a=1"`,
+		Doc:    "dialect keboola: a part of an address: its hostname, its port, or its resource, which is path and query",
+		types:  types(func(string, string) any { return nil }), call: phpAddress, grows: 2,
+	},
+	{
+		Name: "phpOAuth1", Signature: `phpOAuth1(request, key, secret, token, tokenSecret, nonce, seconds)`,
+		Example: `phpOAuth1({"method": "GET", "url": "https://api.test/"}, "k", "s", "t", "ts", "n", 1)`,
+		Result: `"OAuth oauth_consumer_key=\"k\", oauth_nonce=\"n\", oauth_signature=\"c2eFd9%2BXZhV9jJraUKq7eaDKkTg%3D\", ` +
+			`oauth_signature_method=\"HMAC-SHA1\", oauth_timestamp=\"1\", oauth_token=\"t\", oauth_version=\"1.0\""`,
+		Doc:   "dialect keboola: the header Authorization of OAuth 1.0 (RFC 5849), with HMAC-SHA1",
+		types: types(func(any, string, string, string, string, string, int) any { return nil }), call: phpOAuth1, grows: 16,
+	},
+}
+
+func phpQuery(v any) (any, error) {
+	address, ok := v.(string)
+	if !ok {
+		return nil, fmt.Errorf("want a query string, got %s", kindOf(v))
+	}
+	if err := requests.CheckURLLength(address); err != nil {
+		return nil, err
+	}
+	return php.ParseQuery(address), nil
+}
+
+func phpIdentifier(id any, place string) (any, error) {
+	if !php.IsNumeric(id) {
+		return nil, fmt.Errorf("%s is %s, not a number", place, kindOrAbsent(id))
+	}
+	return php.Int(id), nil
+}
+
+// phpFunction returns the row of a function of [php.Functions]. Its result takes at most
+// grows bytes for each byte of the arguments.
+func phpFunction(name string, grows int, row function) function {
+	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
+	f := php.Functions[i]
+	shape := make([]reflect.Type, f.Min)
+	for i := range shape {
+		shape[i] = anyType
+	}
+	if f.Max < 0 {
+		shape = append(shape, listType)
+	}
+	row.grows, row.types = grows, []reflect.Type{reflect.FuncOf(shape, []reflect.Type{anyType}, f.Max < 0)}
+	row.call = func(args ...any) (any, error) { return f.Call(args) }
+	return row
+}
+
+func phpFound(args ...any) (any, error) {
+	if args[0] == nil {
+		return nil, fmt.Errorf("there is no %s", args[1])
+	}
+	return args[0], nil
+}
+
+func phpAddress(args ...any) (any, error) {
+	u, err := url.Parse(args[0].(string))
+	if err != nil {
+		return nil, errors.New("not an address")
+	}
+	switch args[1] {
+	case "hostname":
+		return u.Hostname(), nil
+	case "port":
+		if u.Port() != "" {
+			return strconv.Atoi(u.Port())
+		}
+		return map[string]int{"http": 80, "https": 443}[u.Scheme], nil
+	}
+	return u.RequestURI(), nil
+}
+
+func phpOAuth1(args ...any) (any, error) {
+	request, _ := value.Members(args[0])
+	text := func(o rules.Object, name string) string { v, _ := o.Get(name); return php.String(v) }
+	headers, _ := request.Get("headers")
+	own, _ := value.Members(headers)
+	form := ""
+	if strings.HasPrefix(text(own, "Content-Type"), "application/x-www-form-urlencoded") {
+		form = text(request, "body")
+	}
+	credentials := php.OAuth1{Key: args[1].(string), Secret: args[2].(string), Token: args[3].(string), TokenSecret: args[4].(string)}
+	return credentials.Header(text(request, "method"), text(request, "url"), form, args[5].(string), args[6].(int))
+}
+
+func phpEach(args ...any) (any, error) {
+	list, isList := args[0].([]any)
+	if !isList {
+		list = args
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		if _, isText := value.Text(v); !isText {
+			return nil, fmt.Errorf("want a value that an address can have, got %s", kindOrAbsent(v))
+		}
+		out[i] = php.String(v)
+	}
+	return out, nil
+}

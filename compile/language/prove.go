@@ -1,0 +1,330 @@
+package language
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A proof finds, without a page, the numbers that an expression can have, and whether
+// a condition can be true or false. An unknown value may be anything.
+
+// Truth is the result of a proof about a condition.
+type Truth int
+
+// The results of a proof.
+const (
+	Either Truth = iota // on some pages
+	Always
+	Never
+)
+
+func (t Truth) not() Truth {
+	switch t {
+	case Always:
+		return Never
+	case Never:
+		return Always
+	}
+	return Either
+}
+
+func truthOf(b bool) Truth {
+	if b {
+		return Always
+	}
+	return Never
+}
+
+// A Prover proves facts about the expressions of a ruleset, which fixes the limit.
+type Prover struct {
+	Set   *rules.Ruleset
+	Empty bool // the page has no items
+}
+
+// Condition reports whether a condition is true on every page, or on none.
+func (p Prover) Condition(e *Expression) Truth { return p.condition(e.code.syntax) }
+
+// Bound returns the bound of a condition that is met when a counter of the context reaches a
+// number.
+func (p Prover) Bound(e *Expression) (Bound, bool) { return p.bound(e.code.syntax) }
+
+// Later says the value of an expression after the first page in words, if that differs from its
+// source: the alternative that is left then.
+func (p Prover) Later(e *Expression) string {
+	node := p.remaining(e.code.syntax)
+	source := e.Rule.Source
+	if node != e.code.syntax {
+		source = node.String()
+	}
+	if words := inWords(node, source); words != e.Rule.Source {
+		return words
+	}
+	return ""
+}
+
+// Increment returns the whole number that an expression adds to a variable of the state:
+// state.offset + limit. It reports false for any other expression.
+func (p Prover) Increment(e *Expression, variable string) (int, bool) {
+	sum, ok := e.code.syntax.(*ast.BinaryNode)
+	if !ok || sum.Operator != "+" || !isVariable(sum.Left, variable) {
+		return 0, false
+	}
+	by, ok := p.number(sum.Right)
+	return int(by.Low), ok && by.Low == by.High && by.Low == math.Trunc(by.Low)
+}
+
+// condition reports whether a condition is true on every page, or on none.
+func (p Prover) condition(node ast.Node) Truth {
+	switch n := node.(type) {
+	case *ast.BoolNode:
+		return truthOf(n.Value)
+	case *ast.NilNode:
+		return Never
+	case *ast.UnaryNode:
+		if n.Operator == "not" || n.Operator == "!" {
+			return p.condition(n.Node).not()
+		}
+	case *ast.ConditionalNode:
+		switch p.condition(n.Cond) {
+		case Always:
+			return p.condition(n.Exp1)
+		case Never:
+			return p.condition(n.Exp2)
+		}
+		if a, b := p.condition(n.Exp1), p.condition(n.Exp2); a == b {
+			return a
+		}
+	case *ast.BinaryNode:
+		return p.binary(n)
+	}
+	return Either
+}
+
+// remaining returns the alternative of a conditional expression that is chosen on every page, or
+// the node itself.
+func (p Prover) remaining(node ast.Node) ast.Node {
+	n, ok := node.(*ast.ConditionalNode)
+	if !ok {
+		return node
+	}
+	switch p.condition(n.Cond) {
+	case Always:
+		return p.remaining(n.Exp1)
+	case Never:
+		return p.remaining(n.Exp2)
+	}
+	return node
+}
+
+func (p Prover) binary(n *ast.BinaryNode) Truth {
+	switch n.Operator {
+	case "and", "&&":
+		a, b := p.condition(n.Left), p.condition(n.Right)
+		if a == Never || b == Never {
+			return Never
+		}
+		return both(a, b)
+	case "or", "||":
+		a, b := p.condition(n.Left), p.condition(n.Right)
+		if a == Always || b == Always {
+			return Always
+		}
+		return both(a, b)
+	}
+	if t := p.absence(n); t != Either {
+		return t
+	}
+	a, left := p.number(n.Left)
+	b, right := p.number(n.Right)
+	if !left || !right {
+		return Either
+	}
+	switch n.Operator {
+	case "<":
+		return decided(a.High < b.Low, a.Low >= b.High)
+	case "<=":
+		return decided(a.High <= b.Low, a.Low > b.High)
+	case ">":
+		return decided(a.Low > b.High, a.High <= b.Low)
+	case ">=":
+		return decided(a.Low >= b.High, a.High < b.Low)
+	case "==":
+		return decided(a == b && a.Low == a.High, a.High < b.Low || a.Low > b.High)
+	case "!=":
+		return decided(a.High < b.Low || a.Low > b.High, a == b && a.Low == a.High)
+	}
+	return Either
+}
+
+// absence decides a comparison by which of its sides are nil: only nil equals nil, and
+// any other comparison with nil is false.
+func (p Prover) absence(n *ast.BinaryNode) Truth {
+	a, b := p.isNil(n.Left), p.isNil(n.Right)
+	switch n.Operator {
+	case "==", "!=":
+		if a == Either || b == Either || a == Never && b == Never {
+			return Either
+		}
+		return truthOf((a == b) == (n.Operator == "=="))
+	case "<", "<=", ">", ">=":
+		if a == Always || b == Always {
+			return Never
+		}
+	}
+	return Either
+}
+
+// isNil reports whether a value is nil on every page, or on none.
+func (p Prover) isNil(node ast.Node) Truth {
+	if _, ok := node.(*ast.NilNode); ok {
+		return Always
+	}
+	if isIdentifier(node, "limit") {
+		if p.Set.LimitBy != "" {
+			return Either
+		}
+		return truthOf(p.Set.Limit == nil)
+	}
+	if _, ok := p.number(node); ok {
+		return Never
+	}
+	return Either
+}
+
+func both(a, b Truth) Truth {
+	if a == b {
+		return a
+	}
+	return Either
+}
+
+func decided(isTrue, isFalse bool) Truth {
+	switch {
+	case isTrue:
+		return Always
+	case isFalse:
+		return Never
+	}
+	return Either
+}
+
+// number returns the range of a number that is never nil.
+func (p Prover) number(node ast.Node) (rules.Range, bool) {
+	switch n := node.(type) {
+	case *ast.IntegerNode:
+		return interval(float64(n.Value), float64(n.Value)), true
+	case *ast.FloatNode:
+		return interval(n.Value, n.Value), true
+	case *ast.IdentifierNode, *ast.MemberNode:
+		if p.Empty && isIdentifier(node, "count") {
+			return interval(0, 0), true
+		}
+		if limit, fixed := p.Set.Limit.(int); fixed && isIdentifier(node, "limit") {
+			return interval(float64(limit), float64(limit)), true
+		}
+		if field := fieldOf(node); field != nil && field.Range != nil {
+			return *field.Range, true
+		}
+	case *ast.UnaryNode:
+		if s, ok := p.number(n.Node); ok && n.Operator == "-" {
+			return interval(-s.High, -s.Low), true
+		}
+	case *ast.BinaryNode:
+		a, left := p.number(n.Left)
+		b, right := p.number(n.Right)
+		if left && right {
+			return combine(n.Operator, a, b)
+		}
+	}
+	return rules.Range{}, false
+}
+
+func combine(operator string, a, b rules.Range) (rules.Range, bool) {
+	switch operator {
+	case "+":
+		return interval(a.Low+b.Low, a.High+b.High), true
+	case "-":
+		return interval(a.Low-b.High, a.High-b.Low), true
+	case "*":
+		if a.Low >= 0 && b.Low >= 0 && !math.IsInf(a.High, 0) && !math.IsInf(b.High, 0) {
+			return interval(a.Low*b.Low, a.High*b.High), true
+		}
+	}
+	return rules.Range{}, false
+}
+
+// Bound limits a list: its rule is met at the latest after At pages, items, bytes or
+// seconds.
+type Bound struct {
+	Of string  `json:"of" doc:"pages, items, bytes or seconds"`
+	At float64 `json:"at" doc:"number of them"`
+}
+
+// String returns the bound for people: "20 pages".
+func (b Bound) String() string {
+	unit := b.Of
+	if b.At == 1 {
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return strconv.FormatFloat(b.At, 'f', -1, 64) + " " + unit
+}
+
+// bound returns the bound of a condition that is met when a counter of the context
+// reaches a number.
+func (p Prover) bound(node ast.Node) (Bound, bool) {
+	n, ok := node.(*ast.BinaryNode)
+	if !ok {
+		return Bound{}, false
+	}
+	switch n.Operator {
+	case "or", "||":
+		left, ok := p.bound(n.Left)
+		right, also := p.bound(n.Right)
+		if ok && (!also || left.Of != "items") { // pages without items may go on
+			return left, true
+		}
+		return right, also
+	case ">=":
+		return p.counter(n.Left, n.Right, 0)
+	case "==": // of the counters, only that of pages takes every value
+		b, ok := p.counter(n.Left, n.Right, 0)
+		at, _ := p.number(n.Right)
+		return b, ok && b.Of == "pages" && at.Low >= 1 && at.Low == math.Trunc(at.Low)
+	case ">":
+		return p.counter(n.Left, n.Right, 1)
+	case "<=":
+		return p.counter(n.Right, n.Left, 0)
+	case "<":
+		return p.counter(n.Right, n.Left, 1)
+	}
+	return Bound{}, false
+}
+
+func (p Prover) counter(counter, at ast.Node, more float64) (Bound, bool) {
+	field := fieldOf(counter)
+	n, fixed := p.number(at)
+	if field == nil || field.Counts == "" || !fixed || n.Low != n.High {
+		return Bound{}, false
+	}
+	if field.Counts == "seconds" {
+		more = 0
+	}
+	least := 0.0
+	if field.Counts == "pages" { // the rules are evaluated after the first page
+		least = 1
+	}
+	return Bound{field.Counts, max(n.Low+more, least)}, true
+}
+
+func interval(low, high float64) rules.Range { return rules.Range{Low: low, High: high} }
+
+// HasAlternative reports whether a condition with a bound may be true for another reason.
+func (e *Expression) HasAlternative() bool {
+	n, ok := e.code.syntax.(*ast.BinaryNode)
+	return !ok || n.Operator == "or" || n.Operator == "||"
+}

@@ -1,0 +1,342 @@
+package language
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Read is one value that an expression reads: a field of the context and a path
+// in it. The page reader decodes only what is read.
+type Read struct {
+	Root string   // field of the context: "count", "body", "state", "header"
+	Path []string // keys below the field; none: all of it
+	Has  bool     // only whether it exists
+	Of   string   // "prev" or "first": a field of that page; empty: of this one
+	Args []string // of the call of a field such as header, if they are constant
+	Open bool     // what is read depends on other values
+
+	call string // the source of the call, of a field that is called
+}
+
+// String returns the read as an expression: body.meta.next, total.pages.
+func (r Read) String() string {
+	root := r.Root
+	if r.call != "" {
+		root = r.call
+	}
+	if r.Of != "" {
+		root = r.Of + "." + root
+	}
+	text := rules.FormatPath(root, r.Path)
+	if r.Of == "" && r.Root == PartitionField && len(r.Path) > 0 {
+		text = rules.FormatPath(r.Path[0], r.Path[1:]) // a variable has a name of its own
+	}
+	if r.Has {
+		return "has(" + text + ")"
+	}
+	return text
+}
+
+// OfBody reports whether the value is in the body of this page.
+func (r Read) OfBody() bool { return r.Of == "" && r.Root == "body" }
+
+// Known returns the time at which the value is known.
+func (r Read) Known() rules.Known {
+	if r.Of != "" {
+		return pageFields.find(r.Of).Known
+	}
+	field := pageFields.find(r.Root)
+	for _, key := range r.Path {
+		inner := fieldTable(field.Fields).find(key)
+		if inner == nil {
+			break
+		}
+		field = inner
+	}
+	return field.Known
+}
+
+// An ElementRead is a path that a predicate reads of the elements of a list, such as
+// .created_at in all(items, .created_at < "2026").
+type ElementRead struct {
+	List Read
+	Path []string
+}
+
+// String returns the path with a star for the index: items[*].created_at.
+func (r ElementRead) String() string { return rules.FormatPath(r.List.String()+"[*]", r.Path) }
+
+// An access is a place in a tree that reads a value of the page, or of an element of a list.
+type access struct {
+	node *ast.Node
+	flag bool // the value is converted to a boolean
+
+	// shown includes what is selected from the end of a list, as in items[-1].id, although all of
+	// the list is needed for that: it is what the user is told. direct is without it.
+	shown, direct Read
+
+	ofElement bool     // it reads a path of the elements of the list
+	element   []string // the path
+	call      string   // the function that reads it, as greatest(items, "id") does; empty: a predicate
+}
+
+// accesses calls found for every access of a tree, outermost first.
+func (l *Language) accesses(node *ast.Node, found func(access)) {
+	r := &reader{language: l, found: found, locals: map[string]int{}}
+	r.walk(node)
+}
+
+// firsts returns the reads of a list, each once.
+func firsts(list []access, of func(access) (Read, bool)) (reads []Read) {
+	seen := map[string]bool{}
+	for _, a := range list {
+		r, ok := of(a)
+		if !ok || a.ofElement {
+			continue
+		}
+		if key := r.String(); !seen[key] {
+			seen[key] = true
+			reads = append(reads, r)
+		}
+	}
+	return reads
+}
+
+// A reader finds accesses.
+type reader struct {
+	language *Language
+	found    func(access)
+	locals   map[string]int // let variables, which hide names of the context
+	flags    int            // calls around the node that convert their argument to a boolean
+	list     *Read          // whose elements the innermost predicate sees; nil if it is not read directly
+}
+
+func (r *reader) walk(node *ast.Node) {
+	if *node == nil {
+		return
+	}
+	if path, ok := elementPath(*node); ok && len(path) > 0 {
+		if r.list != nil {
+			r.found(access{node: node, shown: *r.list, ofElement: true, element: path})
+		}
+		return
+	}
+	if shown, direct, ok := r.read(*node); ok {
+		r.found(access{node: node, shown: shown, direct: direct, flag: r.flags > 0})
+		if !shown.Open {
+			return
+		}
+	}
+	switch n := (*node).(type) {
+	case *ast.VariableDeclaratorNode:
+		r.walk(&n.Value)
+		r.locals[n.Name]++
+		r.walk(&n.Expr)
+		r.locals[n.Name]--
+	case *ast.CallNode:
+		r.call(node, n)
+	case *ast.BuiltinNode:
+		r.builtin(n)
+	default:
+		for _, child := range children(n) {
+			r.walk(child)
+		}
+	}
+}
+
+// call walks a call of a function. A list of items and the text of a path are an access to the
+// elements.
+func (r *reader) call(node *ast.Node, n *ast.CallNode) {
+	name := calleeName(n)
+	if f := r.language.function(name); f != nil && f.flag {
+		r.flags++
+		defer func() { r.flags-- }()
+	}
+	if _, named := n.Callee.(*ast.IdentifierNode); !named {
+		r.walk(&n.Callee)
+	}
+	if len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
+		if path, isText := n.Arguments[1].(*ast.StringNode); isText {
+			r.found(access{node: node, shown: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name})
+		}
+	}
+	for i := range n.Arguments {
+		r.walk(&n.Arguments[i])
+	}
+}
+
+// builtin walks a function of the expression language, whose predicate sees the elements of its
+// list.
+func (r *reader) builtin(n *ast.BuiltinNode) {
+	outer := r.list
+	for i := range n.Arguments {
+		r.walk(&n.Arguments[i])
+		if i == 0 && library[n.Name].predicate != noPredicate {
+			r.list = nil
+			if list, _, ok := r.read(n.Arguments[0]); ok && !list.Open {
+				r.list = &list
+			}
+		}
+	}
+	r.list = outer
+}
+
+// elementPath returns the path that a node selects from the element of a predicate.
+func elementPath(node ast.Node) ([]string, bool) {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return elementPath(n.Node)
+	case *ast.PointerNode:
+		return nil, n.Name == ""
+	case *ast.MemberNode:
+		key, constant := constantKey(n.Property)
+		path, ok := elementPath(n.Node)
+		if !ok || !constant || n.Method {
+			return nil, false
+		}
+		return append(slices.Clip(path), key), true
+	}
+	return nil, false
+}
+
+// read recognises a chain of constant members that begins at a name of the context, and the
+// calls that read the page. It returns the read as it is shown, and as it is needed.
+func (r *reader) read(node ast.Node) (shown, direct Read, ok bool) {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return r.read(n.Node)
+	case *ast.IdentifierNode:
+		shown = Read{Root: n.Value}
+		return shown, shown, r.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
+	case *ast.MemberNode:
+		return r.member(n)
+	case *ast.CallNode:
+		return r.readCall(n)
+	}
+	return Read{}, Read{}, false
+}
+
+func (r *reader) member(n *ast.MemberNode) (shown, direct Read, ok bool) {
+	key, constant := constantKey(n.Property)
+	shown, direct, ok = r.read(n.Node)
+	if !constant || !ok || shown.Has || n.Method || !r.extends(n.Node) {
+		return Read{}, Read{}, false
+	}
+	if len(shown.Path) == 0 && shown.Of == "" && IsPast(shown.Root) {
+		shown = Read{Of: shown.Root, Root: key}
+		return shown, shown, true
+	}
+	whole := len(direct.Path) == len(shown.Path)
+	shown.Path = append(slices.Clip(shown.Path), key)
+	if whole && !isFromEnd(n.Property) {
+		direct.Path = shown.Path
+	}
+	return shown, direct, true
+}
+
+// extends reports whether selecting from the node extends the path that it reads.
+func (r *reader) extends(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return r.extends(n.Node)
+	case *ast.CallNode:
+		f := r.language.function(calleeName(n))
+		_, constant := constantPath(n)
+		return f != nil && f.body == valueAtPath && constant
+	}
+	return true
+}
+
+// constantPath returns the path of a call that reads the body, if it is constant.
+func constantPath(n *ast.CallNode) (path []string, constant bool) {
+	if len(n.Arguments) != 1 {
+		return nil, false
+	}
+	text, ok := n.Arguments[0].(*ast.StringNode)
+	if !ok {
+		return nil, false
+	}
+	return rules.SplitPath(text.Value), true
+}
+
+// readCall recognises the calls that read the body by path, and those of the
+// functions of the context.
+func (r *reader) readCall(n *ast.CallNode) (shown, direct Read, ok bool) {
+	name := calleeName(n)
+	if contextFunction(name) != nil && r.locals[name] == 0 {
+		args, constant := constantArguments(n)
+		shown = Read{Root: name, Args: args, call: n.String(), Open: !constant}
+		return shown, shown, true
+	}
+	f := r.language.function(name)
+	switch {
+	case f == nil || f.body == noAccess:
+		return Read{}, Read{}, false
+	case len(n.Arguments) == 2:
+		return r.readOfValue(n, f.body)
+	case f.body == searchByPath:
+		shown = Read{Root: "body"}
+	default:
+		path, constant := constantPath(n)
+		shown = Read{Root: "body", Path: path, Has: constant && f.body == presenceOfPath, Open: !constant}
+	}
+	return shown, shown, true
+}
+
+// readOfValue recognises at(v, "a.b") and has(v, "a.b") for a v that is read.
+func (r *reader) readOfValue(n *ast.CallNode, access bodyAccess) (shown, direct Read, ok bool) {
+	text, constant := n.Arguments[1].(*ast.StringNode)
+	shown, direct, ok = r.read(n.Arguments[0])
+	if !ok || !constant || shown.Open || shown.Has {
+		return Read{}, Read{}, false
+	}
+	shown.Path = append(slices.Clip(shown.Path), rules.SplitPath(text.Value)...)
+	shown.Has = access == presenceOfPath
+	return shown, direct, true
+}
+
+func constantArguments(n *ast.CallNode) (args []string, constant bool) {
+	for _, a := range n.Arguments {
+		text, ok := a.(*ast.StringNode)
+		if !ok {
+			return nil, false
+		}
+		args = append(args, text.Value)
+	}
+	return args, true
+}
+
+// constantKey returns a constant name or index.
+func constantKey(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.IntegerNode:
+		return strconv.Itoa(n.Value), true
+	case *ast.UnaryNode:
+		if index, ok := n.Node.(*ast.IntegerNode); ok && n.Operator == "-" {
+			return strconv.Itoa(-index.Value), true
+		}
+	}
+	return "", false
+}
+
+// isFromEnd reports whether a constant key counts from the end of a list, all of which is then
+// needed.
+func isFromEnd(n ast.Node) bool {
+	if index, ok := n.(*ast.IntegerNode); ok {
+		return index.Value < 0
+	}
+	_, isUnary := n.(*ast.UnaryNode)
+	return isUnary
+}
+
+// OfItem reports whether the value is in the item that filter or fields is about.
+func (r Read) OfItem() bool { return r.Of == "" && r.Root == "item" }
+
+// Differs reports whether a read may have another value for each item of a page.
+func (r Read) Differs() bool { return r.OfItem() || r.Of == "" && r.Root == "key" }

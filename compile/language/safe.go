@@ -1,0 +1,226 @@
+package language
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// makeSafe rewrites a checked tree so that an absent value, or one of an unexpected
+// kind, does not fail a rule by itself, and so that the expression is metered. Values
+// that are known to be numbers, strings or booleans keep the comparisons of the
+// expression language.
+func (l *Language) makeSafe(node *ast.Node) error {
+	s := &safety{language: l}
+	ast.Walk(node, s)
+	return s.err
+}
+
+type safety struct {
+	language *Language
+	err      error
+}
+
+// Visit is called for children before their parents.
+func (s *safety) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.ChainNode:
+		*node = n.Node
+	case *ast.MemberNode:
+		if !n.Method && !isStruct(n.Node.Type()) {
+			replace(node, safeGet, n.Node, n.Property)
+		}
+	case *ast.SliceNode:
+		replace(node, safeSlice, n.Node, orNil(n.From), orNil(n.To))
+	case *ast.UnaryNode:
+		s.unary(node, n)
+	case *ast.BinaryNode:
+		s.binary(node, n)
+	case *ast.ConditionalNode:
+		asBool(&n.Cond)
+	case *ast.BuiltinNode:
+		s.builtin(node, n)
+	case *ast.CallNode:
+		s.call(node, n)
+	case *ast.MapNode:
+		orderedObject(node, n)
+	}
+}
+
+// isStruct reports whether values of a type have their members in any case. The facts of the
+// audit are structs that are there whenever an expression reads them.
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t == reflect.TypeFor[*rules.Hints]() || t == reflect.TypeFor[*rules.ListFacts]()
+}
+
+// replace replaces a node by a call of an internal function.
+func replace(node *ast.Node, name string, arguments ...ast.Node) {
+	callee := &ast.IdentifierNode{Value: name}
+	callee.SetLocation((*node).Location())
+	ast.Patch(node, &ast.CallNode{Callee: callee, Arguments: arguments})
+	(*node).SetType(anyType)
+}
+
+// replaceMetered replaces a node by a call with the meter as its first argument.
+func replaceMetered(node *ast.Node, name string, arguments ...ast.Node) {
+	replace(node, name, append([]ast.Node{&ast.IdentifierNode{Value: meterName}}, arguments...)...)
+}
+
+func orNil(n ast.Node) ast.Node {
+	if n == nil {
+		return &ast.NilNode{}
+	}
+	return n
+}
+
+// unknown reports whether the kind of a node's value is known only when it runs.
+func unknown(n ast.Node) bool {
+	switch n.Type().Kind() {
+	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Float64:
+		_, isNil := n.(*ast.NilNode)
+		return isNil
+	}
+	return n.Type() != timeType
+}
+
+func asBool(n *ast.Node) {
+	if call, ok := (*n).(*ast.CallNode); ok {
+		if operator, ok := strings.CutPrefix(calleeName(call), safeOp); ok && isPredicate(operator) {
+			return // it gives nothing else
+		}
+	}
+	if unknown(*n) {
+		replace(n, safeBool, *n)
+	}
+}
+
+func (s *safety) unary(node *ast.Node, n *ast.UnaryNode) {
+	switch {
+	case n.Operator == "!" || n.Operator == "not":
+		asBool(&n.Node)
+	case n.Operator == "-" && unknown(n.Node):
+		replaceMetered(node, safeNeg, n.Node)
+	}
+}
+
+func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
+	switch n.Operator {
+	case "and", "&&", "or", "||":
+		asBool(&n.Left)
+		asBool(&n.Right)
+	case "matches":
+		p, err := patternOf(n.Right)
+		if err != nil {
+			s.err = err
+			return
+		}
+		replaceMetered(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
+	case "+", "-", "*", "/", "%", "**", "^", "..":
+		replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
+	default:
+		if _, ours := operators[n.Operator]; ours && (unknown(n.Left) || unknown(n.Right)) {
+			replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
+		}
+	}
+}
+
+// call replaces the functions that read the body, and meters the others.
+func (s *safety) call(node *ast.Node, n *ast.CallNode) {
+	if callee, ok := n.Callee.(*ast.MemberNode); ok && callee.Method {
+		s.method(node, n, callee)
+		return
+	}
+	name := calleeName(n)
+	f := s.language.function(name)
+	switch {
+	case f == nil && library[name].ours:
+		replaceMetered(node, safeBuiltin+name, n.Arguments...)
+	case f == nil:
+	case f.body != noAccess:
+		s.bodyCall(node, n, f.body)
+	default:
+		result := n.Type()
+		replaceMetered(node, safeCall+f.Name, n.Arguments...)
+		if f.metered == nil {
+			(*node).SetType(result)
+		}
+	}
+}
+
+func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
+	var body ast.Node = &ast.IdentifierNode{Value: "body"}
+	path := n.Arguments[len(n.Arguments)-1]
+	if len(n.Arguments) == 2 {
+		body = n.Arguments[0]
+	}
+	text, constant := path.(*ast.StringNode)
+	if constant {
+		path = &ast.ConstantNode{Value: rules.SplitPath(text.Value)}
+	}
+	switch access {
+	case valueAtPath:
+		replaceMetered(node, safeAt, body, path)
+	case presenceOfPath:
+		replaceMetered(node, safeHas, body, path)
+	case searchByPath:
+		compiled, err := jsonPathOf(n.Arguments[0])
+		if err != nil {
+			s.err = err
+			return
+		}
+		replaceMetered(node, safeJSON, body, &ast.ConstantNode{Value: compiled})
+	}
+}
+
+// orderedObject keeps the order of the members of an object literal.
+func orderedObject(node *ast.Node, n *ast.MapNode) {
+	keys, values, object := []string{}, []ast.Node{}, rules.Object{}
+	constants := true
+	for _, p := range n.Pairs {
+		pair := p.(*ast.PairNode)
+		key, isText := pair.Key.(*ast.StringNode)
+		if !isText {
+			return
+		}
+		keys, values = append(keys, key.Value), append(values, pair.Value)
+		v, ok := constant(pair.Value)
+		object, constants = object.With(key.Value, v), constants && ok
+	}
+	if !constants {
+		replaceMetered(node, safeObject, append([]ast.Node{&ast.ConstantNode{Value: keys}}, values...)...)
+		return
+	}
+	ast.Patch(node, &ast.ConstantNode{Value: object})
+	(*node).SetType(anyType)
+}
+
+func constant(n ast.Node) (any, bool) {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return nil, true
+	case *ast.BoolNode:
+		return n.Value, true
+	case *ast.IntegerNode:
+		return n.Value, true
+	case *ast.FloatNode:
+		return n.Value, true
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.ConstantNode:
+		return n.Value, true
+	case *ast.ArrayNode:
+		list := make([]any, len(n.Nodes))
+		for i, e := range n.Nodes {
+			v, ok := constant(e)
+			if !ok {
+				return nil, false
+			}
+			list[i] = v
+		}
+		return list, true
+	}
+	return nil, false
+}

@@ -1,0 +1,156 @@
+package language
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// maxSource is the longest expression, in bytes. The parser recurses as deep as
+// a source nests, so the length limits the stack.
+const maxSource = 16 << 10
+
+var (
+	anyType      = reflect.TypeFor[any]()
+	listType     = reflect.TypeFor[[]any]()
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[time.Duration]()
+)
+
+// code is a compiled source. It does not depend on the rule, so rules with the
+// same source share it.
+type code struct {
+	program *vm.Program
+	syntax  ast.Node     // as written, with its types, for proofs
+	result  reflect.Type // static type of the value
+	reads   []Read
+	flags   []Read
+	items   [][]string // the paths that the source reads of every item of the page; an empty path is all of it
+	names   names
+	because func() template
+
+	accesses []access
+	places   func() []Read // what the source reads, as it is shown
+}
+
+// A Compiler compiles the sources of rules, each once. It serves one goroutine.
+type Compiler struct {
+	language *Language
+	config   *conf.Config
+	compiled map[string]compiled
+}
+
+type compiled struct {
+	code *code
+	err  error
+}
+
+// NewCompiler returns a compiler of expressions in a language.
+func NewCompiler(l *Language) *Compiler {
+	return &Compiler{language: l, config: l.checker(), compiled: map[string]compiled{}}
+}
+
+// Expression compiles a rule of a ruleset, which may read what all rules may read, and the
+// fields of a scope. The error is a mistake in the source: see [AsFault].
+func (s *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
+	code, err := s.compile(rule.Source, set.Bound)
+	if err != nil {
+		return nil, err
+	}
+	if err := wantKind(rule.Role, code.result); err != nil {
+		return nil, err
+	}
+	if err := code.names.checkFor(set, scope); err != nil {
+		return nil, err
+	}
+	return &Expression{Rule: rule, Reads: code.reads, Flags: code.flags, code: code}, nil
+}
+
+// compile returns the code of a source, in which the variables of for have names of their
+// own. The error is a fault, or one of the expression language.
+func (s *Compiler) compile(source string, variables []string) (*code, error) {
+	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
+	key := strings.Join(append(variables, source), "\x00")
+	c, done := s.compiled[key]
+	if !done {
+		c.code, c.err = s.translate(source, variables)
+		if found, _ := findMistake(source, false); found != nil {
+			c.code, c.err = nil, found
+		} else if c.err != nil {
+			c.err = mistakeIn(source, c.err)
+		}
+		s.compiled[key] = c
+	}
+	return c.code, c.err
+}
+
+// translate takes a source from text to a program.
+func (s *Compiler) translate(source string, variables []string) (*code, error) {
+	if len(source) > maxSource {
+		return nil, &Fault{Message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
+	}
+	tree, err := s.language.parse(source)
+	if err != nil {
+		return nil, err
+	}
+	expandNames(&tree.Node, variables)
+	names, err := s.language.checkNames(tree.Node)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCalls(tree.Node); err != nil {
+		return nil, err
+	}
+	result, err := checker.Check(tree, s.config)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.language.checkArguments(tree.Node); err != nil {
+		return nil, err
+	}
+	if err := checkBounds(tree.Node, 0); err != nil {
+		return nil, err
+	}
+	syntax := tree.Node
+	c := &code{syntax: syntax, result: result, names: names}
+	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
+	s.language.accesses(&syntax, func(a access) { c.accesses = append(c.accesses, a) })
+	c.places = sync.OnceValue(func() []Read {
+		return firsts(c.accesses, func(a access) (Read, bool) { return a.shown, true })
+	})
+	c.reads = firsts(c.accesses, func(a access) (Read, bool) { return a.direct, true })
+	c.flags = firsts(c.accesses, func(a access) (Read, bool) { return a.direct, a.flag })
+	tree.Node = clone(syntax)
+	s.language.exposeDigests(&tree.Node)
+	c.items = lowerItems(&tree.Node)
+	if err := s.language.makeSafe(&tree.Node); err != nil {
+		return nil, err
+	}
+	if _, err := checker.Check(tree, s.config); err != nil { // for the types of what makeSafe changed
+		return nil, err
+	}
+	c.program, err = compiler.Compile(tree, s.config)
+	return c, err
+}
+
+// wantKind checks the static type of a rule's value. The kind of a value of the
+// response is known only when the rule runs.
+func wantKind(role rules.Role, result reflect.Type) error {
+	conditional := role == rules.Stop || role == rules.OnError || role == rules.Filter
+	if conditional && result != nil && result.Kind() != reflect.Bool && result.Kind() != reflect.Interface {
+		f := &Fault{Message: "want true or false, the expression gives " + kindName(result)}
+		return f.withHint("a comparison gives true or false, and truthy(…) converts any value to one")
+	}
+	return nil
+}

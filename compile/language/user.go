@@ -1,0 +1,286 @@
+package language
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// The functions of an embedder: Go functions, called by reflection.
+
+var (
+	mapType   = reflect.TypeFor[map[string]any]()
+	errorType = reflect.TypeFor[error]()
+)
+
+// kinds are the types that a Go function may take and return, in the words of a
+// signature.
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[bool](): "boolean", reflect.TypeFor[string](): "string", reflect.TypeFor[int](): "integer",
+	reflect.TypeFor[float64](): "number", anyType: "any", listType: "list", mapType: "object", timeType: "time", durationType: "duration",
+}
+
+func newUserFunction(f Function) (*function, error) {
+	t := reflect.TypeOf(f.Func)
+	if err := checkGoFunction(t); err != nil {
+		return nil, err
+	}
+	if f.Signature == "" {
+		f.Signature = signatureOf(f.Name, t)
+	}
+	if !strings.HasPrefix(f.Signature, f.Name+"(") {
+		return nil, fmt.Errorf("the signature must begin with %q, got %q", f.Name+"(", f.Signature)
+	}
+	if reflect.ValueOf(f.Func).IsNil() {
+		return nil, errors.New("the Go function is nil")
+	}
+	u := userFunction{name: f.Name, goFunc: reflect.ValueOf(f.Func)}
+	return &function{
+		Name: f.Name, Signature: f.Signature, Doc: f.Doc, Example: f.Example, Result: f.Result,
+		types: []reflect.Type{t}, metered: u.call,
+	}, nil
+}
+
+// checkGoFunction returns an error if a Go type cannot be a function of the language.
+func checkGoFunction(t reflect.Type) error {
+	if t == nil || t.Kind() != reflect.Func {
+		return fmt.Errorf("want a Go function, got %v", t)
+	}
+	for i := range t.NumIn() {
+		if p := parameter(t, i); kinds[p] == "" {
+			return fmt.Errorf("parameter %d has the type %s; %s", i+1, p, supported())
+		}
+	}
+	switch {
+	case t.NumOut() == 2 && t.Out(1) != errorType, t.NumOut() != 1 && t.NumOut() != 2:
+		return errors.New("it must return a value, or a value and an error")
+	case kinds[t.Out(0)] == "":
+		return fmt.Errorf("the result has the type %s; %s", t.Out(0), supported())
+	}
+	return nil
+}
+
+func supported() string {
+	names := make([]string, 0, len(kinds))
+	for t := range kinds {
+		names = append(names, strings.ReplaceAll(t.String(), "interface {}", "any"))
+	}
+	slices.Sort(names)
+	return "the supported types are " + strings.Join(names, ", ")
+}
+
+// signatureOf describes a Go function: isStale(any, duration) boolean.
+func signatureOf(name string, t reflect.Type) string {
+	params := make([]string, t.NumIn())
+	for i := range params {
+		params[i] = kinds[parameter(t, i)]
+		if t.IsVariadic() && i == len(params)-1 {
+			params[i] += "..."
+		}
+	}
+	return fmt.Sprintf("%s(%s) %s", name, strings.Join(params, ", "), kinds[t.Out(0)])
+}
+
+type userFunction struct {
+	name   string
+	goFunc reflect.Value
+}
+
+// call calls the Go function, and meters it.
+func (u userFunction) call(m *meter, args []any) (any, error) {
+	in, absent, err := u.arguments(args)
+	if absent || err != nil {
+		return nil, err
+	}
+	if err := m.step(); err != nil {
+		return nil, err
+	}
+	if err := m.tick(); err != nil {
+		return nil, err
+	}
+	v, err := u.run(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", u.name, err)
+	}
+	if err := m.tick(); err != nil {
+		return nil, err
+	}
+	return u.result(m, v)
+}
+
+// run recovers from a panic of the Go function.
+func (u userFunction) run(in []reflect.Value) (v any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	out := u.goFunc.Call(in)
+	if len(out) == 2 {
+		err, _ = reflect.TypeAssert[error](out[1])
+	}
+	return out[0].Interface(), err
+}
+
+// arguments converts arguments to the types of the Go function. It reports whether an
+// argument that the function needs is absent.
+func (u userFunction) arguments(args []any) (in []reflect.Value, absent bool, err error) {
+	t := u.goFunc.Type()
+	in = make([]reflect.Value, len(args))
+	for i, a := range args {
+		want := parameter(t, i)
+		v, ok := convert(a, want)
+		switch {
+		case ok:
+			in[i] = v
+		case a == nil:
+			return nil, true, nil
+		default:
+			return nil, false, fmt.Errorf("argument %d of %s must be %s, got %s", i+1, u.name, kindName(want), kindName(reflect.TypeOf(a)))
+		}
+	}
+	return in, false, nil
+}
+
+// convert converts a value of an expression to a Go type. It reports false if the
+// type cannot hold it.
+func convert(v any, to reflect.Type) (reflect.Value, bool) {
+	switch to {
+	case anyType:
+		if v = plain(v); v == nil {
+			return reflect.Zero(anyType), true
+		}
+	case listType, mapType:
+		v = plain(v)
+	case reflect.TypeFor[int]():
+		if n, ok := toInt(v); ok {
+			v = n
+		}
+	case reflect.TypeFor[float64]():
+		if isNumber(v) {
+			v = float(v)
+		}
+	}
+	value := reflect.ValueOf(v)
+	return value, value.IsValid() && value.Type().AssignableTo(to)
+}
+
+// toInt returns a number as an int, if it is one.
+func toInt(v any) (int, bool) {
+	switch v := v.(type) {
+	case int:
+		return v, true
+	case int64:
+		return int(v), int64(int(v)) == v
+	case json.Number:
+		n, err := strconv.Atoi(v.String())
+		return n, err == nil
+	case float64:
+		return int(v), v == math.Trunc(v) && math.Abs(v) < 1<<53
+	}
+	return 0, false
+}
+
+// maxResultDepth limits the nesting of a result, which might contain itself.
+const maxResultDepth = 512
+
+// result checks that a result is a value of the language, and meters its size.
+func (u userFunction) result(m *meter, v any) (any, error) {
+	size, err := sizeOf(v, maxResultDepth)
+	if err != nil {
+		return nil, fmt.Errorf("%s returned %w", u.name, err)
+	}
+	switch list := v.(type) { // nil in Go is empty; it is not absent
+	case []any:
+		if list == nil {
+			v = []any{}
+		}
+	case map[string]any:
+		if list == nil {
+			v = map[string]any{}
+		}
+	}
+	return v, m.grow(size)
+}
+
+// sizeOf returns roughly how many bytes the strings and lists of a value have. The
+// value may be of any Go type, so it fails on types that expressions cannot use,
+// and ends once the size exceeds the budget.
+func sizeOf(v any, depth int) (int, error) {
+	if depth == 0 {
+		return 0, errors.New("a value that is nested too deeply")
+	}
+	switch v := v.(type) {
+	case string:
+		return len(v), nil
+	case json.Number:
+		return len(v), nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return 0, fmt.Errorf("%v, which is not a number", v)
+		}
+		return 0, nil
+	case nil, bool, int, int64, time.Time, time.Duration:
+		return 0, nil
+	}
+	inner, ok := entries(v)
+	if !ok {
+		return 0, fmt.Errorf("a Go value of the type %T, which expressions cannot use", v)
+	}
+	var total meter
+	for name, e := range inner {
+		size, err := sizeOf(e, depth-1)
+		if err == nil {
+			err = total.grow(len(name) + size + 16)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return total.bytes, nil
+}
+
+// entries returns the elements of a list, without names, or the members of an
+// object. It reports false for any other value.
+func entries(v any) (iter.Seq2[string, any], bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return maps.All(v), true
+	case []any:
+		return func(yield func(string, any) bool) {
+			for _, e := range v {
+				if !yield("", e) {
+					return
+				}
+			}
+		}, true
+	case rules.Object:
+		return func(yield func(string, any) bool) {
+			for _, m := range v {
+				if !yield(m.Name, m.Value) {
+					return
+				}
+			}
+		}, true
+	}
+	return nil, false
+}
+
+// entriesOf is entries for a value that is a list or an object.
+func entriesOf(v any) iter.Seq2[string, any] {
+	all, ok := entries(v)
+	if !ok {
+		return func(func(string, any) bool) {}
+	}
+	return all
+}

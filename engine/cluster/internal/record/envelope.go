@@ -1,0 +1,102 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/partition"
+)
+
+// An Envelope is the first line of what is stored of a step: all but the items. It is part
+// of the contract with programs that read the items with a NATS client.
+type Envelope struct {
+	Record   *engine.Record        `json:"record,omitempty"` // of the page; nil: the step has none
+	Lists    []List                `json:"lists,omitempty"`  // of its items, which follow the envelope
+	Kept     map[string]any        `json:"kept,omitempty"`
+	Root     string                `json:"root,omitempty"`
+	Final    bool                  `json:"final,omitempty"`
+	Skipped  []engine.Record       `json:"skipped,omitempty"`
+	Children []partition.Task      `json:"children,omitempty"`
+	Position json.RawMessage       `json:"position,omitempty"`
+	Missing  map[string][][]string `json:"missing,omitempty"`
+	Ending   *partition.Ending     `json:"ending,omitempty"`
+	Task     *partition.Task       `json:"task,omitempty"` // of a failure, to try it again
+}
+
+// A List is one of the lists of a page's items: it ends at a byte and an item of them.
+type List struct {
+	DataType string `json:"dataType"`
+	End      int    `json:"end"`
+	Count    int    `json:"count"`
+}
+
+// EncodeStep returns the envelope of a step.
+func EncodeStep(step *partition.Step, failed *partition.Task) ([]byte, error) {
+	e := Envelope{
+		Skipped: step.Skipped, Children: step.Children, Position: step.Position, Missing: step.Missing, Ending: step.Ending, Task: failed,
+	}
+	if page := step.Page; page != nil {
+		e.Record, e.Kept, e.Root, e.Final = &page.Record, page.Kept, page.Root, page.Final
+		for _, m := range page.Marks() {
+			e.Lists = append(e.Lists, List{m.DataType, m.End, m.Count})
+		}
+	}
+	return json.Marshal(e)
+}
+
+// ReadEnvelope returns the envelope of a page.
+func ReadEnvelope(entry *store.Entry) (*Envelope, error) {
+	e := &Envelope{}
+	err := Decode(entry.Envelope, e)
+	if err == nil && e.Record != nil && e.Record.Partition != nil {
+		err = e.keepOrder(entry.Envelope)
+	}
+	return e, err
+}
+
+// keepOrder decodes the values of the partition once more, so that their keys are in the
+// order of the API.
+func (e *Envelope) keepOrder(text []byte) error {
+	var again struct {
+		Record struct{ Partition map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(text, &again); err != nil {
+		return err
+	}
+	for name, raw := range again.Record.Partition {
+		v, err := rules.ParseJSON(diag.NewSource("", string(raw)))
+		if err != nil {
+			return err
+		}
+		e.Record.Partition[name] = v
+	}
+	return nil
+}
+
+// Decode reads JSON and keeps the digits of numbers.
+func Decode(text []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return dec.Decode(into)
+}
+
+// Page returns the page of a step, or nil if it has none.
+func (e *Envelope) Page(entry *store.Entry, final bool, checkpoint func() (json.RawMessage, error)) *engine.Page {
+	if e.Record == nil {
+		return nil
+	}
+	marks := make([]document.Mark, len(e.Lists))
+	for i, l := range e.Lists {
+		marks[i] = document.Mark{DataType: l.DataType, End: l.End, Count: l.Count}
+	}
+	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, marks)
+	page := runtime.StoredPage(*e.Record, e.Root, items, lists, final, checkpoint)
+	page.Kept = e.Kept
+	return page
+}

@@ -1,0 +1,89 @@
+package record
+
+import (
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/runtime/partition"
+)
+
+// A Run is what the server has of a run, apart from its pages. It has no secrets.
+type Run struct {
+	Version     int                       `json:"version"`
+	Run         string                    `json:"run"`
+	Submission  string                    `json:"submission"` // tells it apart from others of the same name, which were deleted
+	Phase       status.Phase              `json:"phase"`
+	Deleted     bool                      `json:"deleted,omitempty"` // what is left of it can only be deleted
+	Name        string                    `json:"name"`              // of the configuration
+	Config      string                    `json:"config"`            // hash of its text
+	Fingerprint map[string]string         `json:"fingerprint"`
+	Program     string                    `json:"program,omitempty"` // that submitted the run, with its version
+	Started     time.Time                 `json:"started"`
+	Origin      string                    `json:"origin"` // as a token
+	Address     string                    `json:"address,omitempty"`
+	Parallel    int                       `json:"parallel,omitempty"` // requests in flight; 0: any number
+	Jobs        []string                  `json:"jobs,omitempty"`     // selected; empty: all
+	Outlines    []engine.Outline          `json:"outlines,omitempty"` // of the jobs that run
+	Whole       bool                      `json:"whole,omitempty"`    // one task runs all jobs
+	Inputs      map[string]any            `json:"inputs,omitempty"`
+	Env         []string                  `json:"env,omitempty"`     // names of the environment variables that workers need
+	Secrets     []string                  `json:"secrets,omitempty"` // names of the secret inputs that workers need
+	Kept        map[string]map[string]any `json:"kept,omitempty"`
+	Dialect     string                    `json:"dialect,omitempty"`
+	BaseURL     string                    `json:"baseUrl,omitempty"`
+	MaxPages    int                       `json:"maxPages,omitempty"`
+	MaxBytes    int64                     `json:"maxBytes,omitempty"`
+	Releases    string                    `json:"releases,omitempty"` // the id of the collection that releases pages
+}
+
+// RunVersion is the version of the record of a run.
+const RunVersion = 1
+
+// Options returns the options with which all machines compile the configuration.
+func (r *Run) Options() []engine.Option {
+	return []engine.Option{
+		engine.WithDialect(r.Dialect), engine.WithBaseURL(r.BaseURL), engine.WithMaxPages(r.MaxPages),
+		engine.WithInputs(r.Inputs), engine.WithJobs(r.Jobs...), engine.WithKept(r.Kept),
+	}
+}
+
+// AllJobs is the job of the task that runs all jobs, in subjects.
+const AllJobs = "_all"
+
+// Key returns the key of a task.
+func (r *Run) Key(task partition.Task) store.Key {
+	job := task.Job
+	if job == "" {
+		job = AllJobs
+	}
+	return store.Key{Run: r.Run, Submission: r.Submission, Job: job, Task: task.ID}
+}
+
+// IsSearch reports whether a task finds values of a variable. Otherwise it lists a partition,
+// or runs all jobs.
+func (r *Run) IsSearch(task partition.Task) bool {
+	for _, o := range r.Outlines {
+		if o.Job == task.Job {
+			return task.Level < o.Variables
+		}
+	}
+	return false
+}
+
+// Command returns a command about the run, for hints. The flags reach the same server.
+func (r *Run) Command(verb, flags string) string { return "stopwhen " + verb + " " + r.Run + flags }
+
+// WorkerCommand returns the command that starts a worker for the run, for hints.
+func (r *Run) WorkerCommand(flags string) string {
+	words := []string{"stopwhen worker"}
+	if len(r.Env) > 0 {
+		words = append(words, "--env "+strings.Join(r.Env, ","))
+	}
+	for _, name := range r.Secrets {
+		words = append(words, "--set "+name+"=VALUE")
+	}
+	return strings.Join(words, " ") + flags
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A Bucket is a key-value bucket. One in memory is created again if the server has lost it.
+type Bucket struct {
+	s      *Store
+	config jetstream.KeyValueConfig
+
+	mu sync.Mutex
+	kv jetstream.KeyValue // nil: to be opened
+}
+
+// A Record is what a bucket has under a key.
+type Record struct {
+	Name     string
+	Value    []byte // nil: it was deleted
+	Revision uint64
+	Time     time.Time // of the change, by the clock of the server
+}
+
+func recordOf(entry jetstream.KeyValueEntry) Record {
+	r := Record{Name: entry.Key(), Value: entry.Value(), Revision: entry.Revision(), Time: entry.Created()}
+	if entry.Operation() != jetstream.KeyValuePut {
+		r.Value = nil
+	}
+	return r
+}
+
+func (b *Bucket) stream() string { return bucketStream + b.config.Bucket }
+
+// Try calls f once, within a few seconds. A permission that the server denies ends it at once.
+func (b *Bucket) Try(ctx context.Context, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
+	denied, _ := deniedFor("use the "+b.config.Description, b.try(ctx, f))
+	return denied
+}
+
+func (b *Bucket) try(ctx context.Context, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
+	return b.s.try(ctx, tryTimeout, b.stream(), func(ctx context.Context) error {
+		kv, err := b.open(ctx)
+		if err == nil {
+			err = f(ctx, kv)
+		}
+		if b.isLost(err) {
+			b.mu.Lock()
+			b.kv = nil
+			b.mu.Unlock()
+			err = errors.Join(errMissed, err)
+		}
+		return err
+	})
+}
+
+// retry calls f until it succeeds: see [Store.retry].
+func (b *Bucket) retry(ctx context.Context, what string, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
+	return b.s.repeat(ctx, what, func() (bool, error) {
+		err := b.try(ctx, f)
+		return isTemporary(err), err
+	})
+}
+
+// open returns the bucket. It is created only if there is none, so that a user who may not
+// create it can use one that exists.
+func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
+	b.mu.Lock()
+	kv := b.kv
+	b.mu.Unlock()
+	if kv != nil {
+		return kv, nil
+	}
+	kv, err := b.s.js.KeyValue(ctx, b.config.Bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = b.s.js.CreateKeyValue(ctx, b.config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kv = kv
+	return kv, nil
+}
+
+// isLost reports whether an error says that a bucket in memory is not there any more.
+func (b *Bucket) isLost(err error) bool {
+	return b.config.Storage == jetstream.MemoryStorage && (errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrStreamNotFound) || codeOf(err) == jetstream.JSErrCodeStreamNotFound)
+}
+
+// get returns the record of a key, or nil.
+func (b *Bucket) get(ctx context.Context, what, key string) (record *Record, err error) {
+	err = b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
+		entry, err := kv.Get(ctx, key)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			record = nil
+			return nil
+		}
+		if err == nil {
+			found := recordOf(entry)
+			record = &found
+		}
+		return err
+	})
+	return record, err
+}
+
+// list returns the records of all keys.
+func (b *Bucket) list(ctx context.Context, what string) (records []Record, err error) {
+	err = b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
+		records = nil
+		watcher, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = watcher.Stop() }()
+		for {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case entry, ok := <-watcher.Updates():
+				switch {
+				case !ok: // the connection was closed
+					return errMissed
+				case entry == nil:
+					return nil
+				}
+				records = append(records, recordOf(entry))
+			}
+		}
+	})
+	return records, err
+}
+
+// drop deletes a record, unless it has another revision. What tells clients that it is gone
+// expires, except in a bucket whose markers do not, which others have created.
+func (b *Bucket) drop(ctx context.Context, what, key string, revision uint64) error {
+	return b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
+		options := []jetstream.KVDeleteOpt{jetstream.LastRevision(revision)}
+		err := kv.Purge(ctx, key, append(options, jetstream.PurgeTTL(markerTTL))...)
+		if codeOf(err) == codeNoTTL {
+			err = kv.Purge(ctx, key, options...)
+		}
+		if codeOf(err) == codeWrongLast {
+			return nil // it has been stored again, or is gone
+		}
+		return err
+	})
+}
+
+// Watch calls changed for the record of each key that matches a pattern, and for each change
+// after a revision, until the connection has been interrupted, which the watcher itself would
+// notice much later. heard is called when what there was has been delivered; it may be nil.
+func (b *Bucket) Watch(ctx context.Context, keys string, after uint64, changed func(Record), heard func()) error {
+	reconnected := b.s.nc.StatusChanged(nats.CONNECTED)
+	defer b.s.nc.RemoveStatusListener(reconnected)
+	var watcher jetstream.KeyWatcher
+	err := b.retry(ctx, "watch the "+b.config.Description, func(_ context.Context, kv jetstream.KeyValue) (err error) {
+		var options []jetstream.WatchOpt
+		if after > 0 {
+			options = append(options, jetstream.ResumeFromRevision(after+1))
+		}
+		watcher, err = kv.Watch(ctx, keys, options...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = watcher.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return interrupted(ctx)
+		case <-reconnected:
+			return nil
+		case entry, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return nil
+			case entry != nil:
+				changed(recordOf(entry))
+			case heard != nil:
+				heard()
+			}
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package survey
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// last returns what the last page of a task says, or nil if it has none.
+func (s *survey) last(ctx context.Context, key store.Key) (*record.Envelope, error) {
+	last, err := s.store.Last(ctx, key)
+	if err != nil || last == nil {
+		return nil, err
+	}
+	e, err := record.ReadEnvelope(last)
+	if err != nil {
+		return nil, &engine.Error{Class: failure.State, Op: "status", Err: err,
+			Message: fmt.Sprintf("page %d of the run is damaged: %v", last.Sequence, err)}
+	}
+	return e, nil
+}
+
+// partition returns what the head of a task says about it.
+func (s *survey) partition(h store.Heading) status.Partition {
+	last := h.Time.UTC()
+	p := status.Partition{Job: shown(h.Job), Task: h.Task, Partition: h.Label, Search: h.Kind == store.Searches, State: s.stateOf(h),
+		Pages: h.Pages, Items: h.Items, Bytes: h.Bytes, Findings: h.Findings, Last: &last}
+	switch p.State {
+	case status.Ended:
+		p.Outcome, p.Reason = h.Outcome, h.Reason
+	case status.Working:
+		p.Worker = s.fleet.tasks[h.Key].worker
+	}
+	return p
+}
+
+// explained is [survey.partition] with the error of a task that has failed.
+func (s *survey) explained(ctx context.Context, h store.Heading) (status.Partition, error) {
+	p := s.partition(h)
+	if p.State != status.FailedState {
+		return p, nil
+	}
+	e, err := s.last(ctx, h.Key)
+	if err != nil || e == nil || e.Ending == nil {
+		return p, err
+	}
+	for _, r := range e.Ending.Results {
+		if r.Error != nil && p.Error == nil {
+			p.Error = &status.Error{Class: r.Error.Class, Message: r.Error.Message, Hint: r.Error.Hint}
+		}
+	}
+	return p, nil
+}
+
+// addFailed adds the partitions that have failed.
+func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
+	out.Failed = []status.Partition{}
+	for _, h := range s.failed[:min(len(s.failed), maxFailed)] {
+		p, err := s.explained(ctx, h)
+		if err != nil {
+			return err
+		}
+		out.Failed = append(out.Failed, p)
+	}
+	return nil
+}
+
+// latest returns the partitions that workers have, the latest pages first. Those without a
+// page come last.
+func (s *survey) latest() []status.Partition {
+	slices.SortStableFunc(s.running, func(a, b store.Heading) int { return b.Time.Compare(a.Time) })
+	list, without := []status.Partition{}, []status.Partition{}
+	for _, h := range s.running[:min(len(s.running), maxRunning)] {
+		list = append(list, s.partition(h))
+	}
+	for key, t := range s.fleet.of(s.run) {
+		if !s.begun[key] {
+			without = append(without, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
+				State: status.Working, Worker: t.worker})
+		}
+	}
+	slices.SortFunc(without, func(a, b status.Partition) int { return strings.Compare(a.Task, b.Task) })
+	list = append(list, without...)
+	return list[:min(len(list), maxRunning)]
+}
+
+// addFindings adds the findings, which only the envelopes of some pages have.
+func (s *survey) addFindings(ctx context.Context, out *status.Run) error {
+	out.Findings = []status.Finding{}
+	for _, h := range s.suspect {
+		e, err := s.last(ctx, h.Key)
+		if err != nil {
+			return err
+		}
+		switch {
+		case e == nil:
+		case e.Ending != nil:
+			for _, r := range e.Ending.Results {
+				addFindings(out, r.Job, h.Label, r.Findings)
+			}
+		case e.Record != nil:
+			addFindings(out, h.Job, h.Label, e.Record.Findings)
+		}
+	}
+	return nil
+}
+
+// addFindings adds the findings about one partition to those about others.
+func addFindings(out *status.Run, job, partition string, found []engine.Finding) {
+	for _, f := range found {
+		i := slices.IndexFunc(out.Findings, func(o status.Finding) bool { return o.Job == job && o.ID == f.ID })
+		if i < 0 {
+			out.Findings = append(out.Findings, status.Finding{Job: job, ID: f.ID, Partitions: 1, Partition: partition, Message: f.Message})
+			continue
+		}
+		out.Findings[i].Partitions++
+	}
+}
+
+// ofResult returns what the result of a job says, of a run in which one task runs all jobs.
+func ofResult(r engine.JobResult) status.Job {
+	c := status.Counts{Partitions: 1, Done: 1, Pages: r.Pages, Items: r.Items, Bytes: int64(r.Bytes), Findings: len(r.Findings),
+		Suspect: min(1, len(r.Findings))}
+	if p := r.Partitions; p != nil {
+		c.Partitions, c.Done, c.Failed, c.Skipped, c.Suspect = p.Count, p.Count-p.Failed, p.Failed, p.Skipped, p.Suspect
+	}
+	return status.Job{Job: r.Job, Counts: c,
+		Ends: []status.End{{Outcome: string(r.Outcome), Reason: r.Reason, Partitions: c.Partitions, Suspect: c.Suspect}}}
+}
+
+// retriedAtOnce is how many tasks are looked up in the queue at the same time.
+const retriedAtOnce = 16
+
+// takeRetried finds out which of the tasks that have failed are queued again: they wait, and
+// have not failed any more.
+func (s *survey) takeRetried(ctx context.Context) error {
+	if len(s.failed) == 0 {
+		return nil
+	}
+	load, err := s.store.Queued(ctx, s.run.Origin)
+	if err != nil || load.Waiting+load.Running == 0 {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	retried := make([]bool, len(s.failed))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range retriedAtOnce {
+		all.Go(func() {
+			for i := range next {
+				var err error
+				if retried[i], err = s.isRetried(ctx, s.failed[i]); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for i := range s.failed {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	var rest []store.Heading
+	for i, h := range s.failed {
+		switch j := s.job(h.Job); {
+		case !retried[i]:
+			rest = append(rest, h)
+		case h.Kind == store.Searches:
+			s.failedSearches--
+			j.searchesEnded--
+		default:
+			j.counts.Failed--
+		}
+	}
+	s.failed = rest
+	return context.Cause(ctx)
+}
+
+// isRetried reports whether a task that has failed is queued again.
+func (s *survey) isRetried(ctx context.Context, h store.Heading) (bool, error) {
+	return s.store.IsRetried(ctx, s.run.Origin, h.Key, h.Sequence)
+}

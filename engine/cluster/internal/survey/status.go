@@ -1,0 +1,145 @@
+package survey
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+// How much of a run its status lists.
+const (
+	maxFailed   = 100
+	maxLooked   = 1000 // failures of which it is found out whether they are queued again
+	maxRunning  = 20
+	maxFindings = 100 // partitions
+	maxWorkers  = 100
+)
+
+// Status says how far a run is. flags reach the same server in the commands of hints.
+func Status(ctx context.Context, st *store.Store, run *record.Run, flags string) (*status.Run, error) {
+	info, err := st.Info(ctx, run.Run)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := Workers(ctx, st, run.Run, info.Now, run.Started)
+	if err != nil {
+		return nil, err
+	}
+	s, err := take(ctx, st, run, fleet)
+	if err != nil {
+		return nil, err
+	}
+	out := &status.Run{Version: status.Version, At: info.Now.UTC(), Summary: Summary(run, info), Running: s.latest(), Workers: fleet.Workers}
+	for _, add := range []func(context.Context, *status.Run) error{
+		s.addJobs, s.addFailed, s.addFindings,
+		func(ctx context.Context, out *status.Run) error { return s.addRates(ctx, out, info) },
+		func(ctx context.Context, out *status.Run) error { return s.addWarnings(ctx, out, info, flags) },
+	} {
+		if err := add(ctx, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Summary returns what is known of a run without counting its partitions.
+func Summary(run *record.Run, info store.Info) status.Summary {
+	s := status.Summary{Run: run.Run, Phase: run.Phase, Config: run.Name, Program: run.Program, Address: run.Address,
+		Started: run.Started, Stored: status.Stored{Bytes: int64(info.Bytes), Limit: info.MaxBytes}}
+	if info.Sequence > 0 {
+		last := info.Last.UTC()
+		s.Last = &last
+	}
+	return s
+}
+
+// Count returns the counts of all partitions of a run, and its phase. The rest of the summary
+// is empty.
+func Count(ctx context.Context, st *store.Store, run *record.Run, fleet *Fleet) (status.Summary, error) {
+	s, err := take(ctx, st, run, fleet)
+	if err != nil {
+		return status.Summary{}, err
+	}
+	var out status.Run
+	err = s.addJobs(ctx, &out)
+	return out.Summary, err
+}
+
+// Failures returns how many tasks of a run have failed and are not queued again.
+func Failures(ctx context.Context, st *store.Store, run *record.Run) (int, error) {
+	s, err := take(ctx, st, run, &Fleet{})
+	if err != nil {
+		return 0, err
+	}
+	return total(s.list()).Failed + s.failedSearches, nil
+}
+
+// addJobs adds what was counted. If one task has run all jobs, its results have them.
+func (s *survey) addJobs(ctx context.Context, out *status.Run) error {
+	out.Jobs, out.Phase = s.list(), s.phase()
+	if s.all != nil {
+		e, err := s.last(ctx, s.all.Key)
+		if err != nil {
+			return err
+		}
+		if e != nil && e.Ending != nil && len(e.Ending.Results) > 0 {
+			out.Jobs = nil
+			for _, r := range e.Ending.Results {
+				out.Jobs = append(out.Jobs, ofResult(r.Result))
+			}
+		}
+	}
+	out.Total = total(out.Jobs)
+	out.Growing = slices.ContainsFunc(out.Jobs, func(j status.Job) bool { return j.Growing })
+	return nil
+}
+
+// Partitions calls f for each partition of a run that has a page or has ended, in the order of
+// their last pages, and for tasks that find values of variables and have failed. It returns
+// how many others wait. It keeps a few bytes of each partition, so that an interrupted
+// connection repeats none.
+func Partitions(ctx context.Context, st *store.Store, run *record.Run, f func(status.Partition) error) (waiting int, err error) {
+	info, err := st.Info(ctx, run.Run)
+	if err != nil {
+		return 0, err
+	}
+	fleet, err := Workers(ctx, st, run.Run, info.Now, run.Started)
+	if err != nil {
+		return 0, err
+	}
+	s := &survey{store: st, run: run, fleet: fleet}
+	listed, seen, seed := 0, map[uint64]bool{}, maphash.MakeSeed()
+	again := func() { s.reset(); listed = 0 }
+	err = st.ScanHeads(ctx, run.Run, again, func(h store.Heading) error {
+		s.add(h)
+		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed {
+			return nil
+		}
+		if h.Kind != store.Searches {
+			listed++
+		}
+		id := maphash.Comparable(seed, h.Key)
+		if seen[id] {
+			return nil
+		}
+		seen[id] = true
+		p, err := s.explained(ctx, h)
+		if err != nil {
+			return err
+		}
+		if p.State == status.FailedState {
+			if p.Queued, err = s.isRetried(ctx, h); err != nil {
+				return err
+			}
+			if p.Queued {
+				p.State = status.Waiting
+			}
+		}
+		return f(p)
+	})
+	return max(0, total(s.list()).Partitions-listed), err
+}

@@ -1,0 +1,249 @@
+// Package survey finds out how far runs on many machines are. It counts partitions by the
+// heads of their last pages and by what workers say, and keeps the first of what a status
+// lists, so that it takes as much memory for a million partitions as for a hundred.
+//
+// Read survey.go first, which counts, then fleet.go, which has what the workers say. status.go
+// puts a status together from both, with the parts that details.go, rates.go and warnings.go
+// add.
+package survey
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+// A survey counts the tasks of a run.
+type survey struct {
+	store *store.Store
+	run   *record.Run
+	fleet *Fleet
+
+	jobs           map[string]*job
+	begun          map[store.Key]bool // tasks of workers that have a page
+	failed         []store.Heading    // the first that are not queued again
+	suspect        []store.Heading    // the first with findings
+	running        []store.Heading    // that workers have
+	failedSearches int
+	splits         int
+	remaining      int            // messages that no collection can release
+	all            *store.Heading // of the task that runs all jobs, if it has ended
+}
+
+// A job counts the tasks of a job.
+type job struct {
+	counts        status.Counts // Waiting is not counted: it is what remains
+	searches      int           // that are known
+	searchesEnded int           // failed ones included
+	ends          []status.End
+}
+
+// take counts the tasks of a run.
+func take(ctx context.Context, s *store.Store, run *record.Run, fleet *Fleet) (*survey, error) {
+	out := &survey{store: s, run: run, fleet: fleet}
+	err := s.ScanHeads(ctx, run.Run, out.reset, func(h store.Heading) error {
+		out.add(h)
+		return nil
+	})
+	if err == nil {
+		err = out.takeRetried(ctx)
+	}
+	return out, err
+}
+
+// reset begins anew, with the tasks that every run of the jobs begins with.
+func (s *survey) reset() {
+	*s = survey{store: s.store, run: s.run, fleet: s.fleet, jobs: map[string]*job{}, begun: map[store.Key]bool{}}
+	for _, o := range s.outlines() {
+		switch j := s.job(o.Job); {
+		case o.Parent != "":
+		case o.Variables > 0:
+			j.searches = 1
+		default:
+			j.counts.Partitions = 1
+		}
+	}
+}
+
+// outlines returns the jobs, parents before their children. If one task runs all of them, they
+// are one.
+func (s *survey) outlines() []engine.Outline {
+	if s.run.Whole {
+		return []engine.Outline{{Job: record.AllJobs}}
+	}
+	return s.run.Outlines
+}
+
+func (s *survey) job(id string) *job {
+	if s.jobs[id] == nil {
+		s.jobs[id] = &job{ends: []status.End{}}
+	}
+	return s.jobs[id]
+}
+
+// add counts a task, and the tasks that it has announced.
+func (s *survey) add(h store.Heading) {
+	for id, n := range h.Partitions {
+		s.job(id).counts.Partitions += n
+	}
+	for id, n := range h.Searches {
+		s.job(id).searches += n
+	}
+	s.remaining += max(1, h.Parts)
+	if h.Children > 0 {
+		s.remaining += max(0, h.Page-1)
+	}
+	if _, known := s.fleet.tasks[h.Key]; known {
+		s.begun[h.Key] = true
+	}
+	switch j := s.job(h.Job); h.Kind {
+	case store.Splits: // it was announced as a partition, and its halves as others
+		j.counts.Partitions--
+		s.splits++
+	case store.Searches:
+		s.addSearch(j, h)
+	default:
+		s.addPartition(j, h)
+	}
+}
+
+func (s *survey) addSearch(j *job, h store.Heading) {
+	if !h.Ends() || s.stateOf(h) == status.Working {
+		return
+	}
+	j.searchesEnded++
+	if h.State == store.Failed {
+		s.failedSearches++
+		s.failed = keep(s.failed, h, maxLooked)
+	}
+}
+
+func (s *survey) addPartition(j *job, h store.Heading) {
+	c := &j.counts
+	c.Pages, c.Items, c.Bytes, c.Findings = c.Pages+h.Pages, c.Items+h.Items, c.Bytes+h.Bytes, c.Findings+h.Findings
+	if h.Findings > 0 {
+		c.Suspect++
+		s.suspect = keep(s.suspect, h, maxFindings)
+	}
+	switch s.stateOf(h) {
+	case status.Working:
+		c.Running++
+		s.running = append(s.running, h)
+	case status.FailedState:
+		c.Failed++
+		s.failed = keep(s.failed, h, maxLooked)
+	case status.Ended:
+		c.Done++
+		if h.Outcome == store.Skipped {
+			c.Skipped++
+		}
+		if h.Kind == store.ListsAll {
+			s.all = &h
+		} else {
+			j.addEnd(h)
+		}
+	}
+}
+
+func (j *job) addEnd(h store.Heading) {
+	i := slices.IndexFunc(j.ends, func(e status.End) bool { return e.Outcome == h.Outcome && e.Reason == h.Reason })
+	if i < 0 {
+		i = len(j.ends)
+		j.ends = append(j.ends, status.End{Outcome: h.Outcome, Reason: h.Reason})
+	}
+	j.ends[i].Partitions++
+	if h.Findings > 0 {
+		j.ends[i].Suspect++
+	}
+}
+
+func keep(list []store.Heading, h store.Heading, limit int) []store.Heading {
+	if len(list) < limit {
+		list = append(list, h)
+	}
+	return list
+}
+
+// stateOf returns how far a task is that has a page or has ended. A worker that has said
+// after a failure that it has the task, tries it again.
+func (s *survey) stateOf(h store.Heading) status.State {
+	w, has := s.fleet.tasks[h.Key]
+	switch {
+	case h.State == store.Done:
+		return status.Ended
+	case h.State == store.Failed && !(has && w.heard.After(h.Time)):
+		return status.FailedState
+	case has:
+		return status.Working
+	}
+	return status.Waiting
+}
+
+// list returns the jobs as they were counted.
+func (s *survey) list() []status.Job {
+	notBegun := map[string]int{}
+	for key, t := range s.fleet.of(s.run) {
+		if !s.begun[key] && !t.Search {
+			notBegun[key.Job]++
+		}
+	}
+	growing := map[string]bool{}
+	var list []status.Job
+	for _, o := range s.outlines() {
+		j := s.job(o.Job)
+		c := j.counts
+		c.Running += notBegun[o.Job]
+		c.Partitions = max(c.Partitions, c.Done+c.Failed+c.Running)
+		c.Waiting = c.Partitions - c.Done - c.Failed - c.Running
+		slices.SortFunc(j.ends, func(a, b status.End) int {
+			return cmp.Or(b.Partitions-a.Partitions, strings.Compare(a.Outcome, b.Outcome), strings.Compare(a.Reason, b.Reason))
+		})
+		one := status.Job{Job: shown(o.Job), Counts: c, Ends: j.ends, Growing: j.searchesEnded < j.searches || growing[o.Parent]}
+		growing[o.Job] = one.Growing || c.Open() > 0
+		list = append(list, one)
+	}
+	return list
+}
+
+// shown returns the job of a subject as people know it: a task with all jobs has none.
+func shown(job string) string {
+	if job == record.AllJobs {
+		return ""
+	}
+	return job
+}
+
+func total(jobs []status.Job) (sum status.Counts) {
+	for _, j := range jobs {
+		sum.Plus(j.Counts)
+	}
+	return sum
+}
+
+// open returns the number of tasks that have not ended.
+func (s *survey) open() int {
+	n := total(s.list()).Open()
+	for _, j := range s.jobs {
+		n += max(0, j.searches-j.searchesEnded)
+	}
+	return n
+}
+
+// phase returns the phase of the run.
+func (s *survey) phase() status.Phase {
+	switch {
+	case s.run.Phase == status.Cancelled:
+		return status.Cancelled
+	case s.open() > 0:
+		return status.Running
+	case len(s.failed) > 0:
+		return status.Failed
+	}
+	return status.Complete
+}

@@ -1,0 +1,99 @@
+package survey
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// addWarnings adds what somebody should do something about.
+func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.Info, flags string) error {
+	out.Warnings = []status.Warning{}
+	add := func(id, hint, message string, values ...any) {
+		out.Warnings = append(out.Warnings, status.Warning{ID: id, Message: fmt.Sprintf(message, values...), Hint: hint})
+	}
+	room, waits := s.makeRoom(info, flags), s.fleet.full[s.run.Run]
+	switch limit := info.MaxBytes; {
+	case out.Phase != status.Running:
+	case waits && limit > 0:
+		add("full", room, "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
+			value.Size(int(out.Stored.Bytes)), value.Size(int(limit)))
+	case waits:
+		add("full", "make room there, or delete runs: stopwhen delete", "the server has no room for pages, and those of workers wait")
+	case info.IsFull():
+		add("full", room, "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
+			100*out.Stored.Bytes/limit)
+	}
+	retry := "fix the cause, then: " + s.run.Command("retry", flags)
+	if n := out.Total.Failed; n > 0 {
+		add("failed", retry, "%s failed", value.Counted(n, "partition"))
+	}
+	if n := s.failedSearches; n > 0 {
+		add("search", retry, "the values of %s could not be found", value.Counted(n, "variable"))
+	}
+	if out.Phase != status.Running || s.open() == 0 {
+		return nil
+	}
+	lost, err := s.lost(ctx, info)
+	if err != nil {
+		return err
+	}
+	switch {
+	case lost > 0:
+		add("lost", "submit the run again, with the same id: stopwhen submit CONFIG --run "+s.run.Run+flags,
+			"the queue has lost tasks: %d of those that are known have not ended, and are not queued", lost)
+	case out.Workers.Count == 0:
+		add("noWorkers", s.run.WorkerCommand(flags), "no worker runs the tasks that wait")
+	}
+	for _, w := range out.Workers.List {
+		if w.Silent && s.fleet.silent[[2]string{w.Name, s.run.Run}] {
+			seconds := int(out.At.Sub(w.Heard).Seconds())
+			add("silent", "other workers get its tasks", "worker %s on %s has been silent for %d seconds", w.Name, w.Host, seconds)
+		}
+		if w.Problem != "" {
+			add("problem", "other workers may run it; otherwise set it right on that machine", "worker %s on %s: %s", w.Name, w.Host, w.Problem)
+		}
+	}
+	return nil
+}
+
+// makeRoom says how the run gets room on the server. A collection can release all messages but
+// those that remain, unless one task runs several jobs, whose positions differ.
+func (s *survey) makeRoom(info store.Info, flags string) string {
+	const raise = "submit it again, with the same id and a larger --max-bytes"
+	if s.run.Whole && len(s.run.Outlines) > 1 || info.Messages <= uint64(s.remaining) {
+		return raise + "; collect --release would delete nothing, since the pages that are stored must remain"
+	}
+	return s.run.Command("collect", flags) + " --release --state FILE --out DIR deletes pages that it has written; " +
+		"if those that must remain fill the limit, " + raise
+}
+
+// lostAgain is after which time tasks that seem to be lost are counted again: what was queued
+// just now may not be counted yet.
+const lostAgain = 300 * time.Millisecond
+
+// lost returns how many tasks are known, but neither queued nor ended. While tasks run, it is
+// 0: they may be about to queue what they have found.
+func (s *survey) lost(ctx context.Context, info store.Info) (lost int, err error) {
+	for range 2 {
+		load, err := s.store.Queued(ctx, s.run.Origin)
+		if err != nil || load.Running > 0 {
+			return 0, err
+		}
+		now, err := s.store.Info(ctx, s.run.Run)
+		if err != nil || now.Sequence != info.Sequence {
+			return 0, err
+		}
+		if lost = s.open() - load.Waiting; lost <= 0 {
+			return 0, nil
+		}
+		if err := store.Sleep(ctx, lostAgain); err != nil {
+			return 0, err
+		}
+	}
+	return lost, nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+)
+
+// A cancelCommand is stopwhen cancel.
+type cancelCommand struct{ natsClient }
+
+func newCancel(p *app) *cobra.Command {
+	a := &cancelCommand{natsClient{app: p}}
+	cmd := &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "End a run that many machines share",
+		Long: `Remove the queued partitions of a run, and let workers stop those that they run.
+What is stored remains: stopwhen collect writes it, and submitting the run
+again, by its id, continues it.`,
+		Example:           "  stopwhen cancel orders-20261122-k3fq",
+		Args:              oneRun,
+		ValidArgsFunction: a.completeRuns,
+		RunE:              a.Run,
+	}
+	a.natsFlags(cmd)
+	a.logFlags.register(cmd, "log details")
+	return cmd
+}
+
+// Run ends a run.
+func (a *cancelCommand) Run(_ *cobra.Command, args []string) error {
+	a.remains = "cancel the run again, since some of its tasks may still be queued"
+	return a.withRun(args[0], func(s *session, run *cluster.Run) error {
+		if ended, _, err := run.Ended(s.ctx); err == nil && ended && run.Phase() != cluster.Cancelled {
+			s.log.Info(fmt.Sprintf("run %s has ended; there is nothing to cancel", run.ID()), "event", "cancelled", "run", run.ID())
+			return nil
+		}
+		if err := run.Cancel(s.ctx); err != nil {
+			return err
+		}
+		s.log.Info(fmt.Sprintf("run %s is cancelled", run.ID()), "event", "cancelled", "run", run.ID())
+		return nil
+	})
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+)
+
+// A deleteCommand is stopwhen delete.
+type deleteCommand struct {
+	natsClient
+	force     bool
+	olderThan string
+}
+
+func newDelete(p *app) *cobra.Command {
+	a := &deleteCommand{natsClient: natsClient{app: p}}
+	cmd := &cobra.Command{
+		Use:   "delete [RUN]",
+		Short: "Delete a run, with its items, from the server",
+		Long: `Delete a run from the NATS server, with all items that are stored. It cannot be
+undone. A run that goes on is refused, unless --force is given. Runs that are
+cancelled, or whose partitions have all ended, do not go on.`,
+		Example: `  stopwhen delete orders-20261122-k3fq
+  stopwhen delete --older-than 720h`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch older := a.olderThan != ""; {
+			case older && len(args) > 0:
+				return &usageError{"want the id of a run or --older-than, not both"}
+			case older && a.force:
+				return &usageError{"--older-than deletes only runs that have ended, so --force cannot be used with it"}
+			case !older && len(args) != 1:
+				return &usageError{"want the id of a run, or --older-than DURATION"}
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeRuns,
+		RunE:              a.Run,
+	}
+	f := cmd.Flags()
+	f.BoolVar(&a.force, "force", false, "delete the run even if it goes on")
+	f.StringVar(&a.olderThan, "older-than", "", "delete the runs that ended before this `DURATION`, such as 720h")
+	a.natsFlags(cmd)
+	a.logFlags.register(cmd, "log details")
+	return cmd
+}
+
+// Run deletes a run, or those that ended long ago.
+func (a *deleteCommand) Run(_ *cobra.Command, args []string) error {
+	age, err := parseDuration("--older-than", a.olderThan)
+	if err != nil {
+		return err
+	}
+	a.remains = "delete the run again, since some of it may still be stored"
+	if age != 0 {
+		a.remains = "do it again, since some of the runs may still be stored"
+		return a.withRuns(func(s *session) error { return s.removeOlder(time.Now().Add(-age)) })
+	}
+	return a.withRun(args[0], func(s *session, run *cluster.Run) error {
+		if !a.force {
+			ended, _, err := run.Ended(s.ctx)
+			if err != nil {
+				return err
+			}
+			if !ended {
+				return &usageError{fmt.Sprintf("run %s goes on; end it with stopwhen cancel %s%s, or use --force", run.ID(), run.ID(), a.natsArgs())}
+			}
+		}
+		return s.removeRun(run)
+	})
+}
+
+// removeOlder deletes the runs that ended before a time.
+func (s *session) removeOlder(before time.Time) error {
+	runs, err := s.Runs(s.ctx)
+	if err != nil {
+		return err
+	}
+	var all error
+	n := 0
+	for _, run := range runs {
+		ended, at, err := run.Ended(s.ctx)
+		if err == nil && ended && at.Before(before) {
+			err = s.removeRun(run)
+			n++
+		}
+		all = errors.Join(all, err)
+	}
+	if n == 0 && all == nil {
+		s.log.Info("no run ended before "+before.UTC().Format(time.RFC3339), "event", "deleted")
+	}
+	return all
+}
+
+// removeRun deletes a run.
+func (s *session) removeRun(run *cluster.Run) error {
+	if err := run.Delete(s.ctx); err != nil {
+		return err
+	}
+	s.log.Info(fmt.Sprintf("run %s is deleted", run.ID()), "event", "deleted", "run", run.ID())
+	return nil
+}

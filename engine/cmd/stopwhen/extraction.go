@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine"
+	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
+)
+
+// extraction is how a command extracts, and where it writes.
+type extraction struct {
+	source
+	items              formats.Options // how items are written
+	itemFormat         string
+	csvNested, catalog string
+	discardItems       bool // items are not written
+	appendRows         bool
+
+	out, trace, result, record string // where a run writes
+	state, kept, tokens        string
+	restart, release           bool
+	keptPath                   string // the file of --kept, without symbolic links
+
+	prefetch string // a number or "auto"
+	parallel int
+	timeout  string // a duration; empty: none
+	failOn   []string
+}
+
+// suspect is the outcome of --fail-on for lists in which the audit finds signs of
+// missing items.
+const suspect = "suspect"
+
+var failOnOutcomes = []string{string(rules.Limited), string(rules.Guarded), string(rules.Partial), suspect}
+
+// runFlags adds the flags of commands that extract.
+func (a *extraction) runFlags(cmd *cobra.Command) {
+	a.configFlags(cmd)
+	prefetchFlag(cmd, &a.prefetch)
+	f := cmd.Flags()
+	f.IntVar(&a.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
+	f.StringVar(&a.timeout, "timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
+	a.jobFlags(cmd)
+	tokensFlag(cmd, &a.tokens, "; by default the --state FILE with .tokens")
+	a.resultFlags(cmd)
+}
+
+// resultFlags adds the flags that say what becomes of the pages of a run.
+func (a *extraction) resultFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
+	f.StringVar(&a.result, "result", "", "`FILE` for the result of every job, as JSON; - is standard output")
+	f.StringVar(&a.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
+	f.BoolVar(&a.restart, "restart", false, "with --state: start over, without what the state holds")
+	f.StringVar(&a.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
+	f.StringSliceVar(&a.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "))
+	a.logFlags.register(cmd, "log every page")
+	f.BoolVar(&a.noProgress, "no-progress", false, "do not show a progress line on a terminal")
+	complete(cmd, "fail-on", func() []string { return failOnOutcomes })
+}
+
+// outFlag adds the flag --out for items.
+func (a *extraction) outFlag(cmd *cobra.Command, byDefault string) {
+	cmd.Flags().StringVar(&a.out, "out", byDefault, "`DIR` to write one file per dataType into; - is standard output")
+	cmd.Flags().BoolVar(&a.appendRows, "append", false, "with --out DIR: add the rows of this run to those in the files")
+	_ = cmd.MarkFlagDirname("out")
+	a.itemFlags(cmd)
+}
+
+func (a *extraction) checkRunFlags(cmd *cobra.Command) error {
+	if err := a.checkJobFlags(cmd); err != nil {
+		return err
+	}
+	if _, err := a.runTimeout(); err != nil {
+		return err
+	}
+	if _, err := a.pagesAhead(); err != nil {
+		return err
+	}
+	if a.parallel < 1 {
+		return &usageError{fmt.Sprintf("--jobs: want a number of jobs above 0, got %d", a.parallel)}
+	}
+	return a.checkResultFlags(cmd)
+}
+
+// checkResultFlags checks the flags of resultFlags and itemFlags.
+func (a *extraction) checkResultFlags(cmd *cobra.Command) error {
+	if err := a.checkItemFlags(cmd); err != nil {
+		return err
+	}
+	if a.restart && a.state == "" {
+		return &usageError{"--restart requires --state"}
+	}
+	for _, outcome := range a.failOn {
+		if !slices.Contains(failOnOutcomes, outcome) {
+			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnOutcomes), outcome)}
+		}
+	}
+	return nil
+}
+
+// runTimeout returns the limit on the time of the run; 0 is none.
+func (a *extraction) runTimeout() (time.Duration, error) {
+	if a.timeout == "" {
+		return 0, nil
+	}
+	d, err := rules.ParseDuration(a.timeout)
+	if err != nil {
+		return 0, &usageError{fmt.Sprintf("--timeout: %v", err)}
+	}
+	return d, nil
+}
+
+// pagesAhead returns the number of pages in flight. A case and a recording have the requests
+// of a run that makes one after another, unless the flag is set.
+func (a *extraction) pagesAhead() (int, error) {
+	if a.prefetch == "" && (a.fixture != "" || a.record != "") {
+		return 0, nil
+	}
+	return parsePrefetch(a.prefetch)
+}
+
+// runConfig runs a configuration.
+func (a *extraction) runConfig(cmd *cobra.Command, args []string) error {
+	if err := a.checkRunFlags(cmd); err != nil {
+		return err
+	}
+	l, err := a.load(args)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := a.checkPaths(l, args); err != nil {
+		return err
+	}
+	l.forgets = a.kept == "" && a.state == "" && a.items.Format.Kind != formats.Singer
+	return a.runLoaded(l)
+}
+
+// runLoaded runs a configuration with the log, the progress line and the
+// recording that the flags request. Everything on standard error passes through
+// the redactor.
+func (a *extraction) runLoaded(l *loaded) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	debug := l.Info().Debug
+	bar := a.newProgress(debug, toStdout(a.out))
+	logger, closeLog, err := a.openLog(bar, debug)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	prefetch, _ := a.pagesAhead()
+	timeout, _ := a.runTimeout()
+	if l.Info().RotatesTokens {
+		tokens, err := a.openTokens(a.tokensPath())
+		if err != nil {
+			return err
+		}
+		l.Engine = l.With(engine.WithTokenStore(tokens))
+	}
+	l.Engine = l.With(
+		engine.WithLogger(logger), engine.WithPrefetch(prefetch), engine.WithParallelJobs(a.parallel), engine.WithTimeout(timeout),
+	)
+	if a.trace != "" || bar != nil {
+		l.Engine = l.With(engine.WithVerdicts())
+	}
+	return a.extract(l, logger, bar)
+}
+
+// extract runs the jobs and writes their pages.
+func (a *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
+	for _, w := range l.Warnings() {
+		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
+	}
+	if a.discarded != "" {
+		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, a.discarded), "event", "discarded")
+	}
+	state, err := a.openState(l, logger)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	if err := a.checkSource(l, state); err != nil {
+		return err
+	}
+	if collected, err := a.collected(l, state); err != nil || collected {
+		return err
+	}
+	out, err := a.openOutput(l, state)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil { // a run that has not told its success is completed by the next one
+			err = state.End()
+		}
+	}()
+	if a.record != "" {
+		tape, failed := a.startRecording(l)
+		if failed != nil {
+			return errors.Join(failed, out.Close())
+		}
+		defer func() { err = errors.Join(err, tape.end(logger)) }()
+	}
+	return a.runJobs(l, out, logger, bar)
+}
+
+// pagesRemain is what remains of a run that a signal ends.
+const pagesRemain = "the pages written so far are complete"
+
+// runJobs runs the jobs and completes what they write.
+func (a *extraction) runJobs(l *loaded, out *formats.Publisher, logger *slog.Logger, bar *progress) error {
+	a.remains = pagesRemain
+	ctx, stop := a.catchSignals()
+	defer stop()
+	if a.takesTurns(l) {
+		a.threads.useOne()
+		defer a.threads.useAll()
+	}
+	start := time.Now()
+	logger.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
+	result, err := a.runUntilSignal(ctx, l.source(), l.Engine, func(ctx context.Context, page *engine.Page) error {
+		if page.Bytes >= ahead.LargePage {
+			a.threads.useAll()
+		}
+		bar.page(page)
+		defer bar.written()
+		if a.onPage != nil {
+			a.onPage(page)
+		}
+		return out.Page(ctx, page)
+	})
+	bar.done()
+	err = out.End(result, signalError(ctx, err))
+	logPartial(logger, out.Files(), l.pages != nil)
+	err = errors.Join(err, a.writeResult(out.Files(), result), out.Close())
+	if l.forgets {
+		warnForgotten(logger, result)
+	}
+	logSummary(logger, result, time.Since(start), err)
+	if err != nil {
+		return err
+	}
+	return a.judge(result)
+}
+
+// takesTurns reports whether a run has one page at a time, unless its pages are large.
+func (a *extraction) takesTurns(l *loaded) bool {
+	prefetch, _ := a.pagesAhead()
+	return (prefetch == 0 || prefetch == 1) && a.parallel <= 1 && l.pages == nil
+}
+
+// logSummary logs the last line of a run.
+func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, err error) {
+	pages, items, bytes, partitions, skipped := 0, 0, 0, 0, 0
+	for _, job := range result.Jobs {
+		pages, items, bytes = pages+job.Pages, items+job.Items, bytes+job.Bytes
+		if n := job.Partitions; n != nil {
+			partitions, skipped = partitions+n.Count, skipped+n.Skipped
+		}
+	}
+	message := fmt.Sprintf("%s, %s, %s from %s in %s", value.Counted(pages, "page"), value.Counted(items, "item"), value.Size(bytes),
+		value.Counted(len(result.Jobs), "job"), took.Round(time.Millisecond))
+	level := slog.LevelInfo
+	if skipped > 0 {
+		level = slog.LevelWarn
+		message += fmt.Sprintf(", %d of %s skipped", skipped, value.Counted(partitions, "partition"))
+	}
+	if err != nil {
+		level = slog.LevelWarn
+		message += ", incomplete"
+	}
+	logger.Log(context.Background(), level, message, "event", "run_end")
+}
+
+// judge returns an error if a job ended with an outcome of --fail-on.
+func (a *extraction) judge(result *engine.Result) error {
+	failed := &failOnError{}
+	for _, job := range result.Jobs {
+		for _, outcome := range a.failing(job.Outcome, job.Findings) {
+			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
+			if outcome == suspect {
+				ending = fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID)
+			}
+			failed.jobs = append(failed.jobs, ending)
+			if !slices.Contains(failed.outcomes, outcome) {
+				failed.outcomes = append(failed.outcomes, outcome)
+			}
+		}
+	}
+	if failed.jobs == nil {
+		return nil
+	}
+	return failed
+}
+
+// failing returns the outcomes of --fail-on that a job ended with.
+func (a *extraction) failing(outcome rules.Outcome, findings []engine.Finding) []string {
+	var met []string
+	if slices.Contains(a.failOn, string(outcome)) {
+		met = append(met, string(outcome))
+	}
+	if len(findings) > 0 && slices.Contains(a.failOn, suspect) {
+		met = append(met, suspect)
+	}
+	return met
+}

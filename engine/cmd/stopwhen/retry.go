@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A retryCommand is stopwhen retry.
+type retryCommand struct{ natsClient }
+
+func newRetry(p *app) *cobra.Command {
+	a := &retryCommand{natsClient{app: p}}
+	cmd := &cobra.Command{
+		Use:   "retry RUN [PARTITION...]",
+		Short: "Queue partitions again that have failed",
+		Long: `Queue the partitions of a run that have failed once more: all of them, or those
+that are named as in stopwhen status. Each continues behind its last stored
+page.`,
+		Example: `  stopwhen retry orders-20261122-k3fq
+  stopwhen retry orders-20261122-k3fq 0-p1i7`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{"want the id of a run"}
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeRuns,
+		RunE:              a.Run,
+	}
+	a.natsFlags(cmd)
+	a.logFlags.register(cmd, "log details")
+	return cmd
+}
+
+// Run queues partitions again.
+func (a *retryCommand) Run(_ *cobra.Command, args []string) error {
+	a.remains = "do it again, since some of the partitions may not be queued"
+	return a.withRun(args[0], func(s *session, run *cluster.Run) error {
+		n, err := run.Retry(s.ctx, args[1:]...)
+		if n > 0 || err == nil {
+			s.log.Info(fmt.Sprintf("run %s: %s queued again", run.ID(), value.Counted(n, "partition")),
+				"event", "retried", "run", run.ID(), "partitions", n)
+		}
+		return err
+	})
+}

@@ -1,0 +1,82 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// maxKept is the size of the largest file of kept values, in bytes.
+const maxKept = 16 << 20
+
+// ReadKept reads the values that jobs kept from a file, by job and name. A missing file has
+// none: this is the first run.
+func ReadKept(path string) (map[string]map[string]any, error) {
+	text, err := ReadAtMost(path, maxKept)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]map[string]any{}, nil
+	}
+	failed := &engine.Error{Class: failure.Config, Op: "kept", Err: err}
+	if err != nil {
+		failed.Message = fmt.Sprintf("--kept: %v", err)
+		return nil, failed
+	}
+	values, err := ParseKept(text)
+	if err != nil {
+		failed.Err, failed.Message = err, fmt.Sprintf("--kept: %s was not written by --kept: %v; remove it to start over", path, err)
+		return nil, failed
+	}
+	return values, nil
+}
+
+// ParseKept reads the text of a file of kept values.
+func ParseKept(text []byte) (map[string]map[string]any, error) {
+	var values map[string]map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	err := dec.Decode(&values)
+	return values, err
+}
+
+// ReadAtMost reads a file. A file of more than limit bytes is an error, and is not read to its
+// end.
+func ReadAtMost(path string, limit int) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return text, err
+}
+
+// readKept finds the values that the run continues from. The file of kept values is read when
+// the commits of an earlier run are complete, which may have saved some.
+func (p *Publisher) readKept() (err error) {
+	switch {
+	case p.options.Kept != nil:
+	case p.options.KeptFile != "":
+		p.options.Kept, err = ReadKept(p.options.KeptFile)
+	default:
+		p.options.Kept, err = p.store.Kept()
+	}
+	if err != nil {
+		return err
+	}
+	for job, values := range p.options.Kept {
+		if p.kept[job], err = json.Marshal(values); err != nil {
+			return err
+		}
+	}
+	return nil
+}

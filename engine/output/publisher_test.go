@@ -1,0 +1,153 @@
+package output
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+)
+
+// flakyAPI serves two lists of four pages, and refuses one request of the run. The fourth
+// page has a member that no page before it has.
+type flakyAPI struct {
+	requests atomic.Int64
+	refused  atomic.Int64 // the number of a request
+}
+
+func (a *flakyAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	page := r.URL.Query().Get("page")
+	switch {
+	case a.requests.Add(1) == a.refused.Load():
+		w.WriteHeader(http.StatusForbidden)
+	case page == "5":
+		fmt.Fprint(w, `[]`)
+	case page == "4":
+		fmt.Fprintf(w, `[{"id":"%s4","late":true}]`, r.URL.Path[1:])
+	default:
+		fmt.Fprintf(w, `[{"id":"%s%s"}]`, r.URL.Path[1:], page)
+	}
+}
+
+func loadFlaky(t *testing.T, url, dataTypes string) *engine.Engine {
+	t.Helper()
+	a, b, _ := strings.Cut(dataTypes, ",")
+	e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}},
+		"config": {"jobs": [{"endpoint": "a", "dataType": "%s"}, {"endpoint": "b", "dataType": "%s"}]}}`, url, a, b))
+	require.NoError(t, err)
+	return e
+}
+
+// TestARunThatFailedAnywhereResumes lets every request of a run fail once, and repeats the
+// run. At any moment a file is complete or absent, and in the end it has every item once.
+func TestARunThatFailedAnywhereResumes(t *testing.T) {
+	api := &flakyAPI{}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	for _, dataTypes := range []string{"x,y", "x,x"} {
+		for _, format := range Formats() {
+			if dataTypes == "x,x" && format != "csv.gz" {
+				continue
+			}
+			f, err := ParseFormat(format)
+			require.NoError(t, err)
+			for refused := 1; refused <= 10; refused++ {
+				dir := t.TempDir()
+				options := PublisherOptions{Options: Options{Format: f}, Dir: dir}
+				api.requests.Store(0)
+				api.refused.Store(int64(refused))
+				err := extract(loadFlaky(t, server.URL, dataTypes), true, options)
+				require.ErrorIs(t, err, engine.ErrAPI)
+				require.NoFileExists(t, filepath.Join(dir, dataTypes[2:]+"."+format), "its last job has not ended")
+				err = extract(loadFlaky(t, server.URL, dataTypes), true, options)
+				require.NoError(t, err)
+				require.EqualValues(t, 11, api.requests.Load(), "no other request is repeated")
+				ids := "a1 a2 a3 a4 b1 b2 b3 b4"
+				if dataTypes == "x,y" {
+					require.Equal(t, "b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "y."+format)))
+					ids = "a1 a2 a3 a4"
+				}
+				require.Equal(t, ids, idsOf(t, filepath.Join(dir, "x."+format)), "%s after request %d failed", format, refused)
+			}
+		}
+	}
+}
+
+// extract runs an engine, with a state in the directory of its files or without one.
+func extract(e *engine.Engine, state bool, options PublisherOptions) error {
+	store := checkpoint.Stateless()
+	if state {
+		var err error
+		if store, err = checkpoint.Open(filepath.Join(options.Dir, "state"), "test", e.Fingerprint()); err != nil {
+			return err
+		}
+	}
+	p, err := Open(e, store, options)
+	if err != nil {
+		return err
+	}
+	_, err = p.Run(context.Background())
+	if closed := p.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// idsOf returns the ids in a file, in order. All rows of a table have all columns.
+func idsOf(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	r := io.Reader(bytes.NewReader(text))
+	switch filepath.Ext(path) {
+	case ".gz":
+		r, err = gzip.NewReader(r)
+	case ".zst":
+		r, err = zstdFrames{}.NewReader(r)
+	}
+	require.NoError(t, err)
+	if strings.Contains(filepath.Base(path), ".csv") {
+		records, err := csv.NewReader(r).ReadAll()
+		require.NoError(t, err)
+		require.Equal(t, []string{"id", "late"}, records[0])
+		var ids []string
+		for _, record := range records[1:] {
+			ids = append(ids, record[0])
+		}
+		return strings.Join(ids, " ")
+	}
+	plain, err := io.ReadAll(r)
+	require.NoError(t, err)
+	var ids []string
+	for _, part := range strings.Split(string(plain), `"id":"`)[1:] {
+		ids = append(ids, part[:2])
+	}
+	return strings.Join(ids, " ")
+}
+
+// TestAJobThatFailedIsNotCommitted: with KeepGoing the file of the other job appears.
+func TestAJobThatFailedIsNotCommitted(t *testing.T) {
+	api := &flakyAPI{}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	dir := t.TempDir()
+	api.refused.Store(5)
+	err := extract(loadFlaky(t, server.URL, "x,y").With(engine.WithKeepGoing()), false, PublisherOptions{Dir: dir, Options: Options{Format: Format{Kind: CSV}}})
+	require.ErrorIs(t, err, engine.ErrAPI)
+	require.NoFileExists(t, filepath.Join(dir, "x.csv"))
+	require.Equal(t, "a1 a2 a3 a4", idsOf(t, filepath.Join(dir, "x.csv.partial")), "the header has the late column")
+	require.Equal(t, "b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "y.csv")))
+}

@@ -1,0 +1,172 @@
+package output
+
+import (
+	"io"
+	"os"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// queue serialises the output of concurrent jobs that share a target: it is the
+// same as if the jobs had run one after another. Items of a job whose turn has
+// not come wait in a temporary file.
+type queue struct {
+	target  *target
+	spool   *spool
+	roots   []string // jobs, each with those below it, that have not ended, in order; it is the turn of the first
+	ended   map[string]bool
+	waiting map[string][]section // by root
+}
+
+func newQueue(t *target, spool *spool, roots []string) *queue {
+	return &queue{target: t, spool: spool, roots: slices.Clone(roots), ended: map[string]bool{}, waiting: map[string][]section{}}
+}
+
+// page writes the items of a page to the writer, or lets them wait.
+func (q *queue) page(page *engine.Page) error {
+	if err := q.write(page); err != nil || !page.Final {
+		return err
+	}
+	q.ended[page.Root] = true
+	for len(q.roots) > 0 && q.ended[q.roots[0]] {
+		if err := q.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *queue) write(page *engine.Page) error {
+	for dataType, items := range q.target.lists(page) {
+		if page.Root == q.roots[0] {
+			if _, err := items.WriteTo(q.target.writer(dataType)); err != nil {
+				return err
+			}
+			continue
+		}
+		s, err := q.spool.add(items)
+		s.dataType = dataType
+		q.waiting[page.Root] = append(q.waiting[page.Root], s)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next gives the turn to the next root and writes its waiting items.
+func (q *queue) next() error {
+	q.roots = q.roots[1:]
+	if len(q.roots) == 0 {
+		return nil
+	}
+	waiting := q.waiting[q.roots[0]]
+	delete(q.waiting, q.roots[0])
+	for _, s := range waiting {
+		if err := q.spool.write(q.target.writer(s.dataType), s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty reports whether the items of all jobs have been written.
+func (q *queue) empty() bool { return len(q.roots) == 0 }
+
+// end writes the items of the jobs that still wait because an earlier job failed.
+func (q *queue) end() error {
+	for len(q.roots) > 0 {
+		if err := q.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spool is a temporary file for what waits in all queues, so that their number does not
+// count against the limit of open files.
+type spool struct {
+	file    *os.File // nil: not needed so far
+	size    int64
+	waiting int // sections
+}
+
+// section is a part of a spool.
+type section struct {
+	offset, size int64
+	dataType     string // of its items
+}
+
+// add appends what w writes to the spool.
+func (s *spool) add(w io.WriterTo) (section, error) {
+	if s.file == nil {
+		file, err := os.CreateTemp("", "stopwhen-jobs-*")
+		if err != nil {
+			return section{}, err
+		}
+		_ = os.Remove(file.Name()) // an open file lasts until it is closed, even by a crash
+		s.file = file
+	}
+	n, err := w.WriteTo(io.NewOffsetWriter(s.file, s.size))
+	added := section{offset: s.size, size: n}
+	s.size += n
+	s.waiting++
+	return added, err
+}
+
+// write copies a section to a writer. When no section is left, the space is given back.
+func (s *spool) write(w io.Writer, one section) error {
+	if _, err := io.Copy(w, io.NewSectionReader(s.file, one.offset, one.size)); err != nil {
+		return err
+	}
+	if s.waiting--; s.waiting > 0 {
+		return nil
+	}
+	s.size = 0
+	return s.file.Truncate(0)
+}
+
+// Close closes the temporary file.
+func (s *spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// openQueues creates the queues of concurrent jobs that share a target.
+func (p *Publisher) openQueues() error {
+	if p.options.Order != Queued {
+		return nil
+	}
+	p.queues = map[*target]*queue{}
+	p.close = append(p.close, p.spool.Close)
+	for _, t := range p.targets {
+		roots := p.roots(t)
+		if len(roots) < 2 {
+			continue
+		}
+		if p.store.Path() != "" {
+			return &engine.Error{
+				Class: failure.Config, Op: "output", Message: "--jobs with --state: several jobs write to the same file; " +
+					"give each job its own dataType with --out DIR, or omit --jobs",
+			}
+		}
+		p.queues[t] = newQueue(t, &p.spool, roots)
+	}
+	return nil
+}
+
+// roots returns the roots of the jobs that write to a target. The jobs below one root take
+// turns in the same way in every run.
+func (p *Publisher) roots(t *target) []string {
+	var roots []string
+	for _, job := range t.jobs {
+		if root := p.engine.Job(job).Root; !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
+	return roots
+}

@@ -1,0 +1,289 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A target is where the items of one or several jobs go: a file or a stream.
+type target struct {
+	file   *file
+	stream *stream
+
+	dataType string // of the items; "" is any
+	jobs     []string
+	ended    []engine.JobResult // of its jobs
+}
+
+// openTargets opens the files of the items, or the stream.
+func (p *Publisher) openTargets() error {
+	if p.options.Dir == "" {
+		all := Place{Jobs: p.engine.Jobs()}
+		if p.options.Stream == nil {
+			p.addStream(Options{}, io.Discard, all)
+		} else {
+			p.addStream(p.options.Options, p.options.Stream, all)
+		}
+		return nil
+	}
+	if err := os.MkdirAll(p.options.Dir, 0o777); err != nil {
+		return err
+	}
+	for _, place := range Places(p.engine, p.options.Dir, p.options.Format) {
+		if err := p.openTarget(place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openTarget opens the file of a data type. A pipe or a device gets the items at once; the
+// rows of a file appear when they are complete.
+func (p *Publisher) openTarget(place Place) error {
+	if IsStream(place.Path) {
+		w, err := p.openStream(place.Path)
+		if err != nil {
+			return err
+		}
+		p.interval = 0
+		p.addStream(p.options.Options, w, place)
+		return nil
+	}
+	repaired, err := checkpoint.Repair(place.Path)
+	if err != nil {
+		return err
+	}
+	if repaired {
+		p.log.Info(place.Path+": completed the commit that an earlier run had begun", "event", "repaired", "file", place.Path)
+	}
+	f, err := p.options.openFile(p.store, place.Path, place.DataType)
+	if err != nil {
+		return err
+	}
+	p.targets = append(p.targets, &target{file: f, dataType: place.DataType, jobs: place.Jobs})
+	return nil
+}
+
+// addStream adds a stream for the items of a place.
+func (p *Publisher) addStream(options Options, w io.Writer, place Place) {
+	p.targets = append(p.targets, &target{stream: options.newStream(w), dataType: place.DataType, jobs: place.Jobs})
+}
+
+// assignJobs finds the targets of every job. One whose items are not written has a target,
+// too, since it may keep values.
+func (p *Publisher) assignJobs() {
+	p.byJob = map[string][]*target{}
+	for _, t := range p.targets {
+		for _, job := range t.jobs {
+			p.byJob[job] = append(p.byJob[job], t)
+		}
+	}
+	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+		if p.byJob[job] == nil {
+			p.addStream(Options{}, io.Discard, Place{Jobs: []string{job}})
+			p.byJob[job] = p.targets[len(p.targets)-1:]
+		}
+	}
+}
+
+// writer returns a writer for the items of a data type.
+func (t *target) writer(dataType string) io.Writer {
+	if t.stream != nil {
+		return t.stream.items(dataType)
+	}
+	return t.file
+}
+
+// lists returns the items of a page that belong to the target, by data type.
+func (t *target) lists(page *engine.Page) iter.Seq2[string, engine.Items] {
+	return func(yield func(string, engine.Items) bool) {
+		for _, list := range page.Lists {
+			if (t.dataType == "" || t.dataType == list.DataType) && !yield(list.DataType, list.Items) {
+				return
+			}
+		}
+	}
+}
+
+// has reports whether a job of the target has ended.
+func (t *target) has(job string) bool {
+	return slices.ContainsFunc(t.ended, func(ended engine.JobResult) bool { return ended.Job == job })
+}
+
+// complete reports whether the items of a job are where they belong.
+func (t *target) complete(job string) bool {
+	if t.file != nil {
+		return t.file.rows.Published()
+	}
+	return t.has(job)
+}
+
+// chooseModes decides which files are added to. A job that continues from the values of an
+// earlier run, its own or those of its parent, adds its rows: those of the earlier run are
+// never requested again.
+func (p *Publisher) chooseModes() error {
+	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.carries() }
+	for _, t := range p.targets {
+		if t.file == nil {
+			continue
+		}
+		var continues, starts []string
+		for _, job := range t.jobs {
+			if slices.ContainsFunc(p.engine.Job(job).Keepers, hasKept) {
+				continues = append(continues, job)
+			} else {
+				starts = append(starts, job)
+			}
+		}
+		if p.options.Append || len(continues) > 0 {
+			if err := p.beginAppend(t.file); err != nil {
+				return err
+			}
+		}
+		if p.options.Append || len(continues) == 0 {
+			continue
+		}
+		name := t.file.rows.Name()
+		if len(starts) > 0 {
+			return &engine.Error{
+				Class: failure.Config, Op: "output",
+				Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning; "+
+					"give each job its own dataType, or add all rows with --append", name, continues[0], starts[0]),
+			}
+		}
+		p.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run",
+			name, strings.Join(continues, " and ")), "event", "append", "file", name)
+	}
+	return nil
+}
+
+// beginAppend prepares a file that rows are added to. It warns of one that does not end with
+// a newline: its last line may have been cut off.
+func (p *Publisher) beginAppend(f *file) error {
+	open, err := f.append()
+	if open {
+		p.log.Warn(fmt.Sprintf("the last line of %s has no end; a newline is added", f.rows.Name()), "event", "open_line", "file", f.rows.Name())
+	}
+	return err
+}
+
+// carries reports whether values are carried over from run to run.
+func (p *Publisher) carries() bool { return p.options.KeptFile != "" || p.store.Path() != "" }
+
+// endJob notes that a job has ended, and publishes the rows of its targets.
+func (p *Publisher) endJob(job engine.JobResult) error {
+	for _, t := range p.byJob[job.Job] {
+		if err := p.endTarget(t, job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endTarget notes that a job of a target has ended, and publishes its rows when those of all
+// its jobs are complete.
+func (p *Publisher) endTarget(t *target, job engine.JobResult) error {
+	incomplete := job.Outcome == rules.Failed || job.Outcome == "" || p.options.Reject != nil && p.options.Reject(job)
+	if incomplete || t.has(job.Job) || t.file != nil && t.file.rows.Published() {
+		return nil
+	}
+	t.ended = append(t.ended, job)
+	q := p.queues[t]
+	switch {
+	case t.stream != nil && t.stream.waits():
+		return nil // endStreams publishes it
+	case t.stream != nil && q == nil:
+		return p.publish(t, []engine.JobResult{job})
+	case len(t.ended) < len(t.jobs) || q != nil && !q.empty():
+		return nil
+	case p.repeats(t):
+		return p.withhold(t)
+	}
+	return p.publish(t, t.ended)
+}
+
+// endStreams completes the streams, and saves the values of jobs whose items waited for that:
+// their rows have all been written now, also if another of these jobs has failed.
+func (p *Publisher) endStreams() error {
+	queues := p.queues
+	p.queues = nil
+	for _, t := range p.targets {
+		if t.stream == nil {
+			continue
+		}
+		waited := t.stream.waits() || queues[t] != nil && len(t.ended) < len(t.jobs)
+		if t.stream.waits() {
+			if err := t.stream.close(); err != nil {
+				return err
+			}
+		}
+		if waited {
+			if err := p.publish(t, t.ended); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// publish makes the rows of a target appear under their name, together with the values that
+// the jobs keep.
+func (p *Publisher) publish(t *target, ended []engine.JobResult) error {
+	kept := map[string]json.RawMessage{}
+	for _, job := range ended {
+		if job.Kept == nil || !p.isLast(t, job.Job) {
+			continue
+		}
+		text, err := json.Marshal(job.Kept)
+		if err != nil {
+			return err
+		}
+		kept[job.Job] = text
+	}
+	if t.file != nil {
+		return t.file.publish(kept, p.options.KeptFile)
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	maps.Copy(p.kept, kept)
+	if err := t.stream.state(p.kept); err != nil || !p.carries() {
+		return err
+	}
+	return p.store.Publish(nil, checkpoint.Commitment{Kept: kept, KeptFile: p.options.KeptFile})
+}
+
+// isLast reports whether all other targets of a job are complete: the values for the next run
+// are saved with the last one, so that no rows are left behind.
+func (p *Publisher) isLast(t *target, job string) bool {
+	return !slices.ContainsFunc(p.byJob[job], func(other *target) bool { return other != t && !other.complete(job) })
+}
+
+// repeats reports whether the next run will request the rows of a target again, because a list
+// that continued from kept values is incomplete. The values have not moved on, so rows that
+// are added now would be added twice.
+func (p *Publisher) repeats(t *target) bool {
+	return t.file != nil && t.file.appends && p.carries() && slices.ContainsFunc(t.ended, func(job engine.JobResult) bool {
+		return job.Repeats && len(p.engine.Job(job.Job).Keepers) > 0
+	})
+}
+
+// withhold leaves the rows of a file where they are.
+func (p *Publisher) withhold(t *target) error {
+	rows := t.file.rows
+	p.log.Warn(fmt.Sprintf("%s is unchanged: a list that continues from kept values is incomplete, so the next run requests its rows again; "+
+		"those of this run are in %s (raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete)",
+		rows.Name(), rows.Path()), "event", "withheld", "file", rows.Name(), "partial", rows.Path())
+	return p.store.Release(rows)
+}

@@ -1,0 +1,110 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules/printable"
+)
+
+// maxSkips is how many skipped pages of a tree wait for its next page.
+const maxSkips = 1000
+
+// trace writes a line of JSON for each page.
+type trace struct {
+	to    io.Writer                  // nil: none
+	file  *checkpoint.Output         // nil: none, or not a file
+	skips map[string][]engine.Record // by root: pages on which partitions failed
+	err   error                      // of writing some of them
+}
+
+// openTrace opens the trace. With a state, its file is resumed like those of the items.
+func (p *Publisher) openTrace() (err error) {
+	path := p.options.TraceFile
+	switch {
+	case path == "":
+		p.trace.to = p.options.Trace
+	case IsStream(path):
+		p.trace.to, err = p.openStream(path)
+	default:
+		p.trace.file, err = p.store.Output(filepath.Clean(path))
+		p.trace.to = p.trace.file
+	}
+	return err
+}
+
+// page adds a page, after the skipped pages of its tree.
+func (t *trace) page(page *engine.Page) error {
+	if err := t.flush(page.Root); err != nil {
+		return err
+	}
+	return t.write(&page.Record)
+}
+
+func (t *trace) write(record *engine.Record) error {
+	if t.to == nil {
+		return nil
+	}
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(record); err != nil {
+		return err
+	}
+	_, err := io.WriteString(t.to, printable.JSON(line.String()))
+	return err
+}
+
+// skip notes the page on which a partition failed that was skipped. It is written with the
+// next page of the tree, and so is part of the same commit.
+func (t *trace) skip(page *engine.Page) {
+	if t.to == nil {
+		return
+	}
+	if t.skips == nil {
+		t.skips = map[string][]engine.Record{}
+	}
+	t.skips[page.Root] = append(t.skips[page.Root], page.Record)
+	if len(t.skips[page.Root]) >= maxSkips {
+		t.err = errors.Join(t.err, t.flush(page.Root))
+	}
+}
+
+// flush writes the skipped pages of a tree.
+func (t *trace) flush(root string) error {
+	if t.err != nil {
+		return t.err
+	}
+	skips := t.skips[root]
+	delete(t.skips, root)
+	for i := range skips {
+		if err := t.write(&skips[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failures adds the pages on which partitions or jobs failed, and which were not passed on.
+func (t *trace) failures(result *engine.Result) error {
+	for _, root := range slices.Sorted(maps.Keys(t.skips)) {
+		if err := t.flush(root); err != nil {
+			return err
+		}
+	}
+	for _, job := range result.Jobs {
+		if page := job.FailedPage(); page != nil {
+			if err := t.write(page); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

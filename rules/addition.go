@@ -1,0 +1,222 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// checkMethod reports what is wrong with a method for this catalog.
+func (c *Catalog) checkMethod(m Method) error {
+	e := addition{name: fmt.Sprintf("method %q", m.Name), fields: c.fieldsOf(m)}
+	e.identifier("name", m.Name, "")
+	if slices.ContainsFunc(c.methods, func(had Method) bool { return had.Name == m.Name }) {
+		e.wrong("the name is taken")
+	}
+	if m.Doc == "" {
+		e.wrong("Doc is missing: when to choose the method")
+	}
+	e.table("", m.Fields)
+	for _, f := range m.Fields {
+		if _, common := find(paginationFields, f.Name); common && f.Name != "limit" && f.Name != "limitParam" {
+			e.wrong("setting %s: every method has a key of that name", f.Name)
+		}
+	}
+	for _, name := range m.OneOf {
+		e.setting("OneOf", name)
+	}
+	for _, v := range m.State {
+		at := "variable " + v.Name
+		e.identifier("the name of a variable", v.Name, ".")
+		e.conditions(at, v.Only)
+		e.sources(at, nil, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext, v.Says)
+		if v.Init == "" || v.Next == "" {
+			e.wrong("%s: Init and Next must be expressions", at)
+		}
+	}
+	e.overlay(m.Next)
+	var ids []string
+	for _, t := range m.Stops {
+		if !strings.HasPrefix(t.ID, m.Name+".") {
+			e.wrong("stop %q: the id must begin with %q", t.ID, m.Name+".")
+		}
+		if isShared(t.ID) || slices.Contains(ids, t.ID) && t.Only == nil {
+			e.wrong("stop %q: the id is taken", t.ID)
+		}
+		ids = append(ids, t.ID)
+		e.template("stop "+t.ID, t)
+	}
+	return e.err()
+}
+
+// checkGuard reports what is wrong with a guard for this catalog.
+func (c *Catalog) checkGuard(g Guard) error {
+	e := addition{name: fmt.Sprintf("guard %q", g.ID), fields: newCatalog(c.methods, append(slices.Clone(c.guards), g)).fields}
+	e.identifier("ID", g.ID, ".")
+	guards, _ := find(c.fields, "guards")
+	if _, isKey := find(guards.Fields, g.ID); isKey || isShared(g.ID) {
+		e.wrong("the ID is taken")
+	}
+	if g.Doc == "" {
+		e.wrong("Doc is missing: what its key under guards is for")
+	}
+	for _, p := range []Policy{g.Policy, g.KeboolaPolicy} {
+		if !slices.Contains(policies, string(p)) && (p != "" || g.Policy == "") {
+			e.wrong("policy: want %s, got %q", value.OrList(policies), p)
+		}
+	}
+	if g.Threshold != nil {
+		e.table("guards.", []Field{g.field()})
+	}
+	e.template("guard", g.template())
+	return e.err()
+}
+
+// isShared reports whether a stopping rule that all methods share has the id.
+func isShared(id string) bool {
+	return slices.ContainsFunc(sharedStops, func(t Template) bool { return t.ID == id })
+}
+
+// addition collects what is wrong with an addition to a catalog.
+type addition struct {
+	name   string
+	fields []Field // the settings that it may name
+	all    []error
+}
+
+func (e *addition) wrong(format string, args ...any) {
+	e.all = append(e.all, fmt.Errorf("%s: %w", e.name, fmt.Errorf(format, args...)))
+}
+
+func (e *addition) err() error { return errors.Join(e.all...) }
+
+// identifier checks a name, which must not hold any of some characters.
+func (e *addition) identifier(what, name, forbidden string) {
+	if name == "" || strings.ContainsAny(name, " \t\n${}"+forbidden) {
+		e.wrong("%s must not be empty or contain spaces, braces or any of %q: %q", what, forbidden, name)
+	}
+}
+
+// table checks a table of fields, whose settings have prefix before their names.
+func (e *addition) table(prefix string, fields []Field) {
+	for i, f := range fields {
+		name := prefix + f.Name
+		e.identifier("the name of a setting", f.Name, ".")
+		if _, twice := find(fields[:i], f.Name); twice {
+			e.wrong("setting %s: declared twice", name)
+		}
+		for _, other := range []string{f.DefaultOf, f.Delimiter} {
+			if _, ok := find(fields, other); other != "" && !ok {
+				e.wrong("setting %s: it refers to setting %s, which does not exist", name, other)
+			}
+		}
+		for _, dialect := range dialects {
+			e.fallback(name, dialect, f)
+		}
+		if f.Kind == Block {
+			e.table(name+".", f.Fields)
+		}
+	}
+}
+
+// fallback checks that the default of a field is a value that it accepts.
+func (e *addition) fallback(name, dialect string, f Field) {
+	kind, fallback := f.in(dialect)
+	if fallback == nil {
+		return
+	}
+	converted, err := convert(kind, fallback)
+	if text, ok := converted.(string); ok && err == nil {
+		_, err = f.oneOf(text)
+	}
+	if err != nil {
+		e.wrong("setting %s: the default: %v", name, err)
+	}
+}
+
+// setting checks that a setting exists, and returns its field.
+func (e *addition) setting(at, name string) Field {
+	fields, f, ok := e.fields, Field{}, false
+	for part := range strings.SplitSeq(name, ".") {
+		if f, ok = find(fields, part); !ok {
+			e.wrong("%s: unknown setting %q; known settings: %s", at, name, strings.Join(names(fields), ", "))
+			return Field{}
+		}
+		fields = f.Fields
+	}
+	return f
+}
+
+// conditions checks the settings of conditions.
+func (e *addition) conditions(at string, conditions Conditions) {
+	for _, c := range conditions {
+		e.setting(at, c.Setting)
+	}
+}
+
+// each checks a setting whose members are iterated over.
+func (e *addition) each(at, name string) {
+	if name == "" {
+		return
+	}
+	if f := e.setting(at, name); f.Name != "" && f.Kind != Map && f.Kind != Paths {
+		e.wrong("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, name, f.Kind)
+	}
+}
+
+// sources checks the names in sources and texts: each is a setting, or one of more.
+func (e *addition) sources(at string, more []string, texts ...string) {
+	for _, text := range texts {
+		if strings.Count(text, "${") > strings.Count(text, "}") {
+			e.wrong("%s: ${ without }: %s", at, text)
+			continue
+		}
+		expand(text, func(name string) string {
+			name, _, _ = strings.Cut(name, " ") // without the noun
+			if !slices.Contains(more, name) {
+				e.setting(at, name)
+			}
+			return ""
+		})
+	}
+}
+
+// eachName returns the name of the value that is iterated over, if there is one.
+func eachName(each string) []string {
+	if each == "" {
+		return nil
+	}
+	return []string{"each"}
+}
+
+func (e *addition) overlay(o Overlay) {
+	e.conditions("IncludeParams", o.IncludeParams)
+	e.conditions("ApplyToFirst", o.ApplyToFirst)
+	parts := append([]Part{o.URL, o.Endpoint, o.Method}, append(slices.Clone(o.Params), o.Body...)...)
+	for _, p := range parts {
+		at := strings.TrimSpace("part " + p.Name)
+		e.conditions(at, p.Only)
+		e.each(at, p.Each)
+		e.sources(at, eachName(p.Each), p.Name, p.Value, p.Keboola, p.Says)
+		if p.Value == "" && (p.Name != "" || p.Each != "") {
+			e.wrong("%s: Value must be an expression", at)
+		}
+	}
+}
+
+func (e *addition) template(at string, t Template) {
+	e.conditions(at, t.Only)
+	e.each(at, t.Each)
+	e.sources(at, eachName(t.Each), t.When, t.Keboola)
+	e.sources(at, nil, t.Message)
+	e.sources(at, phraseNames, t.Clause)
+	if t.When == "" || t.Clause == "" || t.Message == "" {
+		e.wrong("%s: When, Clause and Message must not be empty", at)
+	}
+	if t.Outcome != "" && !slices.Contains(outcomeNames(), string(t.Outcome)) {
+		e.wrong("%s: outcome: want %s, got %q", at, value.OrList(outcomeNames()), t.Outcome)
+	}
+}

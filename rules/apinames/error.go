@@ -1,0 +1,145 @@
+package apinames
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The signs by which a body reports an error although the status is one of success.
+
+// ErrorKind says which values of a key report an error.
+type ErrorKind string
+
+// The kinds of error signs.
+const (
+	ErrorValue  ErrorKind = "value"  // any value that is not empty, zero or a word of success
+	ErrorFlag   ErrorKind = "flag"   // true
+	ErrorDenial ErrorKind = "denial" // false
+	ErrorWord   ErrorKind = "word"   // a word of failure
+	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on
+)
+
+// errorNames are the keys that report errors, by the kind of their values.
+var errorNames = []struct {
+	kind  ErrorKind
+	names []string
+}{
+	{ErrorValue, []string{
+		"error", "errors", "Error", "Errors", "fault", "Fault", "exception", "Exception", "error_message", "errorMessage",
+		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
+	}},
+	{ErrorFlag, []string{"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors"}},
+	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
+	{ErrorWord, []string{"status", "Status", "state", "result", "type", "response"}},
+	{ErrorCode, []string{"status", "Status", "statusCode", "status_code", "code", "Code", "httpStatus", "http_status"}},
+}
+
+// errorContainers are the objects in which these keys are looked for; "" is the root.
+var errorContainers = []string{"", "meta", "response", "result", "status"}
+
+// errorMessages are the keys that say what the error is.
+var errorMessages = []string{
+	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "details", "title", "reason", "description",
+}
+
+// The words, in lower case, that tell success from failure, and the end of a list
+// ("No more users were found") from a complaint.
+var (
+	wordsOfSuccess = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
+	wordsOfAnEnd   = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
+	wordsOfFailure = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
+)
+
+// An ErrorSign is a path at which a body may report an error.
+type ErrorSign struct {
+	Keys []string
+	Kind ErrorKind
+}
+
+// ErrorsNextToData is the sign that GraphQL uses, and the only one that counts in a
+// response with items.
+var ErrorsNextToData = ErrorSign{Keys: []string{"errors"}, Kind: ErrorValue}
+
+// ErrorSigns returns the table of signs, those nearer to the root first. It is shared,
+// and must not be changed.
+func ErrorSigns() []ErrorSign { return errorSigns() }
+
+var errorSigns = sync.OnceValue(func() []ErrorSign {
+	var out []ErrorSign
+	for _, container := range errorContainers {
+		for _, row := range errorNames {
+			for _, name := range row.names {
+				out = append(out, ErrorSign{within(container, name), row.kind})
+			}
+		}
+	}
+	return out
+})
+
+// ErrorMessages returns the paths of messages that belong to the signs. It is shared,
+// and must not be changed.
+func ErrorMessages() [][]string { return errorMessagePaths() }
+
+var errorMessagePaths = sync.OnceValue(func() [][]string {
+	var out [][]string
+	for _, container := range errorContainers {
+		for _, name := range errorMessages {
+			out = append(out, within(container, name))
+		}
+	}
+	return out
+})
+
+// Complains reports whether the message of a page without a list is about a failure, as
+// far as its words tell: it does not say that there are no more items.
+func Complains(message string) bool {
+	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(wordsOfAnEnd, word) })
+}
+
+func within(container, name string) []string {
+	if container == "" {
+		return []string{name}
+	}
+	return []string{container, name}
+}
+
+// Reports reports whether a value at the sign's path reports an error.
+func (s ErrorSign) Reports(v any) bool {
+	switch s.Kind {
+	case ErrorFlag:
+		return v == true
+	case ErrorDenial:
+		return v == false
+	case ErrorWord:
+		text, ok := v.(string)
+		return ok && slices.Contains(wordsOfFailure, strings.ToLower(text))
+	case ErrorCode:
+		n, ok := v.(int)
+		return ok && n >= 400 && n < 600
+	}
+	return isError(v)
+}
+
+// isError reports whether the value of a key such as error is an error, and not a
+// way to say that there is none.
+func isError(v any) bool {
+	if object, ok := value.Members(v); ok {
+		for _, name := range []string{"code", "status"} { // {"code": 0, "message": "OK"}
+			if code, has := object.Get(name); has && !isError(code) {
+				return false
+			}
+		}
+		return len(object) > 0
+	}
+	if list, ok := v.([]any); ok {
+		return slices.ContainsFunc(list, isError)
+	}
+	text, ok := value.Text(v)
+	text = strings.ToLower(strings.TrimSpace(text))
+	return ok && text != "" && !slices.Contains(wordsOfSuccess, text)
+}

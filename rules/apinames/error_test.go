@@ -1,0 +1,47 @@
+package apinames_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules/apinames"
+)
+
+func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
+	for _, c := range []struct {
+		kind apinames.ErrorKind
+		v    any
+		want bool
+	}{
+		{apinames.ErrorValue, "quota exceeded", true},
+		{apinames.ErrorValue, true, true},
+		{apinames.ErrorValue, 17, true},
+		{apinames.ErrorValue, map[string]any{"message": "no access"}, true},
+		{apinames.ErrorValue, map[string]any{"code": 17}, true},
+		{apinames.ErrorValue, []any{"no access"}, true},
+		{apinames.ErrorValue, nil, false},
+		{apinames.ErrorValue, false, false},
+		{apinames.ErrorValue, 0, false},
+		{apinames.ErrorValue, " ", false},
+		{apinames.ErrorValue, "Success", false},
+		{apinames.ErrorValue, map[string]any{}, false},
+		{apinames.ErrorValue, map[string]any{"code": 0, "message": "OK"}, false},
+		{apinames.ErrorValue, []any{}, false},
+		{apinames.ErrorValue, []any{nil, map[string]any{}}, false},
+		{apinames.ErrorFlag, true, true},
+		{apinames.ErrorFlag, "true", false},
+		{apinames.ErrorDenial, false, true},
+		{apinames.ErrorDenial, nil, false},
+		{apinames.ErrorDenial, 0, false},
+		{apinames.ErrorWord, "FAILED", true},
+		{apinames.ErrorWord, "finished", false},
+		{apinames.ErrorWord, 500, false},
+		{apinames.ErrorCode, 404, true},
+		{apinames.ErrorCode, 200, false},
+		{apinames.ErrorCode, 10000, false},
+		{apinames.ErrorCode, "404", false},
+	} {
+		require.Equal(t, c.want, apinames.ErrorSign{Kind: c.kind}.Reports(c.v), "%s of %#v", c.kind, c.v)
+	}
+}

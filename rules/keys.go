@@ -1,0 +1,73 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Setting is a key of a configuration: one that is written, or one that is not, and has a
+// default that is in force.
+type Setting struct {
+	Path    string
+	Doc     string // what it is for, from the tables of fields
+	Written bool
+	Default any  // of a key that is not written
+	Leaf    bool // it has no keys of its own
+}
+
+// Settings returns the keys that the tables of fields describe, of a configuration as it was
+// parsed, in the order of the tables: those that are written, and after those of each object
+// the defaults that are in force there. Tests are left out. The dialect is that of [Config].
+func (c *Catalog) Settings(root any, dialect string) []Setting {
+	path := ""
+	if object, ok := value.Members(root); ok {
+		if inner, wrapped := object.Get("parameters"); wrapped {
+			root, path = inner, "parameters"
+		}
+	}
+	var all []Setting
+	r := &reader{
+		diags: diag.NewCollector(nil), dialect: dialect, catalog: c, cfg: &Config{}, env: &environment{placeholders: true},
+		tell: func(s Setting) { all = append(all, s) },
+	}
+	r.object(path, root, slices.DeleteFunc(slices.Clone(rootFields), func(f Field) bool { return f.Name == "tests" }))
+	return all
+}
+
+// tellWritten tells of a key that is written. Elements of lists and maps are no keys.
+func (r *reader) tellWritten(s *setting, f *Field) {
+	inner := f.Kind == Block || f.Kind == Blocks || f.Kind == Nested || f.Each != nil && f.Each.Fields != nil
+	if f.Name != "" {
+		r.tell(Setting{Path: s.path(), Doc: f.Doc, Written: true, Leaf: !inner})
+	}
+}
+
+// tellDefaults tells of the keys of an object that are not written, and whose default is in
+// force.
+func (r *reader) tellDefaults(path string, object Object, fields []Field) {
+	for i := range fields {
+		f := &fields[i]
+		if v, written := object.Get(f.Name); !written || f.absent(v) {
+			r.tellDefault(diag.Join(path, f.Name), object, f)
+		}
+	}
+}
+
+func (r *reader) tellDefault(path string, around Object, f *Field) {
+	if _, needed := around.Get(f.Idle); f.Idle != "" && !needed {
+		return
+	}
+	if f.Kind == Block && !slices.ContainsFunc(f.Fields, func(inner Field) bool { return inner.Required }) {
+		r.tellDefaults(path, nil, f.Fields)
+		return
+	}
+	_, fallback := f.in(r.dialect)
+	if fallback == nil && f.DefaultOf != "" {
+		fallback, _ = around.Get(f.DefaultOf)
+	}
+	if fallback != nil && fallback != false && !f.Required {
+		r.tell(Setting{Path: path, Doc: f.Doc, Default: fallback})
+	}
+}

@@ -1,0 +1,393 @@
+package rules
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Kind is what a value of the configuration may be.
+type Kind int
+
+// The kinds.
+const (
+	Any        Kind = iota // any value
+	Text                   // a non-empty string
+	Flag                   // true or false
+	Count                  // a whole number above 0, or a string that holds one
+	Integer                // a whole number, or a string that holds one
+	Status                 // an HTTP status
+	Path                   // dot-separated keys; `\.` is a dot in a key, a number indexes a list
+	Key                    // one key in the root of the response, taken literally
+	Seconds                // seconds above 0, or a duration: "90s", "10 minutes"
+	PerSecond              // a number per second, which may be below 1
+	Secret                 // a string, or {"env": "NAME"}
+	Map                    // an object with any keys
+	Paths                  // an object of paths
+	Block                  // an object with the keys of Fields
+	Blocks                 // a list of objects with the keys of Fields
+	List                   // a list
+	Expression             // an expression
+	Wait                   // an expression for a duration, or one such as "30s"
+	Length                 // the length of a window: 24h, 7d, 1mo, or a number
+	Moment                 // a bound of windows: a date, a number, or an expression
+	Values                 // a list, or an expression that gives one
+	Nested                 // a pagination object; its keys depend on its method
+
+	// Values of these kinds are read like the reference implementation reads
+	// them (dialect keboola).
+	phpNumber  // numeric, cast to int, not 0
+	phpInt     // cast to int; null is missing
+	phpFlag    // cast to bool; null is missing
+	phpText    // a scalar cast to string; an empty one is missing
+	phpStrict  // a non-empty string; an empty value is missing
+	phpWhole   // an int; 0 is missing
+	phpBytes   // cast to int; an empty value is missing
+	phpSeconds // an int, or text for strtotime; an empty value is missing
+	phpBlock   // an object; any other value is missing
+)
+
+// A kindRow is a row of the table of kinds.
+type kindRow struct {
+	name   string                 // as messages and the reference have it
+	read   func(any) (any, error) // nil: any value. A nil result counts as missing
+	schema Object                 // nil: other columns of the field decide, see [Field.kindSchema]
+	sample any                    // a value of the kind
+	env    bool                   // {"env": "NAME"} may stand for a value
+	goType string                 // of a field in Go that has such a value; empty: other columns of the field decide
+}
+
+// kinds is the table of kinds.
+var kinds = [...]kindRow{
+	Any:  {name: "any value", sample: "name"},
+	Text: {"a non-empty string", nonEmpty, nil, "name", true, "string"},
+	Flag: {"true or false", as[bool], typed("boolean"), true, true, "bool"},
+	Count: {"a whole number above 0", wholeFrom(1, math.MaxInt),
+		anyOf(typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`)), 1, true, "int"},
+	Integer: {"a whole number", integer, anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`)), 1, true, "int"},
+	Status: {"an HTTP status", wholeFrom(100, 599), anyOf(typed("integer").With("minimum", 100).With("maximum", 599),
+		typed("string").With("pattern", `^[1-5][0-9][0-9]$`)), 200, true, "int"},
+	Path:       {"a path like a.b", pathText, nil, "name", true, "string"},
+	Key:        {"the name of a key", key, nil, "name", true, "string"},
+	Seconds:    {`seconds above 0, or a duration like "90s" or "10 minutes"`, seconds, positiveSchema, 1, true, "time.Duration"},
+	PerSecond:  {"a number above 0, and at least one per day (0.0000116)", perSecond, positiveSchema, 1, true, "float64"},
+	Secret:     {`a string or {"env": "NAME"}`, textOrObject, anyOf(typed("string"), reference("expr")), "name", true, "string"},
+	Map:        {name: "an object", read: object, sample: Object{}},
+	Paths:      {"an object of paths", paths, pathsSchema, value.ObjectOf("name", "path"), false, "map[string]string"},
+	Block:      {name: "an object", read: object},
+	Blocks:     {name: "a list of objects", read: as[[]any], sample: "name"},
+	List:       {name: "a list", read: as[[]any], sample: []any{}},
+	Expression: {"an expression", nonEmpty, nil, "nil", false, "string"},
+	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, wait,
+		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
+	Length: {`a length such as 24h, 7d, 1mo or a number`, length, positiveSchema, "name", false, "string"},
+	Moment: {"a date, a number or an expression", moment, anyOf(typed("number"), someText), "name", false, "string"},
+	Values: {"a list or an expression", listOrExpression, anyOf(typed("array"), someText), "name", false, "any"},
+	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
+
+	phpNumber:  {name: "a number other than 0", read: unlessEmpty(phpNumeric)},
+	phpInt:     {name: "a number", read: func(v any) (any, error) { return unless(v == nil, php.Int(v)) }},
+	phpFlag:    {name: "a boolean", read: func(v any) (any, error) { return unless(v == nil, php.Bool(v)) }},
+	phpText:    {name: "a string", read: func(v any) (any, error) { return unless(php.EmptyConfig(v), php.String(v)) }},
+	phpStrict:  {name: "a non-empty string", read: unlessEmpty(nonEmpty)},
+	phpWhole:   {name: "a whole number", read: phpWholeNumber},
+	phpBytes:   {name: "a number", read: func(v any) (any, error) { return unless(php.EmptyConfig(v), php.Int(v)) }},
+	phpSeconds: {name: `seconds, or a time like "10 minutes"`, read: unlessEmpty(phpTime)},
+	phpBlock:   {name: "an object", read: object},
+}
+
+// The schemas that several kinds have.
+var (
+	someText       = typed("string").With("minLength", 1)
+	positiveSchema = anyOf(typed("number").With("exclusiveMinimum", 0), someText)
+	pathsSchema    = typed("object").With("minProperties", 1).With("additionalProperties", someText)
+)
+
+// String describes the kind as messages and the reference do: "a whole number above 0".
+func (k Kind) String() string { return kinds[k].name }
+
+// GoType returns the type of a field in Go that has a value of the kind. It is empty if the
+// fields of the kind decide.
+func (k Kind) GoType() string { return kinds[k].goType }
+
+// errKind says that a value is not one of the kind.
+var errKind = errors.New("a value of another kind")
+
+// convert reads a value of the configuration as a kind. The error says in a few words what is
+// wrong. A nil result means that the value counts as missing, which the reference decides for
+// empty ones.
+func convert(kind Kind, v any) (any, error) {
+	v = computable(v)
+	read := kinds[kind].read
+	if read == nil {
+		return v, nil
+	}
+	converted, err := read(v)
+	if errors.Is(err, errKind) {
+		return nil, fmt.Errorf("want %s, got %s", kind, found(v))
+	}
+	return converted, err
+}
+
+// PageSize reads the value of a parameter that sets the page size: an int, or nil.
+func PageSize(dialect string, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	size, err := convert(limitKind(dialect), v)
+	if err != nil {
+		return nil, fmt.Errorf("the page size: %w", err)
+	}
+	return size, nil
+}
+
+// limitKind returns the kind of a page size.
+func limitKind(dialect string) Kind {
+	field, _ := find(paginationFields, "limit")
+	kind, _ := field.in(dialect)
+	return kind
+}
+
+// computable returns a number without its spelling.
+func computable(v any) any {
+	if n, ok := v.(json.Number); ok {
+		if number, err := value.Number(n); err == nil {
+			return number
+		}
+	}
+	return v
+}
+
+// found shows a value in a message: a scalar as JSON, anything else by its kind.
+func found(v any) string {
+	switch v.(type) {
+	case nil, []any, Object, map[string]any:
+		return value.KindOf(v)
+	}
+	return value.Preview(v)
+}
+
+// oneOf checks a text against the values that a field allows, and returns it in
+// their spelling.
+func (f Field) oneOf(text string) (string, error) {
+	canonical := text
+	if f.FoldCase {
+		canonical = strings.ToUpper(text)
+	}
+	if f.Values == nil || slices.Contains(f.Values, canonical) {
+		return canonical, nil
+	}
+	return "", fmt.Errorf("want %s, got %s", value.OrList(f.Values), found(text))
+}
+
+// as reads a value of a type.
+func as[T any](v any) (any, error) {
+	if _, ok := v.(T); ok {
+		return v, nil
+	}
+	return nil, errKind
+}
+
+func nonEmpty(v any) (any, error) {
+	if s, ok := v.(string); ok && s != "" {
+		return v, nil
+	}
+	return nil, errKind
+}
+
+// pathText reads the text of a path. Any text is one, so the error names the kind Text.
+func pathText(v any) (any, error) {
+	if _, err := nonEmpty(v); err != nil {
+		return nil, fmt.Errorf("want a non-empty string, got %s", found(v))
+	}
+	return v, nil
+}
+
+func key(v any) (any, error) {
+	name, err := pathText(v)
+	if err != nil {
+		return nil, err
+	}
+	return PathOf(name.(string)), nil
+}
+
+func textOrObject(v any) (any, error) {
+	_, isText := v.(string)
+	if _, isObject := value.Members(v); isText || isObject {
+		return v, nil
+	}
+	return nil, errKind
+}
+
+func object(v any) (any, error) {
+	if _, ok := v.(Object); ok {
+		return v, nil // as it is, without another allocation
+	}
+	if o, ok := value.Members(v); ok {
+		return o, nil
+	}
+	return nil, errKind
+}
+
+func paths(v any) (any, error) {
+	members, ok := value.Members(v)
+	if !ok || len(members) == 0 {
+		return nil, errKind
+	}
+	if len(members) > maxElements {
+		return nil, fmt.Errorf("want at most %d elements, got %d", maxElements, len(members))
+	}
+	out := make(Object, len(members))
+	for i, m := range members {
+		path, isText := m.Value.(string)
+		if !isText || path == "" || len(path) > maxPath || m.Name == "" {
+			return nil, fmt.Errorf("want a path as the value of %q, got %s", m.Name, found(m.Value))
+		}
+		out[i] = Member{Name: m.Name, Value: PathOf(SplitPath(path)...)}
+	}
+	return out, nil
+}
+
+func integer(v any) (any, error) {
+	switch v := v.(type) {
+	case int:
+		return v, nil
+	case int64:
+		return int(v), nil
+	case string:
+		if n, err := strconv.Atoi(v); err == nil {
+			return n, nil
+		}
+	case float64: // Go and YAML write 1e3 so
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int(v), nil
+		}
+	}
+	return nil, errKind
+}
+
+// wholeFrom reads a whole number in a range.
+func wholeFrom(low, high int) func(any) (any, error) {
+	return func(v any) (any, error) {
+		n, err := integer(v)
+		if err != nil || n.(int) < low || n.(int) > high {
+			return nil, errKind
+		}
+		return n, nil
+	}
+}
+
+// perSecond reads a number per second, or a string that holds one. Less than one per day
+// is probably a mistake, and would soon be longer than times can be.
+func perSecond(v any) (any, error) {
+	n, ok := v.(float64)
+	switch v := v.(type) {
+	case int:
+		n, ok = float64(v), true
+	case string:
+		number, err := strconv.ParseFloat(v, 64)
+		n, ok = number, err == nil
+	}
+	if !ok || !(n >= 1.0/(24*60*60)) || math.IsInf(n, 0) {
+		return nil, errKind
+	}
+	return n, nil
+}
+
+// length reads the length of a window.
+func length(v any) (any, error) {
+	if _, err := ParseSpan(v); err != nil {
+		return nil, errKind
+	}
+	return v, nil
+}
+
+// moment reads a bound of windows.
+func moment(v any) (any, error) {
+	switch v.(type) {
+	case int, float64:
+		return v, nil
+	}
+	return nonEmpty(v)
+}
+
+// listOrExpression reads the values of a variable.
+func listOrExpression(v any) (any, error) {
+	if _, isList := v.([]any); isList {
+		return v, nil
+	}
+	return nonEmpty(v)
+}
+
+// wait reads an expression, or a number of seconds or a duration, which it returns as
+// expressions.
+func wait(v any) (any, error) {
+	switch n, err := seconds(v); {
+	case err == nil && isDuration(v):
+		return fmt.Sprintf("duration(%q)", durationOf(n)), nil
+	case err == nil:
+		return literal(n), nil
+	case v == 0, v == 0.0:
+		return "0", nil
+	}
+	return nonEmpty(v)
+}
+
+// isDuration reports whether a value is a text other than a number.
+func isDuration(v any) bool {
+	text, isText := v.(string)
+	_, err := strconv.ParseFloat(text, 64)
+	return isText && err != nil
+}
+
+// unless returns v, or nothing if the value is missing.
+func unless[T any](missing bool, v T) (any, error) {
+	if missing {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// unlessEmpty reads a value that is not empty in PHP.
+func unlessEmpty(read func(any) (any, error)) func(any) (any, error) {
+	return func(v any) (any, error) {
+		if php.EmptyConfig(v) {
+			return nil, nil
+		}
+		return read(v)
+	}
+}
+
+func phpNumeric(v any) (any, error) {
+	if !php.IsNumeric(v) {
+		return nil, errKind
+	}
+	return php.Int(v), nil
+}
+
+func phpWholeNumber(v any) (any, error) {
+	switch n := v.(type) {
+	case nil:
+		return nil, nil
+	case int:
+		return unless(n == 0, n)
+	}
+	return nil, errKind
+}
+
+// phpTime reads what strtotime reads. Text that strtotime cannot read is 0 seconds, which the
+// reference reaches after the first page.
+func phpTime(v any) (any, error) {
+	if text, ok := v.(string); ok {
+		s, _ := php.StrToTime(text, 0)
+		return s, nil
+	}
+	return as[int](v)
+}

@@ -1,0 +1,88 @@
+package value
+
+// A Replacement says what replaces the parts of a value. Each function may be nil, and then
+// replaces nothing.
+type Replacement struct {
+	Name   func(string) (string, error) // of a member
+	Scalar func(any) (any, error)       // any value but a list and an object
+	Object func(map[string]any) any     // an object, after its members
+}
+
+// Replace returns a copy of a value with its parts replaced, at any depth.
+func Replace(v any, by Replacement) (_ any, err error) {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			if out[i], err = Replace(v[i], by); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case Object:
+		out := make(Object, len(v))
+		for i, m := range v {
+			if out[i], err = by.member(m); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, inner := range v {
+			m, err := by.member(Member{name, inner})
+			if err != nil {
+				return nil, err
+			}
+			out[m.Name] = m.Value
+		}
+		if by.Object != nil {
+			return by.Object(out), nil
+		}
+		return out, nil
+	}
+	if by.Scalar != nil {
+		return by.Scalar(v)
+	}
+	return v, nil
+}
+
+// member replaces the parts of a member of an object.
+func (by Replacement) member(m Member) (_ Member, err error) {
+	if by.Name != nil {
+		if m.Name, err = by.Name(m.Name); err != nil {
+			return m, err
+		}
+	}
+	m.Value, err = Replace(m.Value, by)
+	return m, err
+}
+
+// Any reports whether a value has a scalar, at any depth, or an object a member, for which
+// a function reports true. Either function may be nil.
+func Any(v any, scalar func(any) bool, name func(string) bool) bool {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			if Any(one, scalar, name) {
+				return true
+			}
+		}
+		return false
+	case Object:
+		for _, m := range v {
+			if name != nil && name(m.Name) || Any(m.Value, scalar, name) {
+				return true
+			}
+		}
+		return false
+	case map[string]any:
+		for key, one := range v {
+			if name != nil && name(key) || Any(one, scalar, name) {
+				return true
+			}
+		}
+		return false
+	}
+	return scalar != nil && scalar(v)
+}

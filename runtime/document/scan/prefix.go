@@ -1,0 +1,174 @@
+package scan
+
+import (
+	"encoding/binary"
+	"strings"
+	"unicode/utf8"
+)
+
+// A prefix is the text before the value of a member: the brace or the comma, the key, the
+// colon, and the whitespace between them. The objects of a list have the same ones again and
+// again, in the same order, so each prefix remembers which have followed it. That need not
+// come true: wherever a prefix with a comma is valid, every other one with a comma is, too.
+type prefix struct {
+	low, lowMask, high, highMask uint64 // the text, if it is short: see begins
+	size                         int
+	blanks                       int    // bytes of whitespace
+	text, compact                string // compact is without the whitespace
+
+	next [2]*prefix // that have followed it, the last first
+
+	key        string // without its quotes
+	parent, to *Node  // where child met the key, and what it returned; nil: nowhere yet
+}
+
+// noPrefix is the prefix that nothing begins with.
+var noPrefix = &prefix{low: 1}
+
+// begins reports whether 16 bytes begin with the prefix, if it is short: has at most 16
+// bytes, and no whitespace.
+func (p *prefix) begins(data *[16]byte) bool {
+	low, high := binary.LittleEndian.Uint64(data[:8]), binary.LittleEndian.Uint64(data[8:])
+	return low&p.lowMask == p.low && high&p.highMask == p.high
+}
+
+// child returns the child of a node for the key of the prefix.
+func (p *prefix) child(at *Node) *Node {
+	if p.parent != at {
+		p.parent, p.to = at, at.child([]byte(p.key))
+	}
+	return p.to
+}
+
+const (
+	maxPrefixBytes = 64   // of a prefix that is remembered
+	maxPrefixes    = 1024 // that are remembered
+)
+
+// prefixes are the prefixes that a scanner has met. The zero prefixes are empty.
+type prefixes struct {
+	levels [8]prefixLevel // by the depth of the objects
+	count  int
+	other  prefix // that of a member whose prefix is not remembered
+}
+
+// A prefixLevel has the prefixes of the objects at a depth. Those at another depth are kept
+// apart, since something else may follow the same key.
+type prefixLevel struct {
+	start *prefix // what the first prefixes of objects follow; nil: the level is new
+	known map[string]*prefix
+}
+
+func (p *prefixes) level(depth int) *prefixLevel { return &p.levels[uint(depth)%uint(len(p.levels))] }
+
+// rootStart is what the first key of the root object follows. No key is expected in that
+// object: there is only one, and its keys may be data.
+var rootStart = newPrefix("", 0)
+
+// start returns what the first prefixes of objects at a depth follow.
+func (p *prefixes) start(depth int) *prefix {
+	if depth == 1 {
+		return rootStart
+	}
+	l := p.level(depth)
+	if l.start == nil {
+		l.start, l.known = newPrefix("", 0), map[string]*prefix{}
+	}
+	return l.start
+}
+
+// follow returns the prefix at i, after another one, and expects it there from now on. It
+// returns nil if there is none, or not one to remember.
+func (p *prefixes) follow(data []byte, i, depth int, last *prefix) *prefix {
+	for n, next := range last.next {
+		if next != noPrefix && len(data)-i >= next.size && string(data[i:i+next.size]) == next.text {
+			last.next[0], last.next[n] = next, last.next[0]
+			return next
+		}
+	}
+	if last == &p.other && p.count == maxPrefixes {
+		return nil // in an object whose keys are probably data
+	}
+	begin := byte(',')
+	if last == p.level(depth).start {
+		begin = '{'
+	}
+	size, blanks := measurePrefix(data[i:min(len(data), i+maxPrefixBytes)])
+	if size == 0 || data[i] != begin {
+		return nil
+	}
+	text, known := data[i:i+size], p.level(depth).known
+	found := known[string(text)]
+	if found == nil {
+		if p.count == maxPrefixes {
+			return nil
+		}
+		p.count++
+		found = newPrefix(string(text), blanks)
+		known[found.text] = found
+	}
+	last.next[0], last.next[1] = found, last.next[0]
+	return found
+}
+
+// unknown returns a prefix that is not remembered.
+func (p *prefixes) unknown() *prefix {
+	p.other = prefix{next: [2]*prefix{noPrefix, noPrefix}}
+	return &p.other
+}
+
+// newPrefix returns a prefix with a number of bytes of whitespace.
+func newPrefix(text string, blanks int) *prefix {
+	p := &prefix{low: 1, size: len(text), blanks: blanks, text: text, compact: text, next: [2]*prefix{noPrefix, noPrefix}}
+	if text == "" {
+		return p
+	}
+	p.key = text[strings.IndexByte(text, '"')+1 : strings.LastIndexByte(text, '"')]
+	if blanks > 0 {
+		p.compact = text[:1] + `"` + p.key + `":`
+	} else if len(text) <= 16 {
+		var first, mask [16]byte
+		for n := range copy(first[:], text) {
+			mask[n] = 0xff
+		}
+		p.low, p.lowMask = binary.LittleEndian.Uint64(first[:]), binary.LittleEndian.Uint64(mask[:])
+		p.high, p.highMask = binary.LittleEndian.Uint64(first[8:]), binary.LittleEndian.Uint64(mask[8:])
+	}
+	return p
+}
+
+// measurePrefix returns the size of the prefix at the beginning of data, after a brace or a
+// comma, and how much of it is whitespace. The size is 0 if there is none, if it may go on
+// after data, or if its key has anything but plain ASCII without spaces.
+func measurePrefix(data []byte) (size, blanks int) {
+	key := SkipSpace(data, min(1, len(data)))
+	if byteAt(data, key) != '"' {
+		return 0, 0
+	}
+	end := key + 1
+	for c := byteAt(data, end); c > ' ' && c < utf8.RuneSelf && c != '"' && c != '\\'; c = byteAt(data, end) {
+		end++
+	}
+	if byteAt(data, end) != '"' {
+		return 0, 0
+	}
+	end++
+	colon := SkipSpace(data, end)
+	if byteAt(data, colon) != ':' {
+		return 0, 0
+	}
+	if size = SkipSpace(data, colon+1); size == len(data) {
+		return 0, 0
+	}
+	return size, size - len(`{:`) - (end - key)
+}
+
+// squeeze removes the whitespace in the prefix at i.
+func (s *Scanner) squeeze(i int, p *prefix) {
+	s.spaces += p.blanks
+	if s.Compact {
+		s.move(i)
+		s.writePos += copy(s.data[s.writePos:], p.compact)
+		s.readPos, s.shift = i+p.size, s.spaces
+	}
+}

@@ -1,0 +1,350 @@
+package scan
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// MaxDepth is the highest limit for levels of nesting, that is lists and objects
+// around a value, because reading is recursive.
+const MaxDepth = 10_000
+
+// Marks say what a scanner looks for.
+type Marks struct {
+	Body     *Tree // values of the document; nil: only the root
+	Items    *Node // of Body: the list that is separated into items; nil: none
+	Detect   bool  // separate the root, or the last list in the root object, and set [Found.Lists]
+	Columns  *Tree // values of every item; nil: none
+	Compact  bool  // remove insignificant whitespace from the document
+	MaxItems int   // 0 is any number
+	MaxDepth int   // levels of nesting, at most [MaxDepth]; 0 is MaxDepth
+}
+
+// Found is what a scan has found in a document. It is valid until the next scan.
+type Found struct {
+	Data []byte // the document, which is compacted if [Marks.Compact] is set
+	Root Span
+	Row  []Span // where the values of [Marks.Body] are
+	Size int    // bytes of the document without insignificant whitespace
+
+	Invalid bool // a string is not valid UTF-8
+	Respelt bool // a string has an escape that can be spelled in another way: \/ or \u
+	Surplus int  // bytes by which those escapes are longer than their canonical spelling
+
+	Lists  Lists
+	Begins int    // offset of the list that was separated; -1 without one
+	Breaks []int  // offsets at which its elements end
+	Cells  []Span // where the values of [Marks.Columns] are, element by element; empty if they were not looked for
+}
+
+// A Scanner validates documents, each in one pass. It serves one document after another.
+type Scanner struct {
+	Marks
+	Found
+
+	data   []byte
+	window *spool.Window // of a document that is in a file; nil for one in memory
+	err    error
+	row    []Span // Found.Row, or the row of the item that is read
+
+	// With Compact, the scan removes whitespace in place: data[:writePos] is
+	// compacted, and the bytes from readPos on are still to be moved to writePos.
+	// In the end, what is read at offset i is shift bytes lower.
+	writePos, readPos, shift int
+	spaces                   int // bytes of insignificant whitespace
+
+	rootIsObject bool
+	rootKey      []byte // of the member of the root object that is read
+	block        block
+	prefixes     prefixes
+}
+
+// onlyRoot is the tree without paths.
+var onlyRoot = NewTree(nil, nil)
+
+// New returns a scanner.
+func New(m Marks) *Scanner {
+	if m.Body == nil {
+		m.Body = onlyRoot
+	}
+	if m.MaxDepth <= 0 || m.MaxDepth > MaxDepth {
+		m.MaxDepth = MaxDepth
+	}
+	return &Scanner{Marks: m, Found: Found{Row: make([]Span, m.Body.Width)}}
+}
+
+// Scan scans data, and sets what is found. A document in a file has a window. The error is
+// a [*SyntaxError], a [*DepthError] or an [*ItemsError].
+func (s *Scanner) Scan(data []byte, window *spool.Window) error {
+	s.data, s.window, s.err = data, window, nil
+	s.writePos, s.readPos, s.shift, s.spaces = 0, 0, 0, 0
+	s.Found = Found{Data: data, Row: s.Row, Begins: -1, Breaks: s.Breaks[:0], Cells: s.Cells[:0], Lists: s.Lists}
+	clear(s.Row)
+	s.row = s.Row
+	s.Lists.reset()
+	s.block.rewind()
+	s.window.Rewind()
+	start := s.space(0)
+	if start == len(data) {
+		return &SyntaxError{Offset: start, Message: "the document is empty"}
+	}
+	s.Root.Start, s.rootIsObject = start-s.shift, data[start] == '{'
+	end := s.field(start, 0, s.Body.Root)
+	if end < 0 {
+		return s.err
+	}
+	s.Root.End = end - s.shift
+	if rest := s.space(end); rest < len(data) {
+		return &SyntaxError{Offset: rest, Message: "extra data after the document"}
+	}
+	if s.Compact {
+		s.move(len(data))
+		s.Data = data[:s.writePos]
+	}
+	s.Size = len(data) - s.spaces
+	return nil
+}
+
+// Release gives up the references to the document.
+func (s *Scanner) Release() { s.data, s.Data, s.window = nil, nil, nil }
+
+// Trim gives up buffers that a large document has made, and prefixes if no more can be
+// learned.
+func (s *Scanner) Trim() {
+	s.Breaks, s.Cells = Trimmed(s.Breaks), Trimmed(s.Cells)
+	if s.prefixes.count == maxPrefixes {
+		s.prefixes = prefixes{}
+	}
+}
+
+// KeptElements is the size up to which a buffer is kept for the next list, in elements.
+const KeptElements = 4096
+
+// Trimmed returns a buffer that is not large without its elements, and nil for a large one.
+func Trimmed[T any](buffer []T) []T {
+	if cap(buffer) > KeptElements {
+		return nil
+	}
+	return buffer[:0]
+}
+
+// move moves the bytes before i to their place in the compacted document.
+func (s *Scanner) move(i int) {
+	if s.writePos == s.readPos {
+		s.writePos = i
+		return
+	}
+	s.writePos += copy(s.data[s.writePos:], s.data[s.readPos:i])
+}
+
+// The methods that read a piece of syntax take the offset at which it begins.
+// They return the offset after it, or -1 with the error set.
+
+// field reads a value at which paths go on or end, at a depth of nesting. at is nil for a
+// member of the root object that no path leads to.
+func (s *Scanner) field(i, depth int, at *Node) int {
+	start := i - s.shift
+	switch c := byteAt(s.data, i); {
+	case c == '{' && (depth == 0 || at.branches()):
+		i = s.object(i, depth+1, at)
+	case c == '[' && (depth < 2 || at.branches() || at == s.Items):
+		i = s.markedList(i, depth+1, at)
+	default:
+		i = s.value(i, depth)
+	}
+	if i >= 0 {
+		at.note(s.row, Span{start, i - s.shift})
+	}
+	return i
+}
+
+// value reads a value in which nothing is looked for.
+func (s *Scanner) value(i, depth int) int {
+	switch byteAt(s.data, i) {
+	case '"':
+		return s.textRest(i + 1)
+	case '{':
+		return s.object(i, depth+1, nil)
+	case '[':
+		return s.list(i, depth+1)
+	case 't':
+		return s.word(i, "true")
+	case 'f':
+		return s.word(i, "false")
+	case 'n':
+		return s.word(i, "null")
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return s.number(i)
+	case ' ', '\n', '\r', '\t': // after a prefix that was expected with less whitespace
+		return s.value(s.space(i), depth)
+	}
+	return s.unexpected(i, "where a value should begin")
+}
+
+// list reads a list in which nothing is looked for.
+func (s *Scanner) list(i, depth int) int {
+	if depth > s.MaxDepth {
+		return s.tooDeep(i)
+	}
+	data := s.data
+	i = s.space(i + 1)
+	if byteAt(data, i) == ']' {
+		return i + 1
+	}
+	for {
+		if i = s.value(i, depth); i < 0 {
+			return i
+		}
+		i = s.gap(data, i)
+		if c := byteAt(data, i); c != ',' {
+			return s.listEnd(i)
+		}
+		i = s.gap(data, i+1)
+		s.window.Pass(i, s.writePos)
+	}
+}
+
+// listEnd reads the end of a list.
+func (s *Scanner) listEnd(i int) int {
+	if byteAt(s.data, i) == ']' {
+		return i + 1
+	}
+	return s.unexpected(i, "after a list element")
+}
+
+// markedList reads a list whose elements are separated, or into which paths lead.
+func (s *Scanner) markedList(i, depth int, at *Node) int {
+	if depth > s.MaxDepth {
+		return s.tooDeep(i)
+	}
+	data := s.data
+	separates := s.separates(i, depth, at)
+	columns := separates && s.Columns != nil && s.window == nil && !at.branches()
+	i = s.space(i + 1)
+	if byteAt(data, i) == ']' {
+		return i + 1
+	}
+	for n := 0; ; n++ {
+		if columns {
+			i = s.item(i, depth)
+		} else {
+			i = s.field(i, depth, at.element(n))
+		}
+		if i < 0 {
+			return i
+		}
+		i = s.gap(data, i)
+		if separates {
+			s.Breaks = append(s.Breaks, i-s.shift)
+			if s.MaxItems > 0 && len(s.Breaks) > s.MaxItems {
+				s.err = &ItemsError{s.MaxItems}
+				return -1
+			}
+		}
+		if byteAt(data, i) != ',' {
+			return s.listEnd(i)
+		}
+		i = s.gap(data, i+1)
+		s.window.Pass(i, s.writePos)
+	}
+}
+
+// separates reports whether the list at i is the one whose elements are separated.
+func (s *Scanner) separates(i, depth int, at *Node) bool {
+	root := s.Detect && (depth == 1 || depth == 2 && s.rootIsObject)
+	if !root && (at == nil || at != s.Items) {
+		return false
+	}
+	s.Begins, s.Breaks, s.Cells = i-s.shift, s.Breaks[:0], s.Cells[:0] // of a list before, which this one replaces
+	return true
+}
+
+// item reads an item, and notes where the values of its columns are.
+func (s *Scanner) item(i, depth int) int {
+	first := len(s.Cells)
+	for range s.Columns.Width {
+		s.Cells = append(s.Cells, Span{})
+	}
+	s.row = s.Cells[first:]
+	i = s.field(i, depth, s.Columns.Root)
+	s.row = s.Row
+	return i
+}
+
+// word reads true, false or null.
+func (s *Scanner) word(i int, word string) int {
+	if end := i + len(word); end <= len(s.data) && string(s.data[i:end]) == word {
+		return end
+	}
+	for k := range len(word) {
+		if i+k >= len(s.data) || s.data[i+k] != word[k] {
+			return s.unexpected(i+k, "in the literal "+word)
+		}
+	}
+	return i + len(word)
+}
+
+// gap skips whitespace where there usually is none. Unlike space, it is inlined.
+// data is s.data, which its callers hold in a register.
+func (s *Scanner) gap(data []byte, i int) int {
+	if i < len(data) && data[i] <= ' ' {
+		return s.space(i)
+	}
+	return i
+}
+
+// space skips whitespace, and counts it.
+func (s *Scanner) space(i int) int {
+	end := s.skip(i)
+	if end > i {
+		s.spaces += end - i
+		if s.Compact {
+			s.move(i)
+			s.readPos, s.shift = end, s.spaces
+		}
+	}
+	return end
+}
+
+// skip returns the offset after the whitespace at i. Of a document in a file it holds one
+// window of the whitespace in memory at a time.
+func (s *Scanner) skip(i int) int {
+	for s.window != nil {
+		limit := i + spool.WindowBytes
+		if limit >= len(s.data) {
+			break
+		}
+		if i = SkipSpace(s.data[:limit], i); i < limit {
+			return i
+		}
+		s.window.Pass(i, s.writePos)
+	}
+	return SkipSpace(s.data, i)
+}
+
+func (s *Scanner) fail(i int, message string) int {
+	s.err = &SyntaxError{Offset: i, Message: message}
+	return -1
+}
+
+func (s *Scanner) end() int { return s.fail(len(s.data), "unexpected end of the document") }
+
+// unexpected fails at the byte at i, if there is one.
+func (s *Scanner) unexpected(i int, where string) int {
+	if i >= len(s.data) {
+		return s.end()
+	}
+	character := fmt.Sprintf("0x%02x", s.data[i])
+	if r, size := utf8.DecodeRune(s.data[i:]); r != utf8.RuneError || size > 1 {
+		character = strconv.QuoteRune(r)
+	}
+	return s.fail(i, "invalid character "+character+" "+where)
+}
+
+func (s *Scanner) tooDeep(i int) int {
+	s.err = &DepthError{offset: i, limit: s.MaxDepth}
+	return -1
+}

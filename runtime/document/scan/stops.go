@@ -1,0 +1,129 @@
+package scan
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+const (
+	blockBytes = 4096
+	blockWords = blockBytes / 64
+	aheadBytes = 57 // that after sees
+)
+
+// A block is a part of the document of which the scan knows the stops: the bytes at which a
+// string ends if they are in one. They are the quotes that are not escaped, the control
+// characters, and the backslashes of escapes that are not valid. They are found for all bytes
+// alike, before it is known which of them are in a string.
+type block struct {
+	start     int                    // offset of the first byte
+	stops     [blockBytes/8 + 8]byte // a bit for each byte, the lowest first; the last eight bytes are 0
+	slashes   [blockWords]uint64     // a bit for each backslash
+	escaped   bool                   // the first byte after the block is escaped
+	validated int                    // the bytes before this one are valid UTF-8, or Found.Invalid is set
+}
+
+// rewind goes back to the beginning of the document.
+func (b *block) rewind() { b.start, b.escaped, b.validated = -blockBytes, false, 0 }
+
+// after returns the stops among at least aheadBytes bytes at an offset in the block, as far
+// as they are in it. The lowest bit is that of the byte at the offset.
+func (b *block) after(at uint) uint64 {
+	return binary.LittleEndian.Uint64(b.stops[at/8:at/8+8]) >> (at % 8)
+}
+
+// stop returns the offset of the first stop at or after i. The end of the document is one.
+func (s *Scanner) stop(i int) int {
+	for {
+		at := uint(i - s.block.start)
+		if at >= blockBytes {
+			s.advance()
+			continue
+		}
+		if stops := s.block.after(at); stops != 0 {
+			return i + bits.TrailingZeros64(stops)
+		}
+		i = min(i+aheadBytes, s.block.start+blockBytes)
+	}
+}
+
+// advance goes on to the next block of the document.
+func (s *Scanner) advance() {
+	b := &s.block
+	b.start += blockBytes
+	end := min(len(s.data), b.start+blockBytes)
+	data := s.data[b.start:end]
+	words := len(data) / 64
+	high := findStops(data[:words*64], b.stops[:], b.slashes[:])
+	if words < blockWords {
+		var rest [64]byte // its zeros are stops, the first one at the end of the document
+		copy(rest[:], data[words*64:])
+		high = findStops(rest[:], b.stops[words*8:], b.slashes[words:]) || high
+		words++
+	}
+	for n, slashes := range b.slashes[:words] {
+		if slashes != 0 || b.escaped {
+			stops := b.stops[n*8 : n*8+8]
+			binary.LittleEndian.PutUint64(stops, s.escapes(binary.LittleEndian.Uint64(stops), slashes, b.start+n*64))
+		}
+	}
+	if high || b.validated < b.start {
+		s.validate(end)
+	} else {
+		b.validated = end
+	}
+}
+
+// escapes returns the stops of the 64 bytes at i without the characters that are escaped,
+// and with the backslashes of the escapes that are not valid.
+func (s *Scanner) escapes(stops, slashes uint64, i int) uint64 {
+	if s.block.escaped {
+		stops, slashes, s.block.escaped = stops&^1, slashes&^1, false
+	}
+	for slashes != 0 {
+		n := bits.TrailingZeros64(slashes)
+		if escapeKinds[byteAt(s.data, i+n+1)] == plainEscape || s.escape(i+n) {
+			stops &^= 2 << n
+		} else {
+			stops |= 1 << n
+		}
+		slashes &^= 3 << n
+		s.block.escaped = n == 63
+	}
+	return stops
+}
+
+// validate checks that the bytes before end are UTF-8, but for a character that goes on
+// there.
+func (s *Scanner) validate(end int) {
+	rest := s.data[s.block.validated:end]
+	for n := 1; end < len(s.data) && n < utf8.UTFMax && n <= len(rest); n++ {
+		if last := rest[len(rest)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				rest = rest[:len(rest)-n]
+			}
+			break
+		}
+	}
+	s.Invalid = s.Invalid || !utf8.Valid(rest)
+	s.block.validated += len(rest)
+}
+
+// findStopsPortably is findStops on processors for which there is nothing faster.
+func findStopsPortably(data, stops []byte, slashes []uint64) (high bool) {
+	var all uint64
+	for n := range len(data) / 64 {
+		var stop, slash uint64
+		for k := range 8 {
+			word := binary.LittleEndian.Uint64(data[n*64+k*8:])
+			all |= word
+			other := differs(word, '"') & (word | word<<1 | word<<2) // the three highest bits of a control character are 0
+			stop |= gather(^other) << (k * 8)
+			slash |= gather(^differs(word, '\\')) << (k * 8)
+		}
+		binary.LittleEndian.PutUint64(stops[n*8:], stop)
+		slashes[n] = slash
+	}
+	return all&highBits != 0
+}

@@ -1,0 +1,169 @@
+package scan
+
+import (
+	"bytes"
+	"fmt"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// text reads a string.
+func (s *Scanner) text(i int) int { return s.textRest(i + 1) }
+
+// textRest reads a string from an offset in it.
+func (s *Scanner) textRest(i int) int {
+	i = s.stop(i)
+	if i < len(s.data) && s.data[i] == '"' {
+		return i + 1
+	}
+	return s.badText(i)
+}
+
+// badText fails at a byte at which a string is not valid.
+func (s *Scanner) badText(i int) int {
+	if i >= len(s.data) {
+		return s.end()
+	}
+	if s.data[i] != '\\' {
+		return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", s.data[i]))
+	}
+	if i++; i < len(s.data) && s.data[i] != 'u' {
+		return s.unexpected(i, "in an escape")
+	}
+	for i++; i < len(s.data) && hexDigits[s.data[i]] >= 0; {
+		i++
+	}
+	return s.unexpected(i, `in a \u escape`)
+}
+
+// escape reports whether the escape at i is valid, and notes what its spelling costs.
+func (s *Scanner) escape(i int) bool {
+	data := s.data
+	if i+1 >= len(data) {
+		return false
+	}
+	switch escapeKinds[data[i+1]] {
+	case plainEscape:
+		return true
+	case slashEscape:
+		s.Respelt = true
+		s.Surplus++
+		return true
+	case hexEscape:
+		if hexRune(data[i+2:]) < 0 {
+			return false
+		}
+		s.Respelt = true
+		s.Surplus += surplus(data[i:])
+		return true
+	}
+	return false
+}
+
+// The kinds of escapes, by the byte after the backslash; 0 is not valid.
+const (
+	plainEscape = iota + 1
+	slashEscape
+	hexEscape
+)
+
+var escapeKinds = [256]uint8{
+	'"': plainEscape, '\\': plainEscape, 'b': plainEscape, 'f': plainEscape, 'n': plainEscape, 'r': plainEscape, 't': plainEscape,
+	'/': slashEscape,
+	'u': hexEscape,
+}
+
+// surplus returns by how many bytes the \u escape at the beginning of text, with the second
+// half of a surrogate pair, is longer than its canonical spelling.
+func surplus(text []byte) int {
+	r, size := Unescape(text)
+	switch r {
+	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
+		return size - 2
+	}
+	if r < ' ' || utf16.IsSurrogate(r) {
+		return 0
+	}
+	return size - utf8.RuneLen(r)
+}
+
+// Unescape reads the escape at the beginning of s, with the second half of a
+// surrogate pair. It returns a lone surrogate as it is. s is part of a valid string.
+func Unescape(s []byte) (r rune, size int) {
+	switch s[1] {
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	case 'u':
+		r = hexRune(s[2:])
+		if utf16.IsSurrogate(r) && len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
+			if pair := utf16.DecodeRune(r, hexRune(s[8:])); pair != utf8.RuneError {
+				return pair, 12
+			}
+		}
+		return r, 6
+	}
+	return rune(s[1]), 2
+}
+
+// Character reads one character of a valid document, escaped or not. An escaped
+// quote differs from one that ends a string, and every byte that is not UTF-8
+// differs from all characters.
+func Character(s []byte) (r rune, size int) {
+	if s[0] == '\\' {
+		if r, size = Unescape(s); r == '"' {
+			r = -r
+		}
+		return r, size
+	}
+	if r, size = utf8.DecodeRune(s); r == utf8.RuneError && size == 1 {
+		r = utf8.MaxRune + 1 + rune(s[0])
+	}
+	return r, size
+}
+
+// hexRune returns the character of which data begins with the four hexadecimal digits, or a
+// negative number if it does not.
+func hexRune(data []byte) rune {
+	if len(data) < 4 {
+		return -1
+	}
+	return rune(hexDigits[data[0]])<<12 | rune(hexDigits[data[1]])<<8 | rune(hexDigits[data[2]])<<4 | rune(hexDigits[data[3]])
+}
+
+// hexDigits has the values of the hexadecimal digits; other bytes have -1.
+var hexDigits = func() (table [256]int8) {
+	for c := range table {
+		table[c] = -1
+	}
+	for value, c := range "0123456789abcdef" {
+		table[c] = int8(value)
+		table[unicode.ToUpper(c)] = int8(value)
+	}
+	return table
+}()
+
+// Unquote returns the content of a valid string. A lone surrogate becomes U+FFFD.
+// If there are no escapes, the result is a slice of quoted.
+func Unquote(quoted []byte) []byte {
+	rest := quoted[1 : len(quoted)-1]
+	plain := bytes.IndexByte(rest, '\\')
+	if plain < 0 {
+		return rest
+	}
+	out := make([]byte, 0, len(rest))
+	for ; plain >= 0; plain = bytes.IndexByte(rest, '\\') {
+		r, size := Unescape(rest[plain:])
+		out = utf8.AppendRune(append(out, rest[:plain]...), r)
+		rest = rest[plain+size:]
+	}
+	return append(out, rest...)
+}

@@ -1,0 +1,189 @@
+package scan
+
+import (
+	"slices"
+	"strconv"
+)
+
+// A Tree holds paths into JSON values (see rules.SplitPath), merged by their common
+// prefixes. Where the values of a document or an item are, is noted in a row: one span for
+// each node of the tree that has a cell. A tree does not change, and may be used by several
+// goroutines.
+type Tree struct {
+	Root  *Node
+	Width int // the number of cells of a row
+}
+
+// A Node is a key on the paths of a tree.
+type Node struct {
+	Key      string
+	Path     []string // from the root of the tree
+	Selected bool     // a path that selects its value ends here
+	Leads    bool     // Selected is set here or below
+	Children []*Node
+
+	index     int  // the key as a list index; -1 if it is not an index
+	cell, end int  // row[cell:end] belongs to the node and to those below it
+	noted     bool // row[cell] is where the value is
+}
+
+// NewTree merges paths, those that select the values at their ends and those that only note
+// where a value is. Every node has a cell. A path without keys is the root.
+func NewTree(selected, noted [][]string) *Tree {
+	t := &Tree{Root: &Node{index: -1}}
+	for _, path := range selected {
+		t.add(path).Selected = true
+	}
+	for _, path := range noted {
+		t.add(path)
+	}
+	t.Root.number(&t.Width, true)
+	return t
+}
+
+// NewColumns merges paths of items. Only the ends of paths have cells.
+func NewColumns(paths [][]string) *Tree {
+	t := &Tree{Root: &Node{index: -1}}
+	for _, path := range paths {
+		t.add(path).Selected = true
+	}
+	t.Root.number(&t.Width, false)
+	return t
+}
+
+// add returns the node of a path, which it makes if there is none.
+func (t *Tree) add(path []string) *Node {
+	at := t.Root
+	for i, key := range path {
+		child := at.child([]byte(key))
+		if child == nil {
+			child = &Node{Key: key, Path: path[: i+1 : i+1], index: Index(key)}
+			at.Children = append(at.Children, child)
+		}
+		at = child
+	}
+	return at
+}
+
+// number assigns the next cells to the node and to those below it.
+func (n *Node) number(next *int, all bool) {
+	n.cell, n.noted, n.Leads = *next, all || n.Selected, n.Selected
+	if n.noted {
+		*next++
+	}
+	for _, child := range n.Children {
+		child.number(next, all)
+		n.Leads = n.Leads || child.Leads
+	}
+	n.end = *next
+}
+
+// At returns the node at a path, or nil.
+func (t *Tree) At(path []string) *Node {
+	at := t.Root
+	for _, key := range path {
+		if at = at.child([]byte(key)); at == nil {
+			return nil
+		}
+	}
+	return at
+}
+
+// Cell returns the index of the node in a row.
+func (n *Node) Cell() int { return n.cell }
+
+// In returns where the value of the node is, which has a cell.
+func (n *Node) In(row []Span) Span { return row[n.cell] }
+
+// note notes where the value of the node is.
+func (n *Node) note(row []Span, at Span) {
+	if n != nil && n.noted {
+		row[n.cell] = at
+	}
+}
+
+// clear forgets the values that were found here and below. The last of duplicate keys
+// counts, so nothing of an earlier value may remain.
+func (n *Node) clear(row []Span) { clear(row[n.cell:n.end]) }
+
+// branches reports whether paths go on below the node.
+func (n *Node) branches() bool { return n != nil && len(n.Children) > 0 }
+
+// child returns the child for a key, or nil.
+func (n *Node) child(key []byte) *Node {
+	for _, child := range n.Children {
+		if child.Key == string(key) {
+			return child
+		}
+	}
+	return nil
+}
+
+// element returns the child for an index of a list, or nil.
+func (n *Node) element(index int) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, child := range n.Children {
+		if child.index == index {
+			return child
+		}
+	}
+	return nil
+}
+
+// EntersLists reports whether a path goes on with an index.
+func (n *Node) EntersLists() bool {
+	return slices.ContainsFunc(n.Children, func(child *Node) bool { return child.index >= 0 })
+}
+
+// Index returns a key as a list index: digits without a leading zero. It
+// returns -1 for any other key.
+func Index(key string) int {
+	if key == "" || !isDigit(key[0]) || len(key) > 1 && key[0] == '0' {
+		return -1
+	}
+	index, err := strconv.ParseUint(key, 10, 31)
+	if err != nil {
+		return -1
+	}
+	return int(index)
+}
+
+// Locate notes in a row, which is clear, where the values of the tree are in the value
+// at i of a document, and returns the offset after the value.
+func (w Walk) Locate(i int, t *Tree, row []Span) int { return w.value(i, t.Root, row) }
+
+func (w Walk) value(i int, at *Node, row []Span) int {
+	start := i
+	switch c := w.Data[i]; {
+	case c == '{' && at.branches():
+		i = w.object(i, at, row)
+	case c == '[' && at.branches() && at.EntersLists() && !w.knows(i):
+		i = w.list(i, at, row)
+	default:
+		i = w.End(i)
+	}
+	at.note(row, Span{start, i})
+	return i
+}
+
+func (w Walk) object(i int, at *Node, row []Span) int {
+	for i = Next(w.Data, i+1); w.Data[i] != '}'; i = Next(w.Data, i) {
+		key, value := Key(w.Data, i)
+		child := at.child(Unquote(key.Of(w.Data)))
+		if child != nil {
+			child.clear(row)
+		}
+		i = w.value(value, child, row)
+	}
+	return i + 1
+}
+
+func (w Walk) list(i int, at *Node, row []Span) int {
+	i = Next(w.Data, i+1)
+	for n := 0; w.Data[i] != ']'; n++ {
+		i = Next(w.Data, w.value(i, at.element(n), row))
+	}
+	return i + 1
+}

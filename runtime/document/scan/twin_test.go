@@ -1,0 +1,150 @@
+package scan
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// twinMarks are what the scanner looks for when it is compared: items at a path, the only
+// list of the root, with and without compaction, limits, and paths that lead into items.
+func twinMarks() []Marks {
+	paths := [][]string{{"a", "b"}, {"data"}, {"c", "1", "id"}, {"é"}, {""}, {"a", ""}}
+	columns := NewColumns([][]string{{"id"}, {"n", "a"}, {"n", "b"}, {"l", "0"}, {"k", "1", "a"}})
+	var all []Marks
+	for _, compact := range []bool{true, false} {
+		body := NewTree(paths, [][]string{nil})
+		inside := NewTree(append([][]string{{"data", "1", "id"}}, paths...), nil)
+		all = append(all,
+			Marks{Body: body, Items: body.At([]string{"data"}), Columns: columns, Compact: compact, MaxDepth: 500},
+			Marks{Body: inside, Items: inside.At([]string{"data"}), Columns: columns, Compact: compact, MaxDepth: 500},
+			Marks{Body: body, Detect: true, Columns: columns, Compact: compact, MaxDepth: 500},
+			Marks{Body: NewTree(nil, nil), Detect: true, Compact: compact, MaxDepth: 4, MaxItems: 2},
+		)
+	}
+	return all
+}
+
+// requireTwin compares the scanner with its slow twin on pages that it reads one after the
+// other, so that it knows their keys.
+func requireTwin(t *testing.T, body []byte) {
+	t.Helper()
+	for n, m := range twinMarks() {
+		s := New(m)
+		for round := range 2 {
+			name := fmt.Sprintf("marks %d, round %d, of %.300q", n, round, body)
+			want, wantErr := slowly(m, body)
+			err := s.Scan(bytes.Clone(body), nil)
+			require.Equal(t, wantErr, err, name)
+			if err != nil {
+				continue
+			}
+			require.Equal(t, string(want.Data), string(s.Data), name)
+			require.Equal(t, []any{want.Root, want.Size, want.Begins}, []any{s.Root, s.Size, s.Begins}, name)
+			require.Equal(t, []any{want.Invalid, want.Respelt, want.Surplus}, []any{s.Invalid, s.Respelt, s.Surplus}, name)
+			require.Equal(t, want.Lists.Present(), s.Lists.Present(), name)
+			requireSpans(t, want.Row, s.Row, name)
+			requireSpans(t, want.Cells, s.Cells, name)
+			require.Equal(t, fmt.Sprint(want.Breaks), fmt.Sprint(s.Breaks), name)
+
+			row := make([]Span, m.Body.Width)
+			require.Equal(t, s.Root.End, Walk{Data: s.Data}.Locate(s.Root.Start, m.Body, row), name)
+			requireSpans(t, s.Row, row, "located by "+name)
+		}
+	}
+}
+
+func requireSpans(t *testing.T, want, got []Span, name string) {
+	t.Helper()
+	require.Equal(t, append([]Span{}, want...), append([]Span{}, got...), name)
+}
+
+var twinSeeds = []string{
+	``, ` `, `{}`, `[]`, `[1,2,{"a":[]}]`, `{"a":{"b":1},"a":{"c":2}}`, ` [ 1 , "x\u00e9\/" , { } ] `,
+	`[9007199254740993,-0,1.10,1e400]`, "[\"\xff\",\"\\ud800\"]", `{"a":1}{"b":2}`, `[01]`, `[1.]`, `["\x"]`, "[\"\n\"]", `{"v":[1,2`,
+	`{"data":[{"id":1,"n":{"a":2}},{"id":2,"n":{"a":3}},{"idx":2,"n":{}},` +
+		`{"i":1,"a long key of more than sixteen":2, "k" : 3,"k":4,"l":5,"m":6},{"i":1}]}`,
+	`[{"id":1,"n":{"a":1}},{"id":1,"n":{"a":1}},{"id":1}]`, `{"data":[{"id":1}],"data":[{"n":{"b":[2]},"l":[1,[2]]}],"c":[0,{"id":3}]}`,
+	`[{"a":1,"b":"c"},{"a": 1,"b": "c"},{"a":1,"b":  "c"},{"a":  1, "b":"c"}]`, `{"\u00e9":1,"":{"":2},"a":{"\u0062":3,"":4}}`,
+	`{"data": [ {"id" : [ 1 ]} , 2 ], "x": [3], "x": 4, "\u0078": [5]}`, `["\ud83d\ude00\ud800\u002f\u0022\u0008\u0001"]`,
+	`{"data":[{"l":[{"a":1},2],"k":[0,{"a":[1]}],"l":[]},{"k":[1,{"b":2}],"n":{"a":1,"a":2},"n":{"b":3}}]}`,
+}
+
+func TestTheScannerFindsWhatItsSlowTwinFinds(t *testing.T) {
+	for _, seed := range twinSeeds {
+		requireTwin(t, []byte(seed))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		page := randomPage(r)
+		requireTwin(t, page)
+		for range 3 { // a byte is wrong, or missing
+			broken := bytes.Clone(page)
+			at := r.IntN(len(broken))
+			broken[at] = "\"{}[],:\\ 0x\x01\xff"[r.IntN(13)]
+			requireTwin(t, broken)
+			requireTwin(t, page[:at])
+		}
+	}
+}
+
+// randomPage returns a page whose items have the same keys most of the time.
+func randomPage(r *rand.Rand) []byte {
+	space := func() string { return strings.Repeat([]string{"", "", " ", "\n\t"}[r.IntN(4)], r.IntN(4)) }
+	texts := []string{`"a"`, `"a \" b"`, `"\u00e9\/"`, `"` + strings.Repeat("long ", 30) + `"`, `"日本"`, `-1.5e3`, `7`, `true`, `null`, `[]`, `{}`, `[1, {"a": 2}]`}
+	keys := []string{"id", "n", "l", "k", "a rather long key of an item", `\u006e`, "a", "b", "x"}
+	var object func(depth int) string
+	object = func(depth int) string {
+		var members []string
+		for n := range 1 + r.IntN(6) {
+			key := keys[n]
+			if r.IntN(6) == 0 {
+				key = keys[r.IntN(len(keys))]
+			}
+			value := texts[r.IntN(len(texts))]
+			if depth < 3 && r.IntN(4) == 0 {
+				value = object(depth + 1)
+			}
+			members = append(members, space()+`"`+key+`"`+space()+":"+space()+value+space())
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	var items []string
+	for range 1 + r.IntN(12) {
+		items = append(items, space()+object(0)+space())
+	}
+	list := "[" + strings.Join(items, ",") + "]"
+	if r.IntN(2) == 0 {
+		return []byte(space() + list + space())
+	}
+	return []byte(`{"a":` + object(1) + `,"data":` + space() + list + `,"c":[0,` + object(1) + `]}`)
+}
+
+// FuzzScan compares the scanner with its slow twin.
+func FuzzScan(f *testing.F) {
+	for _, seed := range twinSeeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { requireTwin(t, body) })
+}
+
+func TestTrimGivesUpWhatALargeDocumentHasMade(t *testing.T) {
+	var body strings.Builder
+	body.WriteString(`[0`)
+	for i := range 2 * KeptElements {
+		fmt.Fprintf(&body, `,{"key%d":1}`, i)
+	}
+	body.WriteString(`]`)
+	s := New(Marks{Detect: true})
+	require.NoError(t, s.Scan([]byte(body.String()), nil))
+	require.Equal(t, maxPrefixes, s.prefixes.count)
+	s.Trim()
+	s.Release()
+	require.Zero(t, s.prefixes.count)
+	require.LessOrEqual(t, cap(s.Breaks), KeptElements)
+	require.Nil(t, s.Data)
+}

@@ -1,0 +1,195 @@
+package scan
+
+import (
+	"encoding/binary"
+	"iter"
+	"math/bits"
+
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// The functions in this file read valid documents: they check nothing.
+
+// A Kind is the kind of a JSON value, as messages name it.
+type Kind string
+
+// The kinds of JSON values.
+const (
+	Object  Kind = "an object"
+	List    Kind = "a list"
+	String  Kind = "a string"
+	Number  Kind = "a number"
+	Boolean Kind = "a boolean"
+	Null    Kind = "null"
+)
+
+// KindOf returns the kind of a value without whitespace before it.
+func KindOf(raw []byte) Kind {
+	switch raw[0] {
+	case '{':
+		return Object
+	case '[':
+		return List
+	case '"':
+		return String
+	case 't', 'f':
+		return Boolean
+	case 'n':
+		return Null
+	}
+	return Number
+}
+
+// A Span is the location of a value in a document, after compaction if the scan
+// compacts it. The zero Span is absent: no value is empty.
+type Span struct{ Start, End int }
+
+// Present reports whether there is a value.
+func (s Span) Present() bool { return s.End > s.Start }
+
+// Of returns the value. It is not a copy.
+func (s Span) Of(data []byte) []byte { return data[s.Start:s.End:s.End] }
+
+// A Walk reads a valid document whose values were not noted.
+type Walk struct {
+	Data   []byte
+	Known  Span          // a value whose end is known; absent: none
+	Window *spool.Window // of a document in a file, of which one window is in memory at a time
+}
+
+// Members iterates over the members of the object, or the elements of the list, that begins
+// at i: their keys, with quotes and escapes, and their values. The keys of elements are
+// absent.
+func (w Walk) Members(i int) iter.Seq2[Span, Span] {
+	return func(yield func(key, value Span) bool) {
+		isObject := w.Data[i] == '{'
+		for i := Next(w.Data, i+1); w.Data[i] != '}' && w.Data[i] != ']'; {
+			key, start := Span{}, i
+			if isObject {
+				key, start = Key(w.Data, i)
+			}
+			value := Span{start, w.End(start)}
+			if !yield(key, value) {
+				return
+			}
+			w.Window.Pass(value.End, value.End)
+			i = Next(w.Data, value.End)
+		}
+	}
+}
+
+// Members iterates over the members of an object.
+func Members(raw []byte) iter.Seq2[Span, Span] { return Walk{Data: raw}.Members(0) }
+
+// knows reports whether the end of the value at i is known.
+func (w Walk) knows(i int) bool { return i == w.Known.Start && w.Known.Present() }
+
+// End returns the offset after the value that begins at i.
+func (w Walk) End(i int) int {
+	if w.knows(i) {
+		return w.Known.End
+	}
+	return valueEnd(w.Data, i, w.Window)
+}
+
+// Next returns the offset of the next member or element, or of the closing bracket. i is
+// the offset after the opening bracket or after a value.
+func Next(data []byte, i int) int {
+	if i = SkipSpace(data, i); data[i] == ',' {
+		i = SkipSpace(data, i+1)
+	}
+	return i
+}
+
+// Key returns the key at i, and the offset of its value.
+func Key(data []byte, i int) (key Span, value int) {
+	end := TextEnd(data, i)
+	return Span{i, end}, SkipSpace(data, SkipSpace(data, end)+1) // the colon
+}
+
+// TextEnd returns the offset after the string that begins at i.
+func TextEnd(data []byte, i int) int {
+	i++
+	for {
+		for i+8 <= len(data) {
+			if found := special(binary.LittleEndian.Uint64(data[i:])); found != 0 {
+				i += bits.TrailingZeros64(found) / 8
+				break
+			}
+			i += 8
+		}
+		for i < len(data) && data[i] != '"' && data[i] != '\\' {
+			i++
+		}
+		if i >= len(data) || data[i] == '"' {
+			return min(i+1, len(data))
+		}
+		i += 2
+	}
+}
+
+// SkipSpace returns the offset after the whitespace at i, in any document.
+func SkipSpace(data []byte, i int) int {
+	for i < len(data) && isSpace(data[i]) {
+		i++
+		for i+8 <= len(data) && binary.LittleEndian.Uint64(data[i:]) == ' '*everyByte {
+			i += 8
+		}
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+func isDigit(c byte) bool { return c-'0' <= 9 }
+
+// ValueEnd returns the offset after the value that begins at i.
+func ValueEnd(data []byte, i int) int { return valueEnd(data, i, nil) }
+
+// valueEnd is ValueEnd for a document in a file, of which it holds one window in memory.
+func valueEnd(data []byte, i int, window *spool.Window) int {
+	for depth := 0; i < len(data); {
+		switch Structure[data[i]] {
+		case IsQuote:
+			i = TextEnd(data, i)
+			if depth == 0 {
+				return i
+			}
+			continue
+		case IsOpen:
+			depth++
+		case IsClose:
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case IsComma, IsBlank:
+			if depth == 0 {
+				return i
+			}
+			window.Pass(i, i)
+		}
+		i++
+	}
+	return i
+}
+
+// Structure classifies the bytes of a document outside strings; other bytes are 0.
+var Structure = [256]byte{
+	'"': IsQuote,
+	'{': IsOpen, '[': IsOpen,
+	'}': IsClose, ']': IsClose,
+	',': IsComma,
+	' ': IsBlank, '\n': IsBlank, '\r': IsBlank, '\t': IsBlank,
+}
+
+// The classes of [Structure].
+const (
+	IsQuote = iota + 1
+	IsOpen
+	IsClose
+	IsComma
+	IsBlank
+)

@@ -1,0 +1,147 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// An Absence is a path that the configuration reads and no response of a list had.
+type Absence struct {
+	Key  string `json:"key"`  // names the path among those that responses had
+	Text string `json:"text"` // the path, what reads it and, if there is one, a similar path
+
+	Ordinary bool `json:"-"` // apart from it, the list looks complete: other partitions may show that the path is right
+}
+
+// keyItems is the key of the list of items.
+const keyItems = "dataField"
+
+// Seen returns the keys of the paths that a response had.
+func (n *Noticed) Seen() []string {
+	if n.HadItems {
+		return append([]string{keyItems}, n.Had...)
+	}
+	return n.Had
+}
+
+// missing describes the paths that no response had and that should have been there: "" if
+// there are none. If other partitions of the job may show that a path is right, it is noted
+// for the end of the tree instead.
+func (w *Watcher) missing(hints *rules.Hints) string {
+	var missing []string
+	w.Lacked = nil
+	for _, a := range w.absences(hints) {
+		if w.HasSiblings && a.Ordinary {
+			w.Lacked = append(w.Lacked, a)
+		} else {
+			missing = append(missing, a.Text)
+		}
+	}
+	return joinMissing(missing)
+}
+
+func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
+
+// absences returns the watched paths that no response had, except for those whose absence
+// is normal.
+func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
+	n := w.Noticed
+	if n.Responses == 0 {
+		return nil
+	}
+	more := w.promisesMore(hints)
+	if !n.HadItems && hints.Total != 0 {
+		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !more}
+		if f := w.Subject.job.Set.Job.DataField; f != nil {
+			a.Text = f.Text + " (dataField)" + w.suggest(f.Keys)
+			a.Ordinary = !more && !w.misspelt(f.Keys)
+		}
+		all = append(all, a)
+	}
+	for _, list := range w.missingLists() {
+		list.Ordinary = !more
+		all = append(all, list)
+	}
+	for _, watch := range w.Subject.watches {
+		if !slices.Contains(n.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
+			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, w.suggest(watch.Path))
+			all = append(all, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, more)})
+		}
+	}
+	return append(all, w.end.Unseen...)
+}
+
+// promisesMore reports whether the last response says that there are more items than were
+// read.
+func (w *Watcher) promisesMore(hints *rules.Hints) bool {
+	total, hasTotal := hints.Total.(int)
+	return hints.More == true || hints.Next != nil || hasTotal && total > w.Context.Total.Items
+}
+
+// isOrdinary reports whether a path that a rule reads may be absent from the list, if the
+// lists of other partitions have it. It may not if the last response has a similar one, or
+// if the list has items and ended because of it.
+func (w *Watcher) isOrdinary(watch compile.Watch, more bool) bool {
+	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.Context.Total.Items > 0
+	return !more && !ended && !w.misspelt(watch.Path)
+}
+
+// missingLists describes the lists that no response had, if others were there.
+func (w *Watcher) missingLists() (missing []Absence) {
+	for _, list := range w.listsOf() {
+		if key := watchedList(list); w.HadItems && !slices.Contains(w.Had, key) {
+			missing = append(missing, Absence{Key: key, Text: list.Text + " (dataField)" + w.suggest(list.Fixed())})
+		}
+	}
+	return missing
+}
+
+// A Seen is what the lists of the partitions of a job had and lacked. What none of them has
+// had is probably misspelt.
+type Seen struct {
+	Had    []string  `json:"had,omitempty"`
+	Lacked []Absence `json:"lacked,omitempty"` // the paths of Had are left out
+}
+
+// Empty reports whether nothing is known of the lists.
+func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked) == 0 }
+
+// Add adds what the list of one partition had and lacked.
+func (s *Seen) Add(had []string, lacked []Absence) {
+	for _, key := range had {
+		if !slices.Contains(s.Had, key) {
+			s.Had = append(s.Had, key)
+		}
+	}
+	for _, a := range lacked {
+		if !slices.ContainsFunc(s.Lacked, func(known Absence) bool { return known.Key == a.Key }) {
+			s.Lacked = append(s.Lacked, a)
+		}
+	}
+	s.Lacked = slices.DeleteFunc(s.Lacked, func(a Absence) bool { return slices.Contains(s.Had, a.Key) })
+}
+
+// Finding returns the finding about a job that lists of partitions lacked what none of them
+// had; nil: there is none.
+func (s *Seen) Finding(job *compile.Job) *trace.Finding {
+	var texts []string
+	for _, a := range s.Lacked {
+		texts = append(texts, a.Text)
+	}
+	at := slices.IndexFunc(job.Set.Rules, func(rule rules.Rule) bool { return rule.ID == findingMissing })
+	if texts == nil || at < 0 {
+		return nil
+	}
+	rule := job.AuditRule(&job.Set.Rules[at])
+	c := rules.Context{List: &rules.ListFacts{Missing: joinMissing(texts)}, Hints: &rules.Hints{}}
+	return &trace.Finding{ID: findingMissing, Message: rule.Message.Text(&language.Machine{}, &c), Because: rule.Because(&c)}
+}
+
+// findingMissing is the id of the audit rule about paths that responses do not have.
+const findingMissing = "audit.missing"

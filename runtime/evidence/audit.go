@@ -1,0 +1,275 @@
+package evidence
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// Audit evaluates the audit rules after the last page of a list. Most of them are for complete
+// lists only. A finding is evidence that the list may be incomplete.
+func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
+	c := w.Context
+	if c.Page == 0 {
+		return nil
+	}
+	defer func(total int) { c.Total.Items, c.Hints, c.List = total, nil, nil }(c.Total.Items)
+	w.end = end
+	c.Total.Items = end.Items - w.Facts.Rewritten
+	c.Hints = w.Hints()
+	c.List = w.facts(c.Hints)
+	evidence := rules.EvidenceIn(c)
+	var findings []trace.Finding
+	for i := range w.Subject.job.Set.Rules {
+		listed := &w.Subject.job.Set.Rules[i]
+		if listed.Role != rules.Audit || listed.Evidence&^evidence != 0 ||
+			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
+			continue
+		}
+		rule := w.Subject.job.AuditRule(listed)
+		met, err := rule.EvalBool(m, c)
+		if err != nil || !met {
+			continue // an API may use the names that hints look for in any way
+		}
+		findings = append(findings, trace.Finding{
+			ID: rule.Rule.ID, Message: w.Redactor.String(rule.Message.Text(m, c)), Because: w.Redactor.String(rule.Because(c)),
+		})
+	}
+	return findings
+}
+
+// facts returns what the job noticed of the list as a whole.
+func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
+	facts := w.Facts
+	facts.Missing = w.missing(hints)
+	if w.Ambiguous { // identifiers do not identify items
+		facts.Revised = 0
+	}
+	w.audited.facts = facts
+	return &w.audited.facts
+}
+
+// An audited is what the audit sees of a list.
+type audited struct {
+	facts rules.ListFacts
+	hints rules.Hints
+}
+
+// Hints collects the values of the last response that many APIs use to describe a
+// list. A token that was read by a rule which ended the job is not a hint: the
+// configuration knows its meaning. They are valid until the next call.
+func (w *Watcher) Hints() *rules.Hints {
+	c := w.Context
+	if w.page.Lookup == nil && w.Resumed != nil { // the last page came before the resume
+		w.audited.hints = *w.Resumed
+		w.audited.hints.LargestPage = *w.Largest
+		return &w.audited.hints
+	}
+	if w.hinted == nil {
+		w.hinted = w.hintsOf(c)
+	}
+	w.audited.hints = rules.Hints{LargestPage: *w.Largest}
+	hints, hasTotal := &w.audited.hints, false
+	for _, hint := range w.hinted {
+		if hint.kind != apinames.HintNext || hint.by == nil || !w.endedBy(hint.by) {
+			note(hints, c, hint)
+			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody
+		}
+	}
+	w.compareTotals(hints, c, hasTotal)
+	return hints
+}
+
+// A hinted is a value of a response that may describe its list.
+type hinted struct {
+	kind   apinames.HintKind
+	at     string // its place, for messages
+	value  any
+	inBody bool
+	by     func(language.Read) bool // whether a rule that reads this knows the value; nil: none does
+}
+
+// hintsOf returns the hints of the last response, those of the body first. The list is not nil.
+func (w *Watcher) hintsOf(c *rules.Context) []hinted {
+	found := []hinted{}
+	for _, hint := range w.hintsInBody() {
+		path := apinames.HintAt(hint.place)
+		at := language.Read{Root: "body", Path: path.Keys}.String()
+		found = append(found, hinted{path.Kind, at, hint.value, true, readsTo(path.Keys)})
+	}
+	for _, hint := range apinames.HintHeaders() {
+		if v := c.Header(hint.Name); v != nil {
+			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v})
+		}
+	}
+	if next := c.Link("next"); next != nil {
+		found = append(found, hinted{kind: apinames.HintNext, at: "the Link header", value: next, by: readsLink})
+	}
+	return found
+}
+
+// A placedHint is a value at a place of [apinames.HintPaths].
+type placedHint struct {
+	place int
+	value any
+}
+
+// hintsInBody returns the hints in the body of the last response, in the order of their
+// places.
+func (w *Watcher) hintsInBody() []placedHint {
+	if w.page.Visit == nil {
+		return nil
+	}
+	var found []placedHint
+	add := func(path []string, v any) {
+		for _, place := range apinames.HintPlaces(path) {
+			found = append(found, placedHint{place, v})
+		}
+	}
+	want := func(path []string) (value, members bool) {
+		return len(apinames.HintPlaces(path)) > 0, len(path) == 1 && apinames.HoldsHints(path[0])
+	}
+	err := w.page.Visit(want, func(path []string, v any) {
+		add(path, v)
+		if members, isObject := v.(map[string]any); isObject && len(path) == 1 { // a hint and a container
+			for name, inner := range members {
+				add([]string{path[0], name}, inner)
+			}
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b placedHint) int { return a.place - b.place })
+	return found
+}
+
+// compareTotals corrects the total of the last page by that of the first one. A
+// total that is the number of items of both pages counts the items of a page, not of
+// the list. A last page without a total may be one on which the API failed, so that of the
+// first page is used, unless the list has outgrown it.
+func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
+	first := w.FirstTotal
+	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At && w.byPosition() {
+		w.Facts.Shrunk = max(0, first.Total-last)
+	}
+	switch {
+	case first == nil || c.Page == 1:
+	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
+		hints.Total, hints.TotalAt = first.Total, first.At+" of page 1"
+	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
+		hints.Total, hints.TotalAt = nil, ""
+	}
+}
+
+// byPosition reports whether the requests name positions in the list: they read nothing of
+// the responses, and differ.
+func (w *Watcher) byPosition() bool {
+	return len(w.Subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.Subject.job.NextReads)
+}
+
+// noticeTotal notices the total of the first page.
+func (w *Watcher) noticeTotal() {
+	c := w.Context
+	if c.Page != 1 || w.page.Lookup == nil {
+		return
+	}
+	if hints := w.Hints(); hints.Total != nil {
+		total, _ := totalOf(hints.Total)
+		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt}
+	}
+}
+
+// readsTo returns whether a rule reads the value at a path of the body, or one that holds it.
+func readsTo(keys []string) func(language.Read) bool {
+	return func(read language.Read) bool {
+		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
+	}
+}
+
+// readsLink reports whether a rule reads the Link header.
+func readsLink(read language.Read) bool { return read.Root == "link" }
+
+// endedBy reports whether a rule that ended the job has such a read.
+func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
+	for _, stop := range w.Subject.job.Stops {
+		if slices.Contains(w.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads) {
+			return true
+		}
+	}
+	return false
+}
+
+// note records a value if it is a hint and the first of its kind.
+func note(hints *rules.Hints, c *rules.Context, hint hinted) {
+	at, v := hint.at, hint.value
+	switch hint.kind {
+	case apinames.HintTotal:
+		n, ok := totalOf(v)
+		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be the page's
+			hints.Total, hints.TotalAt = n, at
+		}
+	case apinames.HintPages:
+		if n, ok := totalOf(v); hints.Pages == nil && ok {
+			hints.Pages, hints.PagesAt = n, at
+		}
+	case apinames.HintNext:
+		if hints.Next == nil && isNext(v, c) {
+			hints.Next, hints.NextAt = v, at
+		}
+	case apinames.HintMore, apinames.HintLast:
+		if flag, ok := v.(bool); ok && hints.More == nil {
+			hints.More, hints.MoreAt = flag == (hint.kind == apinames.HintMore), at
+		}
+	}
+}
+
+// totalOf returns a number of items or pages: an integer, text that is one, or the value
+// of an object, as in {"value": 25}.
+func totalOf(v any) (int, bool) {
+	if object, ok := value.Members(v); ok {
+		v, _ = object.Get("value")
+	}
+	switch n := v.(type) {
+	case int:
+		return n, n >= 0
+	case int64:
+		return int(n), n >= 0
+	case string:
+		parsed, err := strconv.Atoi(n)
+		return parsed, err == nil && strconv.Itoa(parsed) == n && parsed >= 0
+	}
+	return 0, false
+}
+
+// isNext reports whether a value points to another page: text or a number that
+// was not part of the request for this page.
+func isNext(v any, c *rules.Context) bool {
+	if object, ok := value.Members(v); ok { // {"next": {"href": …}}
+		v, _ = object.Get("href")
+	}
+	text, ok := value.Text(v)
+	if _, flag := v.(bool); !ok || flag || value.Empty(v) || text == "0" || text == "-1" {
+		return false
+	}
+	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && address == c.Sent.URL {
+		return false
+	}
+	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
+}
+
+// contains reports whether text is a value in what was sent.
+func contains(sent any, text string) bool {
+	if object, ok := value.Members(sent); ok {
+		return slices.ContainsFunc(object, func(m rules.Member) bool { return contains(m.Value, text) })
+	}
+	t, ok := value.Text(sent)
+	return ok && t == text
+}

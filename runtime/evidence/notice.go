@@ -1,0 +1,323 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A Noticed is what a job notices of its list from page to page, for the audit.
+type Noticed struct {
+	Facts rules.ListFacts `json:"facts"`
+
+	Lists      Recall `json:"lists"`               // of the items of pages: page and request
+	Requests   Recall `json:"requests"`            // of requests: what rules read in the response
+	Identities Recall `json:"identities"`          // of items: page and content
+	Ambiguous  bool   `json:"ambiguous,omitempty"` // a page has an identifier twice, with different items
+
+	First      trace.Sent  `json:"first"`                // the first request, without its secrets
+	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // of the first page, if it has one
+	FirstPaths []string    `json:"firstPaths,omitempty"` // of the values in its root, and next to its items
+
+	Responses int      `json:"responses,omitempty"` // with status of success and a body
+	HadItems  bool     `json:"hadItems,omitempty"`  // a response had the place of the items
+	Had       []string `json:"had,omitempty"`       // the watched paths that a response had
+	Gap       int      `json:"gap,omitempty"`       // the first page without a list of items after one that has it; 0: none
+
+	Lacked []Absence `json:"lacked,omitempty"` // at the end of a partition: what it lacked, although it looks complete
+}
+
+// A firstTotal is the total of items in the first response.
+type firstTotal struct {
+	Total int    `json:"total"`
+	Count int    `json:"count"` // the items of the page
+	At    string `json:"at"`
+}
+
+// Notice compares a page with what is known of its list. The request has a digest, and so has
+// the request for the page before.
+func (w *Watcher) Notice(reading document.Reading, request, before document.Digest, sent trace.Sent) {
+	c := w.Context
+	w.page, w.hinted, w.Resumed = reading, nil, nil
+	if c.Page == 1 {
+		w.First = sent
+	}
+	c.RepeatedRequest, w.repeats = false, false
+	if !c.Polled {
+		repeats := w.noticeRepeat(request, before, sent)
+		known, same := false, repeats && w.hasIdentities()
+		if !repeats {
+			known, same = w.noticeItems()
+		}
+		w.countRepeated(same)
+		w.noticeCycle(request, before, sent, known)
+	}
+	w.noticeTotal()
+	w.noticeMoved()
+	w.noticePaths()
+	w.noticeError()
+}
+
+// noticeRepeat notices a page with the items of an earlier one. It reports whether
+// the page has items and they are not new.
+func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent) bool {
+	c, n := w.Context, w.Noticed
+	if c.Count == 0 {
+		return false
+	}
+	half := request.Half() >> 32
+	had, known := n.Lists.Get(w.page.List)
+	if !known && c.SamePage { // it differs in its spelling
+		had, known = uint64(c.Page-1)<<32|before.Half()>>32, true
+	}
+	if !known {
+		n.Lists.Put(w.page.List, uint64(c.Page)<<32|half)
+		return false
+	}
+	page := int(had >> 32)
+	if had&(1<<32-1) == half {
+		return true
+	}
+	f := &n.Facts
+	w.repeats = true
+	if f.Repeats++; f.Repeats == 1 {
+		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, page, c.Count
+	}
+	if page == 1 && f.FirstAgain == 0 {
+		f.FirstAgain, f.FirstParams = c.Page, difference(n.First, sent)
+	}
+	return true
+}
+
+// NoticeWritten notices that the items of the last page are written.
+func (w *Watcher) NoticeWritten() { w.Facts.RepeatWritten = w.Facts.RepeatWritten || w.repeats }
+
+// difference names the parameters of a request that the first one did not have, or
+// had with another value.
+func difference(first, sent trace.Sent) string {
+	before, after := parametersOf(first), parametersOf(sent)
+	var changed []string
+	for _, m := range after {
+		text := shortText(m.Value)
+		if had, ok := before.Get(m.Name); !ok || shortText(had) != text {
+			changed = append(changed, m.Name+"="+text)
+		}
+	}
+	if changed == nil {
+		return "the address " + value.Clip(sent.URL, 200)
+	}
+	return strings.Join(changed, ", ")
+}
+
+func parametersOf(sent trace.Sent) rules.Object {
+	params := requests.ParseQuery(sent.URL)
+	if !strings.Contains(sent.URL, "?") {
+		params = nil
+	}
+	body, _ := document.Decode(sent.Body)
+	if form, ok := body.(string); ok {
+		return append(params, requests.ParseQuery(form)...)
+	}
+	object, _ := value.Members(body)
+	return append(params, object...)
+}
+
+func shortText(v any) string {
+	if text, ok := value.Text(v); ok {
+		return value.Clip(text, 60)
+	}
+	text, _ := value.Marshal(v)
+	return value.Clip(string(text), 60)
+}
+
+// noticeItems compares the items of a page with those of earlier pages. It reports
+// whether items have identifiers and all of them are known, and whether these items are
+// the same as before, too. If the next request
+// reads items, it may ask for the last of them again: a page that begins with items
+// of the page before is then no sign of a list that has changed.
+func (w *Watcher) noticeItems() (allKnown, allSame bool) {
+	n, page := w.Noticed, uint64(w.Context.Page)&0xffff
+	identified, known, same := 0, 0, 0
+	overlap := w.Subject.readsItems // an inclusive cursor begins with the last items of the page before
+	for _, item := range w.page.Ends {
+		id := document.Identity(item)
+		if id == nil {
+			continue
+		}
+		identified++
+		key := document.DigestOf(id, document.Digest{})
+		now := document.DigestOf(item, document.Digest{}).Half()<<16 | page
+		had, again := n.Identities.Get(key)
+		n.Identities.Put(key, now)
+		if again && had>>16 == now>>16 {
+			same++
+		}
+		overlap = overlap && again && (had+1)&0xffff == page
+		switch {
+		case !again:
+			continue
+		case overlap:
+			known++
+			continue
+		case had&0xffff == page:
+			n.Ambiguous = n.Ambiguous || had != now
+			continue
+		case had>>16 == now>>16:
+			n.Facts.Duplicates++
+		default:
+			n.Facts.Revised++
+		}
+		if known++; n.Facts.ShiftPage == 0 {
+			n.Facts.ShiftPage, n.Facts.Duplicate = w.Context.Page, value.Clip(string(id), 60)
+		}
+	}
+	n.Facts.Identified += identified
+	return identified > 0 && known == identified, identified > 0 && same == identified
+}
+
+// countRepeated counts the pages in a row whose items are all the same as earlier ones.
+func (w *Watcher) countRepeated(same bool) {
+	c := w.Context
+	switch {
+	case c.Count == 0:
+	case same:
+		c.RepeatedItems++
+	default:
+		c.RepeatedItems = 0
+	}
+}
+
+// hasIdentities reports whether items of a page have identifiers.
+func (w *Watcher) hasIdentities() bool {
+	return slices.ContainsFunc(w.page.Ends, func(item []byte) bool { return document.Identity(item) != nil })
+}
+
+// noticeCycle notices that a request is repeated, and nothing that rules read has
+// changed. A constant scroll token repeats a request too: the list is in a loop only
+// if another request came between, or all items of the page are known.
+func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, known bool) {
+	c, n := w.Context, w.Noticed
+	read := w.decisive().Half()
+	had, again := n.Requests.Get(request)
+	n.Requests.Put(request, read)
+	c.RepeatedRequest = again && had == read
+	if !c.RepeatedRequest || request == before && !known {
+		return
+	}
+	f := &n.Facts
+	if f.Cycles++; f.Cycles == 1 {
+		f.CyclePage, f.CycleSent = c.Page, value.Clip(sent.Method+" "+sent.URL, 300)
+		w.Warn("repeated_request", fmt.Sprintf("page %d repeats an earlier request (%s), and nothing that the rules read has changed; "+
+			"the API may be in a loop", c.Page, f.CycleSent))
+	}
+}
+
+// decisive returns the digest of what decides how the list goes on.
+func (w *Watcher) decisive() document.Digest {
+	var d document.Digest
+	for _, read := range w.Subject.decisives {
+		switch {
+		case read.Root == "items":
+			d = d.With(w.page.List)
+		case read.Root == "body" && len(read.Path) == 0:
+			d = d.With(w.page.Content)
+		default:
+			v, _ := read.Lookup(w.Context)
+			d = document.DigestOf(fmt.Appendf(nil, "%s=%v", read, v), d)
+		}
+	}
+	return d
+}
+
+// noticePaths notices which of the watched paths the response has.
+func (w *Watcher) noticePaths() {
+	c, n := w.Context, w.Noticed
+	if c.Status >= 400 || w.page.Lookup == nil {
+		return
+	}
+	n.Responses++
+	n.HadItems = n.HadItems || w.page.HasField
+	w.noticeLists()
+	for _, watch := range w.Subject.watches {
+		key := watch.String()
+		if slices.Contains(n.Had, key) {
+			continue
+		}
+		if _, present := watch.Lookup(c); present {
+			n.Had = append(n.Had, key)
+		}
+	}
+}
+
+// noticeLists notices which of several lists of items the response has.
+func (w *Watcher) noticeLists() {
+	n := w.Noticed
+	for _, list := range w.listsOf() {
+		if key := watchedList(list); !slices.Contains(w.page.Missing, list.Text) && !slices.Contains(n.Had, key) {
+			n.Had = append(n.Had, key)
+		}
+	}
+}
+
+// listsOf returns the lists of items, if there are several.
+func (w *Watcher) listsOf() []rules.ItemList {
+	if f := w.Subject.job.Set.Job.DataField; f != nil && len(f.Lists) > 1 {
+		return f.Lists
+	}
+	return nil
+}
+
+// watchedList is the name of a list among the watched paths that a response had.
+func watchedList(list rules.ItemList) string { return "dataField " + list.Text }
+
+// suspectsAbsence reports whether a path that no response had should have been
+// there.
+func (w *Watcher) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
+	switch {
+	case w.misspelt(watch.Path):
+		return true
+	case watch.Link && w.Responses == 1:
+		return w.promisesMore(hints)
+	case watch.Link:
+		return !w.hadLink()
+	case watch.Rule.Expects:
+		return slices.Contains(w.end.StoppedBy, watch.Rule.ID)
+	}
+	return !watch.Optional
+}
+
+// hadLink reports whether a response had a path that leads to the next page.
+func (w *Watcher) hadLink() bool {
+	return slices.ContainsFunc(w.Subject.watches, func(path compile.Watch) bool { return path.Link && slices.Contains(w.Had, path.String()) })
+}
+
+// misspelt reports whether the last response has a value at a path like this one.
+func (w *Watcher) misspelt(path []string) bool {
+	if w.page.Names == nil {
+		return false
+	}
+	near := document.Nearest(w.page.Names, path)
+	if near == nil {
+		return false
+	}
+	body, err := w.page.Lookup(document.NewPaths([][]string{near}))
+	v, present := language.Read{Root: "body", Path: near}.Lookup(&rules.Context{Body: body})
+	return err == nil && present && !value.Empty(v)
+}
+
+// suggest proposes the path nearest to one that is missing, as the end of a
+// sentence.
+func (w *Watcher) suggest(path []string) string {
+	if w.page.Names == nil {
+		return ""
+	}
+	return document.Suggest(w.page.Names, path)
+}

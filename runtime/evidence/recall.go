@@ -1,0 +1,110 @@
+package evidence
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A Recall remembers a number for each of the latest keys, which are digests. It
+// needs a bounded amount of memory, and forgets the oldest key for a new one.
+type Recall struct {
+	pairs  []pair         // oldest first from next on, once there are maxRecall
+	next   int            // the pair that is replaced next
+	places map[uint64]int // of the keys in pairs; nil: they are so few that a search is faster
+}
+
+// A pair is a key and what is remembered for it.
+type pair struct{ key, value uint64 }
+
+// Limits of a Recall. A checkpoint holds the latest keys only, since it is written
+// after every page: what they would have shown is found later, or not at all.
+const (
+	maxRecall   = 1 << 16
+	savedRecall = 256
+	fewRecalled = 16 // lists of one page have fewer keys
+)
+
+// Get returns the number of a key.
+func (m *Recall) Get(key document.Digest) (uint64, bool) {
+	at := m.find(key.Half())
+	if at < 0 {
+		return 0, false
+	}
+	return m.pairs[at].value, true
+}
+
+// find returns the place of a key in pairs, or -1.
+func (m *Recall) find(key uint64) int {
+	if m.places == nil {
+		return slices.IndexFunc(m.pairs, func(p pair) bool { return p.key == key })
+	}
+	if at, known := m.places[key]; known {
+		return at
+	}
+	return -1
+}
+
+// Put remembers a number for a key.
+func (m *Recall) Put(key document.Digest, v uint64) {
+	p := pair{key.Half(), v}
+	if at := m.find(p.key); at >= 0 {
+		m.pairs[at] = p
+		return
+	}
+	at := len(m.pairs)
+	if at < maxRecall {
+		m.pairs = append(m.pairs, p)
+	} else {
+		at = m.next
+		delete(m.places, m.pairs[at].key)
+		m.pairs[at] = p
+		m.next = (at + 1) % maxRecall
+	}
+	m.place(at)
+}
+
+// place notes the place of a key.
+func (m *Recall) place(at int) {
+	switch {
+	case m.places != nil:
+		m.places[m.pairs[at].key] = at
+	case len(m.pairs) > fewRecalled:
+		m.places = make(map[uint64]int, len(m.pairs))
+		for at, p := range m.pairs {
+			m.places[p.key] = at
+		}
+	}
+}
+
+// MarshalJSON writes the latest keys and their numbers, oldest first, as one string.
+func (m Recall) MarshalJSON() ([]byte, error) {
+	n := min(len(m.pairs), savedRecall)
+	packed := make([]byte, 0, 16*n)
+	for i := range n {
+		p := m.pairs[(m.next+len(m.pairs)-n+i)%len(m.pairs)]
+		packed = binary.BigEndian.AppendUint64(packed, p.key)
+		packed = binary.BigEndian.AppendUint64(packed, p.value)
+	}
+	return json.Marshal(packed)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (m *Recall) UnmarshalJSON(text []byte) error {
+	var packed []byte
+	if err := json.Unmarshal(text, &packed); err != nil {
+		return err
+	}
+	if len(packed)%16 != 0 {
+		return errors.New("what was remembered is not a list of pairs")
+	}
+	*m = Recall{}
+	for ; len(packed) > 0; packed = packed[16:] {
+		m.pairs = append(m.pairs, pair{binary.BigEndian.Uint64(packed), binary.BigEndian.Uint64(packed[8:])})
+		m.place(len(m.pairs) - 1)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package partition
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/saved"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// list runs the list of a partition, from a position if that is not nil. A partition whose
+// window may have to be divided is tried first: its pages reach the sink when it is known that
+// no rule divides it. If one does, the outcome is [rules.Split], and there is no page.
+func (t *tree) list(ctx context.Context, p runtime.Partition, from position, sink runtime.Sink) (runtime.Result, error) {
+	_, _, divisible := divide(p.Job, lastValue(p))
+	tried := divisible && from == nil
+	list, loop := runtime.List{Partition: p, From: from, Splits: tried, Unsplit: divisible && !tried}, t.Loop
+	if t.left != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
+		loop.Ahead.Large = 0
+	}
+	if t.left != nil && !tried {
+		list.Enough = func() bool { return t.leftOut && t.silent(p.Job) }
+	}
+	if !tried {
+		return loop.RunList(ctx, list, sink)
+	}
+	kept := newBacklog(0)
+	defer kept.discard()
+	result, err := loop.RunList(ctx, list, func(ctx context.Context, page *runtime.Page) error {
+		_, err := kept.keep(ctx, delivery{page: page, stack: func() (stack, error) {
+			token, err := page.Checkpoint()
+			return stack{{place: place{position: token}}}, err
+		}})
+		return err
+	})
+	if err == nil && result.Outcome == rules.Split {
+		return result, nil
+	}
+	return t.replay(ctx, kept, sink, result, err)
+}
+
+// replay passes the pages of a partition that was tried to the sink. If it does not take one,
+// the pages that follow were read in vain.
+func (t *tree) replay(ctx context.Context, kept *backlog, sink runtime.Sink, result runtime.Result, err error) (runtime.Result, error) {
+	var delivered position
+	for e, ok := kept.take(); ok; e, ok = kept.take() {
+		token := e.kept[0].position
+		runtime.SetPosition(e.page, func() (position, error) { return token, nil }, func() runtime.Result { return result })
+		failed := kept.pass(e, func(d delivery) error { return sink(ctx, d.page) })
+		if failed == nil || runtime.Accepted(e.page) {
+			delivered = token
+		}
+		if failed != nil {
+			return resultAt(result.Job, delivered), failed
+		}
+	}
+	return result, err
+}
+
+// resultAt returns the result of a partition at a position of it that is valid; nil: at its
+// beginning.
+func resultAt(job string, at position) runtime.Result {
+	s := struct{ Result runtime.Result }{runtime.Result{Job: job}}
+	_ = json.Unmarshal(at, &s)
+	return s.Result
+}
+
+// failed returns the result of a partition that failed because a task for its items did.
+func (t *tree) failed(r runtime.Result, err error) runtime.Result {
+	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
+	r.Message, r.Error = t.Redactor.String(err.Error()), trace.FaultOf(err, t.Redactor)
+	return r
+}
+
+// lastValue returns the value of the last variable of a partition.
+func lastValue(p runtime.Partition) any {
+	if n := len(p.Job.Sources); n > 0 {
+		return p.Binding[p.Job.Sources[n-1].Name]
+	}
+	return nil
+}
+
+// silent reports whether the items of a job are not written.
+func (t *tree) silent(job *compile.Job) bool { return job.Set.Job.Silent || !t.selects(job) }
+
+// items calls f with what each child reads of the items of a page that it is for: the i-th
+// child and the n-th item.
+func (t *tree) items(
+	ctx context.Context, p runtime.Partition, page *runtime.Page, found *evidence.Presence,
+	f func(child *compile.Job, i, n int, v any) error,
+) error {
+	machine := language.Machine{Context: ctx}
+	for i, child := range t.children(p.Job) {
+		n := 0
+		for raw := range page.Items.All() {
+			v, err := t.paths[child].Decode(raw)
+			if err != nil {
+				return t.fault(runtime.Partition{Job: child, Binding: p.Binding}, err)
+			}
+			found.Note(child, v)
+			met, err := t.isFor(&machine, p, child, v)
+			if err == nil && met {
+				err = f(child, i, n, v)
+				n++
+			}
+			if err != nil {
+				return t.fault(runtime.Partition{Job: child, Binding: p.Binding}, err)
+			}
+		}
+	}
+	return nil
+}
+
+// isFor reports whether a child is for an item of its parent.
+func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compile.Job, item any) (bool, error) {
+	source := &child.Sources[0]
+	if source.When == nil {
+		return true, nil
+	}
+	met, err := source.When.EvalBool(m, t.context(parent.With(child, source.Name, item)))
+	if err != nil {
+		err = &language.RuleError{Rule: source.When.Rule, Err: err}
+	}
+	return met, err
+}
+
+// values returns the values of a variable of a job, given those before it: a list, or windows.
+func (t *tree) values(ctx context.Context, p runtime.Partition, level int) (list []any, w *windows, err error) {
+	source, page, machine := &p.Job.Sources[level], t.context(p), language.Machine{Context: ctx}
+	switch {
+	case source.Values != nil:
+		list, err = evaluateValues(source.Values, &machine, page)
+	case source.From != nil:
+		w, err = evaluateWindows(source, &machine, page)
+	default:
+		list, err = rereadAll(source.Source.Values)
+	}
+	if err != nil {
+		err = t.fault(p, err)
+	}
+	return list, w, err
+}
+
+func evaluateValues(e *language.Expression, m *language.Machine, page *rules.Context) ([]any, error) {
+	v, err := e.Value(m, page, language.MaxValueBytes)
+	if err != nil {
+		return nil, err
+	}
+	list, isList := v.([]any)
+	if !isList && v != nil {
+		return nil, &language.RuleError{Rule: e.Rule, Err: fmt.Errorf("want a list of values, got %s", language.KindOf(v))}
+	}
+	if list, err = rereadAll(list); err != nil {
+		err = &language.RuleError{Rule: e.Rule, Err: err}
+	}
+	return list, err
+}
+
+func evaluateWindows(source *compile.Source, m *language.Machine, page *rules.Context) (*windows, error) {
+	from, err := source.From.Value(m, page, language.MaxValueBytes)
+	if err != nil {
+		return nil, err
+	}
+	to, err := source.To.Value(m, page, language.MaxValueBytes)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWindows(*source.Window, from, to)
+	if err != nil {
+		err = &language.RuleError{Rule: source.From.Rule, Err: err}
+	}
+	return w, err
+}
+
+// rereadAll returns values as they are after they were saved and resumed.
+func rereadAll(values []any) ([]any, error) {
+	all := make([]any, len(values))
+	for i, v := range values {
+		var err error
+		if all[i], err = reread(v); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// reread returns a value as it is after it was saved and resumed.
+func reread(v any) (any, error) {
+	raw, err := saved.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return saved.Decode(raw)
+}

@@ -1,0 +1,309 @@
+package partition
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A Tally adds up how the partitions of a tree of jobs have ended: the results of the jobs,
+// and what can only be said about all partitions of a job together. It needs as much memory
+// for a million partitions as for a hundred.
+type Tally struct {
+	root      *compile.Job
+	rootID    string         // for results; empty: there are no other jobs, and no partitions
+	all       []*compile.Job // parents first
+	jobs      map[string]*compile.Job
+	results   map[*compile.Job]*EndedResult // of the partitions that have ended
+	found     *evidence.Presence
+	seen      map[*compile.Job]*evidence.Seen // in the lists of the partitions that have ended
+	log       *slog.Logger
+	redactor  *redact.Redactor
+	carryover map[string]map[string]any
+}
+
+// tallyState is a [Tally] in a checkpoint.
+type tallyState struct {
+	Results []EndedResult             `json:"results"`           // of the partitions that have ended, by job
+	Missing map[string][][]string     `json:"missing,omitempty"` // by job: paths that no item of its parent has had
+	Seen    map[string]*evidence.Seen `json:"seen,omitempty"`    // by job: what the lists of its partitions had and lacked
+}
+
+// NewTally returns a tally of a job and of the jobs below it that run.
+func (w Walk) NewTally(root *compile.Job) *Tally {
+	w.Loop = w.WithDefaults()
+	return newTally(w, root)
+}
+
+func newTally(w Walk, root *compile.Job) *Tally {
+	t := &Tally{
+		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
+		seen: map[*compile.Job]*evidence.Seen{}, log: w.Log, redactor: w.Redactor, carryover: w.Carryover,
+	}
+	if len(t.all) > 1 || len(root.Sources) > 0 || root.Set.Job.Silent {
+		t.rootID = root.Set.Job.ID
+	}
+	t.found = evidence.NewPresence(t.all)
+	for _, job := range t.all {
+		t.jobs[job.Set.Job.ID] = job
+		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.Set.Job.ID, Root: t.rootID, StoppedBy: []string{}}}
+		if len(job.Sources) > 0 {
+			t.results[job].Partitions = &runtime.Partitions{}
+			t.seen[job] = &evidence.Seen{}
+		}
+	}
+	return t
+}
+
+// end adds the end of a partition.
+func (t *Tally) end(p runtime.Partition, one EndedResult) {
+	t.add(p.Job, func() (label, name string) { return t.redactor.String(p.Label()), t.redactor.String(p.Name()) }, one)
+}
+
+// add adds the end of a partition of a job. Its label and its name, which names returns, have
+// no secrets.
+func (t *Tally) add(job *compile.Job, names func() (label, name string), one EndedResult) {
+	total := t.results[job]
+	if total.Partitions == nil {
+		*total = EndedResult{Result: one.Result, First: one.First}
+		total.Root = t.rootID
+		return
+	}
+	if one.Lists != nil {
+		t.seen[job].Add(one.Lists.Had, one.Lists.Lacked)
+	}
+	total.add(names, one)
+}
+
+// Results returns the results of all jobs, parents first, and logs them. The error is that
+// of the run, which ended before all partitions had; nil: all of them have ended.
+func (t *Tally) Results(err error) []runtime.Result { return resultsOf(t.ends(err)) }
+
+func resultsOf(ends []EndedResult) []runtime.Result {
+	results := make([]runtime.Result, len(ends))
+	for i, one := range ends {
+		results[i] = one.Result
+	}
+	return results
+}
+
+func (t *Tally) ends(err error) []EndedResult {
+	all := t.ordered(err)
+	t.logPartitions(all)
+	if err == nil {
+		t.logKept(all)
+	}
+	return all
+}
+
+// ordered returns how all jobs ended, parents first.
+func (t *Tally) ordered(err error) []EndedResult {
+	list, complete := make([]EndedResult, len(t.all)), true
+	for i, job := range t.all {
+		r := t.results[job]
+		if f := t.finding(job); f != nil && err == nil {
+			f.Message, f.Because = t.redactor.String(f.Message), t.redactor.String(f.Because)
+			r.Findings = append(r.Findings, *f)
+			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
+		}
+		switch {
+		case r.Outcome == "" && err == nil:
+			r.Outcome, r.Reason, r.Message = rules.Complete, reasonPartitions, r.ofPartitions()
+		case r.Outcome == "":
+			r.Outcome, r.Reason, r.Message = rules.Failed, runtime.ReasonError, "the run ended before this job"
+		case err != nil && r.Outcome == rules.Complete && r.Partitions != nil:
+			r.Outcome, r.Reason = rules.Failed, runtime.ReasonError
+			r.Message = fmt.Sprintf("the run ended after %s of this job", value.Counted(r.Partitions.Count, "partition"))
+		}
+		list[i], complete = *r, complete && r.Outcome == rules.Complete
+	}
+	for i := range list {
+		if list[i].Repeats = !complete; !complete || list[i].Kept == nil {
+			list[i].Kept = t.carryover[list[i].Job]
+		}
+	}
+	return list
+}
+
+// finding returns the finding about all partitions of a job, or about there being none; nil:
+// there is no finding.
+func (t *Tally) finding(job *compile.Job) *trace.Finding {
+	switch n := t.results[job].Partitions; {
+	case n == nil:
+		return nil
+	case n.Count == 0:
+		return t.found.Finding(job)
+	}
+	return t.seen[job].Finding(job)
+}
+
+// logPartitions logs how the jobs with partitions ended.
+func (t *Tally) logPartitions(results []EndedResult) {
+	for _, r := range results {
+		if r.Partitions == nil || r.Outcome == rules.Failed {
+			continue
+		}
+		level := slog.LevelInfo
+		if r.Outcome == rules.Partial {
+			level = slog.LevelWarn
+		}
+		t.log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.redactor.String(r.Message)), "event", "stop", "job", r.Job,
+			"outcome", r.Outcome, "partitions", r.Partitions.Count)
+	}
+}
+
+// logKept says why the values for the next run have not moved on, and what is to be done
+// about it.
+func (t *Tally) logKept(results []EndedResult) {
+	incomplete := slices.IndexFunc(results, func(r EndedResult) bool { return r.Outcome != rules.Complete })
+	if incomplete < 0 {
+		return
+	}
+	var keepers []string
+	for _, job := range t.all {
+		if len(job.Keeps) > 0 {
+			keepers = append(keepers, fmt.Sprintf("'%s'", job.Set.Job.ID))
+		}
+	}
+	if keepers == nil {
+		return
+	}
+	r, fix := results[incomplete], ""
+	if r.Outcome == rules.Partial {
+		fix = "; if an error like this is how the API says that there is nothing, end the partition with onError"
+	}
+	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
+		"because job '%s' is %s: %s%s"
+	t.log.Warn(fmt.Sprintf(message,
+		strings.Join(keepers, ", "), r.Job, r.Outcome, t.redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
+}
+
+// LogStops logs why the jobs without variables stopped, as their runs do. It is for jobs that
+// have run on another machine.
+func (t *Tally) LogStops() {
+	for _, job := range t.all {
+		if r := t.results[job]; r.Partitions == nil && r.Outcome != "" && r.Outcome != rules.Failed {
+			runtime.LogStop(t.log, job, t.redactor.String(r.Job), r.Pages, r.Result)
+		}
+	}
+}
+
+// save returns what a checkpoint has of the tally.
+func (t *Tally) save() tallyState {
+	s := tallyState{Missing: t.found.Save(), Seen: map[string]*evidence.Seen{}}
+	for _, job := range t.all {
+		if one := t.seen[job]; one != nil && !one.Empty() {
+			s.Seen[job.Set.Job.ID] = one
+		}
+		if r := t.results[job]; r.Outcome != "" {
+			s.Results = append(s.Results, *r)
+		}
+	}
+	return s
+}
+
+// takeUp takes up what save returned. It was checked.
+func (t *Tally) takeUp(s tallyState) {
+	t.found.Restore(s.Missing, t.jobs)
+	for id, one := range s.Seen {
+		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
+			*known = *one
+		}
+	}
+	for _, r := range s.Results {
+		t.results[t.jobs[r.Job]] = &EndedResult{Result: r.Result, First: r.First}
+	}
+}
+
+// check reports a state that no tally of these jobs has saved.
+func (t *Tally) check(s tallyState) error {
+	if err := t.checkResults(s.Results); err != nil {
+		return err
+	}
+	return t.checkMissing(s.Missing)
+}
+
+func (t *Tally) checkResults(results []EndedResult) error {
+	known := map[string]bool{}
+	for _, r := range results {
+		job := t.jobs[r.Job]
+		switch {
+		case job == nil || (r.Partitions == nil) != (len(job.Sources) == 0):
+			return fmt.Errorf("it has a result of job %q, which is not in this place of the configuration", r.Job)
+		case known[r.Job]:
+			return fmt.Errorf("it has two results of job %q", r.Job)
+		}
+		known[r.Job] = true
+		if err := runtime.CheckResult(&r.Result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMissing checks the paths that no item of a parent has had.
+func (t *Tally) checkMissing(missing map[string][][]string) error {
+	for id, paths := range missing {
+		job := t.jobs[id]
+		if job == nil || job.Parent == nil {
+			return fmt.Errorf("it has items for job %q, which is for those of no other job", id)
+		}
+		for _, path := range paths {
+			if !slices.ContainsFunc(job.ItemNeeds, func(needed []string) bool { return slices.Equal(needed, path) }) {
+				return fmt.Errorf("it has a path of items that job %q does not read", id)
+			}
+		}
+	}
+	return nil
+}
+
+// Add adds a step of a task to a tally: what it says about the jobs for its items and, if
+// the task has ended, its result.
+func (t *Tally) Add(step *Step) {
+	t.found.Merge(step.Missing, t.jobs)
+	if step.Ending == nil {
+		return
+	}
+	whole := len(step.Ending.Results) > 1
+	for _, one := range step.Ending.Results {
+		job := t.jobs[one.Job]
+		switch {
+		case job == nil: // of another tree
+		case whole || one.Partitions != nil:
+			t.results[job] = &EndedResult{Result: one.Result, First: one.First}
+		default:
+			t.add(job, func() (label, name string) { return step.Ending.Label, one.Name }, one)
+		}
+	}
+}
+
+// Save returns the tally as JSON, for [Tally.Restore].
+func (t *Tally) Save() (json.RawMessage, error) { return json.Marshal(t.save()) }
+
+// Restore takes up a tally of the same jobs that was saved.
+func (t *Tally) Restore(saved json.RawMessage) error {
+	var s tallyState
+	dec := json.NewDecoder(bytes.NewReader(saved))
+	dec.UseNumber()
+	err := dec.Decode(&s)
+	if err == nil {
+		err = t.check(s)
+	}
+	if err != nil {
+		return runtime.Unusable(t.root.Set.Job.ID, err)
+	}
+	t.takeUp(s)
+	return nil
+}

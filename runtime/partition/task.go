@@ -1,0 +1,209 @@
+package partition
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/saved"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A Task is a part of a run that one machine does by itself: a partition or, if some of the
+// variables of its job have no value yet, finding the values of the next one. As JSON it is
+// what a queue holds; it has no secrets.
+type Task struct {
+	// ID names the task among those of the run. It is the path to it: "0" is the first job of
+	// the run, "0-v12" the value of its variable with index 12, "0-p3j0i17" that of the first job
+	// for its items, for the item with index 17 of its page 3, and "0-v12-h1" the second half of a window.
+	ID string `json:"id"`
+
+	Job     string          `json:"job"`               // empty: all jobs of the run, one after another
+	Level   int             `json:"level,omitempty"`   // how many of the variables of the job have values
+	Binding json.RawMessage `json:"binding,omitempty"` // these values and those of the parents, by name
+}
+
+// A Step is a part of a task that is stored as a whole: a page with the position after it,
+// or values of a variable.
+type Step struct {
+	Label    string          // of the partition of the task: "order.id=1001"; empty: its job has no variables
+	Page     *runtime.Page   // nil: none
+	Skipped  []trace.Record  // pages on which partitions failed that were skipped, before Page
+	Children []Task          // that the step has found; they run when it is stored
+	Position json.RawMessage // from which the task goes on after the step
+	Ending   *Ending         // how the task ended, with this step; nil: it goes on
+
+	// Missing has, by job for the items of Page, the paths that it reads and none of them had.
+	Missing map[string][][]string
+}
+
+// An Ending says how a task ended.
+type Ending struct {
+	Results []EndedResult `json:"results,omitempty"` // one, but for a task with all jobs; none if nothing but tasks came of it
+	Label   string        `json:"label,omitempty"`   // of the partition: "order.id=1001"
+	Failed  *trace.Record `json:"failed,omitempty"`  // the page on which it failed, if no step has it
+	Split   bool          `json:"split,omitempty"`   // the window was divided
+}
+
+// FailureOf returns the error of a task that failed, with its class; nil if it did not.
+func (e *Ending) FailureOf() error {
+	var all []error
+	for _, r := range e.Results {
+		if f := r.Error; f != nil && !r.Skipped {
+			all = append(all, &failure.Error{Class: failure.Class(f.Class), Op: "task", Message: f.Message, Hint: f.Hint})
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Tasks are the jobs of a run in parts that run independently of each other, in any order
+// and on any machine. Each part runs like the same part of [Walk.Run].
+type Tasks struct {
+	walk  Walk
+	roots []*compile.Job
+	trees []*tree // of roots
+}
+
+// Tasks returns the tasks of jobs that are not for the items of others. The time is the
+// one that now() gives the rules of variables: the same on all machines.
+func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time) (*Tasks, error) {
+	w.Loop = w.WithDefaults()
+	w.Slots, w.Resume = nil, nil
+	s := &Tasks{walk: w, roots: roots}
+	for _, root := range roots {
+		t := newTree(w, root, nil)
+		t.started = started
+		if err := t.reveal(ctx); err != nil {
+			return nil, err
+		}
+		s.trees = append(s.trees, t)
+	}
+	return s, nil
+}
+
+// RootTasks returns the tasks with which a run of jobs begins: one for each job or, if the
+// partitions of the run are limited, one for all, since the limit needs one order.
+func RootTasks(roots []*compile.Job, limited bool) []Task {
+	if limited {
+		return []Task{{ID: allJobs}}
+	}
+	tasks := make([]Task, len(roots))
+	for i, root := range roots {
+		tasks[i] = Task{ID: fmt.Sprint(i), Job: root.Set.Job.ID}
+	}
+	return tasks
+}
+
+// allJobs is the id of the task that runs all jobs.
+const allJobs = "all"
+
+// Run runs a task from its beginning, or from a position that a step had. It passes each
+// step to a function that stores it, and ends with the error of the function, if it returns
+// one. The items of a step are valid until the function returns. If the task itself fails, the
+// ending says how, and the error is a [*failure.Error]; no step has this ending. A task that
+// was interrupted has no ending.
+func (s *Tasks) Run(ctx context.Context, task Task, position json.RawMessage, store func(context.Context, *Step) error) (*Ending, error) {
+	if task.Job == "" {
+		return s.runAll(ctx, position, store)
+	}
+	r, err := s.open(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	r.position, r.store = position, store
+	if task.Level < len(r.job.Sources) {
+		return r.search(ctx)
+	}
+	return r.list(ctx)
+}
+
+// Label returns the values of the variables of a task for people, without secrets:
+// "order.id=1001". It is empty for a job without variables, and for a task that cannot be run.
+func (s *Tasks) Label(ctx context.Context, task Task) string {
+	if task.Job == "" {
+		return ""
+	}
+	r, err := s.open(ctx, task)
+	if err != nil {
+		return ""
+	}
+	return r.label()
+}
+
+// open reads a task.
+func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
+	r := &taskRun{task: task}
+	for _, t := range s.trees {
+		if job := t.jobs[task.Job]; job != nil {
+			r.tree, r.job = t, job
+		}
+	}
+	if r.tree == nil {
+		return nil, &failure.Error{Class: failure.State, Op: "task",
+			Message: fmt.Sprintf("the configuration has no job %q for task %s", task.Job, task.ID)}
+	}
+	r.partition.Job = r.job
+	if task.Binding == nil {
+		return r, nil
+	}
+	var binding saved.Value[map[string]any]
+	raw, err := r.Concealer(ctx).Reveal(task.Binding)
+	if err == nil {
+		err = json.Unmarshal(raw, &binding)
+	}
+	if err != nil {
+		return nil, &failure.Error{Class: failure.State, Job: task.Job, Op: "task", Err: err,
+			Message: fmt.Sprintf("the values of task %s cannot be read: %v", task.ID, err)}
+	}
+	r.partition.Binding = binding.Value
+	return r, nil
+}
+
+// child returns the task for a value of a variable of a job.
+func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step string, v any) (Task, error) {
+	p := r.partition.With(job, job.Sources[level].Name, v)
+	raw, err := c.Encode(p.Binding)
+	return Task{ID: r.task.ID + "-" + step, Job: job.Set.Job.ID, Level: level + 1, Binding: raw}, err
+}
+
+func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label()) }
+
+// ending returns how the task ended, given the result of its partition.
+func (r *taskRun) ending(result runtime.Result, skipped bool) *Ending {
+	one := endOf(result)
+	one.Name, one.Skipped = r.Redactor.String(r.partition.Name()), skipped
+	return &Ending{Label: r.label(), Failed: result.FailedPage(), Results: []EndedResult{one}}
+}
+
+// RootOf returns the index of the job of the run that a task is below. It reports false for
+// the task that runs all jobs, and for what is no id.
+func RootOf(id string) (index int, ok bool) {
+	first, _, _ := strings.Cut(id, "-")
+	index, err := strconv.Atoi(first)
+	return index, err == nil && index >= 0
+}
+
+// isFailure reports whether an error of a function that stores steps is one of the task: what
+// it has found cannot be stored.
+func isFailure(err error) bool { return errors.As(err, new(*failure.Error)) }
+
+// FailedTask returns the ending of a task that failed with an error, of which the task itself
+// cannot tell.
+func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
+	if task.Job != "" {
+		if r, openErr := s.open(ctx, task); openErr == nil {
+			return r.ending(r.failed(runtime.Result{Job: task.Job}, err), false)
+		}
+	}
+	result := runtime.Result{Job: task.Job, Outcome: rules.Failed, Reason: runtime.ReasonError, StoppedBy: []string{}, Message: err.Error()}
+	result.Error = trace.FaultOf(err, s.walk.Redactor)
+	return &Ending{Results: []EndedResult{{Result: result, Name: fmt.Sprintf("%s (task %s)", task.Job, task.ID)}}}
+}

@@ -1,0 +1,203 @@
+package partition
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A taskRun is a task that runs.
+type taskRun struct {
+	*tree
+	task      Task
+	job       *compile.Job
+	partition runtime.Partition
+	store     func(context.Context, *Step) error
+	stored    error         // of store
+	unstored  *trace.Record // of the page on which the task failed
+	position  position      // of the last step
+	ended     *Ending       // of the last step; nil: the task goes on
+}
+
+// list runs the list of the partition, or what is left of it. If its window has to be divided,
+// its halves are two tasks.
+func (r *taskRun) list(ctx context.Context) (*Ending, error) {
+	result, err := r.tree.list(ctx, r.partition, r.position, r.page)
+	switch {
+	case err == nil && result.Outcome == rules.Split:
+		return r.split(ctx)
+	case r.ended != nil: // the error is that of a partition which is skipped
+		return r.ended, nil
+	case err == nil:
+		return r.ending(result, false), nil
+	case r.stored != nil && !isFailure(r.stored):
+		return nil, r.stored
+	case errors.Is(err, failure.ErrCancelled):
+		return nil, err
+	}
+	if r.stored != nil { // what the children read is wrong
+		result = r.failed(result, err)
+	}
+	if r.unstored != nil {
+		runtime.SetFailedPage(&result, r.unstored)
+	}
+	return r.ending(result, r.stored == nil && skips(r.job, err)), err
+}
+
+// page stores a page with the tasks for its items. A page on which the task fails is not
+// stored, since it has to be requested again, unless the partition is then skipped.
+func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
+	token, err := page.Checkpoint()
+	if err != nil {
+		return err
+	}
+	page.Root, page.Skipped = r.root.Set.Job.ID, skipsOn(r.job, page)
+	failed := page.Outcome == rules.Failed
+	if failed && !page.Skipped {
+		record := page.Record
+		r.unstored = &record
+		runtime.Omit(page)
+		return nil
+	}
+	step := &Step{Label: r.label(), Page: page, Position: token}
+	if r.stored = r.children(ctx, page, step); r.stored != nil { // no fault of the partition
+		return r.stored
+	}
+	if failed {
+		step.Position = r.position
+	}
+	if page.Decision == trace.Stop {
+		result := runtime.ResultAfter(page)
+		runtime.SetFailedPage(&result, nil)
+		step.Ending = r.ending(result, page.Skipped)
+	}
+	items, lists := page.Items, page.Lists
+	if r.silent(r.job) {
+		page.Items, page.Lists = document.Items{}, nil
+	}
+	r.stored = r.store(ctx, step)
+	page.Items, page.Lists = items, lists
+	if r.position = step.Position; r.stored == nil {
+		r.ended = step.Ending
+	}
+	return r.stored
+}
+
+// children adds the tasks for the items of a page to its step.
+func (r *taskRun) children(ctx context.Context, page *runtime.Page, step *Step) error {
+	jobs := r.tree.children(r.job)
+	if len(jobs) == 0 {
+		return nil
+	}
+	found, c := evidence.NewPresence(jobs), r.Concealer(ctx)
+	err := r.items(ctx, r.partition, page, found, func(job *compile.Job, i, n int, v any) error {
+		one, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", page.Page, i, n), v)
+		step.Children = append(step.Children, one)
+		return err
+	})
+	step.Missing = found.Save()
+	return err
+}
+
+// split stores that the window was divided.
+func (r *taskRun) split(ctx context.Context) (*Ending, error) {
+	step := &Step{Label: r.label(), Ending: &Ending{Label: r.label(), Split: true}}
+	c := r.Concealer(ctx)
+	first, second, _ := divide(r.job, lastValue(r.partition))
+	for i, half := range []any{first, second} {
+		one, err := r.child(c, r.job, len(r.job.Sources)-1, fmt.Sprintf("h%d", i), half)
+		if err != nil {
+			return nil, r.fault(r.partition, err)
+		}
+		step.Children = append(step.Children, one)
+	}
+	if err := r.store(ctx, step); err != nil {
+		return nil, err
+	}
+	return step.Ending, nil
+}
+
+// maxFound is how many tasks a step has at most that finds the values of a variable.
+const maxFound = 1000
+
+// foundState is the position in the values of a variable.
+type foundState struct {
+	Version int `json:"version"`
+	Next    int `json:"next"` // index of the first value that no step had
+}
+
+// search stores the tasks for the values of the next variable of the job.
+func (r *taskRun) search(ctx context.Context) (*Ending, error) {
+	at := foundState{Version: runtime.CheckpointVersion}
+	if r.position != nil {
+		if err := runtime.CheckVersion(r.task.Job, r.position); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(r.position, &at); err != nil {
+			return nil, runtime.Unusable(r.task.Job, err)
+		}
+	}
+	ended, err := r.find(ctx, at)
+	switch {
+	case r.stored != nil && !isFailure(r.stored):
+		return nil, r.stored
+	case errors.Is(err, failure.ErrCancelled):
+		return nil, err
+	case err != nil:
+		ended = r.ending(r.failed(runtime.Result{Job: r.task.Job}, err), false)
+		ended.Results[0].NoList = true
+	}
+	return ended, err
+}
+
+// find stores the steps of a search from a position.
+func (r *taskRun) find(ctx context.Context, at foundState) (*Ending, error) {
+	list, windows, err := r.values(ctx, r.partition, r.task.Level)
+	if err != nil {
+		return nil, err
+	}
+	step, c := &Step{Label: r.label()}, r.Concealer(ctx)
+	for i := 0; ; i++ {
+		v, more := nextValue(&list, windows)
+		if more && i < at.Next {
+			continue
+		}
+		if !more {
+			step.Ending = &Ending{Label: r.label()}
+		}
+		if !more || len(step.Children) == maxFound {
+			at.Next += len(step.Children)
+			step.Position, _ = json.Marshal(at)
+			if r.stored = r.store(ctx, step); !more || r.stored != nil {
+				return step.Ending, r.stored
+			}
+			step = &Step{Label: r.label()}
+		}
+		one, err := r.child(c, r.job, r.task.Level, fmt.Sprintf("v%d", i), v)
+		if err != nil {
+			return nil, r.fault(r.partition, err)
+		}
+		step.Children = append(step.Children, one)
+	}
+}
+
+// nextValue takes the next value of a variable: of windows or, if they are nil, of a list.
+func nextValue(list *[]any, w *windows) (v any, more bool) {
+	switch {
+	case w != nil:
+		return w.next()
+	case len(*list) == 0:
+		return nil, false
+	}
+	v, *list = (*list)[0], (*list)[1:]
+	return v, true
+}

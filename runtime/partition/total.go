@@ -1,0 +1,128 @@
+package partition
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+)
+
+// maxListed is how many partitions and findings a [runtime.Result] lists.
+const maxListed = 100
+
+// reasonPartitions is the reason of a result that is about all partitions of a job.
+const reasonPartitions = "partitions"
+
+// An EndedResult says how a partition ended, or all of a job, with what is needed to add it to
+// others.
+type EndedResult struct {
+	runtime.Result
+
+	First   string         `json:"first,omitempty"`   // of a job: how the first of the partitions ended that decide the outcome
+	Name    string         `json:"name,omitempty"`    // of a stored partition, in messages
+	Skipped bool           `json:"skipped,omitempty"` // the partition failed, and the run goes on
+	NoList  bool           `json:"noList,omitempty"`  // there was no partition: its values could not be found, or a limit left it out
+	Lists   *evidence.Seen `json:"lists,omitempty"`   // what the list of the partition had and lacked
+}
+
+// endOf returns the end of a partition with a result.
+func endOf(result runtime.Result) EndedResult {
+	return EndedResult{Result: result, Lists: runtime.SeenBy(&result)}
+}
+
+// add adds the result of a partition to that of its job. The label and the name of the
+// partition, which names returns, have no secrets. Most partitions need neither.
+func (r *EndedResult) add(names func() (label, name string), one EndedResult) {
+	n := r.Partitions
+	count(n, one)
+	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
+	r.Filtered += one.Filtered
+	for _, f := range one.Findings {
+		if len(r.Findings) < maxListed {
+			f.Partition, _ = names()
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	r.keep(one)
+	if (one.Skipped || one.Outcome == rules.Failed) && len(n.Failures) < maxListed {
+		label, _ := names()
+		n.Failures = append(n.Failures, runtime.PartitionResult{Partition: label, Error: one.Error})
+	}
+	if one.Skipped {
+		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}
+	}
+	if r.Outcome == "" || slices.Index(runtime.Severity, one.Outcome) > slices.Index(runtime.Severity, r.Outcome) {
+		_, name := names()
+		r.Outcome, r.Reason, r.StoppedBy, r.First = one.Outcome, one.Reason, one.StoppedBy, name+": "+one.Message
+		if one.Error != nil { // it names its place
+			r.First = one.Error.Message
+		}
+		if one.Outcome == rules.Failed {
+			r.Error = one.Error
+			runtime.SetFailedPage(&r.Result, one.FailedPage())
+		}
+	}
+	r.Message = r.ofPartitions()
+}
+
+// count counts the result of a partition.
+func count(n *runtime.Partitions, one EndedResult) {
+	if one.NoList {
+		return
+	}
+	n.Count++
+	if len(one.Findings) > 0 {
+		n.Suspect++
+	}
+	switch {
+	case one.Skipped:
+		n.Skipped++
+	case one.Outcome == rules.Complete:
+		n.Complete++
+	case one.Outcome == rules.Failed:
+		n.Failed++
+	default:
+		n.Limited++
+	}
+}
+
+// ofPartitions says how the partitions ended.
+func (r *EndedResult) ofPartitions() string {
+	n := r.Partitions
+	switch {
+	case n.Count == 0 && r.Reason != runtime.LimitPartitions && r.Outcome != rules.Failed:
+		return "there is no partition"
+	case r.Outcome == rules.Complete:
+		r.Reason, r.StoppedBy = reasonPartitions, []string{}
+		return fmt.Sprintf("complete: %s", value.Counted(n.Count, "partition"))
+	case r.Outcome == rules.Partial:
+		also := ""
+		if n.Limited > 0 {
+			also = fmt.Sprintf(", %d limited or guarded", n.Limited)
+		}
+		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), also, r.First)
+	case r.Outcome == rules.Failed:
+		return r.First
+	case r.Reason == runtime.LimitPartitions:
+		return fmt.Sprintf("the limit on the partitions of the run is reached, after %d of this job", n.Count)
+	}
+	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.First)
+}
+
+// keep keeps the greatest of the values that the partitions save for the next run. A nil, as
+// a partition without items has it, is less than any other value.
+func (r *EndedResult) keep(one EndedResult) {
+	for name, v := range one.Kept {
+		if had := r.Kept[name]; had != nil && (v == nil || !language.Less(had, v)) {
+			continue
+		}
+		if r.Kept == nil {
+			r.Kept = map[string]any{}
+		}
+		r.Kept[name] = v
+	}
+}

@@ -1,0 +1,164 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A Walk runs jobs with all their partitions, and their children. Pages are delivered in one
+// order, with or without concurrency: after each page of a partition come the partitions for
+// its items.
+type Walk struct {
+	runtime.Loop
+
+	// Jobs holds the ids of the jobs that run; nil is all. A job that is not one of them, but
+	// has children that are, runs without being written.
+	Jobs map[string]bool
+
+	// Slots bounds the partitions that run at the same time, those of other trees included:
+	// one that runs ahead of its turn holds a slot. Nil, or a capacity of 1: none does.
+	Slots chan struct{}
+
+	// Limit bounds the partitions of the run; nil is any number. They then run one after
+	// another, so that the limit leaves out the same ones in every run.
+	Limit *Quota
+
+	// Skipped receives the page on which a partition failed that was skipped, if the sink did
+	// not receive it: see [runtime.Result.FailedPage]. The page has no items and no checkpoint.
+	// The calls come between those of the sink, in the order of the pages. It may be nil.
+	Skipped func(*runtime.Page)
+}
+
+// A tree is a job with its partitions and its children, while it runs.
+type tree struct {
+	Walk
+	sink    runtime.Sink
+	slots   chan struct{} // of partitions that run ahead; nil: none does
+	started time.Time
+
+	*Tally
+
+	left    *Quota                           // partitions that may still be run
+	leftOut bool                             // the limit on partitions has left one out
+	limited map[*compile.Job]bool            // jobs of which the limit has left out a partition
+	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
+	kept    map[*compile.Job]map[string]any  // values of the previous run
+}
+
+// Run runs a job with all its partitions, and its children. It passes their pages to the sink
+// in the order of a run without concurrency. The results are those of the job and of its
+// children, parents first; they say how far each came, even if the error is not nil.
+func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]runtime.Result, error) {
+	ends, err := w.run(ctx, root, sink)
+	return resultsOf(ends), err
+}
+
+func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
+	w.Loop = w.WithDefaults()
+	if len(root.Sources) == 0 && len(w.children(root)) == 0 && !root.Set.Job.Silent {
+		result, err := w.Loop.Run(ctx, root, func(ctx context.Context, page *runtime.Page) error {
+			page.Root, page.Final = page.Job, page.Decision == trace.Stop
+			return sink(ctx, page)
+		})
+		result.Repeats = result.Outcome != rules.Complete
+		return []EndedResult{{Result: result}}, err
+	}
+	t := newTree(w, root, sink)
+	err := t.run(ctx)
+	return t.ends(err), err
+}
+
+// selects reports whether a job is to be written.
+func (w Walk) selects(job *compile.Job) bool { return w.Jobs == nil || w.Jobs[job.Set.Job.ID] }
+
+// children returns the jobs for the items of a job that run.
+func (w Walk) children(job *compile.Job) []*compile.Job {
+	return slices.DeleteFunc(slices.Clone(job.Children), func(child *compile.Job) bool { return len(w.below(child)) == 0 })
+}
+
+// below returns a job and the jobs below it that run, parents first.
+func (w Walk) below(job *compile.Job) []*compile.Job {
+	all := []*compile.Job{job}
+	for _, child := range job.Children {
+		all = append(all, w.below(child)...)
+	}
+	if len(all) == 1 && !w.selects(job) {
+		return nil
+	}
+	return all
+}
+
+func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
+	t := &tree{
+		Walk: w, Tally: newTally(w, root), sink: sink,
+		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
+		limited: map[*compile.Job]bool{},
+		slots:   w.Slots, left: w.Limit, started: w.Clock.Now(),
+	}
+	if t.Tools == nil {
+		t.Tools = runtime.NewToolbox()
+	}
+	if cap(t.slots) < 2 || t.left != nil {
+		t.slots = nil
+	}
+	for _, job := range t.all {
+		t.paths[job] = document.NewPaths(job.ItemPaths)
+	}
+	return t
+}
+
+// run runs the tree, or what an earlier run has left of it.
+func (t *tree) run(ctx context.Context) error {
+	root, err := t.resume(ctx)
+	if err == nil {
+		err = t.reveal(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return t.push(nil, root).run(ctx)
+}
+
+// reveal reads the values of the previous run.
+func (t *tree) reveal(ctx context.Context) error {
+	for _, job := range t.all {
+		kept, err := t.RevealKept(ctx, job.Set.Job.ID)
+		if err != nil {
+			return err
+		}
+		t.kept[job] = kept
+	}
+	return nil
+}
+
+// context returns what the rules of a variable see.
+func (t *tree) context(p runtime.Partition) *rules.Context {
+	job := p.Job.Set.Job
+	return &rules.Context{
+		Limit: p.Job.Set.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
+	}
+}
+
+// fault returns the error of a rule of a variable.
+func (t *tree) fault(p runtime.Partition, err error) error {
+	e := &failure.Error{
+		Class: p.Blame(), Job: p.Job.Set.Job.ID, Partition: t.Redactor.String(p.Label()), Op: "for",
+		Message: t.Redactor.String(err.Error()), Err: err,
+	}
+	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
+		e.Op = "rule " + failed.Rule.ID
+		e.Message = t.Redactor.String(failed.Placed())
+	}
+	return e
+}

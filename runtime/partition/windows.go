@@ -1,0 +1,290 @@
+package partition
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/saved"
+)
+
+// windows divides an interval of times or numbers into windows. As JSON it is the part of
+// a checkpoint that says which of them are still to come.
+type windows struct {
+	From saved.Value[any] `json:"from"` // a time, an int or a float64
+	To   saved.Value[any] `json:"to"`
+	Next int              `json:"next"` // index of the next window
+
+	source rules.Window
+}
+
+// newWindows returns the windows between two values of the configuration's expressions. It
+// reports values that are no interval.
+func newWindows(source rules.Window, from, to any) (*windows, error) {
+	from, err := windowBound(from)
+	if err == nil {
+		to, err = windowBound(to)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &windows{From: saved.Value[any]{Value: from}, To: saved.Value[any]{Value: to}, source: source}
+	_, ofTime := from.(time.Time)
+	_, alsoTime := to.(time.Time)
+	if ofTime != alsoTime {
+		return nil, fmt.Errorf("from is %s, and to is %s", kindOfBound(from), kindOfBound(to))
+	}
+	for _, length := range []struct {
+		name string
+		span rules.Span
+	}{{"step", source.Step}, {"overlap", source.Overlap}, {"smallest", source.Smallest}} {
+		if length.span != (rules.Span{}) && length.span.OfTime() != ofTime {
+			return nil, fmt.Errorf("%s is %s, but from is %s", length.name, length.span, kindOfBound(from))
+		}
+	}
+	if step := source.Step; step != (rules.Span{}) && !(before(from, moved(step, from, 1)) && before(to, moved(step, to, 1))) {
+		return nil, fmt.Errorf("step is %s, which is too small for numbers like %s", step, showBound(to))
+	}
+	if before(to, from) {
+		return nil, fmt.Errorf("the windows run backwards: from %s to %s", showBound(from), showBound(to))
+	}
+	return w, nil
+}
+
+// windowBound returns a bound as a time or a number.
+func windowBound(v any) (any, error) {
+	switch v := v.(type) {
+	case time.Time, int, float64:
+		return reread(v)
+	case json.Number:
+		return v.Float64()
+	case string:
+		if t, err := rules.ParseTime(v); err == nil {
+			return t, nil
+		}
+	case nil:
+		return nil, fmt.Errorf("a bound of the windows is nil")
+	}
+	return nil, fmt.Errorf("want a time or a number, got %s (%s)", value.KindOf(v), value.Preview(v))
+}
+
+func kindOfBound(v any) string {
+	if _, ok := v.(time.Time); ok {
+		return "a time"
+	}
+	return "a number"
+}
+
+func showBound(v any) string {
+	text, _ := runtime.ShortText(v)
+	return text
+}
+
+// before reports whether a bound is less than another.
+func before(a, b any) bool {
+	if t, ok := a.(time.Time); ok {
+		u, also := b.(time.Time)
+		return also && t.Before(u)
+	}
+	x, isInt := a.(int)
+	if y, also := b.(int); isInt && also { // as floats, large ids would be equal
+		return x < y
+	}
+	return number(a) < number(b)
+}
+
+func number(v any) float64 {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return math.NaN()
+}
+
+// next returns the next window, and whether there is one.
+func (w *windows) next() (any, bool) {
+	from, to := w.at(w.Next), w.at(w.Next+1)
+	if !before(from, w.To.Value) {
+		return nil, false
+	}
+	if to == nil || before(w.To.Value, to) {
+		to = w.To.Value
+	}
+	if w.Next > 0 && w.source.Overlap != (rules.Span{}) {
+		from = moved(w.source.Overlap, from, -1)
+	}
+	w.Next++
+	return window(from, to), true
+}
+
+// done reports whether there is no further window.
+func (w *windows) done() bool { return w == nil || !before(w.at(w.Next), w.To.Value) }
+
+// at returns the beginning of the window of an index, without the overlap. It is nil if
+// there is only one window, and the index is not its own.
+func (w *windows) at(i int) any {
+	switch {
+	case w.source.Step != (rules.Span{}):
+		return moved(w.source.Step, w.From.Value, i)
+	case i == 0:
+		return w.From.Value
+	case i == 1:
+		return nil
+	}
+	return w.To.Value
+}
+
+// moved returns the bound that is n spans after another.
+func moved(s rules.Span, from any, n int) any {
+	switch from := from.(type) {
+	case time.Time:
+		return s.After(from, n)
+	case int:
+		if step, ok := s.Number.(int); ok {
+			return from + n*step
+		}
+	}
+	span := new(big.Rat).Mul(decimal(s.Number), new(big.Rat).SetInt64(int64(n)))
+	sum, _ := span.Add(span, decimal(from)).Float64()
+	return sum
+}
+
+// decimal returns a number exactly as it is written: 0.1 is a tenth, so three steps of 0.1
+// are 0.3.
+func decimal(v any) *big.Rat {
+	if n, isInt := v.(int); isInt {
+		return new(big.Rat).SetInt64(int64(n))
+	}
+	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(number(v), 'g', -1, 64))
+	if !ok { // it is not finite
+		return new(big.Rat)
+	}
+	return exact
+}
+
+func window(from, to any) map[string]any { return map[string]any{"from": from, "to": to} }
+
+// divide divides the window that the last variable of a job has as its value. It reports false
+// if there is none, or it may not be divided.
+func divide(job *compile.Job, v any) (first, second any, ok bool) {
+	if n := len(job.Sources); n > 0 {
+		if w := job.Sources[n-1].Window; w != nil && w.Splits {
+			return (&windows{source: *w}).halves(v)
+		}
+	}
+	return nil, nil, false
+}
+
+// halves divides a window in two. It reports false for a window that is not larger than
+// the smallest.
+func (w *windows) halves(v any) (first, second any, ok bool) {
+	both, _ := v.(map[string]any)
+	from, to := both["from"], both["to"]
+	var middle any
+	begin, ofTime := from.(time.Time)
+	end, alsoTime := to.(time.Time)
+	if ofTime && alsoTime {
+		middle, ok = middleTime(begin, end, w.source.Smallest)
+	} else {
+		middle, ok = middleNumber(from, to, w.source.Smallest)
+	}
+	return window(from, middle), window(middle, to), ok
+}
+
+// middleTime returns the middle of two times: a multiple of the smallest span after the
+// first of them.
+func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
+	if smallest == (rules.Span{}) {
+		smallest.Duration = time.Second
+	}
+	half := to.Sub(from) / 2
+	unit := smallest.After(from, 1).Sub(from)
+	if to.Sub(from) <= unit {
+		return from, false
+	}
+	if smallest.Months == 0 && smallest.Days > 0 {
+		days := max(int(half.Round(time.Hour).Hours())/24/smallest.Days, 1)
+		return smallest.After(from, days), true
+	}
+	if smallest.Months > 0 {
+		n := 1
+		for smallest.After(from, n+1).Before(from.Add(half)) {
+			n++
+		}
+		return smallest.After(from, n), true
+	}
+	return from.Add(max(half.Truncate(unit), unit)), true
+}
+
+func middleNumber(from, to any, smallest rules.Span) (any, bool) {
+	if a, b, unit, ok := ints(from, to, smallest); ok {
+		return a + max((b-a)/2/unit, 1)*unit, b-a > unit
+	}
+	unit := decimal(1)
+	if smallest.Number != nil {
+		unit = decimal(smallest.Number)
+	}
+	begin, length := decimal(from), decimal(to)
+	length.Sub(length, begin)
+	if length.Cmp(unit) <= 0 {
+		return from, false
+	}
+	units := length.Quo(length, unit)
+	half := new(big.Int).Quo(units.Num(), new(big.Int).Lsh(units.Denom(), 1))
+	if half.Sign() == 0 {
+		half.SetInt64(1)
+	}
+	middle, _ := begin.Add(begin, unit.Mul(unit, new(big.Rat).SetInt(half))).Float64()
+	if _, isInt := from.(int); isInt && middle == math.Trunc(middle) {
+		return int(middle), true
+	}
+	return middle, true
+}
+
+// ints returns the bounds of a window and its smallest span, if all of them are integers.
+func ints(from, to any, smallest rules.Span) (a, b, unit int, ok bool) {
+	a, isInt := from.(int)
+	b, also := to.(int)
+	unit, ok = 1, true
+	if smallest.Number != nil {
+		unit, ok = smallest.Number.(int)
+	}
+	return a, b, unit, isInt && also && ok
+}
+
+// maxWindows is the largest number of windows in a checkpoint.
+const maxWindows = 1 << 53
+
+// check checks windows that were saved, and completes them.
+func (w *windows) check(source rules.Window) error {
+	from, to := w.From.Value, w.To.Value
+	for _, v := range []any{from, to} {
+		switch v.(type) {
+		case time.Time, int, float64:
+		default:
+			return fmt.Errorf("a bound is neither a time nor a number")
+		}
+	}
+	valid, err := newWindows(source, from, to)
+	if err != nil {
+		return err
+	}
+	valid.Next = w.Next
+	if w.Next < 0 || w.Next > maxWindows {
+		return fmt.Errorf("the number of windows is %d", w.Next)
+	}
+	if last := valid.at(w.Next - 1); w.Next > 0 && (last == nil || before(last, from) || !before(last, to)) {
+		return fmt.Errorf("the number of windows is %d, and there are fewer", w.Next)
+	}
+	*w = *valid
+	return nil
+}

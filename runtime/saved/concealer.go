@@ -1,0 +1,276 @@
+package saved
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+)
+
+// mark encloses the name of a secret. An empty name stands for the mark itself.
+const mark = "\ue0f5"
+
+// numberTag is the only name in the object that stands for a number that is a secret.
+const numberTag = mark + "number" + mark
+
+// escapings are the ways in which a secret is escaped in a text. The first that
+// fits is used; a mixture of them is restored as the first with its character.
+var escapings = []struct {
+	name, character string
+	of              func(text string) string
+}{
+	{"?20", "%", func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }},
+	{"?", "%", url.QueryEscape},
+	{"/", "%", url.PathEscape},
+	{"?20l", "%", func(text string) string { return lowerPercent(strings.ReplaceAll(url.QueryEscape(text), "+", "%20")) }},
+	{"?l", "%", func(text string) string { return lowerPercent(url.QueryEscape(text)) }},
+	{"/l", "%", func(text string) string { return lowerPercent(url.PathEscape(text)) }},
+	{"??", "%", func(text string) string { return url.QueryEscape(url.QueryEscape(text)) }},
+	{"json", `\`, func(text string) string { return quoted(value.Marshal, text) }},
+	{"json/", `\`, func(text string) string { return strings.ReplaceAll(quoted(value.Marshal, text), "/", `\/`) }},
+	{"json<", `\`, func(text string) string { return quoted(json.Marshal, text) }},
+	{"html", "&", html.EscapeString},
+}
+
+var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+func lowerPercent(text string) string {
+	return percentEscape.ReplaceAllStringFunc(text, strings.ToLower)
+}
+
+// quoted returns a text as a JSON string has it.
+func quoted(marshal func(any) ([]byte, error), text string) string {
+	out, _ := marshal(text) // a string can always be encoded
+	return string(out[1 : len(out)-1])
+}
+
+// A Concealer replaces secrets in saved values by their names, and names by the secrets.
+type Concealer struct {
+	find    func(text string) []redact.Found
+	secrets map[string]string // by name
+	fetch   Fetch
+	now     any // identifies the secrets that find finds
+}
+
+// Fetch returns the present value of a secret that a run fetches, such as a token.
+type Fetch func(name string) (text string, known bool, err error)
+
+// NewConcealer returns a concealer of secrets by their names, and of those that a
+// redactor with the same secrets has learned during the run. It reveals other
+// secrets with fetch, which may be nil.
+func NewConcealer(secrets map[string]string, redactor *redact.Redactor, fetch Fetch) *Concealer {
+	return &Concealer{find: redactor.Find, secrets: secrets, fetch: fetch, now: redactor.Secrets()}
+}
+
+// Secrets identifies the secrets that the concealer finds: it changes when there are others.
+func (c *Concealer) Secrets() any { return c.now }
+
+// Conceal replaces the secrets in the values of a checkpoint by their names.
+func (c *Concealer) Conceal(token []byte) ([]byte, error) {
+	return replaceMembers(token, func(v any) (any, error) { return c.Concealed(v), nil })
+}
+
+// Reveal replaces the names of secrets in a checkpoint by their present values.
+func (c *Concealer) Reveal(token []byte) ([]byte, error) {
+	if !bytes.Contains(token, []byte(mark)) {
+		return token, nil
+	}
+	return replaceMembers(token, c.Revealed)
+}
+
+// Encode writes a value without its secrets, as [Encode] does.
+func (c *Concealer) Encode(v any) (json.RawMessage, error) {
+	raw, err := Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := decodeNumbers(raw, &v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(c.Concealed(v))
+}
+
+// Concealed returns a value with the names of secrets instead of the secrets.
+func (c *Concealer) Concealed(v any) any {
+	name := func(text string) (string, error) { return c.concealText(text), nil }
+	out, _ := value.Replace(v, value.Replacement{Name: name, Scalar: func(v any) (any, error) {
+		switch v := v.(type) {
+		case string:
+			return c.concealText(v), nil
+		case json.Number:
+			if text := c.concealText(v.String()); strings.HasPrefix(text, mark) && strings.HasSuffix(text, mark) && strings.Count(text, mark) == 2 {
+				return map[string]any{numberTag: text}, nil
+			}
+		}
+		return v, nil
+	}})
+	return out
+}
+
+// concealText replaces the secrets in a text. Where they overlap, the first and
+// longest is replaced.
+func (c *Concealer) concealText(text string) string {
+	found := c.find(text)
+	if len(found) == 0 {
+		return strings.ReplaceAll(text, mark, mark+mark)
+	}
+	for i := range found {
+		found[i] = withoutNeedlessEscape(text, found[i])
+	}
+	slices.SortFunc(found, func(a, b redact.Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	var out strings.Builder
+	end := 0
+	for _, one := range found {
+		if one.Start < end {
+			continue
+		}
+		out.WriteString(strings.ReplaceAll(text[end:one.Start], mark, mark+mark))
+		out.WriteString(mark + c.nameOf(one, text[one.Start:one.End]) + mark)
+		end = one.End
+	}
+	out.WriteString(strings.ReplaceAll(text[end:], mark, mark+mark))
+	return out.String()
+}
+
+// withoutNeedlessEscape narrows what was found to the secret as it is, if it stands in
+// the text behind an escape that does nothing: the ~ of "\~". It is restored the same.
+func withoutNeedlessEscape(text string, one redact.Found) redact.Found {
+	plain, known := redact.Spell(one.Form, one.Secret)
+	if !one.Escaped || !known || plain == "" {
+		return one
+	}
+	if at := strings.Index(text[one.Start:one.End], plain); at >= 0 {
+		one.Start += at
+		one.End, one.Escaped = one.Start+len(plain), false
+	}
+	return one
+}
+
+// nameOf returns the name of a secret, and how it is written.
+func (c *Concealer) nameOf(one redact.Found, written string) string {
+	name := one.Name + "|" + one.Form
+	if !one.Escaped {
+		return strings.TrimSuffix(name, "|")
+	}
+	form := one.Form
+	if form == "+" { // the escapes of URLs include it
+		form, name = "", one.Name+"|"
+	}
+	plain, _ := redact.Spell(form, one.Secret)
+	for _, e := range escapings {
+		if e.of(plain) == written {
+			return name + "|" + e.name
+		}
+	}
+	for _, e := range escapings {
+		if strings.Contains(written, e.character) {
+			return name + "|" + e.name
+		}
+	}
+	return strings.TrimSuffix(name, "|")
+}
+
+// Revealed returns a value with the present values of the secrets that it names.
+func (c *Concealer) Revealed(v any) (any, error) {
+	return value.Replace(v, value.Replacement{
+		Name: c.revealText,
+		Scalar: func(v any) (any, error) {
+			if text, ok := v.(string); ok {
+				return c.revealText(text)
+			}
+			return v, nil
+		},
+		Object: func(object map[string]any) any {
+			if text, ok := object[numberTag].(string); ok && len(object) == 1 {
+				return json.Number(text)
+			}
+			return object
+		},
+	})
+}
+
+func (c *Concealer) revealText(text string) (string, error) {
+	if text == numberTag {
+		return text, nil
+	}
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(text, mark)
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
+		}
+		name, after, found := strings.Cut(after, mark)
+		if !found {
+			return "", fmt.Errorf("the name of a secret is not terminated")
+		}
+		secret, err := c.spell(name)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(secret)
+		text = after
+	}
+}
+
+// spell returns the present value of a secret, written as its name says.
+func (c *Concealer) spell(name string) (string, error) {
+	if name == "" {
+		return mark, nil
+	}
+	parts := append(strings.Split(name, "|"), "", "")
+	secret, known := c.secrets[parts[0]]
+	if !known && c.fetch != nil {
+		var err error
+		if secret, known, err = c.fetch(parts[0]); err != nil {
+			return "", err
+		}
+	}
+	if !known && parts[0] == redact.TokenName {
+		return "", errors.New("it needs a bearer token, which the credentials do not have")
+	}
+	if !known {
+		return "", fmt.Errorf("it needs the secret %q, which the configuration does not have", parts[0])
+	}
+	text, ok := redact.Spell(parts[1], secret)
+	if !ok {
+		return "", fmt.Errorf("it has the secret %q in the unknown form %q", parts[0], parts[1])
+	}
+	for _, e := range escapings {
+		if e.name == parts[2] {
+			return e.of(text), nil
+		}
+	}
+	return text, nil
+}
+
+// replaceMembers replaces the values of the members of a JSON object.
+func replaceMembers(document []byte, replace func(any) (any, error)) ([]byte, error) {
+	var members map[string]any
+	if err := decodeNumbers(document, &members); err != nil {
+		return nil, err
+	}
+	for name, v := range members {
+		var err error
+		if members[name], err = replace(v); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(members)
+}
+
+// decodeNumbers decodes JSON with numbers as [json.Number].
+func decodeNumbers(text []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return dec.Decode(into)
+}

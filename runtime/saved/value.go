@@ -1,0 +1,320 @@
+package saved
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A Value is a value of the expression language that keeps its meaning as
+// JSON: numbers keep their digits and kind, objects their order, and times stay
+// times. Of a struct it writes the fields by the names that expressions use.
+type Value[T any] struct{ Value T }
+
+// MarshalJSON writes the value.
+func (s Value[T]) MarshalJSON() ([]byte, error) { return Encode(s.Value) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Value[T]) UnmarshalJSON(text []byte) error {
+	v, err := Decode(text)
+	if err != nil {
+		return err
+	}
+	return assign(reflect.ValueOf(&s.Value).Elem(), v)
+}
+
+// An object with one of these keys, and no other, is a value that plain JSON cannot
+// express.
+const (
+	orderedTag  = "$ordered" // an object whose order counts, as a list of names and values
+	objectTag   = "$object"  // an object of an API that looks like one of these
+	timeTag     = "$time"
+	durationTag = "$duration"
+	zoneTag     = "$zone"
+)
+
+// Encode writes a value so that [Decode] returns the same.
+func Encode(v any) (json.RawMessage, error) {
+	switch v := v.(type) {
+	case nil, bool, string, int, int64, json.Number:
+		return value.Marshal(v)
+	case float64:
+		text := strconv.FormatFloat(v, 'g', -1, 64)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0"
+		}
+		if !json.Valid([]byte(text)) {
+			return nil, &Error{message: fmt.Sprintf("is %v, which cannot be saved", v)}
+		}
+		return json.RawMessage(text), nil
+	case time.Time:
+		return json.Marshal(map[string]string{timeTag: spelled(v)})
+	case time.Duration:
+		return json.Marshal(map[string]string{durationTag: v.String()})
+	case *time.Location:
+		return json.Marshal(map[string]string{zoneTag: v.String()})
+	case []any:
+		return encodeList(v)
+	case compile.Parts:
+		return encodeList(v)
+	case rules.Object:
+		pairs := make([]any, 0, 2*len(v))
+		for _, m := range v {
+			pairs = append(pairs, m.Name, m.Value)
+		}
+		list, err := encodeList(pairs)
+		return json.RawMessage(`{"` + orderedTag + `":` + string(list) + `}`), err
+	case map[string]any:
+		members, err := encodeMembers(v)
+		if err == nil && len(v) == 1 && isTag(v) {
+			return json.RawMessage(`{"` + objectTag + `":` + string(members) + `}`), nil
+		}
+		return members, err
+	}
+	return encodeStruct(reflect.ValueOf(v))
+}
+
+func encodeList(list []any) (json.RawMessage, error) {
+	if list == nil {
+		return json.RawMessage("null"), nil
+	}
+	out := make([]json.RawMessage, len(list))
+	for i, v := range list {
+		var err error
+		if out[i], err = Encode(v); err != nil {
+			return nil, within(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return json.Marshal(out)
+}
+
+func encodeMembers(members map[string]any) (json.RawMessage, error) {
+	if members == nil {
+		return json.RawMessage("null"), nil
+	}
+	out := make(map[string]json.RawMessage, len(members))
+	for name, v := range members {
+		raw, err := Encode(v)
+		if err != nil {
+			return nil, within("."+name, err)
+		}
+		out[name] = raw
+	}
+	return json.Marshal(out)
+}
+
+// encodeStruct writes a struct of the page context.
+func encodeStruct(v reflect.Value) (json.RawMessage, error) {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return json.RawMessage("null"), nil
+	}
+	v = reflect.Indirect(v)
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[rules.Context]().PkgPath() {
+		return nil, &Error{
+			message: fmt.Sprintf("holds a value that cannot be saved for a later run (%s); turn it into text or a number", v.Type()),
+		}
+	}
+	members := map[string]any{}
+	for name, i := range savedFields(v.Type()) {
+		members[name] = v.Field(i).Interface()
+	}
+	return encodeMembers(members)
+}
+
+// savedFields returns the fields of a struct of the page context that survive a
+// resume, by name: those of the context itself that are saved, of others all.
+func savedFields(t reflect.Type) map[string]int {
+	if t == reflect.TypeFor[rules.Context]() {
+		return savedOfContext()
+	}
+	fields := map[string]int{}
+	for i := range t.NumField() {
+		fields[t.Field(i).Tag.Get("expr")] = i
+	}
+	return fields
+}
+
+// savedOfContext is made once, since every checkpoint needs it.
+var savedOfContext = sync.OnceValue(func() map[string]int {
+	fields := map[string]int{}
+	for _, f := range rules.ContextFields() {
+		if f.Saved {
+			fields[f.Name] = f.Index
+		}
+	}
+	return fields
+})
+
+// RestoreUnsaved copies the fields of the context that neither a checkpoint holds
+// nor a response decides.
+func RestoreUnsaved(to *rules.Context, from rules.Context) {
+	for _, f := range rules.ContextFields() {
+		if !f.Saved && f.Known != rules.KnownResponse {
+			reflect.ValueOf(to).Elem().Field(f.Index).Set(reflect.ValueOf(from).Field(f.Index))
+		}
+	}
+}
+
+// Variables returns the variables of a job as they are after they were saved and
+// resumed, so that a run does the same whether it is interrupted or not.
+func Variables(variables map[string]any) (map[string]any, error) {
+	for name, v := range variables {
+		switch v.(type) {
+		case nil, bool, string, int, int64, float64, json.Number: // the usual ones
+			continue
+		}
+		raw, err := Encode(v)
+		if err != nil {
+			return nil, within("state."+name, err)
+		}
+		if variables[name], err = Decode(raw); err != nil {
+			return nil, fmt.Errorf("state.%s: %w", name, err)
+		}
+	}
+	return variables, nil
+}
+
+// Decode reads a value that [Encode] wrote.
+func Decode(raw json.RawMessage) (any, error) {
+	v, err := document.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return untagged(v), nil
+}
+
+// untagged replaces objects that hold tagged values.
+func untagged(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = untagged(v[i])
+		}
+	case map[string]any:
+		if len(v) == 1 {
+			if special, ok := untag(v); ok {
+				return special
+			}
+		}
+		for name := range v {
+			v[name] = untagged(v[name])
+		}
+	}
+	return v
+}
+
+// isTag reports whether an object has one of the keys that stand for other values.
+func isTag(v map[string]any) bool {
+	for _, tag := range []string{orderedTag, timeTag, durationTag, zoneTag, objectTag} {
+		if _, ok := v[tag]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func untag(v map[string]any) (any, bool) {
+	if inner, ok := v[objectTag].(map[string]any); ok {
+		for name := range inner {
+			inner[name] = untagged(inner[name])
+		}
+		return inner, true
+	}
+	if text, ok := v[timeTag].(string); ok {
+		t, err := readSpelled(text)
+		return t, err == nil
+	}
+	if text, ok := v[durationTag].(string); ok {
+		d, err := time.ParseDuration(text)
+		return d, err == nil
+	}
+	if text, ok := v[zoneTag].(string); ok {
+		zone, err := time.LoadLocation(text)
+		return zone, err == nil
+	}
+	pairs, ok := v[orderedTag].([]any)
+	if !ok || len(pairs)%2 != 0 {
+		return nil, false
+	}
+	object := make(rules.Object, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		object = append(object, rules.Member{Name: name, Value: untagged(pairs[i+1])})
+	}
+	return object, true
+}
+
+// spelled writes a time with the name of its zone, so that a day or a month later is one in
+// that zone after a resume too (RFC 9557): 2026-03-29T00:00:00+01:00[Europe/Prague].
+func spelled(t time.Time) string {
+	text := t.Format(time.RFC3339Nano)
+	if zone := t.Location().String(); strings.Contains(zone, "/") {
+		text += "[" + zone + "]"
+	}
+	return text
+}
+
+// readSpelled reads what spelled wrote.
+func readSpelled(text string) (time.Time, error) {
+	text, zone, named := strings.Cut(strings.TrimSuffix(text, "]"), "[")
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || !named {
+		return t, err
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return t, err
+	}
+	return t.In(location), nil
+}
+
+// assign sets a variable to a decoded value of the type that was encoded.
+func assign(to reflect.Value, v any) error {
+	if v == nil {
+		to.SetZero()
+		return nil
+	}
+	if members, ok := v.(map[string]any); ok {
+		switch {
+		case to.Kind() == reflect.Pointer:
+			to.Set(reflect.New(to.Type().Elem()))
+			return assign(to.Elem(), v)
+		case to.Kind() == reflect.Struct:
+			for name, i := range savedFields(to.Type()) {
+				if err := assign(to.Field(i), members[name]); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+			return nil
+		}
+	}
+	if from := reflect.ValueOf(v); from.Type().AssignableTo(to.Type()) {
+		to.Set(from)
+		return nil
+	}
+	return fmt.Errorf("want %s, got %s", to.Type(), value.KindOf(v))
+}
+
+// An Error names a value that JSON cannot hold.
+type Error struct{ path, message string }
+
+// Error writes the path of the value and what is wrong with it.
+func (e *Error) Error() string { return strings.TrimPrefix(e.path, ".") + " " + e.message }
+
+// within adds a key or an index to the path of an error.
+func within(key string, err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return &Error{key + e.path, e.message}
+	}
+	return err
+}

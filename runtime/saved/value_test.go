@@ -1,0 +1,85 @@
+package saved
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// drawValue draws a value that an expression may have.
+func drawValue(t *rapid.T, depth int) any {
+	kind := rapid.IntRange(0, 10).Draw(t, "kind")
+	if depth == 0 {
+		kind %= 8
+	}
+	switch kind {
+	case 0:
+		return nil
+	case 1:
+		return rapid.Bool().Draw(t, "bool")
+	case 2:
+		return rapid.String().Draw(t, "text")
+	case 3:
+		return rapid.Int().Draw(t, "int")
+	case 4:
+		return rapid.Float64().Draw(t, "float") + 0
+	case 5:
+		return json.Number("123456789012345678901234567890")
+	case 6:
+		return time.Unix(rapid.Int64Range(-1e9, 1e10).Draw(t, "time"), 5).UTC()
+	case 7:
+		return time.Duration(rapid.Int64().Draw(t, "duration"))
+	case 8:
+		list := []any{}
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			list = append(list, drawValue(t, depth-1))
+		}
+		return list
+	case 9:
+		object := map[string]any{}
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			object[rapid.StringMatching(`[a-z]{1,3}`).Draw(t, "key")] = drawValue(t, depth-1)
+		}
+		return object
+	}
+	object := rules.Object{}
+	for range rapid.IntRange(0, 3).Draw(t, "length") {
+		object = object.With(rapid.StringMatching(`[a-z]{1,3}`).Draw(t, "key"), drawValue(t, depth-1))
+	}
+	return object
+}
+
+// Numbers keep their digits and kind, objects their order, times their type.
+func TestEveryValueIsRestored(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		saved := Value[any]{drawValue(t, 3)}
+		raw, err := json.Marshal(saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var restored Value[any]
+		if err := json.Unmarshal(raw, &restored); err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		require.Equal(t, saved, restored, string(raw))
+	})
+}
+
+func TestValuesThatJSONCannotHoldAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		value any
+	}{{"not a number", math.NaN()}, {"infinity", math.Inf(1)}, {"function", func() {}}, {"struct", struct{}{}}} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := json.Marshal(Value[any]{map[string]any{"state": map[string]any{"a": []any{0, c.value}}}})
+			require.ErrorContains(t, err, "state.a[1] ")
+			require.ErrorContains(t, err, "cannot be saved")
+		})
+	}
+}

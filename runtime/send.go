@@ -1,0 +1,199 @@
+package runtime
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/format"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// A sender makes requests HTTP calls, and shows them without their secrets.
+type sender struct {
+	job       *compile.Job
+	client    *transport.Client
+	redactor  *redact.Redactor
+	converter *format.Converter // nil: the responses are JSON
+}
+
+// encode turns a request into an HTTP call. The call has no secrets if its address is
+// outside the origin of baseUrl: withheld names those that it would have.
+func (s *sender) encode(request requests.Request) (call transport.Call, withheld []string, err error) {
+	address, err := request.URL()
+	if err != nil {
+		return call, nil, err
+	}
+	if !s.client.Trusts(address) {
+		request, withheld = s.withhold(request)
+		if address, err = request.URL(); err != nil {
+			return call, nil, err
+		}
+		if err = s.checkAddress(address); err != nil {
+			return call, nil, err
+		}
+	}
+	body, contentType, err := request.Payload()
+	if err != nil {
+		return call, nil, err
+	}
+	call = transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}, Job: s.job.Set.Job.ID}
+	if contentType != "" {
+		call.Header.Set("Content-Type", contentType)
+	}
+	if s.converter != nil {
+		call.Header.Set("Accept", format.Accept(s.job.Set.Job.Response.Format))
+		call.MayBeEmpty = s.converter.MayBeEmpty
+	}
+	for _, m := range request.Headers {
+		text, _ := value.Text(m.Value)
+		call.Header.Set(m.Name, text)
+	}
+	return call, withheld, nil
+}
+
+// shown returns a request without its secrets.
+func (s *sender) shown(request requests.Request) trace.Sent {
+	call, _, err := s.encode(request)
+	if err != nil {
+		return trace.Sent{Method: request.Verb(), URL: s.redactor.URL(request.Endpoint)}
+	}
+	return s.shownCall(request, call)
+}
+
+// shownCall is shown for a request that was encoded.
+func (s *sender) shownCall(request requests.Request, call transport.Call) trace.Sent {
+	out := trace.Sent{Method: call.Method, URL: s.redactor.String(call.URL)}
+	switch {
+	case call.Body == nil:
+	case request.Method == "FORM":
+		out.Body, _ = json.Marshal(s.redactor.String(string(call.Body))) // a string can always be encoded
+	default:
+		out.Body = json.RawMessage(s.redactor.JSON(string(call.Body)))
+	}
+	return out
+}
+
+// sentFacts returns the request as expressions see it: without the secrets of the
+// configuration, but with the tokens of the API.
+func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sent {
+	facts := rules.Sent{Method: shown.Method, URL: shown.URL, Params: s.public(request.Params), Headers: s.public(request.Headers)}
+	if shown.Body != nil && request.Method != "FORM" {
+		facts.Body, _ = document.Decode(shown.Body)
+	}
+	return facts
+}
+
+// public returns a value without secrets, at any depth: the value itself if it has none.
+func (s *sender) public(v any) any {
+	if o, isObject := v.(rules.Object); isObject && o == nil || value.Any(v, s.differs, nil) {
+		return s.published(v)
+	}
+	return v
+}
+
+// differs reports whether rules see another value than a scalar.
+func (s *sender) differs(scalar any) bool {
+	switch v := scalar.(type) {
+	case string:
+		return s.redactor.String(v) != v
+	case json.Number:
+		return true
+	}
+	return false
+}
+
+// published returns a copy of a value without secrets.
+func (s *sender) published(v any) any {
+	out, _ := value.Replace(v, value.Replacement{Scalar: func(v any) (any, error) {
+		switch v := v.(type) {
+		case string:
+			return s.redactor.String(v), nil
+		case json.Number: // 1.50 is sent as it is spelled, but rules compute with 1.5
+			if n, err := value.Number(v); err == nil {
+				return n, nil
+			}
+		}
+		return v, nil
+	}})
+	return out
+}
+
+// withhold returns a request without its secrets, for an address outside the origin
+// of baseUrl, and the names of the parameters, headers and body fields that it
+// leaves out. What the address itself contains stays: the API wrote it.
+func (s *sender) withhold(request requests.Request) (requests.Request, []string) {
+	var left []string
+	request.Params = s.withoutSecrets(request.Params, "", &left)
+	headers := make(rules.Object, 0, len(request.Headers))
+	for _, m := range request.Headers {
+		if secret.Name(m.Name) || s.isSecret(m.Value) {
+			left = append(left, m.Name)
+			continue
+		}
+		headers = append(headers, m)
+	}
+	request.Headers = headers
+	if body, ok := value.Members(request.Body); ok {
+		request.Body = s.withoutSecrets(body, "", &left)
+	}
+	return request, left
+}
+
+// withoutSecrets returns an object without the members that are secret, at any depth.
+// A list that contains a secret is left out.
+func (s *sender) withoutSecrets(o rules.Object, path string, left *[]string) rules.Object {
+	if o == nil {
+		return nil
+	}
+	out := make(rules.Object, 0, len(o))
+	for _, m := range o {
+		name := strings.TrimPrefix(path+"."+m.Name, ".")
+		inner, isObject := value.Members(m.Value)
+		switch {
+		case s.redactor.Contains(m.Name), !isObject && s.isSecret(m.Value):
+			*left = append(*left, s.redactor.String(name))
+			continue
+		case isObject:
+			m.Value = s.withoutSecrets(inner, name, left)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// isSecret reports whether a value contains a secret.
+func (s *sender) isSecret(v any) bool {
+	return value.Any(v, func(scalar any) bool {
+		text, ok := value.Text(scalar)
+		return ok && s.redactor.Contains(text)
+	}, s.redactor.Contains)
+}
+
+// checkAddress refuses an address outside the origin of baseUrl into which an
+// expression of the configuration may have put a secret input. The secrets in an
+// address that the API wrote are the API's.
+func (s *sender) checkAddress(address string) error {
+	configured := func(e *language.Expression) bool {
+		return (e.Rule.Role == rules.URL || e.Rule.Role == rules.Endpoint) && e.Rule.Origin.By == (rules.Author{})
+	}
+	if !s.job.Reads("input") || !slices.ContainsFunc(s.job.Parts, configured) || !s.redactor.Contains(address) {
+		return nil
+	}
+	return &failure.Error{
+		Class: failure.Policy, Op: "request", URL: s.redactor.URL(address),
+		Message: "refused: the address contains a secret, and is outside the origin of baseUrl",
+		Hint:    "secrets are only sent to the origin of baseUrl",
+	}
+}
