@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"math"
 	"net"
@@ -57,18 +58,10 @@ func New(options Options) *Client {
 	if options.Transport == nil {
 		options.Transport = Default()
 	}
-	if options.Clock == nil {
-		options.Clock = SystemClock
-	}
-	if options.Log == nil {
-		options.Log = slog.New(slog.DiscardHandler)
-	}
-	if options.Redactor == nil {
-		options.Redactor = redact.New(nil)
-	}
-	if options.Pacer == nil {
-		options.Pacer = NewPacer(Pace{})
-	}
+	options.Clock = cmp.Or(options.Clock, SystemClock)
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	options.Redactor = cmp.Or(options.Redactor, redact.New(nil))
+	options.Pacer = cmp.Or(options.Pacer, NewPacer(Pace{}))
 	options.MaxBody = cmp.Or(options.MaxBody, math.MaxInt64-1)
 	c := &Client{options: options, jitter: randomJitter, budget: newBudget()}
 	c.gate = newGate(options.Clock, options.Pacer)
@@ -160,3 +153,107 @@ func (c *Client) Complete(
 
 // show returns an address without secrets.
 func (c *Client) show(address string) string { return c.options.Redactor.URL(address) }
+
+// A Clock tells the time and waits. One that has a method
+//
+//	Jitter(bound time.Duration) time.Duration
+//
+// also decides how long to wait, up to a bound, before a request is retried.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits for d. It returns the context's error if the context is done first.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// SystemClock is the machine's clock.
+var SystemClock Clock = systemClock{}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// jitterer is a [Clock] that decides the waits between retries.
+type jitterer interface {
+	Jitter(bound time.Duration) time.Duration
+}
+
+// An Event reports on an exchange: a request that was made, or a wait before one.
+type Event struct {
+	Kind     string // [EventRequest], [EventRetry] or [EventWait]
+	Job      string // of the call
+	Page     int    // of the call
+	Time     time.Time
+	Duration time.Duration // of the exchange, or of the wait that follows
+
+	Method  string
+	URL     string // without secrets
+	Attempt int    // from 1
+	Status  int    // HTTP status; 0 if there was no response
+	Bytes   int64  // of the decompressed body
+	Source  string // of a wait: the header that requested it, or "backoff"
+	Err     error  // why there is no complete response, or why it is retried
+}
+
+// The kinds of events.
+const (
+	EventRequest = "request"
+	EventRetry   = "retry"
+	EventWait    = "wait"
+)
+
+// observe reports an event of a call.
+func (c *Client) observe(ctx context.Context, call Call, e Event) {
+	wait := call.Waits != nil && e.Kind != EventRequest
+	if c.options.Observe == nil && !wait {
+		return
+	}
+	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
+	if wait {
+		*call.Waits = append(*call.Waits, e)
+	}
+	if c.options.Observe != nil {
+		c.options.Observe(ctx, e)
+	}
+}
+
+// WithCertificates returns the default transport, which uses certificates for connections to
+// an origin. Other origins neither get the client's certificate nor have to be certified
+// by the authorities of these.
+func WithCertificates(origin *url.URL, config *tls.Config) http.RoundTripper {
+	own := NewTransport()
+	own.TLSClientConfig = config.Clone()
+	others := NewTransport()
+	own.DisableCompression, others.DisableCompression = true, true
+	return Negotiated(&certified{origin: origin, own: own, others: others})
+}
+
+// certified is a transport with certificates for one origin.
+type certified struct {
+	origin      *url.URL
+	own, others *http.Transport
+}
+
+// RoundTrip sends a request.
+func (t *certified) RoundTrip(r *http.Request) (*http.Response, error) {
+	if SameOrigin(t.origin, r.URL) {
+		return t.own.RoundTrip(r)
+	}
+	return t.others.RoundTrip(r)
+}
+
+// CloseIdleConnections closes the connections that are not in use.
+func (t *certified) CloseIdleConnections() {
+	t.own.CloseIdleConnections()
+	t.others.CloseIdleConnections()
+}

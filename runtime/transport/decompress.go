@@ -14,14 +14,8 @@ import (
 // allows servers.
 const maxWindow = 8 << 20
 
-// The sizes of buffers for compressed bytes.
-const (
-	compressedBytes = 16 << 10 // that are about to be decompressed
-	aheadBytes      = 64 << 10 // of a body, that are read before any are decompressed
-)
-
-// aheadBuffers holds buffers of aheadBytes that are not in use.
-var aheadBuffers = sync.Pool{New: func() any { return new([aheadBytes]byte) }}
+// aheadBytes is how much of a compressed body is read before any of it is decompressed.
+const aheadBytes = 64 << 10
 
 // An encoding is a format of compressed bodies.
 type encoding struct {
@@ -109,7 +103,7 @@ type stream interface {
 }
 
 func newDecompressor(s stream) *decompressor {
-	return &decompressor{from: bufio.NewReaderSize(nil, compressedBytes), stream: s}
+	return &decompressor{from: bufio.NewReaderSize(nil, aheadBytes), stream: s}
 }
 
 // decompress returns what a body holds.
@@ -123,65 +117,33 @@ type decompressed struct {
 	source   source
 	isFile   bool          // no header says that it is compressed
 	from     *decompressor // nil before the first read and after the end
+	opened   bool          // the decompressor reads the body
 	begun    bool          // something was decompressed
 	err      error         // of the end; nil before it
 }
 
-// source is a compressed body, with the error that ended it.
+// A source is a compressed body as it arrives.
 type source struct {
 	io.ReadCloser
-	buffer  *[aheadBytes]byte // nil: nothing is ahead
-	ahead   []byte            // was read from the body, and not from the source yet
-	next    error             // of the body, after what is ahead
-	bytes   int               // that were read from the body
-	arrived func(bytes int)   // is called at the end of the body; may be nil
-	err     error
+	bytes    int             // that have arrived
+	progress func()          // is called when some have arrived; may be nil
+	arrived  func(bytes int) // is called at the end of the body; may be nil
+	err      error           // that ended it
 }
 
 // Read reads from the body.
-func (s *source) Read(p []byte) (n int, err error) {
-	switch {
-	case s.buffer == nil:
-		n, err = s.read(p)
-	default:
-		n = copy(p, s.ahead)
-		if s.ahead = s.ahead[n:]; len(s.ahead) == 0 {
-			aheadBuffers.Put(s.buffer)
-			s.buffer, err = nil, s.next
-		}
-	}
-	if err != nil {
-		s.err = err
-	}
-	return n, err
-}
-
-// read reads from the body, past what is ahead.
-func (s *source) read(p []byte) (int, error) {
-	if s.next != nil {
-		return 0, s.next
+func (s *source) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
 	}
 	n, err := s.ReadCloser.Read(p)
-	s.bytes, s.next = s.bytes+n, err
-	if s.arrived != nil && errors.Is(err, io.EOF) {
+	if s.bytes += n; n > 0 && s.progress != nil {
+		s.progress()
+	}
+	if s.err = err; s.arrived != nil && errors.Is(err, io.EOF) {
 		s.arrived(s.bytes)
 	}
 	return n, err
-}
-
-// readAhead reads the body up to the size of the buffer, and reports progress.
-func (s *source) readAhead(progress func()) {
-	s.buffer, _ = aheadBuffers.Get().(*[aheadBytes]byte)
-	size := 0
-	for size < aheadBytes && s.next == nil {
-		n, _ := s.read(s.buffer[size:])
-		if n == 0 {
-			break
-		}
-		size += n
-		progress()
-	}
-	s.ahead = s.buffer[:size]
 }
 
 // readAhead reads the compressed bytes before they are decompressed, up to aheadBytes, and
@@ -191,51 +153,53 @@ func (d *decompressed) readAhead(progress func(), arrived func(bytes int)) {
 		inner.readAhead(progress, arrived)
 		return
 	}
-	d.source.arrived = arrived
-	d.source.readAhead(progress)
+	d.source.progress, d.source.arrived = progress, arrived
+	d.take()
+	_, _ = d.from.from.Peek(aheadBytes) // Read returns the error
+}
+
+// take takes a decompressor from the pool.
+func (d *decompressed) take() {
+	d.from, _ = d.encoding.pool.Get().(*decompressor)
+	d.from.from.Reset(&d.source)
 }
 
 // Read decompresses. The bytes are not certain until it returns [io.EOF].
-func (d *decompressed) Read(p []byte) (int, error) {
+func (d *decompressed) Read(p []byte) (n int, err error) {
 	if d.err != nil {
 		return 0, d.err
 	}
 	if d.from == nil {
-		d.from, _ = d.encoding.pool.Get().(*decompressor)
-		d.from.from.Reset(&d.source)
-		if err := d.from.Reset(d.from.from); err != nil {
-			return 0, d.end(err)
-		}
+		d.take()
 	}
-	n, err := d.from.Read(p)
+	if !d.opened {
+		d.opened, err = true, d.from.Reset(d.from.from)
+	}
+	if err == nil {
+		n, err = d.from.Read(p)
+	}
 	d.begun = d.begun || n > 0
 	if err != nil {
-		return n, d.end(err)
+		err = d.end(err)
 	}
-	return n, nil
+	return n, err
 }
 
 // end keeps the error that ended the body and gives the decompressor back. A body that was
 // only closed keeps its decompressor, which somebody may still be reading from.
 func (d *decompressed) end(err error) error {
 	d.err = d.reason(err)
-	d.from.from.Reset(nothing{}) // gives up the reference to the body
+	d.from.from.Reset(nil) // gives up the reference to the body
 	d.encoding.pool.Put(d.from)
 	d.from = nil
 	return d.err
 }
 
-// nothing is an empty body.
-type nothing struct{}
-
-func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
-func (nothing) ReadByte() (byte, error)  { return 0, io.EOF }
-
 // reason returns why a body ended. If reading it failed, that is the reason, whatever the
 // decompressor makes of it: some take it for the end of the content.
 func (d *decompressed) reason(err error) error {
 	switch {
-	case d.source.err != nil && !errors.Is(d.source.err, io.EOF):
+	case d.source.err != nil && !errors.Is(d.source.err, io.EOF) && d.from.from.Buffered() == 0:
 		return d.source.err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return err

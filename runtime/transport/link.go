@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -49,65 +50,25 @@ func (l link) has(rel string) bool {
 	return false
 }
 
+// The syntax of links: a target and its parameters, and a parameter with a token or a quoted
+// string, which may lack the second quote.
+var (
+	linkValue = regexp.MustCompile(`<([^>]*)>((?:` + linkParam.String() + `)*)`)
+	linkParam = regexp.MustCompile(`[ \t]*;([^=;,]*)(?:=[ \t]*(?:"((?s:[^"\\]|\\.)*\\?)"?|([^;,"][^;,]*)?))?`)
+	escaped   = regexp.MustCompile(`(?s)\\(.)`)
+)
+
 // parseLinks reads the links of a header. It skips text that is not a link.
-func parseLinks(header string) []link {
-	var links []link
-	for {
-		_, rest, found := strings.Cut(header, "<")
-		target, rest, closed := strings.Cut(rest, ">")
-		if !found || !closed {
-			return links
+func parseLinks(header string) (links []link) {
+	for _, l := range linkValue.FindAllStringSubmatch(header, -1) {
+		params := map[string]string{}
+		for _, p := range linkParam.FindAllStringSubmatch(l[2], -1) {
+			name := strings.ToLower(strings.TrimSpace(p[1]))
+			if _, duplicate := params[name]; !duplicate && name != "" {
+				params[name] = escaped.ReplaceAllString(p[2], "$1") + strings.TrimSpace(p[3])
+			}
 		}
-		l := link{target: strings.TrimSpace(target), params: map[string]string{}}
-		header = l.readParams(rest)
-		links = append(links, l)
+		links = append(links, link{strings.TrimSpace(l[1]), params})
 	}
-}
-
-// readParams reads parameters of the form `; name=value` up to the comma that
-// ends the link, and returns the text after it.
-func (l link) readParams(s string) string {
-	for {
-		s = strings.TrimLeft(s, " \t")
-		if s == "" || s[0] != ';' {
-			return strings.TrimPrefix(s, ",")
-		}
-		s = strings.TrimLeft(s[1:], " \t")
-		end := strings.IndexAny(s, "=;,")
-		if end < 0 {
-			end = len(s)
-		}
-		name, value := strings.ToLower(strings.TrimSpace(s[:end])), ""
-		s = s[end:]
-		if strings.HasPrefix(s, "=") {
-			value, s = paramValue(strings.TrimLeft(s[1:], " \t"))
-		}
-		if _, duplicate := l.params[name]; !duplicate && name != "" {
-			l.params[name] = value
-		}
-	}
-}
-
-// paramValue reads a token or a quoted string, and returns the text after it.
-func paramValue(s string) (value, rest string) {
-	if !strings.HasPrefix(s, `"`) {
-		end := strings.IndexAny(s, ";,")
-		if end < 0 {
-			end = len(s)
-		}
-		return strings.TrimSpace(s[:end]), s[end:]
-	}
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(s[i])
-		case s[i] == '"':
-			return b.String(), s[i+1:]
-		default:
-			b.WriteByte(s[i])
-		}
-	}
-	return b.String(), ""
+	return links
 }
