@@ -79,21 +79,12 @@ func (s *catalogStream) normalize() error {
 	return nil
 }
 
-// stream returns the schema of a stream, or nil, and its keys as a list of JSON. The
-// catalog may be nil.
-func (c *Catalog) stream(name string) (schema json.RawMessage, keys []byte) {
-	var s catalogStream
-	if c != nil {
-		s = c.streams[name]
+// stream returns what the catalog, which may be nil, says about a stream.
+func (c *Catalog) stream(name string) catalogStream {
+	if c == nil {
+		return catalogStream{}
 	}
-	keys = []byte{'['}
-	for i, key := range s.KeyProperties {
-		if i > 0 {
-			keys = append(keys, ',')
-		}
-		keys = append(keys, quoted(key)...)
-	}
-	return s.Schema, append(keys, ']')
+	return c.streams[name]
 }
 
 // Streams returns the names of the streams of the catalog, sorted.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -127,12 +128,11 @@ func (w *csvWriter) write(block []byte) error {
 // encode makes rows of some items, with the columns that are known.
 func (w *csvWriter) encode(block []byte) (rows int, err error) {
 	w.out = w.out[:0]
-	for rest := block; len(rest) > 0; rows++ {
-		end := bytes.IndexByte(rest, '\n')
-		if err := w.item(rest[:end]); err != nil {
+	for line := range bytes.Lines(block) {
+		if err := w.item(line[:len(line)-1]); err != nil {
 			return 0, err
 		}
-		rest = rest[end+1:]
+		rows++
 	}
 	return rows, nil
 }
@@ -142,7 +142,7 @@ func (w *csvWriter) item(raw []byte) error {
 	w.items++
 	w.path = w.path[:0]
 	var err error
-	if raw[0] == '{' && !isEmpty(raw) {
+	if isNested(raw) {
 		err = w.object(raw)
 	} else {
 		w.path = append(w.path, valueColumn...)
@@ -170,15 +170,24 @@ func (w *csvWriter) item(raw []byte) error {
 // object sets the cells of the members of an object.
 func (w *csvWriter) object(raw []byte) error {
 	outer := len(w.path)
-	return members(raw, func(m member) error {
-		w.path = append(w.path[:outer], m.name...)
-		if m.value[0] != '{' || isEmpty(m.value) {
-			return w.set(m.value, raw)
+	for name, span := range scan.Members(raw) {
+		w.path = append(w.path[:outer], scan.Unquote(name.Of(raw))...)
+		var err error
+		if member := span.Of(raw); isNested(member) {
+			w.path = append(w.path, w.nested...)
+			err = w.object(member)
+		} else {
+			err = w.set(member, raw)
 		}
-		w.path = append(w.path, w.nested...)
-		return w.object(m.value)
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// isNested reports whether a value is an object whose members have columns of their own.
+func isNested(value []byte) bool { return value[0] == '{' && len(value) > len("{}") }
 
 // set sets the cell of the column that path names. If an object has a name twice, the last
 // value counts, as for other readers of JSON.
@@ -226,7 +235,7 @@ func appendCell(line, value []byte) []byte {
 	case 'n':
 		return line
 	case '"':
-		return appendText(line, text(value))
+		return appendText(line, scan.Unquote(value))
 	case '[', '{':
 		return appendText(line, value)
 	}
@@ -239,11 +248,7 @@ func appendText(line, s []byte) []byte {
 		return append(line, s...)
 	}
 	line = append(line, '"')
-	for {
-		i := bytes.IndexByte(s, '"')
-		if i < 0 {
-			break
-		}
+	for i := bytes.IndexByte(s, '"'); i >= 0; i = bytes.IndexByte(s, '"') {
 		line = append(append(line, s[:i+1]...), '"')
 		s = s[i+1:]
 	}

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -36,6 +37,62 @@ func readHeader(file io.Reader) ([]string, error) {
 
 const byteOrderMark = "\ufeff"
 
+// checkQuotes reports a file of CSV that ends within a quoted value: whatever is added to it
+// would belong to that value.
+func checkQuotes(file io.Reader) error {
+	var q quotes
+	piece := make([]byte, 64<<10)
+	for {
+		n, err := file.Read(piece)
+		q.read(piece[:n])
+		switch {
+		case errors.Is(err, io.EOF) && q.quoted:
+			return fmt.Errorf("the file ends within a quoted value, which begins on line %d", q.line)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// quotes are those of a file of CSV that is read in pieces.
+type quotes struct {
+	last   byte // before the piece; 0: nothing
+	quoted bool // the piece begins within a quoted value
+	commas int  // outside of quoted values, before the piece
+	lines  int  // before the piece
+	line   int  // of the last quote that opened a value, from 1
+}
+
+func (q *quotes) read(piece []byte) {
+	for len(piece) > 0 {
+		text, rest, isQuote := bytes.Cut(piece, []byte{'"'})
+		if !q.quoted {
+			q.commas += bytes.Count(text, []byte{','})
+		}
+		q.lines += bytes.Count(text, newline)
+		if len(text) > 0 {
+			q.last = text[len(text)-1]
+		}
+		if isQuote {
+			q.quote()
+		}
+		piece = rest
+	}
+}
+
+// quote reads a quote. It opens a value at the beginning of a field, and after a quote that
+// seemed to be the end of one.
+func (q *quotes) quote() {
+	opens := !q.quoted && (q.last == 0 || q.last == ',' || q.last == '\n')
+	if opens {
+		q.line = q.lines + 1
+	}
+	q.quoted = opens || !q.quoted && q.last == '"'
+	q.last = '"'
+}
+
 // rewriteCSV writes a header, and below it the records of two files whose columns it
 // begins with. The file before may be nil, and has no record with more fields than its
 // header.
@@ -45,116 +102,65 @@ func rewriteCSV(to io.Writer, columns []string, before, rows io.Reader) error {
 		return err
 	}
 	if before != nil {
-		p := &padder{w: w, columns: len(columns), fields: 1}
-		if err := p.copy(before); err != nil {
+		if err := copyRecords(w, before, len(columns), 0); err != nil {
 			return fmt.Errorf("the file that rows are added to: %w", err)
 		}
 	}
-	p := &padder{w: w, columns: len(columns), fields: 1, limit: len(columns)}
-	if err := p.copy(rows); err != nil {
+	if err := copyRecords(w, rows, len(columns), len(columns)); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
-// padder copies the records of a file of CSV, except the first, and adds empty fields to
-// those that have fewer than all columns. What it copies keeps its bytes.
-type padder struct {
-	w       *bufio.Writer
-	columns int
-	limit   int // fields of a record; 0: those of the first one
-
-	records int  // that are complete
-	fields  int  // of the record
-	bytes   int  // of the record
-	quoted  bool // inside of a quoted field
-	cr      bool // a CR waits for LF
-	last    byte // of the field; 0 at its beginning
-}
-
-func (p *padder) copy(file io.Reader) error {
-	r := bufio.NewReaderSize(file, 64<<10)
-	for {
-		c, err := r.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return p.end()
-		}
-		if err != nil {
+// copyRecords copies the records of a file of CSV, except the first, and adds empty fields to
+// those that have fewer than all columns. A record with more fields than the limit, or than the
+// first one if the limit is 0, is an error. What is copied keeps its bytes, but lines end in LF.
+func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int) error {
+	r := recordReader{file: bufio.NewReaderSize(file, 64<<10)}
+	for number := 1; ; number++ {
+		record, fields, err := r.read()
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
 			return err
+		case r.quotes.quoted:
+			return fmt.Errorf("record %d has a quote that does not end", number)
+		case err != nil && len(record) == 0:
+			return nil
+		case limit == 0:
+			limit = fields
 		}
-		if err := p.byte(c); err != nil {
-			return err
+		if fields > limit {
+			return fmt.Errorf("record %d has %s, but the header has %s", number, value.Counted(fields, "field"), value.Counted(limit, "column"))
 		}
-	}
-}
-
-// end ends the last record, if it has no newline.
-func (p *padder) end() error {
-	if p.quoted {
-		return fmt.Errorf("record %d has a quote that does not end", p.records+1)
-	}
-	if p.bytes == 0 {
-		return nil
-	}
-	return p.byte('\n')
-}
-
-func (p *padder) byte(c byte) error {
-	if p.cr && c != '\n' {
-		if err := p.put('\r'); err != nil {
+		if len(record) > 0 { // an empty line is not a record
+			record = append(record, bytes.Repeat([]byte{','}, columns-fields)...)
+		}
+		if number == 1 {
+			continue
+		}
+		if _, err := w.Write(append(record, '\n')); err != nil {
 			return err
 		}
 	}
-	p.cr = false
-	switch {
-	case c == '"':
-		// At the beginning of a field, and after the quote that seemed to be its end.
-		p.quoted = !p.quoted && (p.last == 0 || p.last == '"')
-	case p.quoted:
-	case c == ',':
-		p.fields++
-		p.bytes++
-		p.last = 0
-		return p.put(c)
-	case c == '\r':
-		p.cr = true // lines end in LF
-		return nil
-	case c == '\n':
-		return p.endRecord()
-	}
-	p.last = c
-	p.bytes++
-	return p.put(c)
 }
 
-// endRecord adds the missing fields. An empty line is not a record.
-func (p *padder) endRecord() error {
-	if p.limit == 0 {
-		p.limit = p.fields
-	}
-	if p.fields > p.limit {
-		return fmt.Errorf("record %d has %s, but the header has %s", p.records+1,
-			value.Counted(p.fields, "field"), value.Counted(p.limit, "column"))
-	}
-	if p.bytes > 0 {
-		for range p.columns - p.fields {
-			if err := p.put(','); err != nil {
-				return err
-			}
-		}
-	}
-	if err := p.put('\n'); err != nil {
-		return err
-	}
-	p.records++
-	p.fields, p.bytes, p.last = 1, 0, 0
-	return nil
+// A recordReader reads the records of a file of CSV as they are written.
+type recordReader struct {
+	file   *bufio.Reader
+	quotes quotes
+	record []byte
 }
 
-// put writes a byte, unless it belongs to the header.
-func (p *padder) put(c byte) error {
-	if p.records == 0 {
-		return nil
+// read returns the next record without the end of its line, and the number of its fields. The
+// record is valid until the next call. At the end of the file, the error is io.EOF, also with a
+// last record that has no end.
+func (r *recordReader) read() (record []byte, fields int, err error) {
+	r.record, r.quotes.commas = r.record[:0], 0
+	for more := true; more; more = errors.Is(err, bufio.ErrBufferFull) || err == nil && r.quotes.quoted {
+		var piece []byte
+		piece, err = r.file.ReadSlice('\n')
+		r.quotes.read(piece)
+		r.record = append(r.record, piece...)
 	}
-	return p.w.WriteByte(c)
+	return bytes.TrimSuffix(bytes.TrimSuffix(r.record, newline), []byte{'\r'}), r.quotes.commas + 1, err
 }

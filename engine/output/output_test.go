@@ -245,40 +245,6 @@ func validate(t require.TestingT, schema *jsonschema.Schema, text []byte) {
 	require.NoError(t, schema.Validate(doc), "%s", text)
 }
 
-// FuzzMembers compares the reader of members and elements with encoding/json.
-func FuzzMembers(f *testing.F) {
-	for _, text := range []string{`{"a":1,"b":[1,"]",{"c":"}"}],"\u0061\"":null}`, `[]`, ` { "a" : [ 1 , 2 ] , "b" : "\\" } `, `[1,-2e3,true]`, "{\"\x9e\x9e\":null}"} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		text = bytes.TrimSpace(text)
-		if !json.Valid(text) || text[0] != '{' && text[0] != '[' {
-			return
-		}
-		dec := json.NewDecoder(bytes.NewReader(text))
-		dec.UseNumber()
-		_, err := dec.Token()
-		require.NoError(t, err)
-		next := func(value []byte) {
-			var want json.RawMessage
-			require.NoError(t, dec.Decode(&want))
-			require.Equal(t, string(want), string(value))
-		}
-		if text[0] == '[' {
-			require.NoError(t, elements(text, func(element []byte) error { next(element); return nil }))
-		} else {
-			require.NoError(t, members(text, func(m member) error {
-				name, err := dec.Token()
-				require.NoError(t, err)
-				require.Equal(t, name, string([]rune(string(m.name)))) // each byte that is not UTF-8 becomes U+FFFD
-				next(m.value)
-				return nil
-			}))
-		}
-		require.False(t, dec.More())
-	})
-}
-
 func TestMoreColumnsThanATableMayHave(t *testing.T) {
 	var wide strings.Builder
 	for i := range maxColumns + 1 {

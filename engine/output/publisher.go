@@ -28,6 +28,8 @@ const commitInterval = 200 * time.Millisecond
 //
 // With a state file, a run that fails or is killed is resumed by the next one with the same
 // configuration, and every item is in its file once.
+//
+// It is an [engine.Sink]. [Publisher.Run] also writes what a run that failed leaves.
 type Publisher struct {
 	engine  *engine.Engine
 	store   *checkpoint.Store
@@ -46,6 +48,8 @@ type Publisher struct {
 	lastCommit time.Time
 	writers    map[*checkpoint.Output]string // the root of the job that wrote to an output last
 }
+
+var _ engine.Sink = (*Publisher)(nil)
 
 // PublisherOptions are the options of [Open].
 type PublisherOptions struct {
@@ -197,12 +201,28 @@ func (p *Publisher) page(page *engine.Page) error {
 	if err := p.trace.page(page); err != nil {
 		return err
 	}
-	if err := p.commitPage(page); err != nil || !page.Final || p.engine.Job(page.Root).Partitioned {
+	if err := p.savePage(page); err != nil || !page.Final || p.engine.Job(page.Root).Partitioned {
 		return err
 	}
-	return p.endJob(engine.JobResult{
+	return p.publishJobs(engine.NewResult([]engine.JobResult{{
 		Job: page.Job, Outcome: page.Outcome, Findings: page.Findings, Kept: page.Kept, Repeats: page.Outcome != rules.Complete,
-	})
+	}}))
+}
+
+// Commit publishes the items of a job that is complete, or notes that it is until the other
+// jobs of its files are. Items that waited for other jobs have been written then.
+func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
+	return WriteError(errors.Join(p.endQueues(), p.endJob(job)))
+}
+
+// publishJobs publishes the items of those jobs that are complete.
+func (p *Publisher) publishJobs(result *engine.Result) error {
+	for _, job := range result.Completed(p.options.Reject) {
+		if err := p.endJob(job); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // beginPage removes a page that another job has begun and will request again when the run
@@ -249,8 +269,8 @@ func (p *Publisher) writeItems(t *target, page *engine.Page) error {
 	return nil
 }
 
-// commitPage commits the pages of a job if a commit is due.
-func (p *Publisher) commitPage(page *engine.Page) error {
+// savePage commits the pages of a job to the state if a commit is due.
+func (p *Publisher) savePage(page *engine.Page) error {
 	if p.store.Path() == "" {
 		return nil
 	}
@@ -298,26 +318,17 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 	return err
 }
 
-// end writes queued items, what waits for the end of a stream, what jobs have completed that
-// ended in an earlier run, and the trace of failures, which is not part of a commit.
+// end writes what waits, what jobs have completed that ended in an earlier run, and the trace
+// of failures, which is not part of a commit.
 func (p *Publisher) end(result *engine.Result) error {
-	for _, q := range p.queues {
-		if err := q.end(); err != nil {
+	for _, end := range []func() error{
+		p.endQueues, func() error { return p.publishJobs(result) }, p.store.Flush, func() error { return p.trace.failures(result) },
+	} {
+		if err := end(); err != nil {
 			return err
 		}
 	}
-	if err := p.endStreams(); err != nil {
-		return err
-	}
-	for _, job := range result.Completed(p.options.Reject) {
-		if err := p.endJob(job); err != nil {
-			return err
-		}
-	}
-	if err := p.store.Flush(); err != nil {
-		return err
-	}
-	return p.trace.failures(result)
+	return nil
 }
 
 // settle ends the compression of streams, and completes the rows of files that do not appear.

@@ -151,3 +151,26 @@ func TestAJobThatFailedIsNotCommitted(t *testing.T) {
 	require.Equal(t, "a1 a2 a3 a4", idsOf(t, filepath.Join(dir, "x.csv.partial")), "the header has the late column")
 	require.Equal(t, "b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "y.csv")))
 }
+
+// TestAPublisherIsASink: with RunTo it publishes what its own Run publishes, also from queues
+// and streams that wait for the end of the run.
+func TestAPublisherIsASink(t *testing.T) {
+	server := httptest.NewServer(&flakyAPI{})
+	defer server.Close()
+	for _, order := range []Order{Sequential, Queued} {
+		dir, stream := t.TempDir(), &bytes.Buffer{}
+		for _, o := range []PublisherOptions{{Dir: dir}, {Stream: stream}} {
+			o.Order, o.Format.Kind = order, CSV
+			e := loadFlaky(t, server.URL, "x,x").With(engine.WithParallelJobs(2))
+			p, err := Open(e, checkpoint.Stateless(), o)
+			require.NoError(t, err)
+			_, err = p.Engine().RunTo(t.Context(), p)
+			require.NoError(t, err)
+			require.NoError(t, p.Close())
+		}
+		if order == Queued {
+			require.Equal(t, "a1 a2 a3 a4 b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "x.csv")))
+		}
+		require.Equal(t, 9, bytes.Count(stream.Bytes(), newline))
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -65,22 +67,25 @@ func (s *schema) addNumber(raw []byte) bool {
 
 func (s *schema) learnObject(raw []byte, left *int) (bool, error) {
 	widened := s.addType("object")
-	err := members(raw, func(m member) error {
-		p, known := s.property(m.name)
+	for key, span := range scan.Members(raw) {
+		name := scan.Unquote(key.Of(raw))
+		p, known := s.property(name)
 		if !known {
 			if *left--; *left < 0 {
-				return &engine.Error{
+				return false, &engine.Error{
 					Class: failure.IO, Op: "singer",
-					Message: fmt.Sprintf("the items have more than %d properties; the next one is %q", maxColumns, m.name),
+					Message: fmt.Sprintf("the items have more than %d properties; the next one is %q", maxColumns, name),
 					Hint:    "if names of members are data, remove or rename them with fields, or give the stream a schema with --singer-catalog",
 				}
 			}
 		}
-		more, err := p.learn(m.value, left)
+		more, err := p.learn(span.Of(raw), left)
+		if err != nil {
+			return false, err
+		}
 		widened = widened || more || !known
-		return err
-	})
-	return widened, err
+	}
+	return widened, nil
 }
 
 // property returns the schema of a property, and whether it was there before.
@@ -98,15 +103,17 @@ func (s *schema) property(name []byte) (*schema, bool) {
 
 func (s *schema) learnList(raw []byte, left *int) (bool, error) {
 	widened := s.addType("array")
-	err := elements(raw, func(element []byte) error {
+	for _, element := range scan.Members(raw) {
 		if s.items == nil {
 			s.items, widened = &schema{}, true
 		}
-		more, err := s.items.learn(element, left)
+		more, err := s.items.learn(element.Of(raw), left)
+		if err != nil {
+			return false, err
+		}
 		widened = widened || more
-		return err
-	})
-	return widened, err
+	}
+	return widened, nil
 }
 
 // size returns the number of properties.
@@ -121,70 +128,50 @@ func (s *schema) size() int {
 	return n
 }
 
-// MarshalJSON returns the schema with its properties in the order in which they appeared.
-func (s *schema) MarshalJSON() ([]byte, error) { return s.appendTo(nil), nil }
+// text returns the schema as JSON, with its properties in the order in which they appeared.
+func (s *schema) text() []byte {
+	text, _ := value.Marshal(s.object()) // cannot fail for lists and texts
+	return text
+}
 
-func (s *schema) appendTo(b []byte) []byte {
-	b = append(b, `{"type":["null"`...)
-	for _, name := range s.types {
-		b = append(append(append(b, `,"`...), name...), '"')
-	}
-	b = append(b, ']')
+func (s *schema) object() value.Object {
+	o := value.ObjectOf("type", append([]string{"null"}, s.types...))
 	if slices.Contains(s.types, "object") {
-		b = append(b, `,"properties":{`...)
+		properties := make(value.Object, len(s.properties))
 		for i, p := range s.properties {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(append(b, quoted(p.name)...), ':')
-			b = p.appendTo(b)
+			properties[i] = value.Member{Name: p.name, Value: p.object()}
 		}
-		b = append(b, '}')
+		o = o.With("properties", properties)
 	}
 	if slices.Contains(s.types, "array") {
-		b = append(b, `,"items":`...)
-		if s.items == nil {
-			b = append(b, "{}"...)
-		} else {
-			b = s.items.appendTo(b)
+		items := value.Object{}
+		if s.items != nil {
+			items = s.items.object()
 		}
+		o = o.With("items", items)
 	}
-	return append(b, '}')
+	return o
 }
 
-// parseSchema reads what MarshalJSON has written.
+// parseSchema reads what text has written.
 func parseSchema(raw []byte) *schema {
 	s := &schema{}
-	_ = members(raw, func(m member) error {
-		switch string(m.name) {
+	for key, span := range scan.Members(raw) {
+		member := span.Of(raw)
+		switch string(scan.Unquote(key.Of(raw))) {
 		case "type":
-			_ = elements(m.value, func(name []byte) error {
-				if t := string(text(name)); t != "null" {
-					s.types = append(s.types, t)
-				}
-				return nil
-			})
+			_ = json.Unmarshal(member, &s.types)
+			s.types = s.types[1:] // after "null"
 		case "properties":
-			_ = members(m.value, func(p member) error {
-				one, _ := s.property(p.name)
-				*one = *parseSchema(p.value)
-				return nil
-			})
+			for name, property := range scan.Members(member) {
+				one, _ := s.property(scan.Unquote(name.Of(member)))
+				*one = *parseSchema(property.Of(member))
+			}
 		case "items":
-			if !isEmpty(m.value) {
-				s.items = parseSchema(m.value)
+			if isNested(member) {
+				s.items = parseSchema(member)
 			}
 		}
-		return nil
-	})
+	}
 	return s
-}
-
-// quoted returns a text as JSON, without escapes that HTML would need.
-func quoted(text string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // cannot fail for a string
-	return bytes.TrimSuffix(b.Bytes(), newline)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // singerWriter writes items as messages of the Singer specification, version 0.3. A
@@ -24,8 +26,10 @@ type singerWriter struct {
 }
 
 func newSinger(to rowWriter, stream string, catalog *Catalog) *singerWriter {
-	given, keys := catalog.stream(stream)
-	w := &singerWriter{to: to, stream: quoted(stream), keys: keys, given: given, schema: &schema{}, left: maxColumns}
+	known := catalog.stream(stream)
+	name, _ := value.Marshal(stream) // a text
+	keys, _ := value.Marshal(append([]string{}, known.KeyProperties...))
+	w := &singerWriter{to: to, stream: name, keys: keys, given: known.Schema, schema: &schema{}, left: maxColumns}
 	w.lines = w.write
 	return w
 }
@@ -48,9 +52,8 @@ func (w *singerWriter) resume() {
 func (w *singerWriter) write(block []byte) error {
 	w.resume()
 	rows, widened, records := 0, false, w.out[:0]
-	for rest := block; len(rest) > 0; rows++ {
-		end := bytes.IndexByte(rest, '\n')
-		record := rest[:end]
+	for line := range bytes.Lines(block) {
+		record := line[:len(line)-1]
 		if record[0] != '{' {
 			record = fmt.Appendf(nil, `{%q:%s}`, valueColumn, record)
 		}
@@ -65,7 +68,7 @@ func (w *singerWriter) write(block []byte) error {
 		records = append(records, w.stream...)
 		records = append(append(records, `,"record":`...), record...)
 		records = append(records, "}\n"...)
-		rest = rest[end+1:]
+		rows++
 	}
 	w.out = records
 	if widened || w.note == "" || w.given != nil != strings.HasPrefix(w.note, givenNote) {
@@ -80,28 +83,21 @@ func (w *singerWriter) write(block []byte) error {
 func (w *singerWriter) writeSchema() error {
 	text := w.given
 	if text == nil {
-		derived := w.schema.appendTo(nil)
-		text = bytes.Replace(derived, []byte(`["null","object"]`), []byte(`"object"`), 1) // a record is not null
+		text = bytes.Replace(w.schema.text(), []byte(`["null","object"]`), []byte(`"object"`), 1) // a record is not null
 	}
 	message := fmt.Appendf(nil, `{"type":"SCHEMA","stream":%s,"schema":%s,"key_properties":%s}`+"\n", w.stream, text, w.keys)
 	if err := w.to.WriteRows(message, 0); err != nil {
 		return err
 	}
-	w.note = w.current()
+	if w.note = string(w.schema.text()); w.given != nil {
+		w.note = givenNote + string(w.given)
+	}
 	w.to.SetNote(w.note)
 	return nil
 }
 
 // givenNote begins the note of a schema of the catalog.
 const givenNote = "given "
-
-// current returns the note of the schema.
-func (w *singerWriter) current() string {
-	if w.given != nil {
-		return givenNote + string(w.given)
-	}
-	return string(w.schema.appendTo(nil))
-}
 
 // state writes a STATE message. Its value is the content of a file of --kept.
 func (w *singerWriter) state(kept map[string]json.RawMessage) error {

@@ -21,6 +21,7 @@ type stream struct {
 	options  Options
 	encoders map[string]encoder
 	waiting  *os.File // CSV; nil: nothing
+	closed   bool
 }
 
 // newStream returns a stream to a writer.
@@ -33,8 +34,8 @@ func (o Options) newStream(w io.Writer) *stream {
 	return s
 }
 
-// waits reports whether nothing arrives before close.
-func (s *stream) waits() bool { return s.options.Format.kind() == CSV }
+// waits reports whether nothing arrives before close, which is still to come.
+func (s *stream) waits() bool { return s.options.Format.kind() == CSV && !s.closed }
 
 // items returns a writer for the items of a data type, as NDJSON.
 func (s *stream) items(dataType string) io.Writer { return s.encoder(dataType) }
@@ -75,7 +76,7 @@ func (s *stream) close() error {
 	if s.frame != nil && err == nil {
 		err = s.frame.Close()
 	}
-	s.frame = nil
+	s.frame, s.closed = nil, true
 	return err
 }
 

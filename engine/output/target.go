@@ -12,7 +12,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -181,7 +180,7 @@ func (p *Publisher) beginAppend(f *file) error {
 // carries reports whether values are carried over from run to run.
 func (p *Publisher) carries() bool { return p.options.KeptFile != "" || p.store.Path() != "" }
 
-// endJob notes that a job has ended, and publishes the rows of its targets.
+// endJob notes that a job is complete, and publishes the rows of its targets.
 func (p *Publisher) endJob(job engine.JobResult) error {
 	for _, t := range p.byJob[job.Job] {
 		if err := p.endTarget(t, job); err != nil {
@@ -191,18 +190,17 @@ func (p *Publisher) endJob(job engine.JobResult) error {
 	return nil
 }
 
-// endTarget notes that a job of a target has ended, and publishes its rows when those of all
-// its jobs are complete.
+// endTarget notes that a job of a target is complete, and publishes its rows when those of all
+// its jobs are.
 func (p *Publisher) endTarget(t *target, job engine.JobResult) error {
-	incomplete := job.Outcome == rules.Failed || job.Outcome == "" || p.options.Reject != nil && p.options.Reject(job)
-	if incomplete || t.has(job.Job) || t.file != nil && t.file.rows.Published() {
+	if t.has(job.Job) || t.file != nil && t.file.rows.Published() {
 		return nil
 	}
 	t.ended = append(t.ended, job)
 	q := p.queues[t]
 	switch {
 	case t.stream != nil && t.stream.waits():
-		return nil // endStreams publishes it
+		return nil // endQueues publishes it
 	case t.stream != nil && q == nil:
 		return p.publish(t, []engine.JobResult{job})
 	case len(t.ended) < len(t.jobs) || q != nil && !q.empty():
@@ -213,25 +211,28 @@ func (p *Publisher) endTarget(t *target, job engine.JobResult) error {
 	return p.publish(t, t.ended)
 }
 
-// endStreams completes the streams, and saves the values of jobs whose items waited for that:
-// their rows have all been written now, also if another of these jobs has failed.
-func (p *Publisher) endStreams() error {
+// endQueues writes the items that wait for other jobs or for the end of a stream. It saves the
+// values of complete jobs that waited for that, also if another job of the stream has failed.
+func (p *Publisher) endQueues() error {
 	queues := p.queues
 	p.queues = nil
 	for _, t := range p.targets {
-		if t.stream == nil {
+		q := queues[t]
+		if q != nil {
+			if err := q.end(); err != nil {
+				return err
+			}
+		}
+		if t.stream == nil || !t.stream.waits() && (q == nil || len(t.ended) == len(t.jobs)) {
 			continue
 		}
-		waited := t.stream.waits() || queues[t] != nil && len(t.ended) < len(t.jobs)
 		if t.stream.waits() {
 			if err := t.stream.close(); err != nil {
 				return err
 			}
 		}
-		if waited {
-			if err := p.publish(t, t.ended); err != nil {
-				return err
-			}
+		if err := p.publish(t, t.ended); err != nil {
+			return err
 		}
 	}
 	return nil

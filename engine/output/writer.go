@@ -94,25 +94,18 @@ type lineWriter struct {
 
 func (l *lineWriter) Write(p []byte) (int, error) {
 	n := len(p)
-	if len(l.rest) > 0 {
-		end := bytes.IndexByte(p, '\n') + 1
-		if end == 0 {
-			l.rest = append(l.rest, p...)
-			return n, nil
-		}
-		l.rest = append(l.rest, p[:end]...)
-		if err := l.lines(l.rest); err != nil {
-			return 0, err
-		}
-		l.rest, p = l.rest[:0], p[end:]
-	}
 	for len(p) > 0 {
-		end := blockEnd(p)
+		end := linesEnd(p, len(l.rest) > 0)
 		if end == 0 {
 			l.rest = append(l.rest, p...)
 			break
 		}
-		if err := l.lines(p[:end]); err != nil {
+		block := p[:end]
+		if len(l.rest) > 0 {
+			block = append(l.rest, block...)
+			l.rest = block[:0]
+		}
+		if err := l.lines(block); err != nil {
 			return 0, err
 		}
 		p = p[end:]
@@ -120,17 +113,13 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// blockEnd returns the end of the lines at the beginning of p that are passed on at once; 0
-// if there is no complete one.
-func blockEnd(p []byte) int {
-	if len(p) <= maxBlock {
-		return bytes.LastIndexByte(p, '\n') + 1
+// linesEnd returns the end of the lines at the beginning of p that are passed on at once, or of
+// the first line; 0 if it has no end.
+func linesEnd(p []byte, first bool) int {
+	if !first {
+		if i := bytes.LastIndexByte(p[:min(len(p), maxBlock)], '\n'); i >= 0 {
+			return i + 1
+		}
 	}
-	if end := bytes.LastIndexByte(p[:maxBlock], '\n') + 1; end > 0 {
-		return end
-	}
-	if i := bytes.IndexByte(p[maxBlock:], '\n'); i >= 0 {
-		return maxBlock + i + 1
-	}
-	return 0
+	return bytes.IndexByte(p, '\n') + 1
 }
