@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -178,4 +179,105 @@ func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetch
 	}
 	r.logEnd()
 	return failed
+}
+
+// prefetch begins to request pages ahead of their turn, if several may be in flight.
+func (r *run) prefetch(ctx context.Context) {
+	if r.Ahead.Window < 2 {
+		return
+	}
+	if reason := r.job.Sequential(); reason == "" {
+		r.ahead = r.newQueue(ctx)
+	} else if !r.Ahead.Grows && r.job.Paged() {
+		r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.String(reason)),
+			"event", "sequential", "job", r.Result.Job)
+	}
+}
+
+// arrived notes a response that has just arrived: if it is large, another page may be requested
+// during the work on it.
+func (r *run) arrived(ctx context.Context, response *transport.Response) {
+	if large := r.Ahead.Large; r.ahead == nil && large > 0 && len(response.Body) >= large {
+		r.ahead = r.newQueue(ctx)
+	}
+	r.ahead.Arrived(response)
+}
+
+func (r *run) newQueue(ctx context.Context) *ahead.Queue {
+	list := ahead.List{
+		Job: r.job, Binding: r.binding, Context: &r.Context.Value, Client: r.Client, Clock: r.Clock, Reader: r.reader,
+		Encode: r.sender.encode, MayFollow: r.mayFollow,
+	}
+	if r.converter != nil { // the responses have to be converted first
+		list.Reader = nil
+	}
+	return ahead.NewQueue(ctx, list, r.Ahead)
+}
+
+// mayFollow reports whether a page may be requested before the page with a number was read.
+// The first page is read before, since it may say how long the list is.
+func (r *run) mayFollow(page int) bool {
+	if r.lastPage == 0 && r.Context.Value.Page > 0 {
+		r.lastPage = r.knownEnd()
+	}
+	return page < r.lastPage
+}
+
+// knownEnd returns the number of the last page, as far as the rules and the total of the first
+// page say it.
+func (r *run) knownEnd() int {
+	end := r.job.MaxPages()
+	if end == 0 {
+		end = math.MaxInt
+	}
+	first := r.Noticed.FirstTotal
+	if perPage, _ := r.Context.Value.Limit.(int); first != nil && first.Total > 0 && perPage > 0 {
+		end = min(end, (first.Total+perPage-1)/perPage)
+	}
+	return end
+}
+
+// head returns the first bytes of the body as it was received.
+func (f fetched) head() []byte {
+	if f.flight != nil && f.flight.Scan != nil {
+		return f.flight.Head
+	}
+	return f.Head()
+}
+
+// document returns the response for the reader.
+func (f fetched) document() document.Response {
+	response := document.Response{Status: f.Status, Body: f.Body, Window: f.Window}
+	if f.flight != nil {
+		response.Scan = f.flight.Scan
+	}
+	return response
+}
+
+// SourceAfter is the [transport.Event.Source] of a wait that the rules demand.
+const SourceAfter = "nextRequest.after"
+
+// pause waits until a request may be made, as the rules demand (nextRequest.after). A run
+// that resumes waits for the rest of the time.
+func (r *run) pause(ctx context.Context, request requests.Request, call transport.Call) error {
+	now := r.Clock.Now()
+	wait := min(r.Due.Sub(now), request.After) // the clock of another machine may differ
+	if wait <= 0 {
+		return nil
+	}
+	r.Log.Debug(fmt.Sprintf("Job '%s' waits %s before its next request", r.Result.Job, wait.Round(time.Millisecond)),
+		"event", "poll_wait", "job", r.Result.Job, "page", call.Page, "wait_ms", wait.Milliseconds())
+	event := transport.Event{
+		Kind: transport.EventWait, Job: call.Job, Page: call.Page, Time: now, Duration: wait,
+		Method: call.Method, URL: r.Redactor.URL(call.URL), Attempt: 1, Source: SourceAfter,
+	}
+	*call.Waits = append(*call.Waits, event)
+	r.observe(ctx, Event{Kind: EventWait, Page: call.Page, Exchange: &event})
+	if err := r.Clock.Sleep(ctx, wait); err != nil {
+		return &failure.Error{
+			Class: failure.Cancelled, Job: call.Job, Page: call.Page, Op: SourceAfter,
+			Message: transport.Interruption(ctx) + " while waiting for the next request", Err: errors.Join(err, context.Cause(ctx)),
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -264,4 +265,84 @@ func (q *Queue) buffer() *spool.Buffer {
 	b := q.spare[n-1]
 	q.spare = q.spare[:n-1]
 	return b
+}
+
+// A Flight is the first attempt of a request that was made ahead of its turn.
+type Flight struct {
+	Call     transport.Call
+	Began    time.Time
+	Response *transport.Response
+	Err      error
+
+	Scan *document.Scan // the response, if it was scanned; nil: it was not
+	Head []byte         // with Scan: the first bytes of the body, which the scan changes
+
+	after   int           // bytes that the flight before this one has to have, before this one begins
+	arrived int           // bytes of the body as it was sent, if it has arrived; otherwise 0
+	done    chan struct{} // is closed at its end; nil: it has not begun
+}
+
+// isOf reports whether a flight is that of a call.
+func (f *Flight) isOf(call transport.Call) bool {
+	return f.Call.Method == call.Method && f.Call.URL == call.URL && string(f.Call.Body) == string(call.Body)
+}
+
+// ended reports whether a flight has ended.
+func (f *Flight) ended() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// failed reports whether a flight has ended without a page.
+func (f *Flight) failed() bool {
+	return f.ended() && (f.Err != nil || !transport.IsPage(f.Response.Status))
+}
+
+// scan scans the response. It leaves out a response that may have to be requested again: one
+// that is no page, or that may have been cut off.
+func (f *Flight) scan(reader *document.Reader) {
+	if reader == nil || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
+		return
+	}
+	f.Head = slices.Clone(f.Response.Head())
+	f.Scan = reader.Scan(document.Response{Status: f.Response.Status, Body: f.Response.Body, Window: f.Response.Window})
+}
+
+// A Policy says which pages are requested ahead of their turn. The zero Policy requests none.
+type Policy struct {
+	// Window is the number of pages in flight, with the one that the loop waits for, for
+	// jobs whose requests read no response; below 2: one.
+	Window int
+	Grows  bool // the window doubles when the loop waits for a page, up to maxWindow
+
+	// Large is the size in bytes of a page during whose work the next page is requested;
+	// 0: there is none.
+	Large int
+}
+
+const (
+	// Auto is the number of pages with which [Pages] lets a run choose its window.
+	Auto = -1
+
+	// LargePage is the size in bytes from which it is worth it to work on two pages at the same
+	// time: the work on a smaller one takes hardly longer than the other goroutine.
+	LargePage = 64 << 10
+
+	maxWindow = 16 // of a window that grows; more is for users who know their API
+)
+
+// Pages returns the policy for a number of pages in flight. With 1, the next page is requested
+// only during the work on a large one; with 0, pages are requested in their turn.
+func Pages(n int) Policy {
+	switch {
+	case n == 0:
+		return Policy{}
+	case n < 0:
+		return Policy{Window: 2, Grows: true, Large: LargePage}
+	}
+	return Policy{Window: n, Large: LargePage}
 }

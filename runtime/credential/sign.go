@@ -1,14 +1,24 @@
 package credential
 
 import (
+	"bytes"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -88,4 +98,146 @@ func newUUID() string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	text := hex.EncodeToString(b[:])
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+}
+
+// An awsSigner signs requests with AWS Signature Version 4, in the header Authorization
+// (https://docs.aws.amazon.com/IAM/latest/UserGuide/create-signed-request.html).
+type awsSigner struct {
+	region, service        string
+	accessKeyID, secretKey string
+	sessionToken           string // "" for credentials that are not temporary
+	clock                  transport.Clock
+}
+
+func newAWS(auth *rules.Auth, options Options) transport.Auth {
+	v := auth.Values
+	s := &awsSigner{
+		region: v["region"], service: v["service"], accessKeyID: v["accessKeyId"], secretKey: v["secretAccessKey"],
+		sessionToken: v["sessionToken"], clock: options.Clock,
+	}
+	return transport.Auth{Sign: s.sign, Computed: []string{"Authorization"}}
+}
+
+const awsAlgorithm = "AWS4-HMAC-SHA256"
+
+// sign adds the signature to the headers. It writes the query in its canonical form, so
+// that what is sent is what is signed.
+func (s *awsSigner) sign(r *http.Request, body []byte) error {
+	now := s.clock.Now().UTC()
+	r.Header.Set("X-Amz-Date", now.Format("20060102T150405Z"))
+	if s.sessionToken != "" {
+		r.Header.Set("X-Amz-Security-Token", s.sessionToken)
+	}
+	if s.isS3() {
+		r.Header.Set("X-Amz-Content-Sha256", hexSHA256(body))
+	}
+	r.URL.RawQuery = canonicalQuery(r.URL.RawQuery)
+	headers := s.signedHeaders(r)
+	names := slices.Sorted(maps.Keys(headers))
+	canonical := &bytes.Buffer{}
+	fmt.Fprintf(canonical, "%s\n%s\n%s\n", r.Method, s.canonicalPath(r.URL), r.URL.RawQuery)
+	for _, name := range names {
+		fmt.Fprintf(canonical, "%s:%s\n", name, headers[name])
+	}
+	fmt.Fprintf(canonical, "\n%s\n%s", strings.Join(names, ";"), hexSHA256(body))
+	scope := strings.Join([]string{now.Format("20060102"), s.region, s.service, "aws4_request"}, "/")
+	text := strings.Join([]string{awsAlgorithm, now.Format("20060102T150405Z"), scope, hexSHA256(canonical.Bytes())}, "\n")
+	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s",
+		awsAlgorithm, s.accessKeyID, scope, strings.Join(names, ";"), hex.EncodeToString(keyed(s.signingKey(now), text))))
+	return nil
+}
+
+// isS3 reports whether the service is S3, which has rules of its own for paths and bodies.
+func (s *awsSigner) isS3() bool { return s.service == "s3" }
+
+// signingKey returns the key for the requests of a day.
+func (s *awsSigner) signingKey(now time.Time) []byte {
+	key := []byte("AWS4" + s.secretKey)
+	for _, part := range []string{now.Format("20060102"), s.region, s.service, "aws4_request"} {
+		key = keyed(key, part)
+	}
+	return key
+}
+
+func keyed(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+func hexSHA256(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// signedHeaders returns the headers that the signature covers: Host, Content-Type and those
+// of AWS. Proxies may change others.
+func (s *awsSigner) signedHeaders(r *http.Request) map[string]string {
+	headers := map[string]string{"host": hostOf(r)}
+	for name, values := range r.Header {
+		if lower := strings.ToLower(name); lower == "content-type" || strings.HasPrefix(lower, "x-amz-") {
+			trimmed := make([]string, len(values))
+			for i, v := range values {
+				trimmed[i] = strings.Join(strings.Fields(v), " ")
+			}
+			headers[lower] = strings.Join(trimmed, ",")
+		}
+	}
+	return headers
+}
+
+// canonicalPath returns the path as the signature has it: with the escapes that are sent
+// escaped again and, of services other than S3, without dot segments and empty ones.
+func (s *awsSigner) canonicalPath(u *url.URL) string {
+	sent := u.EscapedPath()
+	if s.isS3() {
+		if plain, err := url.PathUnescape(sent); err == nil {
+			sent = plain
+		}
+		return awsEscape("/"+strings.TrimPrefix(sent, "/"), "/")
+	}
+	clean := path.Clean("/" + sent)
+	if strings.HasSuffix(sent, "/") && clean != "/" {
+		clean += "/"
+	}
+	return awsEscape(clean, "/")
+}
+
+// canonicalQuery returns the parameters of a query, escaped and sorted.
+func canonicalQuery(query string) string {
+	if query == "" {
+		return ""
+	}
+	var pairs [][2]string
+	for p := range requests.Params(query) {
+		if p.Text != "" {
+			pairs = append(pairs, [2]string{awsEscape(p.Name, ""), awsEscape(p.Value, "")})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]string) int {
+		if c := strings.Compare(a[0], b[0]); c != 0 {
+			return c
+		}
+		return strings.Compare(a[1], b[1])
+	})
+	parts := make([]string, len(pairs))
+	for i, p := range pairs {
+		parts[i] = p[0] + "=" + p[1]
+	}
+	return strings.Join(parts, "&")
+}
+
+// awsEscape percent-encodes everything but the unreserved characters (RFC 3986, 2.3) and
+// some others.
+func awsEscape(text, others string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~"+others, c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
 }

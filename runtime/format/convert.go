@@ -133,6 +133,9 @@ func (w *writer) write(piece []byte) error {
 	return err
 }
 
+// Write implements [io.Writer].
+func (w *writer) Write(p []byte) (int, error) { return len(p), w.write(p) }
+
 // A source reads a body. Of one in a file it holds one window in memory.
 type source struct {
 	data   []byte // without the byte order mark
@@ -164,3 +167,75 @@ func (s *source) Read(p []byte) (int, error) {
 	s.advance(s.at + n)
 	return n, nil
 }
+
+// lines converts NDJSON (also named JSON Lines) and JSON text sequences (RFC 7464) to a
+// list. Each line is one value, which keeps its bytes; blank lines are ignored.
+func (c *Converter) lines(from *source, to *writer) error {
+	if err := to.write([]byte("[")); err != nil {
+		return err
+	}
+	separator := []byte(nil)
+	for number := 1; from.at < len(from.data); number++ {
+		end := bytes.IndexByte(from.data[from.at:], '\n')
+		last := end < 0
+		if last {
+			end = len(from.data) - from.at
+		}
+		line := trimLine(from.data[from.at : from.at+end])
+		if len(line) > 0 {
+			if err := c.check.Check(line, c.options.MaxDepth); err != nil {
+				return lineError(number, last, err)
+			}
+			if err := errors.Join(to.write(separator), to.write(line)); err != nil {
+				return err
+			}
+			separator = []byte(",")
+		}
+		from.advance(min(from.at+end+1, len(from.data)))
+	}
+	return to.write([]byte("]"))
+}
+
+// trimLine removes white space around a line, and the record separator before a text of
+// a sequence.
+func trimLine(line []byte) []byte {
+	const recordSeparator = "\x1e"
+	return bytes.Trim(bytes.TrimPrefix(line, []byte(recordSeparator)), " \t\r")
+}
+
+// lineError returns the error for a line that is not one JSON value.
+func lineError(number int, last bool, err error) error {
+	switch {
+	case errors.As(err, new(*document.DepthError)):
+		return fmt.Errorf("line %d: %w", number, err)
+	case last:
+		return fmt.Errorf("line %d, the last one, is not a JSON value, and may have been cut off: %w", number, err)
+	}
+	return fmt.Errorf("line %d is not a JSON value: %w", number, err)
+}
+
+// appendText appends a text as a JSON string. Bytes that are not UTF-8 are kept: the
+// page reader reports them.
+func appendText[T ~string | ~[]byte](out []byte, text T) []byte {
+	out = append(out, '"')
+	plain := 0
+	for i := range len(text) {
+		escaped := escapes[text[i]]
+		if escaped == "" {
+			continue
+		}
+		out = append(append(out, text[plain:i]...), escaped...)
+		plain = i + 1
+	}
+	return append(append(out, text[plain:]...), '"')
+}
+
+// escapes has the bytes that a JSON string cannot have as they are.
+var escapes = func() (table [256]string) {
+	for c := range ' ' {
+		table[c] = fmt.Sprintf(`\u%04x`, c)
+	}
+	table['\b'], table['\f'], table['\n'], table['\r'], table['\t'] = `\b`, `\f`, `\n`, `\r`, `\t`
+	table['"'], table['\\'] = `\"`, `\\`
+	return table
+}()

@@ -2,8 +2,7 @@
 // and guards have one form to work on: NDJSON and CSV become a list, XML an object. The
 // result is written to a [spool.Buffer], so a large body needs little memory.
 //
-// Read convert.go first, then detect.go and one file for each format: lines.go, csv.go
-// and xml.go, which uses rope.go.
+// Read convert.go first, which also has NDJSON, then detect.go, csv.go and xml.go.
 //
 // # Decisions
 //

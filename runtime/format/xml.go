@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // document converts XML 1.0 to an object whose only member is the root element:
@@ -25,7 +26,7 @@ import (
 func (c *Converter) document(from *source, to *writer) error {
 	x := &xmlReader{Converter: c, decoder: xml.NewDecoder(from), attributes: map[string]bool{}}
 	x.heap.most = c.held
-	defer x.heap.close()
+	defer x.heap.file.Close()
 	x.decoder.CharsetReader = charsetReader
 	top := x.push("", c.lists)
 	for {
@@ -309,4 +310,71 @@ func charsetReader(label string, input io.Reader) (io.Reader, error) {
 		return input, nil
 	}
 	return nil, encodingError(label)
+}
+
+// A rope is a text that is put together from others without copying what is in a file:
+// the elements of an XML document may come in any order, but the members of an object
+// do not.
+type rope struct {
+	parts []part // in the file
+	tail  []byte // what follows them
+}
+
+// A part is a piece of a rope in the file.
+type part struct{ start, end int64 }
+
+func (r *rope) reset() { r.parts, r.tail = r.parts[:0], r.tail[:0] }
+
+// A heap is the file that large ropes are in.
+type heap struct {
+	file spool.File
+	held int // bytes of all ropes that are in memory
+	most int // bytes that are held in memory before they are moved to the file
+}
+
+// heldBytes is how many bytes of ropes are held in memory.
+const heldBytes = 8 << 20
+
+// add appends a text to a rope.
+func (h *heap) add(r *rope, text []byte) {
+	r.tail = append(r.tail, text...)
+	h.held += len(text)
+}
+
+// join appends a rope to another one.
+func (h *heap) join(r *rope, other *rope) error {
+	if len(other.parts) > 0 {
+		if err := h.spill(r); err != nil {
+			return err
+		}
+		r.parts = append(r.parts, other.parts...)
+	}
+	r.tail = append(r.tail, other.tail...)
+	return nil
+}
+
+// spill moves the bytes of a rope that are in memory to the file.
+func (h *heap) spill(r *rope) error {
+	if len(r.tail) == 0 {
+		return nil
+	}
+	h.file.Holds = "a large response"
+	start := h.file.Size()
+	if _, err := h.file.Write(r.tail); err != nil {
+		return err
+	}
+	h.held -= len(r.tail)
+	r.tail = r.tail[:0]
+	r.parts = append(r.parts, part{start, h.file.Size()})
+	return nil
+}
+
+// writeTo writes a rope.
+func (h *heap) writeTo(to *writer, r *rope) error {
+	for _, p := range r.parts {
+		if err := h.file.CopyTo(to, p.start, p.end); err != nil {
+			return err
+		}
+	}
+	return to.write(r.tail)
 }

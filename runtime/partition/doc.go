@@ -7,8 +7,8 @@
 // A [Walk] takes the steps of a task one after another, and after each it runs the tasks that
 // the step has found, before the next step (walk.go). So it has a stack of tasks that run, each
 // with its position and with the tasks that are still to come. A checkpoint is that stack
-// (stack.go). Tasks may run ahead of their turn (ahead.go); their pages then wait in a backlog
-// (backlog.go), so the order of pages does not depend on concurrency.
+// (stack.go). Tasks may run ahead of their turn; their pages then wait in a backlog (ahead.go), so
+// the order of pages does not depend on concurrency.
 //
 // [Tasks] take the same steps (list.go) on many machines: a step is stored with the tasks that
 // it has found, which any machine runs when the step is stored (taskrun.go).

@@ -2,7 +2,7 @@
 // in a temporary file that is mapped into memory one window at a time, so that
 // a page of 100 MB needs little more memory than one of 1 MB.
 //
-// Read buffer.go first, then window.go; map_linux.go maps the file. On other
+// In the code, buffer.go has all but the mapping of a file, map_linux.go. On other
 // systems every body is in memory. The file has no name once it is open, so that
 // nothing remains of it, even after a crash.
 package spool
@@ -10,6 +10,7 @@ package spool
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -19,8 +20,7 @@ import (
 // next. The zero Buffer is empty.
 type Buffer struct {
 	data  []byte
-	file  *os.File
-	size  int    // of the file
+	file  File
 	view  []byte // the mapped file; nil until Body is called
 	limit int    // bytes held in memory before the file is used
 }
@@ -85,47 +85,28 @@ func (b *Buffer) makeRoom() error {
 }
 
 // Len returns the number of bytes in the buffer.
-func (b *Buffer) Len() int64 { return int64(b.size + len(b.data)) }
+func (b *Buffer) Len() int64 { return b.file.size + int64(len(b.data)) }
 
 // spool moves the bytes in memory to the file.
 func (b *Buffer) spool() error {
-	if b.file == nil {
-		file, err := os.CreateTemp("", "stopwhen-response-*")
-		if err != nil {
-			return spoolError(err)
-		}
-		_ = os.Remove(file.Name()) // the open file outlives its name, whatever happens to the process
-		b.file = file
-	}
-	n, err := b.file.Write(b.data)
-	b.size += n
+	b.file.Holds = "a large response"
+	_, err := b.file.Write(b.data)
 	b.data = b.data[:0]
-	if err != nil {
-		return spoolError(err)
-	}
-	return nil
-}
-
-// spoolError returns the error for a temporary file that cannot be used.
-func spoolError(err error) error {
-	return &failure.Error{
-		Class: failure.IO, Op: "read", Message: "a large response cannot be written to a temporary file: " + err.Error(), Err: err,
-		Hint: "free space in " + os.TempDir() + ", or set TMPDIR to another directory",
-	}
+	return err
 }
 
 // Body returns everything that was read or written, and the window of a body that is in a
 // file (nil for one in memory). Both are valid until the next Reset or Release.
 func (b *Buffer) Body() ([]byte, *Window, error) {
-	if b.file == nil {
+	if b.file.file == nil {
 		return b.data, nil, nil
 	}
 	if err := b.spool(); err != nil {
 		return nil, nil, err
 	}
-	view, err := mapFile(b.file, b.size)
+	view, err := mapFile(b.file.file, int(b.file.size))
 	if err != nil {
-		return nil, nil, spoolError(err)
+		return nil, nil, b.file.fault(err)
 	}
 	b.view = view
 	return view, &Window{data: view}, nil
@@ -133,11 +114,9 @@ func (b *Buffer) Body() ([]byte, *Window, error) {
 
 // Release closes the file, if there is one. The body is no longer valid.
 func (b *Buffer) Release() {
-	if b.file == nil {
-		return
-	}
-	_ = errors.Join(unmap(b.view), b.file.Close()) // the file is deleted, so nothing can be lost
-	b.file, b.view, b.size = nil, nil, 0
+	_ = unmap(b.view) // the file is deleted, so nothing can be lost
+	b.file.Close()
+	b.view = nil
 }
 
 // Trim releases the file, and what is in memory if that is more than some bytes. The body is no
@@ -146,5 +125,87 @@ func (b *Buffer) Trim(most int) {
 	b.Release()
 	if cap(b.data) > most {
 		b.data = nil
+	}
+}
+
+// A File is a temporary file for what has to wait, and may be read while more is added. It is
+// made when something is written to it. The zero File is empty.
+type File struct {
+	Holds string // for errors: "a large response"
+
+	file *os.File
+	size int64
+}
+
+// Write appends p to the file. Its error is a [*failure.Error].
+func (f *File) Write(p []byte) (n int, err error) {
+	if f.file == nil {
+		if f.file, err = os.CreateTemp("", "stopwhen-*"); err != nil {
+			return 0, f.fault(err)
+		}
+		_ = os.Remove(f.file.Name()) // the open file outlives its name, whatever happens to the process
+	}
+	n, err = f.file.Write(p)
+	f.size += int64(n)
+	if err != nil {
+		err = f.fault(err)
+	}
+	return n, err
+}
+
+// Size returns the number of bytes in the file.
+func (f *File) Size() int64 { return f.size }
+
+// CopyTo writes the bytes from start to end to w. An error of the file is a [*failure.Error].
+func (f *File) CopyTo(w io.Writer, start, end int64) error {
+	_, err := io.Copy(w, io.NewSectionReader(f.file, start, end-start))
+	if errors.As(err, new(*fs.PathError)) {
+		return f.fault(err)
+	}
+	return err
+}
+
+// Close deletes the file.
+func (f *File) Close() {
+	if f.file != nil {
+		_ = f.file.Close() // it has no name, so this deletes it
+	}
+	f.file, f.size = nil, 0
+}
+
+// fault returns the error for a file that cannot be used.
+func (f *File) fault(err error) error {
+	return &failure.Error{
+		Class: failure.IO, Op: "read", Message: f.Holds + " cannot be written to a temporary file: " + err.Error(), Err: err,
+		Hint: "free space in " + os.TempDir() + ", or set TMPDIR to another directory",
+	}
+}
+
+// A Window limits how much of a mapped file is in memory: bytes that have been
+// passed are released, and are read from the file again when they are touched.
+// All methods accept a nil Window, that of a body in memory.
+type Window struct {
+	data []byte // the whole mapping
+	low  int    // bytes from low on may be in memory
+	at   int    // bytes below at have been passed
+}
+
+// WindowBytes is about how much of a large document is in memory at a time.
+const WindowBytes = 4 << 20
+
+// Pass reports that the bytes below i are not needed for now. The bytes from low
+// on may be touched before the next call.
+func (w *Window) Pass(i, low int) {
+	if w != nil && i-w.at >= WindowBytes {
+		release(w.data, w.low, i)
+		w.at, w.low = i, min(low, i)
+	}
+}
+
+// Rewind releases all bytes and starts again at the beginning.
+func (w *Window) Rewind() {
+	if w != nil {
+		release(w.data, w.low, len(w.data))
+		w.at, w.low = 0, 0
 	}
 }

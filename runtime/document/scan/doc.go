@@ -5,7 +5,7 @@
 // item. What it finds and the errors are the same as those of the slow reader in
 // its tests, with which a fuzz target compares it.
 //
-// Read scan.go first, then tree.go, object.go and text.go. Two things make the scanner
+// Read scan.go first, then tree.go, object.go and scalar.go. Two things make the scanner
 // fast, and nothing depends on them: stops.go finds where strings end for 4 kB at a
 // time, with the only assembly of the project, and prefix.go expects the keys of an object in
 // the order in which they came before. walk.go reads valid documents for packages that
