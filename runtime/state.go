@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -249,9 +249,7 @@ func readState(c *saved.Concealer, job string, token json.RawMessage) (saved sta
 	if err != nil {
 		return saved, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(revealed))
-	dec.UseNumber() // carryover values keep their digits
-	if err := dec.Decode(&saved); err != nil {
+	if err := value.Unmarshal(revealed, &saved); err != nil {
 		return saved, err
 	}
 	return saved, saved.check(job)

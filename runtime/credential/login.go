@@ -1,7 +1,6 @@
 package credential
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -196,10 +195,8 @@ func (l *login) decoded(body []byte) any {
 	if l.auth.Format == rules.LoginText || !json.Valid(body) {
 		return l.underData(string(body), l.auth.Format == rules.LoginText)
 	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
 	var v any
-	_ = dec.Decode(&v) // it is valid
+	_ = value.Unmarshal(body, &v) // it is valid
 	_, isScalar := value.Text(v)
 	return l.underData(v, isScalar && l.auth.Format == rules.LoginJSON)
 }

@@ -1,13 +1,11 @@
 package credential
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -254,9 +252,7 @@ func parseFields(r *transport.Response) map[string]string {
 		return fields
 	}
 	var object map[string]any
-	dec := json.NewDecoder(bytes.NewReader(r.Body))
-	dec.UseNumber()
-	if dec.Decode(&object) != nil {
+	if value.Unmarshal(r.Body, &object) != nil {
 		return fields
 	}
 	for name, v := range object {

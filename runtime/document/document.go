@@ -72,13 +72,13 @@ func (d *document) rootKind() scan.Kind { return scan.KindOf(d.rootValue()) }
 // index of a list element. Of duplicate keys the last counts. A path that the scanner was not given
 // costs a pass over the document.
 func (d *document) find(path []string) scan.Span {
-	if node := d.scanner.Body.At(path); node != nil {
+	if node := d.scanner.Body.Root.At(path...); node != nil {
 		return node.In(d.scanner.Row)
 	}
 	tree := scan.NewTree([][]string{path}, nil)
 	row := make([]scan.Span, tree.Width)
 	d.walk(scan.Span{}).Locate(d.scanner.Root.Start, tree, row)
-	return tree.At(path).In(row)
+	return tree.Root.At(path...).In(row)
 }
 
 // walk returns a walk over the document, which does not read a value whose span is known.

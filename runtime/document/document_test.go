@@ -109,9 +109,12 @@ type member struct{ name, raw string }
 
 // rootListsOf returns the members of the root object that are lists, in order.
 func rootListsOf(d *document) []member {
+	if d.rootKind() != scan.Object {
+		return nil
+	}
 	var out []member
-	for _, list := range d.scanner.Lists.Present() {
-		out = append(out, member{list.Name, string(list.Span.Of(d.raw))})
+	for _, list := range d.rootLists() {
+		out = append(out, member{list.name, string(list.at.Of(d.raw))})
 	}
 	return out
 }

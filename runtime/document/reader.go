@@ -124,7 +124,7 @@ func (r *Reader) newDocument() document {
 		Body: scan.NewTree(o.Paths, noted), Detect: r.field == nil, Compact: true, MaxItems: o.MaxItems, MaxDepth: o.MaxDepth,
 	}
 	if r.field != nil && r.field.Lists == nil {
-		marks.Items = marks.Body.At(r.field.Keys)
+		marks.Items = marks.Body.Root.At(r.field.Keys...)
 	}
 	if len(r.values.columns) > 0 && !r.values.whole {
 		marks.Columns = r.values.tree
@@ -388,25 +388,50 @@ func (r *Reader) detect(status int) (scan.Span, error) {
 	default:
 		return scan.Span{}, fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
 	}
-	lists := r.doc.scanner.Lists.Present()
-	switch len(lists) {
-	case 0:
-		if status < http.StatusBadRequest {
-			r.options.Warn("no_list", "the response has no list in its root, so the page is empty; set dataField to the path of the items")
-		}
-		return scan.Span{}, nil
-	case 1:
-		return lists[0].Span, nil
+	lists := r.doc.rootLists()
+	switch {
+	case len(lists) == 1:
+		return lists[0].at, nil
+	case len(lists) > 1:
+		return scan.Span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
+	case status < http.StatusBadRequest:
+		r.options.Warn("no_list", "the response has no list in its root, so the page is empty; set dataField to the path of the items")
 	}
-	return scan.Span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
+	return scan.Span{}, nil
+}
+
+// A rootList is a member of the root object that is a list.
+type rootList struct {
+	name string
+	at   scan.Span
+}
+
+// maxLists bounds the lists that are remembered. Two are already an error.
+const maxLists = 100
+
+// rootLists returns the members of the root object that are lists. Of duplicate names the last
+// value counts.
+func (d *document) rootLists() (lists []rootList) {
+	known := scan.Span{}
+	if breaks := d.scanner.Breaks; len(breaks) > 0 { // the scan has noted where the last list ends
+		known = scan.Span{Start: d.scanner.Begins, End: breaks[len(breaks)-1] + 1}
+	}
+	for key, at := range d.walk(known).Members(d.scanner.Root.Start) {
+		name := scan.Unquote(key.Of(d.raw))
+		lists = slices.DeleteFunc(lists, func(l rootList) bool { return l.name == string(name) })
+		if d.raw[at.Start] == '[' && len(lists) < maxLists {
+			lists = append(lists, rootList{string(name), at})
+		}
+	}
+	return lists
 }
 
 // namesOf lists the names of the first lists, for a message.
-func namesOf(lists []scan.ListMember) string {
+func namesOf(lists []rootList) string {
 	const most, width = 10, 60
 	var names []string
 	for _, l := range lists[:min(len(lists), most)] {
-		names = append(names, value.Clip(l.Name, width))
+		names = append(names, value.Clip(l.name, width))
 	}
 	if len(lists) > most {
 		names = append(names, "…")

@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 		paths := [][]string{{"a", "b"}}
 		marks := scan.Marks{Body: scan.NewTree(append(paths, []string{"data"}), nil), Compact: true, Detect: detect, MaxDepth: 512}
 		if !detect {
-			marks.Items = marks.Body.At([]string{"data"})
+			marks.Items = marks.Body.Root.At("data")
 		}
 		d := &document{scanner: scan.New(marks)}
 		plain := bytes.Clone(bytes.TrimPrefix(body, byteOrderMark))
@@ -72,8 +72,8 @@ func FuzzRead(f *testing.F) {
 			list = d.scanner.Root
 			if d.rootKind() == scan.Object {
 				list = scan.Span{}
-				for _, l := range d.scanner.Lists.Present() {
-					list = l.Span
+				for _, l := range d.rootLists() {
+					list = l.at
 				}
 			}
 		}

@@ -39,7 +39,7 @@ func newValues(paths [][]string) *Values {
 	ends := ends(paths)
 	v.tree = scan.NewColumns(ends)
 	for _, path := range ends {
-		v.columns = append(v.columns, column{path: path, cell: v.tree.At(path).Cell()})
+		v.columns = append(v.columns, column{path: path, cell: v.tree.Root.At(path...).Cell()})
 	}
 	return v
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
@@ -34,7 +35,7 @@ type Body struct {
 // A Converter turns the bodies of one job into JSON. It keeps memory from body to body.
 type Converter struct {
 	options Options
-	lists   *listTree
+	lists   *scan.Node
 	check   document.Checker
 	scratch []byte
 	open    []*element // of XML; those beyond the current depth are reused

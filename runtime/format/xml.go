@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -66,8 +67,8 @@ type xmlReader struct {
 // An element is an open element.
 type element struct {
 	name    string
-	lists   *listTree
-	attrs   []byte // as members of an object
+	lists   *scan.Node // the elements that become lists
+	attrs   []byte     // as members of an object
 	text    []byte
 	members []*member
 	index   map[string]*member // of the members by name, once there are many
@@ -83,7 +84,7 @@ type member struct {
 func (x *xmlReader) top() *element { return x.open[x.depth-1] }
 
 // push opens an element.
-func (x *xmlReader) push(name string, lists *listTree) *element {
+func (x *xmlReader) push(name string, lists *scan.Node) *element {
 	if x.depth == len(x.open) {
 		x.open = append(x.open, &element{})
 	}
@@ -121,7 +122,7 @@ func (x *xmlReader) start(t xml.StartElement) error {
 	if x.depth == 1 && len(x.top().members) > 0 {
 		return fmt.Errorf("a second root element, <%s>", name)
 	}
-	e := x.push(name, x.top().lists.at(name))
+	e := x.push(name, x.top().lists.At(name))
 	clear(x.attributes)
 	for _, a := range t.Attr {
 		name := qualified(a.Name)
@@ -157,7 +158,7 @@ func (x *xmlReader) end(name string) error {
 		return err
 	}
 	if m.count++; m.count > 1 {
-		if e.lists.leads() {
+		if leadsToList(e.lists) {
 			return fmt.Errorf("<%s> is repeated, but dataField has a name after it: write .%s between the two", name, anyElement)
 		}
 		x.heap.add(&m.value, []byte(","))
@@ -170,7 +171,7 @@ func (x *xmlReader) end(name string) error {
 
 // close appends an element as JSON.
 func (x *xmlReader) close(e *element, to *rope) error {
-	if len(e.attrs) == 0 && len(e.members) == 0 && e.lists.absent(nil) == nil {
+	if len(e.attrs) == 0 && len(e.members) == 0 && absentLists(e.lists, nil) == nil {
 		before := len(to.tail)
 		to.tail = appendText(to.tail, e.text)
 		x.heap.held += len(to.tail) - before
@@ -188,7 +189,7 @@ func (x *xmlReader) object(e *element, to *rope) error {
 		separator = ","
 	}
 	for _, m := range e.members {
-		list := m.count > 1 || e.lists.at(m.name).isList()
+		list := m.count > 1 || isList(e.lists.At(m.name))
 		h.add(to, append(appendText([]byte(separator), m.name), ':'))
 		if list {
 			h.add(to, []byte("["))
@@ -202,7 +203,7 @@ func (x *xmlReader) object(e *element, to *rope) error {
 		m.value.reset()
 		separator = ","
 	}
-	for _, name := range e.lists.absent(e.members) {
+	for _, name := range absentLists(e.lists, e.members) {
 		h.add(to, append(appendText([]byte(separator), name), ":[]"...))
 		separator = ","
 	}
@@ -377,4 +378,48 @@ func (h *heap) writeTo(to *writer, r *rope) error {
 		}
 	}
 	return to.write(r.tail)
+}
+
+// anyElement in a path stands for every element of the list before it.
+const anyElement = "*"
+
+// newListTree returns the tree of paths. The last element of a path is a list, and so is
+// one that anyElement follows.
+func newListTree(paths [][]string) *scan.Node {
+	var lists [][]string
+	for _, path := range paths {
+		var names []string
+		for _, name := range path {
+			if name == anyElement {
+				lists = append(lists, slices.Clone(names))
+				continue
+			}
+			names = append(names, name)
+		}
+		lists = append(lists, names)
+	}
+	return scan.NewColumns(lists).Root
+}
+
+// isList reports whether an element becomes a list.
+func isList(element *scan.Node) bool { return element != nil && element.Selected }
+
+// leadsToList reports whether a list is below an element that is none itself.
+func leadsToList(element *scan.Node) bool {
+	return element != nil && !element.Selected && len(element.Children) > 0
+}
+
+// absentLists returns the names of the lists right below an element that are not among its
+// members, in order.
+func absentLists(element *scan.Node, members []*member) (names []string) {
+	if element == nil {
+		return nil
+	}
+	for _, child := range element.Children {
+		if child.Selected && !slices.ContainsFunc(members, func(m *member) bool { return m.name == child.Key }) {
+			names = append(names, child.Key)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
@@ -213,9 +213,7 @@ func (t *tree) resume(ctx context.Context) (*task, error) {
 	c, state := t.Concealer(ctx), treeState{}
 	token, err := c.Reveal(token)
 	if err == nil {
-		dec := json.NewDecoder(bytes.NewReader(token))
-		dec.UseNumber()
-		err = dec.Decode(&state)
+		err = value.Unmarshal(token, &state)
 	}
 	if err == nil {
 		err = t.check(state.tallyState)

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -295,9 +294,7 @@ func (t *Tally) Save() (json.RawMessage, error) { return json.Marshal(t.save()) 
 // Restore takes up a tally of the same jobs that was saved.
 func (t *Tally) Restore(saved json.RawMessage) error {
 	var s tallyState
-	dec := json.NewDecoder(bytes.NewReader(saved))
-	dec.UseNumber()
-	err := dec.Decode(&s)
+	err := value.Unmarshal(saved, &s)
 	if err == nil {
 		err = t.check(s)
 	}

@@ -225,10 +225,9 @@ func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
 	return from.Add(max(half.Truncate(unit), unit)), true
 }
 
+// middleNumber returns the middle of two numbers: a multiple of the smallest span after the
+// first of them. It is an integer if the first is one and the middle can be.
 func middleNumber(from, to any, smallest rules.Span) (any, bool) {
-	if a, b, unit, ok := ints(from, to, smallest); ok {
-		return a + max((b-a)/2/unit, 1)*unit, b-a > unit
-	}
 	unit := decimal(1)
 	if smallest.Number != nil {
 		unit = decimal(smallest.Number)
@@ -243,22 +242,12 @@ func middleNumber(from, to any, smallest rules.Span) (any, bool) {
 	if half.Sign() == 0 {
 		half.SetInt64(1)
 	}
-	middle, _ := begin.Add(begin, unit.Mul(unit, new(big.Rat).SetInt(half))).Float64()
-	if _, isInt := from.(int); isInt && middle == math.Trunc(middle) {
-		return int(middle), true
+	middle := begin.Add(begin, unit.Mul(unit, new(big.Rat).SetInt(half)))
+	if _, isInt := from.(int); isInt && middle.IsInt() {
+		return int(middle.Num().Int64()), true
 	}
-	return middle, true
-}
-
-// ints returns the bounds of a window and its smallest span, if all of them are integers.
-func ints(from, to any, smallest rules.Span) (a, b, unit int, ok bool) {
-	a, isInt := from.(int)
-	b, also := to.(int)
-	unit, ok = 1, true
-	if smallest.Number != nil {
-		unit, ok = smallest.Number.(int)
-	}
-	return a, b, unit, isInt && also && ok
+	float, _ := middle.Float64()
+	return float, true
 }
 
 // maxWindows is the largest number of windows in a checkpoint.

@@ -93,7 +93,7 @@ func (c *Concealer) Encode(v any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := decodeNumbers(raw, &v); err != nil {
+	if err := value.Unmarshal(raw, &v); err != nil {
 		return nil, err
 	}
 	return json.Marshal(c.Concealed(v))
@@ -256,7 +256,7 @@ func (c *Concealer) spell(name string) (string, error) {
 // replaceMembers replaces the values of the members of a JSON object.
 func replaceMembers(document []byte, replace func(any) (any, error)) ([]byte, error) {
 	var members map[string]any
-	if err := decodeNumbers(document, &members); err != nil {
+	if err := value.Unmarshal(document, &members); err != nil {
 		return nil, err
 	}
 	for name, v := range members {
@@ -266,11 +266,4 @@ func replaceMembers(document []byte, replace func(any) (any, error)) ([]byte, er
 		}
 	}
 	return json.Marshal(members)
-}
-
-// decodeNumbers decodes JSON with numbers as [json.Number].
-func decodeNumbers(text []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	return dec.Decode(into)
 }

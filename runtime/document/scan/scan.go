@@ -17,7 +17,7 @@ const MaxDepth = 10_000
 type Marks struct {
 	Body     *Tree // values of the document; nil: only the root
 	Items    *Node // of Body: the list that is separated into items; nil: none
-	Detect   bool  // separate the root, or the last list in the root object, and set [Found.Lists]
+	Detect   bool  // separate the root, or the last list in the root object
 	Columns  *Tree // values of every item; nil: none
 	Compact  bool  // remove insignificant whitespace from the document
 	MaxItems int   // 0 is any number
@@ -35,7 +35,6 @@ type Found struct {
 	Respelt bool // a string has an escape that can be spelled in another way: \/ or \u
 	Surplus int  // bytes by which those escapes are longer than their canonical spelling
 
-	Lists  Lists
 	Begins int    // offset of the list that was separated; -1 without one
 	Breaks []int  // offsets at which its elements end
 	Cells  []Span // where the values of [Marks.Columns] are, element by element; empty if they were not looked for
@@ -58,7 +57,6 @@ type Scanner struct {
 	spaces                   int // bytes of insignificant whitespace
 
 	rootIsObject bool
-	rootKey      []byte // of the member of the root object that is read
 	block        block
 	prefixes     prefixes
 }
@@ -82,10 +80,9 @@ func New(m Marks) *Scanner {
 func (s *Scanner) Scan(data []byte, window *spool.Window) error {
 	s.data, s.window, s.err = data, window, nil
 	s.writePos, s.readPos, s.shift, s.spaces = 0, 0, 0, 0
-	s.Found = Found{Data: data, Row: s.Row, Begins: -1, Breaks: s.Breaks[:0], Cells: s.Cells[:0], Lists: s.Lists}
+	s.Found = Found{Data: data, Row: s.Row, Begins: -1, Breaks: s.Breaks[:0], Cells: s.Cells[:0]}
 	clear(s.Row)
 	s.row = s.Row
-	s.Lists.reset()
 	s.block.rewind()
 	s.window.Rewind()
 	start := s.space(0)

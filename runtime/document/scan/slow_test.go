@@ -149,7 +149,7 @@ func (s *slowScanner) object(depth int, path []string, at *Node, row []Span) {
 				}
 			}
 		}
-		s.member(depth, append(slices.Clip(path), key), child, row)
+		s.value(depth, append(slices.Clip(path), key), child, row)
 		if s.space(); s.peek() == '}' {
 			break
 		}
@@ -159,24 +159,6 @@ func (s *slowScanner) object(depth int, path []string, at *Node, row []Span) {
 		s.take()
 	}
 	s.take()
-}
-
-// member reads a member, and notes the lists of the root object.
-func (s *slowScanner) member(depth int, path []string, at *Node, row []Span) {
-	isList := s.peek() == '['
-	where := s.value(depth, path, at, row)
-	if depth > 1 || !s.Detect {
-		return
-	}
-	known := slices.IndexFunc(s.Lists.found, func(l ListMember) bool { return l.Name == path[0] })
-	switch {
-	case known >= 0 && isList:
-		s.Lists.found[known].Span = where
-	case known >= 0:
-		s.Lists.found[known].Span = Span{}
-	case isList:
-		s.Lists.found = append(s.Lists.found, ListMember{path[0], where})
-	}
 }
 
 func (s *slowScanner) list(depth int, path []string, at *Node, row []Span) {

@@ -78,15 +78,12 @@ func (n *Node) number(next *int, all bool) {
 	n.end = *next
 }
 
-// At returns the node at a path, or nil.
-func (t *Tree) At(path []string) *Node {
-	at := t.Root
+// At returns the node at a path below the node, or nil.
+func (n *Node) At(path ...string) *Node {
 	for _, key := range path {
-		if at = at.child([]byte(key)); at == nil {
-			return nil
-		}
+		n = n.child([]byte(key))
 	}
-	return at
+	return n
 }
 
 // Cell returns the index of the node in a row.
@@ -111,6 +108,9 @@ func (n *Node) branches() bool { return n != nil && len(n.Children) > 0 }
 
 // child returns the child for a key, or nil.
 func (n *Node) child(key []byte) *Node {
+	if n == nil {
+		return nil
+	}
 	for _, child := range n.Children {
 		if child.Key == string(key) {
 			return child

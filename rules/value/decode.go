@@ -1,0 +1,14 @@
+package value
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of
+// type any, a number is a [json.Number]. What follows the first value is ignored.
+func Unmarshal(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(into)
+}
