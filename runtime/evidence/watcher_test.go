@@ -1,0 +1,197 @@
+package evidence_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// jobsOf compiles jobs of an API with a pagination.
+func jobsOf(t *testing.T, pagination, jobs string) []*compile.Job {
+	t.Helper()
+	source := diag.NewSource("c.json", fmt.Sprintf(`{"api": {"baseUrl": "https://api.test/", "pagination": %s}, "config": {"jobs": [%s]}}`, pagination, jobs))
+	root, err := rules.ParseJSON(source)
+	require.NoError(t, err)
+	cfg, found := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, found.Err())
+	lowered, found := cfg.Lower()
+	require.NoError(t, found.Err())
+	all, found := compile.Rulesets(cfg, lowered, nil)
+	require.NoError(t, found.Err())
+	return all
+}
+
+// pages are the bodies of responses, one after another, and a header that all of them have.
+type pages struct {
+	bodies []string
+	header http.Header
+	next   int
+}
+
+func (p *pages) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := p.bodies[min(p.next, len(p.bodies)-1)]
+	p.next++
+	header := p.header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Content-Type", "application/json")
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)), Request: r, ProtoMajor: 1, ProtoMinor: 1,
+	}, nil
+}
+
+const (
+	pageNumber = `{"method": "pagenum"}`
+	cursor     = `{"method": "cursor", "idKey": "id", "param": "after"}`
+	users      = `{"endpoint": "users", "dataField": "data"}`
+)
+
+func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
+	full := `{"data": [{"id": 1}, {"id": 2}]}`
+	for _, c := range []struct {
+		name, pagination, job string
+		bodies                []string
+		header                http.Header
+		want                  string // of the messages; "": there is no finding
+	}{
+		{"a complete list", pageNumber, users, []string{full, `{"data": []}`}, nil, ""},
+		{"a total", pageNumber, users, []string{`{"total": 5, "data": [{"id": 1}]}`, `{"total": 5, "data": []}`}, nil, "total is 5"},
+		{"a total of the first page", pageNumber, users, []string{`{"meta": {"total": {"value": "5"}}, "data": [{"id": 1}]}`, `{"data": []}`}, nil,
+			"body.meta.total of page 1 is 5"},
+		{"the count of a page is no total", pageNumber, users, []string{`{"count": 1, "data": [{"id": 1}]}`, `{"count": 0, "data": []}`}, nil, ""},
+		{"a header", pageNumber, users, []string{full, `{"data": []}`}, http.Header{"X-Total-Count": {"7"}}, "X-Total-Count is 7"},
+		{"a flag", pageNumber, users, []string{full, `{"paging": {"has_more": true}, "data": []}`}, nil, "has_more"},
+		{"a link", pageNumber, users, []string{full, `{"links": {"next": {"href": "https://api.test/users?cursor=abc"}}, "data": []}`}, nil, "next"},
+		{"the Link header", pageNumber, users, []string{full, `{"data": []}`}, http.Header{"Link": {`<https://api.test/users?cursor=abc>; rel="next"`}}, "Link"},
+		{"a number of pages", pageNumber, users, []string{`{"totalPages": 9, "data": [{"id": 1}]}`, `{"totalPages": 9, "data": []}`}, nil, "9"},
+		{"an absent list", pageNumber, users, []string{`{"dat": [{"id": 1}]}`}, nil, "did you mean body.dat?"},
+		{"no list at all", pageNumber, `{"endpoint": "users"}`, []string{`{"a": 1}`}, nil, "set dataField"},
+		{"one of several lists", pageNumber, `{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`, []string{full, `{"data": []}`}, nil, "more"},
+		{"an absent link", `{"method": "response.url", "urlKey": "links.nxt"}`, users, []string{`{"data": [{"id": 1}], "links": {"next": "https://api.test/users?p=2"}}`}, nil,
+			"did you mean body.links.next?"},
+		{"items that return", pageNumber, users, []string{full, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": []}`}, nil, "2"},
+		{"a page that returns", pageNumber, users, []string{full, `{"data": [{"id": 3}]}`, full, `{"data": []}`}, nil, "page 3"},
+		{"one item that has changed", pageNumber, users, []string{`{"data": [{"id": 1, "n": 1}, {"id": 2}]}`, `{"data": [{"id": 1, "n": 2}, {"id": 3}]}`, `{"data": []}`}, nil, ""},
+		{"an error", pageNumber, users, []string{full, `{"error": {"message": "Rate limit exceeded"}}`}, nil, "Rate limit exceeded"},
+		{"errors next to the data", pageNumber, users, []string{`{"data": [{"id": 1}], "errors": [{"message": "partial"}]}`, `{"data": []}`}, nil, "errors"},
+		{"a complaint", pageNumber, users, []string{full, `{"message": "Too many requests, try again later"}`}, nil, "Too many requests"},
+		{"a list that has moved", pageNumber, users, []string{full, `{"items": [{"id": 3}]}`, `{}`}, nil, "body.items"},
+		{"a cursor may repeat the last item", cursor, users, []string{full, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": []}`}, nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			job := jobsOf(t, c.pagination, c.job)[0]
+			loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: c.bodies, header: c.header}})}
+			result, err := loop.Run(t.Context(), job, func(context.Context, *runtime.Page) error { return nil })
+			require.NoError(t, err)
+			if c.want == "" {
+				require.Empty(t, result.Findings)
+				return
+			}
+			var texts []string
+			for _, f := range result.Findings {
+				texts = append(texts, f.ID+" "+f.Message+" "+f.Because)
+			}
+			require.Contains(t, strings.Join(texts, "\n"), c.want)
+		})
+	}
+}
+
+// A job that continues after a page notices what it would have noticed.
+func TestACheckpointHasWhatWasNoticed(t *testing.T) {
+	bodies := []string{`{"total": 9, "data": [{"id": 1}, {"id": 2}]}`, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": [{"id": 1}, {"id": 2}]}`, `{"data": []}`}
+	job := jobsOf(t, pageNumber, users)[0]
+	run := func(from int, resume json.RawMessage) (runtime.Result, []json.RawMessage) {
+		loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: bodies, next: from}})}
+		if resume != nil {
+			loop.Resume = map[string]json.RawMessage{job.Set.Job.ID: resume}
+		}
+		var tokens []json.RawMessage
+		result, err := loop.Run(t.Context(), job, func(_ context.Context, page *runtime.Page) error {
+			token, err := page.Checkpoint()
+			tokens = append(tokens, token)
+			return err
+		})
+		require.NoError(t, err)
+		return result, tokens
+	}
+	want, tokens := run(0, nil)
+	require.NotEmpty(t, want.Findings)
+	for i, token := range tokens[:3] {
+		got, _ := run(i+1, token)
+		require.Equal(t, want.Findings, got.Findings, "after page %d", i+1)
+	}
+}
+
+func TestOdditiesOfAPageAreWarnings(t *testing.T) {
+	for _, c := range []struct{ name, pagination, body, want string }{
+		{"a limit that is ignored", `{"method": "offset", "limit": 1}`, `{"data": [{"id": 1}, {"id": 2}]}`, "more than the limit of 1"},
+		{"a flag that is text", `{"method": "pagenum", "nextPageFlag": {"field": "more", "stopOn": false, "ifNotSet": true}}`, `{"data": [{"id": 1}], "more": "false"}`,
+			`is the text \"false\"`},
+		{"a flag that is absent", `{"method": "pagenum", "nextPageFlag": {"field": "hasMor", "stopOn": false, "ifNotSet": false}}`, `{"data": [{"id": 1}], "hasMore": true}`,
+			"did you mean body.hasMore?"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log strings.Builder
+			loop := runtime.Loop{
+				Client: transport.New(transport.Options{Transport: &pages{bodies: []string{c.body, `{"data": [], "more": false}`}}}),
+				Log:    slog.New(slog.NewJSONHandler(&log, nil)),
+			}
+			_, err := loop.Run(t.Context(), jobsOf(t, c.pagination, users)[0], func(context.Context, *runtime.Page) error { return nil })
+			require.NoError(t, err)
+			require.Contains(t, log.String(), c.want)
+		})
+	}
+}
+
+func TestASeenHasWhatNoListHad(t *testing.T) {
+	job := jobsOf(t, pageNumber, users)[0]
+	var s evidence.Seen
+	require.True(t, s.Empty())
+	require.Nil(t, s.Finding(job))
+	s.Add([]string{"dataField"}, []evidence.Absence{{Key: "a", Text: "body.a"}, {Key: "b", Text: "body.b"}})
+	s.Add(nil, []evidence.Absence{{Key: "a", Text: "body.a"}, {Key: "c", Text: "body.c"}})
+	require.Contains(t, s.Finding(job).Message, "body.a, nor body.b, nor body.c")
+	s.Add([]string{"b", "c"}, nil)
+	require.Contains(t, s.Finding(job).Message, "body.a")
+	require.NotContains(t, s.Finding(job).Message, "body.b")
+	s.Add([]string{"a"}, nil)
+	require.Nil(t, s.Finding(job))
+	require.False(t, s.Empty())
+}
+
+func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
+	all := jobsOf(t, pageNumber, users+`, {"id": "child", "endpoint": "users/{u.id}/{u.name}", "dataField": "data", "for": {"u": {"items": "users", "when": "u.active"}}}`)
+	child := all[slices.IndexFunc(all, func(job *compile.Job) bool { return job.Parent != nil })]
+	jobs := map[string]*compile.Job{child.Set.Job.ID: child}
+	p := evidence.NewPresence(all)
+	require.Nil(t, p.Finding(child), "no item was read")
+	p.Note(child, map[string]any{"id": 1})
+	require.Contains(t, p.Finding(child).Message, "no item of users has ")
+
+	saved := p.Save()
+	restored, merged := evidence.NewPresence(all), evidence.NewPresence(all)
+	restored.Restore(saved, jobs)
+	require.Equal(t, saved, restored.Save())
+	merged.Note(child, map[string]any{"name": "x", "active": true})
+	merged.Merge(saved, jobs)
+	require.Nil(t, merged.Finding(child), "the items together have all paths")
+	merged.Merge(map[string][][]string{"other": nil}, jobs)
+	require.Equal(t, map[string][][]string{"child": {}}, merged.Save())
+}
