@@ -27,15 +27,13 @@ func appendJSON(dst []byte, v any) []byte {
 		return strconv.AppendBool(dst, v)
 	case int:
 		return strconv.AppendInt(dst, int64(v), 10)
-	case int64:
-		return strconv.AppendInt(dst, v, 10)
+	case int64, json.Number:
+		return appendJSON(dst, plain(v))
 	case float64:
-		return appendNumber(dst, v)
-	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return strconv.AppendInt(dst, n, 10)
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return append(dst, '0')
 		}
-		return appendNumber(dst, float(v.String()))
+		return floatJSON(dst, v)
 	case string:
 		return appendText(dst, v)
 	case []any:
@@ -84,13 +82,6 @@ func appendObject(dst []byte, o value.Object) []byte {
 		dst = appendJSON(dst, m.Value)
 	}
 	return append(dst, '}')
-}
-
-func appendNumber(dst []byte, f float64) []byte {
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return append(dst, '0')
-	}
-	return floatJSON(dst, f)
 }
 
 // shortEscapes are the escapes of two bytes.

@@ -19,10 +19,25 @@ import (
 func EncodedLen(raw []byte) int {
 	m := measure{raw: raw}
 	n := m.value()
-	if m.infinite {
+	switch {
+	case m.infinite:
 		return 0
+	case m.unusual:
+		return decodedLen(raw)
 	}
 	return n
+}
+
+// decodedLen is [EncodedLen] of a document whose numbers are in the range of a float. It
+// decodes the document, which takes several times as long.
+func decodedLen(raw []byte) int {
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(raw, nil)))
+	decoder.UseNumber()
+	if decoder.Decode(&v) != nil {
+		return 0
+	}
+	return len(EncodeJSON(v))
 }
 
 // measure is the state of a pass over a document.
@@ -30,6 +45,7 @@ type measure struct {
 	raw      []byte
 	at       int
 	infinite bool
+	unusual  bool     // there is an object with many members, or an escape in a name
 	open     []member // the members so far of the objects around the position
 }
 
@@ -87,13 +103,13 @@ func (m *measure) list() int {
 func (m *measure) object() int {
 	m.at++
 	n, first := len("{}"), len(m.open)
-	seen := names{}
 	for m.peek() == '"' {
 		name, nameLen := m.text()
 		valueLen := m.value()
-		if i := seen.find(m.open[first:], name); i >= 0 {
-			n += valueLen - m.open[first+i].value
-			m.open[first+i].value = valueLen
+		m.unusual = m.unusual || len(m.open)-first > manyMembers || bytes.IndexByte(name, '\\') >= 0
+		if i := m.member(first, name); i >= 0 {
+			n += valueLen - m.open[i].value
+			m.open[i].value = valueLen
 			continue
 		}
 		if len(m.open) > first {
@@ -107,52 +123,21 @@ func (m *measure) object() int {
 	return n
 }
 
-// names finds repeated names: in short objects by comparing all names, which needs no
-// memory, and in long ones with an index.
-type names struct{ index map[string]int }
+// manyMembers is the number of members up to which a name is compared with all others.
+const manyMembers = 128
 
-const longObject = 32
-
-// find returns the index of a name among the members, or -1.
-func (s *names) find(members []member, name []byte) int {
-	if len(members) < longObject {
-		for i, m := range members {
-			if sameName(m.name, name) {
-				return i
-			}
-		}
+// member returns the position of a name among the members of the object that begin at a
+// position, or -1.
+func (m *measure) member(first int, name []byte) int {
+	if m.unusual {
 		return -1
 	}
-	if s.index == nil {
-		s.index = make(map[string]int, 2*len(members))
-	}
-	for i := len(s.index); i < len(members); i++ {
-		s.index[string(plainName(members[i].name))] = i
-	}
-	if i, ok := s.index[string(plainName(name))]; ok {
-		return i
+	for i := first; i < len(m.open); i++ {
+		if bytes.Equal(m.open[i].name, name) {
+			return i
+		}
 	}
 	return -1
-}
-
-func sameName(a, b []byte) bool {
-	if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
-		return bytes.Equal(a, b)
-	}
-	return bytes.Equal(plainName(a), plainName(b))
-}
-
-// plainName resolves the escapes of a name.
-func plainName(name []byte) []byte {
-	if bytes.IndexByte(name, '\\') < 0 {
-		return name
-	}
-	var text string
-	quoted := append(append([]byte{'"'}, name...), '"')
-	if json.Unmarshal(quoted, &text) != nil {
-		return name
-	}
-	return []byte(text)
 }
 
 // text reads a string. It returns the bytes between the quotes, and the encoded length

@@ -5,44 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/stopwhen/stopwhen/rules/value"
 )
-
-// Int is PHP's cast to int. It cuts off fractions. The number at the beginning of a
-// text counts ("1e1" is 10, " 2" is 2, "3 items" is 3, "abc" is 0) and saturates at the
-// ends of the range, while a float beyond the range wraps around. A list is 1 unless it
-// is empty, and an object is 1.
-func Int(v any) int {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return 1
-		}
-	case int:
-		return v
-	case int64:
-		return int(v)
-	case float64:
-		return wrap(v)
-	case json.Number:
-		if n, err := strconv.Atoi(v.String()); err == nil {
-			return n
-		}
-		return wrap(float(v.String()))
-	case string:
-		return textInt(v)
-	case []any:
-		if len(v) > 0 {
-			return 1
-		}
-	default:
-		if _, ok := value.Members(v); ok {
-			return 1
-		}
-	}
-	return 0
-}
 
 // textInt saturates where wrap wraps around. Infinity is 0 in both.
 func textInt(text string) int {
@@ -91,36 +54,6 @@ func IsNumeric(v any) bool {
 		return n.text != "" && n.rest == ""
 	}
 	return false
-}
-
-// Number returns the number with which PHP compares a count: nil, false and a text
-// that does not begin with a number are 0, true and an object are 1, and a list is
-// greater than every number: +Inf. (PHP 8 compares a count and a text that is not
-// numeric as texts.)
-func Number(v any) float64 {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return 1
-		}
-	case int:
-		return float64(v)
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	case json.Number:
-		return float(v.String())
-	case string:
-		return float(scanNumber(v).text)
-	case []any:
-		return math.Inf(1)
-	default:
-		if _, ok := value.Members(v); ok {
-			return 1
-		}
-	}
-	return 0
 }
 
 // float parses a number that scanNumber found. It is infinite beyond the range, and an

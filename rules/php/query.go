@@ -1,6 +1,7 @@
 package php
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -66,23 +67,7 @@ func ParseQuery(text string) value.Object {
 }
 
 // escape is PHP's urlencode.
-func escape(text string) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
-			b.WriteByte(c)
-		case c == ' ':
-			b.WriteByte('+')
-		default:
-			b.WriteByte('%')
-			b.WriteByte(hex[c>>4])
-			b.WriteByte(hex[c&15])
-		}
-	}
-	return b.String()
-}
+func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "~", "%7E") }
 
 // unescape is PHP's urldecode. Unlike net/url, it does not change a % that is not
 // followed by two hexadecimal digits.

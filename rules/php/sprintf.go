@@ -3,9 +3,13 @@ package php
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
+
+// MaxWidth is the greatest width and precision of a directive of [Sprintf].
+const MaxWidth = 1000
 
 // Sprintf is PHP's sprintf(format, args...). The text is limited: widths and precisions
 // are at most [MaxWidth]. It fails where PHP does: for a directive without its argument,
@@ -24,11 +28,11 @@ func Sprintf(format string, args []any) (string, error) {
 			format = rest[1:]
 			continue
 		}
-		d, after, err := parseDirective(rest)
+		d, err := parseDirective(rest)
 		if err != nil {
 			return "", err
 		}
-		format = after
+		format = rest[d.length:]
 		if d.argument == 0 {
 			next++
 			d.argument = next
@@ -36,17 +40,17 @@ func Sprintf(format string, args []any) (string, error) {
 		if d.argument > len(args) {
 			return "", fmt.Errorf("the format needs %d arguments, got %d", d.argument, len(args))
 		}
-		if err := d.write(&b, args[d.argument-1]); err != nil {
+		text, err := d.text(args[d.argument-1])
+		if err != nil {
 			return "", err
 		}
+		b.WriteString(text)
 	}
 }
 
-// MaxWidth is the greatest width and precision of a directive of [Sprintf].
-const MaxWidth = 1000
-
 // directive is what follows a percent sign in a format.
 type directive struct {
+	length    int // of its text
 	argument  int // from 1; 0: the next one
 	left      bool
 	plus      bool
@@ -56,97 +60,72 @@ type directive struct {
 	verb      byte
 }
 
-// parseDirective reads a directive, and returns the text after it.
-func parseDirective(text string) (d directive, rest string, err error) {
-	d = directive{pad: ' ', precision: -1}
-	if n := digits(text); n > 0 && n < len(text) && text[n] == '$' {
-		if d.argument, err = strconv.Atoi(text[:n]); err != nil || d.argument == 0 || d.argument > MaxWidth {
-			return d, "", fmt.Errorf("argument %s does not exist", text[:n])
-		}
-		text = text[n+1:]
-	}
-	text = d.flags(text)
-	if d.width, text, err = size(text); err != nil {
-		return d, "", err
-	}
-	if strings.HasPrefix(text, ".") {
-		if d.precision, text, err = size(text[1:]); err != nil {
-			return d, "", err
-		}
-	}
-	text = strings.TrimPrefix(text, "l")
-	if text == "" {
-		return d, "", errors.New("the format ends within a directive")
-	}
-	d.verb = text[0]
-	return d, text[1:], nil
-}
+// directiveForm has the groups argument, flags, width, precision and verb.
+var directiveForm = regexp.MustCompile(`(?s)^(?:([0-9]+)\$)?((?:[-+ 0]|'.)*)([0-9]*)(\.[0-9]*)?l?(.?)`)
 
-// flags reads the flags of a directive, and returns the text after them.
-func (d *directive) flags(text string) string {
-	for ; text != ""; text = text[1:] {
-		switch c := text[0]; {
-		case c == '-':
+// parseDirective reads the directive at the beginning of a text.
+func parseDirective(text string) (directive, error) {
+	parts := directiveForm.FindStringSubmatch(text)
+	d := directive{length: len(parts[0]), pad: ' ', precision: -1}
+	if parts[1] != "" {
+		if d.argument = number(parts[1]); d.argument == 0 || d.argument > MaxWidth {
+			return d, fmt.Errorf("argument %s does not exist", parts[1])
+		}
+	}
+	for flags := parts[2]; flags != ""; flags = flags[1:] {
+		switch c := flags[0]; c {
+		case '-':
 			d.left = true
-		case c == '+':
+		case '+':
 			d.plus = true
-		case c == ' ', c == '0':
-			d.pad = c
-		case c == '\'' && len(text) > 1:
-			d.pad, text = text[1], text[1:]
+		case '\'':
+			d.pad, flags = flags[1], flags[1:]
 		default:
-			return text
+			d.pad = c
 		}
 	}
-	return text
-}
-
-// size reads a width or a precision, and returns the text after it.
-func size(text string) (int, string, error) {
-	n := digits(text)
-	number, _ := strconv.Atoi("0" + text[:n])
-	if number > MaxWidth || n > 9 {
-		return 0, "", fmt.Errorf("a width or a precision of %s is too large", text[:n])
+	d.width = number(parts[3])
+	if parts[4] != "" {
+		d.precision = number(parts[4][1:])
 	}
-	return number, text[n:], nil
+	if max(d.width, d.precision) > MaxWidth {
+		return d, fmt.Errorf("a width or a precision of %d is too large", max(d.width, d.precision))
+	}
+	if parts[5] == "" {
+		return d, errors.New("the format ends within a directive")
+	}
+	d.verb = parts[5][0]
+	return d, nil
 }
 
-// write writes an argument.
-func (d directive) write(b *strings.Builder, v any) error {
+// text formats an argument.
+func (d directive) text(v any) (string, error) {
 	switch d.verb {
 	case 's':
 		text := String(v)
 		if d.precision >= 0 && d.precision < len(text) {
 			text = text[:d.precision]
 		}
-		d.padded(b, text, false)
+		return d.padded(text, false), nil
 	case 'd', 'u':
 		if d.left && d.pad == '0' { // zeros would change the number
 			d.pad = ' '
 		}
-		text := strconv.FormatUint(uint64(Int(v)), 10)
-		if d.verb == 'd' {
-			text = d.signed(strconv.Itoa(Int(v)))
+		if d.verb == 'u' {
+			return d.padded(strconv.FormatUint(uint64(Int(v)), 10), true), nil
 		}
-		d.padded(b, text, true)
+		return d.padded(d.signed(strconv.Itoa(Int(v))), true), nil
 	case 'x', 'X', 'o', 'b':
-		base := map[byte]int{'x': 16, 'X': 16, 'o': 8, 'b': 2}[d.verb]
-		text := strconv.FormatUint(uint64(Int(v)), base)
-		if d.verb == 'X' {
-			text = strings.ToUpper(text)
-		}
 		if d.precision >= 0 { // in PHP, a precision removes the number
-			text = ""
+			return d.padded("", false), nil
 		}
-		d.padded(b, text, false)
+		return d.padded(fmt.Sprintf("%"+string(d.verb), uint64(Int(v))), false), nil
 	case 'c':
-		b.WriteByte(byte(Int(v)))
+		return string([]byte{byte(Int(v))}), nil
 	case 'e', 'E', 'f', 'F', 'g', 'G', 'h', 'H':
-		d.padded(b, d.signed(d.float(Number(v))), true)
-	default:
-		return fmt.Errorf("unknown directive %%%c", d.verb)
+		return d.padded(d.signed(d.float(Number(v))), true), nil
 	}
-	return nil
+	return "", fmt.Errorf("unknown directive %%%c", d.verb)
 }
 
 func (d directive) signed(text string) string {
@@ -156,6 +135,9 @@ func (d directive) signed(text string) string {
 	return text
 }
 
+// longExponent matches the zeros before an exponent, which PHP does not write.
+var longExponent = regexp.MustCompile(`([eE][-+])0([0-9])$`)
+
 // float formats a number.
 func (d directive) float(f float64) string {
 	const most = 53 // digits
@@ -163,35 +145,26 @@ func (d directive) float(f float64) string {
 	if d.precision >= 0 {
 		precision = min(d.precision, most)
 	}
-	switch d.verb {
+	switch verb := d.verb; verb {
 	case 'e', 'E':
-		return shortExponent(strconv.FormatFloat(f, d.verb, precision, 64))
+		return longExponent.ReplaceAllString(strconv.FormatFloat(f, verb, precision, 64), "$1$2")
 	case 'f', 'F':
 		return strconv.FormatFloat(f, 'f', precision, 64)
+	default:
+		exponent := map[byte]byte{'g': 'e', 'h': 'e', 'G': 'E', 'H': 'E'}[verb]
+		precision = max(precision, 1)
+		return string(appendFloat(nil, f, precision-1, precision, exponent))
 	}
-	verb := d.verb + 'E' - 'G' // upper or lower case
-	if d.verb == 'h' || d.verb == 'H' {
-		verb--
-	}
-	precision = max(precision, 1)
-	return string(appendFloat(nil, f, precision-1, precision, verb))
 }
 
-// shortExponent removes the zeros before an exponent: 1.5e+01 is 1.5e+1.
-func shortExponent(text string) string {
-	i := strings.LastIndexAny(text, "+-")
-	return text[:i+1] + strings.TrimLeft(text[i+1:len(text)-1], "0") + text[len(text)-1:]
-}
-
-// padded writes a text in its width. Zeros stand between a sign and the number.
-func (d directive) padded(b *strings.Builder, text string, number bool) {
+// padded returns a text in its width. Zeros stand between a sign and the number.
+func (d directive) padded(text string, isNumber bool) string {
 	padding := strings.Repeat(string([]byte{d.pad}), max(d.width-len(text), 0))
 	switch {
 	case d.left:
-		b.WriteString(text + padding)
-	case number && d.pad == '0' && (text[0] == '-' || text[0] == '+'):
-		b.WriteString(text[:1] + padding + text[1:])
-	default:
-		b.WriteString(padding + text)
+		return text + padding
+	case isNumber && d.pad == '0' && (text[0] == '-' || text[0] == '+'):
+		return text[:1] + padding + text[1:]
 	}
+	return padding + text
 }

@@ -31,17 +31,11 @@ func StrToTime(text string, base int) (seconds int, ok bool) {
 	m := momentOf(base)
 	rest := strings.ToLower(strings.Trim(text, " \t\n\r\v\f"))
 	for rest != "" {
-		var words []string
-		var read func(*moment, []string) bool
-		for _, f := range timeForms {
-			if found := f.pattern().FindStringSubmatch(rest); found != nil && (words == nil || len(found[0]) > len(words[0])) {
-				words, read = found, f.read
-			}
-		}
-		if words == nil || !read(&m, words) {
+		length := m.readForm(rest)
+		if length == 0 {
 			return 0, false
 		}
-		rest = rest[len(words[0]):]
+		rest = rest[length:]
 	}
 	if m.weekday != nil && m.edge > 0 { // PHP's results are arbitrary
 		return 0, false

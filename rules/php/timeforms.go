@@ -8,105 +8,131 @@ import (
 	"time"
 )
 
-// timeForm is one form of a time. Of the forms that match, the one with the longest
-// match applies, and of equal ones the first.
-type timeForm struct {
-	pattern func() *regexp.Regexp
-	read    func(m *moment, words []string) bool
-}
-
-// Parts of the patterns.
+// Parts of the patterns. Their groups are named after what they match.
 const (
-	dayNumber = `([0-2]?[0-9]|3[01])(?:st|nd|rd|th)?`
-	monthText = `(january|february|march|april|may|june|july|august|september|october|november|december|` +
+	year4     = `(?<year>[0-9]{4})`
+	year1to4  = `(?<year>[0-9]{1,4})`
+	month2    = `(?<month>0[0-9]|1[0-2])`
+	month1or2 = `(?<month>0?[0-9]|1[0-2])`
+	monthName = `(?<month>january|february|march|april|may|june|july|august|september|october|november|december|` +
 		`jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)`
-	dayText  = `(sundays?|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sun|mon|tue|wed|thu|fri|sat)`
-	relative = `(last|previous|this|next|first|second|third|fourth|fifth|sixth|seventh|eighth|eight|ninth|tenth|eleventh|twelfth)`
-	unitName = `(ms|µs|(?:msec|millisecond|µsec|microsecond|usec|sec|second|min|minute|hour|day|fortnight|forthnight|week|month|year)s?)`
-	am       = `[ \t]*([ap])\.?m\.?(?:[\t ]|$)`
-	gap      = `[ \t.-]*`
-	hour     = `([01]?[0-9]|2[0-4])`
-	minute   = `([0-5]?[0-9])`
-	second   = `([0-5]?[0-9]|60)`
+	day2      = `(?<day>[0-2][0-9]|3[01])`
+	day1or2   = `(?<day>[0-2]?[0-9]|3[01])`
+	dayNumber = day1or2 + `(?:st|nd|rd|th)?`
+	dayName   = `(?<weekday>sundays?|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sun|mon|tue|wed|thu|fri|sat)`
+	relative  = `(?<relative>last|previous|this|next|first|second|third|fourth|fifth|sixth|seventh|eighth|eight|ninth|tenth|eleventh|twelfth)`
+	unit      = `(?<unit>ms|µs|(?:msec|millisecond|µsec|microsecond|usec|sec|second|min|minute|hour|day|fortnight|forthnight|week|month|year)s?)`
+
+	hour       = `(?<hour>[01]?[0-9]|2[0-4])`
+	hour2      = `(?<hour>[01][0-9]|2[0-4])`
+	hourOf12   = `(?<hour>0?[1-9]|1[0-2])`
+	minute     = `(?<minute>[0-5]?[0-9])`
+	minute2    = `(?<minute>[0-5][0-9])`
+	second     = `(?<second>[0-5]?[0-9]|60)`
+	second2    = `(?<second>[0-5][0-9]|60)`
+	halfOfDay  = `[ \t]*(?<half>[ap])\.?m\.?(?:[\t ]|$)`
+	gap        = `[ \t.-]*`
+	afterMonth = `[,.stndrh\t ]`
 )
 
-var timeForms = []timeForm{
-	{timePattern(`[ .,\t]`), func(*moment, []string) bool { return true }},
-	{timePattern(`(now|today|midnight|noon|tomorrow|yesterday|ago)`), readWord},
-	{timePattern(`(first|last) day of`), readEdge},
-	{timePattern(relative + `[ \t]+` + dayText + `[ \t]+of`), readWeekdayOf},
-	{timePattern(`@(-?[0-9]{1,15})`), readSeconds},
+// timeForms are the forms of a time. Of the forms that match, the one with the longest
+// match applies, and of equal ones the first.
+var timeForms = []struct {
+	pattern string
+	read    func(m *moment, words words) bool
+}{
+	{`[ .,\t]`, func(*moment, words) bool { return true }},
+	{`(?<word>now|today|midnight|noon|tomorrow|yesterday|ago)`, readWord},
+	{`(?<edge>first|last) day of`, readEdge},
+	{relative + `[ \t]+` + dayName + `[ \t]+of`, readWeekdayOf},
+	{`@(?<number>-?[0-9]{1,15})`, readSeconds},
 
-	{timePattern(`(0?[1-9]|1[0-2])` + am), func(m *moment, w []string) bool { return m.halfDay(w[1], "", "", w[2]) }},
-	{timePattern(`(0?[1-9]|1[0-2])[:.]([0-5][0-9])` + am), func(m *moment, w []string) bool { return m.halfDay(w[1], w[2], "", w[3]) }},
-	{timePattern(`(0?[1-9]|1[0-2])[:.]` + minute + `[:.]([0-5][0-9]|60)` + am), func(m *moment, w []string) bool {
-		return m.halfDay(w[1], w[2], w[3], w[4])
-	}},
-	{timePattern(`t` + hour), func(m *moment, w []string) bool { return m.at(w[1], "", "") }},
-	{timePattern(`t?` + hour + `[:.]` + minute), func(m *moment, w []string) bool { return m.at(w[1], w[2], "") }},
-	{timePattern(`t?` + hour + `[:.]` + minute + `[:.]` + second + `([.,:][0-9]+)?`), func(m *moment, w []string) bool {
-		return m.at(w[1], w[2], w[3])
-	}},
-	{timePattern(`t?([01][0-9]|2[0-4])([0-5][0-9])([0-5][0-9]|60)`), func(m *moment, w []string) bool { return m.at(w[1], w[2], w[3]) }},
-	{timePattern(`t?([01][0-9]|2[0-4])([0-5][0-9])`), readClockOrYear},
-	{timePattern(`([0-9]{4})`), readYear},
+	{hourOf12 + halfOfDay, readClock},
+	{hourOf12 + `[:.]` + minute2 + halfOfDay, readClock},
+	{hourOf12 + `[:.]` + minute + `[:.]` + second2 + halfOfDay, readClock},
+	{`t` + hour, readClock},
+	{`t?` + hour + `[:.]` + minute, readClock},
+	{`t?` + hour + `[:.]` + minute + `[:.]` + second + `([.,:][0-9]+)?`, readClock},
+	{`t?` + hour2 + minute2 + second2, readClock},
+	{`t?` + hour2 + minute2, readClockOrYear},
+	{year4, readYear},
 
-	{timePattern(`(0?[0-9]|1[0-2])/` + dayNumber + `(?:/([0-9]{1,4}))?`), readAmericanDate},
-	{timePattern(`([0-9]{4})[-/](0?[0-9]|1[0-2])[-/]([0-2]?[0-9]|3[01])/?`), func(m *moment, w []string) bool {
-		return m.on(w[1], w[2], w[3])
-	}},
-	{timePattern(`([0-9]{1,4})-(0?[0-9]|1[0-2])-([0-2]?[0-9]|3[01])`), func(m *moment, w []string) bool {
-		return m.on(w[1], w[2], w[3])
-	}},
-	{timePattern(`([0-9]{4})-(0?[0-9]|1[0-2])`), func(m *moment, w []string) bool { return m.on(w[1], w[2], "1") }},
-	{timePattern(dayNumber + `[.\t-](0?[0-9]|1[0-2])[.-]([0-9]{4})`), func(m *moment, w []string) bool { return m.on(w[3], w[2], w[1]) }},
-	{timePattern(dayNumber + `[.\t](0?[0-9]|1[0-2])\.([0-9]{2})`), readPointedDate},
-	{timePattern(`([0-9]{4})(0[0-9]|1[0-2])([0-2][0-9]|3[01])`), func(m *moment, w []string) bool { return m.on(w[1], w[2], w[3]) }},
-	{timePattern(`([0-9]{4})(0[0-9]|1[0-2])([0-2][0-9]|3[01])t?([01][0-9]|2[0-4]):?([0-5][0-9]):?([0-5][0-9]|60)`), readCompact},
-	{timePattern(`([0-9]{4})\.?(00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])`), func(m *moment, w []string) bool {
-		return m.on(w[1], "1", w[2])
-	}},
-	{timePattern(`([0-9]{4})-?w(0[1-9]|[1-4][0-9]|5[0-3])(?:-?([0-7]))?`), readWeek},
+	{month1or2 + `/` + dayNumber + `(?:/` + year1to4 + `)?`, readDate},
+	{year4 + `[-/]` + month1or2 + `[-/]` + day1or2 + `/?`, readDate},
+	{year1to4 + `-` + month1or2 + `-` + day1or2, readDate},
+	{year4 + `-` + month1or2, readDate},
+	{dayNumber + `[.\t-]` + month1or2 + `[.-]` + year4, readDate},
+	{dayNumber + `[.\t]` + month1or2 + `\.(?<year>[0-9]{2})`, readDate},
+	{year4 + month2 + day2, readDate},
+	{year4 + month2 + day2 + `t?` + hour2 + `:?` + minute2 + `:?` + second2, readDateAndClock},
+	{year4 + `\.?(?<yearday>00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])`, readDate},
+	{year4 + `-?w(?<week>0[1-9]|[1-4][0-9]|5[0-3])(?:-?(?<number>[0-7]))?`, readWeek},
 
-	{timePattern(dayNumber + gap + monthText + gap + `([0-9]{1,4})`), func(m *moment, w []string) bool { return m.on(w[3], w[2], w[1]) }},
-	{timePattern(dayNumber + gap + monthText), func(m *moment, w []string) bool { return m.on("", w[2], w[1]) }},
-	{timePattern(monthText + gap + dayNumber + `[,.stndrh\t ]+([0-9]{1,4})`), func(m *moment, w []string) bool {
-		return m.on(w[3], w[1], w[2])
-	}},
-	{timePattern(monthText + `-([0-9]{2})-([0-9]{1,4})`), func(m *moment, w []string) bool { return m.on(w[3], w[1], w[2]) }},
-	{timePattern(monthText + gap + dayNumber + `[,.stndrh\t ]*`), func(m *moment, w []string) bool { return m.on("", w[1], w[2]) }},
-	{timePattern(monthText + gap + dayNumber + `[,.stndrh\t ]*` + `t?` + hour + `[:.]` + minute + `(?:[:.]` + second + `)?`),
-		readDateAndClock},
-	{timePattern(monthText + gap + `([0-9]{4})`), func(m *moment, w []string) bool { return m.on(w[2], w[1], "1") }},
-	{timePattern(`([0-9]{4})` + gap + monthText), func(m *moment, w []string) bool { return m.on(w[1], w[2], "1") }},
-	{timePattern(monthText), func(m *moment, w []string) bool { return m.on("", w[1], "") }},
+	{dayNumber + gap + monthName + gap + year1to4, readDate},
+	{dayNumber + gap + monthName, readDate},
+	{monthName + gap + dayNumber + afterMonth + `+` + year1to4, readDate},
+	{monthName + `-(?<day>[0-9]{2})-` + year1to4, readDate},
+	{monthName + gap + dayNumber + afterMonth + `*`, readDate},
+	{monthName + gap + dayNumber + afterMonth + `*t?` + hour + `[:.]` + minute + `(?:[:.]` + second + `)?`, readDateAndClock},
+	{monthName + gap + year4, readDate},
+	{year4 + gap + monthName, readDate},
+	{monthName, readDate},
 
-	{timePattern(dayText), readWeekday},
-	{timePattern(relative + `[ \t]+week`), readRelativeWeek},
-	{timePattern(relative + `[ \t]+(?:` + unitName + `|` + dayText + `)`), readRelative},
-	{timePattern(`([+-]*)[ \t]*([0-9]{1,13})[ \t]*(?:` + unitName + `|` + dayText + `)`), readAmount},
-	{timePattern(`(z|utc|gmt)`), readOffset},
-	{timePattern(`(gmt|utc)?([+-])([0-9]{1,2})(:?([0-9]{2}))?`), readOffset},
+	{dayName, readWeekday},
+	{relative + `[ \t]+week`, readRelativeWeek},
+	{relative + `[ \t]+(?:` + unit + `|` + dayName + `)`, readRelative},
+	{`(?<sign>[+-]*)[ \t]*(?<number>[0-9]{1,13})[ \t]*(?:` + unit + `|` + dayName + `)`, readAmount},
+	{`(z|utc|gmt)`, readOffset},
+	{`(gmt|utc)?(?<sign>[+-])(?<hour>[0-9]{1,2})(?::?(?<minute>[0-9]{2}))?`, readOffset},
 }
 
-// timePattern compiles the pattern of a form when a time is first read. Its longest match
-// counts, too.
-func timePattern(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp {
-		re := regexp.MustCompile(`^` + pattern)
-		re.Longest()
-		return re
-	})
+// timePatterns are the compiled patterns of timeForms.
+var timePatterns = sync.OnceValue(func() []*regexp.Regexp {
+	patterns := make([]*regexp.Regexp, len(timeForms))
+	for i, form := range timeForms {
+		patterns[i] = regexp.MustCompile(`^(?:` + form.pattern + `)`)
+		patterns[i].Longest()
+	}
+	return patterns
+})
+
+// words are the parts of a text that the groups of a pattern have matched, by their names.
+type words map[string]string
+
+// number returns the number that a group has matched, or 0.
+func (w words) number(group string) int { return number(w[group]) }
+
+// readForm reads what one form matches at the beginning of a text into m, and returns its
+// length. The length is 0 if there is none.
+func (m *moment) readForm(text string) int {
+	best, found := -1, []string(nil)
+	for i, pattern := range timePatterns() {
+		if match := pattern.FindStringSubmatch(text); match != nil && (found == nil || len(match[0]) > len(found[0])) {
+			best, found = i, match
+		}
+	}
+	if best < 0 {
+		return 0
+	}
+	w := words{}
+	for i, name := range timePatterns()[best].SubexpNames() {
+		w[name] = found[i]
+	}
+	if !timeForms[best].read(m, w) {
+		return 0
+	}
+	return len(found[0])
 }
 
 // manyYears limits an amount. It is longer than any run, and its seconds fit into an
 // int.
 const manyYears = 100_000_000
 
+// limit returns an amount of which there are so many in a year, at most that of manyYears.
+func limit(n, inYear int) int { return max(min(n, inYear*manyYears), -inYear*manyYears) }
+
 // add adds an amount of a unit.
 func (m *moment) add(n int, unit string) {
-	days := max(min(n, 365*manyYears), -365*manyYears)
-	years := max(min(n, manyYears), -manyYears)
 	switch strings.TrimSuffix(unit, "s") {
 	case "m", "msec", "millisecond":
 		m.micros += n * 1000
@@ -119,15 +145,15 @@ func (m *moment) add(n int, unit string) {
 	case "hour":
 		m.secs += n * 3600
 	case "day":
-		m.days += days
+		m.days += limit(n, 365)
 	case "week":
-		m.days += 7 * days
+		m.days += 7 * limit(n, 365)
 	case "fortnight", "forthnight":
-		m.days += 14 * days
+		m.days += 14 * limit(n, 365)
 	case "month":
-		m.months += years
+		m.months += limit(n, 1)
 	case "year":
-		m.years += years
+		m.years += limit(n, 1)
 	}
 }
 
@@ -137,24 +163,24 @@ func (m *moment) addWeekday(n int, name string, stay int) bool {
 	if m.weekday != nil && m.weekday.of != 0 {
 		return false
 	}
-	weeks := max(min(n, 52*manyYears), -52*manyYears)
+	weeks := limit(n, 52)
 	if weeks > 0 {
 		weeks--
 	}
 	m.days += 7 * weeks
-	m.weekday = &weekday{number: weekdayOf(name), stay: stay}
+	m.weekday = &weekday{number: slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, name[:3]), stay: stay}
 	return true
 }
 
-func readAmount(m *moment, words []string) bool {
-	n := number(words[2])
-	if strings.Count(words[1], "-")%2 == 1 {
+func readAmount(m *moment, w words) bool {
+	n := w.number("number")
+	if strings.Count(w["sign"], "-")%2 == 1 {
 		n = -n
 	}
-	if words[4] != "" {
-		return m.addWeekday(n, words[4], 1)
+	if w["weekday"] != "" {
+		return m.addWeekday(n, w["weekday"], 1)
 	}
-	m.add(n, words[3])
+	m.add(n, w["unit"])
 	return true
 }
 
@@ -164,29 +190,25 @@ var relatives = map[string]int{
 	"seventh": 7, "eighth": 8, "eight": 8, "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12,
 }
 
-// stays returns whether a day of the week after a relative word may be the same day.
-func stays(word string) int {
-	if word == "this" {
-		return 1
-	}
-	return 0
-}
-
-func readRelative(m *moment, words []string) bool {
-	n := relatives[words[1]]
-	if words[3] == "" {
-		m.add(n, words[2])
+func readRelative(m *moment, w words) bool {
+	n := relatives[w["relative"]]
+	if w["weekday"] == "" {
+		m.add(n, w["unit"])
 		return true
 	}
+	stay := 0
+	if w["relative"] == "this" {
+		stay = 1
+	}
 	m.dropClock()
-	return m.addWeekday(n, words[3], stays(words[1]))
+	return m.addWeekday(n, w["weekday"], stay)
 }
 
-func readRelativeWeek(m *moment, words []string) bool {
+func readRelativeWeek(m *moment, w words) bool {
 	if m.weekday != nil && m.weekday.of != 0 {
 		return false
 	}
-	m.days += 7 * relatives[words[1]]
+	m.days += 7 * relatives[w["relative"]]
 	if m.weekday == nil {
 		m.weekday = &weekday{number: int(time.Monday)}
 	}
@@ -194,125 +216,123 @@ func readRelativeWeek(m *moment, words []string) bool {
 	return true
 }
 
-func readWeekday(m *moment, words []string) bool {
+func readWeekday(m *moment, w words) bool {
 	stay := 1
 	if m.weekday != nil && m.weekday.stay == 2 {
 		stay = 2
 	}
 	m.dropClock()
-	return m.addWeekday(0, words[1], stay)
+	return m.addWeekday(0, w["weekday"], stay)
 }
 
-func readWeekdayOf(m *moment, words []string) bool {
-	n, of, stay := relatives[words[1]], 1, 1
+func readWeekdayOf(m *moment, w words) bool {
+	n, of, stay := relatives[w["relative"]], 1, 1
 	if n < 0 {
 		of, stay = -1, 0
 	}
 	m.dropClock()
-	if n == 0 || !m.addWeekday(n, words[2], stay) {
+	if n == 0 || !m.addWeekday(n, w["weekday"], stay) {
 		return false
 	}
 	m.weekday.of = of
 	return true
 }
 
-func readEdge(m *moment, words []string) bool {
+func readEdge(m *moment, w words) bool {
 	m.edge = 1
-	if words[1] == "last" {
+	if w["edge"] == "last" {
 		m.edge = 2
 	}
 	return true
 }
 
-func readWord(m *moment, words []string) bool {
-	word := words[1]
-	switch word {
+func readWord(m *moment, w words) bool {
+	switch w["word"] {
 	case "now":
 		return true
 	case "ago":
-		if m.weekday != nil {
-			return false
-		}
 		// PHP does not negate fractions of a second.
 		m.years, m.months, m.days, m.secs = -m.years, -m.months, -m.days, -m.secs
-		return true
+		return m.weekday == nil
 	case "tomorrow":
 		m.days = 1
 	case "yesterday":
 		m.days = -1
 	}
 	m.dropClock()
-	if word == "noon" {
+	if w["word"] == "noon" {
 		m.clock, m.hasClock = 12*3600, true
 	}
 	return true
 }
 
 // readSeconds reads a time in seconds. Nothing of the base remains.
-func readSeconds(m *moment, words []string) bool {
+func readSeconds(m *moment, w words) bool {
 	if m.hasDate || m.hasClock {
 		return false
 	}
 	m.year, m.month, m.day, m.clock = 1970, 1, 1, 0
 	m.hasDate, m.noClock, m.hasOffset = true, true, true
-	m.secs += number(words[1])
+	m.secs += w.number("number")
 	return true
 }
 
-// at sets the clock.
-func (m *moment) at(hour, minute, second string) bool {
+// readClock reads the time of a day. There can be one.
+func readClock(m *moment, w words) bool {
 	if m.hasClock {
 		return false
 	}
 	m.hasClock = true
-	m.clock = number(hour)*3600 + number(minute)*60 + number(second)
-	return true
-}
-
-// halfDay sets the clock to a time before or after noon.
-func (m *moment) halfDay(hour, minute, second, half string) bool {
-	if !m.at(hour, minute, second) {
-		return false
-	}
-	switch noon := number(hour) == 12; {
-	case half == "a" && noon:
+	m.clock = w.number("hour")*3600 + w.number("minute")*60 + w.number("second")
+	switch noon := w.number("hour") == 12; {
+	case w["half"] == "a" && noon:
 		m.clock -= 12 * 3600
-	case half == "p" && !noon:
+	case w["half"] == "p" && !noon:
 		m.clock += 12 * 3600
 	}
 	return true
 }
 
 // readClockOrYear reads four digits after a clock time as a year.
-func readClockOrYear(m *moment, words []string) bool {
+func readClockOrYear(m *moment, w words) bool {
 	if m.hasClock {
-		return readYear(m, []string{words[0], words[1] + words[2]})
+		m.year = number(w["hour"] + w["minute"])
+		return true
 	}
-	return m.at(words[1], words[2], "")
+	return readClock(m, w)
 }
 
-func readYear(m *moment, words []string) bool {
-	m.year = number(words[1])
+func readYear(m *moment, w words) bool {
+	m.year = w.number("year")
 	return true
 }
 
-// on sets the date. An empty year or day is left as it is; a month is a number or a name.
-func (m *moment) on(year, month, day string) bool {
+// readDate reads a date. There can be one. A year without a day means its first day, or that
+// of the month; a year or a day that is left out remains that of the base.
+func readDate(m *moment, w words) bool {
 	if m.hasDate {
 		return false
 	}
 	m.hasDate = true
-	if year != "" {
-		m.year = fullYear(year)
+	if w["year"] != "" {
+		m.year, m.day = fullYear(w["year"]), 1
 	}
-	if m.month = number(month); month[0] > '9' {
-		m.month = monthOf(month)
+	months := []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+	switch month := w["month"]; {
+	case month == "":
+		m.month = 1
+	case month[0] > '9':
+		m.month = 1 + slices.Index(months, month[:3])
+	default:
+		m.month = number(month)
 	}
-	if day != "" {
+	if day := w["day"] + w["yearday"]; day != "" {
 		m.day = number(day)
 	}
 	return true
 }
+
+func readDateAndClock(m *moment, w words) bool { return readDate(m, w) && readClock(m, w) }
 
 // fullYear completes a year of at most three digits.
 func fullYear(digits string) int {
@@ -326,58 +346,31 @@ func fullYear(digits string) int {
 	}
 }
 
-func readAmericanDate(m *moment, words []string) bool { return m.on(words[3], words[1], words[2]) }
-
-// readPointedDate reads a date with a year of two digits, unless it is a clock time.
-func readPointedDate(m *moment, words []string) bool { return m.on(words[3], words[2], words[1]) }
-
-func readCompact(m *moment, words []string) bool {
-	return m.on(words[1], words[2], words[3]) && m.at(words[4], words[5], words[6])
-}
-
-func readDateAndClock(m *moment, words []string) bool {
-	return m.on("", words[1], words[2]) && m.at(words[3], words[4], words[5])
-}
-
 // readWeek reads a week of ISO 8601, and a day of it: Monday unless the text says
 // another one.
-func readWeek(m *moment, words []string) bool {
+func readWeek(m *moment, w words) bool {
 	day := 1
-	if words[3] != "" {
-		day = number(words[3])
+	if w["number"] != "" {
+		day = w.number("number")
 	}
-	if !m.on(words[1], "1", "1") {
+	if !readDate(m, w) {
 		return false
 	}
 	fourth := time.Date(m.year, time.January, 4, 0, 0, 0, 0, time.UTC) // in week 1
 	monday := (int(fourth.Weekday()) + 6) % 7
-	m.days += 7*(number(words[2])-1) + day - 1 + 3 - monday
+	m.days += 7*(w.number("week")-1) + day - 1 + 3 - monday
 	return true
 }
 
 // readOffset reads an offset from UTC. It ignores a second one.
-func readOffset(m *moment, words []string) bool {
+func readOffset(m *moment, w words) bool {
 	if m.hasOffset {
 		return true
 	}
 	m.hasOffset = true
-	if len(words) < 3 {
-		return true
-	}
-	m.offset = number(words[3])*3600 + number(words[5])*60
-	if words[2] == "-" {
+	m.offset = w.number("hour")*3600 + w.number("minute")*60
+	if w["sign"] == "-" {
 		m.offset = -m.offset
 	}
 	return true
-}
-
-// monthOf returns the number of a month by the first three letters of its name.
-func monthOf(name string) int {
-	return 1 + slices.Index([]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, name[:3])
-}
-
-// weekdayOf returns the number of a day of the week by the first three letters of its
-// name.
-func weekdayOf(name string) int {
-	return slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, name[:3])
 }

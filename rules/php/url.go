@@ -1,6 +1,7 @@
 package php
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,9 +23,14 @@ func MergeURL(url string, params value.Object) string {
 	if len(params) == 0 {
 		return url
 	}
-	u := parseURL(url)
-	u.query, u.hasQuery = BuildQuery(mergeQuery(u.query, params)), true
-	return u.String()
+	origin, rest := splitURL(maskControls(url))
+	rest, fragment, hasFragment := strings.Cut(rest, "#")
+	path, query, _ := strings.Cut(rest, "?")
+	url = origin + path + "?" + BuildQuery(mergeQuery(query, params))
+	if hasFragment {
+		url += "#" + fragment
+	}
+	return url
 }
 
 func mergeQuery(query string, params value.Object) value.Object {
@@ -43,69 +49,6 @@ func mergeQuery(query string, params value.Object) value.Object {
 	return value.Object(nil).Merge(all)
 }
 
-// address is the result of PHP's parse_url.
-type address struct {
-	scheme, user, pass, host string
-	port                     int // -1: none
-	path, query, fragment    string
-
-	hasUser, hasPass, hasQuery, hasFragment bool
-}
-
-// String returns the URL. Without both a scheme and a host it begins with the path.
-func (u address) String() string {
-	var b strings.Builder
-	if !Empty(u.scheme) && !Empty(u.host) {
-		b.WriteString(u.scheme + "://")
-		if u.hasUser {
-			b.WriteString(u.user)
-			if u.hasPass {
-				b.WriteString(":" + u.pass)
-			}
-			b.WriteByte('@')
-		}
-		b.WriteString(u.host)
-		if u.port >= 0 {
-			b.WriteString(":" + strconv.Itoa(u.port))
-		}
-	}
-	b.WriteString(u.path)
-	if u.hasQuery {
-		b.WriteString("?" + u.query)
-	}
-	if u.hasFragment {
-		b.WriteString("#" + u.fragment)
-	}
-	return b.String()
-}
-
-// parseURL is PHP's parse_url, which decides by the first colon whether the URL has a
-// scheme or a port. A URL that it refuses has no parts.
-func parseURL(url string) address {
-	url = maskControls(url)
-	u := address{port: -1}
-	var ok bool
-	switch form, colon := formOf(url); form {
-	case schemeAndHost:
-		u.scheme = url[:colon]
-		ok = u.readHost(url[colon+len("://"):])
-	case schemeAndPath:
-		u.scheme = url[:colon]
-		u.readPath(url[colon+1:])
-		ok = true
-	case hostOnly:
-		ok = u.readHost(strings.TrimPrefix(url, "//"))
-	case pathOnly:
-		u.readPath(url)
-		ok = true
-	case refused:
-	}
-	if !ok {
-		return address{port: -1}
-	}
-	return u
-}
-
 // maskControls replaces control characters by underscores, as PHP does.
 func maskControls(url string) string {
 	out := []byte(url)
@@ -117,97 +60,52 @@ func maskControls(url string) string {
 	return string(out)
 }
 
-// form is what a URL begins with.
-type form int
-
-const (
-	refused form = iota
-	pathOnly
-	hostOnly
-	schemeAndPath
-	schemeAndHost
+var (
+	schemeForm = regexp.MustCompile(`^[A-Za-z0-9+.-]+$`) // in PHP, it may begin with a digit
+	portForm   = regexp.MustCompile(`^([0-9]{1,5})(?:/|$)`)
+	hostForm   = regexp.MustCompile(`^(?:.*@)?(\[.*\]|.*?)(?::([0-9]{0,5}))?$`)
 )
-
-// formOf returns what a URL begins with, and the index of its first colon.
-func formOf(url string) (form, int) {
-	withoutScheme := pathOnly
-	if strings.HasPrefix(url, "//") {
-		withoutScheme = hostOnly
-	}
-	colon := strings.IndexByte(url, ':')
-	if colon < 0 {
-		return withoutScheme, colon
-	}
-	before, after := url[:colon], url[colon+1:]
-	switch {
-	case url == ":":
-		return refused, colon
-	case isScheme(before) && strings.HasPrefix(after, "//"):
-		return schemeAndHost, colon
-	case isPort(after) && !strings.ContainsAny(before, "?#"):
-		if number(after[:digits(after)]) > maxPort {
-			return refused, colon
-		}
-		return hostOnly, colon
-	case isScheme(before):
-		return schemeAndPath, colon
-	}
-	return withoutScheme, colon
-}
 
 const maxPort = 1<<16 - 1
 
-// isPort reports whether the text after the colon is up to five digits, followed by
-// the path or nothing.
-func isPort(after string) bool {
-	n := digits(after)
-	return n > 0 && n < 6 && (n == len(after) || after[n] == '/')
-}
-
-// isScheme reports whether a text may be a scheme. In PHP it may begin with a digit.
-func isScheme(text string) bool {
-	for _, c := range []byte(text) {
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && c != '+' && c != '.' && c != '-' {
-			return false
+// splitURL splits a URL into its scheme and host, if it has both, and what follows the host.
+// Like PHP's parse_url it decides by the first colon whether there is a scheme or a port.
+// Both parts of a URL that PHP refuses are empty.
+func splitURL(url string) (origin, rest string) {
+	before, after, colon := strings.Cut(url, ":")
+	hasScheme := colon && schemeForm.MatchString(before)
+	port := portForm.FindStringSubmatch(after)
+	switch {
+	case hasScheme && strings.HasPrefix(after, "//"):
+		host, rest, ok := splitHost(after[len("//"):])
+		if !ok {
+			return "", ""
 		}
+		return before + "://" + host, rest
+	case port != nil && !strings.ContainsAny(before, "?#"), strings.HasPrefix(url, "//") && !hasScheme:
+		_, rest, _ := splitHost(strings.TrimPrefix(url, "//"))
+		return "", rest
+	case hasScheme:
+		return "", after
+	case url == ":":
+		return "", ""
 	}
-	return text != ""
+	return "", url
 }
 
-// readHost reads user, password, host and port, and then the path. It reports false if
-// there is no host or the port is invalid.
-func (u *address) readHost(text string) bool {
+// splitHost splits the host, with its user and its port, from what follows it. It reports
+// false, and what follows is empty, if there is no host or the port is not valid.
+func splitHost(text string) (host, rest string, ok bool) {
 	end := strings.IndexAny(text, "/?#")
 	if end < 0 {
 		end = len(text)
 	}
-	host, path := text[:end], text[end:]
-	if at := strings.LastIndexByte(host, '@'); at >= 0 {
-		u.user, u.pass, u.hasPass = strings.Cut(host[:at], ":")
-		u.hasUser, host = true, host[at+1:]
+	parts := hostForm.FindStringSubmatch(text[:end])
+	if parts == nil || parts[1] == "" || strings.Contains(strings.Trim(parts[1], "[]"), ":") && parts[1][0] != '[' {
+		return "", "", false
 	}
-	colon := strings.LastIndexByte(host, ':')
-	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
-		colon = -1
+	if port, err := strconv.Atoi(parts[2]); err == nil && port > maxPort {
+		return "", "", false
 	}
-	if colon >= 0 {
-		if text := host[colon+1:]; text != "" {
-			n := digits(text)
-			port := number(text[:n])
-			if n == 0 || len(text) > 5 || port > maxPort {
-				return false
-			}
-			u.port = port
-		}
-		host = host[:colon]
-	}
-	u.host = host
-	u.readPath(path)
-	return host != ""
-}
-
-func (u *address) readPath(text string) {
-	text, u.fragment, u.hasFragment = strings.Cut(text, "#")
-	u.path, u.query, u.hasQuery = strings.Cut(text, "?")
+	return strings.TrimSuffix(text[:end], ":"), text[end:], true
 }

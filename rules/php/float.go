@@ -1,45 +1,10 @@
 package php
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/stopwhen/stopwhen/rules/value"
 )
-
-// String is PHP's cast to string: true is "1", nil and false are "", and a float has
-// 14 significant digits ("1.2345678901235E+19"; 1.0 is "1"). A list or an object is
-// "Array", including an object of a response, which PHP refuses to cast.
-func String(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case bool:
-		if v {
-			return "1"
-		}
-	case int:
-		return strconv.Itoa(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return floatText(v)
-	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return strconv.FormatInt(n, 10)
-		}
-		return floatText(float(v.String()))
-	case []any:
-		return "Array"
-	default:
-		if _, ok := value.Members(v); ok {
-			return "Array"
-		}
-	}
-	return ""
-}
 
 // floatText formats a float for text: with PHP's setting precision, 14.
 func floatText(f float64) string {
