@@ -31,8 +31,7 @@ func (c *Catalog) checkMethod(m Method) error {
 	for _, v := range m.State {
 		at := "variable " + v.Name
 		e.identifier("the name of a variable", v.Name, ".")
-		e.conditions(at, v.Only)
-		e.sources(at, nil, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext, v.Says)
+		e.row(at, v.Only, "", nil, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext, v.Says)
 		if v.Init == "" || v.Next == "" {
 			e.wrong("%s: Init and Next must be expressions", at)
 		}
@@ -150,25 +149,18 @@ func (e *addition) setting(at, name string) Field {
 	return f
 }
 
-// conditions checks the settings of conditions.
-func (e *addition) conditions(at string, conditions Conditions) {
-	for _, c := range conditions {
+// row checks the names in a row of a table: the settings of its conditions, the setting whose
+// members it is for, and the names in its texts, each of which is a setting or one of more.
+func (e *addition) row(at string, only Conditions, each string, more []string, texts ...string) {
+	for _, c := range only {
 		e.setting(at, c.Setting)
 	}
-}
-
-// each checks a setting whose members are iterated over.
-func (e *addition) each(at, name string) {
-	if name == "" {
-		return
+	if each != "" {
+		more = append(slices.Clone(more), "each")
+		if f := e.setting(at, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
+			e.wrong("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, each, f.Kind)
+		}
 	}
-	if f := e.setting(at, name); f.Name != "" && f.Kind != Map && f.Kind != Paths {
-		e.wrong("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, name, f.Kind)
-	}
-}
-
-// sources checks the names in sources and texts: each is a setting, or one of more.
-func (e *addition) sources(at string, more []string, texts ...string) {
 	for _, text := range texts {
 		if strings.Count(text, "${") > strings.Count(text, "}") {
 			e.wrong("%s: ${ without }: %s", at, text)
@@ -184,23 +176,13 @@ func (e *addition) sources(at string, more []string, texts ...string) {
 	}
 }
 
-// eachName returns the name of the value that is iterated over, if there is one.
-func eachName(each string) []string {
-	if each == "" {
-		return nil
-	}
-	return []string{"each"}
-}
-
 func (e *addition) overlay(o Overlay) {
-	e.conditions("IncludeParams", o.IncludeParams)
-	e.conditions("ApplyToFirst", o.ApplyToFirst)
+	e.row("IncludeParams", o.IncludeParams, "", nil)
+	e.row("ApplyToFirst", o.ApplyToFirst, "", nil)
 	parts := append([]Part{o.URL, o.Endpoint, o.Method}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
 		at := strings.TrimSpace("part " + p.Name)
-		e.conditions(at, p.Only)
-		e.each(at, p.Each)
-		e.sources(at, eachName(p.Each), p.Name, p.Value, p.Keboola, p.Says)
+		e.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Keboola, p.Says)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
 			e.wrong("%s: Value must be an expression", at)
 		}
@@ -208,11 +190,9 @@ func (e *addition) overlay(o Overlay) {
 }
 
 func (e *addition) template(at string, t Template) {
-	e.conditions(at, t.Only)
-	e.each(at, t.Each)
-	e.sources(at, eachName(t.Each), t.When, t.Keboola)
-	e.sources(at, nil, t.Message)
-	e.sources(at, phraseNames, t.Clause)
+	e.row(at, t.Only, t.Each, nil, t.When, t.Keboola)
+	e.row(at, nil, "", nil, t.Message)
+	e.row(at, nil, "", phraseNames, t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {
 		e.wrong("%s: When, Clause and Message must not be empty", at)
 	}

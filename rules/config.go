@@ -117,9 +117,8 @@ func (c *Config) check(diags *diag.Collector) {
 	}
 	c.nameJobs(diags)
 	if c.Dialect == Keboola {
-		c.oneDataField(diags)
+		c.checkKeboolaJobs(diags)
 	}
-	c.checkFormats(diags)
 	c.checkTests(diags)
 }
 

@@ -150,16 +150,3 @@ func (r *reader) steps(keys []string) []Step {
 	}
 	return out
 }
-
-// oneDataField reports what a dialect without stars and lists of paths does not have.
-func (c *Config) oneDataField(diags *diag.Collector) {
-	for _, job := range c.Jobs {
-		switch field, at := job.DataField, diag.Value(diag.Join(job.path, "dataField")); {
-		case field == nil || field.Lists == nil:
-		case len(field.Lists) > 1:
-			diags.Errorf(at, "dialect %s has one dataField, not a list", c.Dialect).WithHint("use dialect " + Spec + ", or a job for each path")
-		default:
-			diags.Errorf(at, "dataField has no dataType in dialect %s", c.Dialect).WithHint("set the dataType of the job")
-		}
-	}
-}

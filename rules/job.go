@@ -27,8 +27,7 @@ type Job struct {
 	scroller string // with method multiple
 	path     string // config path of the job
 
-	iteration int // from 1; 0: there are no iterations
-	parent    int // position of the job whose child it is, from 1; 0: none
+	parent int // position of the job whose child it is, from 1; 0: none
 
 	keepsStart bool // the next run learns when the job began
 

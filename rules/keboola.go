@@ -260,6 +260,24 @@ func (k *keboolaConfig) constantCall(name, args any) (any, error) {
 	return "", nil // reported
 }
 
+// checkKeboolaJobs reports what jobs cannot have in this dialect: another format than JSON,
+// and stars and lists of paths in dataField.
+func (c *Config) checkKeboolaJobs(diags *diag.Collector) {
+	for _, job := range c.Jobs {
+		switch field, at := job.DataField, diag.Value(diag.Join(job.path, "dataField")); {
+		case field == nil || field.Lists == nil:
+		case len(field.Lists) > 1:
+			diags.Errorf(at, "dialect %s has one dataField, not a list", c.Dialect).WithHint("use dialect " + Spec + ", or a job for each path")
+		default:
+			diags.Errorf(at, "dataField has no dataType in dialect %s", c.Dialect).WithHint("set the dataType of the job")
+		}
+		if job.Response.Format != JSON {
+			diags.Errorf(diag.Value(job.path), "dialect %s reads JSON only, and response.format is %s", Keboola, job.Response.Format).
+				WithHint("use dialect " + Spec)
+		}
+	}
+}
+
 // times are the references to the times of runs. The current one is given.
 func (k *keboolaConfig) times(current string) map[string]refers {
 	return map[string]refers{"time": func(path, name string) (string, bool) {

@@ -14,8 +14,8 @@ import (
 // A child of a job is requested for every item of it. It becomes a job of its own, for the
 // items of its parent; its placeholders become variables.
 
-// kin are the jobs above a child.
-type kin struct {
+// ancestors are the jobs above a child.
+type ancestors struct {
 	position     int      // of the parent in the list of jobs
 	items        []string // variables that hold an item of each job above, the outermost first
 	placeholders Object   // the variables of placeholders by the names of these
@@ -24,7 +24,7 @@ type kin struct {
 }
 
 // children adds the children of a job to the jobs. Equal children are requested once.
-func (k *keboolaConfig) children(job Job, s settings, api settings, up kin) {
+func (k *keboolaConfig) children(job Job, s settings, api settings, up ancestors) {
 	up.position = len(k.cfg.Jobs)
 	k.cfg.Jobs = append(k.cfg.Jobs, job)
 	written := s.get("children")
@@ -50,7 +50,7 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up kin) {
 }
 
 // child adds a child and its own children.
-func (k *keboolaConfig) child(path string, v any, api settings, up kin) {
+func (k *keboolaConfig) child(path string, v any, api settings, up ancestors) {
 	s := k.object(path, v, jobFields)
 	k.below = true
 	job := k.job(s, api)
@@ -90,7 +90,7 @@ func (k *keboolaConfig) shareTimes(job *Job) {
 
 // placeholders adds a variable for each placeholder: the value at a path of an item above.
 // A list has one value for each element.
-func (k *keboolaConfig) placeholders(job *Job, s setting, up *kin) {
+func (k *keboolaConfig) placeholders(job *Job, s setting, up *ancestors) {
 	object, ok := value.Members(s.Value)
 	if !ok && !php.EmptyConfig(s.Value) {
 		k.diags.Errorf(diag.Value(s.path()), "want an object, got %s", found(s.Value))
@@ -110,7 +110,7 @@ func (k *keboolaConfig) placeholders(job *Job, s setting, up *kin) {
 }
 
 // variable returns a name for the variable of a placeholder that no variable above has.
-func (k *kin) variable(placeholder string) string {
+func (a *ancestors) variable(placeholder string) string {
 	_, bare, levelled := strings.Cut(placeholder, ":")
 	if !levelled {
 		bare = placeholder
@@ -121,33 +121,33 @@ func (k *kin) variable(placeholder string) string {
 		}
 		return '_'
 	}, bare)
-	for i, first := 2, name; slices.Contains(k.variables, name); i++ {
+	for i, first := 2, name; slices.Contains(a.variables, name); i++ {
 		name = first + "_" + strconv.Itoa(i)
 	}
-	k.variables = append(k.variables, name)
+	a.variables = append(a.variables, name)
 	return name
 }
 
 // tag adds the member parent_PATH to the items: the value of the placeholder. A later one of
 // the same path replaces it.
-func (k *kin) tag(path, variable, at string) {
+func (a *ancestors) tag(path, variable, at string) {
 	name := path
 	if !strings.HasPrefix(name, "parent_") {
 		name = "parent_" + path
 	}
 	field := ItemField{Name: name, Keys: []string{name}, Source: variable, path: at}
-	for i, f := range k.fields {
+	for i, f := range a.fields {
 		if f.Name == name {
-			k.fields[i] = field
+			a.fields[i] = field
 			return
 		}
 	}
-	k.fields = append(k.fields, field)
+	a.fields = append(a.fields, field)
 }
 
 // placeholder returns the expression for the value of a placeholder, and its path. The
 // number before a colon in its name says how many jobs above the child the item is.
-func (k *keboolaConfig) placeholder(path string, m Member, up kin) (source, field string) {
+func (k *keboolaConfig) placeholder(path string, m Member, up ancestors) (source, field string) {
 	level := 1
 	if number, _, ok := strings.Cut(m.Name, ":"); ok {
 		level, _ = strconv.Atoi(number)
@@ -183,7 +183,7 @@ func (k *keboolaConfig) placeholder(path string, m Member, up kin) (source, fiel
 }
 
 // fillIn puts the values of placeholders into the endpoint of a child.
-func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up kin) {
+func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up ancestors) {
 	var parts []string
 	rest := job.Endpoint
 	for rest != "" {

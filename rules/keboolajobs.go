@@ -30,8 +30,7 @@ func (k *keboolaConfig) jobs(s settings) {
 		from := len(k.cfg.Jobs)
 		k.iteration(k.object(path, k.known(config), configFields), config, api)
 		for at := from; at < len(k.cfg.Jobs); at++ {
-			job := &k.cfg.Jobs[at]
-			if job.iteration = i + 1; job.ID != "" {
+			if job := &k.cfg.Jobs[at]; job.ID != "" {
 				job.ID = fmt.Sprintf("%s#%d", job.ID, i+1)
 			}
 		}
@@ -48,7 +47,7 @@ func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 		for _, one := range []setting{api.get("http.headers"), api.get("http.defaultOptions.headers"), config.get("http.headers")} {
 			k.decoder.headers(k.headers(one), &common.Headers, &common.SecretHeaders)
 		}
-		k.basic(&common, raw)
+		k.basic(&common, config)
 	}
 	list, _ := raw.Get("jobs")
 	written, _ := list.([]any)
@@ -63,7 +62,7 @@ func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 		job.Headers = common.Headers.Merge(job.Headers)
 		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
 		first := len(k.cfg.Jobs)
-		k.children(job, own, api, kin{})
+		k.children(job, own, api, ancestors{})
 		k.shareTimes(&k.cfg.Jobs[first])
 	}
 }
@@ -110,33 +109,23 @@ func (k *keboolaConfig) userData(config, job setting) []ItemField {
 
 // basic adds the credentials of type basic that an iteration has. They are a header of its
 // jobs.
-func (k *keboolaConfig) basic(job *Job, config Object) {
+func (k *keboolaConfig) basic(job *Job, config settings) {
 	if !k.ownBasic {
 		return
 	}
-	name, password := k.either(config, "username"), k.either(config, "password")
+	var name, password string
+	for key, into := range map[string]*string{"username": &name, "#password": &password} {
+		if one := config.get(key); one.given() && !one.Invalid {
+			*into, _ = k.secret(one.path(), one.Value, key != "username")
+		}
+	}
 	if name == "" || password == "" {
 		k.diags.Errorf(diag.Value(diag.Join(k.cfg.path, "config")), "authentication of type basic needs username and #password")
 		return
 	}
 	pair := name + ":" + password
 	encoded := base64.StdEncoding.EncodeToString([]byte(pair))
-	k.hide(password, pair, encoded)
+	k.hide(pair, encoded)
 	job.Headers = job.Headers.Merge(Object{{Name: "Authorization", Value: "Basic " + encoded}})
 	job.SecretHeaders = append(job.SecretHeaders, "Authorization")
-}
-
-// either returns the text of a key of config, with or without # before its name.
-func (k *keboolaConfig) either(config Object, name string) string {
-	for _, key := range []string{name, "#" + name} {
-		v, _ := config.Get(key)
-		if _, isReference := envReference(v); isReference {
-			text, _ := k.secret(diag.Join(diag.Join(k.cfg.path, "config"), key), v, true)
-			return text
-		}
-		if text, ok := value.Text(v); ok && !php.EmptyConfig(v) {
-			return text
-		}
-	}
-	return ""
 }

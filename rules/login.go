@@ -110,13 +110,11 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		out.Scope = ScopeSign
 	}
 	for _, f := range authenticationFields {
-		if v, ok := auth.Computed[f.Name]; ok {
-			out.Values = append(out.Values, l.authRule(AuthPart{Role: Param, Name: f.Name, Source: v.Source, Path: v.Path}, v.Secret))
-		} else if v, ok := auth.Computed[strings.TrimPrefix(f.Name, "#")]; ok && f.Name[0] == '#' {
-			out.Values = append(out.Values, l.authRule(AuthPart{Role: Param, Name: f.Name[1:], Source: v.Source, Path: v.Path}, true))
+		name, hidden := strings.CutPrefix(f.Name, "#")
+		if c, ok := auth.Computed[name]; ok && f.Name == authKey(name) {
+			out.Values = append(out.Values, l.authRule(AuthPart{Name: name, Source: c.Source, Path: c.Path}, c.Secret || hidden))
 		}
 	}
-	out.Values = slices.CompactFunc(out.Values, func(a, b Rule) bool { return a.Target == b.Target })
 	set := l.ruleset()
 	l.values(set, "authentication.params", Param, auth.Params, false)
 	out.Params = set.Rules

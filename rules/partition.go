@@ -187,7 +187,7 @@ func (l *lowerer) partitions(sets []*Ruleset) {
 		l.parent(set, byID)
 	}
 	for _, set := range sets {
-		l.circle(set, byID)
+		l.cycle(set, byID)
 	}
 	for _, set := range sets {
 		l.variables(set, byID)
@@ -227,20 +227,20 @@ func (l *lowerer) jobIDs() []string {
 	return ids
 }
 
-// circle reports a job that is for its own items, or for those of a job below it.
-func (l *lowerer) circle(set *Ruleset, byID map[string]*Ruleset) {
+// cycle reports a job that is its own ancestor.
+func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
 	path := []string{set.Job.ID}
 	for up := byID[set.Parent]; up != nil; up = byID[up.Parent] {
 		path = append(path, up.Job.ID)
 		if up == set {
 			slices.Reverse(path)
-			l.diags.Errorf(diag.Value(diag.Join(set.Job.path, "for")), "the jobs are for the items of each other: %s", strings.Join(path, " → "))
+			l.diags.Errorf(diag.Value(diag.Join(set.Job.path, "for")), "the jobs are parents of each other: %s", strings.Join(path, " → "))
 			for _, id := range path {
 				byID[id].Parent = ""
 			}
 			return
 		}
-		if len(path) > len(byID) { // a circle above this job
+		if len(path) > len(byID) { // a cycle above this job
 			return
 		}
 	}

@@ -134,16 +134,6 @@ func (d *decoder) checkPath(j *Job, field setting) {
 	}
 }
 
-// checkFormats reports formats in a dialect that reads JSON only.
-func (c *Config) checkFormats(diags *diag.Collector) {
-	for _, j := range c.Jobs {
-		if c.Dialect == Keboola && j.Response.Format != JSON {
-			diags.Errorf(diag.Value(j.path), "dialect %s reads JSON only, and response.format is %s", Keboola, j.Response.Format).
-				WithHint("use dialect " + Spec)
-		}
-	}
-}
-
 // WithFormat returns r with another format.
 func (r Response) WithFormat(format string) Response {
 	r.Format = format

@@ -49,9 +49,9 @@ var errorMessages = []string{
 // The words, in lower case, that tell success from failure, and the end of a list
 // ("No more users were found") from a complaint.
 var (
-	wordsOfSuccess = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
-	wordsOfAnEnd   = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
-	wordsOfFailure = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
+	successWords = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
+	endWords     = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
+	failureWords = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
 )
 
 // An ErrorSign is a path at which a body may report an error.
@@ -98,7 +98,7 @@ var errorMessagePaths = sync.OnceValue(func() [][]string {
 // far as its words tell: it does not say that there are no more items.
 func Complains(message string) bool {
 	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
-	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(wordsOfAnEnd, word) })
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(endWords, word) })
 }
 
 func within(container, name string) []string {
@@ -117,7 +117,7 @@ func (s ErrorSign) Reports(v any) bool {
 		return v == false
 	case ErrorWord:
 		text, ok := v.(string)
-		return ok && slices.Contains(wordsOfFailure, strings.ToLower(text))
+		return ok && slices.Contains(failureWords, strings.ToLower(text))
 	case ErrorCode:
 		n, ok := v.(int)
 		return ok && n >= 400 && n < 600
@@ -141,5 +141,5 @@ func isError(v any) bool {
 	}
 	text, ok := value.Text(v)
 	text = strings.ToLower(strings.TrimSpace(text))
-	return ok && text != "" && !slices.Contains(wordsOfSuccess, text)
+	return ok && text != "" && !slices.Contains(successWords, text)
 }
