@@ -106,7 +106,7 @@ func (d *decoder) http(s settings) HTTP {
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
 		if !d.keboola.iterates() { // each iteration has its own
-			d.headers(d.keboola.headers(s.get(name)), &h.Headers, &h.SecretHeaders)
+			d.headers(d.keboola.evaluated(s.get(name), nil), &h.Headers, &h.SecretHeaders)
 		}
 	}
 	d.requiredHeaders(s)

@@ -182,23 +182,18 @@ func attributeOf(input string) string {
 }
 
 // params computes the functions in the parameters of a job.
-func (k *keboolaConfig) params(s setting) setting {
+func (k *keboolaConfig) params(s setting) setting { return k.evaluated(s, k.times(sourceOfNow)) }
+
+// evaluated computes the functions in an object, which may refer to the attributes, and more.
+func (k *keboolaConfig) evaluated(s setting, more map[string]refers) setting {
 	if k == nil {
 		return s
 	}
-	return k.functions(k.times(sourceOfNow)).evaluated(s)
+	return k.functions(more).evaluated(s)
 }
 
 // iterates reports whether there are iterations.
 func (k *keboolaConfig) iterates() bool { return k != nil && len(k.iterations) > 0 }
-
-// headers computes the functions in headers of all requests.
-func (k *keboolaConfig) headers(s setting) setting {
-	if k == nil {
-		return s
-	}
-	return k.functions(nil).evaluated(s)
-}
 
 func valueOf(object Object, name string) any { v, _ := object.Get(name); return v }
 

@@ -45,7 +45,7 @@ func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 	var common Job
 	if len(k.iterations) > 0 {
 		for _, one := range []setting{api.get("http.headers"), api.get("http.defaultOptions.headers"), config.get("http.headers")} {
-			k.decoder.headers(k.headers(one), &common.Headers, &common.SecretHeaders)
+			k.decoder.headers(k.evaluated(one, nil), &common.Headers, &common.SecretHeaders)
 		}
 		k.basic(&common, config)
 	}

@@ -92,14 +92,14 @@ var kinds = [...]kindRow{
 	Values: {"a list or an expression", listOrExpression, anyOf(typed("array"), someText), "name", false, "any"},
 	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
 
-	phpNumber:  {name: "a number other than 0", read: unlessEmpty(phpNumeric)},
-	phpInt:     {name: "a number", read: func(v any) (any, error) { return unless(v == nil, php.Int(v)) }},
-	phpFlag:    {name: "a boolean", read: func(v any) (any, error) { return unless(v == nil, php.Bool(v)) }},
-	phpText:    {name: "a string", read: func(v any) (any, error) { return unless(php.EmptyConfig(v), php.String(v)) }},
-	phpStrict:  {name: "a non-empty string", read: unlessEmpty(nonEmpty)},
-	phpWhole:   {name: "a whole number", read: phpWholeNumber},
-	phpBytes:   {name: "a number", read: func(v any) (any, error) { return unless(php.EmptyConfig(v), php.Int(v)) }},
-	phpSeconds: {name: `seconds, or a time like "10 minutes"`, read: unlessEmpty(phpTime)},
+	phpNumber:  {name: "a number other than 0", read: unless(php.EmptyConfig, phpNumeric)},
+	phpInt:     {name: "a number", read: unless(isNil, cast(php.Int))},
+	phpFlag:    {name: "a boolean", read: unless(isNil, cast(php.Bool))},
+	phpText:    {name: "a string", read: unless(php.EmptyConfig, cast(php.String))},
+	phpStrict:  {name: "a non-empty string", read: unless(php.EmptyConfig, nonEmpty)},
+	phpWhole:   {name: "a whole number", read: unless(func(v any) bool { return v == nil || v == 0 }, as[int])},
+	phpBytes:   {name: "a number", read: unless(php.EmptyConfig, cast(php.Int))},
+	phpSeconds: {name: `seconds, or a time like "10 minutes"`, read: unless(php.EmptyConfig, phpTime)},
 	phpBlock:   {name: "an object", read: object},
 }
 
@@ -121,8 +121,7 @@ func (k Kind) GoType() string { return kinds[k].goType }
 var errKind = errors.New("a value of another kind")
 
 // convert reads a value of the configuration as a kind. The error says in a few words what is
-// wrong. A nil result means that the value counts as missing, which the reference decides for
-// empty ones.
+// wrong. A nil result means that the value counts as missing.
 func convert(kind Kind, v any) (any, error) {
 	v = computable(v)
 	read := kinds[kind].read
@@ -347,22 +346,21 @@ func isDuration(v any) bool {
 	return isText && err != nil
 }
 
-// unless returns v, or nothing if the value is missing.
-func unless[T any](missing bool, v T) (any, error) {
-	if missing {
-		return nil, nil
-	}
-	return v, nil
-}
-
-// unlessEmpty reads a value that is not empty in PHP.
-func unlessEmpty(read func(any) (any, error)) func(any) (any, error) {
+// unless reads a value that does not count as missing.
+func unless(missing func(any) bool, read func(any) (any, error)) func(any) (any, error) {
 	return func(v any) (any, error) {
-		if php.EmptyConfig(v) {
+		if missing(v) {
 			return nil, nil
 		}
 		return read(v)
 	}
+}
+
+func isNil(v any) bool { return v == nil }
+
+// cast reads any value as PHP converts it.
+func cast[T any](convert func(any) T) func(any) (any, error) {
+	return func(v any) (any, error) { return convert(v), nil }
 }
 
 func phpNumeric(v any) (any, error) {
@@ -370,16 +368,6 @@ func phpNumeric(v any) (any, error) {
 		return nil, errKind
 	}
 	return php.Int(v), nil
-}
-
-func phpWholeNumber(v any) (any, error) {
-	switch n := v.(type) {
-	case nil:
-		return nil, nil
-	case int:
-		return unless(n == 0, n)
-	}
-	return nil, errKind
 }
 
 // phpTime reads what strtotime reads. Text that strtotime cannot read is 0 seconds, which the

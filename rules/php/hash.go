@@ -36,35 +36,24 @@ var checksums = map[string]func() hash.Hash{
 // Hash is PHP's hash(algorithm, text), in hexadecimal. It fails for the algorithms of
 // PHP that it does not know.
 func Hash(algorithm, text string) (string, error) {
-	name := strings.ToLower(algorithm)
-	algorithms := hashes
-	if checksums[name] != nil {
-		algorithms = checksums
-	}
-	if algorithms[name] == nil {
-		return "", unknownHash(algorithm, append(algorithmNames(hashes), algorithmNames(checksums)...))
-	}
-	h := algorithms[name]()
-	h.Write([]byte(text))
-	return hex.EncodeToString(h.Sum(nil)), nil
+	known := maps.Clone(checksums)
+	maps.Copy(known, hashes)
+	return digest(algorithm, text, known, func(algorithm func() hash.Hash) hash.Hash { return algorithm() })
 }
 
 // HMAC is PHP's hash_hmac(algorithm, text, key), in hexadecimal. It fails for the
 // algorithms of PHP that it does not know.
 func HMAC(algorithm, text, key string) (string, error) {
-	algorithm = strings.ToLower(algorithm)
-	if hashes[algorithm] == nil {
-		return "", unknownHash(algorithm, algorithmNames(hashes))
+	return digest(algorithm, text, hashes, func(algorithm func() hash.Hash) hash.Hash { return hmac.New(algorithm, []byte(key)) })
+}
+
+// digest returns the hash of a text by one of the algorithms that are known.
+func digest(name, text string, known map[string]func() hash.Hash, start func(func() hash.Hash) hash.Hash) (string, error) {
+	algorithm := known[strings.ToLower(name)]
+	if algorithm == nil {
+		return "", fmt.Errorf("unknown hash algorithm %q; known: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
-	h := hmac.New(hashes[algorithm], []byte(key))
+	h := start(algorithm)
 	h.Write([]byte(text))
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-func algorithmNames(algorithms map[string]func() hash.Hash) []string {
-	return slices.Sorted(maps.Keys(algorithms))
-}
-
-func unknownHash(name string, known []string) error {
-	return fmt.Errorf("unknown hash algorithm %q; known: %s", name, strings.Join(known, ", "))
 }

@@ -34,7 +34,7 @@ func TestHMAC(t *testing.T) {
 
 func TestUnknownHashIsAnError(t *testing.T) {
 	_, err := php.Hash("whirlpool", "")
-	require.ErrorContains(t, err, `unknown hash algorithm "whirlpool"; known: md5,`)
+	require.ErrorContains(t, err, `unknown hash algorithm "whirlpool"; known: adler32, crc32b,`)
 	_, err = php.HMAC("crc32b", "", "") // it has no key
 	require.ErrorContains(t, err, `unknown hash algorithm "crc32b"`)
 }

@@ -3,8 +3,8 @@ package php
 import (
 	"encoding/json"
 	"math"
+	"regexp"
 	"strconv"
-	"strings"
 )
 
 // textInt saturates where wrap wraps around. Infinity is 0 in both.
@@ -70,43 +70,15 @@ type scanned struct {
 	rest    string // the text after it
 }
 
+// numberForm has the groups number, fraction and exponent.
+var numberForm = regexp.MustCompile(`^[ \t\n\r\v\f]*([+-]?(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?)`)
+
 // scanNumber finds the longest decimal number at the beginning of a text, after
 // blanks. Hexadecimal numbers, "INF" and digit separators are not numbers.
 func scanNumber(text string) scanned {
-	text = strings.TrimLeft(text, " \t\n\r\v\f")
-	i := sign(text)
-	whole := digits(text[i:])
-	end, integer := i+whole, true
-	if end < len(text) && text[end] == '.' {
-		if fraction := digits(text[end+1:]); whole+fraction > 0 {
-			end, integer, whole = end+1+fraction, false, whole+fraction
-		}
-	}
-	if whole == 0 {
+	found := numberForm.FindStringSubmatch(text)
+	if found == nil {
 		return scanned{rest: text}
 	}
-	if end < len(text) && text[end]|0x20 == 'e' {
-		mark := end + 1 + sign(text[end+1:])
-		if n := digits(text[mark:]); n > 0 {
-			end, integer = mark+n, false
-		}
-	}
-	return scanned{text[:end], integer, text[end:]}
-}
-
-// sign returns the length of the sign at the beginning of a text.
-func sign(text string) int {
-	if text != "" && (text[0] == '+' || text[0] == '-') {
-		return 1
-	}
-	return 0
-}
-
-// digits returns the number of decimal digits at the beginning of a text.
-func digits(text string) int {
-	n := 0
-	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
-		n++
-	}
-	return n
+	return scanned{found[1], found[2]+found[3]+found[4] == "", text[len(found[0]):]}
 }
