@@ -120,13 +120,14 @@ func (d *document) digest(at scan.Span, seed Digest) Digest {
 
 // digestIn returns the digest of data, which is read one window at a time.
 func digestIn(data []byte, at int, window *spool.Window, seed Digest) Digest {
-	if len(data) == 0 {
+	if len(data) == 0 || window == nil && len(data) <= spool.WindowBytes {
 		return DigestOf(data, seed)
 	}
+	sum := seed // a variable of its own, since it is on the heap
 	for part := range windows(data, at, window) {
-		seed = DigestOf(part, seed)
+		sum = DigestOf(part, sum)
 	}
-	return seed
+	return sum
 }
 
 // Of a page with more items than wholePage, the first and the last edgeItems are

@@ -61,8 +61,8 @@ type Scanner struct {
 	prefixes     prefixes
 }
 
-// onlyRoot is the tree without paths.
-var onlyRoot = NewTree(nil, nil)
+// onlyRoot is the tree without paths and cells: [Found.Root] says where the root is.
+var onlyRoot = NewColumns(nil)
 
 // New returns a scanner.
 func New(m Marks) *Scanner {

@@ -81,7 +81,14 @@ func (n *Node) number(next *int, all bool) {
 // At returns the node at a path below the node, or nil.
 func (n *Node) At(path ...string) *Node {
 	for _, key := range path {
-		n = n.child([]byte(key))
+		if n == nil {
+			return nil
+		}
+		i := slices.IndexFunc(n.Children, func(child *Node) bool { return child.Key == key })
+		if i < 0 {
+			return nil
+		}
+		n = n.Children[i]
 	}
 	return n
 }
@@ -108,9 +115,6 @@ func (n *Node) branches() bool { return n != nil && len(n.Children) > 0 }
 
 // child returns the child for a key, or nil.
 func (n *Node) child(key []byte) *Node {
-	if n == nil {
-		return nil
-	}
 	for _, child := range n.Children {
 		if child.Key == string(key) {
 			return child
