@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -37,28 +36,22 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 	}
 	if !s.client.Trusts(address) {
 		request, withheld = s.withhold(request)
-		if address, err = request.URL(); err != nil {
-			return call, nil, err
-		}
-		if err = s.checkAddress(address); err != nil {
-			return call, nil, err
+		if address, err = request.URL(); err == nil {
+			err = s.checkAddress(address)
 		}
 	}
-	body, contentType, err := request.Payload()
+	if err == nil {
+		call, err = transport.NewCall(request, address)
+	}
 	if err != nil {
 		return call, nil, err
 	}
-	call = transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}, Job: s.job.Set.Job.ID}
-	if contentType != "" {
-		call.Header.Set("Content-Type", contentType)
-	}
+	call.Job = s.job.Set.Job.ID
 	if s.converter != nil {
-		call.Header.Set("Accept", format.Accept(s.job.Set.Job.Response.Format))
 		call.MayBeEmpty = s.converter.MayBeEmpty
-	}
-	for _, m := range request.Headers {
-		text, _ := value.Text(m.Value)
-		call.Header.Set(m.Name, text)
+		if _, own := call.Header["Accept"]; !own {
+			call.Header.Set("Accept", format.Accept(s.job.Set.Job.Response.Format))
+		}
 	}
 	return call, withheld, nil
 }

@@ -107,19 +107,7 @@ func (l *login) encode(request requests.Request) (transport.Call, error) {
 			return transport.Call{}, fmt.Errorf("%s.loginRequest.endpoint: %w", l.auth.Path, err)
 		}
 	}
-	body, contentType, err := request.Payload()
-	if err != nil {
-		return transport.Call{}, err
-	}
-	call := transport.Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}}
-	if contentType != "" {
-		call.Header.Set("Content-Type", contentType)
-	}
-	for _, m := range request.Headers {
-		text, _ := value.Text(m.Value)
-		call.Header.Set(m.Name, text)
-	}
-	return call, nil
+	return transport.NewCall(request, address)
 }
 
 // obtain logs in.

@@ -183,18 +183,9 @@ func rereadAll(values []any) ([]any, error) {
 	all := make([]any, len(values))
 	for i, v := range values {
 		var err error
-		if all[i], err = reread(v); err != nil {
+		if all[i], err = saved.Reread(v); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
-}
-
-// reread returns a value as it is after it was saved and resumed.
-func reread(v any) (any, error) {
-	raw, err := saved.Encode(v)
-	if err != nil {
-		return nil, err
-	}
-	return saved.Decode(raw)
 }

@@ -62,7 +62,7 @@ func newWindows(source rules.Window, from, to any) (*windows, error) {
 func windowBound(v any) (any, error) {
 	switch v := v.(type) {
 	case time.Time, int, float64:
-		return reread(v)
+		return saved.Reread(v)
 	case json.Number:
 		return v.Float64()
 	case string:

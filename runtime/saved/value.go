@@ -45,9 +45,18 @@ const (
 
 // Encode writes a value so that [Decode] returns the same.
 func Encode(v any) (json.RawMessage, error) {
+	v, err := tagged(v)
+	if err != nil {
+		return nil, err
+	}
+	return value.Marshal(v)
+}
+
+// tagged returns a value with objects for the values that plain JSON cannot express.
+func tagged(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case nil, bool, string, int, int64, json.Number:
-		return value.Marshal(v)
+		return v, nil
 	case float64:
 		text := strconv.FormatFloat(v, 'g', -1, 64)
 		if !strings.ContainsAny(text, ".e") {
@@ -56,67 +65,55 @@ func Encode(v any) (json.RawMessage, error) {
 		if !json.Valid([]byte(text)) {
 			return nil, &Error{message: fmt.Sprintf("is %v, which cannot be saved", v)}
 		}
-		return json.RawMessage(text), nil
+		return json.Number(text), nil
 	case time.Time:
-		return json.Marshal(map[string]string{timeTag: spelled(v)})
+		return map[string]any{timeTag: spelled(v)}, nil
 	case time.Duration:
-		return json.Marshal(map[string]string{durationTag: v.String()})
+		return map[string]any{durationTag: v.String()}, nil
 	case *time.Location:
-		return json.Marshal(map[string]string{zoneTag: v.String()})
-	case []any:
-		return encodeList(v)
+		return map[string]any{zoneTag: v.String()}, nil
 	case compile.Parts:
-		return encodeList(v)
+		return tagged([]any(v))
+	case []any:
+		if v == nil {
+			return nil, nil
+		}
+		out := make([]any, len(v))
+		for i := range v {
+			if out[i], err = tagged(v[i]); err != nil {
+				return nil, within(fmt.Sprintf("[%d]", i), err)
+			}
+		}
+		return out, nil
 	case rules.Object:
 		pairs := make([]any, 0, 2*len(v))
 		for _, m := range v {
 			pairs = append(pairs, m.Name, m.Value)
 		}
-		list, err := encodeList(pairs)
-		return json.RawMessage(`{"` + orderedTag + `":` + string(list) + `}`), err
+		list, err := tagged(pairs)
+		return map[string]any{orderedTag: list}, err
 	case map[string]any:
-		members, err := encodeMembers(v)
-		if err == nil && len(v) == 1 && isTag(v) {
-			return json.RawMessage(`{"` + objectTag + `":` + string(members) + `}`), nil
+		if v == nil {
+			return nil, nil
 		}
-		return members, err
+		out := make(map[string]any, len(v))
+		for name := range v {
+			if out[name], err = tagged(v[name]); err != nil {
+				return nil, within("."+name, err)
+			}
+		}
+		if len(v) == 1 && isTag(v) {
+			return map[string]any{objectTag: out}, nil
+		}
+		return out, nil
 	}
-	return encodeStruct(reflect.ValueOf(v))
+	return taggedStruct(reflect.ValueOf(v))
 }
 
-func encodeList(list []any) (json.RawMessage, error) {
-	if list == nil {
-		return json.RawMessage("null"), nil
-	}
-	out := make([]json.RawMessage, len(list))
-	for i, v := range list {
-		var err error
-		if out[i], err = Encode(v); err != nil {
-			return nil, within(fmt.Sprintf("[%d]", i), err)
-		}
-	}
-	return json.Marshal(out)
-}
-
-func encodeMembers(members map[string]any) (json.RawMessage, error) {
-	if members == nil {
-		return json.RawMessage("null"), nil
-	}
-	out := make(map[string]json.RawMessage, len(members))
-	for name, v := range members {
-		raw, err := Encode(v)
-		if err != nil {
-			return nil, within("."+name, err)
-		}
-		out[name] = raw
-	}
-	return json.Marshal(out)
-}
-
-// encodeStruct writes a struct of the page context.
-func encodeStruct(v reflect.Value) (json.RawMessage, error) {
+// taggedStruct returns the members of a struct of the page context.
+func taggedStruct(v reflect.Value) (any, error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return json.RawMessage("null"), nil
+		return nil, nil
 	}
 	v = reflect.Indirect(v)
 	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[rules.Context]().PkgPath() {
@@ -128,7 +125,7 @@ func encodeStruct(v reflect.Value) (json.RawMessage, error) {
 	for name, i := range savedFields(v.Type()) {
 		members[name] = v.Field(i).Interface()
 	}
-	return encodeMembers(members)
+	return tagged(members)
 }
 
 // savedFields returns the fields of a struct of the page context that survive a
@@ -173,15 +170,21 @@ func Variables(variables map[string]any) (map[string]any, error) {
 		case nil, bool, string, int, int64, float64, json.Number: // the usual ones
 			continue
 		}
-		raw, err := Encode(v)
-		if err != nil {
+		var err error
+		if variables[name], err = Reread(v); err != nil {
 			return nil, within("state."+name, err)
-		}
-		if variables[name], err = Decode(raw); err != nil {
-			return nil, fmt.Errorf("state.%s: %w", name, err)
 		}
 	}
 	return variables, nil
+}
+
+// Reread returns a value as it is after it was saved and resumed.
+func Reread(v any) (any, error) {
+	raw, err := Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(raw)
 }
 
 // Decode reads a value that [Encode] wrote.

@@ -13,7 +13,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -53,6 +55,23 @@ type Call struct {
 
 	attempt int    // from 1; 0 is the first too
 	refused *Lease // that the API has refused in this call; nil: none
+}
+
+// NewCall returns the call for a request whose URL is address.
+func NewCall(request requests.Request, address string) (Call, error) {
+	body, contentType, err := request.Payload()
+	if err != nil {
+		return Call{}, err
+	}
+	call := Call{Method: request.Verb(), URL: address, Body: body, Header: http.Header{}}
+	if contentType != "" {
+		call.Header.Set("Content-Type", contentType)
+	}
+	for _, m := range request.Headers {
+		text, _ := value.Text(m.Value)
+		call.Header.Set(m.Name, text)
+	}
+	return call, nil
 }
 
 // A Response is an HTTP response that was read to its end and decompressed.
