@@ -31,8 +31,8 @@ func (r *run) judge(page *Page) error {
 			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(&r.Context.Value)), stop.Missing(&r.Context.Value)
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
-		if met && stop.Rule.Outcome == rules.Split && !r.splits {
-			r.Noticed.Facts.FullWindow, r.Noticed.Facts.WindowKept = r.partition.Label(), r.unsplit
+		if met && stop.Rule.Outcome == rules.Split && !r.Splits {
+			r.Noticed.Facts.FullWindow, r.Noticed.Facts.WindowKept = r.Partition.Label(), r.Unsplit
 			continue
 		}
 		if !met {

@@ -20,7 +20,7 @@ func judged(tb testing.TB, items int) *run {
 		"guards": {"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"}}},
 		"config": {"jobs": [{"endpoint": "users"}]}}`)
 	require.Len(tb, jobs[0].Stops, 11)
-	r := newRun(tb.Context(), Loop{}.WithDefaults(), Partition{Job: jobs[0]}, nil)
+	r := newRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	_, err := r.firstRequest()
 	require.NoError(tb, err)
 	c := &r.Context.Value

@@ -68,23 +68,18 @@ type Sink func(context.Context, *Page) error
 // [*failure.Error] unless it is the sink's own. The result says how far the job came,
 // even if the error is not nil.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
-	return l.WithDefaults().runPartition(ctx, Partition{Job: job}, l.Resume[job.Set.Job.ID], sink)
+	return newRun(ctx, l, List{Partition: Partition{Job: job}, From: l.Resume[job.Set.Job.ID]}, sink).run(ctx)
 }
 
 // RunPartition is [Loop.Run] for one partition, from its beginning.
 func (l Loop) RunPartition(ctx context.Context, p Partition, sink Sink) (Result, error) {
-	return l.WithDefaults().runPartition(ctx, p, nil, sink)
+	return newRun(ctx, l, List{Partition: p}, sink).run(ctx)
 }
 
-// runPartition is [Loop.Run] for a partition, from a checkpoint of it if that is not nil.
-func (l Loop) runPartition(ctx context.Context, p Partition, token json.RawMessage, sink Sink) (Result, error) {
-	return newRun(ctx, l, p, sink).run(ctx, token)
-}
-
-func (r *run) run(ctx context.Context, token json.RawMessage) (Result, error) {
+func (r *run) run(ctx context.Context) (Result, error) {
 	defer r.close()
-	ctx = context.WithValue(ctx, partitionKey{}, r.partition)
-	request, more, err := r.begin(ctx, token)
+	ctx = context.WithValue(ctx, partitionKey{}, r.Partition)
+	request, more, err := r.begin(ctx)
 	if err == nil && !more { // it had ended before
 		return r.withSeen(r.Result), nil
 	}
@@ -182,7 +177,7 @@ const LimitPartitions = "limits.partitions"
 
 // endsEarly ends the list if the rest of it need not be read.
 func (r *run) endsEarly() bool {
-	if r.enough == nil || !r.enough() || r.Result.Outcome != "" {
+	if r.Enough == nil || !r.Enough() || r.Result.Outcome != "" {
 		return false
 	}
 	r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Limited, LimitPartitions, []string{}

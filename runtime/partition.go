@@ -139,10 +139,9 @@ type List struct {
 // RunList is [Loop.Run] for the list of a partition. The audit leaves to the others what they
 // may show to be right.
 func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
-	r := newRun(ctx, l.WithDefaults(), list.Partition, sink)
-	r.enough, r.splits, r.unsplit = list.Enough, list.Splits, list.Unsplit
+	r := newRun(ctx, l, list, sink)
 	r.hasSiblings = len(list.Partition.Job.Sources) > 0
-	return r.run(ctx, list.From)
+	return r.run(ctx)
 }
 
 // SeenBy returns what the list of a partition had and lacked; nil: nothing.

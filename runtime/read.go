@@ -86,10 +86,10 @@ func (r *run) record(request requests.Request, f fetched) trace.Record {
 // shownBinding returns a copy of the values of the variables without secrets; nil if there are
 // none.
 func (r *run) shownBinding() map[string]any {
-	if len(r.partition.Binding) == 0 {
+	if len(r.Partition.Binding) == 0 {
 		return nil
 	}
-	shown, _ := r.sender.published(r.partition.Binding).(map[string]any)
+	shown, _ := r.sender.published(r.Partition.Binding).(map[string]any)
 	return shown
 }
 
@@ -163,7 +163,7 @@ func (r *run) compare(reading document.Reading, request document.Digest) (repeat
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0
-	case c.Prev != nil && reading.List == r.List:
+	case c.Prev != nil && reading.List == r.state.List:
 		c.SameItems++
 		if !c.SamePage && !c.Polled && !r.switches.QuietSameItems {
 			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))
@@ -176,7 +176,7 @@ func (r *run) compare(reading document.Reading, request document.Digest) (repeat
 	} else if c.Page > 2 && reading.Content == r.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {
 		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
-	r.Content, r.List, r.Spelling = reading.Content, reading.List, reading.Spelling
+	r.Content, r.state.List, r.Spelling = reading.Content, reading.List, reading.Spelling
 	return repeats
 }
 

@@ -29,13 +29,10 @@ import (
 type run struct {
 	Loop
 	state
+	List
 	*tools
-	partition Partition
-	labelled  string // the label of the partition, once it was needed
-
-	enough          func() bool // see [List], like the next two
-	splits, unsplit bool
-	hasSiblings     bool // it is one partition of several, whose tally audits what all of them lack
+	labelled    string // the label of the partition, once it was needed
+	hasSiblings bool   // it is one partition of several, whose tally audits what all of them lack
 
 	switches rules.Switches
 	sink     Sink
@@ -54,11 +51,12 @@ type run struct {
 	kept      map[string]any  // values of the previous run, with their secrets
 }
 
-func newRun(ctx context.Context, l Loop, p Partition, sink Sink) *run {
-	job, t := p.Job, l.Tools.take(&l, p.Job)
+func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
+	l = l.WithDefaults()
+	job, t := list.Partition.Job, l.Tools.take(&l, list.Partition.Job)
 	r := &t.inUse
 	*r = run{
-		Loop: l, tools: t, partition: p, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
+		Loop: l, List: list, tools: t, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
 	}
 	t.warn = r.warn
 	r.watcher = evidence.Watcher{
@@ -84,7 +82,7 @@ func (r *run) reset() {
 		Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent, Computed: r.Computed,
 	}
 	r.Context.Value = rules.Context{
-		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.partition.Binding, Now: func() time.Time { return r.started },
+		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.Partition.Binding, Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},
 	}
 	if r.binding != nil {
@@ -137,13 +135,13 @@ func (r *run) close() {
 
 // begin returns the first request of the run, or of its continuation. It reports
 // false for a job that had ended.
-func (r *run) begin(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
+func (r *run) begin(ctx context.Context) (request requests.Request, more bool, err error) {
 	if r.kept, err = r.RevealKept(ctx, r.Result.Job); err != nil {
 		return request, false, err
 	}
 	r.Context.Value.Kept = r.kept
-	if token != nil {
-		return r.resume(ctx, token)
+	if r.From != nil {
+		return r.resume(ctx, r.From)
 	}
 	request, err = r.firstRequest()
 	return request, err == nil, err
@@ -153,7 +151,7 @@ func (r *run) firstRequest() (request requests.Request, err error) {
 	c := &r.Context.Value
 	if r.binding == nil {
 		if err := r.bind(); err != nil {
-			return request, r.fault(r.partition.Blame(), err)
+			return request, r.fault(r.Partition.Blame(), err)
 		}
 	}
 	variables, request, err := r.binding.Begin(&r.machine, c)
@@ -241,13 +239,13 @@ func (r *run) placed(err error) error {
 // label names the partition; see [Partition.Label]. The secrets are those of now.
 func (r *run) label() string {
 	if r.labelled == "" {
-		r.labelled = r.partition.Label()
+		r.labelled = r.Partition.Label()
 	}
 	return r.Redactor.String(r.labelled)
 }
 
 // name names the job in the log, with the partition.
-func (r *run) name() string { return r.Redactor.String(r.partition.Name()) }
+func (r *run) name() string { return r.Redactor.String(r.Partition.Name()) }
 
 // restart starts again from the first request, after an error response which says
 // that the position was lost.

@@ -23,7 +23,7 @@ func runOf(tb testing.TB, api, keys string) *run {
 		keys += `, "dataField": "data"`
 	}
 	jobs := compiled(tb, `{"api": {"baseUrl": "https://api.test/"`+api+`}, "config": {"jobs": [{"endpoint": "users"`+keys+`}]}}`)
-	r := newRun(tb.Context(), Loop{}.WithDefaults(), Partition{Job: jobs[0]}, nil)
+	r := newRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	tb.Cleanup(r.close)
 	return r
 }

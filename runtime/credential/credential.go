@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -77,18 +78,10 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 
 // complete fills in what may be nil.
 func (o *Options) complete() {
-	if o.Clock == nil {
-		o.Clock = transport.SystemClock
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Pacer == nil {
-		o.Pacer = transport.NewPacer(transport.Pace{})
-	}
-	if o.Redactor == nil {
-		o.Redactor = redact.New(nil)
-	}
+	o.Clock = cmp.Or(o.Clock, transport.SystemClock)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Pacer = cmp.Or(o.Pacer, transport.NewPacer(transport.Pace{}))
+	o.Redactor = cmp.Or(o.Redactor, redact.New(nil))
 }
 
 // bind returns the credentials with the values that expressions give.

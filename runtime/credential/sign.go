@@ -214,12 +214,7 @@ func canonicalQuery(query string) string {
 			pairs = append(pairs, [2]string{awsEscape(p.Name, ""), awsEscape(p.Value, "")})
 		}
 	}
-	slices.SortFunc(pairs, func(a, b [2]string) int {
-		if c := strings.Compare(a[0], b[0]); c != 0 {
-			return c
-		}
-		return strings.Compare(a[1], b[1])
-	})
+	slices.SortFunc(pairs, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	parts := make([]string, len(pairs))
 	for i, p := range pairs {
 		parts[i] = p[0] + "=" + p[1]

@@ -218,13 +218,13 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 	})
 	var all sync.WaitGroup
 	all.Go(func() {
-		for one := f.waiting(ctx); one != nil; one = f.waiting(ctx) {
-			if !f.takeSlot(ctx, one) {
+		for child := f.waiting(ctx); child != nil; child = f.waiting(ctx) {
+			if !f.takeSlot(ctx, child) {
 				continue
 			}
 			all.Go(func() {
-				one.backlog.end(f.push(f, one).run(ctx))
-				f.free(one)
+				child.backlog.end(f.push(f, child).run(ctx))
+				f.free(child)
 			})
 		}
 	})
@@ -257,7 +257,7 @@ func (f *frame) waiting(ctx context.Context) *task {
 
 // takeSlot waits for a slot, and begins a task with it, unless the turn of the task has come
 // meanwhile.
-func (f *frame) takeSlot(ctx context.Context, one *task) bool {
+func (f *frame) takeSlot(ctx context.Context, child *task) bool {
 	select {
 	case f.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -265,29 +265,29 @@ func (f *frame) takeSlot(ctx context.Context, one *task) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if one.begun {
+	if child.begun {
 		<-f.slots
 		return false
 	}
-	one.begun, one.slot, one.backlog = true, true, newBacklog(backlogBytes)
+	child.begun, child.slot, child.backlog = true, true, newBacklog(backlogBytes)
 	return true
 }
 
 // begin begins a task whose turn has come. It reports whether it does not run ahead.
-func (f *frame) begin(one *task) bool {
+func (f *frame) begin(child *task) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ahead := one.begun
-	one.begun = true
+	ahead := child.begun
+	child.begun = true
 	return !ahead
 }
 
 // free gives the slot of a task back.
-func (f *frame) free(one *task) {
+func (f *frame) free(child *task) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if one.slot {
-		one.slot = false
+	if child.slot {
+		child.slot = false
 		<-f.slots
 	}
 }

@@ -33,7 +33,7 @@ type task struct {
 }
 
 // searches reports whether the task finds values of a variable.
-func (one *task) searches() bool { return one.level < len(one.job.Sources) }
+func (t *task) searches() bool { return t.level < len(t.job.Sources) }
 
 // A place is where a task is: after a step, with the tasks that are still to come before the
 // next one.
@@ -60,13 +60,13 @@ type frame struct {
 }
 
 // push returns the frame of a task.
-func (t *tree) push(parent *frame, one *task) *frame {
-	f := &frame{tree: t, parent: parent, task: one, partition: runtime.Partition{Job: one.job}}
+func (t *tree) push(parent *frame, child *task) *frame {
+	f := &frame{tree: t, parent: parent, task: child, partition: runtime.Partition{Job: child.job}}
 	if parent != nil {
-		f.partition = parent.partition.With(one.job, one.job.Sources[one.level-1].Name, one.value)
+		f.partition = parent.partition.With(child.job, child.job.Sources[child.level-1].Name, child.value)
 	}
-	if one.from != nil {
-		f.place = *one.from
+	if child.from != nil {
+		f.place = *child.from
 	}
 	return f
 }
@@ -147,28 +147,28 @@ func (f *frame) children(ctx context.Context) error {
 	ctx, stop := f.beginAhead(ctx)
 	defer stop()
 	for {
-		one := f.next()
+		child := f.next()
 		switch {
 		case ctx.Err() != nil:
 			return cancelled(ctx, f.partition.Job.Set.Job.ID, 0)
-		case one == nil:
+		case child == nil:
 			return nil
 		}
-		if err := f.child(ctx, one); err != nil {
+		if err := f.child(ctx, child); err != nil {
 			return err
 		}
-		f.pop(one)
+		f.pop(child)
 	}
 }
 
 // child runs a task in its turn or, if it runs ahead already, passes on the pages that it has
 // so far, and lets it pass on the rest itself.
-func (f *frame) child(ctx context.Context, one *task) error {
-	if f.begin(one) {
-		return f.push(f, one).run(ctx)
+func (f *frame) child(ctx context.Context, child *task) error {
+	if f.begin(child) {
+		return f.push(f, child).run(ctx)
 	}
-	f.free(one)
-	return one.backlog.drain(ctx, f)
+	f.free(child)
+	return child.backlog.drain(ctx, f)
 }
 
 // next returns the task whose turn it is, or nil if there is none left.
@@ -195,18 +195,18 @@ func (f *frame) pull() bool {
 
 // pop removes a task that has ended. If its window has to be divided, its halves are next. If
 // the limit on partitions has left out one of the job, it would leave out the others, too.
-func (f *frame) pop(one *task) {
+func (f *frame) pop(child *task) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.todo[0] = nil // what it holds is not needed any more
 	f.todo = f.todo[1:]
-	if one.split {
-		first, second, _ := divide(one.job, one.value)
+	if child.split {
+		first, second, _ := divide(child.job, child.value)
 		f.todo = slices.Concat([]*task{f.valued(first), f.valued(second)}, f.todo)
 	}
-	if f.limited[one.job] {
+	if f.limited[child.job] {
 		f.windows = nil
-		f.todo = slices.DeleteFunc(f.todo, func(other *task) bool { return other.job == one.job })
+		f.todo = slices.DeleteFunc(f.todo, func(other *task) bool { return other.job == child.job })
 	}
 	if f.changed != nil {
 		f.changed.Broadcast()
