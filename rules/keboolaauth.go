@@ -36,7 +36,7 @@ func (k *keboolaConfig) credentials(path string, auth any) any {
 		return k.oauth10(path)
 	case "oauth20":
 		references := k.requestReferences()
-		references["authorization"] = k.authorization(valueOf(object, "format") == "json").refer
+		references["authorization"] = k.authorization(valueOf(object, "format") == "json")
 		delete(references, "attr")
 		return k.signed(Object{
 			{Name: "params", Value: k.parts(path, object, "query", references)},
@@ -66,12 +66,8 @@ func (k *keboolaConfig) parts(path string, object Object, name string, reference
 	var out Object
 	for _, m := range members {
 		place := diag.Join(at, m.Name)
-		var source string
-		hidden := true
-		if text, ok := value.Text(m.Value); ok {
-			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
-		} else if name, isReference := envReference(m.Value); isReference {
-			text, _ := k.variable(name, place)
+		source, hidden := "", true
+		if text, ok := k.scalar(place, m.Value); ok {
 			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
 		} else {
 			source, hidden = f.source(place, m.Value)
@@ -79,6 +75,15 @@ func (k *keboolaConfig) parts(path string, object Object, name string, reference
 		out = append(out, Member{Name: m.Name, Value: Computed{Source: source, Secret: hidden, Path: place}})
 	}
 	return out
+}
+
+// scalar returns a scalar as text, or the value of the environment variable that it names.
+func (k *keboolaConfig) scalar(path string, v any) (string, bool) {
+	if name, isReference := envReference(v); isReference {
+		text, _ := k.variable(name, path)
+		return text, true
+	}
+	return value.Text(v)
 }
 
 // secretInput declares an input that holds a secret, and returns the expression for it.
@@ -119,12 +124,8 @@ func (k *keboolaConfig) given(key string) string {
 	api, _ := value.Members(valueOf(k.authorized, "oauth_api"))
 	credentials, _ := value.Members(valueOf(api, "credentials"))
 	v := valueOf(credentials, key)
-	if name, isReference := envReference(v); isReference {
-		text, _ := k.variable(name, at)
-		return text
-	}
-	text, ok := value.Text(v)
-	if !ok || text == "" {
+	text, _ := k.scalar(at, v)
+	if _, isReference := envReference(v); text == "" && !isReference {
 		k.diags.Errorf(diag.Outside(at), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
 	}
 	return text
@@ -141,51 +142,49 @@ func (k *keboolaConfig) data() Object {
 	return object
 }
 
-// A secretMap has secrets by the names of references.
-type secretMap struct {
-	*keboolaConfig
-	prefix   string // of the names of inputs
-	values   Object
-	computed map[string]string // names that are expressions
+// secrets are references to values that are secret. Their inputs have a prefix before their
+// names.
+func (k *keboolaConfig) secrets(prefix string, values Object) refers {
+	return func(path, name string) (string, bool) {
+		v, ok := values.Get(name)
+		if !ok {
+			k.diags.Errorf(diag.Value(path), "the OAuth credentials have no value %q", name).WithHint(nearest(name, values.Names()))
+			return "", false
+		}
+		text, _ := value.Text(v)
+		return k.secretInput(prefix+name, text), true
+	}
 }
 
-// refer is a function of type [refers].
-func (s secretMap) refer(path, name string) (string, bool) {
-	if source := s.computed[name]; source != "" {
-		return source, false
-	}
-	v, ok := s.values.Get(name)
-	if !ok {
-		s.diags.Errorf(diag.Value(path), "the OAuth credentials have no value %q", name).WithHint(nearest(name, s.values.Names()))
-		return "", false
-	}
-	text, _ := value.Text(v)
-	return s.secretInput(s.prefix+name, text), true
-}
-
-// authorization returns what oauth20 refers to: the data, as text or as JSON, the id of the
-// client, and a nonce and a time for each request.
-func (k *keboolaConfig) authorization(isJSON bool) secretMap {
-	m := secretMap{
-		keboolaConfig: k, prefix: "authorization.", values: Object{{Name: "clientId", Value: k.given("appKey")}},
-		computed: map[string]string{"nonce": `phpSprintf("%.16s", phpSha1(uuid()))`, "timestamp": sourceOfNow},
-	}
+// authorization are the references of oauth20: to the data, as text or as JSON, to the id of
+// the client, and to a nonce and a time for each request.
+func (k *keboolaConfig) authorization(isJSON bool) refers {
+	values := Object{{Name: "clientId", Value: k.given("appKey")}}
 	k.given("#appSecret")
-	if !isJSON {
-		m.values = m.values.With("data", k.given("#data"))
-		return m
+	if isJSON {
+		values = append(values, flatten("data.", k.data())...)
+	} else {
+		values = values.With("data", k.given("#data"))
 	}
-	m.values = append(m.values, flatten("data.", k.data())...)
-	return m
+	secrets := k.secrets("authorization.", values)
+	return func(path, name string) (string, bool) {
+		switch name {
+		case "nonce":
+			return `phpSprintf("%.16s", phpSha1(uuid()))`, false
+		case "timestamp":
+			return sourceOfNow, false
+		}
+		return secrets(path, name)
+	}
 }
 
 // owners are the references to the consumer and the user of OAuth.
 func (k *keboolaConfig) owners() map[string]refers {
 	return map[string]refers{
-		"consumer": secretMap{keboolaConfig: k, prefix: "authorization.consumer.", values: Object{
+		"consumer": k.secrets("authorization.consumer.", Object{
 			{Name: "client_id", Value: k.given("appKey")}, {Name: "client_secret", Value: k.given("#appSecret")},
-		}}.refer,
-		"user": secretMap{keboolaConfig: k, prefix: "authorization.user.", values: flatten("", k.data())}.refer,
+		}),
+		"user": k.secrets("authorization.user.", flatten("", k.data())),
 	}
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,34 +185,31 @@ func (k *keboolaConfig) placeholder(path string, m Member, up ancestors) (source
 
 // fillIn puts the values of placeholders into the endpoint of a child.
 func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up ancestors) {
-	var parts []string
-	rest := job.Endpoint
-	for rest != "" {
-		before, after, found := strings.Cut(rest, "{")
-		name, tail, closed := strings.Cut(after, "}")
-		variable, known := up.placeholders.Get(name)
-		if !found || !closed || !known {
-			if !found {
-				before, after = rest, ""
-			} else {
-				before, after = rest[:len(before)+1], rest[len(before)+1:]
-			}
-			parts, rest = append(parts, strconv.Quote(before)), after
-			continue
-		}
-		if before != "" {
-			parts = append(parts, strconv.Quote(before))
-		}
-		parts, rest = append(parts, variable.(string)), tail
+	var names []string
+	for _, m := range up.placeholders {
+		names = append(names, regexp.QuoteMeta(m.Name))
 	}
-	if slices.ContainsFunc(parts, func(p string) bool { return p[0] != '"' }) {
+	var parts []string
+	last := 0
+	for _, at := range regexp.MustCompile(`\{(`+strings.Join(names, "|")+`)\}`).FindAllStringSubmatchIndex(job.Endpoint, -1) {
+		variable, known := up.placeholders.Get(job.Endpoint[at[2]:at[3]])
+		if known {
+			parts = append(parts, strconv.Quote(job.Endpoint[last:at[0]]), variable.(string))
+			last = at[1]
+		}
+	}
+	if parts != nil {
+		parts = append(parts, strconv.Quote(job.Endpoint[last:]))
+		parts = slices.DeleteFunc(parts, func(part string) bool { return part == `""` })
 		job.endpointSource = Computed{Source: "phpConcat(" + strings.Join(parts, ", ") + ")", Path: endpoint.path()}
 	}
 }
 
-// filterOperators are the comparisons of a filter, in the order in which the reference looks
-// for them.
-var filterOperators = []string{">=", "<=", "==", "!=", "~~", "!~"}
+// The comparisons of a filter. The reference looks for those of two characters first.
+var (
+	longComparison  = regexp.MustCompile(`[<>=!]=|~~|!~`)
+	shortComparison = regexp.MustCompile(`[<>]`)
+)
 
 // filter returns the expression for a filter over an item: comparisons with & and |, of
 // which & is done first. Spaces count.
@@ -238,24 +236,18 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 }
 
 func (k *keboolaConfig) comparison(path, text, item string) string {
-	operator, at := "", len(text)
-	for _, o := range filterOperators {
-		if i := strings.Index(text, o); i >= 0 && i < at {
-			operator, at = o, i
-		}
+	at := longComparison.FindStringIndex(text)
+	if at == nil {
+		at = shortComparison.FindStringIndex(text)
 	}
-	if operator == "" {
-		if at = strings.IndexAny(text, "<>"); at >= 0 {
-			operator = text[at : at+1]
-		}
-	}
-	if operator == "" {
+	if at == nil {
 		k.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).
 			WithHint("write one of ==, !=, <, >, <=, >=, ~~ (like) and !~ (unlike)")
 		return "true"
 	}
-	value, _, _ := strings.Cut(text[at+len(operator):], operator)
-	left, right := FormatPath(item, k.split(text[:at], ".")), strconv.Quote(value)
+	operator := text[at[0]:at[1]]
+	value, _, _ := strings.Cut(text[at[1]:], operator)
+	left, right := FormatPath(item, k.split(text[:at[0]], ".")), strconv.Quote(value)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)

@@ -4,7 +4,6 @@
 package apinames
 
 import (
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -132,65 +131,41 @@ type HintPath struct {
 	Kind HintKind
 }
 
-// HintPaths returns the paths of all hints, those nearer to the root first, each with its
-// place among them.
-func HintPaths() iter.Seq2[int, HintPath] {
-	return func(yield func(int, HintPath) bool) {
-		for place := range (len(containers) + 1) * len(hintKeys().all) {
-			if !yield(place, HintAt(place)) {
-				return
-			}
-		}
-	}
-}
+// HintPaths returns the paths of all hints: first the keys in the root, then those in each
+// container. The place of a path is its index. The list must not be changed.
+func HintPaths() []HintPath { all, _ := hintPlaces(); return all }
+
+// HintAt returns the path at a place of [HintPaths].
+func HintAt(place int) HintPath { return HintPaths()[place] }
 
 // HoldsHints reports whether hints are looked for in an object with a key in the root, too.
 func HoldsHints(key string) bool { return slices.Contains(containers, key) }
 
-// hintKeys has the keys of all hints, with the kind of each, and the places of a key.
-var hintKeys = sync.OnceValue(func() (keys struct {
-	all    []string
-	kinds  []HintKind
-	places map[string][]int
-}) {
-	keys.places = map[string][]int{}
-	for _, row := range hintTable {
-		for _, name := range row.names {
-			keys.places[name] = append(keys.places[name], len(keys.all))
-			keys.all, keys.kinds = append(keys.all, name), append(keys.kinds, row.kind)
+// hintPlaces has the paths of all hints, and their places by container and key. The container
+// of a key in the root is empty.
+var hintPlaces = sync.OnceValues(func() (all []HintPath, places map[[2]string][]int) {
+	places = map[[2]string][]int{}
+	for _, container := range append([]string{""}, containers...) {
+		for _, row := range hintTable {
+			for _, name := range row.names {
+				at := [2]string{container, name}
+				places[at] = append(places[at], len(all))
+				all = append(all, HintPath{within(container, name), row.kind})
+			}
 		}
 	}
-	return keys
+	return all, places
 })
-
-// HintAt returns the path at a place of [HintPaths]: the keys in the root come first, then
-// those in each container.
-func HintAt(place int) HintPath {
-	keys := hintKeys()
-	container, key := place/len(keys.all)-1, place%len(keys.all)
-	if container < 0 {
-		return HintPath{[]string{keys.all[key]}, keys.kinds[key]}
-	}
-	return HintPath{[]string{containers[container], keys.all[key]}, keys.kinds[key]}
-}
 
 // HintPlaces returns the places of a path in [HintPaths], which are several if its key may
 // mean several things. The list must not be changed.
 func HintPlaces(path []string) []int {
-	keys := hintKeys()
-	switch len(path) {
-	case 1:
-		return keys.places[path[0]]
-	case 2:
-		container := slices.Index(containers, path[0])
-		if container < 0 {
-			return nil
-		}
-		places := slices.Clone(keys.places[path[1]])
-		for i := range places {
-			places[i] += (container + 1) * len(keys.all)
-		}
-		return places
+	_, places := hintPlaces()
+	switch {
+	case len(path) == 1:
+		return places[[2]string{"", path[0]}]
+	case len(path) == 2 && path[0] != "":
+		return places[[2]string{path[0], path[1]}]
 	}
 	return nil
 }

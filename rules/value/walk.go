@@ -1,5 +1,7 @@
 package value
 
+import "slices"
+
 // A Replacement says what replaces the parts of a value. Each function may be nil, and then
 // replaces nothing.
 type Replacement struct {
@@ -61,28 +63,11 @@ func (by Replacement) member(m Member) (_ Member, err error) {
 // Any reports whether a value has a scalar, at any depth, or an object a member, for which
 // a function reports true. Either function may be nil.
 func Any(v any, scalar func(any) bool, name func(string) bool) bool {
-	switch v := v.(type) {
-	case []any:
-		for _, one := range v {
-			if Any(one, scalar, name) {
-				return true
-			}
-		}
-		return false
-	case Object:
-		for _, m := range v {
-			if name != nil && name(m.Name) || Any(m.Value, scalar, name) {
-				return true
-			}
-		}
-		return false
-	case map[string]any:
-		for key, one := range v {
-			if name != nil && name(key) || Any(one, scalar, name) {
-				return true
-			}
-		}
-		return false
+	if list, ok := v.([]any); ok {
+		return slices.ContainsFunc(list, func(e any) bool { return Any(e, scalar, name) })
+	}
+	if members, ok := Members(v); ok {
+		return slices.ContainsFunc(members, func(m Member) bool { return name != nil && name(m.Name) || Any(m.Value, scalar, name) })
 	}
 	return scalar != nil && scalar(v)
 }
