@@ -78,15 +78,10 @@ func (l *lowerer) bound(set *Ruleset) {
 		l.address(set, Endpoint, &job.Endpoint, job.path, "endpoint")
 	}
 	if c := job.endpointSource; c.Source != "" {
-		set.Rules = append(set.Rules, Rule{
-			ID: string(Endpoint), Role: Endpoint, Source: c.Source, Bound: true, Clause: "is", Says: job.Endpoint,
-			Origin: l.origin(Author{}, c.Path),
-		})
+		l.boundAddress(set, Endpoint, c.Source, job.Endpoint, c.Path)
 	}
 	if c := l.cfg.baseSource; c.Source != "" {
-		set.Rules = append(set.Rules, Rule{
-			ID: string(BaseURL), Role: BaseURL, Source: c.Source, Bound: true, Clause: "is", Origin: l.origin(Author{}, c.Path),
-		})
+		l.boundAddress(set, BaseURL, c.Source, "", c.Path)
 	}
 	l.values(set, "http.params", Param, l.cfg.HTTP.Params, true)
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
@@ -107,12 +102,17 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 	case err != nil:
 		l.diags.Errorf(diag.Value(path), "%v", err).WithHint("write {{ for a brace that begins no expression")
 	case computed:
-		set.Rules = append(set.Rules, Rule{
-			ID: string(role), Role: role, Source: source, Bound: true, Clause: "is", Says: *text, Origin: l.origin(Author{}, path),
-		})
+		l.boundAddress(set, role, source, *text, path)
 	default:
 		*text = sampleAddress(*text)
 	}
+}
+
+// boundAddress adds the rule that gives an address, and says it in words.
+func (l *lowerer) boundAddress(set *Ruleset, role Role, source, says, path string) {
+	set.Rules = append(set.Rules, Rule{
+		ID: string(role), Role: role, Source: source, Bound: true, Clause: "is", Says: says, Origin: l.origin(Author{}, path),
+	})
 }
 
 // values adds the rules for the computed values of an object. Common ones are those of

@@ -2,20 +2,36 @@
 // rules, and the vocabulary of the expressions that they are written in. The package
 // holds data; it evaluates no expression.
 //
-// To see how an API is paged, read the table of methods (method.go), then those of
-// the guards (guard.go) and of the stopping rules that all methods share (stop.go).
-// [Context] and the functions of package compile are what their expressions can name.
-// [ParseJSON] and [Decode] read a configuration, and [Config.Lower] turns it into one
-// list of [Rule] per job. Package compile compiles these lists.
+// To see how an API is paged, read the table of methods (method.go), then the tables of
+// the guards (guard.go) and of the stopping rules that all methods share (stop.go). What
+// their expressions can name are the fields of [Context] (context.go) and the functions of
+// package compile/language. A method is added as one row of its table.
+//
+// A configuration goes through the files in this order:
+//
+//	json.go           [ParseJSON] turns the text into values, and marks their positions
+//	decode.go         [Decode] reads the values, and each part of a Config has a file of its
+//	                  own: http.go, auth.go, job.go, partition.go, response.go, input.go, tests.go
+//	read.go           reads one object by its table of fields (field.go), whose kinds are the
+//	                  table of kind.go; settings.go holds the result
+//	pagination.go     has the fields of a pagination object
+//	lower.go          [Config.Lower] makes one list of [Rule] (rule.go) for each job
+//	scroller.go       makes the rules that page a job from the tables; nextrequest.go those of
+//	                  the next request, itemfields.go those of items, computed.go and
+//	                  partition.go those of partitions
+//
+// Package compile compiles these lists. schema.go, reference.go and keys.go describe the tables
+// for editors, documentation and comments; catalog.go adds the methods and guards of a program
+// to them, and catalogcheck.go checks these.
 //
 // Config paths are texts, such as api.pagination.stopRules[0], and not values that know
 // their positions: they are keys in results, traces and comments of explain, and only the
 // position of a value that is reported is looked up.
 //
-// What only the reference implementation has (dialect keboola: children, iterations,
-// functions, its credentials) is translated while a configuration is read, in the files
-// keboola*.go. They are no package of their own: they use 82 names of this one, above all
-// the reading of jobs, headers and secrets, and 12 of theirs are used in return.
+// The children, iterations, functions and credentials that only the reference implementation
+// has (dialect keboola) are translated while a configuration is read, in the files keboola*.go.
+// They are no package of their own: they use 80 names of this one, above all the reading of
+// jobs, headers and secrets, and 12 names of theirs are used in return.
 //
 // # Decisions
 //

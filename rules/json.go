@@ -233,13 +233,7 @@ func (p *jsonParser) string() string {
 		}
 	}
 	p.at = end + 1
-	return unquoted(p.text[begin-1 : p.at])
-}
-
-// unquoted returns the text that a string of JSON stands for.
-func unquoted(quoted string) string {
-	var text string
-	_ = json.Unmarshal([]byte(quoted), &text) // it is valid
+	_ = json.Unmarshal([]byte(p.text[begin-1:p.at]), &text) // it is valid
 	return text
 }
 

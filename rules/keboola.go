@@ -244,13 +244,16 @@ func (k *keboolaConfig) constantCall(name, args any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range php.Functions {
-		if slices.Contains(timedFunctions, f.Name) && len(values) == f.Min-1 {
-			values = append(values, 0)
-		}
-		if f.Name == name && len(values) >= f.Min {
-			return f.Call(values)
-		}
+	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
+	if i < 0 {
+		return "", nil // reported
+	}
+	f := php.Functions[i]
+	if f.Timed && len(values) == f.Min-1 {
+		values = append(values, 0)
+	}
+	if len(values) >= f.Min {
+		return f.Call(values)
 	}
 	return "", nil // reported
 }

@@ -15,18 +15,6 @@ import (
 // {"function": "md5", "args": [...]}, and by references to what a place can read,
 // {"attr": "server"}. They become expressions: phpMd5(...), input.server.
 
-// functionNames are the functions of the language that the functions of the reference
-// become. Those of the second table need the time that a job begins as a last argument,
-// if the configuration leaves it out.
-var (
-	functionNames = map[string]string{
-		"md5": "phpMd5", "sha1": "phpSha1", "hash": "phpHash", "hash_hmac": "phpHashHmac", "base64_encode": "phpBase64Encode",
-		"urlencode": "phpUrlencode", "sprintf": "phpSprintf", "concat": "phpConcat", "implode": "phpImplode", "ifempty": "phpIfEmpty",
-		"date": "phpDate", "strtotime": "phpStrtotime",
-	}
-	timedFunctions = []string{"date", "strtotime"}
-)
-
 // sourceOfNow is the time at which a job begins, in seconds since 1970.
 const sourceOfNow = "now().Unix()"
 
@@ -147,14 +135,14 @@ func (f functions) call(path string, written any, object Object) (string, bool) 
 		return "nil", false
 	}
 	function := known[i]
-	if slices.Contains(timedFunctions, name) && len(args) == function.Min-1 {
+	if function.Timed && len(args) == function.Min-1 {
 		args = append(args, sourceOfNow)
 	}
 	if function.Max < 0 && len(args) < function.Min || function.Max >= 0 && len(args) != function.Min {
 		f.diags.Errorf(diag.Value(path), "%s has %s", name, value.Counted(len(args), "argument")).WithHint(usage(function))
 		return "nil", false
 	}
-	return functionNames[name] + "(" + strings.Join(args, ", ") + ")", hidden
+	return function.Builtin + "(" + strings.Join(args, ", ") + ")", hidden
 }
 
 // arguments returns the expressions for the arguments of a function. Those in an object
@@ -191,7 +179,7 @@ func (f functions) unknownFunction(path string, written any, known []php.Functio
 // usage says how many arguments a function takes.
 func usage(f php.Function) string {
 	switch {
-	case slices.Contains(timedFunctions, f.Name):
+	case f.Timed:
 		return fmt.Sprintf("%s takes %d or %d arguments", f.Name, f.Min-1, f.Min)
 	case f.Max < 0:
 		return fmt.Sprintf("%s takes %s or more", f.Name, value.Counted(f.Min, "argument"))
