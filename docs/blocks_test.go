@@ -250,6 +250,7 @@ func (p page) commands() []string {
 // TestCommandsInPagesExist looks up every command that a page shows, and its
 // flags, in the help of the command.
 func TestCommandsInPagesExist(t *testing.T) {
+	fixtures.SkipUnderRace(t, "the work is done by other processes")
 	binary := buildCommand(t)
 	helps := map[string]string{}
 	help := func(name string) string {

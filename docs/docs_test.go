@@ -114,6 +114,7 @@ func (p page) links() []struct{ target, fragment string } {
 }
 
 func TestLinksHaveTargets(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, page := range readPages(t) {
 		t.Run(page.path, func(t *testing.T) {
 			for _, l := range page.links() {

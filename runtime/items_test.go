@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
@@ -95,6 +96,7 @@ func evaluated(r *run, page *rules.Context) (value any, err error) {
 }
 
 func TestARuleThatReadsItemsHasTheValueThatItHasWithDecodedItems(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	random := rand.New(rand.NewPCG(1, 2))
 	pages := [][]string{nil, {`null`}, {`{}`}, {`[]`}, {`5`}, {`"x"`}}
 	for range 60 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -52,6 +53,7 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 }
 
 func TestASourceThatIsTooLongIsRefusedBeforeItIsParsed(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	_, faults := one(t, rules.Stop, strings.Repeat("(", 1<<20))
 	require.Len(t, faults, 1)
 	require.Contains(t, faults[0].Message, "the limit is 16384")

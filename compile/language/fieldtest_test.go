@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -27,6 +28,7 @@ var (
 // TestAFieldTestHasTheResultOfItsPredicate compares functions of all items with the same
 // functions of a list whose elements are the items, which the interpreter goes over.
 func TestAFieldTestHasTheResultOfItsPredicate(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	pages := []*rules.Context{{Page: 1}} // without content
 	for _, items := range []string{
 		`[]`, `[{"id": 3}]`, `[null, 5, "x", [], {}]`,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -139,6 +140,7 @@ func TestExpressionsWithoutABoundAreRefusedBeforeAnyRequest(t *testing.T) {
 // TestTheLongestSourceDoesNotExhaustTheStack parses sources that nest as deeply as
 // their length allows.
 func TestTheLongestSourceDoesNotExhaustTheStack(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, nested := range []string{"(", "[", "!", "-"} {
 		t.Run(nested, func(t *testing.T) {
 			_, faults := one(t, rules.Stop, strings.Repeat(nested, maxSource))

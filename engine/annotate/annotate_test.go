@@ -149,6 +149,7 @@ tests:
 
 // TestAnnotatedYAMLKeepsItsOwnLines removes the added lines and compares the rest.
 func TestAnnotatedYAMLKeepsItsOwnLines(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	configs(t, 4, func(t *testing.T, name string, text []byte, options []engine.Option) {
 		block := append([]byte("# My own comment.\n\n"), forms(t, name, text)["block.yaml"]...)
 		block = append(block, "# The end.\n"...)

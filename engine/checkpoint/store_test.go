@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -73,6 +74,7 @@ func requireOwnerOnly(t *testing.T, path string) {
 // TestEveryDamagedBitOfAStateIsDetected flips each bit in turn; every damaged file must be
 // refused.
 func TestEveryDamagedBitOfAStateIsDetected(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	dir := newCommitted(t)
 	path := filepath.Join(dir, "state.json")
 	text, err := os.ReadFile(path)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/detect"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -228,6 +229,7 @@ func (w world) isFirstPage(address string) bool {
 // combinations of ways. What it writes without a doubt obtains every item, exactly once,
 // and it makes no more requests than it may.
 func TestNoWrongAnswerWithoutADoubt(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	sure, tried := map[string]int{}, 0
 	for _, w := range worlds(13) {
 		for _, address := range []string{"", "?limit=10", "?limit=10&offset=0", "?page=1", "?limit=100"} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/report"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -160,6 +161,7 @@ func manyPartitions(n int) io.Reader {
 // TestAReportIsBoundedWhateverTheNumberOfPartitions reads a trace of 20,000 partitions and
 // one with twice as many: neither the memory nor the report grows.
 func TestAReportIsBoundedWhateverTheNumberOfPartitions(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	sizes, heaps := [2]int{}, [2]int{}
 	for i, n := range []int{20_000, 40_000} {
 		run, err := report.Read("trace.json", manyPartitions(n))

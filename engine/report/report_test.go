@@ -12,6 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/report"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -269,6 +270,7 @@ func run(t *testing.T, pages int) *report.Run {
 }
 
 func TestTheHTMLOfALongRunIsBounded(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, pages := range []int{1, 2, 400, 401, 10_000} {
 		t.Run(fmt.Sprintf("%d pages", pages), func(t *testing.T) {
 			page := html(t, run(t, pages))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -324,6 +325,7 @@ func TestErrorsNameThePlaceAndTheFix(t *testing.T) {
 
 // A parser whose time grows with the square of the text would need minutes here.
 func TestLargeTextsAreRead(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	fill := func(begin, repeated, end string) string {
 		return begin + strings.Repeat(repeated, 400_000/len(repeated)) + end
 	}

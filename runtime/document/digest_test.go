@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -92,6 +93,7 @@ func TestIgnoredValuesDoNotCount(t *testing.T) {
 
 // Each bit of texts of every length up to four blocks is changed in turn.
 func TestDigestsDependOnEveryBitAndOnTheLength(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	seen := map[Digest]bool{}
 	add := func(text []byte, seed Digest) {
 		d := DigestOf(text, seed)

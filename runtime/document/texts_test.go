@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -57,6 +58,7 @@ func TestTextsOfAColumnMayHaveAnyLength(t *testing.T) {
 
 // A text that a rule keeps for the run must not keep the page that it comes from.
 func TestATextOfAColumnDoesNotKeepItsPage(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	heap := func() uint64 {
 		debug.FreeOSMemory() // collects garbage
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -267,6 +268,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestWhatWouldNeedTooMuchMemoryIsRefused(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, c := range []struct {
 		name, format string
 		body         string

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // twinMarks are what the scanner looks for when it is compared: items at a path, the only
@@ -74,6 +76,7 @@ var twinSeeds = []string{
 }
 
 func TestTheScannerFindsWhatItsSlowTwinFinds(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, seed := range twinSeeds {
 		requireTwin(t, []byte(seed))
 	}
