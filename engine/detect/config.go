@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,81 +14,52 @@ import (
 // config returns the configuration of a candidate as the engine runs it: without retries,
 // so that the number of requests is known, and before the first page is known, with the
 // complete response as the only item.
-func (d *detection) config(pagination value.Object, c candidate) value.Object {
-	root := d.written(pagination, c)
-	api, _ := root.Get("api")
-	http, _ := api.(value.Object).Get("http")
-	headers, _ := http.(value.Object)
-	return root.With("api", api.(value.Object).With("http", headers.With("maxRetries", 0)))
+func (d *detection) config(c candidate) value.Object {
+	return d.written(c).WithPath([]string{"api", "http", "maxRetries"}, 0)
 }
 
 // written returns the configuration of a candidate as it is written, without tests.
-func (d *detection) written(pagination value.Object, c candidate) value.Object {
-	api := value.Object{{Name: "baseUrl", Value: d.call.base}}
-	if d.call.auth != nil {
-		api = append(api, value.Member{Name: "authentication", Value: d.call.auth})
+func (d *detection) written(c candidate) value.Object {
+	inputs := value.Object{}
+	for _, name := range d.call.inputs {
+		inputs = inputs.With(name, given("secret", secret.Name(name)))
 	}
-	if len(d.call.hidden) > 0 {
-		api = append(api, value.Member{Name: "http", Value: value.Object{{Name: "headers", Value: d.call.hidden}}})
+	format := rules.Auto
+	if d.page != nil {
+		format = unless(rules.JSON, d.page.format)
 	}
-	if format := d.format(); format != rules.JSON {
-		api = append(api, value.Member{Name: "response", Value: value.Object{{Name: "format", Value: format}}})
-	}
-	if len(pagination) > 0 {
-		api = append(api, value.Member{Name: "pagination", Value: pagination})
-	}
-	root := value.Object{}
-	if len(d.call.inputs) > 0 {
-		inputs := value.Object{}
-		for _, name := range d.call.inputs {
-			input := value.Object{}
-			if secret.Name(name) {
-				input = append(input, value.Member{Name: "secret", Value: true})
-			}
-			inputs = append(inputs, value.Member{Name: name, Value: input})
-		}
-		root = append(root, value.Member{Name: "inputs", Value: inputs})
-	}
-	return append(root, value.Member{Name: "api", Value: api},
-		value.Member{Name: "config", Value: value.Object{{Name: "jobs", Value: []any{d.job(c)}}}})
-}
-
-func (d *detection) format() string {
-	if d.page == nil {
-		return rules.Auto
-	}
-	return d.page.format
+	return given("inputs", inputs, "api", given(
+		"baseUrl", d.call.base, "authentication", d.call.auth, "http", given("headers", d.call.hidden),
+		"response", given("format", format), "pagination", c.pagination,
+	), "config", given("jobs", []any{d.job(c)}))
 }
 
 // job returns the job of a candidate.
 func (d *detection) job(c candidate) value.Object {
-	job := value.Object{}
-	if id := jobID(d.call.endpoint); id != d.call.endpoint {
-		job = append(job, value.Member{Name: "id", Value: id})
+	params := slices.DeleteFunc(slices.Clone(d.call.params), func(m value.Member) bool { return slices.Contains(c.moved, m.Name) })
+	dataField := "."
+	if d.page != nil {
+		dataField = unless(dataField, d.items.String())
 	}
-	job = append(job, value.Member{Name: "endpoint", Value: d.call.endpoint})
-	if d.call.method != "GET" {
-		job = append(job, value.Member{Name: "method", Value: d.call.method})
+	return given("id", unless(d.call.endpoint, jobID(d.call.endpoint)), "endpoint", d.call.endpoint,
+		"method", unless(http.MethodGet, d.call.method), "params", params.Merge(c.sets), "headers", d.call.headers, "dataField", dataField)
+}
+
+// given returns an object of names, each followed by its value. Empty texts and objects, and
+// false, are left out.
+func given(pairs ...any) value.Object {
+	return slices.DeleteFunc(value.ObjectOf(pairs...), func(m value.Member) bool {
+		object, isObject := m.Value.(value.Object)
+		return isObject && len(object) == 0 || m.Value == "" || m.Value == false
+	})
+}
+
+// unless returns a text; empty if it is the default.
+func unless(fallback, text string) string {
+	if text == fallback {
+		return ""
 	}
-	params := value.Object{}
-	for _, m := range d.call.params {
-		if !slices.Contains(c.moved, m.Name) {
-			params = append(params, m)
-		}
-	}
-	if params = params.Merge(c.sets); len(params) > 0 {
-		job = append(job, value.Member{Name: "params", Value: params})
-	}
-	if len(d.call.headers) > 0 {
-		job = append(job, value.Member{Name: "headers", Value: d.call.headers})
-	}
-	switch {
-	case d.page == nil:
-		job = append(job, value.Member{Name: "dataField", Value: "."})
-	case len(d.items.keys) > 0:
-		job = append(job, value.Member{Name: "dataField", Value: d.items.path()})
-	}
-	return job
+	return text
 }
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)

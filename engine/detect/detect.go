@@ -60,6 +60,7 @@ type detection struct {
 	page  *page // the first one
 	items list
 	size  size
+	more  []fact // that say that the list has more items than the page
 
 	Findings
 }
@@ -99,7 +100,7 @@ func (d *detection) detect(ctx context.Context) (*Result, error) {
 	}
 	result, err := d.write(ctx, best)
 	if err == nil && len(d.items.items) == 0 {
-		message := "the list at " + d.items.path() + " is empty, so nothing else can be recognized"
+		message := "the list at " + d.items.String() + " is empty, so nothing else can be recognized"
 		err = fault(failure.Response, message, "give an address whose list has items")
 	}
 	return result, err
@@ -125,12 +126,14 @@ func (d *detection) fetch(ctx context.Context) error {
 	if err != nil {
 		return d.explain(fault(failure.Response, err.Error(), ""))
 	}
-	if first := d.session.known[0]; d.call.typed == nil || !samePath(d.call.typed, first.address) ||
-		!sameMembers(d.call.typed.Query(), first.address.Query(), map[string]bool{d.session.buster: true}) {
+	colons := strings.NewReplacer(":", "%3A") // may be escaped: those in the values of inputs are
+	if first := d.session.known[0]; d.call.typed == nil || colons.Replace(pathOf(d.call.typed)) != colons.Replace(pathOf(first.address)) ||
+		!sameParams(d.call.typed.Query(), first.address.Query(), []string{d.session.buster}) {
 		d.doubt("The request that was made is not exactly the address: it was %s.", d.hide(first.address.RequestURI()))
 	}
-	if to, ok := d.session.redirected(); ok {
-		d.doubt("The address redirects to %s. Use that address: every request pays for the redirect.", d.hide(to))
+	if to := d.session.last.address; d.session.redirects() {
+		d.doubt("The address redirects to %s. Use that address: every request pays for the redirect.",
+			d.hide(to.Scheme+"://"+to.Host+to.Path))
 	}
 	format := strings.ToUpper(d.page.format)
 	if d.page.gzip {
@@ -189,47 +192,33 @@ func (d *detection) findItems() error {
 		return fault(failure.Response, "the response has no list of items: "+d.hide(names), "give the address of a list")
 	}
 	d.items = lists[0]
-	where := "at " + d.items.path()
-	if len(d.items.keys) == 0 {
+	where := "at " + d.items.String()
+	if len(d.items.path) == 0 {
 		where = "the response itself"
 	}
 	d.saw("The list of items is %s. The page has %s.", where, value.Counted(len(d.items.items), "item"))
 	var others []string
 	for _, l := range lists[1:] {
 		if isRival(d.items, l) {
-			others = append(others, l.path())
+			others = append(others, l.String())
 		}
 	}
 	if len(others) > 0 {
 		d.doubt("The response has other lists: %s. If one of them has items that you need, name it in dataField.", strings.Join(others, ", "))
 	}
-	d.size = sizeOf(d.call, d.items.items)
+	d.size = sizeOf(d.call, len(d.items.items))
 	return nil
 }
 
 // isRival reports whether another list may have items, too.
 func isRival(chosen, other list) bool {
 	const near = 25
-	name := ""
-	if len(other.keys) > 0 {
-		name = other.keys[len(other.keys)-1]
-	}
-	siblings := len(other.keys) > 0 && len(chosen.keys) == len(other.keys) && slices.Equal(above(chosen), above(other))
-	_, objects := first(other.items).(value.Object)
-	if apinames.OfList(name) == apinames.UnlikelyList {
+	siblings := len(other.path) > 0 && len(chosen.path) == len(other.path) && slices.Equal(chosen.parent(), other.parent())
+	_, objects := other.first().(value.Object)
+	if apinames.OfList(other.name()) == apinames.UnlikelyList {
 		return false
 	}
 	return siblings && (objects || len(other.items) == 0) || objects && chosen.score-other.score < near
-}
-
-// above returns the keys of the object that holds a list.
-func above(l list) []string { return l.keys[:len(l.keys)-1] }
-
-func first(items []any) any {
-	if len(items) == 0 {
-		return nil
-	}
-	return items[0]
 }
 
 func (d *detection) saw(format string, args ...any) {

@@ -2,7 +2,7 @@
 //
 // It makes at most [MaxRequests] requests, or none if it reads a recording. The first
 // brings a page. From the page and its request it concludes which configurations may
-// page through the list ([apinames.PagingSigns]), and it lets the engine run them, the
+// page through the list (hypotheses.go), and it lets the engine run them, the
 // likeliest first, until one obtains a second page with other items. So every setting
 // that it writes was used by the engine on a response of the API. What no response has
 // shown is stated as a doubt.

@@ -8,50 +8,49 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // addTotal lets a total end a list that is counted, or whose token stays after the last
 // item. The total must be the same on both pages, and more than the items before.
 func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	pages := t.decoded()
-	if len(pages) < 2 || slices.Contains(authoritative, t.sign.Kind) || t.flag != nil || strings.HasPrefix(t.sign.Needs, "pages") {
+	if len(pages) < 2 || t.kind.ends || t.flag != nil || strings.HasPrefix(t.needs, "pages") {
 		return t
 	}
-	f, total, ok := d.page.hint(apinames.HintTotal, func(n int) bool { return n > len(t.pages[0].items) })
+	f, total, ok := d.page.hint(apinames.HintTotal, above(len(t.pages[0].items)))
 	if !ok {
 		return t
 	}
-	_, again, _ := pages[1].hint(apinames.HintTotal, func(n int) bool { return n == total })
+	_, again, _ := pages[1].hint(apinames.HintTotal, exactly(total))
 	if again != total || t.ended && total != t.obtained() {
 		return t
 	}
 	reached := total == t.obtained()
-	if counts := t.sign.Kind == apinames.PagingIndex || t.sign.Kind == apinames.PagingNumber; !counts && (!reached || t.ended) {
+	if counts := t.kind == indexSign || t.kind == numberSign; !counts && (!reached || t.ended) {
 		return t
 	}
 	c := t.candidate
 	if _, given := c.pagination.Get("limitStop"); given {
 		return t
 	}
-	c.pagination = c.pagination.With("limitStop", value.Object{{Name: "field", Value: f.path()}})
+	c.pagination = c.pagination.With("limitStop", value.Object{{Name: "field", Value: f.String()}})
 	with := d.run(ctx, c, len(t.pages))
 	if len(with.pages) < len(t.pages) {
 		return t
 	}
-	if !slices.Contains([]apinames.PagingKind{apinames.PagingIndex, apinames.PagingNumber}, t.sign.Kind) {
+	if t.kind != indexSign && t.kind != numberSign {
 		c.pagination = c.pagination.With("audit", value.Object{{Name: "ignore", Value: []any{"audit.token"}}})
 		with = d.run(ctx, c, len(t.pages))
 	}
 	with.verdict, with.flag = t.verdict, t.flag
-	d.saw("%s is %d on both pages: the list ends when that many items were read.", f.path(), total)
+	d.saw("%s is %d on both pages: the list ends when that many items were read.", f.String(), total)
 	return with
 }
 
 // findEnd finds what ends the list. If the second page may be the last, but nothing says
 // so, it looks at the third one.
 func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
-	counts := t.sign.Kind == apinames.PagingIndex || t.sign.Kind == apinames.PagingNumber
+	counts := t.kind == indexSign || t.kind == numberSign
 	if counts {
 		t = d.addTotal(ctx, t)
 	}
@@ -81,20 +80,17 @@ func (d *detection) endsShort(t *trial) bool {
 	if slices.ContainsFunc(t.rules(), func(id string) bool { return !inferred(id) }) || !slices.ContainsFunc(t.by, inferred) {
 		return false
 	}
-	_, _, stated := d.page.hint(apinames.HintTotal, func(n int) bool { return n == t.obtained() })
-	return !stated && t.sign.Kind == apinames.PagingIndex
+	_, _, stated := d.page.hint(apinames.HintTotal, exactly(t.obtained()))
+	return !stated && t.kind == indexSign
 }
 
 // proveShort looks beyond a short page, since an API may leave out items of a page in the
 // middle. If there are more, an empty page ends the list.
 func (d *detection) proveShort(ctx context.Context, t *trial) *trial {
 	c := t.candidate
-	i := slices.IndexFunc(apinames.PagingSigns(), func(s apinames.PagingSign) bool { return s.ID == apinames.ShortPagesSign })
-	c.sign = apinames.PagingSigns()[i]
-	c.values = maps.Clone(c.values)
-	c.values["shortPages"] = true
-	c.pagination, _ = fill(c.sign.Pagination, c.values).(value.Object)
-	c.moved, c.sets, c.extra = nil, nil, nil // the job sends the first request as the address has it
+	c.hypothesis = shortPages
+	c.fill(shortPages.pagination)
+	c.moved, c.sets = nil, nil // the job sends the first request as the address has it
 	longer := d.run(ctx, c, len(t.pages)+1)
 	beyond := len(longer.pages) > len(t.pages)
 	switch {
@@ -143,7 +139,7 @@ func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
 		return t
 	case len(longer.pages[2].items) > 0:
 		return longer
-	case t.sign.Ends == nil:
+	case t.ends == nil:
 		t.beyond = "the third page is empty or the second one again, and nothing says that it is the last"
 		return t
 	}
@@ -169,25 +165,23 @@ func (d *detection) readOn(ctx context.Context, t *trial) (*trial, bool) {
 // nearEnd reports whether the next page is probably the last.
 func (d *detection) nearEnd(t *trial) bool {
 	first, last := len(t.pages[0].items), len(t.pages[len(t.pages)-1].items)
-	if _, total, ok := d.page.hint(apinames.HintTotal, func(n int) bool { return n > first }); ok && t.obtained()+first >= total {
+	if _, total, ok := d.page.hint(apinames.HintTotal, above(first)); ok && t.obtained()+first >= total {
 		return true
 	}
 	x := t.pages[len(t.pages)-1].exchange
-	response := &transport.Response{Header: x.header, URL: x.address.String()}
-	next := response.Link("next")
-	return last < first || next != nil && next == response.Link("last")
+	next := x.link("next")
+	return last < first || next != nil && next == x.link("last")
 }
 
 // shortEnds returns the candidate whose short pages end the list, if its method can.
 func (d *detection) shortEnds(t *trial) (candidate, bool) {
 	c := t.candidate
-	if c.sign.Kind != apinames.PagingKey || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
+	if c.kind != keySign || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
 		return c, false
 	}
 	c.values = maps.Clone(c.values)
 	c.values["shortEnds"], c.values["limit"] = true, d.size.asked
-	filled, _ := fill(c.sign.Pagination, c.values).(value.Object)
-	c.pagination = filled
+	c.fill(c.hypothesis.pagination)
 	return c, true
 }
 
@@ -195,10 +189,10 @@ func (d *detection) shortEnds(t *trial) (candidate, bool) {
 func (d *detection) endOf(t *trial) string {
 	switch {
 	case t.flag != nil:
-		return "It is assumed that " + t.flag.path() + " changes on the last page."
-	case slices.Contains(authoritative, t.sign.Kind):
+		return "It is assumed that " + t.flag.String() + " changes on the last page."
+	case t.kind.ends:
 		return "It is assumed that the last page has no next link or value."
-	case t.sign.Kind == apinames.PagingToken, t.sign.Kind == apinames.PagingHeader:
+	case t.kind == tokenSign, t.kind == headerSign:
 		return "It is assumed that the last page has no value for a next one, as most APIs do it. " +
 			"If it has one, the run ends with a warning or an error."
 	}

@@ -21,10 +21,10 @@ type flag struct {
 func flags(p *page) []flag {
 	var out []flag
 	add := func(f fact, root value.Object, nested string) {
-		path := rules.FormatPath("body", f.keys)
-		says := f.path() + " is " + value.Preview(f.value)
-		if root != nil && len(f.keys) == 1 {
-			out = append(out, flag{f, "nextPageFlag", root.With("field", f.keys[0]), says})
+		path := rules.FormatPath("body", f.path)
+		says := f.String() + " is " + value.Preview(f.value)
+		if root != nil && len(f.path) == 1 {
+			out = append(out, flag{f, "nextPageFlag", root.With("field", f.path[0]), says})
 			return
 		}
 		out = append(out, flag{f, "stopRules", path + nested, says})
@@ -32,7 +32,7 @@ func flags(p *page) []flag {
 	for _, f := range p.named(apinames.OfHint(apinames.HintMore)...) {
 		switch f.value {
 		case true:
-			out = append(out, flag{f, "hasMore", f.path(), f.path() + " is true"})
+			out = append(out, flag{f, "hasMore", f.String(), f.String() + " is true"})
 		case "true":
 			add(f, nil, ` == "false"`)
 		}
@@ -59,7 +59,7 @@ func saysMore(p *page, count int) []fact {
 	for _, f := range flags(p) {
 		out = append(out, f.fact)
 	}
-	if f, _, ok := p.hint(apinames.HintTotal, func(n int) bool { return n > count }); ok {
+	if f, _, ok := p.hint(apinames.HintTotal, above(count)); ok {
 		out = append(out, f)
 	}
 	return out
@@ -80,11 +80,4 @@ func withRule(pagination value.Object, rule any) value.Object {
 		return pagination
 	}
 	return pagination.With("stopRules", append(slices.Clone(list), rule))
-}
-
-// authoritative are the kinds of signs whose absence ends a list, so that no flag is
-// needed.
-var authoritative = []apinames.PagingKind{
-	apinames.PagingConnection, apinames.PagingLink, apinames.PagingLinkFlag, apinames.PagingURL,
-	apinames.PagingRelation, apinames.PagingObject, apinames.PagingTokens,
 }

@@ -1,9 +1,11 @@
 package detect
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/url"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +15,12 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/spool"
-	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// The limits of a response.
+const (
+	maxDepth = 100
+	maxBytes = 32 << 20
 )
 
 // A page is a response that was read.
@@ -26,25 +33,52 @@ type page struct {
 	lists  []list // the likeliest first
 }
 
-// A fact is a value in a response, with its path.
+// A path leads to a value in a response.
+type path []string
+
+func (p path) String() string { return rules.PathOf(p...) }
+
+// name returns the last key; "" for the root.
+func (p path) name() string {
+	if len(p) == 0 {
+		return ""
+	}
+	return p[len(p)-1]
+}
+
+// parent returns the path of the object that holds the value.
+func (p path) parent() path { return p[:len(p)-1] }
+
+// child returns the path of a member of the value.
+func (p path) child(key string) path { return append(slices.Clip(p), key) }
+
+// isNamed reports whether a path ends with a name. A name with dots is the end of a path.
+func (p path) isNamed(name string) bool {
+	ending := strings.Split(name, ".")
+	return p.name() == name || len(ending) <= len(p) && slices.Equal(ending, p[len(p)-len(ending):])
+}
+
+// A fact is a value in a response.
 type fact struct {
-	keys  []string
+	path
 	value any
 }
 
-func (f fact) name() string { return f.keys[len(f.keys)-1] }
-
-func (f fact) path() string { return rules.PathOf(f.keys...) }
-
-// A list is a list in a response that may be that of the items.
+// A list is a list in a response that may be that of the items. Its path is written as
+// dataField has it.
 type list struct {
-	keys  []string
+	path
 	items []any
 	score int
 }
 
-// path returns the path of the list as dataField writes it.
-func (l list) path() string { return rules.PathOf(l.keys...) }
+// first returns the first item; nil: there is none.
+func (l list) first() any {
+	if len(l.items) == 0 {
+		return nil
+	}
+	return l.items[0]
+}
 
 // readPage decodes a response.
 func readPage(x *exchange) (*page, error) {
@@ -77,34 +111,83 @@ func readPage(x *exchange) (*page, error) {
 	return p, nil
 }
 
+// parseJSON decodes a JSON text, which has one value, with or without a byte order mark before it.
+// Objects keep their order, numbers all their digits.
+func parseJSON(text []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
+	dec.UseNumber()
+	v, err := nextValue(dec, maxDepth)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("there is more after the value")
+	}
+	return v, nil
+}
+
+// nextValue decodes a value that may have a number of levels.
+func nextValue(dec *json.Decoder, levels int) (any, error) {
+	token, err := dec.Token()
+	delim, nested := token.(json.Delim)
+	switch {
+	case err != nil || !nested:
+		return token, err
+	case levels == 0:
+		return nil, fmt.Errorf("the value has more than %d levels", maxDepth)
+	}
+	list, object := []any{}, value.Object{}
+	for dec.More() {
+		name := ""
+		if delim == '{' {
+			token, err := dec.Token()
+			if err != nil {
+				return nil, err
+			}
+			name = token.(string)
+		}
+		v, err := nextValue(dec, levels-1)
+		if err != nil {
+			return nil, err
+		}
+		if delim == '{' {
+			object = append(object, value.Member{Name: name, Value: v})
+		} else {
+			list = append(list, v)
+		}
+	}
+	if _, err = dec.Token(); delim == '{' {
+		return object, err
+	}
+	return list, err
+}
+
 // maxFacts bounds how much of a response is looked at; real envelopes are small.
 const maxFacts = 2000
 
 // collect finds the facts and the lists of a value.
-func (p *page) collect(v any, keys []string) {
-	if len(p.facts) >= maxFacts || len(keys) > 8 {
+func (p *page) collect(v any, at path) {
+	if len(p.facts) >= maxFacts || len(at) > 8 {
 		return
 	}
-	switch v := v.(type) {
-	case value.Object:
-		if len(keys) > 0 {
-			p.facts = append(p.facts, fact{keys, v})
+	items, isList := v.([]any)
+	if len(at) > 0 && !isList {
+		p.facts = append(p.facts, fact{at, v})
+	}
+	if object, ok := v.(value.Object); ok {
+		for _, m := range object {
+			p.collect(m.Value, at.child(m.Name))
 		}
-		for _, m := range v {
-			p.collect(m.Value, append(slices.Clone(keys), m.Name))
-		}
-	case []any:
-		if isEnvelope(v) {
-			for i, member := range v {
-				p.collect(member, append(slices.Clone(keys), strconv.Itoa(i)))
-			}
-			return
-		}
-		p.lists = append(p.lists, list{keys, v, listScore(keys, v)})
-	default:
-		if len(keys) > 0 {
-			p.facts = append(p.facts, fact{keys, v})
-		}
+	}
+	if !isList {
+		return
+	}
+	if !isEnvelope(items) {
+		p.lists = append(p.lists, list{at, items, listScore(at, items)})
+		return
+	}
+	for i, member := range items {
+		p.collect(member, at.child(strconv.Itoa(i)))
 	}
 }
 
@@ -126,19 +209,14 @@ func isEnvelope(list []any) bool {
 
 // listScore estimates how likely a list is that of the items: by its name, its members
 // and its depth.
-func listScore(keys []string, items []any) int {
-	score := -2 * len(keys)
-	name := ""
-	if len(keys) > 0 {
-		name = keys[len(keys)-1]
-	}
-	switch apinames.OfList(name) {
+func listScore(at path, items []any) int {
+	score := min(len(items), 10) - 2*len(at)
+	switch apinames.OfList(at.name()) {
 	case apinames.LikelyList:
 		score += 20
 	case apinames.UnlikelyList:
 		score -= 40
 	}
-	score += min(len(items), 10)
 	if len(items) == 0 {
 		return score - 15
 	}
@@ -152,9 +230,9 @@ func listScore(keys []string, items []any) int {
 }
 
 // list returns the list at a path.
-func (p *page) list(keys []string) []any {
+func (p *page) list(at path) []any {
 	for _, l := range p.lists {
-		if slices.Equal(l.keys, keys) {
+		if slices.Equal(l.path, at) {
 			return l.items
 		}
 	}
@@ -166,98 +244,59 @@ func (p *page) list(keys []string) []any {
 func (p *page) named(names ...string) []fact {
 	var out []fact
 	for _, f := range p.facts {
-		if slices.ContainsFunc(names, func(name string) bool { return endsWith(f.keys, name) }) {
+		if slices.ContainsFunc(names, f.isNamed) {
 			out = append(out, f)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b fact) int { return len(a.keys) - len(b.keys) })
+	slices.SortStableFunc(out, func(a, b fact) int { return len(a.path) - len(b.path) })
 	return out
-}
-
-func endsWith(keys []string, name string) bool {
-	if keys[len(keys)-1] == name {
-		return true
-	}
-	ending := strings.Split(name, ".")
-	return len(ending) > 1 && len(ending) <= len(keys) && slices.Equal(ending, keys[len(keys)-len(ending):])
 }
 
 // previous returns where a response points to an earlier page; empty: nowhere.
 func (p *page) previous() string {
-	response := &transport.Response{Header: p.header, URL: p.address.String()}
 	for _, rel := range []string{"prev", "previous"} {
-		if response.Link(rel) != nil && response.Link(rel, "results") != "false" {
+		if p.link(rel) != nil && p.link(rel, "results") != "false" {
 			return "The Link header"
 		}
 	}
 	for _, f := range p.named(apinames.Previous()...) {
-		if text, ok := value.Text(f.value); ok && text != "" && text != "0" && f.value != false {
-			return f.path()
+		if text := textOf(f.value); text != "" && text != "0" && f.value != false {
+			return f.String()
 		}
 	}
 	return ""
 }
 
+// textOf returns a scalar as text; "" for any other value.
+func textOf(v any) string {
+	text, _ := value.Text(v)
+	return text
+}
+
 // number returns an integer that is written as a number or as text.
 func number(v any) (int, bool) {
-	var text string
-	switch v := v.(type) {
-	case json.Number:
-		text = v.String()
-	case string:
-		text = v
-	case int:
-		return v, true
-	}
+	text := textOf(v)
 	n, err := strconv.Atoi(text)
 	return n, err == nil && strconv.Itoa(n) == text
 }
 
+// A check says whether a number is one that is looked for.
+type check func(n int) bool
+
+func above(limit int) check { return func(n int) bool { return n > limit } }
+
+func exactly(want int) check { return func(n int) bool { return n == want } }
+
 // hint returns the first fact of a kind that is a number of which the check approves.
-func (p *page) hint(kind apinames.HintKind, ok func(n int) bool) (f fact, n int, found bool) {
+func (p *page) hint(kind apinames.HintKind, ok check) (f fact, n int, found bool) {
 	for _, f := range p.named(apinames.OfHint(kind)...) {
-		v := f.value
-		if object, isObject := v.(value.Object); isObject {
-			inner, has := object.Get("value")
-			if !has {
-				continue
-			}
-			v = inner
-			f.keys = append(slices.Clone(f.keys), "value")
+		if object, isObject := f.value.(value.Object); isObject {
+			f.value, _ = object.Get("value")
+			f.path = f.child("value")
 		}
-		if n, isNumber := number(v); isNumber && ok(n) {
+		if n, isNumber := number(f.value); isNumber && ok(n) {
 			return f, n, true
 		}
 	}
 	return fact{}, 0, false
-}
-
-// headerHint returns the first header of a kind with a number of which the check approves.
-func (p *page) headerHint(kind apinames.HintKind, ok func(n int) bool) (name string, n int, found bool) {
-	for _, h := range apinames.HintHeaders() {
-		if h.Kind != kind {
-			continue
-		}
-		if n, isNumber := number(p.header.Get(h.Name)); isNumber && ok(n) {
-			return h.Name, n, true
-		}
-	}
-	return "", 0, false
-}
-
-// flatten writes the members of a JSON value as parameters, by their paths.
-func flatten(v any, path string, into url.Values) {
-	switch v := v.(type) {
-	case value.Object:
-		for _, m := range v {
-			flatten(m.Value, strings.TrimPrefix(path+"."+m.Name, "."), into)
-		}
-	case []any:
-		for i, item := range v {
-			flatten(item, fmt.Sprintf("%s.%d", path, i), into)
-		}
-	default:
-		text, _ := value.Text(v)
-		into.Add(path, text)
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // cacheBuster is the parameter with which browsers' libraries defeat caches.
@@ -97,7 +96,7 @@ func seriesOf(r *recording.Recording, address string) []*series {
 			all = append(all, &series{method: x.method, place: place, header: recorded.Header, pages: map[string]bool{}})
 		}
 		s := all[i]
-		items := textOf(page.lists[0].items)
+		items := jsonOf(page.lists[0].items)
 		if !s.pages[items] {
 			s.pages[items] = true
 			s.exchanges, s.items = append(s.exchanges, x), s.items+len(page.lists[0].items)
@@ -134,8 +133,7 @@ func joined(all []*series) []*series {
 
 // linksTo reports whether a response has the address of another request.
 func linksTo(x, to *exchange) bool {
-	response := &transport.Response{Header: x.header, URL: x.address.String()}
-	if response.Link("next") == to.address.String() {
+	if x.link("next") == to.address.String() {
 		return true
 	}
 	page, err := readPage(x)
@@ -160,8 +158,8 @@ func queryOf(body []byte) string {
 
 // holdsItems reports whether a list has items that are objects, or has a name of a list.
 func holdsItems(l list) bool {
-	_, objects := first(l.items).(value.Object)
-	return objects || len(l.keys) > 0 && apinames.OfList(l.keys[len(l.keys)-1]) == apinames.LikelyList && len(l.items) > 0
+	_, objects := l.first().(value.Object)
+	return objects || apinames.OfList(l.name()) == apinames.LikelyList && len(l.items) > 0
 }
 
 // exchangeOf returns a recorded exchange, or nil if it has no response.

@@ -29,13 +29,13 @@ func (d *detection) refine(ctx context.Context, t *trial) *trial {
 // settleBase finds out whether pages are counted from 0 or 1: page 1 is then the first
 // page again, or another one.
 func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
-	if !t.base || t.sign.Kind != apinames.PagingNumber {
+	if !t.base || t.kind != numberSign {
 		return t
 	}
 	c := t.candidate
 	c.values = maps.Clone(c.values)
 	c.values["first"], c.base = 0, false
-	c.pagination = fill(c.sign.Pagination, c.values).(value.Object)
+	c.fill(c.hypothesis.pagination)
 	fromZero := d.run(ctx, c, 2)
 	d.judge(fromZero)
 	switch {
@@ -63,7 +63,7 @@ func (t *trial) repeats() bool {
 // addFlag adds the flag that says that there is more, unless the end of the list is
 // stated otherwise.
 func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
-	if slices.Contains(authoritative, t.sign.Kind) || strings.HasPrefix(t.sign.Needs, "pages") {
+	if t.kind.ends || strings.HasPrefix(t.needs, "pages") {
 		return t
 	}
 	for _, f := range flags(d.page) {
@@ -76,7 +76,7 @@ func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
 		}
 		with.verdict, with.flag = t.verdict, &f
 		if with.ended && !t.ended {
-			d.saw("%s is %s on the last page: it ends the list.", f.path(), d.factOf(with, f))
+			d.saw("%s is %s on the last page: it ends the list.", f.String(), d.factOf(with, f))
 		}
 		return with
 	}
@@ -90,7 +90,7 @@ func (d *detection) factOf(t *trial, f flag) string {
 		return "another"
 	}
 	for _, other := range pages[len(pages)-1].facts {
-		if slices.Equal(other.keys, f.keys) {
+		if slices.Equal(other.path, f.path) {
 			return value.Preview(other.value)
 		}
 	}
@@ -102,15 +102,15 @@ func (d *detection) doubtStart(t *trial) {
 	if at := d.page.previous(); at != "" {
 		d.doubt("%s points to a page before this one, so the address may not be that of the first page: what is before it is not read.", at)
 	}
-	for _, name := range apinames.Counters() {
+	for _, name := range slices.Concat(apinames.PageNumbers(), apinames.ItemIndexes()) {
 		isSize := slices.Contains(apinames.PageSizes(), name)
 		if _, n, ok := d.call.param(name); ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != name {
 			d.doubt("The address has %s=%d, so it may not be that of the first page: what is before it is not read.", name, n)
 		}
 	}
 	n, counted := t.values["first"].(int)
-	_, _, given := d.call.param(text(t.values["param"]))
-	if given && counted && n == 1 && t.sign.Kind == apinames.PagingNumber && !d.recorded && !d.allRead(t) {
+	_, _, given := d.call.param(textOf(t.values["param"]))
+	if given && counted && n == 1 && t.kind == numberSign && !d.recorded && !d.allRead(t) {
 		d.doubt("The address begins at %s=1. If the API counts pages from 0, the page numbered 0 is missing.", t.values["param"])
 	}
 	if counted && n > 1 {
@@ -120,14 +120,9 @@ func (d *detection) doubtStart(t *trial) {
 
 // allRead reports whether a total, or a number of pages, says that all was read.
 func (d *detection) allRead(t *trial) bool {
-	_, _, items := d.page.hint(apinames.HintTotal, func(n int) bool { return n == t.obtained() })
+	_, _, items := d.page.hint(apinames.HintTotal, exactly(t.obtained()))
 	_, _, pages := d.page.hint(apinames.HintPages, func(n int) bool { return n >= len(t.pages) })
 	return t.ended && items || pages
-}
-
-func text(v any) string {
-	s, _ := v.(string)
-	return s
 }
 
 // doubtSize doubts a page size that the API does not honour.
@@ -137,7 +132,7 @@ func (d *detection) doubtSize(t *trial) {
 	case asked == 0 || asked == got:
 	case got > asked:
 		d.doubt("The address asks for %d items (%s), but the page has %d: the API seems to ignore it.", asked, d.size.param, got)
-	case t.sign.Kind == apinames.PagingIndex:
+	case t.kind == indexSign:
 		d.doubt("The address asks for %d items (%s), but the page has %d: the API seems to allow no more, "+
 			"so the index advances by what is received. If pages are short for another reason, items may be read twice.", asked, d.size.param, got)
 	}
@@ -145,12 +140,11 @@ func (d *detection) doubtSize(t *trial) {
 
 // doubtLink doubts links that do not repeat the parameters of the address.
 func (d *detection) doubtLink(t *trial) {
-	if !slices.Contains([]apinames.PagingKind{apinames.PagingURL, apinames.PagingLink, apinames.PagingRelation}, t.sign.Kind) || t.sent == "" {
+	if !t.kind.follows || t.sent == nil {
 		return
 	}
-	_, address, _ := strings.Cut(t.sent, " ")
-	u, err := url.Parse(address)
-	if err != nil || d.call.method != "GET" {
+	u := t.sent
+	if d.call.method != "GET" {
 		return
 	}
 	var missing []string

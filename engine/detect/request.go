@@ -27,9 +27,33 @@ type Request struct {
 
 // isGraphQL reports whether the body is a query of GraphQL.
 func (c *call) isGraphQL() bool {
+	return c.isJSON() && strings.Contains(c.query(), "{")
+}
+
+// query returns the query in the body; empty: there is none.
+func (c *call) query() string {
 	query, _ := c.body.Get("query")
 	text, _ := query.(string)
-	return c.isJSON() && strings.Contains(text, "{")
+	return text
+}
+
+// param returns an integer parameter of the request: of the address or, at any depth, of
+// a JSON body.
+func (c *call) param(name string) (at path, n int, ok bool) { return c.find(c.params, nil, name) }
+
+func (c *call) find(o value.Object, above path, name string) (path, int, bool) {
+	for _, m := range o {
+		at := above.child(m.Name)
+		if n, isNumber := number(m.Value); isNumber && m.Name == name {
+			return at, n, true
+		}
+		if inner, isObject := m.Value.(value.Object); isObject && c.isJSON() {
+			if at, n, ok := c.find(inner, at, name); ok {
+				return at, n, true
+			}
+		}
+	}
+	return nil, 0, false
 }
 
 // Secrets returns the values in a request that must not be printed.
@@ -286,8 +310,3 @@ func parseQuery(query string) (values url.Values, order []string, err error) {
 
 // isJSON reports whether requests have a JSON body.
 func (c *call) isJSON() bool { return c.method == http.MethodPost }
-
-const (
-	maxDepth = 100
-	maxBytes = 32 << 20
-)

@@ -20,13 +20,13 @@ func (d *detection) search(ctx context.Context) *trial {
 	if len(d.items.items) == 0 {
 		return nil
 	}
-	s := &seeker{call: d.call, page: d.page, items: d.items, size: d.size, more: saysMore(d.page, len(d.items.items))}
+	d.more = saysMore(d.page, len(d.items.items))
 	for _, f := range flags(d.page) {
 		d.saw("%s.", f.says)
 	}
 	var fallback *trial
 	var failed []*trial
-	for queue := s.candidates(); len(queue) > 0 && ctx.Err() == nil; queue = queue[1:] {
+	for queue := d.candidates(); len(queue) > 0 && ctx.Err() == nil; queue = queue[1:] {
 		t := d.try(ctx, queue[0])
 		switch t.verdict {
 		case proven:
@@ -35,10 +35,10 @@ func (d *detection) search(ctx context.Context) *trial {
 			return d.refine(ctx, t)
 		case rejected:
 			failed = append(failed, t)
-			if v, ok := s.shifted(t); ok {
+			if v, ok := d.shifted(t); ok {
 				d.saw("The page at index %d begins with the last item of the first page, so items are counted from 1.", len(d.items.items))
 				queue = slices.Insert(queue, 1, v)
-			} else if v, ok := s.alone(t); ok {
+			} else if v, ok := d.withoutParams(t); ok {
 				at := slices.IndexFunc(queue[1:], func(c candidate) bool { return c.score < v.score })
 				queue = slices.Insert(queue, cmp.Or(at+1, len(queue)), v)
 			}
@@ -49,12 +49,12 @@ func (d *detection) search(ctx context.Context) *trial {
 			if t.transient { // more requests would not help
 				d.reportFailed(failed, nil)
 				d.advise("Try again later: %s.", t.why)
-				return d.settleFor(s, t)
+				return d.settleFor(t)
 			}
 		}
 	}
 	d.reportFailed(failed, nil)
-	return d.settleFor(s, fallback)
+	return d.settleFor(fallback)
 }
 
 // try runs a candidate and judges its second page. If that is empty, the third one
@@ -72,10 +72,10 @@ func (d *detection) try(ctx context.Context, c candidate) *trial {
 	return t
 }
 
-// says describes a sign as a sentence. A name at its beginning keeps its spelling.
-func (c candidate) says() string {
-	text, _ := fillText(c.sign.Says, c.values).(string)
-	if text == "" || strings.HasPrefix(c.sign.Says, "${") {
+// sentence describes a sign as a sentence. A name at its beginning keeps its spelling.
+func (c candidate) sentence() string {
+	text, _ := fillText(c.says, c.values).(string)
+	if text == "" || strings.HasPrefix(c.says, "${") {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
@@ -83,7 +83,7 @@ func (c candidate) says() string {
 
 // describe says what a sign is, and what the second page has shown.
 func (d *detection) describe(t *trial) string {
-	text := t.says()
+	text := t.sentence()
 	if t.guess != "" {
 		text += fmt.Sprintf("; sent as %s, which no response names", t.guess)
 	}
@@ -96,12 +96,12 @@ func (d *detection) describe(t *trial) string {
 // same sign did so with another parameter.
 func (d *detection) reportFailed(failed []*trial, proved *trial) {
 	for _, t := range failed {
-		text := t.says()
+		text := t.sentence()
 		if t.guess != "" {
 			text += " (sent as " + t.guess + ")"
 		}
 		settled := proved != nil && t.values["at"] == proved.values["at"] && proved.values["at"] != nil
-		if t.score/len(apinames.PagingSigns()) > blind && !settled {
+		if t.score > blind && !settled {
 			d.doubt("%s, but %s.", text, d.hide(t.why))
 		} else {
 			d.saw("Tried in vain: %s: %s.", text, d.hide(t.why))
@@ -111,31 +111,30 @@ func (d *detection) reportFailed(failed []*trial, proved *trial) {
 
 // shifted returns a candidate that counts items from 1, after one that counted them from 0
 // and got the last item of the first page again.
-func (s *seeker) shifted(t *trial) (candidate, bool) {
-	if t.sign.Kind != apinames.PagingIndex || len(t.pages) < 2 || t.values["first"] != 0 || overlap(t.pages[0].items, t.pages[1].items) != 1 {
+func (d *detection) shifted(t *trial) (candidate, bool) {
+	if t.kind != indexSign || len(t.pages) < 2 || t.values["first"] != 0 || overlap(t.pages[0].items, t.pages[1].items) != 1 {
 		return candidate{}, false
 	}
-	c := s.indexed(t.sign, echoed, asText(t.values["param"]), 1)
-	c.sign, c.guess, c.score = t.sign, t.guess, echoed*len(apinames.PagingSigns())
-	s.complete(&c)
+	c := d.counted(t.hypothesis, false, echoed, textOf(t.values["param"]), 1)[0]
+	c.hypothesis, c.guess = t.hypothesis, t.guess
+	c = d.complete(c)
 	return c, c.pagination != nil
 }
 
-// alone returns a candidate that sends a token without the other parameters of the job,
+// withoutParams returns a candidate that sends a token without the other parameters of the job,
 // after an API has refused them together.
-func (s *seeker) alone(t *trial) (candidate, bool) {
+func (d *detection) withoutParams(t *trial) (candidate, bool) {
 	failed, ok := errors.AsType[*engine.Error](t.err)
-	scroll := t.sign.Scroll()
 	refused := ok && failed.Status >= 400 && failed.Status < 500
-	if !refused || t.alone || t.sign.Kind != apinames.PagingToken || s.call.method != "GET" || len(s.call.params) == 0 {
+	if !refused || t.alone || t.kind != tokenSign || d.call.method != "GET" || len(d.call.params) == 0 {
 		return candidate{}, false
 	}
 	c := t.candidate
-	c.alone, c.values, c.score = true, maps.Clone(c.values), (echoed-1)*len(apinames.PagingSigns())
-	c.values["endpoint"] = s.call.endpoint
+	c.alone, c.values, c.score = true, maps.Clone(c.values), echoed-1
+	c.values["endpoint"] = d.call.endpoint
 	params := value.Object{}
-	if v, ok := s.call.params.Get(s.size.param); ok {
-		params = params.With(s.size.param, v)
+	if v, ok := d.call.params.Get(d.size.param); ok {
+		params = params.With(d.size.param, v)
 	}
 	c.values["params"] = params
 	c.pagination, ok = fill(scroll, c.values).(value.Object)
@@ -143,27 +142,27 @@ func (s *seeker) alone(t *trial) (candidate, bool) {
 }
 
 // settleFor returns what remains if nothing was proved, and says so.
-func (d *detection) settleFor(s *seeker, t *trial) *trial {
-	if t != nil && (t.score/len(apinames.PagingSigns()) > tokenGuess-nextGuess || t.verdict == emptyPage && len(s.more) > 0) {
-		d.saw("%s.", t.says())
+func (d *detection) settleFor(t *trial) *trial {
+	if t != nil && (t.score > tokenGuess-nextGuess || t.verdict == emptyPage && len(d.more) > 0) {
+		d.saw("%s.", t.sentence())
 		d.doubt("The pagination is not proved: %s.", t.why)
 		d.adviseUnproved(t)
 		return t
 	}
-	if s.call.isGraphQL() && len(s.page.named("pageInfo")) > 0 {
+	if d.call.isGraphQL() && len(d.page.named("pageInfo")) > 0 {
 		d.advise("Give the query a variable for the cursor, as in query($after: String) { users(first: 100, after: $after) … }, " +
 			"and ask for pageInfo { hasNextPage endCursor }.")
 	}
 	switch {
-	case len(s.more) > 0 && d.session.redirects():
+	case len(d.more) > 0 && d.session.redirects():
 		d.doubt("%s is %s, so the list has more items than this page, but the redirect took a request that was needed "+
-			"to find the second page. The configuration reads the first page only.", s.more[0].path(), value.Preview(s.more[0].value))
+			"to find the second page. The configuration reads the first page only.", d.more[0].String(), value.Preview(d.more[0].value))
 		d.advise("Run detect with the address that this one redirects to.")
-	case len(s.more) > 0:
+	case len(d.more) > 0:
 		d.doubt("%s is %s, so the list has more items than this page, but nothing brought a second page. "+
-			"The configuration reads the first page only.", s.more[0].path(), value.Preview(s.more[0].value))
+			"The configuration reads the first page only.", d.more[0].String(), value.Preview(d.more[0].value))
 		d.advise(lookUp)
-	case s.isComplete() || d.nextIsNull():
+	case d.isComplete() || d.nextIsNull():
 		d.saw("The response says that the list ends with this page.")
 		d.doubt("Only one page was seen, so it is not known how longer lists are paged.")
 		d.smaller(true)

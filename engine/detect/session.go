@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // An exchange is a request and its response, which are complete.
@@ -34,14 +37,24 @@ func (x *exchange) data() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readAll(r)
+}
+
+// readAll reads a body that has at most maxBytes.
+func readAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err == nil && len(data) > maxBytes {
-		err = errTooLarge
+		err = &failure.Error{Class: failure.Policy, Message: "the page has more than 32 MiB", Hint: "ask for a smaller page"}
 	}
 	return data, err
 }
 
-var errTooLarge = &failure.Error{Class: failure.Policy, Message: "the page has more than 32 MiB", Hint: "ask for a smaller page"}
+// link returns the target of a link in the Link header of the response, or the value of a
+// parameter of it; nil: there is none.
+func (x *exchange) link(rel string, param ...string) any {
+	response := &transport.Response{Header: x.header, URL: x.address.String()}
+	return response.Link(rel, param...)
+}
 
 // A session is the transport of all runs. It makes a request only if it does not know
 // the response yet, and only as long as there are requests left.
@@ -51,77 +64,75 @@ type session struct {
 	made   int
 	known  []*exchange
 	buster string // parameter that only defeats caches, so that it is not compared; empty: none
+	replay        // of the current run
+}
 
-	starts   bool            // the next request begins a run, so it is that for the first page
-	extra    map[string]bool // parameters that it may have besides those of the address
-	differs  bool            // it was another one
-	refused  bool            // a request was not made, since there is none left
-	last     *exchange       // the latest one that was served
-	requests []string        // of the current run
-	served   map[*exchange]bool
+// A replay is what one run has requested.
+type replay struct {
+	extra   []string // parameters that its first request may have besides those of the address
+	started bool
+	differs bool      // its first request was not that for the first page
+	refused bool      // a request was not made, since there is none left
+	last    *exchange // the latest one that was served
+	second  *url.URL  // the address of the latest request after the first; nil: none
+	served  map[*exchange]bool
 }
 
 // begin starts a run, whose first request may have additional parameters.
-func (s *session) begin(extra ...string) {
-	s.starts, s.extra, s.differs, s.refused, s.last, s.requests = true, map[string]bool{}, false, false, nil, nil
-	s.served = map[*exchange]bool{}
-	for _, name := range append(extra, s.buster) {
-		s.extra[name] = true
-	}
+func (s *session) begin(extra []string) {
+	s.replay = replay{extra: extra, served: map[*exchange]bool{}}
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (s *session) RoundTrip(r *http.Request) (*http.Response, error) {
-	var sent []byte
+	asked := &exchange{method: r.Method, address: r.URL}
 	if r.Body != nil {
 		var err error
-		if sent, err = io.ReadAll(r.Body); err != nil {
+		if asked.sent, err = io.ReadAll(r.Body); err != nil {
 			return nil, err
 		}
 	}
-	starts := s.starts
-	s.starts = false
-	s.requests = append(s.requests, r.Method+" "+r.URL.String())
-	if starts && len(s.known) > 0 {
-		if !s.covers(s.known[0], r, sent) {
-			s.differs = true
-			return nil, &failure.Error{Class: failure.Internal, Message: "the first request is another one"}
+	if !s.started {
+		s.started = true
+		if len(s.known) > 0 {
+			if !s.known[0].isFor(asked, append(s.extra, s.buster)...) {
+				s.differs = true
+				return nil, &failure.Error{Class: failure.Internal, Message: "the first request is another one"}
+			}
+			return s.serve(s.known[0], r), nil
 		}
-		return s.serve(s.known[0], r), nil
+	} else {
+		s.second = r.URL
 	}
 	// A request that is repeated in a run may bring another response: a token may stand
 	// for a position that moves.
-	if i := slices.IndexFunc(s.known, func(x *exchange) bool { return !s.served[x] && s.same(x, r, sent) }); i >= 0 {
+	if i := slices.IndexFunc(s.known, func(x *exchange) bool { return !s.served[x] && x.isFor(asked, s.buster) }); i >= 0 {
 		return s.serve(s.known[i], r), nil
 	}
 	if s.left == 0 {
 		s.refused = true
 		return nil, &failure.Error{Class: failure.Internal, Message: "no request is left"}
 	}
-	return s.send(r, sent)
+	return s.send(r, asked)
 }
 
 // send makes a request and remembers its response.
-func (s *session) send(r *http.Request, sent []byte) (*http.Response, error) {
+func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 	s.left, s.made = s.left-1, s.made+1
-	if sent != nil {
+	if x.sent != nil {
 		r = r.Clone(r.Context())
-		r.Body = io.NopCloser(bytes.NewReader(sent))
+		r.Body = io.NopCloser(bytes.NewReader(x.sent))
 	}
 	response, err := s.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
-	switch {
-	case err != nil:
+	if x.body, err = readAll(response.Body); err != nil {
 		return nil, err
-	case len(body) > maxBytes:
-		return nil, errTooLarge
 	}
 	address := *r.URL
-	x := &exchange{method: r.Method, address: &address, sent: sent, status: response.StatusCode, header: response.Header.Clone(), body: body}
+	x.address, x.status, x.header = &address, response.StatusCode, response.Header.Clone()
 	if response.Uncompressed {
 		x.header.Del("Content-Encoding")
 	}
@@ -143,12 +154,12 @@ func (s *session) serve(x *exchange, r *http.Request) *http.Response {
 	}
 }
 
-// same reports whether a request is that of an exchange, whatever the order of its
-// parameters.
-func (s *session) same(x *exchange, r *http.Request, sent []byte) bool {
-	ignored := map[string]bool{s.buster: true}
-	return x.method == r.Method && x.address.Scheme == r.URL.Scheme && x.address.Host == r.URL.Host &&
-		pathOf(x.address) == pathOf(r.URL) && sameMembers(x.address.Query(), r.URL.Query(), ignored) && sameBody(x.sent, sent, nil)
+// isFor reports whether the response of an exchange answers a request, whatever the order of its
+// parameters and the values of some of them.
+func (x *exchange) isFor(asked *exchange, ignored ...string) bool {
+	return x.method == asked.method && transport.OriginOf(x.address) == transport.OriginOf(asked.address) &&
+		pathOf(x.address) == pathOf(asked.address) && sameParams(x.address.Query(), asked.address.Query(), ignored) &&
+		(bytes.Equal(x.sent, asked.sent) || sameParams(bodyParams(x.sent), bodyParams(asked.sent), ignored))
 }
 
 func pathOf(u *url.URL) string {
@@ -158,60 +169,39 @@ func pathOf(u *url.URL) string {
 	return "/"
 }
 
-// samePath reports whether two addresses have the same path, in which colons may be
-// escaped: the values of inputs are.
-func samePath(a, b *url.URL) bool {
-	escaped := func(u *url.URL) string { return strings.ReplaceAll(pathOf(u), ":", "%3A") }
-	return escaped(a) == escaped(b)
-}
-
-// covers reports whether a request is that of the first exchange, with no other
-// parameters than those that are allowed.
-func (s *session) covers(x *exchange, r *http.Request, sent []byte) bool {
-	return x.method == r.Method && x.address.Host == r.URL.Host && pathOf(x.address) == pathOf(r.URL) &&
-		sameMembers(x.address.Query(), r.URL.Query(), s.extra) && sameBody(x.sent, sent, s.extra)
-}
-
-// sameMembers compares parameters. The second ones may have extra ones, or other values
-// for these.
-func sameMembers(a, b url.Values, extra map[string]bool) bool {
-	a, b = maps.Clone(a), maps.Clone(b)
-	for name := range extra {
-		delete(a, name)
-		delete(b, name)
-	}
+// sameParams compares parameters, except for the ignored ones.
+func sameParams(a, b url.Values, ignored []string) bool {
+	isIgnored := func(name string, _ []string) bool { return slices.Contains(ignored, name) }
+	maps.DeleteFunc(a, isIgnored)
+	maps.DeleteFunc(b, isIgnored)
 	return maps.EqualFunc(a, b, slices.Equal)
 }
 
-// sameBody compares bodies by their members: those of JSON by their paths.
-func sameBody(a, b []byte, extra map[string]bool) bool {
-	if bytes.Equal(a, b) {
-		return true
+// bodyParams returns the parameters of a form, or the members of a JSON value by their paths.
+func bodyParams(body []byte) url.Values {
+	values, _ := url.ParseQuery(string(body))
+	if v, err := parseJSON(body); err == nil {
+		values = url.Values{}
+		flatten(v, nil, values)
 	}
-	return sameMembers(members(a), members(b), extra)
-}
-
-// members returns the members of a body as parameters.
-func members(body []byte) url.Values {
-	values := url.Values{}
-	v, err := parseJSON(body)
-	if err != nil {
-		values, _ = url.ParseQuery(string(body))
-		return values
-	}
-	flatten(v, "", values)
 	return values
 }
 
-// redirects reports whether the address of the request answers with a redirect.
-func (s *session) redirects() bool {
-	return len(s.known) > 0 && s.known[0].status/100 == 3
+// flatten adds the scalars of a JSON value to parameters, by their paths.
+func flatten(v any, at path, into url.Values) {
+	switch v := v.(type) {
+	case value.Object:
+		for _, m := range v {
+			flatten(m.Value, at.child(m.Name), into)
+		}
+	case []any:
+		for i, item := range v {
+			flatten(item, at.child(strconv.Itoa(i)), into)
+		}
+	default:
+		into.Add(strings.Join(at, "."), textOf(v))
+	}
 }
 
-// redirected returns the place that the address of the request redirects to.
-func (s *session) redirected() (to string, ok bool) {
-	if !s.redirects() || s.last == nil {
-		return "", false
-	}
-	return s.last.address.Scheme + "://" + s.last.address.Host + s.last.address.Path, true
-}
+// redirects reports whether the address of the request answers with a redirect.
+func (s *session) redirects() bool { return len(s.known) > 0 && s.known[0].status/100 == 3 }

@@ -1,25 +1,26 @@
 package detect
 
 import (
+	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A candidate is a pagination that may be the right one.
 type candidate struct {
-	sign   apinames.PagingSign
-	values map[string]any // of the placeholders of the sign
+	hypothesis
+	values map[string]any // of its placeholders
 	score  int            // the likeliest are tried first
-	moved  []string       // parameters that the pagination sends instead of the job
+	moved  []string       // parameters that the pagination sends instead of the job, also in the first request
 	sets   value.Object   // parameters that the job gets
-	extra  []string       // parameters that the first request has in addition
 
 	pagination value.Object
 	guess      string // the parameter, if nothing in the response or in the request names it
@@ -40,92 +41,57 @@ const (
 	nextGuess  = 6  // what each further name of a parameter costs
 )
 
-// A seeker looks for signs on the first page.
-type seeker struct {
-	call  *call
-	page  *page
-	items list
-	more  []fact // flags that say that there is more
-	size  size
-}
-
 // candidates returns what may page through the list, the likeliest first.
-func (s *seeker) candidates() []candidate {
+func (d *detection) candidates() []candidate {
 	var all []candidate
-	for i, sign := range apinames.PagingSigns() {
-		if s.call.isGraphQL() && sign.Kind != apinames.PagingConnection {
-			continue // its variables are known from the query only
+	for _, h := range hypotheses {
+		if h.post && !d.call.isJSON() || d.call.isGraphQL() && h.kind != connectionSign { // its variables are known from the query only
+			continue
 		}
-		if find := finders[sign.Kind]; find != nil && (!sign.POST || s.call.isJSON()) {
-			for _, c := range find(s, sign) {
-				c.sign = sign
-				c.score = c.score*len(apinames.PagingSigns()) - i
-				all = append(all, c)
-			}
+		for _, c := range h.kind.find(d, h) {
+			c.hypothesis = h
+			all = append(all, d.complete(c))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
-	var out []candidate
-	for _, c := range all {
-		s.complete(&c)
-		text := textOf(c.pagination)
-		if c.pagination != nil && !slices.ContainsFunc(out, func(o candidate) bool { return textOf(o.pagination) == text }) {
-			out = append(out, c)
-		}
-	}
-	return out
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(c candidate) bool {
+		text := jsonOf(c.pagination)
+		repeated := seen[text]
+		seen[text] = true
+		return repeated || c.pagination == nil
+	})
 }
 
-func textOf(v any) string {
+func jsonOf(v any) string {
 	text, _ := value.Marshal(v)
 	return string(text)
-}
-
-// finders look for a sign of each kind.
-var finders = map[apinames.PagingKind]func(*seeker, apinames.PagingSign) []candidate{
-	apinames.PagingConnection: (*seeker).connection,
-	apinames.PagingLink:       (*seeker).link,
-	apinames.PagingLinkFlag:   (*seeker).linkFlag,
-	apinames.PagingURL:        (*seeker).address,
-	apinames.PagingRelation:   (*seeker).relation,
-	apinames.PagingToken:      (*seeker).token,
-	apinames.PagingTokens:     (*seeker).tokens,
-	apinames.PagingObject:     (*seeker).object,
-	apinames.PagingHeader:     (*seeker).header,
-	apinames.PagingNumber:     (*seeker).number,
-	apinames.PagingIndex:      (*seeker).index,
-	apinames.PagingKey:        (*seeker).key,
-	apinames.PagingSortKey:    (*seeker).sortKey,
-	apinames.PagingPath:       (*seeker).path,
 }
 
 func one(score int, values map[string]any) []candidate {
 	return []candidate{{score: score, values: values}}
 }
 
-func at(keys []string) map[string]any {
-	return map[string]any{"at": rules.PathOf(keys...), "body": rules.FormatPath("body", keys)}
+func at(p path) map[string]any {
+	return map[string]any{"at": p.String(), "body": rules.FormatPath("body", p)}
 }
 
 var afterVariable = regexp.MustCompile(`\bafter\s*:\s*\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // connection finds pageInfo next to the list of a query.
-func (s *seeker) connection(sign apinames.PagingSign) []candidate {
-	query, _ := s.call.body.Get("query")
-	text, _ := query.(string)
-	variable := afterVariable.FindStringSubmatch(text)
+func (d *detection) connection(h hypothesis) []candidate {
+	variable := afterVariable.FindStringSubmatch(d.call.query())
 	if variable == nil {
 		return nil
 	}
-	for _, f := range s.page.named("pageInfo") {
+	for _, f := range d.page.named("pageInfo") {
 		info, ok := f.value.(value.Object)
-		keys := f.keys[:len(f.keys)-1]
-		if !ok || len(keys) == 0 || len(s.items.keys) <= len(keys) || !slices.Equal(s.items.keys[:len(keys)], keys) {
+		above := f.parent()
+		if !ok || len(above) == 0 || len(d.items.path) <= len(above) || !slices.Equal(d.items.path[:len(above)], above) {
 			continue
 		}
-		_, hasCursor := info.Get("endCursor")
-		if hasCursor == (sign.Names == nil) {
-			values := at(keys)
+		if _, hasCursor := info.Get("endCursor"); hasCursor == (h.names == nil) {
+			values := at(above)
 			values["param"] = variable[1]
 			return one(stated, values)
 		}
@@ -133,53 +99,35 @@ func (s *seeker) connection(sign apinames.PagingSign) []candidate {
 	return nil
 }
 
-func (s *seeker) next() (address string, response *transport.Response) {
-	response = &transport.Response{Header: s.page.exchange.header, URL: s.page.address.String()}
-	address, _ = response.Link("next").(string)
-	return address, response
-}
-
-func (s *seeker) link(apinames.PagingSign) []candidate {
-	if address, _ := s.next(); address != "" {
+func (d *detection) linkHeader(hypothesis) []candidate {
+	if address, _ := d.page.link("next").(string); address != "" {
 		return one(stated, nil)
 	}
 	return nil
 }
 
-func (s *seeker) linkFlag(sign apinames.PagingSign) []candidate {
-	_, response := s.next()
-	for _, name := range sign.Names {
-		if response.Link("next", name) == "true" {
+func (d *detection) linkFlag(h hypothesis) []candidate {
+	for _, name := range h.names {
+		if d.page.link("next", name) == "true" {
 			return one(stated, map[string]any{"name": name})
 		}
 	}
 	return nil
 }
 
-// nextNamed returns the facts under a name that means the next page, or under a name of
-// an address in an object of such a name: next.href.
-func (s *seeker) nextNamed(names []string) []fact {
-	inner := []string{"href", "url", "uri", "link"}
-	var out []fact
-	for _, f := range s.page.facts {
-		isNext := func(key string) bool { return apinames.IsNext(key) || slices.Contains(names, key) }
-		if isNext(f.name()) || len(f.keys) > 1 && slices.Contains(inner, f.name()) && isNext(f.keys[len(f.keys)-2]) {
-			out = append(out, f)
-		}
+// address finds texts that are addresses, under a name that means the next page, or under a
+// name of an address in an object of such a name: next.href.
+func (d *detection) address(h hypothesis) []candidate {
+	score := stated
+	if _, asQuery := h.pagination.Get("paramIsQuery"); asQuery {
+		score = namedParam - 1
 	}
-	return out
-}
-
-// address finds texts that are addresses.
-func (s *seeker) address(sign apinames.PagingSign) []candidate {
+	isNext := func(key string) bool { return apinames.IsNext(key) || slices.Contains(h.names, key) }
 	var out []candidate
-	for _, f := range s.nextNamed(sign.Names) {
-		if text, ok := f.value.(string); ok && s.isAddress(text) {
-			score := stated
-			if _, asQuery := sign.Pagination.Get("paramIsQuery"); asQuery {
-				score = namedParam - 1
-			}
-			out = append(out, candidate{score: score, values: at(f.keys)})
+	for _, f := range d.page.facts {
+		inner := slices.Contains([]string{"href", "url", "uri", "link"}, f.name()) && isNext(f.parent().name())
+		if text, ok := f.value.(string); ok && (isNext(f.name()) || inner) && isAddress(text) {
+			out = append(out, candidate{score: score, values: at(f.path)})
 		}
 	}
 	return out
@@ -187,39 +135,35 @@ func (s *seeker) address(sign apinames.PagingSign) []candidate {
 
 // isAddress reports whether a text is the address of another page: absolute, relative to
 // the request's, or a query.
-func (s *seeker) isAddress(text string) bool {
-	if text == "" || strings.ContainsAny(text, " \t\n") {
-		return false
-	}
+func isAddress(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil {
-		return false
-	}
 	switch {
+	case err != nil || text == "" || strings.ContainsAny(text, " \t\n"):
+		return false
 	case u.Scheme == "http" || u.Scheme == "https":
 		return u.Host != ""
-	case strings.HasPrefix(text, "/"), strings.HasPrefix(text, "?"):
+	case text[0] == '/' || text[0] == '?':
 		return true
 	}
 	return u.Scheme == "" && strings.Contains(text, "?") && strings.Contains(text, "=")
 }
 
 // relation finds a link to the next page in a list of links.
-func (s *seeker) relation(sign apinames.PagingSign) []candidate {
-	for _, l := range s.page.lists {
+func (d *detection) relation(h hypothesis) []candidate {
+	for _, l := range d.page.lists {
 		for _, item := range l.items {
-			link, ok := item.(value.Object)
-			if !ok {
-				break
-			}
-			for _, name := range []string{"rel", "relation"} {
-				if rel, _ := link.Get(name); rel != "next" {
-					continue
-				}
+			link, _ := item.(value.Object)
+			for _, rel := range []string{"rel", "relation"} {
 				for _, key := range []string{"href", "url", "uri"} {
-					if address, ok := link.Get(key); ok && s.isAddress(asText(address)) {
-						return s.relationOf(sign, l, link, name, key)
+					address, _ := link.Get(key)
+					if is, _ := link.Get(rel); is != "next" || !isAddress(textOf(address)) {
+						continue
 					}
+					if _, hasBody := link.Get("body"); hasBody != h.post {
+						return nil
+					}
+					found := "find(" + rules.FormatPath("body", l.path) + ", ." + rel + ` == "next").`
+					return one(stated, map[string]any{"at": l.String(), "body": found + key, "rest": found + "body"})
 				}
 			}
 		}
@@ -227,17 +171,388 @@ func (s *seeker) relation(sign apinames.PagingSign) []candidate {
 	return nil
 }
 
-func (s *seeker) relationOf(sign apinames.PagingSign, l list, link value.Object, rel, key string) []candidate {
-	find := "find(" + rules.FormatPath("body", l.keys) + ", ." + rel + ` == "next").`
-	values := map[string]any{"at": l.path(), "body": find + key, "rest": find + "body"}
-	_, hasBody := link.Get("body")
-	if hasBody != sign.POST {
-		return nil
+// token finds texts and numbers that may be sent for the next page.
+func (d *detection) token(h hypothesis) []candidate {
+	var out []candidate
+	for _, f := range d.page.named(h.names...) {
+		text := textOf(f.value)
+		_, isFlag := f.value.(bool)
+		_, isNumber := number(f.value)
+		if isFlag || text == "" || text == "0" || text == "-1" || isAddress(text) || isNumber && h.id == "text-token" {
+			continue
+		}
+		for _, c := range d.sent(h, at(f.path), f.name()) {
+			param := c.guess
+			switch {
+			case d.hasParam(param), d.linked(param, text), param == f.name() && !strings.HasPrefix(strings.ToLower(param), "next"):
+				c.score, c.guess = namedParam, ""
+			case !h.weak:
+				c.score, c.guess = stated, ""
+			}
+			if d.call.isJSON() && !h.post {
+				c.values["param"] = d.target(param)
+			}
+			out = append(out, c)
+		}
 	}
-	return one(stated, values)
+	return out
 }
 
-func asText(v any) string {
-	text, _ := value.Text(v)
-	return text
+// headerToken finds headers with a value that may be sent for the next page.
+func (d *detection) headerToken(h hypothesis) []candidate {
+	var out []candidate
+	for _, name := range h.names {
+		if d.page.header.Get(name) == "" {
+			continue
+		}
+		for _, c := range d.sent(h, map[string]any{"name": name}, strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "X-"), "Next-"))) {
+			if d.hasParam(c.guess) {
+				c.score, c.guess = namedParam, ""
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// sent returns a candidate for each parameter that may carry what was found under a name.
+func (d *detection) sent(h hypothesis, values map[string]any, name string) []candidate {
+	var out []candidate
+	for _, param := range h.params {
+		if param == "" {
+			param = name
+		}
+		if slices.ContainsFunc(out, func(c candidate) bool { return c.guess == param }) {
+			continue
+		}
+		c := candidate{score: tokenGuess - len(out)*nextGuess, values: maps.Clone(values), guess: param}
+		c.values["param"] = param
+		out = append(out, c)
+	}
+	return out
+}
+
+// hasParam reports whether the request has a parameter.
+func (d *detection) hasParam(name string) bool {
+	_, ok := d.call.params.Get(name)
+	return ok
+}
+
+// linked reports whether a link in the response sends a value as a parameter.
+func (d *detection) linked(param, text string) bool {
+	return slices.ContainsFunc(d.page.facts, func(f fact) bool {
+		address, _ := f.value.(string)
+		u, err := url.Parse(address)
+		return err == nil && strings.Contains(address, "?") && u.Query().Get(param) == text
+	})
+}
+
+// target returns the path in a JSON body at which a parameter belongs: next to that of
+// the page size, or among the params of JSON-RPC.
+func (d *detection) target(param string) string {
+	if _, isRPC := d.call.body.Get("jsonrpc"); isRPC {
+		return rules.PathOf("params", param)
+	}
+	if at := d.size.path; len(at) > 1 {
+		return at.parent().child(param).String()
+	}
+	return rules.PathOf(param)
+}
+
+// tokens finds several values that are sent together.
+func (d *detection) tokens(h hypothesis) []candidate {
+	if found := d.page.named(h.names[0]); len(found) > 0 && len(found[0].path) > 1 {
+		return one(stated, at(found[0].parent()))
+	}
+	return nil
+}
+
+func (d *detection) object(h hypothesis) []candidate {
+	for _, f := range d.page.named(h.names...) {
+		if object, ok := f.value.(value.Object); ok && len(object) > 0 {
+			values := at(f.path)
+			if len(h.params) > 0 {
+				values["param"] = h.params[0]
+			}
+			return one(stated, values)
+		}
+	}
+	return nil
+}
+
+// highestCounter is above every number of a page or an item; larger ones are times.
+const highestCounter = 10_000_000
+
+// pageParams are the keys of a response that are parameters, too.
+var pageParams = []string{"page", "p", "pageNumber", "page_number", "pageIndex", "page_index"}
+
+func (d *detection) pageNumber(h hypothesis) []candidate { return d.counter(h, true) }
+
+func (d *detection) itemIndex(h hypothesis) []candidate { return d.counter(h, false) }
+
+// counter finds the number of a page or the index of an item: in the request, in the response,
+// or not at all.
+func (d *detection) counter(h hypothesis, pages bool) []candidate {
+	if h.post != d.call.isJSON() {
+		return nil
+	}
+	for _, name := range h.names {
+		if at, n, ok := d.call.param(name); ok && n < highestCounter && !slices.Equal(at, d.size.path) {
+			return d.counted(h, pages, typed, at.String(), n)
+		}
+	}
+	if h.post {
+		return nil
+	}
+	for _, f := range d.page.named(h.names...) {
+		if n, ok := number(f.value); ok && (n == 0 || n == 1) {
+			param := f.name()
+			if pages && !slices.Contains(pageParams, param) {
+				param = h.params[0]
+			}
+			return d.counted(h, pages, echoed, param, n)
+		}
+	}
+	switch {
+	case d.isComplete():
+		return nil
+	case pages:
+		return d.counted(h, pages, blind, h.params[0], 1)
+	}
+	return d.counted(h, pages, blind-2, h.params[0], 0)
+}
+
+// counted returns a candidate that counts from the value of the first request.
+func (d *detection) counted(h hypothesis, pages bool, score int, param string, first int) []candidate {
+	c := candidate{score: score, values: map[string]any{"param": param, "first": first}}
+	if score < typed {
+		c.guess, c.base = param, score <= blind
+	}
+	if f, _, ok := d.page.hint(apinames.HintPages, above(0)); ok {
+		c.values["pagesAt"] = f.String()
+	}
+	for _, header := range apinames.HintHeaders() {
+		n, ok := number(d.page.header.Get(header.Name))
+		if header.Kind == apinames.HintPages && ok && n > 0 && c.values["pagesAt"] == nil && c.values["pagesHeader"] == nil {
+			c.values["pagesHeader"] = header.Name
+		}
+	}
+	switch {
+	case !pages && !d.size.honoured(): // the job sends its own parameters, and the index from the second request on
+	case pages && score < typed: // the first request is that of the address
+		c.values["sendFirst"] = false
+	case !h.post: // the job keeps its body, in which the next value replaces the first
+		if c.moved = []string{param}; d.size.param != "" {
+			c.moved = append(c.moved, d.size.param)
+		}
+		if !pages && first != 0 {
+			c.values["fromJob"] = true
+			c.sets = value.Object{{Name: param, Value: first}}
+		}
+	}
+	return []candidate{c}
+}
+
+// isComplete reports whether the response says that there is nothing more.
+func (d *detection) isComplete() bool {
+	if f, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items))); ok && !strings.HasSuffix(f.name(), "ount") { // a count may be the page's
+		return true
+	}
+	says := func(kind apinames.HintKind, v any) bool {
+		return slices.ContainsFunc(d.page.named(apinames.OfHint(kind)...), func(f fact) bool { return f.value == v })
+	}
+	return says(apinames.HintMore, false) || says(apinames.HintLast, true)
+}
+
+// pathNumber finds a number in the path of the address.
+func (d *detection) pathNumber(h hypothesis) []candidate {
+	base := strings.TrimPrefix(d.call.base, d.call.address.Scheme+"://"+d.call.address.Host)
+	all := append(strings.Split(strings.Trim(base, "/"), "/"), strings.Split(d.call.endpoint, "/")...)
+	for i := 1; i < len(all); i++ {
+		n, err := strconv.Atoi(all[i])
+		if err != nil || n > 1 || n < 0 || !slices.Contains(h.names, all[i-1]) {
+			continue
+		}
+		before := "/" + strings.TrimPrefix(strings.Join(all[:i], "/")+"/", "/")
+		after := strings.Join(append([]string{""}, all[i+1:]...), "/")
+		return one(typed, map[string]any{"before": before, "after": after, "first": n})
+	}
+	return nil
+}
+
+// key finds the identifiers of the items, whose last one may be the position.
+func (d *detection) key(h hypothesis) []candidate {
+	name, order := d.identifier()
+	descends := h.id == "last-key-descending"
+	if d.call.method != http.MethodGet || d.isComplete() || name == "" || descends && order >= 0 {
+		return nil
+	}
+	// A flag says that there is more, but no total does: an API with a total usually counts.
+	_, _, total := d.page.hint(apinames.HintTotal, above(len(d.items.items)))
+	flagged := len(d.more) > 0 && !total
+	var out []candidate
+	for i, param := range h.params {
+		c := candidate{score: blind - 4 - i*nextGuess, guess: param, values: map[string]any{"idKey": name, "param": param}}
+		switch {
+		case d.hasParam(param):
+			c.score, c.guess = typed, ""
+		case descends && !flagged:
+			c.score = blind - 1 - i*nextGuess
+		case !descends && flagged:
+			c.score = keyGuess - i*otherKey
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// identifier returns the key of the items whose values identify them, and whether these
+// ascend (1), descend (-1) or neither (0).
+func (d *detection) identifier() (name string, order int) {
+	for _, id := range apinames.Identifiers() {
+		var texts []string
+		for _, item := range d.items.items {
+			object, _ := item.(value.Object)
+			v, _ := object.Get(id)
+			texts = append(texts, textOf(v))
+		}
+		if !slices.Contains(texts, "") {
+			return id, orderOf(texts)
+		}
+	}
+	return "", 0
+}
+
+func orderOf(texts []string) int {
+	ascends, descends := len(texts) > 1, len(texts) > 1
+	for i := 1; i < len(texts); i++ {
+		a, b := texts[i-1], texts[i]
+		ascends = ascends && (len(a) < len(b) || len(a) == len(b) && a < b)
+		descends = descends && (len(a) > len(b) || len(a) == len(b) && a > b)
+	}
+	switch {
+	case ascends:
+		return 1
+	case descends:
+		return -1
+	}
+	return 0
+}
+
+// sortKey finds items that have the values by which they are sorted.
+func (d *detection) sortKey(h hypothesis) []candidate {
+	_, sorted := d.call.body.Get("sort")
+	if !sorted || len(h.params) > 0 && len(d.page.named(h.params...)) == 0 {
+		return nil
+	}
+	for _, item := range d.items.items {
+		object, _ := item.(value.Object)
+		v, _ := object.Get(h.names[0])
+		if _, isList := v.([]any); !isList {
+			return nil
+		}
+	}
+	return one(stated, nil)
+}
+
+// A size is the number of items of a page.
+type size struct {
+	param string // the parameter that carries it; empty: none
+	path  path   // its path in a JSON body
+	asked int    // what the request says
+	items int    // what a page has
+}
+
+// honoured reports whether pages have as many items as the request says.
+func (s size) honoured() bool { return s.param != "" && s.asked == s.items }
+
+// sizeOf finds the parameter that carries the page size.
+func sizeOf(c *call, items int) size {
+	found := size{items: items}
+	for _, name := range apinames.PageSizes() {
+		if at, n, ok := c.param(name); ok && n > 0 && !found.honoured() && (found.param == "" || n == items) {
+			found.param, found.path, found.asked = name, at, n
+		}
+	}
+	return found
+}
+
+// complete writes the pagination of a candidate. It is nil if something that it needs was not
+// found. The page size is only relied on if the API has honoured it.
+func (d *detection) complete(c candidate) candidate {
+	if c.values == nil {
+		c.values = map[string]any{}
+	}
+	known := d.size.honoured()
+	switch c.kind {
+	case indexSign:
+		if !known {
+			c.values["counted"] = true
+		}
+	case keySign:
+		known = false
+	case numberSign:
+		known = d.size.param != "" && c.values["sendFirst"] == nil
+	}
+	if known {
+		c.values["limit"], c.values["limitParam"] = d.size.asked, d.size.param
+	}
+	template := c.hypothesis.pagination
+	if c.kind == tokenSign && d.call.isJSON() && !c.post {
+		template = inBody
+	}
+	if c.needs == "" || c.values[c.needs] != nil {
+		c.fill(template)
+	}
+	return c
+}
+
+// fill writes the pagination of a candidate.
+func (c *candidate) fill(template value.Object) {
+	c.pagination, _ = fill(template, c.values).(value.Object)
+}
+
+var placeholder = regexp.MustCompile(`\$\{([A-Za-z]+)\}`)
+
+// fill replaces the placeholders of a template. It returns nil for a text with a
+// placeholder that has no value, and leaves out members that are nil.
+func fill(v any, values map[string]any) any {
+	switch v := v.(type) {
+	case value.Object:
+		out := value.Object{}
+		for _, m := range v {
+			name, _ := fill(m.Name, values).(string)
+			if filled := fill(m.Value, values); filled != nil && name != "" {
+				out = append(out, value.Member{Name: name, Value: filled})
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, item := range v {
+			if filled := fill(item, values); filled != nil {
+				out = append(out, filled)
+			}
+		}
+		return out
+	case string:
+		return fillText(v, values)
+	}
+	return v
+}
+
+func fillText(text string, values map[string]any) any {
+	if m := placeholder.FindStringSubmatch(text); m != nil && m[0] == text {
+		return values[m[1]]
+	}
+	missing := false
+	filled := placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		v, ok := values[strings.Trim(found, "${}")]
+		missing = missing || !ok
+		return textOf(v)
+	})
+	if missing {
+		return nil
+	}
+	return filled
 }

@@ -32,7 +32,7 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 			items := 0
 			for _, p := range pages {
 				answers = append(answers, d.answer(p, keep, false))
-				items += min(len(p.list(d.items.keys)), keepOf(p, keep))
+				items += min(len(p.list(d.items.path)), keepOf(p, keep))
 			}
 			if end {
 				answers = append(answers, d.answer(pages[len(pages)-1], 0, true))
@@ -131,9 +131,9 @@ func (d *detection) pagingHeaders() []string {
 	for _, h := range apinames.HintHeaders() {
 		names = append(names, http.CanonicalHeaderKey(h.Name))
 	}
-	for _, sign := range apinames.PagingSigns() {
-		if sign.Kind == apinames.PagingHeader {
-			names = append(names, sign.Names...)
+	for _, sign := range hypotheses {
+		if sign.kind == headerSign {
+			names = append(names, sign.names...)
 		}
 	}
 	slices.Sort(names)
@@ -143,7 +143,7 @@ func (d *detection) pagingHeaders() []string {
 // shorten returns a value of a response with few items, and without secrets and long
 // texts.
 func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
-	isItems := slices.Equal(keys, d.items.keys)
+	isItems := slices.Equal(keys, d.items.path)
 	switch v := v.(type) {
 	case value.Object:
 		out := value.Object{}
@@ -184,9 +184,9 @@ func (d *detection) pointsOn(m value.Member, keys []string) bool {
 	if apinames.IsNext(m.Name) {
 		return true
 	}
-	for _, sign := range apinames.PagingSigns() {
-		counts := sign.Kind == apinames.PagingNumber || sign.Kind == apinames.PagingIndex
-		if !counts && slices.Contains(sign.Names, m.Name) && !slices.Equal(keys, d.items.keys) {
+	for _, sign := range hypotheses {
+		counts := sign.kind == numberSign || sign.kind == indexSign
+		if !counts && slices.Contains(sign.names, m.Name) && !slices.Equal(keys, d.items.path) {
 			_, holdsItems := m.Value.([]any)
 			return !holdsItems
 		}

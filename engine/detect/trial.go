@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -29,9 +30,9 @@ type trial struct {
 	findings []engine.Finding
 	flag     *flag
 	verdict  verdict
-	why      string // in words
-	sent     string // the second request
-	beyond   string // why the page after the last one does not show the end
+	why      string   // in words
+	sent     *url.URL // the address of the latest request after the first; nil: none
+	beyond   string   // why the page after the last one does not show the end
 }
 
 type trialPage struct {
@@ -54,7 +55,7 @@ const (
 // run lets the engine run a candidate for a number of pages.
 func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
 	t := &trial{candidate: c}
-	text, err := value.Marshal(d.config(c.pagination, c))
+	text, err := value.Marshal(d.config(c))
 	if err != nil {
 		t.err = err
 		return t
@@ -64,7 +65,7 @@ func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
 		t.err = fmt.Errorf("the configuration is invalid: %w", err)
 		return t
 	}
-	d.session.begin(c.extra...)
+	d.session.begin(c.moved)
 	result, err := e.Run(ctx, func(_ context.Context, p *engine.Page) error {
 		one := trialPage{exchange: d.session.last, again: p.Dropped}
 		for item := range p.Items.All() {
@@ -73,10 +74,7 @@ func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
 		t.pages = append(t.pages, one)
 		return nil
 	})
-	t.err, t.refused, t.differs = err, d.session.refused, d.session.differs
-	if n := len(d.session.requests); n > 1 {
-		t.sent = d.session.requests[n-1]
-	}
+	t.err, t.refused, t.differs, t.sent = err, d.session.refused, d.session.differs, d.session.second
 	if len(result.Jobs) > 0 {
 		job := result.Jobs[0]
 		t.by, t.findings = job.StoppedBy, job.Findings
@@ -139,7 +137,7 @@ func (d *detection) compare(t *trial) {
 	case t.pages[1].again:
 		t.verdict, t.why = rejected, "it brought the first page again"
 	case len(second) == 0 && !d.hasList(t.pages[1]):
-		t.verdict, t.why = rejected, "the second response has no list at "+d.items.path()
+		t.verdict, t.why = rejected, "the second response has no list at "+d.items.String()
 	case len(second) == 0:
 		t.verdict, t.why = emptyPage, "the second page is empty"
 	case again == len(second):
@@ -157,7 +155,7 @@ func (d *detection) compare(t *trial) {
 // the end of the list by the rules.
 func (d *detection) hasList(p trialPage) bool {
 	read, err := readPage(p.exchange)
-	return err == nil && read.list(d.items.keys) != nil
+	return err == nil && read.list(d.items.path) != nil
 }
 
 // overlap counts the items of a page that another one has, by their identifiers or, if

@@ -16,12 +16,11 @@ const SchemaFile = "./stopwhen.schema.json"
 
 // write writes the configuration of a trial, or one without pagination.
 func (d *detection) write(ctx context.Context, t *trial) (*Result, error) {
-	var pagination value.Object
 	var c candidate
 	if t != nil {
-		pagination, c = t.pagination, t.candidate
+		c = t.candidate
 	}
-	root := append(value.Object{{Name: "$schema", Value: SchemaFile}}, d.written(pagination, c)...)
+	root := append(value.Object{{Name: "$schema", Value: SchemaFile}}, d.written(c)...)
 	if test := d.test(ctx, root, t); test != nil {
 		root = append(root, value.Member{Name: "tests", Value: []any{test}})
 	}

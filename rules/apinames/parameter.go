@@ -34,9 +34,14 @@ func Previous() []string {
 	}
 }
 
-// Counters returns the names of parameters that carry the number of a page or the index
-// of an item.
-func Counters() []string { return slices.Concat(pageNumberNames, itemIndexNames) }
+// PageNumbers returns the names of parameters that carry the number of a page.
+func PageNumbers() []string { return pageNumberNames }
+
+// ItemIndexes returns the names of parameters that carry the index of an item.
+func ItemIndexes() []string { return itemIndexNames }
+
+// NextURLs returns the names of keys for the address of the next page, besides those of hints.
+func NextURLs() []string { return nextURLNames }
 
 // Pending returns the names of keys whose number is zero on the last page.
 func Pending() []string { return []string{"pending"} }
