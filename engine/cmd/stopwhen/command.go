@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -109,6 +110,9 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.parsed = true }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if mistake, ok := errors.AsType[*usageError](err); ok {
+			return mistake
+		}
 		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.helpWidth())))
@@ -191,13 +195,6 @@ func unknownCommand(root *cobra.Command, word string) error {
 		names = append(names, cmd.Name())
 	}
 	return &usageError{fmt.Sprintf("unknown command %q; %s", word, cmp.Or(diag.DidYouMean(word, names), "see stopwhen --help"))}
-}
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return &usageError{fmt.Sprintf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
 }
 
 // writeJSON writes a value to standard output as indented JSON.

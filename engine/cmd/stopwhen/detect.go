@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,14 +20,11 @@ import (
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 const formatYAML = "yaml"
-
-var configFormats = []string{formatYAML, formatJSON}
 
 // A detectCommand is stopwhen detect.
 type detectCommand struct {
@@ -78,8 +74,7 @@ then the beginning of the address of the list, if the recording has several.`, d
 	complete(cmd, "fixture", caseNames)
 	flags.StringVar(&a.out, "out", "", "`FILE` to write the configuration to; it must not exist; default: standard output")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "do not describe what was recognized")
-	flags.StringVar(&a.format, "format", formatYAML, "output `FORMAT`: "+value.OrList(configFormats))
-	complete(cmd, "format", func() []string { return configFormats })
+	choice(cmd, &a.format, "format", "output `FORMAT`: yaml or json", formatYAML, formatJSON)
 	return cmd
 }
 
@@ -97,9 +92,6 @@ func checkDetectArguments(args []string, from, fixture string) error {
 
 // Run writes a configuration for the API at an address.
 func (a *detectCommand) Run(cmd *cobra.Command, args []string) error {
-	if !slices.Contains(configFormats, a.format) {
-		return &usageError{fmt.Sprintf("--format: want %s, got %q", value.OrList(configFormats), a.format)}
-	}
 	if err := checkNew(a.out); err != nil {
 		return err
 	}

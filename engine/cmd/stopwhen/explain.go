@@ -101,9 +101,6 @@ func (a *explainCommand) Run(cmd *cobra.Command, args []string) error {
 
 // checkExplainFlags refuses values and combinations of flags that have no meaning.
 func (a *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
-	if err := a.checkFormat(explainFormats...); err != nil {
-		return err
-	}
 	for _, one := range []struct {
 		given bool
 		check func(*cobra.Command) error

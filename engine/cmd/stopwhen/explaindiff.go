@@ -41,9 +41,6 @@ func (a *explainCommand) checkDiffFlags(cmd *cobra.Command) error {
 
 // printDiff prints what two configurations do differently.
 func (a *explainCommand) printDiff(args []string) error {
-	if err := a.checkDialect(); err != nil {
-		return err
-	}
 	err := onlyOnce("standard input", streamUse{"the first configuration", args[0]}, streamUse{"the second one", args[1]},
 		streamUse{"--set-file", a.setFile}, streamUse{"--kept", a.kept})
 	if err != nil {

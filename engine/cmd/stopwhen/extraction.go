@@ -35,7 +35,7 @@ type extraction struct {
 
 	prefetch string // a number or "auto"
 	parallel int
-	timeout  string // a duration; empty: none
+	timeout  time.Duration // 0: none
 	failOn   []string
 }
 
@@ -51,7 +51,9 @@ func (a *extraction) runFlags(cmd *cobra.Command) {
 	prefetchFlag(cmd, &a.prefetch)
 	f := cmd.Flags()
 	f.IntVar(&a.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
-	f.StringVar(&a.timeout, "timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
+	checked(cmd, "jobs", func() error { return atLeast(1, a.parallel, "a number of jobs above 0") })
+	timeout := f.String("timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
+	checked(cmd, "timeout", func() (err error) { a.timeout, err = parseDuration("--timeout", *timeout); return err })
 	a.jobFlags(cmd)
 	tokensFlag(cmd, &a.tokens, "; by default the --state FILE with .tokens")
 	a.resultFlags(cmd)
@@ -65,10 +67,9 @@ func (a *extraction) resultFlags(cmd *cobra.Command) {
 	f.StringVar(&a.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
 	f.BoolVar(&a.restart, "restart", false, "with --state: start over, without what the state holds")
 	f.StringVar(&a.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
-	f.StringSliceVar(&a.failOn, "fail-on", nil, "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "))
+	choices(cmd, &a.failOn, "fail-on", "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "), failOnOutcomes...)
 	a.logFlags.register(cmd, "log every page")
 	f.BoolVar(&a.noProgress, "no-progress", false, "do not show a progress line on a terminal")
-	complete(cmd, "fail-on", func() []string { return failOnOutcomes })
 }
 
 // outFlag adds the flag --out for items.
@@ -79,22 +80,6 @@ func (a *extraction) outFlag(cmd *cobra.Command, byDefault string) {
 	a.itemFlags(cmd)
 }
 
-func (a *extraction) checkRunFlags(cmd *cobra.Command) error {
-	if err := a.checkJobFlags(cmd); err != nil {
-		return err
-	}
-	if _, err := a.runTimeout(); err != nil {
-		return err
-	}
-	if _, err := a.pagesAhead(); err != nil {
-		return err
-	}
-	if a.parallel < 1 {
-		return &usageError{fmt.Sprintf("--jobs: want a number of jobs above 0, got %d", a.parallel)}
-	}
-	return a.checkResultFlags(cmd)
-}
-
 // checkResultFlags checks the flags of resultFlags and itemFlags.
 func (a *extraction) checkResultFlags(cmd *cobra.Command) error {
 	if err := a.checkItemFlags(cmd); err != nil {
@@ -103,38 +88,22 @@ func (a *extraction) checkResultFlags(cmd *cobra.Command) error {
 	if a.restart && a.state == "" {
 		return &usageError{"--restart requires --state"}
 	}
-	for _, outcome := range a.failOn {
-		if !slices.Contains(failOnOutcomes, outcome) {
-			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnOutcomes), outcome)}
-		}
-	}
 	return nil
-}
-
-// runTimeout returns the limit on the time of the run; 0 is none.
-func (a *extraction) runTimeout() (time.Duration, error) {
-	if a.timeout == "" {
-		return 0, nil
-	}
-	d, err := rules.ParseDuration(a.timeout)
-	if err != nil {
-		return 0, &usageError{fmt.Sprintf("--timeout: %v", err)}
-	}
-	return d, nil
 }
 
 // pagesAhead returns the number of pages in flight. A case and a recording have the requests
 // of a run that makes one after another, unless the flag is set.
-func (a *extraction) pagesAhead() (int, error) {
+func (a *extraction) pagesAhead() int {
 	if a.prefetch == "" && (a.fixture != "" || a.record != "") {
-		return 0, nil
+		return 0
 	}
-	return parsePrefetch(a.prefetch)
+	n, _ := parsePrefetch(a.prefetch) // checked when it was set
+	return n
 }
 
 // runConfig runs a configuration.
 func (a *extraction) runConfig(cmd *cobra.Command, args []string) error {
-	if err := a.checkRunFlags(cmd); err != nil {
+	if err := a.checkResultFlags(cmd); err != nil {
 		return err
 	}
 	l, err := a.load(args)
@@ -163,8 +132,6 @@ func (a *extraction) runLoaded(l *loaded) error {
 		return err
 	}
 	defer closeLog()
-	prefetch, _ := a.pagesAhead()
-	timeout, _ := a.runTimeout()
 	if l.Info().RotatesTokens {
 		tokens, err := a.openTokens(a.tokensPath())
 		if err != nil {
@@ -173,7 +140,7 @@ func (a *extraction) runLoaded(l *loaded) error {
 		l.Engine = l.With(engine.WithTokenStore(tokens))
 	}
 	l.Engine = l.With(
-		engine.WithLogger(logger), engine.WithPrefetch(prefetch), engine.WithParallelJobs(a.parallel), engine.WithTimeout(timeout),
+		engine.WithLogger(logger), engine.WithPrefetch(a.pagesAhead()), engine.WithParallelJobs(a.parallel), engine.WithTimeout(a.timeout),
 	)
 	if a.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())
@@ -260,7 +227,7 @@ func (a *extraction) runJobs(l *loaded, out *formats.Publisher, logger *slog.Log
 
 // takesTurns reports whether a run has one page at a time, unless its pages are large.
 func (a *extraction) takesTurns(l *loaded) bool {
-	prefetch, _ := a.pagesAhead()
+	prefetch := a.pagesAhead()
 	return (prefetch == 0 || prefetch == 1) && a.parallel <= 1 && l.pages == nil
 }
 

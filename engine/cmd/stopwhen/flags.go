@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The values of --format and --log-format.
@@ -28,6 +33,7 @@ func prefetchFlag(cmd *cobra.Command, prefetch *string) {
 	cmd.Flags().StringVar(prefetch, "prefetch", "",
 		"number of `PAGES` in flight, or auto; stopwhen explain shows which jobs allow more than one; with 0, a page is written before the next "+
 			"one is requested (default 1, and 0 for a recording or with --fixture)")
+	checked(cmd, "prefetch", func() error { _, err := parsePrefetch(*prefetch); return err })
 	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
 }
 
@@ -50,6 +56,91 @@ func parsePrefetch(text string) (int, error) {
 		return 0, &usageError{fmt.Sprintf("--prefetch: want a number of pages from 0 to %d, or auto, got %q", maxPrefetch, text)}
 	}
 	return n, nil
+}
+
+// A checkedFlag is a flag whose value is checked when it is set.
+type checkedFlag struct {
+	flagValue
+	check func() error
+}
+
+// flagValue is pflag.Value.
+type flagValue interface {
+	String() string
+	Set(text string) error
+	Type() string
+}
+
+// Set sets the value and checks it.
+func (c checkedFlag) Set(text string) error { return cmp.Or(c.flagValue.Set(text), c.check()) }
+
+// checked adds a check of the value to a flag. The error is a [usageError], or says what the
+// value should be.
+func checked(cmd *cobra.Command, name string, check func() error) {
+	flag := cmd.Flags().Lookup(name)
+	flag.DefValue = strings.TrimPrefix(flag.DefValue, "[]") // help shows no default of an empty list
+	flag.Value = checkedFlag{flag.Value, func() error {
+		err := check()
+		if err == nil || errors.As(err, new(*usageError)) {
+			return err
+		}
+		return &usageError{fmt.Sprintf("--%s: %v", name, err)}
+	}}
+}
+
+// choice adds a flag whose value is one of some words; the first is the default.
+func choice(cmd *cobra.Command, to *string, name, usage string, words ...string) {
+	cmd.Flags().StringVar(to, name, words[0], usage)
+	checked(cmd, name, func() error { return oneOf(words, *to) })
+	complete(cmd, name, func() []string { return words })
+}
+
+// choices adds a flag for any number of words.
+func choices(cmd *cobra.Command, to *[]string, name, usage string, words ...string) {
+	cmd.Flags().StringSliceVar(to, name, nil, usage)
+	checked(cmd, name, func() error { return oneOf(words, *to...) })
+	complete(cmd, name, func() []string { return words })
+}
+
+// oneOf checks that all values are among some words.
+func oneOf(words []string, values ...string) error {
+	for _, v := range values {
+		if !slices.Contains(words, v) {
+			return fmt.Errorf("want %s, got %q", value.OrList(words), v)
+		}
+	}
+	return nil
+}
+
+// atLeast checks a number. The noun says what it is: "a number of pages above 0".
+func atLeast(least, n int, noun string) error {
+	if n >= least {
+		return nil
+	}
+	return fmt.Errorf("want %s, got %d", noun, n)
+}
+
+// maxPagesFlag adds the flag --max-pages.
+func maxPagesFlag(cmd *cobra.Command, pages *int) {
+	cmd.Flags().IntVar(pages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
+	checked(cmd, "max-pages", func() error { return atLeast(1, *pages, "a number of pages above 0") })
+}
+
+// arguments accepts a number of arguments. The noun says what they are.
+func arguments(least, most int, noun string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if least <= len(args) && len(args) <= most {
+			return nil
+		}
+		return &usageError{fmt.Sprintf("want %s, got %s", noun, value.Counted(len(args), "argument"))}
+	}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
 }
 
 func complete(cmd *cobra.Command, flag string, words func() []string) {

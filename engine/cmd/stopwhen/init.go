@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -22,12 +23,7 @@ works as it is: its test passes, and it can be explained. A file that exists is
 not overwritten. A name that ends with .json gets JSON, which has no comments.`,
 		Example: `  stopwhen init
   stopwhen init users.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return &usageError{fmt.Sprintf("want one file, got %d arguments", len(args))}
-			}
-			return nil
-		},
+		Args: arguments(0, 1, "one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := starterName
 			if len(args) > 0 {
@@ -71,78 +67,11 @@ configuration for it.
 `, path, strings.TrimPrefix(detect.SchemaFile, "./")))
 }
 
-const starterYAML = `# yaml-language-server: $schema=./stopwhen.schema.json
-#
-# The schema: stopwhen schema > stopwhen.schema.json
-$schema: ./stopwhen.schema.json
+// The configurations that init writes.
+var (
+	//go:embed starter.yaml
+	starterYAML string
 
-api:
-  # Endpoints are relative to this address.
-  baseUrl: https://api.example.com/v1/
-
-  # Credentials come from the environment: stopwhen run --env API_TOKEN
-  # authentication:
-  #   type: bearer
-  #   "#token": {env: API_TOKEN}
-
-  # Where the next page comes from, and when the list ends. Here the response has a
-  # value at paging.next, which the next request sends as the parameter cursor; a
-  # response without it is the last one.
-  pagination:
-    method: response.param
-    responseParam: paging.next
-    queryParam: cursor
-    includeParams: true # send limit with every request
-
-config:
-  jobs:
-    - endpoint: users
-      params:
-        limit: 100
-      # Where the response has the list of items.
-      dataField: data
-
-# stopwhen test runs these without a network.
-tests:
-  - name: follows the cursor until there is none
-    pages:
-      - {"data": [{"id": 1}, {"id": 2}], "paging": {"next": "c2"}}
-      - {"data": [{"id": 3}], "paging": {"next": null}}
-    expect:
-      outcome: complete
-      items: 3
-      requests:
-        - GET /v1/users?limit=100
-        - GET /v1/users?limit=100&cursor=c2
-`
-
-const starterJSON = `{
-  "$schema": "./stopwhen.schema.json",
-  "api": {
-    "baseUrl": "https://api.example.com/v1/",
-    "pagination": {
-      "method": "response.param",
-      "responseParam": "paging.next",
-      "queryParam": "cursor",
-      "includeParams": true
-    }
-  },
-  "config": {
-    "jobs": [{"endpoint": "users", "params": {"limit": 100}, "dataField": "data"}]
-  },
-  "tests": [
-    {
-      "name": "follows the cursor until there is none",
-      "pages": [
-        {"data": [{"id": 1}, {"id": 2}], "paging": {"next": "c2"}},
-        {"data": [{"id": 3}], "paging": {"next": null}}
-      ],
-      "expect": {
-        "outcome": "complete",
-        "items": 3,
-        "requests": ["GET /v1/users?limit=100", "GET /v1/users?limit=100&cursor=c2"]
-      }
-    }
-  ]
-}
-`
+	//go:embed starter.json
+	starterJSON string
+)

@@ -25,10 +25,9 @@ type logFlags struct {
 // register adds the flags that say what is logged, and how.
 func (l *logFlags) register(cmd *cobra.Command, verbose string) {
 	f := cmd.Flags()
-	f.StringVar(&l.logFormat, "log-format", formatText, "`FORMAT` of the log: text or json")
+	choice(cmd, &l.logFormat, "log-format", "`FORMAT` of the log: text or json", formatText, formatJSON)
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "log only errors")
 	f.BoolVarP(&l.verbose, "verbose", "v", false, verbose)
-	complete(cmd, "log-format", func() []string { return []string{formatText, formatJSON} })
 }
 
 // openLog opens the log, which passes through the redactor and clears the progress line, if

@@ -33,15 +33,12 @@ can read FILE (mode 0600).`,
 		Example: `  stopwhen record users.json users.har
   stopwhen record users.json users.har --out data
   stopwhen replay other.json users.har`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			want := 2
 			if a.fixture != "" {
 				want = 1 // the case has a configuration
 			}
-			if len(args) != want {
-				return &usageError{"want a configuration and a file to record to, got " + value.Counted(len(args), "argument")}
-			}
-			return nil
+			return arguments(want, want, "a configuration and a file to record to")(cmd, args)
 		},
 		RunE: a.Run,
 	}

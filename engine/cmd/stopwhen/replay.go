@@ -41,12 +41,7 @@ that is not in the recording ends the run with status 5.`,
 		Example: `  stopwhen replay users.json users.har
   stopwhen replay users.json users.har --against other.json
   stopwhen replay users.json users.har --format json | jq '.config.jobs[]'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return &usageError{"want a configuration and a recording, got " + value.Counted(len(args), "argument")}
-		},
+		Args: arguments(2, 2, "a configuration and a recording"),
 		RunE: a.Run,
 	}
 	a.fileFlags(cmd)
@@ -105,14 +100,8 @@ func isRecording(path string) bool {
 }
 
 // Run replays a recording, and compares two configurations.
-func (a *replayCommand) Run(cmd *cobra.Command, args []string) error {
-	if err := a.checkJobFlags(cmd); err != nil {
-		return err
-	}
+func (a *replayCommand) Run(_ *cobra.Command, args []string) error {
 	config, path := replayOrder(args[0], args[1])
-	if err := a.checkFormat(formatText, formatJSON); err != nil {
-		return err
-	}
 	report, err := a.newReplayReport(config, path)
 	if err != nil {
 		return err

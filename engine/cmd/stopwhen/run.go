@@ -42,7 +42,7 @@ input. Items of pages fetched before a failure are written, too.`,
 // Run extracts, or explains the configuration.
 func (a *runCommand) Run(cmd *cobra.Command, args []string) error {
 	if a.explainOnly {
-		if err := a.checkRunFlags(cmd); err != nil {
+		if err := a.checkResultFlags(cmd); err != nil {
 			return err
 		}
 		a.placeholders = true

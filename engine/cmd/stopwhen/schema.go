@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -61,15 +61,9 @@ that of status RUN --format json.`,
   stopwhen schema --of trace`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			for _, s := range schemas {
-				if s.of == of {
-					return a.writeJSON(s.schema())
-				}
-			}
-			return &usageError{fmt.Sprintf("--of: want %s, got %q", value.OrList(schemaNames()), of)}
+			return a.writeJSON(schemas[slices.Index(schemaNames(), of)].schema())
 		},
 	}
-	cmd.Flags().StringVar(&of, "of", schemas[0].of, "`WHAT` the schema describes: "+value.OrList(schemaNames()))
-	complete(cmd, "of", schemaNames)
+	choice(cmd, &of, "of", "`WHAT` the schema describes: "+value.OrList(schemaNames()), schemaNames()...)
 	return cmd
 }

@@ -62,6 +62,12 @@ func (a *source) textFlags(cmd *cobra.Command) {
 	f.StringVar(&a.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+value.OrList(rules.Dialects()))
 	a.setFlags(cmd, "an input that the configuration declares")
 	f.StringArrayVar(&a.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
+	checked(cmd, "dialect", func() error {
+		if a.dialect == "" {
+			return nil
+		}
+		return oneOf(rules.Dialects(), a.dialect)
+	})
 	complete(cmd, "dialect", rules.Dialects)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
@@ -71,24 +77,9 @@ func (a *source) textFlags(cmd *cobra.Command) {
 // jobFlags adds the flags that say how far the jobs go.
 func (a *source) jobFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&a.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
+	maxPagesFlag(cmd, &a.maxPages)
 	f.BoolVar(&a.keepGoing, "keep-going", false,
 		"run the other jobs to their ends when one fails; the exit status is that of the first job that failed")
-}
-
-// checkJobFlags checks the flags of jobFlags.
-func (a *source) checkJobFlags(cmd *cobra.Command) error {
-	if a.maxPages < 1 && cmd.Flags().Changed("max-pages") {
-		return &usageError{fmt.Sprintf("--max-pages: want a number of pages above 0, got %d", a.maxPages)}
-	}
-	return nil
-}
-
-func (a *source) checkDialect() error {
-	if a.dialect == "" || slices.Contains(rules.Dialects(), a.dialect) {
-		return nil
-	}
-	return &usageError{fmt.Sprintf("--dialect: want %s, got %q", value.OrList(rules.Dialects()), a.dialect)}
 }
 
 // oneConfig accepts one configuration, or none if a case has one.
@@ -104,9 +95,6 @@ func (a *source) oneConfig(_ *cobra.Command, args []string) error {
 
 // load compiles the configuration that the arguments name, or that of --fixture.
 func (a *source) load(args []string) (*loaded, error) {
-	if err := a.checkDialect(); err != nil {
-		return nil, err
-	}
 	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.setFile}); err != nil {
 		return nil, err
 	}

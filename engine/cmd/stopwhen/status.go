@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,8 +70,7 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 	f.BoolVar(&a.watch, "watch", false,
 		"print it again every two seconds, or less often if it has many partitions, until the run is over or a signal arrives")
 	f.BoolVar(&a.partitions, "partitions", false, "list each partition that has begun")
-	f.StringSliceVar(&a.failOn, "fail-on", nil, "`PHASES` of the run that end with status 9: failed, cancelled, running")
-	complete(cmd, "fail-on", func() []string { return failOnPhases })
+	choices(cmd, &a.failOn, "fail-on", "`PHASES` of the run that end with status 9: "+strings.Join(failOnPhases, ", "), failOnPhases...)
 	a.natsFlags(cmd)
 	a.logFlags.register(cmd, "log details")
 	cmd.ValidArgsFunction = a.completeRuns
@@ -79,14 +79,6 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 
 // check checks the flags together.
 func (a *statusCommand) check(args []string) error {
-	if err := a.checkFormat(statusFormats...); err != nil {
-		return err
-	}
-	for _, phase := range a.failOn {
-		if !slices.Contains(failOnPhases, phase) {
-			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnPhases), phase)}
-		}
-	}
 	switch {
 	case len(args) == 0 && a.partitions:
 		return &usageError{"--partitions requires a run; stopwhen status lists them"}

@@ -14,7 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A stressCommand is stopwhen stress.
@@ -27,8 +26,6 @@ type stressCommand struct {
 	failOn  []string
 	like    string
 }
-
-var stressFormats = []string{formatText, formatJSON, formatHTML}
 
 func newStress(p *app) *cobra.Command {
 	a := &stressCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
@@ -55,7 +52,7 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
 		RunE: a.Run,
 	}
 	a.configFlags(cmd)
-	a.formatFlag(cmd, stressFormats...)
+	a.formatFlag(cmd, formatText, formatJSON, formatHTML)
 	f := cmd.Flags()
 	f.StringVarP(&a.out, "out", "o", "-", "`FILE` to write to; - is standard output")
 	f.IntVar(&a.options.Seed, "seed", 0, "`NUMBER` that varies where behaviours happen; the same number gives the same report")
@@ -63,7 +60,22 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
 	f.BoolVar(&a.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
 	f.StringVar(&a.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
 	f.StringSliceVar(&a.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
+	checked(cmd, "fail-on", func() error {
+		for _, name := range a.failOn { // in any case, as reports write them
+			if !slices.Contains(failOnVerdicts(), strings.ToLower(name)) {
+				return oneOf(failOnVerdicts(), name)
+			}
+		}
+		return nil
+	})
 	complete(cmd, "fail-on", failOnVerdicts)
+	checked(cmd, "seed", func() error { return atLeast(0, a.options.Seed, "a number of 0 or more") })
+	checked(cmd, "depth", func() error {
+		if a.options.Depth != 1 && a.options.Depth != 2 {
+			return fmt.Errorf("want 1 or 2, got %d", a.options.Depth)
+		}
+		return nil
+	})
 	complete(cmd, "depth", func() []string { return []string{"1", "2"} })
 	return cmd
 }
@@ -79,30 +91,8 @@ func failOnVerdicts() []string {
 	return names
 }
 
-// check checks the values of the a.
-func (a *stressCommand) check() error {
-	if a.options.Depth != 1 && a.options.Depth != 2 {
-		return &usageError{fmt.Sprintf("--depth: want 1 or 2, got %d", a.options.Depth)}
-	}
-	if a.options.Seed < 0 {
-		return &usageError{fmt.Sprintf("--seed: want a number of 0 or more, got %d", a.options.Seed)}
-	}
-	for _, name := range a.failOn {
-		if !slices.Contains(failOnVerdicts(), strings.ToLower(name)) {
-			return &usageError{fmt.Sprintf("--fail-on: want %s, got %q", value.OrList(failOnVerdicts()), name)}
-		}
-	}
-	return nil
-}
-
 // Run puts the jobs of a configuration under stress.
 func (a *stressCommand) Run(_ *cobra.Command, args []string) error {
-	if err := a.checkFormat(stressFormats...); err != nil {
-		return err
-	}
-	if err := a.check(); err != nil {
-		return err
-	}
 	if err := a.checkReportFile(append(slices.Clone(args), a.like)); err != nil {
 		return err
 	}

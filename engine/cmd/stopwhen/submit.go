@@ -55,7 +55,7 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
 	}
 	a.textFlags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&a.maxPages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")
+	maxPagesFlag(cmd, &a.maxPages)
 	f.StringVar(&a.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
 	f.StringVar(&a.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
 	f.StringVar(&a.maxBytes, "max-bytes", "",
@@ -148,11 +148,6 @@ func (a *submitCommand) submitted(run *cluster.Run) string {
 
 // submission returns the run that the flags and the arguments describe.
 func (a *submitCommand) submission(cmd *cobra.Command, args []string) (_ *cluster.Submission, lease time.Duration, err error) {
-	for _, check := range []func() error{a.checkDialect, func() error { return a.checkJobFlags(cmd) }} {
-		if err := check(); err != nil {
-			return nil, 0, err
-		}
-	}
 	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.setFile}); err != nil {
 		return nil, 0, err
 	}

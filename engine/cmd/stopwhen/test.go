@@ -47,9 +47,6 @@ configuration has errors or no tests.`,
 
 // Run runs the tests in a configuration.
 func (a *testCommand) Run(_ *cobra.Command, args []string) error {
-	if err := a.checkFormat(formatText, formatJSON); err != nil {
-		return err
-	}
 	a.placeholders = true
 	l, err := a.load(args)
 	if err != nil {

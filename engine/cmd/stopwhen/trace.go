@@ -30,12 +30,7 @@ others and opened offline. TRACE is a file, or - for standard input.`,
   stopwhen trace trace.json
   stopwhen trace trace.json --verdicts
   stopwhen trace trace.json --format html --out report.html`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return nil
-			}
-			return &usageError{fmt.Sprintf("want one trace, got %d arguments", len(args))}
-		},
+		Args: arguments(1, 1, "one trace"),
 		RunE: a.Run,
 	}
 	a.formatFlag(cmd, formatText, formatHTML)
@@ -46,9 +41,6 @@ others and opened offline. TRACE is a file, or - for standard input.`,
 
 // Run shows a trace.
 func (a *traceCommand) Run(_ *cobra.Command, args []string) error {
-	if err := a.checkFormat(formatText, formatHTML); err != nil {
-		return err
-	}
 	run, err := a.readTrace(args[0])
 	if err != nil {
 		return err
