@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
-	"strconv"
 
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -31,10 +29,18 @@ func (e *Engine) Stress(ctx context.Context, o stress.Options) (*stress.Report, 
 }
 
 func (e *Engine) stressSuite() *stress.Suite {
+	root, _ := value.Members(e.root)
+	inner, wrapped := root.Get("parameters")
+	if wrapped {
+		root, _ = value.Members(inner)
+	}
 	return &stress.Suite{
-		Jobs: e.selected(), ExitStatus: failure.ExitStatus,
-		Change: func(changes []stress.Change) (*stress.Suite, error) {
-			changed, err := e.changed(changes)
+		Jobs: e.selected(), ExitStatus: failure.ExitStatus, Config: root,
+		With: func(config value.Object) (*stress.Suite, error) {
+			if wrapped {
+				config = value.ObjectOf("parameters", config)
+			}
+			changed, err := build(nil, config, e.settings)
 			if err != nil {
 				return nil, err
 			}
@@ -42,42 +48,4 @@ func (e *Engine) stressSuite() *stress.Suite {
 		},
 		Walk: func(env stress.Environment) partition.Walk { return e.walk(e.offline(env.Transport, env.Clock)) },
 	}
-}
-
-// changedAt returns a value with a change at a path in it.
-func changedAt(v any, path []string, c stress.Change) any {
-	if len(path) == 0 && c.Append {
-		list, _ := v.([]any)
-		return append(slices.Clone(list), c.Value)
-	}
-	if len(path) == 0 {
-		return c.Value
-	}
-	if list, isList := v.([]any); isList {
-		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(list) {
-			list = slices.Clone(list)
-			list[i] = changedAt(list[i], path[1:], c)
-		}
-		return list
-	}
-	o, _ := value.Members(v)
-	inner, _ := o.Get(path[0])
-	return o.With(path[0], changedAt(inner, path[1:], c))
-}
-
-// changed returns the engine of the same configuration after changes to its values.
-func (e *Engine) changed(changes []stress.Change) (*Engine, error) {
-	root, _ := value.Members(e.root)
-	inner, wrapped := root.Get("parameters")
-	if wrapped {
-		root, _ = value.Members(inner)
-	}
-	for _, c := range changes {
-		set, _ := changedAt(root, c.Path, c).(value.Object)
-		root = set
-	}
-	if wrapped {
-		root = value.Object{{Name: "parameters", Value: root}}
-	}
-	return build(nil, root, e.settings)
 }

@@ -306,3 +306,53 @@ func TestVerdictsOfPartitions(t *testing.T) {
 		})
 	}
 }
+
+// TestAFixLeavesOtherSettingsAsTheyAre has a pagination with settings that have nothing to do with the end of
+// a list, and a rule of the user that fails the run.
+func TestAFixLeavesOtherSettingsAsTheyAre(t *testing.T) {
+	const kept = `"limitStop":{"count":100000},"keep":{"last":"count"},"onError":[{"when":"status == 404","do":"stop"}],` +
+		`"forceStop":{"pages":500},"guards":{"ignore":["time"]},"audit":{"ignore":["audit.token"]}`
+	const denied = `{"name":"denied","when":"truthy(body.denied)","outcome":"failed"}`
+	e, err := engine.Load("config.json", []byte(paged(`{"method":"offset","offsetParam":"from","limit":10,`+kept+`,"stopRules":[`+denied+`]}`)))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	for behaviour, advance := range map[string]string{"emptyPageInTheMiddle": "limit", "shortPageInTheMiddle": "count"} {
+		fix := row(t, report.Jobs[0], behaviour).Fix
+		require.Len(t, fix.Changes, 1)
+		require.Equal(t, []string{"api", "pagination"}, fix.Changes[0].Path)
+		text, err := json.Marshal(fix.Changes[0].Value)
+		require.NoError(t, err)
+		require.Contains(t, string(text), kept)
+		require.Contains(t, string(text), `"stopRules":[`+denied+`,{"name":"empty","when":`)
+		require.Contains(t, string(text), `"next":"state.offset + `+advance+`"`)
+		require.NotContains(t, string(text), "offsetParam")
+	}
+}
+
+// TestAFixTakesOnlyTheRuleAwayThatEndedTheList has a rule of the user that ends the list at a short page.
+func TestAFixTakesOnlyTheRuleAwayThatEndedTheList(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "pagenum", "limit": 10, "firstPage": 2,
+		"stopRules": ["count < limit", "body.state == 'closed'"]}`)))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	fix := row(t, report.Jobs[0], "shortPageInTheMiddle").Fix
+	require.Len(t, fix.Changes, 1)
+	require.Equal(t, `api.pagination: {"method": "pagenum", "limit": 10, "firstPage": 2, "stopRules": ["body.state == 'closed'", `+
+		`{"name": "empty", "when": "count == 0"}]}`, fix.Changes[0].String())
+	require.Equal(t, stress.Complete, fix.Verdict)
+}
+
+// TestAnEmptyListDoesNotChange combines an empty list with changes of it, for a job that does not stop at an
+// empty page.
+func TestAnEmptyListDoesNotChange(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "expression", "limit": 2,
+		"nextRequest": {"params": {"page": "page + 1"}}, "stopRules": ["count < 2 and page > 2"]}`)))
+	require.NoError(t, err)
+	for _, spec := range []string{"noItems+deletedFromTheStart", "noItems+movedToTheEnd", "noItems+insertedAtTheStart"} {
+		simulation, err := e.Simulate(t.Context(), "items", spec)
+		require.NoError(t, err)
+		require.Equal(t, stress.Complete, simulation.Result.Verdict, spec)
+	}
+}

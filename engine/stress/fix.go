@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -25,58 +26,60 @@ type Fix struct {
 // A remedy is a change that may help against a behaviour. It is a row of a table; whether
 // it helps is found by trying.
 type remedy struct {
-	against []string                  // behaviours
-	says    string                    // with the names in braces that patient.says replaces
-	changes func(c *patient) []Change // nil: the remedy does not apply
+	against []string               // behaviours
+	says    string                 // with the names in braces that loss.says replaces
+	changes func(l *loss) []Change // nil: the remedy does not apply
 }
 
-// A patient is a job that fares ill.
-type patient struct {
+// A loss is a run that lost items silently.
+type loss struct {
 	*plan
-	job    *compile.Job
-	size   int  // of the API's pages
-	shared bool // another job has the same pagination, and its list elsewhere
+	job     *compile.Job
+	size    int          // of the API's pages
+	stopped []string     // ids of the rules that ended the run
+	stands  value.Object // the pagination in the configuration
+	shared  bool         // another job has the same pagination, and its list elsewhere
 }
 
 // remedies is the table of remedies, in the order in which they are tried.
 var remedies = []remedy{
 	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set the limit to {size}, which is what the API gives.",
-		changes: func(c *patient) []Change { return []Change{c.pagination("limit", c.size)} }},
+		changes: func(l *loss) []Change { return []Change{l.pagination("limit", l.size)} }},
 	{against: []string{"cappedPages", "limitOffByOneLess", "shortPageInTheMiddle", "largerPages", "limitOffByOneMore"},
 		says: "Advance by the number of items received, and stop at an empty page only.",
-		changes: func(c *patient) []Change {
-			return c.expression(advancing("count"), atEmptyPage)
+		changes: func(l *loss) []Change {
+			return l.expression(true, atEmptyPage)
 		}},
 	{against: []string{"shortPageInTheMiddle", "cappedPages", "limitOffByOneLess"}, says: "Stop at an empty page only, not at a short one.",
-		changes: func(c *patient) []Change { return c.expression(nil, atEmptyPage) }},
+		changes: func(l *loss) []Change { return l.expression(false, atEmptyPage) }},
 	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle", "noList"}, says: "Stop at the second empty page in a row.",
-		changes: func(c *patient) []Change { return c.expression(nil, atTwoEmptyPages) }},
+		changes: func(l *loss) []Change { return l.expression(false, atTwoEmptyPages) }},
 	{against: []string{"totalTooLow", "totalZero"}, says: "Stop at an empty page, not by what the response says of its length.",
-		changes: func(c *patient) []Change { return c.expression(nil, atEmptyPage) }},
+		changes: func(l *loss) []Change { return l.expression(false, atEmptyPage) }},
 	{against: []string{"flagAbsent", "flagNull", "flagText", "flagLostInTheMiddle", "flagAbsentAtTheEnd"},
 		says: "Fail unless {flag} is true or false.",
-		changes: func(c *patient) []Change {
-			return c.failWhen("flagIsUnclear", c.read(flag), func(at string) string { return "not (" + at + " in " + c.truths(flag) + ")" })
+		changes: func(l *loss) []Change {
+			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string { return "not (" + at + " in " + l.truths(flag) + ")" })
 		}},
 	{against: []string{"tokenLost", "tokenExpires", "cappedPages", "endNull"},
 		says: "Fail if a full page has no {pointer}. A list whose last page is full fails, too.",
-		changes: func(c *patient) []Change {
-			return c.failWhen("lostToken", c.read(pointer), func(at string) string { return c.full() + " and empty(" + at + ")" })
+		changes: func(l *loss) []Change {
+			return l.failWhen("lostToken", l.field(pointer), func(at string) string { return l.full() + " and empty(" + at + ")" })
 		}},
 	{against: []string{"emptyBody", "noList", "errorBody", "html", "endNoList", "tokenLost"},
 		says:    "{unnamed}Fail if a response has no {list}.",
-		changes: (*patient).failWithoutList},
+		changes: (*loss).failWithoutList},
 	{against: []string{"cutOnce", "serverErrorOnce"}, says: "Do not repeat requests: the API goes on to the next page with each of them.",
-		changes: func(c *patient) []Change { return []Change{{Path: []string{"api", "http", "maxRetries"}, Value: 0}} }},
+		changes: func(l *loss) []Change { return []Change{{Path: []string{"api", "http", "maxRetries"}, Value: 0}} }},
 	{against: []string{"deletedFromTheStart", "insertedAtTheStart", "movedToTheEnd"},
 		says: "No setting finds this. Sort the list by a key that does not change, such as the time of creation, " +
 			"or page by a cursor if the API has one; then compare the number of items with a total."},
 	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set a limit that the API gives, and check the size of its pages."},
 	{against: []string{"totalTooLow", "totalZero", "totalAbsent"},
 		says: "Fail if the total is reached on a full page. A list whose last page is full fails, too.",
-		changes: func(c *patient) []Change {
-			return c.failWhen("fullLastPage", c.read(amount), func(at string) string {
-				return c.full() + " and total.items >= number(" + at + ")"
+		changes: func(l *loss) []Change {
+			return l.failWhen("fullLastPage", l.field(amount), func(at string) string {
+				return l.full() + " and total.items >= number(" + at + ")"
 			})
 		}},
 	{against: []string{"totalTooLow", "totalZero", "totalAbsent"},
@@ -97,30 +100,29 @@ const (
 )
 
 // pagination sets a key of the pagination.
-func (c *patient) pagination(key string, v any) Change {
-	return Change{Path: append(keysOf(c.job.Set.Path), key), Value: v}
+func (l *loss) pagination(key string, v any) Change {
+	return Change{Path: append(keysOf(l.job.Set.Path), key), Value: v}
 }
 
 // stopRule adds a stopping rule that fails the run.
-func (c *patient) stopRule(name, when string) Change {
+func (l *loss) stopRule(name, when string) Change {
 	rule := value.Object{{Name: "name", Value: name}, {Name: "when", Value: when}, {Name: "outcome", Value: string(rules.Failed)}}
-	change := c.pagination("stopRules", rule)
+	change := l.pagination("stopRules", rule)
 	change.Append = true
 	return change
 }
 
-// read returns the first place whose value is of a kind, as an expression; "": there is none.
-func (c *patient) read(kind string) string {
-	i := slices.IndexFunc(c.places, func(m *meant) bool { return m.meaning.kind == kind })
-	if i < 0 {
-		return ""
+// field returns the first place whose value is of a kind, as an expression; "": there is none.
+func (l *loss) field(kind string) string {
+	if m := l.read(kind); m != nil {
+		return m.Place.String()
 	}
-	return c.places[i].Place.String()
+	return ""
 }
 
 // truths lists the values that a flag of the model has.
-func (c *patient) truths(kind string) string {
-	for _, m := range c.places {
+func (l *loss) truths(kind string) string {
+	for _, m := range l.places {
 		if m.meaning.kind == kind && len(m.Path) == 0 {
 			return `["true", "false"]`
 		}
@@ -128,99 +130,145 @@ func (c *patient) truths(kind string) string {
 	return "[true, false]"
 }
 
-func (c *patient) failWhen(name, place string, when func(place string) string) []Change {
+func (l *loss) failWhen(name, place string, when func(place string) string) []Change {
 	if place == "" {
 		return nil
 	}
-	return []Change{c.stopRule(name, when(place))}
+	return []Change{l.stopRule(name, when(place))}
 }
 
 // failWithoutList fails the run if a response has no list. A job without dataField takes the list whatever
 // its name is, so it is named first; the name in the model is not that in the API.
-func (c *patient) failWithoutList() (changes []Change) {
+func (l *loss) failWithoutList() (changes []Change) {
 	at, when := ".", `type(body) != "array"`
-	if len(c.list) > 0 {
-		at = rules.PathOf(c.list...)
+	if len(l.list) > 0 {
+		at = rules.PathOf(l.list...)
 		when = "not has(" + strconv.Quote(at) + ")"
 	}
-	if c.job.Set.Job.DataField == nil {
-		changes = append(changes, Change{Path: append(keysOf(c.job.Set.Job.Path()), "dataField"), Value: at})
+	if l.job.Set.Job.DataField == nil {
+		changes = append(changes, Change{Path: append(keysOf(l.job.Set.Job.Path()), "dataField"), Value: at})
 	}
-	if c.shared {
-		when = "job.id == " + strconv.Quote(c.job.Set.Job.ID) + " and " + when
+	if l.shared {
+		when = "job.id == " + strconv.Quote(l.job.Set.Job.ID) + " and " + when
 	}
-	return append(changes, c.stopRule("noList", when))
-}
-
-// shares reports whether another job has its list elsewhere, and the same pagination.
-func (c *clinic) shares() bool {
-	list, _, _ := itemsOf(c.job, c.job.Surface())
-	return slices.ContainsFunc(c.suite.Jobs, func(j *compile.Job) bool {
-		other, _, _ := itemsOf(j, j.Surface())
-		unnamed := j.Set.Job.DataField == nil || c.job.Set.Job.DataField == nil
-		return j.Set.Job.ID != c.job.Set.Job.ID && j.Set.Path == c.job.Set.Path && (unnamed || !slices.Equal(other, list))
-	})
+	return append(changes, l.stopRule("noList", when))
 }
 
 // full is the condition that a page is full. Without a limit, the first page says how many
 // items a full one has.
-func (c *patient) full() string {
-	if c.job.Set.Limit != nil {
+func (l *loss) full() string {
+	if l.job.Set.Limit != nil {
 		return "count >= limit"
 	}
 	return "page > 1 and count >= first.count"
 }
 
-// advancing changes how much the variables of the state advance.
-func advancing(by string) func(source string) string {
-	return func(source string) string { return strings.ReplaceAll(source, "+ limit", "+ "+by) }
-}
-
-// expression writes the rules of the job as method expression, with another stopping rule.
-// It is nil if they cannot be written so.
-func (c *patient) expression(next func(source string) string, stop string) []Change {
-	if len(c.job.Parts) == 0 || c.job.Set.Scroller != "" {
+// expression lays another stopping rule over the pagination as it stands, in place of the rules
+// that ended the run. If one of them belongs to the method, the method becomes expression, which
+// does the same by the rules that the job was compiled to. All other settings stay. With
+// advance, variables of the state advance by the number of items instead of the limit. It is nil
+// if the rules cannot be written so.
+func (l *loss) expression(advance bool, stop string) []Change {
+	if len(l.job.Parts) == 0 || l.job.Set.Scroller != "" {
 		return nil
 	}
-	p := value.Object{{Name: "method", Value: "expression"}}
-	if c.job.Set.Limit != nil {
-		p = p.With("limit", c.job.Set.Limit)
-	}
-	var state, request value.Object
-	for _, e := range c.job.Init {
-		state = set(state, e.Rule.Source, e.Rule.Target, "init")
-	}
-	for _, e := range c.job.Next {
-		source := e.Rule.Source
-		if next != nil {
-			source = next(source)
+	p, ofMethod := l.withoutStops()
+	if ofMethod || advance {
+		if p = l.asExpression(p, advance); p == nil {
+			return nil
 		}
-		state = set(state, source, e.Rule.Target, "next")
 	}
-	for _, e := range c.job.Parts {
+	had, _ := p.Get("stopRules")
+	rules, _ := had.([]any)
+	rule := value.ObjectOf("name", "empty", "when", stop)
+	return []Change{{Path: keysOf(l.job.Set.Path), Value: p.With("stopRules", append(slices.Clone(rules), rule))}}
+}
+
+// withoutStops returns the pagination without the rules that ended the run, and whether the
+// method has one of them, too.
+func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
+	p = l.stands
+	had, _ := p.Get("stopRules")
+	kept, _ := had.([]any)
+	kept = slices.Clone(kept)
+	for _, e := range slices.Backward(l.job.Stops) {
+		if !slices.Contains(l.stopped, e.Rule.ID) {
+			continue
+		}
+		path := keysOf(strings.TrimPrefix(e.Rule.Origin.Path, l.job.Set.Path))
+		switch i := slices.Index(path, "stopRules"); {
+		case len(path) < 2 || path[1] == "method" || at(p, path[1:2]) == nil:
+			ofMethod = true
+		case i < 0:
+			p = p.Without(path[1])
+		default:
+			if n, err := strconv.Atoi(path[i+1]); err == nil && n < len(kept) {
+				kept = slices.Delete(kept, n, n+1)
+			}
+		}
+	}
+	if len(kept) > 0 {
+		return p.With("stopRules", kept), ofMethod
+	}
+	return p.Without("stopRules"), ofMethod
+}
+
+// asExpression returns a pagination of method expression that does what the method of the job does. It
+// is nil if that cannot be written, or if no variable advances by the limit.
+func (l *loss) asExpression(p value.Object, advance bool) value.Object {
+	var state, request value.Object
+	advanced := !advance
+	for _, e := range l.job.Init {
+		state = state.WithPath([]string{e.Rule.Target, "init"}, e.Rule.Source)
+	}
+	for _, e := range l.job.Next {
+		source := e.Rule.Source
+		if advance && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "limit" }) {
+			source, advanced = rules.FormatPath("state", []string{e.Rule.Target})+" + count", true
+		}
+		state = state.WithPath([]string{e.Rule.Target, "next"}, source)
+	}
+	for _, e := range l.job.Parts {
 		r := e.Rule
-		if r.First != c.job.Parts[0].Rule.First {
+		if r.First != l.job.Parts[0].Rule.First {
 			return nil
 		}
 		path := []string{string(r.Role)}
 		if r.Target != "" {
 			path = append(path, r.Target)
 		}
-		request = set(request, r.Source, path...)
+		request = request.WithPath(path, r.Source)
 	}
-	request = request.With("includeParams", c.job.Set.IncludeParams)
-	if c.job.Parts[0].Rule.First {
+	if !advanced {
+		return nil
+	}
+	request = request.With("includeParams", l.job.Set.IncludeParams)
+	if l.job.Parts[0].Rule.First {
 		request = request.With("applyToFirst", true)
 	}
-	if len(state) > 0 {
-		p = p.With("state", state)
+	out := value.ObjectOf("method", "expression")
+	if l.job.Set.Limit != nil {
+		out = out.With("limit", l.job.Set.Limit)
 	}
-	rule := value.Object{{Name: "name", Value: "empty"}, {Name: "when", Value: stop}}
-	p = p.With("nextRequest", request).With("stopRules", []any{rule})
-	return []Change{{Path: keysOf(c.job.Set.Path), Value: p}}
+	if len(state) > 0 {
+		out = out.With("state", state)
+	}
+	out = out.With("nextRequest", request)
+	replaced := []string{"limitParam"} // it is a parameter of nextRequest
+	for _, m := range rules.Builtin().Methods() {
+		if m.Name == l.job.Set.Method {
+			for _, f := range m.Fields {
+				replaced = append(replaced, f.Name)
+			}
+		}
+	}
+	for _, m := range p {
+		if at(out, []string{m.Name}) == nil && !slices.Contains(replaced, m.Name) {
+			out = out.With(m.Name, m.Value)
+		}
+	}
+	return out
 }
-
-func set(o value.Object, v any, path ...string) value.Object { return o.WithPath(path, v) }
 
 // keysOf returns the keys of a config path. The indexes of lists are keys, too.
 func keysOf(path string) []string {
@@ -229,25 +277,35 @@ func keysOf(path string) []string {
 }
 
 // says fills in what a remedy is about.
-func (c *patient) says(text string) string {
+func (l *loss) says(text string) string {
 	list := "list of items"
-	if len(c.list) > 0 {
-		list = "list at " + rules.PathOf(c.list...)
+	if len(l.list) > 0 {
+		list = "list at " + rules.PathOf(l.list...)
 	}
 	unnamed := ""
-	if c.job.Set.Job.DataField == nil {
-		unnamed = "Set dataField to the path of the list, which the model calls " + rules.PathOf(c.list...) + ". "
-		if len(c.list) == 0 {
+	if l.job.Set.Job.DataField == nil {
+		unnamed = "Set dataField to the path of the list, which the model calls " + rules.PathOf(l.list...) + ". "
+		if len(l.list) == 0 {
 			unnamed = "Set dataField to the path of the list; in the model, it is the response itself. "
 		}
 	}
-	return strings.NewReplacer("{unnamed}", unnamed, "{size}", strconv.Itoa(c.size), "{list}", list,
-		"{flag}", c.read(flag), "{pointer}", c.read(pointer)).Replace(text)
+	return strings.NewReplacer("{unnamed}", unnamed, "{size}", strconv.Itoa(l.size), "{list}", list,
+		"{flag}", l.field(flag), "{pointer}", l.field(pointer)).Replace(text)
 }
 
-// A clinic tries remedies. It keeps the changed configurations, since several behaviours
+// shares reports whether another job has its list elsewhere, and the same pagination.
+func (f *fixer) shares() bool {
+	list, _, _ := itemsOf(f.job, f.job.Surface())
+	return slices.ContainsFunc(f.suite.Jobs, func(j *compile.Job) bool {
+		other, _, _ := itemsOf(j, j.Surface())
+		unnamed := j.Set.Job.DataField == nil || f.job.Set.Job.DataField == nil
+		return j.Set.Job.ID != f.job.Set.Job.ID && j.Set.Path == f.job.Set.Path && (unnamed || !slices.Equal(other, list))
+	})
+}
+
+// A fixer tries remedies. It keeps the changed configurations, since several behaviours
 // may need the same one.
-type clinic struct {
+type fixer struct {
 	suite   *Suite
 	ctx     context.Context
 	plan    *plan
@@ -266,8 +324,9 @@ type changed struct {
 }
 
 // fix returns the first remedy that helps against a behaviour, or advice, or nil.
-func (c *clinic) fix(all combination, size int) *Fix {
-	p := &patient{plan: c.plan, job: c.job, size: size, shared: c.shares()}
+func (f *fixer) fix(all combination, t *trial) *Fix {
+	stands, _ := value.Members(at(f.suite.Config, keysOf(f.job.Set.Path)))
+	p := &loss{plan: f.plan, job: f.job, size: t.api.size, stopped: t.result.StoppedBy, stands: stands, shared: f.shares()}
 	var advice *Fix
 	for _, r := range remedies {
 		if !slices.ContainsFunc(all, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {
@@ -284,11 +343,11 @@ func (c *clinic) fix(all combination, size int) *Fix {
 		if changes == nil {
 			continue
 		}
-		with := c.change(changes)
+		with := f.change(changes)
 		if with == nil {
 			continue
 		}
-		if v := c.verdict(*with, all); v == Complete || v == Reported {
+		if v := f.verdict(*with, all); v == Complete || v == Reported {
 			return &Fix{Says: p.says(r.says), Changes: changes, Verdict: v, Costs: with.costs()}
 		}
 	}
@@ -296,38 +355,38 @@ func (c *clinic) fix(all combination, size int) *Fix {
 }
 
 // verdict puts a job under stress.
-func (c *clinic) verdict(of changed, all combination) Verdict {
-	return of.suite.row(of.suite.under(c.ctx, c.plan, of.job, c.binding, all, c.seed), all).Verdict
+func (f *fixer) verdict(of changed, all combination) Verdict {
+	return of.suite.row(of.suite.under(f.ctx, f.plan, of.job, f.binding, all, f.seed), all).Verdict
 }
 
 // change returns the configuration with changes, or nil if it is invalid or its job does not
 // obtain the ordinary list.
-func (c *clinic) change(changes []Change) *changed {
+func (f *fixer) change(changes []Change) *changed {
 	key := fmt.Sprint(changes)
-	if with, known := c.changed[key]; known {
+	if with, known := f.changed[key]; known {
 		return with
 	}
-	c.changed[key] = nil
-	suite, err := c.suite.Change(changes)
+	f.changed[key] = nil
+	suite, err := f.suite.changed(changes)
 	if err != nil {
 		return nil
 	}
-	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == c.job.Set.Job.ID })
+	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == f.job.Set.Job.ID })
 	if i < 0 {
 		return nil
 	}
-	with := changed{suite: suite, job: listed(suite.Jobs[i], c.plan.unlimited)}
-	with.costs = sync.OnceValue(func() []string { return c.costs(with) })
-	if c.verdict(with, combination{&behaviours[0]}) == Complete {
-		c.changed[key] = &with
+	with := changed{suite: suite, job: listed(suite.Jobs[i], f.plan.unlimited)}
+	with.costs = sync.OnceValue(func() []string { return f.costs(with) })
+	if f.verdict(with, combination{&behaviours[0]}) == Complete {
+		f.changed[key] = &with
 	}
-	return c.changed[key]
+	return f.changed[key]
 }
 
 // costs names the lengths of lists that the changed job no longer obtains without complaint.
-func (c *clinic) costs(with changed) (names []string) {
-	for _, b := range c.obtainable() {
-		if c.verdict(with, b) != Complete {
+func (f *fixer) costs(with changed) (names []string) {
+	for _, b := range f.obtainable() {
+		if f.verdict(with, b) != Complete {
 			names = append(names, b.name())
 		}
 	}
@@ -335,17 +394,17 @@ func (c *clinic) costs(with changed) (names []string) {
 }
 
 // obtainable returns the lengths of lists that the job obtains as it is.
-func (c *clinic) obtainable() []combination {
-	if c.lengths != nil {
-		return c.lengths
+func (f *fixer) obtainable() []combination {
+	if f.lengths != nil {
+		return f.lengths
 	}
-	c.lengths = []combination{}
-	before := changed{suite: c.suite, job: listed(c.job, c.plan.unlimited)}
+	f.lengths = []combination{}
+	before := changed{suite: f.suite, job: listed(f.job, f.plan.unlimited)}
 	for i := range behaviours {
 		b := combination{&behaviours[i]}
-		if b[0].Group == "length" && b.missing(c.plan, before.job.Set.Limit != nil) == "" && c.verdict(before, b) == Complete {
-			c.lengths = append(c.lengths, b)
+		if b[0].Group == "length" && b.missing(f.plan) == "" && f.verdict(before, b) == Complete {
+			f.lengths = append(f.lengths, b)
 		}
 	}
-	return c.lengths
+	return f.lengths
 }

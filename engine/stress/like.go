@@ -2,6 +2,7 @@ package stress
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -36,14 +37,25 @@ func sampleOf(job *compile.Job, body []byte) (r response) {
 			r.root = without(root, keys)
 		}
 	}
-	for _, key := range keys {
-		members, _ := value.Members(v)
-		v, _ = members.Get(key)
-	}
-	if list, _ := v.([]any); len(list) > 0 {
+	if list, _ := at(v, keys).([]any); len(list) > 0 {
 		r.item, _ = value.Members(list[0])
 	}
 	return r
+}
+
+// at returns the value at a path of keys, or nil. A key of a list is an index.
+func at(v any, path []string) any {
+	for _, key := range path {
+		if list, isList := v.([]any); isList {
+			if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list) {
+				v = list[i]
+				continue
+			}
+		}
+		members, _ := value.Members(v)
+		v, _ = members.Get(key)
+	}
+	return v
 }
 
 // without returns an object without the member at a path.
@@ -66,12 +78,7 @@ func (r response) places(surface compile.Surface) (all []*meant) {
 		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, h.Keys) }) {
 			continue
 		}
-		var v any = r.root
-		for _, key := range h.Keys {
-			members, _ := value.Members(v)
-			v, _ = members.Get(key)
-		}
-		if m, ok := meaningLike(h.Kind, v); ok {
+		if m, ok := meaningLike(h.Kind, at(r.root, h.Keys)); ok {
 			all = append(all, &meant{compile.Place{Path: h.Keys}, m})
 		}
 	}

@@ -1,7 +1,6 @@
 package stress
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -147,9 +146,3 @@ func hinted(p compile.Place) string {
 var hintedMeanings = map[apinames.HintKind]string{
 	apinames.HintTotal: "total", apinames.HintPages: "pages", apinames.HintNext: "token", apinames.HintMore: "more", apinames.HintLast: "last",
 }
-
-// endMarks are what a place that leads to the next page has on the last one.
-var endMarks = []any{gone{}, nil, "", false}
-
-// beyonds are the statuses of a request beyond the end of the list; 0 is an empty page.
-var beyonds = []int{0, http.StatusNotFound, http.StatusNoContent, http.StatusBadRequest}

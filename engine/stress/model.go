@@ -28,16 +28,15 @@ type api struct {
 	total  int          // what the API says of the length of the list, if it is not negative
 	bare   int          // number of a row whose item lacks what other jobs read
 
-	hidden  func(row) bool       // rows that the API leaves out after it has cut the list into pages; nil: none
-	answers []func(*api, *reply) // of the behaviours, in the order in which they change an answer
+	hidden  map[int]bool // numbers of the rows that the API leaves out after it has cut the list into pages; nil: none
+	answers []effect     // of the behaviours, in the order in which they change an answer
 
-	truth     []row          // the rows that the run must obtain
-	chosen    bool           // the user has chosen the length of the list
-	seed      int            // varies what a behaviour does
-	pending   func(*api)     // changes the list before the next answer; nil: nothing does
-	marks     map[*byte]bool // of behaviours that happen once
-	exchanges []exchange     // that were made
-	issued    []float64      // positions of the tokens, which the list's rows are compared with
+	truth     []row      // the rows that the run must obtain
+	chosen    bool       // the user has chosen the length of the list
+	seed      int        // varies what a behaviour does
+	pending   func(*api) // changes the list before the next answer; nil: nothing does
+	exchanges []exchange // that were made
+	issued    []float64  // positions of the tokens, which the list's rows are compared with
 }
 
 // A row is an item of the list.
@@ -72,6 +71,20 @@ type reply struct {
 // last reports whether no page follows.
 func (r *reply) last() bool { return r.next < 0 }
 
+// page puts the page into the answer that begins at an index.
+func (r *reply) page(a *api, start int) {
+	end := min(start+a.size, len(a.rows))
+	r.start, r.rows, r.next = start, a.rows[min(start, end):end], -1
+	if end < len(a.rows) {
+		r.next = end
+	}
+}
+
+// visible returns those of some rows that the API does not leave out.
+func (a *api) visible(rows []row) []row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return a.hidden[r.number] })
+}
+
 // gone is a value of a place that is left out.
 type gone struct{}
 
@@ -82,14 +95,8 @@ func (a *api) answer(q request) *reply {
 		change(a)
 	}
 	start := a.locate(q)
-	r := &reply{nth: a.pages() + 1, start: start, next: -1, status: http.StatusOK, said: map[string]any{}}
-	end := min(start+a.size, len(a.rows))
-	if start < end {
-		r.rows = a.rows[start:end]
-	}
-	if end < len(a.rows) && start < end {
-		r.next = end
-	}
+	r := &reply{nth: a.pages() + 1, status: http.StatusOK, said: map[string]any{}}
+	r.page(a, start)
 	if len(r.rows) == 0 && r.nth > 1 && a.beyond != 0 {
 		r.status = a.beyond
 	}
@@ -99,9 +106,7 @@ func (a *api) answer(q request) *reply {
 	if a.total >= 0 {
 		r.said["total"] = a.total
 	}
-	if a.hidden != nil {
-		r.rows = slices.DeleteFunc(slices.Clone(r.rows), a.hidden)
-	}
+	r.rows = a.visible(r.rows)
 	a.exchanges = append(a.exchanges, exchange{q, start, r.status})
 	return r
 }
@@ -149,7 +154,7 @@ func (a *api) issue(start int) int {
 	return len(a.issued) - 1
 }
 
-// redeem returns the index of the page that a token is for: behind the row that was the
+// redeem returns the index of the page that a token is for: after the row that was the
 // last one when it was issued, wherever that is now.
 func (a *api) redeem(token int) (start int, ok bool) {
 	if token < 0 || token >= len(a.issued) {
@@ -195,15 +200,13 @@ func place(v any, path []string, inner any) any {
 	if len(path) == 0 {
 		return inner
 	}
-	if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < 100 {
+	o, isObject := value.Members(v)
+	if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < 100 && !isObject {
 		list, _ := v.([]any)
-		for len(list) <= i {
-			list = append(list, nil)
-		}
+		list = append(slices.Clone(list), make([]any, max(0, i+1-len(list)))...)
 		list[i] = place(list[i], path[1:], inner)
 		return list
 	}
-	o, _ := v.(value.Object)
 	had, _ := o.Get(path[0])
 	return o.With(path[0], place(had, path[1:], inner))
 }
@@ -268,50 +271,34 @@ func wrap(items []any, stars []rules.Step) any {
 // header writes the headers of a page.
 func (a *api) header(r *reply) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
-	var links []*link // in the order of the rules
+	var relations []string // of the links, in the order of the rules
+	targets, params := map[string]string{}, map[string]string{}
 	for _, p := range a.places {
-		if len(p.Path) > 0 {
-			continue
-		}
 		text, ok := value.Text(a.value(p, r))
 		switch {
-		case !ok:
+		case len(p.Path) > 0 || !ok:
+			continue
 		case p.Header != "":
 			h.Set(p.Header, text)
+			continue
+		case p.Param == "":
+			targets[p.Link] = text
 		default:
-			links = withLink(links, p, text)
+			params[p.Link] += fmt.Sprintf("; %s=%q", p.Param, text)
+		}
+		if !slices.Contains(relations, p.Link) {
+			relations = append(relations, p.Link)
 		}
 	}
-	for _, l := range links {
-		if l.target == "" { // rules read nothing but its parameters
-			l.target = "<" + a.linkTo(r.start) + ">"
+	for _, relation := range relations {
+		target, known := targets[relation]
+		if !known { // rules read nothing but its parameters
+			target = a.linkTo(r.start)
 		}
-		h.Add("Link", fmt.Sprintf("%s%s; rel=%q", l.target, l.params, l.rel))
+		h.Add("Link", fmt.Sprintf("<%s>%s; rel=%q", target, params[relation], relation))
 	}
 	maps.Copy(h, r.headers)
 	return h
-}
-
-// A link is a value of the header Link.
-type link struct {
-	rel    string
-	target string // in angle brackets; empty: no rule reads it
-	params string // each after a semicolon
-}
-
-// withLink adds the text of a place to the link that the place is in: as its target, or as one of
-// its parameters.
-func withLink(links []*link, p *meant, text string) []*link {
-	i := slices.IndexFunc(links, func(l *link) bool { return l.rel == p.Link })
-	if i < 0 {
-		i, links = len(links), append(links, &link{rel: p.Link})
-	}
-	if p.Param == "" {
-		links[i].target = "<" + text + ">"
-	} else {
-		links[i].params += fmt.Sprintf("; %s=%q", p.Param, text)
-	}
-	return links
 }
 
 // value returns what a place of a response has.
@@ -319,17 +306,8 @@ func (a *api) value(p *meant, r *reply) any {
 	if v, ok := r.said[p.meaning.name]; ok {
 		return v
 	}
-	if v, ok := r.said[p.meaning.kind]; ok {
-		if at, isPage := v.(page); isPage {
-			return p.meaning.of(a, r, int(at))
-		}
-		return v
-	}
 	return p.meaning.of(a, r, r.next)
 }
-
-// page is the index of a page, as a value of reply.said for what points to a page.
-type page int
 
 // linkTo returns an address of the page that begins at an index.
 func (a *api) linkTo(start int) string {

@@ -3,7 +3,10 @@ package stress
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"net/http"
 	"slices"
 	"time"
 
@@ -18,7 +21,7 @@ import (
 type plan struct {
 	pageSize  int
 	list      []string         // keys of the items
-	stars     []rules.Step     // behind them
+	stars     []rules.Step     // after them
 	others    []rules.ItemList // of the lists that are empty, where a response has several
 	places    []*meant
 	keyPaths  [][]string
@@ -32,6 +35,7 @@ type plan struct {
 	parent    bool     // other jobs are for its items
 	paged     bool
 	single    bool   // a response is one item
+	limited   bool   // the page size is known
 	unlimited bool   // the limits of the configuration are left out
 	base      string // address of the list
 }
@@ -59,6 +63,16 @@ func (p *plan) rowsOf(n int) []row {
 
 func (p *plan) scalar() bool { return len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 }
 
+// read returns the first place whose value is of a kind, or nil.
+func (p *plan) read(kind string) *meant {
+	for _, m := range p.places {
+		if m.meaning.kind == kind {
+			return m
+		}
+	}
+	return nil
+}
+
 // usual is the number of rows of a list of several pages.
 func (p *plan) usual() int {
 	switch {
@@ -80,16 +94,6 @@ const (
 	maxServed = 500_000
 )
 
-// errUnknown says why a job has no model.
-type errUnknown struct{ best *trial }
-
-func (e errUnknown) Error() string {
-	if e.best == nil {
-		return "nothing was tried"
-	}
-	return "the model found no API from which the rules obtain a list; in the best attempt, " + e.best.why()
-}
-
 // planOf finds a plan: the first of all that are conceivable with which the job obtains a
 // list of several pages, and nothing but this list.
 func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any, like response) (*plan, error) {
@@ -107,7 +111,7 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 		t := s.trial(job, binding, p.api(p.usual()))
 		t.run(ctx)
 		if t.result.Outcome == rules.Limited { // another plan does not make the limit higher
-			return nil, errUnknown{t}
+			return nil, unknown(t)
 		}
 		if !t.good() {
 			if best == nil || len(t.obtained) > len(best.obtained) {
@@ -130,7 +134,15 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 	if doubtful != nil {
 		return doubtful, nil
 	}
-	return nil, errUnknown{best}
+	if best == nil {
+		return nil, errors.New("nothing was tried")
+	}
+	return nil, unknown(best)
+}
+
+// unknown says why a job has no model.
+func unknown(best *trial) error {
+	return errors.New("the model found no API from which the rules obtain a list; in the best attempt, " + best.why())
 }
 
 // doubt says how much speaks against a plan with which a run has obtained the list: above all that
@@ -193,32 +205,39 @@ func (s *Suite) trial(job *compile.Job, binding map[string]any, a *api) *trial {
 	return &trial{suite: s, job: job, binding: binding, api: a}
 }
 
-// conceivable yields plans, the most likely first.
-func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) bool) {
-	return func(yield func(*plan) bool) {
-		list, stars, single := itemsOf(job, surface)
-		others := otherLists(job)
-		kinds := []keys{keyKinds[0]}
-		if len(surface.Keys) > 0 {
-			kinds = nil
-			for _, k := range keyKinds {
-				kinds = append(kinds, k, k.reversed())
-			}
+// conceivable yields plans, the most likely first. At last, the list of a job that pages may have
+// one page: a job that waits for an export has, and no other.
+func conceivable(job *compile.Job, surface compile.Surface) iter.Seq[*plan] {
+	list, stars, single := itemsOf(job, surface)
+	sizes := sizesOf(job, surface)
+	if single {
+		sizes = []int{1}
+	}
+	kinds := keyKinds[:1]
+	if len(surface.Keys) > 0 {
+		kinds = nil
+		for _, k := range keyKinds {
+			kinds = append(kinds, k, k.reversed())
 		}
-		paged := job.Paged()
-		for _, a := range attempts(paged, polls(job)) {
-			for _, size := range sizesOf(job, surface) {
-				if single {
-					size = 1
-				}
-				for _, kind := range kinds {
-					for places := range combinations(surface) {
-						p := &plan{
-							pageSize: size, list: list, stars: stars, others: others, single: single, places: places, keyPaths: surface.Keys, keys: kind,
-							end: a.end, beyond: a.beyond, paged: a.paged, literals: surface.Literals,
-						}
-						if !yield(p) {
-							return
+	}
+	beyonds := []int{onePage}
+	if job.Paged() && !polls(job) {
+		beyonds = slices.Concat(beyondStatuses, beyonds)
+	}
+	return func(yield func(*plan) bool) {
+		for _, beyond := range beyonds {
+			for _, end := range endMarks {
+				for _, size := range sizes {
+					for _, kind := range kinds {
+						for places := range combinations(surface) {
+							p := &plan{
+								pageSize: size, list: list, stars: stars, others: otherLists(job), single: single, places: places,
+								keyPaths: surface.Keys, keys: kind, end: end, beyond: max(beyond, 0), paged: beyond != onePage,
+								literals: surface.Literals,
+							}
+							if !yield(p) {
+								return
+							}
 						}
 					}
 				}
@@ -227,32 +246,18 @@ func conceivable(job *compile.Job, surface compile.Surface) func(func(*plan) boo
 	}
 }
 
-// An attempt is how a list may end.
-type attempt struct {
-	end    any
-	beyond int
-	paged  bool
-}
+// endMarks are what a place that leads to the next page has on the last one.
+var endMarks = []any{gone{}, nil, "", false}
+
+// beyondStatuses are the statuses of a request beyond the end of the list; 0 is an empty page.
+var beyondStatuses = []int{0, http.StatusNotFound, http.StatusNoContent, http.StatusBadRequest}
+
+// onePage stands next to beyondStatuses for a list with one page.
+const onePage = -1
 
 // polls reports whether a job repeats a request after a wait.
 func polls(job *compile.Job) bool {
 	return slices.ContainsFunc(job.Parts, func(e *language.Expression) bool { return e.Rule.Role == rules.After })
-}
-
-// attempts returns the ends of a list, the most likely first. At last, the list of a job
-// that pages may have one page: a job that waits for an export has, and no other.
-func attempts(paged, polls bool) (all []attempt) {
-	if paged && !polls {
-		for _, beyond := range beyonds {
-			for _, end := range endMarks {
-				all = append(all, attempt{end, beyond, true})
-			}
-		}
-	}
-	for _, end := range endMarks {
-		all = append(all, attempt{end, 0, false})
-	}
-	return all
 }
 
 // itemsOf returns where the model puts the items, or that a response is one item.
@@ -314,7 +319,7 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 
 // combinations yields the places with their meanings: first the most likely meaning of
 // each, then with one of them less likely, and so on.
-func combinations(surface compile.Surface) func(func([]*meant) bool) {
+func combinations(surface compile.Surface) iter.Seq[[]*meant] {
 	choices := make([][]meaning, len(surface.Places))
 	most := 0
 	for i, p := range surface.Places {

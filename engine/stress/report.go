@@ -106,6 +106,9 @@ func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[stri
 			p.unlimited = true
 		}
 	}
+	if p != nil {
+		p.limited = job.Set.Limit != nil
+	}
 	return stressed, p, err
 }
 
@@ -119,9 +122,9 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		return report, ctx.Err()
 	}
 	report.Model, report.plan = p.sentences(), p
-	clinic := &clinic{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, changed: map[string]*changed{}}
+	fixer := &fixer{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, changed: map[string]*changed{}}
 	for _, b := range combined(o.depth()) {
-		if why := b.missing(p, stressed.Set.Limit != nil); why != "" {
+		if why := b.missing(p); why != "" {
 			if len(b) == 1 {
 				report.Left = append(report.Left, LeftOut{b[0].Name, why})
 			}
@@ -133,7 +136,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		}
 		row := s.row(t, b)
 		if row.Verdict == Silent && !o.WithoutFixes {
-			row.Fix = clinic.fix(b, t.api.size)
+			row.Fix = fixer.fix(b, t)
 		}
 		report.Rows = append(report.Rows, row)
 	}
@@ -240,10 +243,13 @@ func (c combination) contradicts() bool {
 		c[0].Group == c[1].Group
 }
 
-func (c combination) missing(p *plan, limited bool) string {
+// missing says why the behaviours cannot apply to a job, or returns "".
+func (c combination) missing(p *plan) string {
 	for _, b := range c {
-		if why := b.needs.missing(p, limited); why != "" {
-			return why
+		for _, n := range b.needs {
+			if !n.met(p) {
+				return n.otherwise
+			}
 		}
 	}
 	return ""

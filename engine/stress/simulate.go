@@ -49,7 +49,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 	}
 	p.unlimited = false // the run has the limits of the configuration
 	sim.Model = p.sentences()
-	if sim.Unknown = spec.all.missing(p, job.Set.Limit != nil); sim.Unknown != "" {
+	if sim.Unknown = spec.all.missing(p); sim.Unknown != "" {
 		sim.Unknown = spec.text + " cannot happen: " + sim.Unknown
 		return sim, nil
 	}

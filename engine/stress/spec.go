@@ -96,18 +96,9 @@ func ofSizes(name string, sizes []int) *Behaviour {
 	largest := max(1, slices.Max(sizes))
 	last := len(sizes) - 1
 	n := largest*last + sizes[last]
-	hidden := func(number int) bool {
-		page := (number - 1) / largest
-		return page < last && (number-1)%largest >= sizes[page]
-	}
 	begin := func(a *api) {
 		a.size, a.chosen = largest, true
-		order := map[int]int{} // the place of a row, by its number
-		for i, r := range a.rows {
-			order[r.number] = i + 1
-		}
-		a.hidden = func(r row) bool { return hidden(order[r.number]) }
-		a.truth = slices.DeleteFunc(slices.Clone(a.rows), a.hidden)
+		a.hide(func(i int) bool { return i/largest < last && i%largest >= sizes[i/largest] })
 	}
 	words := make([]string, len(sizes))
 	for i, size := range sizes {
@@ -120,8 +111,7 @@ func ofSizes(name string, sizes []int) *Behaviour {
 	return &Behaviour{
 		Name: name, Says: says, items: exactly(n), begin: begin,
 		reply: func(a *api, r *reply) {
-			r.start = min((r.nth-1)*largest, len(a.rows))
-			r.rows, r.next = a.rows[r.start:min(r.start+largest, len(a.rows))], -1
+			r.page(a, min((r.nth-1)*largest, len(a.rows)))
 			if r.nth <= last {
 				r.next = r.start + largest
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -20,9 +21,10 @@ type Suite struct {
 	// credentials of the configuration.
 	Walk func(Environment) partition.Walk
 
-	// Change returns the suite of the same configuration after changes to its values. The
-	// error says that the changed configuration is invalid.
-	Change func([]Change) (*Suite, error)
+	Config value.Object // the values of the configuration, without the key parameters around them
+
+	// With returns the suite of another configuration. The error says that it is invalid.
+	With func(config value.Object) (*Suite, error)
 }
 
 // An Environment replaces the network and the time.
@@ -36,6 +38,26 @@ type Change struct {
 	Path   []string `json:"path"`             // keys from the root: api, pagination, limit
 	Value  any      `json:"value"`            // what the key is set to
 	Append bool     `json:"append,omitempty"` // the value becomes an element of the list at the key
+}
+
+// changed returns the suite after changes of its configuration.
+func (s *Suite) changed(changes []Change) (*Suite, error) {
+	config := s.Config
+	for _, c := range changes {
+		config = c.apply(config)
+	}
+	return s.With(config)
+}
+
+// apply returns a configuration after the change.
+func (c Change) apply(config value.Object) value.Object {
+	v := c.Value
+	if c.Append {
+		list, _ := at(config, c.Path).([]any)
+		v = append(slices.Clone(list), v)
+	}
+	changed, _ := place(config, c.Path, v).(value.Object)
+	return changed
 }
 
 // Run puts every job under stress.

@@ -55,19 +55,16 @@ func (r *Row) findings() string { return strings.Join(r.Findings, ", ") }
 
 func newTable(rows []Row, width int) table {
 	widths := make([]int, len(headings))
+	total, longest := verdictColumn, 0
 	for i, h := range headings {
 		widths[i] = len(h)
-	}
-	longest := 0
-	for _, r := range rows {
-		for i, cell := range r.cells() {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		for _, r := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(r.cells()[i]))
 		}
-		longest = max(longest, utf8.RuneCountInString(r.findings()))
+		total += widths[i] + 2
 	}
-	total := verdictColumn
-	for _, w := range widths {
-		total += w + 2
+	for _, r := range rows {
+		longest = max(longest, utf8.RuneCountInString(r.findings()))
 	}
 	if total-2 > width {
 		return table{}
@@ -97,15 +94,14 @@ func (tab table) write(t *textWriter, rows []Row) {
 
 // line writes the cells in their columns: the first is a name, the others are numbers.
 func (tab table) line(cells []string, findings string) string {
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "%-*s", tab.widths[0], cells[0])
+	text := fmt.Sprintf("%-*s", tab.widths[0], cells[0])
 	for i, cell := range cells[1:] {
-		fmt.Fprintf(b, "  %*s", tab.widths[i+1], cell)
+		text += fmt.Sprintf("  %*s", tab.widths[i+1], cell)
 	}
 	if tab.findings && findings != "" {
-		b.WriteString("  " + findings)
+		text += "  " + findings
 	}
-	return b.String()
+	return text
 }
 
 // numbers are those of the table as a sentence.

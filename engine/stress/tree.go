@@ -72,7 +72,7 @@ func (f *forest) fix(ctx context.Context, b treeBehaviour) *Fix {
 	if changes == nil {
 		return advice
 	}
-	suite, err := f.suite.Change(changes)
+	suite, err := f.suite.changed(changes)
 	if err != nil {
 		return advice
 	}

@@ -1,0 +1,214 @@
+package stress
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// An effect changes what the API is about to answer.
+type effect func(a *api, r *reply)
+
+func exactly(n int) func(int) int { return func(int) int { return n } }
+func plus(n int) func(int) int    { return func(size int) int { return max(0, size+n) } }
+func twice(size int) int          { return 2 * size }
+
+// errorBody is how many APIs describe an error.
+const errorBody = `{"error":{"code":1,"message":"something went wrong"}}`
+
+// status answers with a status and a body.
+func status(code int, body string) effect {
+	return func(_ *api, r *reply) { r.status, r.text, r.rows = code, body, nil }
+}
+
+// html answers with a page for people.
+func html(_ *api, r *reply) {
+	r.text, r.rows = "<!DOCTYPE html><html><body><h1>Sign in</h1></body></html>", nil
+	r.headers = http.Header{"Content-Type": {"text/html; charset=utf-8"}}
+}
+
+func withoutList(_ *api, r *reply) { r.rows, r.noList = nil, true }
+
+// cutOff ends the connection within the body.
+func cutOff(_ *api, r *reply) { r.cut = true }
+
+func firstPage(a *api, r *reply) { r.page(a, 0) }
+
+// tooFar lets the last page say that there is another one, and answers the request for it.
+func tooFar(beyond effect) effect {
+	return func(a *api, r *reply) {
+		switch {
+		case len(r.rows) > 0 && r.last() && r.start+len(r.rows) == len(a.rows):
+			r.next = len(a.rows)
+		case r.start >= len(a.rows) && len(a.rows) > 0 && beyond != nil:
+			r.status = http.StatusOK
+			beyond(a, r)
+		}
+	}
+}
+
+// again answers with an earlier page, which still says that there is another one.
+func again(start func(*api) int) effect {
+	return func(a *api, r *reply) {
+		r.page(a, max(0, start(a)))
+		r.next = len(a.rows)
+	}
+}
+
+// says sets the values of a kind.
+func says(k string, v any) effect { return altered(k, func(any) any { return v }) }
+
+// altered changes the values of a kind.
+func altered(k string, change func(v any) any) effect {
+	return func(a *api, r *reply) {
+		for _, f := range a.places {
+			if f.meaning.kind == k {
+				r.said[f.meaning.name] = change(f.meaning.of(a, r, r.next))
+			}
+		}
+	}
+}
+
+// counted adds to the numbers that say how long the list is.
+func counted(more int) effect {
+	return altered(amount, func(v any) any {
+		if n, ok := v.(int); ok {
+			return n + more
+		}
+		return v
+	})
+}
+
+// spelled writes flags as texts.
+func spelled(v any) any {
+	text, _ := value.Text(v)
+	return text
+}
+
+// onLast changes the last page.
+func onLast(change effect) effect {
+	return func(a *api, r *reply) {
+		if r.last() && r.status == http.StatusOK {
+			change(a, r)
+		}
+	}
+}
+
+// leadsTo lets the last page lead to another one.
+func leadsTo(start func(*reply) int) effect {
+	return onLast(func(_ *api, r *reply) {
+		if len(r.rows) > 0 {
+			r.next = start(r)
+		}
+	})
+}
+
+// onPage changes the page of a number.
+func onPage(n int, change effect) effect {
+	return func(a *api, r *reply) {
+		if r.nth == n {
+			change(a, r)
+		}
+	}
+}
+
+// faultAt is the page on which errors begin: the second, or that of the seed.
+func (a *api) faultAt() int {
+	if !a.paged {
+		return 1
+	}
+	return 2 + a.seed%2
+}
+
+// once changes the first answer for the page on which errors begin, and not those to its retries.
+func once(change effect) effect {
+	return func(a *api, r *reply) {
+		n := len(a.exchanges)
+		if r.nth == a.faultAt() && (n == 0 || a.exchanges[n-1].status == http.StatusOK) {
+			change(a, r)
+		}
+	}
+}
+
+// from changes all answers from the page on which errors begin.
+func from(change effect) effect {
+	return func(a *api, r *reply) {
+		if r.nth >= a.faultAt() {
+			change(a, r)
+		}
+	}
+}
+
+// sized sets the page size of the API.
+func sized(of func(limit int) int) func(*api) {
+	return func(a *api) { a.size = max(1, of(a.pageSize)) }
+}
+
+// capped caps the pages at half of the limit that the configuration sets.
+func capped(a *api) { a.size = min(a.size, max(1, a.usualSize/2)) }
+
+// filtered leaves rows of the second page out, by their index on it.
+func filtered(which func(i, n int) bool) func(*api) {
+	return func(a *api) {
+		a.hide(func(i int) bool { return i >= a.size && i < 2*a.size && which(i-a.size, a.size) })
+	}
+}
+
+// hide leaves rows out of all pages, by their index in the list.
+func (a *api) hide(which func(i int) bool) {
+	a.hidden = map[int]bool{}
+	for i, r := range a.rows {
+		a.hidden[r.number] = which(i)
+	}
+	a.truth = a.visible(a.truth)
+}
+
+// tied gives the rows after one row, up to the first one of the second page, the key of that row.
+func tied(first func(size int) int) func(*api) {
+	return func(a *api) {
+		for i := first(a.size); i <= a.size && i < len(a.rows); i++ {
+			a.rows[i].key = a.rows[first(a.size)].key
+		}
+		a.truth = slices.Clone(a.rows)
+	}
+}
+
+// afterFirst changes the list after the first page was answered, unless it is empty.
+func afterFirst(change func(*api)) effect {
+	return func(a *api, r *reply) {
+		if r.nth == 1 && r.status == http.StatusOK && len(a.rows) > 0 {
+			a.pending = change
+		}
+	}
+}
+
+func inserted(a *api) {
+	key := -1
+	if a.keys.descending {
+		key = len(a.rows)
+	}
+	n := len(a.rows) + 1000
+	if a.scalar() {
+		n = key + 1
+	}
+	a.rows = slices.Insert(slices.Clone(a.rows), 0, row{number: n, at: -1, key: key})
+}
+
+func deleted(a *api) {
+	gone := a.rows[0]
+	a.rows = slices.Clone(a.rows[1:])
+	a.truth = slices.DeleteFunc(slices.Clone(a.truth), func(r row) bool { return r.number == gone.number })
+}
+
+func moved(a *api) {
+	r, last := a.rows[0], a.rows[len(a.rows)-1]
+	r.at = last.at + 1
+	if !a.scalar() {
+		r.key = last.key + 1
+		if a.keys.descending {
+			r.key = last.key - 1
+		}
+	}
+	a.rows = append(slices.Clone(a.rows[1:]), r)
+}
