@@ -30,7 +30,7 @@
 //
 // The children, iterations, functions and credentials that only the reference implementation
 // has (dialect keboola) are translated while a configuration is read, in the files keboola*.go.
-// They are no package of their own: they use 80 names of this one, above all the reading of
+// They are no package of their own: they use about 80 names of this one, above all the reading of
 // jobs, headers and secrets, and 12 names of theirs are used in return.
 //
 // # Decisions

@@ -233,8 +233,9 @@ func (p *jsonParser) string() string {
 		}
 	}
 	p.at = end + 1
-	_ = json.Unmarshal([]byte(p.text[begin-1:p.at]), &text) // it is valid
-	return text
+	var unescaped string
+	_ = json.Unmarshal([]byte(p.text[begin-1:p.at]), &unescaped) // it is valid
+	return unescaped
 }
 
 // number reads a number.

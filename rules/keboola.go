@@ -182,7 +182,12 @@ func attributeOf(input string) string {
 }
 
 // params computes the functions in the parameters of a job.
-func (k *keboolaConfig) params(s setting) setting { return k.evaluated(s, k.times(sourceOfNow)) }
+func (k *keboolaConfig) params(s setting) setting {
+	if k == nil {
+		return s
+	}
+	return k.evaluated(s, k.times(sourceOfNow))
+}
 
 // evaluated computes the functions in an object, which may refer to the attributes, and more.
 func (k *keboolaConfig) evaluated(s setting, more map[string]refers) setting {

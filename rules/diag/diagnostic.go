@@ -80,13 +80,7 @@ func (ds Diagnostics) Errors() Diagnostics { return ds.only(SeverityError) }
 func (ds Diagnostics) Warnings() Diagnostics { return ds.only(SeverityWarning) }
 
 func (ds Diagnostics) only(severity Severity) Diagnostics {
-	var out Diagnostics
-	for _, d := range ds {
-		if d.Severity == severity {
-			out = append(out, d)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(ds), func(d *Diagnostic) bool { return d.Severity != severity })
 }
 
 // Err returns the errors as one error, or nil if there are only warnings.
@@ -108,20 +102,13 @@ func (ds Diagnostics) Sort() {
 // Unique returns the diagnostics without repetitions: several jobs report the
 // same mistake of the pagination that they share.
 func (ds Diagnostics) Unique() Diagnostics {
-	type key struct {
-		severity Severity
-		text     string
-	}
-	seen := map[key]bool{}
-	var out Diagnostics
-	for _, d := range ds {
-		k := key{d.Severity, d.Error()}
-		if !seen[k] {
-			seen[k] = true
-			out = append(out, d)
-		}
-	}
-	return out
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(ds), func(d *Diagnostic) bool {
+		text := fmt.Sprint(d.Severity, d)
+		repeated := seen[text]
+		seen[text] = true
+		return repeated
+	})
 }
 
 // Position is a line and a column, both from 1; columns count characters. The

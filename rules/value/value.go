@@ -167,10 +167,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := Marshal(m.Name)
-		if err != nil {
-			return nil, err
-		}
+		name, _ := Marshal(m.Name) // a text can always be encoded
 		value, err := Marshal(m.Value)
 		if err != nil {
 			return nil, err
