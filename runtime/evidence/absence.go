@@ -188,15 +188,6 @@ func (p *Presence) Save() map[string][][]string {
 	return saved
 }
 
-// Restore takes up what Save returned.
-func (p *Presence) Restore(saved map[string][][]string, jobs map[string]*compile.Job) {
-	for id, missing := range saved {
-		if job := jobs[id]; job != nil {
-			p.read[job], p.missing[job] = true, missing
-		}
-	}
-}
-
 // Merge takes up what the items of another page have, as Save returned it.
 func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
 	p.mu.Lock()

@@ -92,11 +92,7 @@ func (w *Watcher) listsObjects(path []string) bool {
 	if slices.Equal(path, apinames.ErrorsNextToData.Keys) {
 		return false
 	}
-	body, err := w.page.Lookup(document.NewPaths([][]string{path}))
-	if err != nil {
-		return false
-	}
-	found, _ := language.Read{Root: "body", Path: path}.Lookup(&rules.Context{Body: body})
+	found, _ := w.lookup(path)
 	list, _ := found.([]any)
 	if len(list) == 0 {
 		return false

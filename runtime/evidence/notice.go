@@ -308,9 +308,17 @@ func (w *Watcher) misspelt(path []string) bool {
 	if near == nil {
 		return false
 	}
-	body, err := w.page.Lookup(document.NewPaths([][]string{near}))
-	v, present := language.Read{Root: "body", Path: near}.Lookup(&rules.Context{Body: body})
-	return err == nil && present && !value.Empty(v)
+	v, present := w.lookup(near)
+	return present && !value.Empty(v)
+}
+
+// lookup returns the value at a path of the last response, and whether it has one.
+func (w *Watcher) lookup(path []string) (any, bool) {
+	body, err := w.page.Lookup(document.NewPaths([][]string{path}))
+	if err != nil {
+		return nil, false
+	}
+	return language.Read{Root: "body", Path: path}.Lookup(&rules.Context{Body: body})
 }
 
 // suggest proposes the path nearest to one that is missing, as the end of a

@@ -187,7 +187,7 @@ func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
 
 	saved := p.Save()
 	restored, merged := evidence.NewPresence(all), evidence.NewPresence(all)
-	restored.Restore(saved, jobs)
+	restored.Merge(saved, jobs)
 	require.Equal(t, saved, restored.Save())
 	merged.Note(child, map[string]any{"name": "x", "active": true})
 	merged.Merge(saved, jobs)

@@ -215,7 +215,7 @@ func (t *Tally) save() tallyState {
 
 // takeUp takes up what save returned. It was checked.
 func (t *Tally) takeUp(s tallyState) {
-	t.found.Restore(s.Missing, t.jobs)
+	t.found.Merge(s.Missing, t.jobs)
 	for id, one := range s.Seen {
 		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
 			*known = *one

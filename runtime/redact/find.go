@@ -173,14 +173,17 @@ func withoutPartialEscape(text string) string {
 	return text
 }
 
-func escapeAt(text string) (string, int) {
+// escapeAt reads the escape at the beginning of a text. The size is 0 if there is none.
+func escapeAt(text string) (plain string, size int) {
 	switch text[0] {
 	case '%':
 		return percent(text)
 	case '\\':
 		return backslash(text)
+	case '&':
+		return entity(text)
 	}
-	return entity(text)
+	return "", 0
 }
 
 // standsAlone reports whether a part of a text is not a part of a longer word.

@@ -128,15 +128,7 @@ func unescape(text string) (unescaped, bool) {
 	var b strings.Builder
 	copied := 0
 	for i := first; i < len(text); {
-		plain, size := "", 0
-		switch text[i] {
-		case '%':
-			plain, size = percent(text[i:])
-		case '\\':
-			plain, size = backslash(text[i:])
-		case '&':
-			plain, size = entity(text[i:])
-		}
+		plain, size := escapeAt(text[i:])
 		if size == 0 {
 			i++
 			continue

@@ -104,10 +104,8 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 		}
 		other := l.pending
 		l.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-other.done:
+		if err := waitFor(ctx, other.done); err != nil {
+			return nil, err
 		}
 		if !other.left {
 			return other.lease, other.err
