@@ -130,9 +130,6 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 	if r.converter == nil {
 		e.Hint = format.Hint(bodyOf(f.Response, r.head))
 	}
-	if own, ok := errors.AsType[*failure.Error](err); ok {
-		return own
-	}
 	if errors.As(err, new(*document.DepthError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
 	}

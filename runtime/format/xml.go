@@ -235,18 +235,15 @@ const maxMembers = 100_000
 // member returns the member of a name.
 func (e *element) member(name string) (*member, error) {
 	const few = 16
-	if e.index != nil {
-		if m := e.index[name]; m != nil {
-			return m, nil
-		}
-	} else {
-		for _, m := range e.members {
-			if m.name == name {
-				return m, nil
-			}
-		}
+	if m := e.index[name]; m != nil {
+		return m, nil
 	}
 	n := len(e.members)
+	for _, m := range e.members[:min(n, few)] { // which an index has, too
+		if m.name == name {
+			return m, nil
+		}
+	}
 	if n == maxMembers {
 		return nil, fmt.Errorf("<%s> has elements of more than %d names", e.name, maxMembers)
 	}
@@ -268,14 +265,10 @@ func (e *element) member(name string) (*member, error) {
 // reused adds a member, which an earlier element may have used.
 func (e *element) reused() *member {
 	n := len(e.members)
-	if n < cap(e.members) {
-		if e.members = e.members[:n+1]; e.members[n] != nil {
-			return e.members[n]
-		}
+	e.members = slices.Grow(e.members, 1)[:n+1]
+	if e.members[n] == nil {
 		e.members[n] = &member{}
-		return e.members[n]
 	}
-	e.members = append(e.members, &member{})
 	return e.members[n]
 }
 
