@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -72,14 +73,14 @@ func DifferenceSchema() rules.Object {
 // endpoints.
 func Diff(a, b *Explanation) *Difference {
 	d := &Difference{Version: DifferenceVersion, A: a.Config, B: b.Config}
-	d.Changes = append(diffFacts(a.facts, b.facts), credentialRules(a.Auth, b.Auth)...)
+	d.Changes = append(diffFacts(a.facts, b.facts), diffRules("credentials", "", a.Auth.rules(), b.Auth.rules())...)
 	pairs, removed := match(a.Jobs, b.Jobs,
 		func(x *JobExplanation) string { return x.Job }, func(x *JobExplanation) string { return x.endpoint })
 	for i := range b.Jobs {
 		d.job(pairs[i], &b.Jobs[i])
 	}
-	if shared := diffOrder("order of the jobs", jobIDs(a.Jobs), jobIDs(b.Jobs)); shared != nil {
-		d.Changes = append(d.Changes, *shared)
+	if order := diffOrder("order of the jobs", jobIDs(a.Jobs), jobIDs(b.Jobs)); order != nil {
+		d.Changes = append(d.Changes, *order)
 	}
 	for _, x := range removed {
 		d.Jobs = append(d.Jobs, JobDifference{Job: x.Job, Change: Removed, Summary: x.Summary})
@@ -178,42 +179,54 @@ func jobIDs(jobs []JobExplanation) []string {
 func diffFacts(a, b []fact) []Change {
 	var out []Change
 	shown := false
-	find := func(list []fact, of fact) *fact {
-		i := slices.IndexFunc(list, func(f fact) bool { return f.part == of.part && f.name == of.name })
-		if i < 0 {
-			return nil
-		}
-		return &list[i]
-	}
-	add := func(a, b *fact) {
-		c, differs := diffFact(a, b)
-		switch {
-		case !differs, shown && !c.Hidden && (b == nil || b.sent) && (a == nil || a.sent):
+	add := func(was, is *fact) {
+		c := diffFact(was, is)
+		switch one := cmp.Or(is, was); {
+		case was != nil && is != nil && was.mark == is.mark, shown && !c.Hidden && slices.Contains(requestParts, one.part):
 			return
-		case c.Part == firstRequest, c.Part == secondRequest:
+		case one.part == firstRequest, one.part == secondRequest:
 			shown = true
 		}
 		out = append(out, c)
 	}
+	pairs, removed := match(a, b, func(f *fact) string { return f.part + "\x00" + f.name })
 	for i := range b {
-		add(find(a, b[i]), &b[i])
+		add(pairs[i], &b[i])
 	}
-	for i := range a {
-		if find(b, a[i]) == nil {
-			add(&a[i], nil)
-		}
+	for _, f := range removed {
+		add(f, nil)
 	}
 	return out
 }
 
-// diffFact compares two facts, one of which may be nil.
-func diffFact(a, b *fact) (Change, bool) {
+// diffFact returns the change of a fact; nil is one that a side does not have.
+func diffFact(a, b *fact) Change {
+	one := cmp.Or(b, a)
+	c := newChange(one.part, one.name, a.side(), b.side())
+	if c.Change == Changed {
+		c.Hidden = a.text == b.text
+	} else {
+		c.Hidden = one.text == ""
+	}
+	return c
+}
+
+// side is the side of a configuration that has the fact; nil: it has not.
+func (f *fact) side() *Side {
+	if f == nil {
+		return nil
+	}
+	return &Side{Text: f.text}
+}
+
+// newChange returns a change; a side is nil if it has nothing.
+func newChange(part, name string, a, b *Side) Change {
+	c := Change{Part: part, Name: name, Change: Changed, A: a, B: b}
 	switch {
 	case a == nil:
-		return Change{Part: b.part, Name: b.name, Change: Added, B: &Side{Text: b.text}, Hidden: b.text == ""}, true
+		c.Change = Added
 	case b == nil:
-		return Change{Part: a.part, Name: a.name, Change: Removed, A: &Side{Text: a.text}, Hidden: a.text == ""}, true
+		c.Change = Removed
 	}
-	c := Change{Part: b.part, Name: b.name, Change: Changed, A: &Side{Text: a.text}, B: &Side{Text: b.text}, Hidden: a.text == b.text}
-	return c, a.mark != b.mark
+	return c
 }

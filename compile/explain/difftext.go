@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,9 +26,11 @@ func (d *Difference) Text(o TextOptions) string {
 	t.paragraph(0, d.counts())
 	groups, own := d.groups()
 	for _, g := range groups {
-		t.blank()
-		t.paragraph(0, g.title)
-		t.changes(g.changes)
+		if len(g.changes) > 0 {
+			t.blank()
+			t.paragraph(0, d.title(g))
+			t.changes(g.changes)
+		}
 	}
 	for i, x := range d.Jobs {
 		if x.Changes = own[i]; x.Change != Changed || x.Was != "" || len(x.Changes) > 0 {
@@ -47,61 +50,54 @@ func (d *Difference) Text(o TextOptions) string {
 
 // changeGroup is what several jobs do differently, and is printed once.
 type changeGroup struct {
-	title   string
+	jobs    []int // their positions; nil: every job
 	changes []Change
 }
 
 // groups returns the changes that concern several jobs, those of every job first, and for each
 // job those that are left.
 func (d *Difference) groups() (groups []changeGroup, own [][]Change) {
-	at := map[string][]int{} // jobs by change
+	var found sharing[string]
+	inBoth := len(d.Unchanged)
 	for i, x := range d.Jobs {
 		for _, c := range x.Changes {
-			at[plainJSON(c)] = append(at[plainJSON(c)], i)
+			found.add(plainJSON(c), i)
+		}
+		if x.Change == Changed {
+			inBoth++
 		}
 	}
-	all, inBoth := changeGroup{"every job", slices.Clone(d.Changes)}, d.inBoth()
-	titles := map[string]int{} // by the jobs
+	groups = []changeGroup{{changes: slices.Clone(d.Changes)}}
+	own = make([][]Change, len(d.Jobs))
 	for i, x := range d.Jobs {
-		own = append(own, nil)
 		for _, c := range x.Changes {
-			jobs := at[plainJSON(c)]
+			jobs := found.jobs[plainJSON(c)]
 			switch {
 			case len(jobs) < 2:
 				own[i] = append(own[i], c)
+				continue
 			case jobs[0] != i: // it is in a group already
+				continue
 			case len(jobs) == inBoth:
-				all.changes = append(all.changes, c)
-			default:
-				key := fmt.Sprint(jobs)
-				if _, known := titles[key]; !known {
-					titles[key], groups = len(groups), append(groups, changeGroup{title: d.jobsTitle(jobs)})
-				}
-				g := &groups[titles[key]]
-				g.changes = append(g.changes, c)
+				jobs = nil
 			}
+			at := slices.IndexFunc(groups, func(g changeGroup) bool { return slices.Equal(g.jobs, jobs) })
+			if at < 0 {
+				groups, at = append(groups, changeGroup{jobs: jobs}), len(groups)
+			}
+			groups[at].changes = append(groups[at].changes, c)
 		}
-	}
-	if len(all.changes) > 0 {
-		groups = append([]changeGroup{all}, groups...)
 	}
 	return groups, own
 }
 
-// inBoth returns the number of jobs that both configurations have.
-func (d *Difference) inBoth() int {
-	n := len(d.Unchanged)
-	for _, x := range d.Jobs {
-		if x.Change == Changed {
-			n++
-		}
+// title names the jobs of a group.
+func (d *Difference) title(g changeGroup) string {
+	if g.jobs == nil {
+		return "every job"
 	}
-	return n
-}
-
-func (d *Difference) jobsTitle(jobs []int) string {
-	names := make([]string, len(jobs))
-	for i, job := range jobs {
+	names := make([]string, len(g.jobs))
+	for i, job := range g.jobs {
 		names[i] = d.Jobs[job].Job
 	}
 	return jobsInWords(names)
@@ -113,28 +109,27 @@ func (d *Difference) counts() string {
 	for _, x := range d.Jobs {
 		n[x.Change]++
 	}
-	var says []string
-	add := func(n int, one, many string) {
-		if n > 0 {
-			says = append(says, value.Counted(n, "job")+" "+plural(n, one, many))
-		}
-	}
-	add(n[Changed], "differs", "differ")
-	add(n[Added], "is new", "are new")
-	add(n[Removed], "is removed", "are removed")
 	same := "the same"
 	if len(d.Changes) > 0 {
 		same += ", apart from what concerns every job"
 	}
-	add(len(d.Unchanged), "is "+same, "are "+same)
-	return strings.Join(says, ". ") + "."
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
+	var says []string
+	for _, one := range []struct {
+		n         int
+		one, many string
+	}{
+		{n[Changed], "differs", "differ"}, {n[Added], "is new", "are new"}, {n[Removed], "is removed", "are removed"},
+		{len(d.Unchanged), "is " + same, "are " + same},
+	} {
+		switch one.n {
+		case 0:
+		case 1:
+			says = append(says, "1 job "+one.one)
+		default:
+			says = append(says, value.Counted(one.n, "job")+" "+one.many)
+		}
 	}
-	return many
+	return strings.Join(says, ". ") + "."
 }
 
 // diffWriter writes a difference as text.
@@ -172,18 +167,16 @@ func (t *diffWriter) job(x JobDifference) {
 
 // changes writes changes under the headings of their parts. Those of one part are together.
 func (t *diffWriter) changes(all []Change) {
-	var order []string
-	by := map[string][]Change{}
-	for _, c := range all {
-		if by[c.Part] == nil {
-			order = append(order, c.Part)
+	for i, c := range all {
+		of := func(other Change) bool { return other.Part == c.Part }
+		if slices.ContainsFunc(all[:i], of) {
+			continue
 		}
-		by[c.Part] = append(by[c.Part], c)
-	}
-	for _, part := range order {
-		t.paragraph(2, part)
-		for _, c := range by[part] {
-			t.change(c)
+		t.paragraph(2, c.Part)
+		for _, c := range all[i:] {
+			if of(c) {
+				t.change(c)
+			}
 		}
 	}
 }
@@ -192,61 +185,41 @@ func (t *diffWriter) change(c Change) {
 	switch {
 	case c.Change == Renamed:
 		t.side(4, "=", fmt.Sprintf("%s is now called %s, and is the same", c.A.ID, c.B.ID))
-		return
+	case c.Hidden && c.Change == Changed:
+		t.side(4, "~", cmp.Or(c.Name, c.Part)+": another value, which is not printed")
 	case c.Hidden:
-		t.side(4, map[ChangeKind]string{Added: "+", Removed: "-", Changed: "~"}[c.Change], c.hidden())
-		return
-	}
-	if c.A != nil && c.B != nil && c.A.Text == c.B.Text && c.A.ID == c.B.ID {
-		t.sameText(c)
-		return
-	}
-	t.oneSide("-", c.Name, c.A)
-	t.oneSide("+", c.Name, c.B)
-}
-
-// sameText writes the change of a rule whose expression is the same.
-func (t *diffWriter) sameText(c Change) {
-	t.side(4, "~", c.B.ID+": "+c.B.Text)
-	for _, says := range c.B.Says {
-		if slices.Contains(c.A.Says, says) {
-			t.paragraph(8, says)
-		}
-	}
-	for _, one := range []struct {
-		sign     string
-		of, than *Side
-	}{{"-", c.A, c.B}, {"+", c.B, c.A}} {
-		for _, says := range one.of.Says {
-			if !slices.Contains(one.than.Says, says) {
-				t.side(6, one.sign, says)
+		t.side(4, map[ChangeKind]string{Added: "+", Removed: "-"}[c.Change], cmp.Or(c.Name, c.Part)+": a value that is not printed")
+	case c.A != nil && c.B != nil && c.A.Text == c.B.Text && c.A.ID == c.B.ID:
+		t.side(4, "~", c.B.ID+": "+c.B.Text)
+		for _, says := range c.B.Says {
+			if slices.Contains(c.A.Says, says) {
+				t.paragraph(8, says)
 			}
 		}
+		t.says("-", c.A, c.B)
+		t.says("+", c.B, c.A)
+	default:
+		t.rule("-", c.Name, c.A)
+		t.rule("+", c.Name, c.B)
 	}
 }
 
-// hidden says what differs in a value that is not printed.
-func (c Change) hidden() string {
-	name := c.Name
-	if name == "" {
-		name = c.Part
+// says writes what only one side of a rule says.
+func (t *diffWriter) says(sign string, of, other *Side) {
+	for _, says := range of.Says {
+		if !slices.Contains(other.Says, says) {
+			t.side(6, sign, says)
+		}
 	}
-	if c.Change == Changed {
-		return name + ": another value, which is not printed"
-	}
-	return name + ": a value that is not printed"
 }
 
-// oneSide writes what one configuration has; nil is nothing.
-func (t *diffWriter) oneSide(sign, name string, s *Side) {
+// rule writes what one configuration has; nil is nothing.
+func (t *diffWriter) rule(sign, name string, s *Side) {
 	if s == nil {
 		return
 	}
 	text := s.Text
-	if s.ID != "" {
-		name = s.ID
-	}
-	if name != "" {
+	if name = cmp.Or(s.ID, name); name != "" {
 		text = strings.TrimSuffix(name+": "+text, ": ")
 	}
 	t.side(4, sign, text)

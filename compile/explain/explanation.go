@@ -197,10 +197,20 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) s
 	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary())}
 	if c != nil {
 		for _, e := range c.Expressions() {
-			x.Rules = append(x.Rules, explainer{redact: redact}.rule(e))
+			r := explainer{redact: redact}.rule(e)
+			r.rule.Bound = true // no page has a part in its value
+			x.Rules = append(x.Rules, r)
 		}
 	}
 	return x
+}
+
+// rules returns the expressions of credentials, which may be nil.
+func (x *AuthExplanation) rules() []RuleExplanation {
+	if x == nil {
+		return nil
+	}
+	return x.Rules
 }
 
 // ExplanationSchema returns the JSON Schema of an [Explanation].

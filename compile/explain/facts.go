@@ -20,8 +20,16 @@ type fact struct {
 	name string // which one, if there are several: the name of a header, the key of a setting
 	text string // the value, without secrets
 	mark uint64 // a hash, by which values differ that have the same text
-	sent bool   // the first two requests show it
 }
+
+// The parts that are about requests.
+const (
+	firstRequest  = "first request"
+	secondRequest = "second request"
+)
+
+// requestParts are the parts that the first two requests show.
+var requestParts = []string{"parameters of all requests", "endpoint", "HTTP method", "parameters"}
 
 // factCollector collects facts.
 type factCollector struct {
@@ -59,13 +67,12 @@ func (f *factCollector) hidden(part, name, v string) {
 
 // members adds a fact for each member of an object. What expressions compute is left out,
 // since rules say it.
-func (f *factCollector) members(part string, object rules.Object, sent bool) {
+func (f *factCollector) members(part string, object rules.Object) {
 	for _, m := range object {
 		if _, computed := m.Value.(rules.Computed); computed {
 			continue
 		}
 		f.add(part, m.Name, m.Value, memberText(m.Value))
-		f.all[len(f.all)-1].sent = sent
 	}
 }
 
@@ -103,8 +110,8 @@ func factsOf(cfg *rules.Config, x *Explanation, redact func(string) string) []fa
 		f.hidden("base address", "user", cfg.User.String())
 	}
 	f.settings(cfg, "base address")
-	f.members("headers of all requests", cfg.HTTP.Headers, false)
-	f.members("parameters of all requests", cfg.HTTP.Params, true)
+	f.members("headers of all requests", cfg.HTTP.Headers)
+	f.members("parameters of all requests", cfg.HTTP.Params)
 	f.credentials(cfg, x.Auth)
 	f.add("retries", "maxRetries", x.Retries.Max, fmt.Sprint(x.Retries.Max))
 	codes := slices.Sorted(slices.Values(x.Retries.Statuses))
@@ -137,12 +144,12 @@ func (f *factCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
 			f.hidden("credentials", key, auth.Values[key])
 		}
 		f.given("credentials", "scopes", auth.Scopes)
-		f.members("parameters of the token request", auth.Params, false)
+		f.members("parameters of the token request", auth.Params)
 		f.given("credentials", "allowHttp", auth.AllowHTTP)
 		if login := auth.Login; login != nil {
 			f.add("credentials", "endpoint of the login", login.Endpoint, login.Endpoint)
-			f.members("parameters of the login", login.Params, false)
-			f.members("headers of the login", login.Headers, false)
+			f.members("parameters of the login", login.Params)
+			f.members("headers of the login", login.Headers)
 		}
 	}
 	f.hidden("certificates", "", cfg.Certificates)
@@ -170,12 +177,16 @@ func (f *factCollector) input(in rules.Input) {
 func (j explainer) facts(x *JobExplanation) []fact {
 	f := &factCollector{redact: j.redact}
 	job := j.Set.Job
-	f.add("paging", "", x.Method, j.pagingInWords())
+	paging := "none"
+	if j.Paged() {
+		paging = "method " + j.Set.Method
+	}
+	f.add("paging", "", x.Method, paging)
 	f.requests(x)
-	f.sent("endpoint", job.Endpoint)
-	f.sent("HTTP method", job.Method)
-	f.members("parameters", job.Params, true)
-	f.members("headers", job.Headers, false)
+	f.add("endpoint", "", job.Endpoint, job.Endpoint)
+	f.add("HTTP method", "", job.Method, job.Method)
+	f.members("parameters", job.Params)
+	f.members("headers", job.Headers)
 	f.items(j.Job, x)
 	if x.Limit != nil {
 		f.add("page size", "", x.Limit, value.Preview(x.Limit))
@@ -195,20 +206,6 @@ func (j explainer) facts(x *JobExplanation) []fact {
 	return f.all
 }
 
-// pagingInWords names the method of paging.
-func (j explainer) pagingInWords() string {
-	if !j.Paged() {
-		return "none"
-	}
-	return "method " + j.Set.Method
-}
-
-// sent adds a part of the job's own request.
-func (f *factCollector) sent(part, text string) {
-	f.add(part, "", text, text)
-	f.all[len(f.all)-1].sent = true
-}
-
 // requests adds the first two requests.
 func (f *factCollector) requests(x *JobExplanation) {
 	for _, one := range []struct {
@@ -225,12 +222,6 @@ func (f *factCollector) requests(x *JobExplanation) {
 		f.add(one.name, "", sent, one.of.String())
 	}
 }
-
-// The parts that are about requests.
-const (
-	firstRequest  = "first request"
-	secondRequest = "second request"
-)
 
 // String returns method and address, and the body after them.
 func (r RequestExplanation) String() string {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -191,7 +192,7 @@ func (j explainer) noNext() *RuleExplanation {
 	if !j.Paged() {
 		return &RuleExplanation{
 			ID: compile.ReasonEnd, Source: "true", Outcome: rules.Complete, Says: "the only response is read",
-			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}},
+			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
 	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && len(e.Reads) > 0 })
@@ -199,16 +200,11 @@ func (j explainer) noNext() *RuleExplanation {
 		return nil
 	}
 	part := j.rule(j.NextParts[i])
-	what := part.Value
-	if what == "" {
-		what = j.redact(j.Prover().Later(j.NextParts[i]))
-	}
-	if what == "" {
-		what = part.Source
-	}
+	what := cmp.Or(part.Value, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
 	return &RuleExplanation{
 		ID: compile.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
 		Says:   fmt.Sprintf("there is no next request: %s is missing or empty", what),
-		Origin: part.Origin, Settings: part.Settings, rule: part.rule,
+		Origin: part.Origin, Settings: part.Settings,
+		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
 	}
 }

@@ -23,22 +23,15 @@ type Note struct {
 // jobs do with them, and which rules are in force by default. written returns the text at a
 // config path, or "": an expression that is there already is not repeated.
 func (e *Explanation) Notes(written func(path string) string) []Note {
-	n := &notes{explanation: e, written: written, jobs: map[Note][]int{}, effects: map[string][]string{}}
-	n.scopes = scopesOf(e.Jobs)
-	n.locations = regexp.MustCompile(`(, | at )?` + regexp.QuoteMeta(e.Config) + `:\d+:\d+`)
-	n.of = noJob
+	n := &notes{explanation: e, written: written, effects: map[string][]string{}, scopes: scopesOf(e.Jobs), of: noJob}
 	for _, w := range e.Warnings {
-		text := "warning: " + w.Message
-		if w.Hint != "" {
-			text += "; " + w.Hint
-		}
-		n.add(Note{Path: w.Path, Text: text})
+		n.add(w.Path, strings.TrimSuffix("warning: "+w.Message+"; "+w.Hint, "; "))
 	}
 	if x := e.Auth; x != nil {
-		n.add(Note{Path: x.path, Text: fmt.Sprintf("Credentials: %s.", x.Says)})
+		n.add(x.path, fmt.Sprintf("Credentials: %s.", x.Says))
 		for i := range x.Rules {
 			r := &x.Rules[i]
-			n.add(Note{Path: r.Origin.Path, Text: strings.TrimSuffix("rule "+r.ID+": "+n.source(r, r.Origin.Path), ": ")})
+			n.add(r.Origin.Path, strings.TrimSuffix("rule "+r.ID+": "+n.source(r, r.Origin.Path), ": "))
 		}
 	}
 	for i := range e.Jobs {
@@ -50,56 +43,38 @@ func (e *Explanation) Notes(written func(path string) string) []Note {
 
 // notes collects notes. One that several jobs have is kept once.
 type notes struct {
+	sharing[Note]
 	explanation *Explanation
 	written     func(path string) string
-	all         []Note
-	jobs        map[Note][]int      // that have the note
 	effects     map[string][]string // the rules that a setting has an effect on, by its path
 	scopes      scopes
-	locations   *regexp.Regexp // of places in the file, whose lines change
-	of          int            // the job that notes are made for
+	of          int // the job that notes are made for
 }
 
-// noJob is the job of notes that are about none.
+// noJob is the job of notes that are about no job.
 const noJob = -1
 
-func (n *notes) add(note Note) {
-	if n.jobs[note] == nil {
-		n.all = append(n.all, note)
-	}
-	if had := n.jobs[note]; len(had) == 0 || had[len(had)-1] != n.of { // one job after another
-		n.jobs[note] = append(had, n.of)
-	}
+func (n *notes) add(path, text string) { n.sharing.add(Note{Path: path, Text: text}, n.of) }
+func (n *notes) last(path, text string) {
+	n.sharing.add(Note{Path: path, Text: text, Last: true}, n.of)
 }
 
-// jobsInWords names jobs: "jobs users, orders", or the first of very many.
-func jobsInWords(names []string) string {
-	const most = 20
-	switch n := len(names); {
-	case n == 1:
-		return "job " + names[0]
-	case n > most:
-		return fmt.Sprintf("jobs %s and %d others", strings.Join(names[:most], ", "), n-most)
-	}
-	return "jobs " + strings.Join(names, ", ")
-}
-
-// list returns the notes. One that only some of the jobs have names them.
+// list returns the notes. One that only some of the jobs have names them. Places in the file are
+// left out, since the notes change its lines.
 func (n *notes) list() []Note {
-	for i, note := range n.all {
-		n.all[i].Text = n.locations.ReplaceAllString(note.Text, "")
+	places := regexp.MustCompile(`(, | at )?` + regexp.QuoteMeta(n.explanation.Config) + `:\d+:\d+`)
+	all := make([]Note, len(n.things))
+	for i, note := range n.things {
+		all[i] = note
+		all[i].Text = places.ReplaceAllString(note.Text, "")
 		if jobs := n.jobs[note]; jobs[0] != noJob && !n.concernsAll(note.Path, len(jobs)) {
-			var names []string
-			for _, job := range jobs {
-				names = append(names, n.explanation.Jobs[job].Job)
-			}
-			n.all[i].Text = jobsInWords(names) + ": " + n.all[i].Text
+			all[i].Text = jobsInWords(n.explanation.jobIDs(jobs)) + ": " + all[i].Text
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(n.effects)) {
-		n.all = append(n.all, Note{Path: path, Text: "has an effect on " + strings.Join(n.effects[path], ", ")})
+		all = append(all, Note{Path: path, Text: "has an effect on " + strings.Join(n.effects[path], ", ")})
 	}
-	return n.all
+	return all
 }
 
 // scopes are the parts of a configuration that are about some of the jobs.
@@ -134,49 +109,48 @@ func (n *notes) concernsAll(path string, jobs int) bool {
 
 // job adds what a job does.
 func (n *notes) job(x *JobExplanation) {
-	n.add(Note{Path: x.path, Text: fmt.Sprintf("Job %s. %s", x.Job, x.Summary)})
+	n.add(x.path, fmt.Sprintf("Job %s. %s", x.Job, x.Summary))
 	if x.Method != "" && x.Sequential != "" {
-		n.add(Note{Path: x.path, Text: "Pages cannot be requested ahead (--prefetch): " + x.Sequential + "."})
+		n.add(x.path, "Pages cannot be requested ahead (--prefetch): "+x.Sequential+".")
 	}
-	n.items(x)
+	if at := x.Items.From.Path; at != "" {
+		n.add(at, "the items are "+x.Items.Where)
+	} else {
+		n.last(x.path, "dataField: the items are "+x.Items.Where)
+	}
 	if x.Limit != nil {
-		n.add(Note{Path: x.LimitFrom.Path, Text: "the page size is " + value.Preview(x.Limit)})
+		n.add(x.LimitFrom.Path, "the page size is "+value.Preview(x.Limit))
 	}
 	if p := x.Partitions; p != nil {
-		n.add(Note{Path: diag.Join(x.path, "for"), Text: fmt.Sprintf("The job is run %s. How many times: %s. "+
-			"What may run at the same time, with --jobs: %s.", p.Says, p.Bounds, p.Together)})
-		n.rules(x.variables())
+		n.add(diag.Join(x.path, "for"), fmt.Sprintf("The job is run %s. How many times: %s. "+
+			"What may run at the same time, with --jobs: %s.", p.Says, p.Bounds, p.Together))
 	}
-	for _, list := range [][]RuleExplanation{x.Computed, x.State, x.Next, x.Shape, x.Stops, x.OnError, x.Keep} {
-		n.rules(list)
+	list := slices.Concat(x.variables(), x.Computed, x.State, x.Next, x.Shape, x.Stops, x.OnError, x.Keep)
+	for i := range list {
+		n.rule(&list[i])
 	}
 	if x.NoNext != nil && x.paging != "" && x.NoNext.Origin.Path != "" {
-		n.add(Note{Path: place(x.NoNext), Text: x.NoNext.ends()})
+		n.add(place(x.NoNext), x.NoNext.sentence())
 	}
 	n.byDefault(x)
 }
 
-// items says where the items are.
-func (n *notes) items(x *JobExplanation) {
-	if x.Items.From.Path != "" {
-		n.add(Note{Path: x.Items.From.Path, Text: "the items are " + x.Items.Where})
-		return
+// rule adds what a rule does at the place where it comes from, and which settings have an
+// effect on it.
+func (n *notes) rule(r *RuleExplanation) {
+	if path := place(r); path != "" {
+		n.add(path, n.sentence(r, path))
 	}
-	n.add(Note{Path: x.path, Text: "dataField: the items are " + x.Items.Where, Last: true})
-}
-
-// rules adds what rules do at the places where they come from.
-func (n *notes) rules(list []RuleExplanation) {
-	for i := range list {
-		r := &list[i]
-		n.rule(r, place(r))
-		for _, u := range r.Settings {
-			n.setting(u, r.ID)
+	for _, u := range r.Settings {
+		path := u.Origin.Path
+		if u.Origin.By.Kind != rules.AuthorDefault && path != "" && !slices.Contains(n.effects[path], r.ID) {
+			n.effects[path] = append(n.effects[path], r.ID)
 		}
 	}
 }
 
-// place returns the config path that a rule is noted at; "" is none.
+// place returns the config path that a rule is noted at, or "" for a rule that is in force by
+// default.
 func place(r *RuleExplanation) string {
 	switch r.Origin.By.Kind {
 	case rules.AuthorMethod:
@@ -187,36 +161,18 @@ func place(r *RuleExplanation) string {
 	return r.Origin.Path
 }
 
-// setting says which rules a setting of a method has an effect on.
-func (n *notes) setting(u rules.Use, id string) {
-	path := u.Origin.Path
-	if u.Origin.By.Kind != rules.AuthorDefault && path != "" && !slices.Contains(n.effects[path], id) {
-		n.effects[path] = append(n.effects[path], id)
-	}
-}
-
-// rule adds what a rule does, at a path or, if that is empty, where it comes from.
-func (n *notes) rule(r *RuleExplanation, path string) {
-	if path == "" {
-		if path = r.Origin.Path; path == "" || r.Origin.By.Kind == rules.AuthorDefault {
-			return
-		}
-	}
-	n.add(Note{Path: path, Text: n.sentence(r, path)})
-}
-
 // sentence says what a rule is and does: "rule offset.empty: count == 0; the list ends …".
 func (n *notes) sentence(r *RuleExplanation, path string) string {
-	var parts []string
+	var says []string
 	if source := n.source(r, path); source != "" {
-		parts = append(parts, source)
+		says = append(says, source)
 	}
-	for _, says := range r.does() {
-		if says != n.written(path) {
-			parts = append(parts, says)
+	for _, clause := range r.clauses() {
+		if clause != n.written(path) {
+			says = append(says, clause)
 		}
 	}
-	return "rule " + r.ID + ": " + strings.Join(parts, "; ")
+	return "rule " + r.ID + ": " + strings.Join(says, "; ")
 }
 
 // source returns the expression of a rule, or "" if it is written at a path already.
@@ -236,12 +192,12 @@ func (n *notes) byDefault(x *JobExplanation) {
 	outer, _, _ := strings.Cut(x.paging, ".scrollers.") // where one text is enough for all
 	for i := range x.Stops {
 		if r := &x.Stops[i]; r.Origin.By.Kind == rules.AuthorDefault {
-			n.add(Note{Path: diag.Join(outer, "guards"), Text: "by default " + n.sentence(r, ""), Last: true})
+			n.last(diag.Join(outer, "guards"), "by default "+n.sentence(r, ""))
 		}
 	}
 	for _, u := range x.Unused {
 		if u.Origin.By.Kind != rules.AuthorDefault && u.Origin.At.Line > 0 {
-			n.add(Note{Path: u.Origin.Path, Text: fmt.Sprintf("not in effect: rule %s: %s", u.ID, u.Why)})
+			n.add(u.Origin.Path, fmt.Sprintf("not in effect: rule %s: %s", u.ID, u.Why))
 		}
 	}
 	var warns []string
@@ -251,9 +207,8 @@ func (n *notes) byDefault(x *JobExplanation) {
 		}
 	}
 	if warns != nil {
-		n.add(Note{Path: outer, Last: true,
-			Text: "by default these rules warn at the end of a complete list, if they find signs of missing or repeated items: " +
-				strings.Join(warns, ", ")})
+		n.last(outer, "by default these rules warn at the end of a complete list, if they find signs of missing or repeated items: "+
+			strings.Join(warns, ", "))
 	}
 }
 
@@ -265,14 +220,12 @@ func (e *Explanation) DefaultsInEffect() func(path string) bool {
 	for i := range e.Jobs {
 		x := &e.Jobs[i]
 		paging[x.paging] = x.paging != ""
-		for _, list := range [][]RuleExplanation{x.Stops, x.State, x.Next} {
-			for _, r := range list {
-				for _, u := range r.Settings {
-					used[u.Origin.Path] = true
-				}
-				if r.FirstBy != nil {
-					used[r.FirstBy.Origin.Path] = true
-				}
+		for _, r := range slices.Concat(x.Stops, x.State, x.Next) {
+			for _, u := range r.Settings {
+				used[u.Origin.Path] = true
+			}
+			if r.FirstBy != nil {
+				used[r.FirstBy.Origin.Path] = true
 			}
 		}
 	}

@@ -30,33 +30,6 @@ func (j explainer) summary(x *JobExplanation) string {
 	return strings.Join(append(sentences, "Bounds: "+x.Bounds.Says), ". ") + "."
 }
 
-// The groups of ends, in the order in which they are printed.
-const (
-	groupNormal = "normal"  // the list is complete
-	groupCutOff = "cut-off" // a limit of the user
-	groupError  = "error"   // the run fails
-	groupSafety = "safety"  // the API makes no progress
-	groupSplit  = "split"   // the window is read again in halves
-	groupNever  = "never"   // the rule can never be the reason to stop
-)
-
-// group says to which group of ends a stopping rule belongs.
-func (r RuleExplanation) group() string {
-	switch {
-	case r.Never != "":
-		return groupNever
-	case r.Guard, r.Outcome == rules.Guarded:
-		return groupSafety
-	case r.Outcome == rules.Split:
-		return groupSplit
-	case r.Outcome == rules.Failed:
-		return groupError
-	case r.Outcome == rules.Limited:
-		return groupCutOff
-	}
-	return groupNormal
-}
-
 // ends returns the clauses of the ends by group. A repeated page is a normal end, too, where
 // the guard says so (3.1).
 func (x *JobExplanation) ends() map[string][]string {

@@ -22,19 +22,27 @@ func (e *Explanation) String() string { return e.Text(TextOptions{}) }
 func (e *Explanation) Text(o TextOptions) string {
 	t := &textWriter{layout: newLayout(o.Width), full: o.Full, explanation: e}
 	t.warnings()
-	t.credentials()
-	t.trees()
-	shared := t.shared()
+	if x := e.Auth; x != nil {
+		t.paragraph(0, fmt.Sprintf("credentials: type %s, %s", x.Type, x.Says))
+		t.rules(x.Rules)
+		t.blank()
+	}
+	if e.Trees != nil {
+		t.paragraph(0, "jobs")
+		t.trees(2, e.Trees)
+		t.blank()
+	}
+	shared, titles := t.shared()
 	for i := range e.Jobs {
 		if i > 0 {
 			t.blank()
 		}
-		t.job(&e.Jobs[i], shared)
+		t.job(&e.Jobs[i], titles)
 	}
-	for _, s := range shared {
+	for _, text := range shared {
 		t.blank()
-		t.paragraph(0, s.title())
-		t.WriteString(s.text)
+		t.paragraph(0, titles[text])
+		t.WriteString(text)
 	}
 	return t.String()
 }
@@ -64,72 +72,40 @@ func (t *textWriter) warnings() {
 	t.blank()
 }
 
-// credentials writes what requests are sent with.
-func (t *textWriter) credentials() {
-	x := t.explanation.Auth
-	if x == nil {
-		return
+func (t *textWriter) trees(indent int, list []TreeExplanation) {
+	for _, x := range list {
+		t.paragraph(indent, strings.TrimSuffix(x.Job+": "+x.Says, ": "))
+		t.trees(indent+2, x.Children)
 	}
-	t.paragraph(0, fmt.Sprintf("credentials: type %s, %s", x.Type, x.Says))
-	for _, r := range x.Rules {
-		t.definition(r.ID, r.Source, "", from(r))
-	}
-	t.blank()
 }
 
-// sharedText is what several jobs have in common.
-type sharedText struct {
-	jobs []string
-	all  bool
-	text string
-}
-
-func (s sharedText) title() string {
-	if s.all {
-		return "every job"
-	}
-	return "jobs " + strings.Join(s.jobs, ", ")
-}
-
-// shared returns what several jobs have in common, and is printed once.
-func (t *textWriter) shared() []sharedText {
-	if t.full {
-		return nil
-	}
-	var out []sharedText
+// shared returns the texts that several jobs have in common, which are printed once, with
+// their titles.
+func (t *textWriter) shared() (texts []string, titles map[string]string) {
+	var found sharing[string]
+	titles = map[string]string{}
 	for i := range t.explanation.Jobs {
-		x := &t.explanation.Jobs[i]
-		text := t.common(x)
-		at := slices.IndexFunc(out, func(s sharedText) bool { return s.text == text })
-		if at < 0 {
-			out, at = append(out, sharedText{text: text}), len(out)
+		found.add(t.common(&t.explanation.Jobs[i]), i)
+	}
+	for _, text := range found.things {
+		switch jobs := found.jobs[text]; {
+		case len(jobs) < 2 || t.full:
+			continue
+		case len(jobs) == len(t.explanation.Jobs):
+			titles[text] = "every job"
+		default:
+			titles[text] = "jobs " + strings.Join(t.explanation.jobIDs(jobs), ", ")
 		}
-		out[at].jobs = append(out[at].jobs, x.Job)
+		texts = append(texts, text)
 	}
-	out = slices.DeleteFunc(out, func(s sharedText) bool { return len(s.jobs) < 2 })
-	for i := range out {
-		out[i].all = len(out[i].jobs) == len(t.explanation.Jobs)
-	}
-	return out
-}
-
-// common returns the sections of a job that jobs often have in common.
-func (t *textWriter) common(x *JobExplanation) string {
-	w := &textWriter{layout: newLayout(t.width), full: t.full, explanation: t.explanation}
-	w.safety(x)
-	w.errors(x)
-	w.audit(x)
-	w.unused(x)
-	return w.String()
+	return texts, titles
 }
 
 // job writes what is of most interest first: what the job does, its requests, its ends.
-func (t *textWriter) job(x *JobExplanation, shared []sharedText) {
-	title := "job " + x.Job
-	if x.Method == "" {
-		title += "   not paged"
-	} else {
-		title += "   method " + x.Method
+func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
+	title := "job " + x.Job + "   not paged"
+	if x.Method != "" {
+		title = "job " + x.Job + "   method " + x.Method
 	}
 	if x.Scroller != "" {
 		title += "   scroller " + x.Scroller
@@ -140,18 +116,21 @@ func (t *textWriter) job(x *JobExplanation, shared []sharedText) {
 	t.facts(x)
 	t.partitions(x)
 	t.ends(x)
-	t.parts(x)
-	t.computed(x)
-	t.state(x)
-	t.shape(x)
-	t.section("saved for the next run, when the list is complete", x.Keep, t.rule)
+	base := "the job's endpoint and params, with"
+	if !x.IncludeParams {
+		base = "the job's endpoint, without its params, with"
+	}
+	t.section("next request: "+base, x.Next)
+	t.section("computed once, before the first request", x.Computed)
+	t.section("state", x.State)
+	t.section("each item, after the rules have seen the page", x.Shape)
+	t.section("saved for the next run, when the list is complete", x.Keep)
 	common := t.common(x)
-	at := slices.IndexFunc(shared, func(s sharedText) bool { return s.text == common })
-	if at < 0 {
+	if title := shared[common]; title == "" {
 		t.WriteString(common)
 	} else {
 		t.blank()
-		t.paragraph(2, fmt.Sprintf("safety, error responses and audit: see %q below", shared[at].title()))
+		t.paragraph(2, fmt.Sprintf("safety, error responses and audit: see %q below", title))
 	}
 	if len(x.Functions) > 0 {
 		t.heading("functions of this program")
@@ -164,13 +143,9 @@ func (t *textWriter) job(x *JobExplanation, shared []sharedText) {
 // facts writes requests, items, page size and bounds, one row each.
 func (t *textWriter) facts(x *JobExplanation) {
 	t.blank()
-	t.request("first request", x.First)
-	if x.FirstKept != nil {
-		t.request("with kept values", *x.FirstKept)
-	}
-	if x.Second != nil {
-		t.request("second request", *x.Second)
-	}
+	t.request("first request", &x.First)
+	t.request("with kept values", x.FirstKept)
+	t.request("second request", x.Second)
 	t.row("items", x.Items.Where+origin(x.Items.From))
 	if x.Limit != nil {
 		t.row("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
@@ -182,17 +157,19 @@ func (t *textWriter) facts(x *JobExplanation) {
 	if pace := t.explanation.Pace; pace != nil {
 		t.row("pace", pace.Says)
 	}
-	if x.Method == "" {
-		return
-	}
-	if x.Sequential == "" {
+	switch {
+	case x.Method == "":
+	case x.Sequential == "":
 		t.row("fetching ahead", "possible with --prefetch; pages beyond the end may be requested and discarded")
-	} else {
+	default:
 		t.row("fetching ahead", "not possible: "+x.Sequential)
 	}
 }
 
-func (t *textWriter) request(name string, r RequestExplanation) {
+func (t *textWriter) request(name string, r *RequestExplanation) {
+	if r == nil {
+		return
+	}
 	t.row(name, r.Method+" "+r.URL)
 	if r.Body != "" {
 		t.row("", "body "+r.Body)
@@ -210,18 +187,41 @@ func origin(o rules.Origin) string {
 	return " [" + o.String() + "]"
 }
 
+// partitions writes for what the job is run.
+func (t *textWriter) partitions(x *JobExplanation) {
+	p := x.Partitions
+	if p == nil {
+		return
+	}
+	t.heading("partitions: the job is run " + p.Says)
+	t.rules(x.variables())
+	t.rules(x.stops(groupSplit))
+	if len(p.Reads) > 0 {
+		t.paragraph(4, "kept of an item: "+strings.Join(p.Reads, ", "))
+	}
+	t.paragraph(4, "may run at the same time, with --jobs: "+p.Together)
+	if p.OnError == rules.PartitionSkip {
+		t.paragraph(4, "one that fails is counted and named, and the run goes on (onPartitionError)")
+	} else {
+		t.paragraph(4, "one that fails ends the run (onPartitionError)")
+	}
+}
+
 // ends writes the rules that stop paging, normal ends first.
 func (t *textWriter) ends(x *JobExplanation) {
-	normal := only(x.Stops, groupNormal)
-	if x.NoNext != nil {
-		normal = append(normal, *x.NoNext)
-	}
-	t.section("normal ends: the list is complete when", normal, t.rule)
-	t.section("cut-offs: there may be more when", only(x.Stops, groupCutOff), t.rule)
-	t.section("errors: the run fails when", only(x.Stops, groupError), t.rule)
+	t.section("normal ends: the list is complete when", x.stops(groupNormal))
+	t.section("cut-offs: there may be more when", x.stops(groupCutOff))
+	t.section("errors: the run fails when", x.stops(groupError))
 	if len(x.Stops) > 1 {
+		var reasons []string
+		for _, r := range x.ending() {
+			if r.Never == "" {
+				reasons = append(reasons, r.ID)
+			}
+		}
 		t.blank()
-		t.paragraph(2, "All rules are evaluated after each page. If several are true, the reason is the first of "+x.reasons()+".")
+		t.paragraph(2, "All rules are evaluated after each page. If several are true, the reason is the first of "+
+			strings.Join(reasons, ", ")+".")
 	}
 	reads := func(r RuleExplanation) bool { return slices.Contains(r.Reads, "page") }
 	if slices.ContainsFunc(slices.Concat(x.Stops, x.Next, x.State, x.OnError), reads) {
@@ -229,100 +229,44 @@ func (t *textWriter) ends(x *JobExplanation) {
 	}
 }
 
-// reasons lists the ids of the rules that can be the reason to stop, in their order.
-func (x *JobExplanation) reasons() string {
-	var names []string
-	for _, r := range x.Stops {
-		if r.Never == "" {
-			names = append(names, r.ID)
-		}
-	}
-	if x.NoNext != nil {
-		names = append(names, x.NoNext.ID)
-	}
-	return strings.Join(names, ", ")
-}
-
-func only(list []RuleExplanation, group string) []RuleExplanation {
-	var out []RuleExplanation
-	for _, r := range list {
-		if r.group() == group {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// parts writes what the requests have besides the job's own.
-func (t *textWriter) parts(x *JobExplanation) {
-	base := "the job's endpoint and params, with"
-	if !x.IncludeParams {
-		base = "the job's endpoint, without its params, with"
-	}
-	t.section("next request: "+base, x.Next, t.part)
-}
-
-func (t *textWriter) part(r RuleExplanation) {
-	t.definition(r.ID, r.Source, r.sent(), from(r))
-}
-
-// computed writes the values that are computed before the first request.
-func (t *textWriter) computed(x *JobExplanation) {
-	t.section("computed once, before the first request", x.Computed, func(r RuleExplanation) {
-		t.definition(r.ID, r.Source, r.Value, from(r))
-	})
-}
-
-// shape writes what is evaluated for each item.
-func (t *textWriter) shape(x *JobExplanation) {
-	t.section("each item, after the rules have seen the page", x.Shape, func(r RuleExplanation) {
-		if r.rule.Role == rules.Remove {
-			t.definition(r.ID, r.Says, from(r))
-			return
-		}
-		t.definition(r.ID, r.Source, r.shapes(), from(r))
-	})
-}
-
-func (t *textWriter) state(x *JobExplanation) {
-	t.section("state", x.State, func(r RuleExplanation) {
-		says := "before the first request"
-		if r.rule.Role == rules.Next {
-			says = "after each page"
-		}
-		if r.Value != "" {
-			says += ": " + r.Value
-		}
-		t.definition(r.ID, r.Source, says, from(r))
-	})
-}
-
-// safety writes the guards.
-func (t *textWriter) safety(x *JobExplanation) {
-	t.section("safety", only(x.Stops, groupSafety), func(r RuleExplanation) {
-		verb := fmt.Sprintf("ends the list (%s) when ", r.Outcome)
-		if r.Outcome == rules.Failed {
-			verb = "fails when "
-		}
-		r.Says = verb + r.Says
-		t.rule(r)
-	})
-}
-
-// errors writes what happens about error responses.
-func (t *textWriter) errors(x *JobExplanation) {
+// common returns the sections of a job that jobs often have in common: guards, error responses,
+// the audit, and the rules that are not in effect.
+func (t *textWriter) common(x *JobExplanation) string {
+	w := &textWriter{layout: newLayout(t.width), full: t.full, explanation: t.explanation}
+	w.section("safety", x.stops(groupSafety))
+	w.section("on a response with status 400 or above: the first that is true decides", x.OnError)
+	other := "on an error response"
 	if len(x.OnError) > 0 {
-		t.section("on a response with status 400 or above: the first that is true decides", x.OnError, func(r RuleExplanation) {
-			r.Says = fmt.Sprintf("if %s, %s", r.Says, r.action())
-			t.rule(r)
-		})
+		other = "on any other error response"
 	}
-	which := "on an error response"
-	if len(x.OnError) > 0 {
-		which = "on any other error response"
+	w.heading(other)
+	w.paragraph(4, t.explanation.Retries.String())
+	var audits, never []string
+	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
+		switch {
+		case r.Never != "":
+			never = append(never, r.ID+": "+r.Never)
+		case r.rule.Role == rules.Audit:
+			audits = append(audits, fmt.Sprintf("%s (%s)", r.Says, r.ID))
+		}
 	}
-	t.heading(which)
-	t.paragraph(4, t.explanation.Retries.String())
+	for _, u := range x.Unused {
+		never = append(never, fmt.Sprintf("%s: %s%s", u.ID, u.Why, origin(u.Origin)))
+	}
+	w.list("at the end of a complete list, warns (outcome unchanged) if", strings.Join(audits, "; "))
+	w.list("not in effect", never...)
+	return w.String()
+}
+
+// list writes a heading and texts, if there are any.
+func (t *textWriter) list(title string, texts ...string) {
+	if strings.Join(texts, "") == "" {
+		return
+	}
+	t.heading(title)
+	for _, text := range texts {
+		t.paragraph(4, text)
+	}
 }
 
 // String says in words how often a request is made again.
@@ -330,77 +274,39 @@ func (r RetryExplanation) String() string {
 	if r.Max == 0 {
 		return "It fails the run: no request is retried (api.http.maxRetries)."
 	}
-	statuses := make([]string, len(r.Statuses))
-	for i, s := range r.Statuses {
-		statuses[i] = fmt.Sprint(s)
-	}
 	which := "A request without a response"
-	if len(statuses) > 0 {
+	if len(r.Statuses) > 0 {
+		statuses := strings.Fields(strings.Trim(fmt.Sprint(r.Statuses), "[]"))
 		which += ", or with status " + value.OrList(statuses) + ","
 	}
 	return fmt.Sprintf("%s is retried, at most %s; after that the run fails. The header %s says when. "+
 		"Any other status of 400 or above fails the run at once.", which, value.Counted(r.Max, "time"), r.Header)
 }
 
-func (t *textWriter) audit(x *JobExplanation) {
-	var clauses []string
-	for _, r := range x.Audit {
-		if r.Never == "" {
-			clauses = append(clauses, fmt.Sprintf("%s (%s)", r.Says, r.ID))
-		}
-	}
-	if clauses != nil {
-		t.heading("at the end of a complete list, warns (outcome unchanged) if")
-		t.paragraph(4, strings.Join(clauses, "; "))
-	}
-}
-
-// unused writes the rules that cannot be met, and those that are not in force.
-func (t *textWriter) unused(x *JobExplanation) {
-	var lines []string
-	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
-		if r.Never != "" {
-			lines = append(lines, fmt.Sprintf("%s: %s", r.ID, r.Never))
-		}
-	}
-	for _, u := range x.Unused {
-		lines = append(lines, fmt.Sprintf("%s: %s%s", u.ID, u.Why, origin(u.Origin)))
-	}
-	if lines == nil {
-		return
-	}
-	t.heading("not in effect")
-	for _, line := range lines {
-		t.paragraph(4, line)
-	}
-}
-
 // section writes a heading and rules.
-func (t *textWriter) section(title string, list []RuleExplanation, write func(RuleExplanation)) {
-	if len(list) == 0 {
-		return
-	}
-	t.heading(title)
-	for _, r := range list {
-		write(r)
+func (t *textWriter) section(title string, list []RuleExplanation) {
+	if len(list) > 0 {
+		t.heading(title)
+		t.rules(list)
 	}
 }
 
-// rule writes a rule: id and source, then what it says, then where it is from.
-func (t *textWriter) rule(r RuleExplanation) {
-	says := r.Says
-	if says == r.Source || r.rule.Role == rules.Keep {
-		says = ""
+// rules writes rules: id and source, then what the rule does, then where it is from.
+func (t *textWriter) rules(list []RuleExplanation) {
+	for _, r := range list {
+		source, says, message := r.Source, r.underHeading(), ""
+		if r.rule.Role == rules.Remove { // it has no expression
+			source, says = says, ""
+		}
+		if r.rule.Told || t.full && r.Message != "" {
+			message = "message: " + r.Message
+		}
+		t.definition(r.ID, source, says, message, r.from())
 	}
-	message := ""
-	if r.rule.Told || t.full && r.Message != "" {
-		message = "message: " + r.Message
-	}
-	t.definition(r.ID, r.Source, says, message, from(r))
 }
 
 // from says who wrote a rule, what it reads and what it limits.
-func from(r RuleExplanation) string {
+func (r RuleExplanation) from() string {
 	names := []string{r.Origin.String()}
 	for _, u := range r.Settings {
 		names = append(names, u.String())

@@ -1,0 +1,214 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// The groups of the rules that end a list.
+const (
+	groupNormal = "normal ends"   // the list is complete
+	groupCutOff = "cut-offs"      // a limit of the user
+	groupError  = "errors"        // the run fails
+	groupSafety = "safety"        // the API makes no progress
+	groupSplit  = "partitions"    // the window is read again in halves
+	groupNever  = "not in effect" // the rule can never be the reason to stop
+)
+
+// endGroups are the groups in the order in which they are printed.
+var endGroups = []string{groupNormal, groupCutOff, groupError, groupSafety, groupSplit, groupNever}
+
+// group says to which group of ends a stopping rule belongs.
+func (r RuleExplanation) group() string {
+	switch {
+	case r.Never != "":
+		return groupNever
+	case r.Guard, r.Outcome == rules.Guarded:
+		return groupSafety
+	case r.Outcome == rules.Split:
+		return groupSplit
+	case r.Outcome == rules.Failed:
+		return groupError
+	case r.Outcome == rules.Limited:
+		return groupCutOff
+	}
+	return groupNormal
+}
+
+// ending returns the rules that end the list, and the end without a next request.
+func (x *JobExplanation) ending() []RuleExplanation {
+	all := slices.Clone(x.Stops)
+	if x.NoNext != nil {
+		all = append(all, *x.NoNext)
+	}
+	return all
+}
+
+// stops returns the rules of a group of those that end the list.
+func (x *JobExplanation) stops(group string) []RuleExplanation {
+	return slices.DeleteFunc(x.ending(), func(r RuleExplanation) bool { return r.group() != group })
+}
+
+// variables returns the rules of the variables of for.
+func (x *JobExplanation) variables() []RuleExplanation {
+	var all []RuleExplanation
+	if x.Partitions != nil {
+		for _, v := range x.Partitions.Variables {
+			all = append(all, v.Rules...)
+		}
+	}
+	return all
+}
+
+// The sentences of rules. A difference and the notes say what a rule does in [RuleExplanation.sentence];
+// the text says less of it, since the rule stands under a heading.
+
+// roleNoNext is the role of the end of a list because there is no next request.
+const roleNoNext rules.Role = "no next request"
+
+// sentence says what a rule does, for a text that has its expression already.
+func (r RuleExplanation) sentence() string {
+	switch role := r.rule.Role; {
+	case r.rule.Bound:
+		return r.Value
+	case role.Builds():
+		return r.sends()
+	case role == rules.Stop, role == roleNoNext:
+		return r.ends()
+	case role == rules.OnError:
+		return fmt.Sprintf("if %s, %s", r.condition(), r.action())
+	case role == rules.Audit:
+		return "warns if " + r.Says
+	case role == rules.Filter:
+		return "an item is left out unless this is true"
+	case role == rules.Remove:
+		return r.Says
+	}
+	return r.Value
+}
+
+// underHeading says what a rule does, for the text of a job, whose headings say what the rules
+// of a section have in common.
+func (r RuleExplanation) underHeading() string {
+	switch role := r.rule.Role; {
+	case r.group() == groupSafety && r.Outcome == rules.Failed:
+		return "fails when " + r.Says
+	case r.group() == groupSafety:
+		return fmt.Sprintf("ends the list (%s) when %s", r.Outcome, r.Says)
+	case role == rules.OnError:
+		return fmt.Sprintf("if %s, %s", r.Says, r.action())
+	case role == rules.Init, role == rules.Next:
+		return r.atItsTime()
+	case role.Builds() && !r.rule.Bound:
+		return r.sent()
+	case role == rules.Stop, role == roleNoNext:
+		if r.Says == r.Source {
+			return ""
+		}
+		return r.Says
+	}
+	return r.sentence()
+}
+
+// moments say when the rules of a role are evaluated.
+var moments = map[rules.Role]string{
+	rules.Init: "before the first request",
+	rules.Next: "after each page",
+	rules.Keep: "saved for the next run, when the list is complete",
+	rules.Set:  "evaluated for each item",
+	rules.For:  "evaluated before the partitions",
+}
+
+// atItsTime says when a variable of the state gets its value, and which.
+func (r RuleExplanation) atItsTime() string {
+	return strings.TrimSuffix(moments[r.rule.Role]+": "+r.Value, ": ")
+}
+
+// clauses say all about a rule that its expression does not say: what it does, when, and why
+// it has no effect.
+func (r RuleExplanation) clauses() []string {
+	says := []string{r.sentence(), moments[r.rule.Role]}
+	switch {
+	case r.rule.Bound:
+		says[1] = "computed once, before the first request"
+	case r.rule.Role == rules.Next:
+		says = []string{r.atItsTime()}
+	}
+	if r.Never != "" {
+		says = append(says, "not in effect: "+r.Never)
+	}
+	return slices.DeleteFunc(says, func(text string) bool { return text == "" })
+}
+
+// ends says what a rule that ends the list does.
+func (r RuleExplanation) ends() string {
+	switch r.Outcome {
+	case rules.Failed:
+		return "the run fails when " + r.condition()
+	case rules.Split:
+		return "the window is read in halves when " + r.condition()
+	}
+	return fmt.Sprintf("the list ends (%s) when %s", r.Outcome, r.condition())
+}
+
+// condition says when a rule is true, for a text that has its expression already.
+func (r RuleExplanation) condition() string {
+	if r.Says == r.Source {
+		return "this is true"
+	}
+	return r.Says
+}
+
+// sent says what a part of a request is, and which requests have it.
+func (r RuleExplanation) sent() string {
+	var says []string
+	if r.Value != "" {
+		says = append(says, r.Value)
+	}
+	if r.rule.Role.Addresses() && len(r.Reads) > 0 {
+		says = append(says, "overrides the endpoint; the list ends if it is missing or empty")
+	}
+	if r.rule.Role == rules.After {
+		says = append(says, "waits so long before the request")
+	}
+	by := ""
+	if r.FirstBy != nil {
+		by = " (" + r.FirstBy.String() + ")"
+	}
+	switch {
+	case r.FirstOnly:
+		says = append(says, "first request only"+by)
+	case r.First:
+		says = append(says, "also in the first request"+by)
+	case r.FirstBy != nil:
+		says = append(says, "not in the first request"+by)
+	}
+	return strings.Join(says, "; ")
+}
+
+// sends says how a part differs from those that only the requests after the first have.
+func (r RuleExplanation) sends() string {
+	r.FirstBy = nil // its place is of no interest here
+	if r.First || r.FirstOnly {
+		return r.sent()
+	}
+	return strings.TrimPrefix(r.Value+"; not in the first request", "; ")
+}
+
+// action says what an onError rule does.
+func (r RuleExplanation) action() string {
+	switch r.Do {
+	case string(rules.ErrorStop):
+		return fmt.Sprintf("the list ends: %s", r.Outcome)
+	case string(rules.ErrorRetry):
+		return "the request is retried"
+	case string(rules.ErrorRestart):
+		return fmt.Sprintf("the list starts again from the first request, at most %d times; items are written again", r.MaxRestarts)
+	case string(rules.ErrorFail):
+		return "the run fails"
+	}
+	return "the error body is read as a page, and paging continues"
+}
