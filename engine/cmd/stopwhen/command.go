@@ -160,15 +160,16 @@ func (a *app) helpWidth() int {
 }
 
 // columns is the width of standard output in columns; 0 if it is no terminal.
-func (a *app) columns() int {
-	if !isTerminal(a.stdout) {
+func (a *app) columns() int { return widthOf(a.stdout) }
+
+// widthOf returns the width of a terminal in columns; 0 if the writer is none.
+func widthOf(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok {
 		return 0
 	}
-	width, _, err := term.GetSize(int(a.stdout.(*os.File).Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
+	width, _, _ := term.GetSize(int(file.Fd())) // negative if it is no terminal
+	return max(width, 0)
 }
 
 // version describes the build.

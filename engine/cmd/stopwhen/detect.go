@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/detect"
@@ -182,14 +181,6 @@ func (a *detectCommand) detectFixture(ctx context.Context, cmd *cobra.Command) (
 	return detect.Detect(ctx, request, detect.Options{})
 }
 
-// open opens a file, or standard input.
-func (a *app) open(path string) (io.ReadCloser, error) {
-	if path == "-" {
-		return io.NopCloser(a.stdin), nil
-	}
-	return os.Open(path)
-}
-
 // request returns the request that the command line describes.
 func (a *detectCommand) request(address string) (detect.Request, error) {
 	r := detect.Request{URL: address, Method: a.method, Header: http.Header{}}
@@ -222,7 +213,7 @@ func (a *detectCommand) request(address string) (detect.Request, error) {
 	return r, nil
 }
 
-// shownHeader returns what a message shows of a header that is none: its name, if it has
+// shownHeader returns what a message shows of a malformed header: its name, if it has
 // one, since other texts may hold a secret.
 func shownHeader(name string, named bool) string {
 	if named && name != "" {
@@ -282,16 +273,11 @@ func (a *detectCommand) nextSteps(r *detect.Result) string {
 
 // errorColumns is the width of standard error.
 func (a *app) errorColumns() int {
-	const usual = 80
-	file, ok := a.stderr.(*os.File)
-	if !ok || !isTerminal(a.stderr) {
-		return usual
+	const usual, narrow, widest = 80, 30, 100
+	if width := widthOf(a.stderr); width >= narrow {
+		return min(width, widest)
 	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil || width < 30 {
-		return usual
-	}
-	return min(width, 100)
+	return usual
 }
 
 func toStdout(path string) bool { return path == "" || path == "-" }

@@ -50,31 +50,32 @@ func (e *interruptedError) Error() string {
 
 func (e *interruptedError) Unwrap() error { return e.err }
 
-// A failOnError is the error of a run that ended by a rule, but with an outcome
-// of --fail-on.
-type failOnError struct{ outcomes, jobs []string }
-
-func (e *failOnError) Error() string {
-	return fmt.Sprintf("status %d (--fail-on %s): %s", exitFailOn, strings.Join(e.outcomes, ","), strings.Join(e.jobs, ", "))
+// A verdictError is the error of a command that did what it should, but whose result has an exit
+// status of its own: that of --fail-on, or of tests that failed.
+type verdictError struct {
+	status  int
+	message string
 }
 
-// A testError says that tests of the configuration failed.
-type testError struct{ message string }
+func (e *verdictError) Error() string { return e.message }
 
-func (e *testError) Error() string { return e.message }
+// failedOn returns the error for jobs with outcomes of --fail-on.
+func failedOn(outcomes, jobs []string) error {
+	return &verdictError{exitFailOn,
+		fmt.Sprintf("status %d (--fail-on %s): %s", exitFailOn, strings.Join(outcomes, ","), strings.Join(jobs, ", "))}
+}
 
 // exitStatus returns the exit status for the error of a command.
 func exitStatus(err error) int {
 	var signal *interruptedError
+	var verdict *verdictError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &signal):
 		return signal.status
-	case errors.As(err, new(*failOnError)):
-		return exitFailOn
-	case errors.As(err, new(*testError)):
-		return exitTest
+	case errors.As(err, &verdict):
+		return verdict.status
 	}
 	return classOf(err).ExitStatus()
 }
@@ -86,7 +87,7 @@ func classOf(err error) failure.Class {
 	switch {
 	case errors.As(err, new(*interruptedError)):
 		return failure.Cancelled
-	case errors.As(err, new(*failOnError)), errors.As(err, new(*testError)):
+	case errors.As(err, new(*verdictError)):
 		return ""
 	case errors.As(err, new(diag.Diagnostics)), errors.As(err, new(*usageError)):
 		return failure.Config

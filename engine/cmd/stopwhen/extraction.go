@@ -256,23 +256,23 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 
 // judge returns an error if a job ended with an outcome of --fail-on.
 func (a *extraction) judge(result *engine.Result) error {
-	failed := &failOnError{}
+	var outcomes, endings []string
 	for _, job := range result.Jobs {
 		for _, outcome := range a.failing(job.Outcome, job.Findings) {
 			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
 			if outcome == suspect {
 				ending = fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID)
 			}
-			failed.jobs = append(failed.jobs, ending)
-			if !slices.Contains(failed.outcomes, outcome) {
-				failed.outcomes = append(failed.outcomes, outcome)
+			endings = append(endings, ending)
+			if !slices.Contains(outcomes, outcome) {
+				outcomes = append(outcomes, outcome)
 			}
 		}
 	}
-	if failed.jobs == nil {
+	if endings == nil {
 		return nil
 	}
-	return failed
+	return failedOn(outcomes, endings)
 }
 
 // failing returns the outcomes of --fail-on that a job ended with.

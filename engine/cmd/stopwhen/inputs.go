@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -55,7 +57,7 @@ func (a *source) readSetFile() ([]byte, error) {
 	return rules.ReadConfigFile(a.setFile)
 }
 
-// shownPair returns what a message shows of a pair that is none: only a name, since
+// shownPair returns what a message shows of a malformed pair: only a name, since
 // other texts may hold a secret.
 func shownPair(pair string) string {
 	if rules.IsIdentifier(pair) {
@@ -103,4 +105,27 @@ func nameFlags(err error) {
 			d.Path = cmp.Or(optionFlags[d.Path], d.Path)
 		}
 	}
+}
+
+// readInput reads a file, or standard input. The noun says what it is.
+func readInput[T any](a *app, noun, path string, read func(io.Reader) (T, error)) (T, error) {
+	var none T
+	file, err := a.open(path)
+	if err != nil {
+		return none, &usageError{fmt.Sprintf("cannot read the %s: %v", noun, err)}
+	}
+	defer file.Close()
+	v, err := read(file)
+	if err != nil {
+		return none, &usageError{fmt.Sprintf("%s: %v", path, err)}
+	}
+	return v, nil
+}
+
+// open opens a file, or standard input.
+func (a *app) open(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(a.stdin), nil
+	}
+	return os.Open(path)
 }

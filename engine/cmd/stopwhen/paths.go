@@ -69,9 +69,11 @@ func (a *extraction) checkStandardStreams(*loaded, []string) error {
 	case toStdout(a.out):
 		items.path = "-"
 	}
-	uses := []streamUse{
-		{"--trace -", a.trace}, {"--result -", a.result}, {"--record -", a.record}, items,
+	var uses []streamUse
+	for _, u := range a.outputs() {
+		uses = append(uses, streamUse{u.name + " -", u.path})
 	}
+	uses = append(uses, items)
 	if err := onlyOnce("standard output", uses...); err != nil {
 		return err
 	}
@@ -85,6 +87,11 @@ func (a *extraction) checkStandardStreams(*loaded, []string) error {
 type streamUse struct{ name, path string }
 
 func (u streamUse) standard() bool { return u.path == "-" }
+
+// outputs are the flags that name files for one purpose each, besides those of the items.
+func (a *extraction) outputs() []streamUse {
+	return []streamUse{{"--trace", a.trace}, {"--result", a.result}, {"--record", a.record}}
+}
 
 // argument returns the use of the configuration.
 func argument(args []string) streamUse {
@@ -209,9 +216,9 @@ func (a *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 		add("--tokens", a.tokensPath(), a.tokensPath()+lockSuffix)
 	}
 	add("--singer-catalog", a.catalog)
-	add("--trace", a.trace)
-	add("--record", a.record)
-	add("--result", a.result)
+	for _, u := range a.outputs() {
+		add(u.name, u.path)
+	}
 	if !a.writesFiles() {
 		return all, nil
 	}
@@ -245,9 +252,9 @@ func linkTarget(path string) (string, bool) {
 // checkOverwritten refuses to replace a configuration by a trace, a recording or a
 // result: two arguments that were swapped must not cost a file that somebody wrote.
 func (a *extraction) checkOverwritten() error {
-	for _, f := range []struct{ flag, path string }{{"--trace", a.trace}, {"--record", a.record}, {"--result", a.result}} {
-		if f.path != "" && f.path != "-" && isConfig(f.path) {
-			return &usageError{fmt.Sprintf("%s: %s is a configuration, which would be overwritten; name another file", f.flag, f.path)}
+	for _, u := range a.outputs() {
+		if !toStdout(u.path) && isConfig(u.path) {
+			return &usageError{fmt.Sprintf("%s: %s is a configuration, which would be overwritten; name another file", u.name, u.path)}
 		}
 	}
 	return nil
@@ -278,8 +285,8 @@ func isConfig(path string) bool {
 // checkWritable checks that the files of a run can be written. It leaves them as they
 // are.
 func (a *extraction) checkWritable(l *loaded, _ []string) error {
-	for _, path := range []string{a.trace, a.record, a.result} {
-		if err := probe(path); err != nil {
+	for _, u := range a.outputs() {
+		if err := probe(u.path); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
@@ -79,11 +79,8 @@ func (p *progress) draw() {
 
 // line returns the text of the line.
 func (p *progress) line() string {
-	width, _, err := term.GetSize(int(p.w.Fd()))
-	if err != nil || width <= 0 {
-		width = 80
-	}
-	return p.lineFor(width)
+	const usual = 80
+	return p.lineFor(cmp.Or(widthOf(p.w), usual))
 }
 
 // lineFor returns the text of the line, with as many details as fit a width.

@@ -153,20 +153,7 @@ func (a *replayCommand) newReplayReport(config, path string) (*replayReport, err
 }
 
 func (a *app) readRecording(path string) (*recording.Recording, error) {
-	r := a.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, &usageError{fmt.Sprintf("cannot read the recording: %v", err)}
-		}
-		defer file.Close()
-		r = file
-	}
-	tape, err := recording.Read(r)
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("%s: %v", path, err)}
-	}
-	return tape, nil
+	return readInput(a, "recording", path, recording.Read)
 }
 
 // play replays one configuration. The error of the run is part of the result;

@@ -251,5 +251,5 @@ func (a *statusCommand) judge(s *status.Run) error {
 	if !slices.Contains(a.failOn, string(s.Phase)) {
 		return nil
 	}
-	return &failOnError{outcomes: a.failOn, jobs: []string{fmt.Sprintf("the run %s is %s", s.Summary.Run, s.Phase)}}
+	return failedOn(a.failOn, []string{fmt.Sprintf("the run %s is %s", s.Summary.Run, s.Phase)})
 }

@@ -170,25 +170,25 @@ func (a *stressCommand) judge(r *stress.Report) error {
 	if len(a.failOn) == 0 {
 		return nil
 	}
-	failed := &failOnError{}
+	var verdicts, jobs []string
 	for _, v := range stress.Verdicts() {
 		name := strings.ToLower(string(v))
 		if !slices.ContainsFunc(a.failOn, func(given string) bool { return strings.EqualFold(given, name) }) {
 			continue
 		}
 		if n := r.Count(v); n > 0 {
-			failed.outcomes = append(failed.outcomes, name)
-			failed.jobs = append(failed.jobs, fmt.Sprintf("%d %s", n, v))
+			verdicts = append(verdicts, name)
+			jobs = append(jobs, fmt.Sprintf("%d %s", n, v))
 		}
 	}
 	for _, job := range r.Unknown() {
-		failed.jobs = append(failed.jobs, job+" was not put under stress")
+		jobs = append(jobs, job+" was not put under stress")
 	}
-	if failed.jobs == nil {
+	if jobs == nil {
 		return nil
 	}
-	if failed.outcomes == nil {
-		failed.outcomes = a.failOn
+	if verdicts == nil {
+		verdicts = a.failOn
 	}
-	return failed
+	return failedOn(verdicts, jobs)
 }

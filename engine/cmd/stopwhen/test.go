@@ -236,5 +236,5 @@ func (a *testCommand) judgeTests(report *configtest.Report) error {
 	if parts == nil {
 		return nil
 	}
-	return &testError{strings.Join(parts, "; ")}
+	return &verdictError{exitTest, strings.Join(parts, "; ")}
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -51,29 +49,18 @@ func (a *traceCommand) Run(_ *cobra.Command, args []string) error {
 	if a.format == formatHTML {
 		write = run.HTML
 	}
-	if toStdout(a.out) {
-		return printError(write(printable.Writer(a.stdout, printable.Lines)))
-	}
-	var text bytes.Buffer
-	if err := write(&text); err != nil {
-		return err
-	}
-	return outputError(os.WriteFile(a.out, text.Bytes(), 0o666))
+	return a.writeReport(func(w io.Writer) error {
+		if toStdout(a.out) {
+			w = printable.Writer(w, printable.Lines)
+		}
+		return write(w)
+	})
 }
 
 func (a *app) readTrace(path string) (*report.Run, error) {
-	name, r := "standard input", a.stdin
+	name := "standard input"
 	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, &usageError{fmt.Sprintf("cannot read the trace: %v", err)}
-		}
-		defer file.Close()
-		name, r = filepath.Base(path), file
+		name = filepath.Base(path)
 	}
-	run, err := report.Read(name, r)
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("%s: %v", path, err)}
-	}
-	return run, nil
+	return readInput(a, "trace", path, func(r io.Reader) (*report.Run, error) { return report.Read(name, r) })
 }
