@@ -24,7 +24,7 @@ func TestMarkedPassagesMatchTheCode(t *testing.T) {
 		}
 		marked++
 		t.Run(page.path, func(t *testing.T) {
-			want, err := Fill(page.text)
+			want, err := fill(page.text)
 			require.NoError(t, err)
 			if *update {
 				require.NoError(t, os.WriteFile(page.path, []byte(want), 0o644))
@@ -49,7 +49,7 @@ func TestFill(t *testing.T) {
 		{name: "a mark with another's end is an error", page: "<!-- cases -->3<!-- /apis -->", err: `mark "cases"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Fill(c.page)
+			got, err := fill(c.page)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 				return

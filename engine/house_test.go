@@ -65,7 +65,6 @@ var mayImport = map[string][]string{
 	"engine/cluster/status": {},
 	"engine/cluster/hub":    {module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":              {module + "rules", "golang.org/x/tools/txtar"},
-	"docs":                  {""},
 
 	"engine/cmd/stopwhen":       {""},
 	"engine/internal/configgen": {module + "rules"},
@@ -137,7 +136,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 		methods[m.Name] = m.Name != "cursor" && m.Name != "expression" // these are ordinary words, too
 	}
 	require.True(t, methods["offset"])
-	exempt := []string{"docs", "fixtures/programs/bench", "engine/internal/configgen", "fixtures/programs/chaos"}
+	exempt := []string{"fixtures/programs/bench", "engine/internal/configgen", "fixtures/programs/chaos"}
 	goFiles(t, func(folder, _ string, file *ast.File, set *token.FileSet) {
 		if strings.HasPrefix(folder, "rules") || slices.Contains(exempt, folder) || ast.IsGenerated(file) {
 			return

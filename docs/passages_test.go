@@ -48,8 +48,8 @@ var passages = map[string]func() (string, error){
 
 var mark = regexp.MustCompile(`<!-- (/?[a-z-]+) -->`)
 
-// Fill rewrites the marked passages of a page.
-func Fill(page string) (string, error) {
+// fill rewrites the marked passages of a page.
+func fill(page string) (string, error) {
 	b := &strings.Builder{}
 	end := 0 // of the previous passage
 	marks := mark.FindAllStringSubmatchIndex(page, -1)
