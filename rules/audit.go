@@ -83,26 +83,21 @@ const (
 // EvidenceIn returns the evidence in the page context of the audit.
 func EvidenceIn(c *Context) Evidence {
 	var found Evidence
-	if *c.List != (ListFacts{Identified: c.List.Identified}) {
-		found |= OfList
-	}
-	if c.Hints.Total != nil {
-		found |= OfTotal
-	}
-	if c.Hints.Pages != nil {
-		found |= OfPages
-	}
-	if c.Hints.Next != nil {
-		found |= OfNext
-	}
-	if c.Hints.More != nil {
-		found |= OfMore
-	}
-	if c.Limit != nil {
-		found |= OfLimit
-	}
-	if c.Total.Items >= 1000 {
-		found |= OfMany
+	for _, row := range []struct {
+		of  Evidence
+		has bool
+	}{
+		{OfList, *c.List != (ListFacts{Identified: c.List.Identified})},
+		{OfTotal, c.Hints.Total != nil},
+		{OfPages, c.Hints.Pages != nil},
+		{OfNext, c.Hints.Next != nil},
+		{OfMore, c.Hints.More != nil},
+		{OfLimit, c.Limit != nil},
+		{OfMany, c.Total.Items >= 1000},
+	} {
+		if row.has {
+			found |= row.of
+		}
 	}
 	return found
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -202,16 +201,13 @@ func parseRange(text string) *Range {
 		return nil
 	}
 	low, high, _ := strings.Cut(text, "..")
-	return &Range{Low: bound(low, math.Inf(-1)), High: bound(high, math.Inf(1))}
-}
-
-func bound(text string, open float64) float64 {
-	if text == "" {
-		return open
+	r := &Range{High: math.Inf(1)}
+	_, err := fmt.Sscan(low, &r.Low)
+	if high != "" && err == nil {
+		_, err = fmt.Sscan(high, &r.High)
 	}
-	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		panic(fmt.Sprintf("rules: tag of Context: %v", err))
 	}
-	return n
+	return r
 }

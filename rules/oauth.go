@@ -103,20 +103,14 @@ func (d *decoder) chooseGrant(auth *Auth) {
 
 // scopes returns the scopes, separated by spaces.
 func (d *decoder) scopes(s setting) string {
-	if s.Value == nil {
-		return ""
-	}
-	if text, ok := s.Value.(string); ok {
+	if text, ok := s.Value.(string); ok || s.Value == nil {
 		return text
 	}
 	var scopes []string
 	list, isList := s.Value.([]any)
 	for _, v := range list {
-		text, ok := v.(string)
-		if !ok || text == "" || strings.Contains(text, " ") {
-			isList = false
-			break
-		}
+		text, _ := v.(string)
+		isList = isList && text != "" && !strings.Contains(text, " ")
 		scopes = append(scopes, text)
 	}
 	if !isList {

@@ -3,8 +3,11 @@ package php
 import (
 	"cmp"
 	"math"
+	"math/big"
 	"regexp"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Implode is PHP's implode(glue, list): the members as [String] casts them, joined.
@@ -23,37 +26,16 @@ func Compare(a, b string) int {
 		return strings.Compare(a, b)
 	}
 	x, y := scanNumber(a), scanNumber(b)
-	if x.integer && y.integer { // also beyond the range
-		return compareIntegers(x.text, y.text)
+	if x.integer && y.integer && max(len(x.text), len(y.text)) <= value.MaxDigits { // also beyond the range
+		m, _ := new(big.Int).SetString(x.text, 10)
+		n, _ := new(big.Int).SetString(y.text, 10)
+		return m.Cmp(n)
 	}
-	return cmp.Or(cmp.Compare(float(x.text), float(y.text)), compareInfinite(a, b))
-}
-
-// compareInfinite compares equal numbers that are beyond the range as bytes.
-func compareInfinite(a, b string) int {
-	if math.IsInf(Number(a), 0) {
+	order := cmp.Compare(float(x.text), float(y.text))
+	if order == 0 && math.IsInf(float(x.text), 0) { // both are beyond the range
 		return strings.Compare(a, b)
 	}
-	return 0
-}
-
-// compareIntegers compares integers of any length.
-func compareIntegers(a, b string) int {
-	x, a := magnitude(a)
-	y, b := magnitude(b)
-	return cmp.Or(cmp.Compare(x, y), x*cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)))
-}
-
-// magnitude returns the sign of an integer, -1, 0 or 1, and its digits.
-func magnitude(text string) (sign int, digits string) {
-	digits = strings.TrimLeft(text, "+-0")
-	switch {
-	case digits == "":
-		return 0, ""
-	case text[0] == '-':
-		return -1, digits
-	}
-	return 1, digits
+	return order
 }
 
 // Like reports whether a text matches a pattern of the reference's filters: every % in
