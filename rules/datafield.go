@@ -10,7 +10,7 @@ import (
 
 // DataField says where the items of a response are.
 type DataField struct {
-	Keys []string // of the first path, up to its first star; none: the root
+	Keys []string // of the first path, up to its first star; empty: the root
 	Text string   // as the configuration spells it
 
 	// Lists are the paths, if there are several or one has a star. nil is the path Keys.

@@ -37,7 +37,7 @@ func ReadConfigFile(path string) ([]byte, error) {
 }
 
 // ParseJSON parses the source's text into values ([Object], []any, string, bool, nil,
-// int, float64, and json.Number for numbers of which these would lose digits) and marks the
+// int, float64, and json.Number for numbers whose digits these would lose) and marks the
 // position of each in the source. Errors are [diag.Diagnostics] with one error.
 func ParseJSON(source *diag.Source) (any, error) {
 	p := &jsonParser{text: source.Text, diags: diag.NewCollector(source)}
@@ -63,8 +63,8 @@ type jsonParser struct {
 	at    int // what follows has not been read
 	diags *diag.Collector
 
-	// What the lists and objects around the next value have so far, the outermost first.
-	// Each takes what is its own when it ends, so that it is allocated once.
+	// The parts so far of the lists and objects around the next value, the outermost first.
+	// Each list or object takes its own parts when it ends, so that it is allocated once.
 	members  []Member
 	elements []any
 	marks    []diag.Mark

@@ -7,8 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Setting is a key of a configuration: one that is written, or one that is not, and has a
-// default that is in force.
+// Setting is a key of a configuration. The key is written, or its default is in force.
 type Setting struct {
 	Path    string
 	Doc     string // what it is for, from the tables of fields

@@ -80,8 +80,8 @@ func (l *lowerer) job(job Job) *Ruleset {
 	return set
 }
 
-// audited adds the rules of the audit. Jobs that have no other rules, of which there may be
-// thousands, share them.
+// audited adds the rules of the audit. Jobs without other rules share one list, because a
+// configuration may have thousands of them.
 func audited(set *Ruleset) {
 	if !set.Job.splits() && len(set.IgnoredFindings) == 0 && len(set.Rules) == 0 {
 		set.Rules = slices.Clip(auditRules())

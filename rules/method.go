@@ -382,7 +382,7 @@ var builtinMethods = []Method{
 	},
 }
 
-// An increment of 0 is none: the key is sent as the text that it is.
+// With an increment of 0, the key is sent unchanged, as text.
 var (
 	withIncrement    = Condition{Setting: "increment", Nonzero: true}
 	withoutIncrement = Condition{Setting: "increment", Nonzero: true, Not: true}

@@ -150,7 +150,7 @@ func (p *pagination) nestedFlag(path string, switches Switches) string {
 	}
 	var rule string
 	switch {
-	case switches.EmptyIsAbsent: // PHP's booleans, of which null is absent
+	case switches.EmptyIsAbsent: // PHP's booleans, in which null counts as absent
 		rule = fmt.Sprintf("phpTruthy(%s ?? %t) == %t", value, ifNotSet, stopOn)
 	case !stopOn && !ifNotSet:
 		return fmt.Sprintf("\"hasMore\": %q instead of nextPageFlag", path)

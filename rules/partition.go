@@ -197,7 +197,7 @@ func (l *lowerer) partitions(sets []*Ruleset) {
 	}
 }
 
-// parent finds the job whose items a job is for.
+// parent finds the parent of a job: the job whose items it is for.
 func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 	for i, s := range set.Job.For {
 		if s.Items == "" {
@@ -208,7 +208,7 @@ func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 		case byID[s.Items] == nil:
 			l.diags.Errorf(at, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.jobIDs()))
 		case set.Parent != "":
-			l.diags.Errorf(at, "a job can be for the items of one job, and this one is for those of %s already", set.Parent).
+			l.diags.Errorf(at, "a job can have one parent, and the parent of this job is %s already", set.Parent).
 				WithHint("a variable of that job can be read here too; to combine two lists, request the second for each item of the first")
 		case i > 0:
 			l.diags.Errorf(at, "the variable with items must be the first: its items arrive page by page").

@@ -115,8 +115,8 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 	r.inner(into, f)
 }
 
-// supports reports whether the value of a key has an effect, and what is wrong with one that
-// has none.
+// supports reports whether the value of a key has an effect. It reports a key without one as a
+// mistake.
 func (r *reader) supports(into *setting, f *Field) bool {
 	switch {
 	case f.Unsupported == OnRequest:

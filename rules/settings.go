@@ -27,8 +27,8 @@ type setting struct {
 	at       string // config path of the setting or, of a member, of the object around it
 }
 
-// member returns a setting without a value: the one that is or would be a member of the
-// object at a config path.
+// member returns a setting without a value, for the member of a name in the object at a config
+// path. The object need not have the member.
 func member(path, name string) setting { return setting{Name: name, at: path, isMember: true} }
 
 // path returns the config path of the setting, also if it is missing.

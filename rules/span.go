@@ -69,7 +69,7 @@ func (s Span) OfTime() bool { return s.Number == nil }
 // After returns the time n spans after another. A month later is the same day of the
 // month, or its last day.
 func (s Span) After(t time.Time, n int) time.Time {
-	if n == 0 { // a time that a change of the clocks repeats stays the one that it is
+	if n == 0 { // a time that a change of the clocks repeats must not change
 		return t
 	}
 	if s.Months != 0 {

@@ -46,8 +46,7 @@ func keyHint(name string, method any, fields []Field) string {
 	return knownHere(names(fields))
 }
 
-// methodsWith returns the names of the methods, other than the one that is selected, that
-// have a setting. It returns nil if method does not name a method.
+// methodsWith returns the names of the other methods that have a setting. It returns nil if method does not name a method.
 func methodsWith(setting string, method any) (owners []string) {
 	known := false
 	for _, m := range builtinMethods {

@@ -2,8 +2,8 @@ package rules
 
 import "slices"
 
-// A Use is a setting that a rule of a method depends on: one that its expression, its
-// name or its condition names.
+// A Use is a setting that the expression, the name or the condition of a rule of a method
+// names.
 type Use struct {
 	Setting  string `json:"setting" doc:"key of the setting in the pagination"`
 	Required bool   `json:"required,omitempty" doc:"the method needs the setting"`
@@ -60,7 +60,7 @@ func (u Use) String() string {
 	return u.Setting + " at " + at
 }
 
-// An Unused rule is one that a table has, but that is not in force.
+// An Unused rule is in a table, but not in force.
 type Unused struct {
 	ID     string `json:"id" doc:"id of the rule"`
 	Why    string `json:"why" doc:"completes \"it is not in force: …\""`

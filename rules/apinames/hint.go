@@ -86,7 +86,7 @@ var identifiers = []string{"id", "_id", "uuid", "guid", "Id", "ID", "UUID", "GUI
 // Identifiers returns the names of keys that identify an item.
 func Identifiers() []string { return identifiers }
 
-// IsIdentifier reports whether a key is one that many APIs use for the identifier of an item.
+// IsIdentifier reports whether many APIs use a key for the identifier of an item.
 func IsIdentifier(key string) bool { return slices.Contains(identifiers, key) }
 
 // OfHint returns the names of the keys of a kind of hints.

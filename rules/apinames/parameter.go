@@ -46,7 +46,7 @@ func NextURLs() []string { return nextURLNames }
 // Pending returns the names of keys whose number is zero on the last page.
 func Pending() []string { return []string{"pending"} }
 
-// ListKind says whether the name of a list is one that lists of items have.
+// ListKind says how likely a list with a name is the list of items.
 type ListKind int
 
 // The kinds of the names of lists.

@@ -128,7 +128,7 @@ func (m *moment) readForm(text string) int {
 // int.
 const manyYears = 100_000_000
 
-// limit returns an amount of which there are so many in a year, at most that of manyYears.
+// limit bounds an amount of a unit by the amount in manyYears.
 func limit(n, inYear int) int { return max(min(n, inYear*manyYears), -inYear*manyYears) }
 
 // add adds an amount of a unit.

@@ -8,7 +8,7 @@ import (
 )
 
 // endings are what the names of credentials end with, without separators and in
-// lower case. A name such as next_page_token is none: APIs page with it.
+// lower case. A name such as next_page_token carries no credential: APIs page with it.
 var endings = []string{
 	"apikey", "apitoken", "apisecret", "accesskey", "accesskeyid", "accesstoken", "authtoken", "authkey", "bearertoken", "clientsecret",
 	"idtoken", "privatekey", "privatetoken", "refreshtoken", "secretkey", "securitytoken", "servicekey", "subscriptionkey", "vaulttoken",

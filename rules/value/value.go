@@ -231,8 +231,8 @@ func Text(v any) (string, bool) {
 
 // Number converts the text of a JSON number without losing a digit of an integer:
 // to an int, to a [json.Number] if it is an integer too long for that, or to a
-// float64. It fails if a number has more than [MaxDigits] digits, or if one that is
-// not an integer is too large for a float64.
+// float64. It fails if a number has more than [MaxDigits] digits, or if a fraction
+// is too large for a float64.
 func Number(n json.Number) (any, error) {
 	if err := CheckDigits(n.String()); err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ const Mark = "#:"
 // Annotate adds comments to a YAML text, which keeps its own. Their lines begin with [Mark] and
 // have at most width characters, as far as their words allow it. A comment about a value that
 // does not begin a line is above the line, and begins with the path of the value, relative to
-// what begins the line. Lines that an earlier call added are removed. The text must be one that
-// [Parse] accepts; errors are those of Parse. Parse reads the result as the same values: if
+// what begins the line. Lines that an earlier call added are removed. [Parse] must accept
+// the text; errors are those of Parse. Parse reads the result as the same values: if
 // comments within the text would change them, all are above it. A result that is too large to be
 // read is refused with [ErrTooLarge].
 func Annotate(text string, comments []Comment, width int) (string, error) {
