@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"engine":                {module + "rules", module + "compile", module + "runtime", module + "engine/config", module + "engine/configtest", module + "engine/stress"},
 	"engine/annotate":       {module + "rules", module + "compile"},
 	"engine/checkpoint":     {module + "runtime"},
-	"engine/output":         {module + "rules", module + "engine", module + "runtime/document/scan", module + "runtime/failure", "github.com/klauspost/compress"},
+	"engine/output":         {module + "rules", module + "engine", module + "runtime/document/scan", module + "runtime/failure", module + "runtime/spool", "github.com/klauspost/compress"},
 	"engine/recording":      {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/report":         {module + "engine", module + "runtime", module + "rules"},
 	"engine/detect":         {module + "engine", module + "rules", module + "runtime", "go.yaml.in/yaml/v4"},

@@ -38,7 +38,7 @@ type Publisher struct {
 	targets []*target
 	byJob   map[string][]*target       // several if the items of a job have several types
 	queues  map[*target]*queue         // of targets that concurrent jobs share
-	spool   spool                      // items that wait in the queues
+	waiting waitingItems               // in the queues
 	kept    map[string]json.RawMessage // by job: values for the next run, for a STATE message
 	trace   trace
 	close   []func() error

@@ -1,12 +1,11 @@
 package output
 
 import (
-	"io"
-	"os"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // queue serialises the output of concurrent jobs that share a target: it is the
@@ -14,14 +13,14 @@ import (
 // not come wait in a temporary file.
 type queue struct {
 	target  *target
-	spool   *spool
+	file    *waitingItems
 	roots   []string // jobs, each with those below it, that have not ended, in order; it is the turn of the first
 	ended   map[string]bool
 	waiting map[string][]section // by root
 }
 
-func newQueue(t *target, spool *spool, roots []string) *queue {
-	return &queue{target: t, spool: spool, roots: slices.Clone(roots), ended: map[string]bool{}, waiting: map[string][]section{}}
+func newQueue(t *target, file *waitingItems, roots []string) *queue {
+	return &queue{target: t, file: file, roots: slices.Clone(roots), ended: map[string]bool{}, waiting: map[string][]section{}}
 }
 
 // page writes the items of a page to the writer, or lets them wait.
@@ -46,12 +45,12 @@ func (q *queue) write(page *engine.Page) error {
 			}
 			continue
 		}
-		s, err := q.spool.add(items)
-		s.dataType = dataType
-		q.waiting[page.Root] = append(q.waiting[page.Root], s)
-		if err != nil {
+		start := q.file.Size()
+		if _, err := items.WriteTo(q.file); err != nil {
 			return err
 		}
+		q.waiting[page.Root] = append(q.waiting[page.Root], section{start, q.file.Size(), dataType})
+		q.file.sections++
 	}
 	return nil
 }
@@ -65,8 +64,11 @@ func (q *queue) next() error {
 	waiting := q.waiting[q.roots[0]]
 	delete(q.waiting, q.roots[0])
 	for _, s := range waiting {
-		if err := q.spool.write(q.target.writer(s.dataType), s); err != nil {
+		if err := q.file.CopyTo(q.target.writer(s.dataType), s.start, s.end); err != nil {
 			return err
+		}
+		if q.file.sections--; q.file.sections == 0 {
+			q.file.Close() // gives the space back
 		}
 	}
 	return nil
@@ -85,55 +87,17 @@ func (q *queue) end() error {
 	return nil
 }
 
-// spool is a temporary file for what waits in all queues, so that their number does not
-// count against the limit of open files.
-type spool struct {
-	file    *os.File // nil: not needed so far
-	size    int64
-	waiting int // sections
+// waitingItems is the file of what waits in all queues, so that their number does not count
+// against the limit of open files.
+type waitingItems struct {
+	spool.File
+	sections int
 }
 
-// section is a part of a spool.
+// section is a part of the file.
 type section struct {
-	offset, size int64
-	dataType     string // of its items
-}
-
-// add appends what w writes to the spool.
-func (s *spool) add(w io.WriterTo) (section, error) {
-	if s.file == nil {
-		file, err := os.CreateTemp("", "stopwhen-jobs-*")
-		if err != nil {
-			return section{}, err
-		}
-		_ = os.Remove(file.Name()) // an open file lasts until it is closed, even by a crash
-		s.file = file
-	}
-	n, err := w.WriteTo(io.NewOffsetWriter(s.file, s.size))
-	added := section{offset: s.size, size: n}
-	s.size += n
-	s.waiting++
-	return added, err
-}
-
-// write copies a section to a writer. When no section is left, the space is given back.
-func (s *spool) write(w io.Writer, one section) error {
-	if _, err := io.Copy(w, io.NewSectionReader(s.file, one.offset, one.size)); err != nil {
-		return err
-	}
-	if s.waiting--; s.waiting > 0 {
-		return nil
-	}
-	s.size = 0
-	return s.file.Truncate(0)
-}
-
-// Close closes the temporary file.
-func (s *spool) Close() error {
-	if s.file == nil {
-		return nil
-	}
-	return s.file.Close()
+	start, end int64
+	dataType   string // of its items
 }
 
 // openQueues creates the queues of concurrent jobs that share a target.
@@ -142,7 +106,8 @@ func (p *Publisher) openQueues() error {
 		return nil
 	}
 	p.queues = map[*target]*queue{}
-	p.close = append(p.close, p.spool.Close)
+	p.waiting.Holds = "what waits for another job"
+	p.close = append(p.close, func() error { p.waiting.Close(); return nil })
 	for _, t := range p.targets {
 		roots := p.roots(t)
 		if len(roots) < 2 {
@@ -154,7 +119,7 @@ func (p *Publisher) openQueues() error {
 					"give each job its own dataType with --out DIR, or omit --jobs",
 			}
 		}
-		p.queues[t] = newQueue(t, &p.spool, roots)
+		p.queues[t] = newQueue(t, &p.waiting, roots)
 	}
 	return nil
 }

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // A stream writes items to a pipe, a device, or any other writer.
@@ -20,13 +20,13 @@ type stream struct {
 	frame    checkpoint.FrameWriter // nil: not compressed
 	options  Options
 	encoders map[string]encoder
-	waiting  *os.File // CSV; nil: nothing
+	waiting  spool.File // CSV
 	closed   bool
 }
 
 // newStream returns a stream to a writer.
 func (o Options) newStream(w io.Writer) *stream {
-	s := &stream{w: w, options: o, encoders: map[string]encoder{}}
+	s := &stream{w: w, options: o, encoders: map[string]encoder{}, waiting: spool.File{Holds: "a table"}}
 	if c := o.Format.compression(); c != nil {
 		s.frame = c.NewWriter(w)
 		s.w = s.frame
@@ -82,15 +82,11 @@ func (s *stream) close() error {
 
 // writeWaiting writes the rows of CSV, below a header with all columns.
 func (s *stream) writeWaiting() error {
-	if s.waiting == nil {
+	defer s.waiting.Close()
+	if s.waiting.Size() == 0 {
 		return nil
 	}
-	rows := s.waiting
-	s.waiting = nil
-	defer rows.Close()
-	if _, err := rows.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
+	rows := io.NewSectionReader(&s.waiting, 0, s.waiting.Size())
 	for _, e := range s.encoders { // there is one
 		if err := rewriteCSV(s.w, e.(*csvWriter).columns, nil, rows); err != nil {
 			return err
@@ -118,11 +114,7 @@ type streamRows struct {
 func (r *streamRows) WriteRows(text []byte, _ int) error {
 	w := r.stream.w
 	if r.stream.waits() {
-		file, err := r.stream.wait()
-		if err != nil {
-			return err
-		}
-		w = file
+		w = &r.stream.waiting
 	}
 	_, err := w.Write(text)
 	return err
@@ -133,17 +125,3 @@ func (r *streamRows) WriteHeader(text []byte) error { return r.WriteRows(text, 0
 func (r *streamRows) Note() string { return r.note }
 
 func (r *streamRows) SetNote(note string) { r.note = note }
-
-// wait returns the file of the rows that wait.
-func (s *stream) wait() (*os.File, error) {
-	if s.waiting != nil {
-		return s.waiting, nil
-	}
-	file, err := os.CreateTemp("", "stopwhen-csv-*")
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(file.Name()) // an open file lasts until it is closed, even by a crash
-	s.waiting = file
-	return file, nil
-}

@@ -10,7 +10,6 @@ package spool
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -156,12 +155,17 @@ func (f *File) Write(p []byte) (n int, err error) {
 // Size returns the number of bytes in the file.
 func (f *File) Size() int64 { return f.size }
 
-// CopyTo writes the bytes from start to end to w. An error of the file is a [*failure.Error].
-func (f *File) CopyTo(w io.Writer, start, end int64) error {
-	_, err := io.Copy(w, io.NewSectionReader(f.file, start, end-start))
-	if errors.As(err, new(*fs.PathError)) {
-		return f.fault(err)
+// ReadAt reads from the file. Its error is a [*failure.Error], or io.EOF.
+func (f *File) ReadAt(p []byte, at int64) (n int, err error) {
+	if n, err = f.file.ReadAt(p, at); err != nil && !errors.Is(err, io.EOF) {
+		err = f.fault(err)
 	}
+	return n, err
+}
+
+// CopyTo writes the bytes from start to end to w.
+func (f *File) CopyTo(w io.Writer, start, end int64) error {
+	_, err := io.Copy(w, io.NewSectionReader(f, start, end-start))
 	return err
 }
 
