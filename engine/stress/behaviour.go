@@ -19,6 +19,9 @@ type Behaviour struct {
 	items func(size int) int // length of the list; nil: several pages
 	begin func(a *api)       // before the first request; nil: nothing
 	reply effect             // nil: none
+
+	trees func(t *tree) bool                // of the group partitions: whether it makes a difference; nil: always
+	build func(r *treeRun, a *api, nth int) // of the group partitions: changes the API of the nth partition of a job
 }
 
 // A need is what a configuration must have for a behaviour to make a difference.
@@ -32,11 +35,11 @@ var (
 	links    = reads(pointer, "the rules read no link or token")
 	flags    = reads(flag, "the rules read no flag")
 	amounts  = reads(amount, "the rules read no total or number of pages")
-	byKeys   = need{"requests do not name the key of an item", func(p *plan) bool { return is[byKey](p.locator) }}
+	byKeys   = need{"requests do not name the key of an item", func(p *plan) bool { return p.locator.kind == byKey }}
 	changing = need{"the list is sorted by an identifier", func(p *plan) bool { return !p.byIdentifier() }}
-	tokens   = need{"requests carry no token or link", func(p *plan) bool { return is[byToken](p.locator) }}
+	tokens   = need{"requests carry no token or link", func(p *plan) bool { return p.locator.kind == byToken }}
 	limit    = need{"the configuration sets no limit", func(p *plan) bool { return p.limited }}
-	located  = need{"requests do not say which page they are for", func(p *plan) bool { return p.locator != nil }}
+	located  = need{"requests do not say which page they are for", func(p *plan) bool { return p.locator.kind != unknown }}
 )
 
 // reads is the need that rules read a value of a kind.
@@ -44,16 +47,10 @@ func reads(k string, otherwise string) need {
 	return need{otherwise, func(p *plan) bool { return p.read(k) != nil }}
 }
 
-// is reports whether a locator is of a type.
-func is[T locator](l locator) bool {
-	_, ok := l.(T)
-	return ok
-}
-
 // byIdentifier reports whether the list is sorted by the identifiers of its items, which are
 // unique and do not change.
 func (p *plan) byIdentifier() bool {
-	return is[byKey](p.locator) && slices.ContainsFunc(p.keyPaths, func(path []string) bool {
+	return p.locator.kind == byKey && slices.ContainsFunc(p.keyPaths, func(path []string) bool {
 		return len(path) == 0 || apinames.IsIdentifier(path[len(path)-1])
 	})
 }

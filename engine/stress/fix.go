@@ -324,9 +324,9 @@ type changed struct {
 }
 
 // fix returns the first remedy that helps against a behaviour, or advice, or nil.
-func (f *fixer) fix(all combination, t *trial) *Fix {
+func (f *fixer) fix(all combination, t *run) *Fix {
 	stands, _ := value.Members(at(f.suite.Config, keysOf(f.job.Set.Path)))
-	p := &loss{plan: f.plan, job: f.job, size: t.api.size, stopped: t.result.StoppedBy, stands: stands, shared: f.shares()}
+	p := &loss{plan: f.plan, job: f.job, size: t.apis[0].size, stopped: t.end.StoppedBy, stands: stands, shared: f.shares()}
 	var advice *Fix
 	for _, r := range remedies {
 		if !slices.ContainsFunc(all, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {

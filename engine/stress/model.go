@@ -127,7 +127,7 @@ func (a *api) locate(q request) int {
 	if !a.paged {
 		return 0
 	}
-	if a.locator == nil { // the API remembers where it is
+	if a.locator.kind == unknown { // the API remembers where it is
 		if n := len(a.exchanges); n > 0 {
 			last := a.exchanges[n-1]
 			if last.status != http.StatusOK {
@@ -176,7 +176,7 @@ func (p *plan) item(r row) any {
 		return p.keyOf(r)
 	}
 	item := p.like.item.With(identity, r.number).With("id", r.number)
-	for _, g := range p.grafts {
+	for _, g := range p.references {
 		if len(g.path) == 0 {
 			return g.of(r)
 		}

@@ -19,25 +19,25 @@ import (
 // A plan says how the model answers a job: where the items are, what each place that the
 // rules read means, and how a request says which page it is for.
 type plan struct {
-	pageSize  int
-	list      []string         // keys of the items
-	stars     []rules.Step     // after them
-	others    []rules.ItemList // of the lists that are empty, where a response has several
-	places    []*meant
-	keyPaths  [][]string
-	keys      keys
-	end       any // what places that lead to the next page have on the last page
-	beyond    int // status of a request beyond the end; 0: an empty page
-	locator   locator
-	literals  []any    // the constants in the rules
-	like      response // whose shape the model has
-	grafts    []graft  // members of items that other jobs read
-	parent    bool     // other jobs are for its items
-	paged     bool
-	single    bool   // a response is one item
-	limited   bool   // the page size is known
-	unlimited bool   // the limits of the configuration are left out
-	base      string // address of the list
+	pageSize   int
+	list       []string         // keys of the items
+	stars      []rules.Step     // after them
+	others     []rules.ItemList // of the lists that are empty, where a response has several
+	places     []*meant
+	keyPaths   [][]string
+	keys       keys
+	end        any // what places that lead to the next page have on the last page
+	beyond     int // status of a request beyond the end; 0: an empty page
+	locator    locator
+	literals   []any       // the constants in the rules
+	like       response    // whose shape the model has
+	references []reference // members of items that other jobs read
+	parent     bool        // other jobs are for its items
+	paged      bool
+	single     bool   // a response is one item
+	limited    bool   // the page size is known
+	unlimited  bool   // the limits of the configuration are left out
+	base       string // address of the list
 }
 
 // meant is a place with its meaning.
@@ -98,7 +98,7 @@ const (
 // list of several pages, and nothing but this list.
 func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any, like response) (*plan, error) {
 	surface := job.Surface()
-	var best *trial
+	var best *run
 	var doubtful *plan // with it the list is obtained, but something speaks against it
 	least, tried, served := 0, 0, 0
 	for p := range conceivable(job, surface) {
@@ -108,10 +108,9 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 			break
 		}
 		p.like, p.places = like, append(p.places, like.places(surface)...)
-		t := s.trial(job, binding, p.api(p.usual()))
-		t.run(ctx)
-		if t.result.Outcome == rules.Limited { // another plan does not make the limit higher
-			return nil, unknown(t)
+		t := s.try(ctx, job, binding, p.api(p.usual()))
+		if t.end.Outcome == rules.Limited { // another plan does not make the limit higher
+			return nil, noModel(t)
 		}
 		if !t.good() {
 			if best == nil || len(t.obtained) > len(best.obtained) {
@@ -119,9 +118,9 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 			}
 			continue
 		}
-		p.base = t.api.base
+		p.base = t.apis[0].base
 		if p.paged && t.requests > 1 {
-			s.findLocator(ctx, p, t)
+			s.findLocator(ctx, p, t, binding)
 		}
 		doubt := p.doubt(t)
 		if doubt == 0 {
@@ -137,18 +136,18 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 	if best == nil {
 		return nil, errors.New("nothing was tried")
 	}
-	return nil, unknown(best)
+	return nil, noModel(best)
 }
 
-// unknown says why a job has no model.
-func unknown(best *trial) error {
+// noModel says why a job has no model.
+func noModel(best *run) error {
 	return errors.New("the model found no API from which the rules obtain a list; in the best attempt, " + best.why())
 }
 
 // doubt says how much speaks against a plan with which a run has obtained the list: above all that
 // only a guard ended it, then that it has findings, then that a job that pages makes one request,
 // then that requests do not say what they ask for.
-func (p *plan) doubt(t *trial) (doubt int) {
+func (p *plan) doubt(t *run) (doubt int) {
 	if t.guarded() {
 		doubt += 8
 	}
@@ -156,7 +155,7 @@ func (p *plan) doubt(t *trial) (doubt int) {
 		doubt += 4
 	}
 	switch {
-	case !p.paged && t.job.Paged() && !polls(t.job):
+	case !p.paged && t.apis[0].job.Paged() && !polls(t.apis[0].job):
 		doubt += 2
 	case p.paged && t.requests > 1 && !p.located():
 		doubt++
@@ -167,27 +166,20 @@ func (p *plan) doubt(t *trial) (doubt int) {
 // located reports whether a request says which page it is for. A number that counts the pages from 1
 // in responses and from 0 in requests is more likely a token that happens to be one.
 func (p *plan) located() bool {
-	switch l := p.locator.(type) {
-	case nil, byOrder:
-		return false
-	case byPage:
-		return l.base != 0 || !slices.ContainsFunc(p.places, func(m *meant) bool { return m.Sent && m.meaning.name == "page" })
-	}
-	return true
+	counts := slices.ContainsFunc(p.places, func(m *meant) bool { return m.Sent && m.meaning.name == "page" })
+	return p.locator.kind != unknown && p.locator.kind != byOrder && (p.locator.kind != byZeroPage || !counts)
 }
 
 // findLocator finds how a request says which page it is for, given a run in which the pages were
 // answered in their order. If no locator obtains the list, the plan has none.
-func (s *Suite) findLocator(ctx context.Context, p *plan, t *trial) {
-	for _, l := range t.api.locators() {
+func (s *Suite) findLocator(ctx context.Context, p *plan, t *run, binding map[string]any) {
+	for _, l := range t.apis[0].locators() {
 		p.locator = l
-		again := s.trial(t.job, t.binding, p.api(p.usual()))
-		again.run(ctx)
-		if again.good() {
+		if s.try(ctx, t.apis[0].job, binding, p.api(p.usual())).good() {
 			return
 		}
 	}
-	p.locator = nil
+	p.locator = locator{}
 }
 
 // api returns a model with a list of n rows.
@@ -199,10 +191,6 @@ func (p *plan) api(n int) *api {
 	}
 	a.truth = slices.Clone(a.rows)
 	return a
-}
-
-func (s *Suite) trial(job *compile.Job, binding map[string]any, a *api) *trial {
-	return &trial{suite: s, job: job, binding: binding, api: a}
 }
 
 // conceivable yields plans, the most likely first. At last, the list of a job that pages may have

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
 )
 
 // reportVersion is the version of a [Report] as JSON.
@@ -144,7 +143,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 }
 
 // under runs a job with behaviours.
-func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding map[string]any, all combination, seed int) *trial {
+func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding map[string]any, all combination, seed int) *run {
 	n := p.usual()
 	for _, b := range all {
 		if b.items != nil {
@@ -165,52 +164,14 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 			a.answers = append(a.answers, b.reply)
 		}
 	}
-	t := s.trial(job, binding, a)
-	t.run(ctx)
-	return t
-}
-
-// row judges a run.
-func (s *Suite) row(t *trial, all combination) Row {
-	missing, duplicated := t.losses()
-	r := Row{
-		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: t.requests,
-		Served: len(t.api.truth), Obtained: len(t.api.truth) - missing, Missing: missing, Duplicated: duplicated,
-		Outcome: string(t.result.Outcome), Reason: t.result.Reason, Exit: s.ExitStatus(t.err), Why: t.why(),
-	}
-	for _, f := range t.findings() {
-		r.Findings = append(r.Findings, f.ID)
-	}
-	said := t.err != nil || t.result.Outcome != rules.Complete || len(r.Findings) > 0
-	r.Verdict = judge(missing+duplicated > 0, said, t.guarded(), t.err != nil || t.result.Outcome != rules.Complete)
-	return r
+	return s.try(ctx, job, binding, a)
 }
 
 // PartitionBehaviours returns the table of what an API may do to partitions, in its order.
-func PartitionBehaviours() []Behaviour {
-	all := make([]Behaviour, len(treeBehaviours))
-	for i, b := range treeBehaviours {
-		all[i] = Behaviour{Name: b.name, Group: "partitions", Says: b.says}
-	}
-	return all
-}
+func PartitionBehaviours() []Behaviour { return slices.Clone(treeBehaviours) }
 
 // Behaviours returns the table of behaviours of a list, in its order.
 func Behaviours() []Behaviour { return slices.Clone(behaviours) }
-
-// judge returns the verdict on a run: whether items are missing or occur twice, whether the
-// run said anything, whether a guard ended it, and whether it ended badly.
-func judge(lost, said, guarded, bad bool) Verdict {
-	switch {
-	case lost && !said:
-		return Silent
-	case guarded:
-		return Endless
-	case lost || bad:
-		return Reported
-	}
-	return Complete
-}
 
 // A combination is behaviours that happen in the same run.
 type combination []*Behaviour
@@ -282,8 +243,8 @@ func (p *plan) sentences() []string {
 	}
 	switch {
 	case !p.paged:
-	case p.locator != nil:
-		all = append(all, p.locator.says())
+	case p.locator.kind != unknown:
+		all = append(all, p.locator.says)
 	default:
 		all = append(all, "The API remembers which page comes next: no part of the requests says it.")
 	}

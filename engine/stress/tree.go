@@ -3,16 +3,19 @@ package stress
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// A forest is a tree of jobs that can be put under stress as a whole.
-type forest struct {
+// A tree is a tree of jobs that can be put under stress as a whole.
+type tree struct {
 	suite *Suite
 	root  *compile.Job
 	plans map[string]*plan
@@ -27,40 +30,55 @@ func (s *Suite) tree(ctx context.Context, root *compile.Job, plans map[string]*p
 	if copied == nil {
 		return nil, "a job of the tree has no model"
 	}
-	f := &forest{suite: s, root: copied}
-	if why := f.grow(ctx, plans); why != "" {
+	t := &tree{suite: s, root: copied}
+	if why := t.fit(ctx, plans); why != "" {
 		return nil, why
 	}
-	for _, b := range treeBehaviours {
-		if !f.suits(b) {
+	for i := range treeBehaviours {
+		b := &treeBehaviours[i]
+		if b.trees != nil && !b.trees(t) {
 			continue
 		}
-		r := f.row(b, f.under(ctx, b))
+		r := t.row(ctx, b)
 		if r.Verdict == Silent {
-			r.Fix = f.fix(ctx, b)
+			r.Fix = t.fix(ctx, b)
 		}
 		rows = append(rows, r)
 	}
 	return rows, ""
 }
 
-// suits reports whether a behaviour can apply to the tree.
-func (f *forest) suits(b treeBehaviour) bool {
-	paged := func(j *compile.Job) bool { return f.plans[j.Set.Job.ID].canRepeat() }
-	return (!b.windows || f.has(windowed)) && (!b.children || len(f.root.Children) > 0) && (!b.paged || f.has(paged))
+// branches reports whether a job of the tree has jobs for its items.
+func (t *tree) branches() bool { return len(t.root.Children) > 0 }
+
+// repeats reports whether the list of a job may have an item for other jobs on two pages.
+func (t *tree) repeats() bool {
+	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool { return t.plans[j.Set.Job.ID].canRepeat() })
+}
+
+// windowed reports whether a job of the tree has windows.
+func (t *tree) windowed() bool {
+	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool {
+		return slices.ContainsFunc(j.Sources, func(s compile.Source) bool { return s.Window != nil })
+	})
+}
+
+// row judges a run of the tree with a behaviour.
+func (t *tree) row(ctx context.Context, b *Behaviour) Row {
+	return t.suite.row(t.under(ctx, b).run, combination{b})
 }
 
 // fix tries to split windows, or gives advice.
-func (f *forest) fix(ctx context.Context, b treeBehaviour) *Fix {
-	if !b.windows {
+func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
+	if b.Name != "windowOverflows" {
 		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, " +
 			"and sort the list of the parent by a key that is unique."}
 	}
 	var changes []Change
 	says := ""
-	for _, job := range f.jobs() {
+	for _, job := range t.root.Below() {
 		if n := len(job.Sources); n > 0 && job.Sources[n-1].Window != nil && job.Splits() == nil {
-			p := f.plans[job.Set.Job.ID]
+			p := t.plans[job.Set.Job.ID]
 			path := append(keysOf(job.Set.Job.Path()), "for", job.Sources[n-1].Name, "splitWhen")
 			most := (&api{plan: p, job: job}).capacity()
 			changes = append(changes, Change{Path: path, Value: fmt.Sprintf("total.items >= %d", most)})
@@ -72,35 +90,19 @@ func (f *forest) fix(ctx context.Context, b treeBehaviour) *Fix {
 	if changes == nil {
 		return advice
 	}
-	suite, err := f.suite.changed(changes)
+	suite, err := t.suite.changed(changes)
 	if err != nil {
 		return advice
 	}
-	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == f.root.Set.Job.ID })
-	changed := &forest{suite: suite, root: copyOf(suite.Jobs[i], nil, f.plans), plans: f.plans}
-	if changed.row(treeBehaviours[0], changed.under(ctx, treeBehaviours[0])).Verdict != Complete {
+	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == t.root.Set.Job.ID })
+	changed := &tree{suite: suite, root: copyOf(suite.Jobs[i], nil, t.plans), plans: t.plans}
+	if changed.row(ctx, &treeBehaviours[0]).Verdict != Complete {
 		return advice
 	}
-	if v := changed.row(b, changed.under(ctx, b)).Verdict; v == Complete || v == Reported {
+	if v := changed.row(ctx, b).Verdict; v == Complete || v == Reported {
 		return &Fix{Says: says, Changes: changes, Verdict: v}
 	}
 	return advice
-}
-
-// jobs returns the jobs of the tree.
-func (f *forest) jobs() (all []*compile.Job) {
-	f.has(func(j *compile.Job) bool { all = append(all, j); return false })
-	return all
-}
-
-func windowed(j *compile.Job) bool {
-	return slices.ContainsFunc(j.Sources, func(s compile.Source) bool { return s.Window != nil })
-}
-
-func (f *forest) has(is func(*compile.Job) bool) bool {
-	var visit func(*compile.Job) bool
-	visit = func(j *compile.Job) bool { return is(j) || slices.ContainsFunc(j.Children, visit) }
-	return visit(f.root)
 }
 
 // copyOf returns a tree of jobs as the model needs them, or nil if one has no model.
@@ -121,21 +123,20 @@ func copyOf(job, parent *compile.Job, plans map[string]*plan) *compile.Job {
 	return changed
 }
 
-// grow finds values for what jobs read of the items of others, with which every job has
+// fit finds values for what jobs read of the items of others, with which every job has
 // partitions and the tree is complete.
-func (f *forest) grow(ctx context.Context, plans map[string]*plan) string {
-	var last *world
-	var why string
-	for _, literal := range append([]any{nil}, f.literals()...) {
+func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
+	var last *treeRun
+	for _, literal := range append([]any{nil}, t.literals()...) {
 		for _, text := range []bool{true, false} {
-			f.plans = map[string]*plan{}
-			f.plant(f.root, plans, text, literal)
-			w := f.under(ctx, treeBehaviours[0])
-			if r := f.row(treeBehaviours[0], w); r.Verdict == Complete && len(w.count) == len(f.plans) {
+			t.plans = map[string]*plan{}
+			t.prepare(t.root, plans, text, literal)
+			r := t.under(ctx, &treeBehaviours[0])
+			if len(r.count) == len(t.plans) && t.suite.row(r.run, combination{&treeBehaviours[0]}).Verdict == Complete {
 				return ""
 			}
-			if last == nil || w.requests > last.requests {
-				last, why = w, f.row(treeBehaviours[0], w).Why
+			if last == nil || r.requests > last.requests {
+				last = r
 			}
 		}
 	}
@@ -145,15 +146,15 @@ func (f *forest) grow(ctx context.Context, plans map[string]*plan) string {
 	case last.err != nil:
 		return "the partitions of the model fail: " + message(last.err)
 	}
-	if len(last.count) == len(f.plans) {
-		return "the tree is not complete: " + why
+	if len(last.count) == len(t.plans) {
+		return "the tree is not complete: " + last.why()
 	}
 	return "the items of the model have no partitions"
 }
 
-// plant prepares the plans of a tree: what jobs read of the items of others is a part of
+// prepare prepares the plans of a tree: what jobs read of the items of others is a part of
 // these items.
-func (f *forest) plant(job *compile.Job, plans map[string]*plan, text bool, literal any) {
+func (t *tree) prepare(job *compile.Job, plans map[string]*plan, text bool, literal any) {
 	p := *plans[job.Set.Job.ID]
 	p.parent = len(job.Children) > 0
 	for _, child := range job.Children {
@@ -161,30 +162,30 @@ func (f *forest) plant(job *compile.Job, plans map[string]*plan, text bool, lite
 		for _, path := range child.ItemPaths {
 			if !slices.ContainsFunc(p.keyPaths, func(had []string) bool { return slices.Equal(had, path) }) {
 				only := literal != nil && slices.ContainsFunc(decides, func(d []string) bool { return slices.Equal(d, path) })
-				p.grafts = append(p.grafts, graft{path, text, only, literal})
+				p.references = append(p.references, reference{path, text, only, literal})
 			}
 		}
-		f.plant(child, plans, text, literal)
+		t.prepare(child, plans, text, literal)
 	}
-	f.plans[job.Set.Job.ID] = &p
+	t.plans[job.Set.Job.ID] = &p
 }
 
-// A graft is a member of an item that other jobs read.
-type graft struct {
+// A reference is a member of an item that other jobs read.
+type reference struct {
 	path    []string
 	text    bool
 	literal bool // all items have the same value
 	value   any
 }
 
-func (g graft) of(r row) any {
+func (r reference) of(item row) any {
 	switch {
-	case g.literal:
-		return g.value
-	case g.text:
-		return fmt.Sprintf("k%d", r.number)
+	case r.literal:
+		return r.value
+	case r.text:
+		return fmt.Sprintf("k%d", item.number)
 	}
-	return r.number
+	return item.number
 }
 
 // decisive returns the paths that decide whether an item has a partition of a job.
@@ -203,63 +204,155 @@ func decisive(job *compile.Job) (paths [][]string) {
 }
 
 // literals returns the constants in the conditions on the items of others.
-func (f *forest) literals() (all []any) {
-	var visit func(*compile.Job)
-	visit = func(j *compile.Job) {
+func (t *tree) literals() (all []any) {
+	for _, j := range t.root.Below() {
 		for _, s := range j.Sources {
 			if s.When != nil {
-				all = append(all, s.When.Literals()...)
-				all = append(all, true)
+				all = append(append(all, s.When.Literals()...), true)
 			}
 		}
-		for _, c := range j.Children {
-			visit(c)
-		}
 	}
-	visit(f.root)
 	return all
 }
 
 // under runs the tree with a behaviour.
-func (f *forest) under(ctx context.Context, b treeBehaviour) *world {
-	w := &world{
-		suite: f.suite, plans: f.plans, apis: map[string]*api{}, count: map[string]int{}, build: b.build,
-		clock: newClock(), obtained: map[int]int{},
+func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
+	r := &treeRun{run: newRun(maxTreeRequests), plans: t.plans, known: map[string]*api{}, count: map[string]int{}, build: b.build}
+	r.apiOf, r.rowOf = r.partition, treeRowOf
+	walk := t.suite.Walk(Environment{Transport: r, Clock: &r.clock})
+	walk.Jobs = nil
+	enough := walk.Limit == nil // the model ends the run after some partitions, not the configuration
+	if enough {
+		walk.Limit = partition.NewQuota(maxPartitions)
 	}
-	w.run(ctx, f.root)
-	return w
+	r.results, r.err = walk.Run(ctx, t.root, r.receive)
+	delete(r.obtained, 0) // an empty response that is one item has no row
+	r.results = slices.DeleteFunc(r.results, func(one runtime.Result) bool {
+		return enough && one.Outcome == rules.Limited && one.Reason == runtime.LimitPartitions
+	})
+	r.end = runtime.Result{Outcome: rules.Complete, Message: "complete: " + value.Counted(len(r.apis), "partition")}
+	for _, one := range r.results {
+		if one.Outcome != rules.Complete && one.Outcome != "" {
+			r.end = one
+		}
+	}
+	return r
 }
 
-// row judges a run of a tree.
-func (f *forest) row(b treeBehaviour, w *world) Row {
-	r := Row{
-		Behaviour: b.name, Group: "partitions", Says: b.says, Requests: w.requests, Obtained: len(w.obtained),
-		Exit: f.suite.ExitStatus(w.err),
+// A treeRun is a run of a tree of jobs. Each partition has an API of its own.
+type treeRun struct {
+	*run
+	plans map[string]*plan // by job
+	known map[string]*api  // by partition
+	count map[string]int   // partitions, by job
+	build func(*treeRun, *api, int)
+
+	overflown *span
+	scope     string // of the window that overflows: the values of the other variables
+	dense     []row  // of the window that overflows
+}
+
+// A span is a window.
+type span struct{ from, to float64 }
+
+// The limits of the run of a tree. One that has more partitions is ended, and judged by
+// those that have begun.
+const (
+	maxTreeRequests = 1500
+	maxPartitions   = 40
+)
+
+// treeRows is the number of items in a list whose items are variables of other jobs, and
+// maxTreePage the size of a page up to which a list of a tree has several.
+const (
+	treeRows    = 3
+	maxTreePage = 100
+)
+
+// partition returns the API of a partition.
+func (t *treeRun) partition(p runtime.Partition) *api {
+	id := p.Job.Set.Job.ID
+	key := id + "\n" + p.Label()
+	if a := t.known[key]; a != nil {
+		return a
 	}
-	for _, a := range w.order {
-		missing, duplicated := tally(a.truth, w.obtained)
-		r.Served, r.Missing, r.Duplicated = r.Served+len(a.truth), r.Missing+missing, r.Duplicated+duplicated
+	n := t.plans[id].ofPartition()
+	a := t.plans[id].api(n)
+	a.job, a.offset = p.Job, 10_000*(len(t.apis)+1)
+	for i := range a.rows {
+		a.rows[i].number += a.offset
 	}
-	r.Outcome = string(rules.Complete)
-	said, guarded := w.err != nil, w.stopped
-	for _, one := range w.results {
-		if w.enough && one.Outcome == rules.Limited && one.Reason == runtime.LimitPartitions {
+	a.truth = slices.Clone(a.rows)
+	a.window, a.scope = windowOf(p), scopeOf(p)
+	if p.Job.Splits() != nil {
+		a.rows = a.rows[:min(n, a.capacity()-1)]
+		a.truth = slices.Clone(a.rows)
+	}
+	t.count[id]++
+	if t.build != nil {
+		t.build(t, a, t.count[id])
+	}
+	if !a.paged {
+		a.size = max(1, len(a.rows))
+	}
+	if p.Job.Set.Job.Silent {
+		a.truth = nil
+	}
+	t.known[key] = a
+	t.apis = append(t.apis, a)
+	return a
+}
+
+// ofPartition is the number of rows of a list that is one of several.
+func (p *plan) ofPartition() int {
+	switch {
+	case p.parent:
+		return treeRows
+	case p.single && !p.paged:
+		return 1
+	case p.paged:
+		return min(p.pageSize, maxTreePage) + 1
+	}
+	return 2
+}
+
+// windowOf returns the last window among the variables of a partition, or nil.
+func windowOf(p runtime.Partition) *span {
+	for _, s := range slices.Backward(p.Job.Sources) {
+		if s.Window == nil {
 			continue
 		}
-		if one.Outcome != rules.Complete && one.Outcome != "" {
-			r.Outcome, r.Reason, r.Why, said = string(one.Outcome), one.Reason, one.Message, true
-		}
-		guarded = guarded || one.Outcome == rules.Guarded
-		for _, finding := range withoutCeiling(one.Findings) {
-			r.Findings, said = append(r.Findings, finding.ID), true
+		members, _ := value.Members(p.Binding[s.Name])
+		from, _ := members.Get("from")
+		to, _ := members.Get("to")
+		a, ok := numberOf(from)
+		b, also := numberOf(to)
+		if ok && also {
+			return &span{a, b}
 		}
 	}
-	switch {
-	case w.err != nil:
-		r.Why = message(w.err)
-	case r.Why == "":
-		r.Why = fmt.Sprintf("complete: %s", value.Counted(len(w.order), "partition"))
+	return nil
+}
+
+// scopeOf writes the values of the variables that are no windows.
+func scopeOf(p runtime.Partition) string {
+	others := maps.Clone(p.Binding)
+	for _, s := range p.Job.Sources {
+		if s.Window != nil {
+			delete(others, s.Name)
+		}
 	}
-	r.Verdict = judge(r.Missing+r.Duplicated > 0, said, guarded, w.err != nil || r.Outcome != string(rules.Complete))
-	return r
+	return p.Job.Set.Job.ID + "\n" + runtime.Partition{Job: p.Job, Binding: others}.Label()
+}
+
+func numberOf(v any) (float64, bool) {
+	switch v := v.(type) {
+	case time.Time:
+		return float64(v.UnixMilli()), true
+	case int:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
 }

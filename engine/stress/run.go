@@ -1,0 +1,210 @@
+package stress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// maxRequests is how many requests the run of a job may make until it counts as endless.
+const maxRequests = 120
+
+// A run is one run of a job, or of a tree of jobs, against the model. It is the transport and
+// the clock of the run.
+type run struct {
+	clock
+	apis  []*api                       // that have answered
+	apiOf func(runtime.Partition) *api // the one that answers a partition
+	rowOf func(item []byte) int        // the number of the row that an item was written from, or 0
+	most  int                          // requests
+
+	requests int
+	stopped  bool  // by the model, after too many requests
+	failed   error // of the model: it cannot answer
+
+	obtained map[int]int // how often each row was obtained, by its number
+	pages    []trace.Record
+	results  []runtime.Result // of each job
+	end      runtime.Result   // the one that says how the run ended
+	err      error
+}
+
+// errEnough ends a run that makes too many requests.
+var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has answered enough requests"}
+
+func newRun(most int) *run { return &run{clock: newClock(), most: most, obtained: map[int]int{}} }
+
+// try runs a job, with values for its variables, against an API.
+func (s *Suite) try(ctx context.Context, job *compile.Job, binding map[string]any, a *api) *run {
+	r := newRun(maxRequests)
+	a.job, r.apis, r.rowOf = job, []*api{a}, a.rowOf
+	r.apiOf = func(runtime.Partition) *api { return a }
+	loop := s.Walk(Environment{Transport: r, Clock: &r.clock})
+	r.end, r.err = loop.RunPartition(ctx, runtime.Partition{Job: job, Binding: binding}, r.receive)
+	r.results = []runtime.Result{r.end}
+	return r
+}
+
+// RoundTrip answers with a page of the model.
+func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.requests++; r.requests > r.most {
+		r.stopped = true
+		return nil, errEnough
+	}
+	partition, _ := runtime.PartitionOf(request.Context())
+	response, err := r.apiOf(partition).respond(request, r.now)
+	if err != nil {
+		r.failed = err
+	}
+	return response, err
+}
+
+func (r *run) receive(_ context.Context, page *runtime.Page) error {
+	r.pages = append(r.pages, page.Record)
+	for item := range page.Items.All() {
+		r.obtained[r.rowOf(item)]++
+	}
+	return nil
+}
+
+// rowOf returns the number of the row that an item was written from, or 0.
+func (p *plan) rowOf(item []byte) int {
+	if !p.scalar() {
+		return identityOf(item)
+	}
+	n, ok := p.keys.read(textOf(item))
+	if !ok {
+		return 0
+	}
+	return n + 1
+}
+
+// treeRowOf does what rowOf does for the lists of a tree of jobs, whose items may be what other
+// jobs read.
+func treeRowOf(item []byte) int {
+	if n := identityOf(item); n > 0 {
+		return n
+	}
+	return max(0, leadingNumber(strings.TrimPrefix(textOf(item), "k")))
+}
+
+// textOf returns the text of an item that is a text, a number or a flag.
+func textOf(item []byte) string {
+	var v any
+	if json.Unmarshal(item, &v) != nil {
+		return ""
+	}
+	text, _ := value.Text(v)
+	return text
+}
+
+// identityOf returns the number in the member of an item that tells which row it is, or 0.
+func identityOf(item []byte) int {
+	var known struct {
+		Row int `json:"row"`
+	}
+	if json.Unmarshal(item, &known) != nil {
+		return 0
+	}
+	return known.Row
+}
+
+// tally counts the rows that were there during all of the run, those of them that were not
+// obtained, and how often rows, also those that were inserted later, were obtained again.
+func (r *run) tally() (served, missing, duplicated int) {
+	for _, a := range r.apis {
+		served += len(a.truth)
+		for _, row := range a.truth {
+			if r.obtained[row.number] == 0 {
+				missing++
+			}
+		}
+	}
+	for _, n := range r.obtained {
+		duplicated += n - 1
+	}
+	return served, missing, duplicated
+}
+
+// good reports whether the run obtained the list and says so.
+func (r *run) good() bool {
+	_, missing, duplicated := r.tally()
+	return r.err == nil && r.failed == nil && missing == 0 && duplicated == 0 && r.end.Outcome == rules.Complete
+}
+
+// guarded reports whether only a guard ended the run.
+func (r *run) guarded() bool {
+	guards := func(a *api) bool {
+		return slices.ContainsFunc(a.job.Stops, func(c *compile.Condition) bool { return c.Rule.Guard && c.Rule.ID == r.end.Reason })
+	}
+	return r.stopped || slices.ContainsFunc(r.apis, guards) ||
+		slices.ContainsFunc(r.results, func(one runtime.Result) bool { return one.Outcome == rules.Guarded })
+}
+
+// why says in one sentence how the run ended.
+func (r *run) why() string {
+	switch {
+	case r.failed != nil:
+		return message(r.failed)
+	case r.stopped:
+		return fmt.Sprintf("it made more than %d requests", r.most)
+	case r.err != nil:
+		return message(r.err)
+	}
+	return r.end.Message
+}
+
+// message returns what an error says, without its place.
+func message(err error) string {
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// findings returns the ids of the findings about the run. That the number of items is one at which
+// APIs cut lists off is left out, unless the user has chosen the number: the lists of the model
+// have round lengths where the pages have.
+func (r *run) findings() (ids []string) {
+	for _, result := range r.results {
+		for _, f := range result.Findings {
+			if f.ID != "audit.ceiling" || r.apis[0].chosen {
+				ids = append(ids, f.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// row judges a run with behaviours.
+func (s *Suite) row(r *run, all combination) Row {
+	served, missing, duplicated := r.tally()
+	row := Row{
+		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: r.requests,
+		Served: served, Obtained: served - missing, Missing: missing, Duplicated: duplicated, Findings: r.findings(),
+		Outcome: string(r.end.Outcome), Reason: r.end.Reason, Exit: s.ExitStatus(r.err), Why: r.why(),
+	}
+	lost, bad := missing+duplicated > 0, r.err != nil || r.end.Outcome != rules.Complete
+	switch {
+	case lost && !bad && len(row.Findings) == 0:
+		row.Verdict = Silent
+	case r.guarded():
+		row.Verdict = Endless
+	case lost || bad:
+		row.Verdict = Reported
+	default:
+		row.Verdict = Complete
+	}
+	return row
+}
