@@ -40,6 +40,8 @@ type Result struct {
 	Config value.Object // the configuration
 	Env    []string     // environment variables that it reads
 	Inputs []string     // inputs that a run has to set
+
+	unpaged bool // the configuration requests one page only
 }
 
 // Findings say what a configuration is based on.
@@ -85,15 +87,18 @@ func Detect(ctx context.Context, r Request, o Options) (*Result, error) {
 
 // detect fetches the first page, finds what pages through its list, and writes it.
 func (d *detection) detect(ctx context.Context) (*Result, error) {
-	if err := d.fetch(ctx); err != nil {
-		return &Result{Requests: d.session.made, Findings: d.Findings}, err
+	err := d.fetch(ctx)
+	if err == nil {
+		err = d.findItems()
 	}
-	if err := d.findItems(); err != nil {
-		return &Result{Requests: d.session.made, Findings: d.Findings}, err
+	var best *trial
+	if err == nil {
+		if best = d.search(ctx); ctx.Err() != nil {
+			err = &engine.Error{Class: failure.Cancelled, Op: "detect", Err: ctx.Err()}
+		}
 	}
-	best := d.search(ctx)
-	if err := ctx.Err(); err != nil {
-		return &Result{Requests: d.session.made, Findings: d.Findings}, &engine.Error{Class: failure.Cancelled, Op: "detect", Err: err}
+	if err != nil {
+		return &Result{Requests: d.session.made, Findings: d.Findings}, err
 	}
 	if len(d.items.items) == 0 {
 		d.doubt("The list is empty, so neither its items nor its pagination are known.")

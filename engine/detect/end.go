@@ -2,12 +2,10 @@ package detect
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // addTotal lets a total end a list that is counted, or whose token stays after the last
@@ -29,20 +27,19 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	if counts := t.kind == indexSign || t.kind == numberSign; !counts && (!reached || t.ended) {
 		return t
 	}
-	c := t.candidate
-	if _, given := c.pagination.Get("limitStop"); given {
+	if _, given := t.pagination.Get("limitStop"); given {
 		return t
 	}
-	c.pagination = c.pagination.With("limitStop", value.Object{{Name: "field", Value: f.String()}})
-	with := d.run(ctx, c, len(t.pages))
+	withTotal := func(c *candidate) { c.pagination = c.pagination.With("limitStop", object("field", f.String())) }
+	with := d.vary(ctx, t, len(t.pages), withTotal)
 	if len(with.pages) < len(t.pages) {
 		return t
 	}
 	if t.kind != indexSign && t.kind != numberSign {
-		c.pagination = c.pagination.With("audit", value.Object{{Name: "ignore", Value: []any{"audit.token"}}})
-		with = d.run(ctx, c, len(t.pages))
+		with = d.vary(ctx, with, len(t.pages), func(c *candidate) {
+			c.pagination = c.pagination.With("audit", object("ignore", []any{"audit.token"}))
+		})
 	}
-	with.verdict, with.flag = t.verdict, t.flag
 	d.saw("%s is %d on both pages: the list ends when that many items were read.", f.String(), total)
 	return with
 }
@@ -87,18 +84,17 @@ func (d *detection) endsShort(t *trial) bool {
 // proveShort looks beyond a short page, since an API may leave out items of a page in the
 // middle. If there are more, an empty page ends the list.
 func (d *detection) proveShort(ctx context.Context, t *trial) *trial {
-	c := t.candidate
-	c.hypothesis = shortPages
-	c.fill(shortPages.pagination)
-	c.moved, c.sets = nil, nil // the job sends the first request as the address has it
-	longer := d.run(ctx, c, len(t.pages)+1)
+	longer := d.vary(ctx, t, len(t.pages)+1, func(c *candidate) {
+		c.hypothesis = shortPages
+		c.fill(shortPages.pagination)
+		c.moved, c.sets = nil, nil // the job sends the first request as the address has it
+	})
 	beyond := len(longer.pages) > len(t.pages)
 	switch {
 	case beyond && len(longer.pages[len(t.pages)].items) == 0:
 		d.saw("The end was seen: page %d is short, and the page after it has no other items.", len(t.pages))
 		return t
 	case beyond && overlap(longer.pages[len(t.pages)-1].items, longer.pages[len(t.pages)].items) == 0:
-		longer.verdict = t.verdict
 		d.saw("Page %d is short, and the page after it has other items: a short page does not end the list.", len(t.pages))
 		d.doubt("The end of the list was not seen. It is assumed that a page without items is the last.")
 		return longer
@@ -114,21 +110,26 @@ func (t *trial) rules() []string {
 
 // lookFurther obtains a third page if the second one may be the last.
 func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
-	if longer, ok := d.readOn(ctx, t); ok {
-		return longer
+	if d.recorded { // the further pages cost no request
+		longer := d.vary(ctx, t, len(d.session.known)+1, nil)
+		if longer.ended && !longer.pages[len(longer.pages)-1].again {
+			return longer
+		}
 	}
 	if t.err != nil || len(t.pages) > 2 || !d.nearEnd(t) {
 		return t
 	}
-	if c, ok := d.shortEnds(t); ok {
-		if with := d.run(ctx, c, len(t.pages)); with.ended {
-			with.verdict = t.verdict
+	if t.kind == keySign && d.size.asked != 0 && d.size.asked == len(t.pages[0].items) { // its method can end with a short page
+		with := d.vary(ctx, t, len(t.pages), func(c *candidate) {
+			c.values["shortEnds"], c.values["limit"] = true, d.size.asked
+			c.fill(c.hypothesis.pagination)
+		})
+		if with.ended {
 			d.doubt("That a page with fewer than %d items is the last was not proved. Without shortPageEnds an empty page is.", d.size.asked)
 			return with
 		}
 	}
-	longer := d.run(ctx, t.candidate, 3)
-	longer.verdict, longer.flag = t.verdict, t.flag
+	longer := d.vary(ctx, t, 3, nil)
 	switch {
 	case longer.refused:
 		return t
@@ -143,23 +144,9 @@ func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
 		t.beyond = "the third page is empty or the second one again, and nothing says that it is the last"
 		return t
 	}
-	c := t.candidate
-	c.pagination = withRule(c.pagination, "count == 0")
-	with := d.run(ctx, c, 3)
-	with.verdict, with.flag = t.verdict, t.flag
+	with := d.vary(ctx, t, 3, func(c *candidate) { c.pagination = withRule(c.pagination, "count == 0") })
 	d.saw("Page 3 is empty, but still has a value for the next page: an empty page ends the list.")
 	return with
-}
-
-// readOn reads the further pages of a recording, which cost no request. It reports whether
-// the rules end the list with one of them.
-func (d *detection) readOn(ctx context.Context, t *trial) (*trial, bool) {
-	if !d.recorded {
-		return nil, false
-	}
-	longer := d.run(ctx, t.candidate, len(d.session.known)+1)
-	longer.verdict, longer.flag = t.verdict, t.flag
-	return longer, longer.ended && !longer.pages[len(longer.pages)-1].again
 }
 
 // nearEnd reports whether the next page is probably the last.
@@ -171,18 +158,6 @@ func (d *detection) nearEnd(t *trial) bool {
 	x := t.pages[len(t.pages)-1].exchange
 	next := x.link("next")
 	return last < first || next != nil && next == x.link("last")
-}
-
-// shortEnds returns the candidate whose short pages end the list, if its method can.
-func (d *detection) shortEnds(t *trial) (candidate, bool) {
-	c := t.candidate
-	if c.kind != keySign || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
-		return c, false
-	}
-	c.values = maps.Clone(c.values)
-	c.values["shortEnds"], c.values["limit"] = true, d.size.asked
-	c.fill(c.hypothesis.pagination)
-	return c, true
 }
 
 // endOf says what ends the list, as far as it is known.

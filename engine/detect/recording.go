@@ -2,7 +2,6 @@ package detect
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -179,12 +178,4 @@ func exchangeOf(r recording.Exchange) *exchange {
 func (x *exchange) sameAs(other *exchange) bool {
 	return x.method == other.method && x.address.String() == other.address.String() && string(x.sent) == string(other.sent) &&
 		string(x.body) == string(other.body)
-}
-
-// summaryOf says how many requests were made.
-func summaryOf(n int) string {
-	if n == 0 {
-		return "no request was made"
-	}
-	return fmt.Sprintf("%s made", value.Counted(n, "request"))
 }

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"context"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -32,11 +31,10 @@ func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
 	if !t.base || t.kind != numberSign {
 		return t
 	}
-	c := t.candidate
-	c.values = maps.Clone(c.values)
-	c.values["first"], c.base = 0, false
-	c.fill(c.hypothesis.pagination)
-	fromZero := d.run(ctx, c, 2)
+	fromZero := d.vary(ctx, t, 2, func(c *candidate) {
+		c.values["first"], c.base = 0, false
+		c.fill(c.hypothesis.pagination)
+	})
 	d.judge(fromZero)
 	switch {
 	case fromZero.verdict == proven:
@@ -67,14 +65,12 @@ func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
 		return t
 	}
 	for _, f := range flags(d.page) {
-		c := t.candidate
-		c.pagination = withFlag(c.pagination, f)
-		with := d.run(ctx, c, len(t.pages))
+		with := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withFlag(c.pagination, f) })
 		if len(with.pages) < len(t.pages) {
 			d.doubt("%s on page 1, but a later page does not say so although there is more, so the flag is not used.", f.says)
 			continue
 		}
-		with.verdict, with.flag = t.verdict, &f
+		with.flag = &f
 		if with.ended && !t.ended {
 			d.saw("%s is %s on the last page: it ends the list.", f.String(), d.factOf(with, f))
 		}

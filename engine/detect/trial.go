@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 
@@ -81,6 +82,18 @@ func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
 		t.ended = err == nil && job.Outcome == rules.Complete
 	}
 	return t
+}
+
+// vary runs a proved candidate again with a change, which may be nil.
+func (d *detection) vary(ctx context.Context, t *trial, pages int, change func(*candidate)) *trial {
+	c := t.candidate
+	c.values = maps.Clone(c.values)
+	if change != nil {
+		change(&c)
+	}
+	with := d.run(ctx, c, pages)
+	with.verdict, with.flag = t.verdict, t.flag
+	return with
 }
 
 // options are those of all runs of the engine.

@@ -4,8 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -24,20 +30,105 @@ func (d *detection) write(ctx context.Context, t *trial) (*Result, error) {
 	if test := d.test(ctx, root, t); test != nil {
 		root = append(root, value.Member{Name: "tests", Value: []any{test}})
 	}
-	result := &Result{
-		Findings: d.Findings, Requests: d.session.made, Config: root, Inputs: d.call.inputs,
-		Name: jobID(d.call.endpoint), Env: slices.Sorted(maps.Keys(d.call.env)), Paged: t != nil && t.verdict == proven,
-	}
 	text, err := value.Marshal(root)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := json.Indent(&b, text, "", "  "); err != nil {
+	if err := json.Indent(&b, append(text, '\n'), "", "  "); err != nil {
 		return nil, err
 	}
-	b.WriteByte('\n')
-	result.JSON = b.Bytes()
-	result.YAML, err = d.yaml(root)
-	return result, err
+	written, err := yamlOf(text)
+	head := "# " + strings.Join(append([]string{"yaml-language-server: $schema=" + SchemaFile},
+		d.lines("What this is based on:", "", 96)...), "\n# ")
+	return &Result{
+		YAML: append([]byte(strings.ReplaceAll(head, "# \n", "#\n")+"\n\n"), written...), JSON: b.Bytes(),
+		Findings: d.Findings, Requests: d.session.made, Config: root, Inputs: d.call.inputs, unpaged: c.pagination == nil,
+		Name: jobID(d.call.endpoint), Env: slices.Sorted(maps.Keys(d.call.env)), Paged: t != nil && t.verdict == proven,
+	}, err
+}
+
+// Text describes a result for people, in lines of at most width characters.
+func (r *Result) Text(width int) string {
+	head := "Recognized"
+	if r.unpaged {
+		head = "Recognized, except for the pagination,"
+	}
+	if doubts := len(r.Findings.Doubts); doubts > 0 {
+		head += " with " + value.Counted(doubts, "doubt")
+	}
+	if r.YAML == nil {
+		head = "Not recognized"
+	}
+	requests := "no request was made"
+	if r.Requests > 0 {
+		requests = value.Counted(r.Requests, "request") + " made"
+	}
+	lines := append([]string{strings.TrimSuffix(head, ",") + "; " + requests + "."}, r.Findings.lines("Seen:", "  ", max(width-4, 20))...)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// lines writes the findings as lists with titles, in lines of at most width characters after
+// the mark of an item.
+func (f Findings) lines(evidence, indent string, width int) []string {
+	var lines []string
+	for _, part := range []struct {
+		title string
+		texts []string
+	}{{evidence, f.Evidence}, {"Doubts:", f.Doubts}, {"What would help:", f.Advice}} {
+		if len(part.texts) > 0 {
+			lines = append(lines, "", part.title)
+		}
+		for _, text := range part.texts {
+			mark := indent + "- "
+			for _, line := range wrap(text, width) {
+				lines, mark = append(lines, mark+line), indent+"  "
+			}
+		}
+	}
+	return lines
+}
+
+// wrap breaks a text into lines of at most width characters. A longer word has a line of its
+// own, and several spaces or control characters count as one space.
+func wrap(text string, width int) []string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return value.Wrap(strings.Join(words, " "), width)
+}
+
+// yamlOf writes a JSON text as YAML. Every text in JSON is one in YAML, too, so only its style
+// changes.
+func yamlOf(text []byte) ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Load(text, &root); err != nil {
+		return nil, fmt.Errorf("cannot write YAML: %w", err)
+	}
+	restyle(&root, "")
+	return yaml.Dump(&root, yaml.WithIndent(2), yaml.WithLineWidth(-1), yaml.WithCompactSeqIndent(false))
+}
+
+// restyle gives the value of a key the style of a configuration: without braces, and with
+// quotes only where they are needed. The pages of tests are written on one line each.
+func restyle(node *yaml.Node, key string) {
+	if node.Kind == yaml.ScalarNode && isPlain(node.Value) || node.Kind != yaml.ScalarNode && len(node.Content) > 0 {
+		node.Style = 0
+	}
+	for i, child := range node.Content {
+		name := ""
+		if node.Kind == yaml.MappingNode && i%2 == 1 {
+			name = node.Content[i-1].Value
+		}
+		if restyle(child, name); key == "pages" && node.Kind == yaml.SequenceNode {
+			child.Style |= yaml.FlowStyle
+		}
+	}
+}
+
+// plain matches texts that need no quotes, if they are no word with another meaning.
+var plain = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_./$?=&-]*( [A-Za-z0-9_./$?=&-]+)*$`)
+
+// isPlain reports whether a text is read as a text without quotes.
+func isPlain(text string) bool {
+	words := []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+	return plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text))
 }
