@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -141,29 +142,19 @@ const (
 // They are slices of the document.
 func (r *Reader) ends(items Items) [][]byte {
 	r.sample = r.sample[:0]
-	breaks := r.doc.separators
-	if len(breaks) == 0 {
-		n := 0
-		for item := range items.All() {
-			if items.Len() <= wholePage || n < edgeItems || n >= items.Len()-edgeItems {
-				r.sample = append(r.sample, item)
-			}
-			n++
+	if items.Len() > wholePage {
+		for i := range edgeItems {
+			r.sample = append(r.sample, items.item(i))
+		}
+		for i := range edgeItems {
+			r.sample = append(r.sample, items.item(items.Len()-edgeItems+i))
 		}
 		return r.sample
 	}
-	start := items.at
-	for k, end := range breaks {
-		if k == edgeItems && len(breaks) > wholePage {
-			start = breaks[len(breaks)-edgeItems-1] + 1
-			for _, end := range breaks[len(breaks)-edgeItems:] {
-				r.sample = append(r.sample, r.doc.raw[start:end])
-				start = end + 1
-			}
-			break
-		}
-		r.sample = append(r.sample, r.doc.raw[start:end])
-		start = end + 1
+	for rest := items.block; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n')
+		r.sample = append(r.sample, rest[:end:end])
+		rest = rest[end+1:]
 	}
 	return r.sample
 }

@@ -35,9 +35,8 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 			_, err = call.Into.ReadPiece(reader)
 		}
 		if call.Into.Len() > limit {
-			e := c.fault(failure.Policy, call, r.StatusCode, fmt.Sprintf("the response has more than %d bytes, decompressed", limit))
-			e.Hint = cmp.Or(c.options.TooLarge, "raise api.http.maxBodyBytes, or request smaller pages")
-			return nil, nil, e
+			return nil, nil, c.fault(failure.Policy, call, r.StatusCode, fmt.Sprintf("the response has more than %d bytes, decompressed", limit),
+				cmp.Or(c.options.TooLarge, "raise api.http.maxBodyBytes, or request smaller pages"))
 		}
 		switch {
 		case errors.Is(err, io.EOF):

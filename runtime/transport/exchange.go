@@ -146,10 +146,8 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 		call.Header.Del("Content-Type")
 	case http.StatusMovedPermanently, http.StatusFound:
 		if call.Method != http.MethodGet {
-			e := c.fault(failure.API, call, status,
-				fmt.Sprintf("status %d redirects a %s to %s without its body", status, call.Method, c.show(to.String())))
-			e.Hint = "configure that URL instead"
-			return call, e
+			message := fmt.Sprintf("status %d redirects a %s to %s without its body", status, call.Method, c.show(to.String()))
+			return call, c.fault(failure.API, call, status, message, "configure that URL instead")
 		}
 	}
 	call.URL = to.String()
@@ -170,9 +168,8 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	}
 	if !trusted {
 		if c.options.Redactor.Contains(string(call.Body)) {
-			e := c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+OriginOf(c.options.Origin))
-			e.Hint = "secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address"
-			return nil, e
+			return nil, c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+OriginOf(c.options.Origin),
+				"secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address")
 		}
 		if ctx, err = c.guard(ctx, call.URL); err != nil {
 			return nil, err

@@ -15,10 +15,8 @@ import (
 // configured origin, which receives the credentials, false for another allowed
 // origin, and an error for any other.
 func (c *Client) trust(call Call) (bool, error) {
-	refuse := func(message, hint string) (bool, error) {
-		e := c.fault(failure.Policy, call, 0, message)
-		e.Hint = hint
-		return false, e
+	refuse := func(message string, hint ...string) (bool, error) {
+		return false, c.fault(failure.Policy, call, 0, message, hint...)
 	}
 	if err := requests.CheckURLLength(call.URL); err != nil {
 		e := c.fault(failure.Policy, call, 0, err.Error())
@@ -28,15 +26,15 @@ func (c *Client) trust(call Call) (bool, error) {
 	u, err := c.parse(call.URL)
 	switch {
 	case err != nil:
-		return refuse("the URL is invalid", "")
+		return refuse("the URL is invalid")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return refuse(fmt.Sprintf("scheme %q is not allowed, only http and https", u.Scheme), "")
+		return refuse(fmt.Sprintf("scheme %q is not allowed, only http and https", u.Scheme))
 	case u.Host == "":
-		return refuse("the URL has no host", "")
+		return refuse("the URL has no host")
 	case c.isOrigin(u):
 		return true, nil
 	case u.User != nil:
-		return refuse("the URL contains a user name", "")
+		return refuse("the URL contains a user name")
 	case c.options.AnyOrigin || c.allowed(u):
 		return false, nil
 	}

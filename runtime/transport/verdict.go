@@ -119,9 +119,7 @@ func (c *Client) judgePage(call Call, r *Response) verdict {
 	if reason == "" {
 		return verdict{}
 	}
-	e := c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason))
-	e.Hint = statusHint(r.Status)
-	return verdict{err: e}
+	return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason), statusHint(r.Status))}
 }
 
 // doubtful describes a body that a proxy, or a server that is just starting,
@@ -180,8 +178,7 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 	if len(bytes.TrimSpace(r.Body)) > 0 {
 		message += fmt.Sprintf("; the response (%s) begins with %s", r.ContentType(), c.options.Redactor.Excerpt(r.Head(), len(r.Body)))
 	}
-	e := c.fault(class, call, r.Status, message)
-	e.Hint = statusHint(r.Status)
+	e := c.fault(class, call, r.Status, message, statusHint(r.Status))
 	if lost := c.lostPath(call.URL); lost != "" && r.Status == http.StatusNotFound {
 		e.Hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)
 	}
@@ -224,9 +221,11 @@ func statusHint(status int) string {
 	return ""
 }
 
-// fault returns an error about a call. The status is 0 without a response.
-func (c *Client) fault(class failure.Class, call Call, status int, message string) *failure.Error {
-	return &failure.Error{Class: class, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: status, Message: message}
+// fault returns an error about a call. The status is 0 without a response. A hint may follow.
+func (c *Client) fault(class failure.Class, call Call, status int, message string, hint ...string) *failure.Error {
+	return &failure.Error{
+		Class: class, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: status, Message: message, Hint: strings.Join(hint, ""),
+	}
 }
 
 // withoutURL unwraps a [url.Error], whose URL may hold credentials.
