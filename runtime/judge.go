@@ -52,7 +52,8 @@ func (r *run) judge(page *Page) error {
 	return nil
 }
 
-// audit evaluates the audit rules after the last page of a list, of which items were delivered.
+// audit evaluates the audit rules after the last page of a list. items is the number of items
+// that were delivered.
 func (r *run) audit(ctx context.Context, items int) []trace.Finding {
 	r.machine.Context = context.WithoutCancel(ctx) // a list that is complete is audited, even if the run is being interrupted
 	r.watcher.HasSiblings = r.hasSiblings

@@ -171,8 +171,8 @@ func (r *run) decide(ctx context.Context, page *Page) (next requests.Request, fa
 	return next, failed
 }
 
-// LimitPartitions is the reason of a [Result] of a job of which the limit on the partitions of
-// a run has left out some.
+// LimitPartitions is the reason of a [Result] of a job whose partitions were not all run, because
+// of the limit on the partitions of a run.
 const LimitPartitions = "limits.partitions"
 
 // endsEarly ends the list if the rest of it need not be read.

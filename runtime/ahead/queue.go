@@ -303,7 +303,7 @@ func (f *Flight) failed() bool {
 }
 
 // scan scans the response. It leaves out a response that may have to be requested again: one
-// that is no page, or that may have been cut off.
+// that is not a page, or that may have been cut off.
 func (f *Flight) scan(reader *document.Reader) {
 	if reader == nil || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
 		return

@@ -115,7 +115,7 @@ func (o *Options) page() *rules.Context {
 	return &rules.Context{Input: o.Inputs, Now: func() time.Time { return now }}
 }
 
-// fault returns the error of an expression, with its place. what says what it is about.
+// fault returns the error of an expression, with its place. Its message begins with what.
 func (o *Options) fault(class failure.Class, what string, err error) *failure.Error {
 	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(what + err.Error()), Err: err}
 	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// ValueKey is the key of an item that is no object, such as a number, in the object
+// ValueKey is the key of an item that is not an object, such as a number, in the object
 // that an [Editor] makes of it.
 const ValueKey = "value"
 
@@ -59,7 +59,7 @@ func (e *edit) child(key string) *edit {
 // Append appends a changed item to b. values are the new values of the members, as JSON, in
 // the order of the paths; nil removes a member. A member that is set keeps its place; one
 // that the item does not have is added at the end, in an object that is also added if it
-// is absent or null. Of duplicate keys one remains. An item that is no object becomes
+// is absent or null. Of duplicate keys one remains. An item that is not an object becomes
 // {"value": ITEM} before it is changed.
 //
 // raw is valid JSON without insignificant whitespace, such as an item. The error says
@@ -157,7 +157,7 @@ func (w *editing) member(quoted []byte, start int, at *edit, empty int) int {
 	return scan.ValueEnd(w.raw, start)
 }
 
-// inner writes a value inside of which there are changes.
+// inner writes a value whose members change.
 func (w *editing) inner(start int, at *edit) int {
 	at.seen = true
 	w.path = append(w.path, at.key)

@@ -241,8 +241,8 @@ func within(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// A row stands for an item of which rules read only some paths. Rows are the same for
-// every page.
+// A row stands for an item when rules read only some of its paths. Every page has the same
+// rows.
 type row struct {
 	values *Values
 	index  int

@@ -2,8 +2,8 @@
 //
 // A [Watcher] compares each page with those before it: items and requests that are repeated, a
 // list that has moved, a body that reports an error, paths that no response has. The audit rules
-// of the configuration read what it has noticed when the list ends. What only all partitions of a
-// job show together is in [Seen] and [Presence].
+// of the configuration read what it has noticed when the list ends. [Seen] and [Presence] have the signs that
+// only all partitions of a job show together.
 //
 // # Decisions
 //

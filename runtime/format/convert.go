@@ -79,12 +79,14 @@ func (c *Converter) reading(b Body) (func(*Converter, *source, *writer) error, e
 		}
 		return nil, nil
 	}
-	if isUTF16(b.Data) {
-		return nil, errors.New("the document is UTF-16, not UTF-8")
-	}
 	format, err := c.formatOf(b)
 	if err != nil {
 		return nil, err
+	}
+	if o := c.options; o.Response.Format == rules.Auto { // dataField may be no path in the format that was found
+		if problem := o.Response.WithFormat(format).PathProblem(o.Lists); problem != "" {
+			return nil, errors.New(problem)
+		}
 	}
 	return map[string]func(*Converter, *source, *writer) error{
 		rules.NDJSON: (*Converter).lines, rules.CSV: (*Converter).rows, rules.XML: (*Converter).document,

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
 var byteOrderMark = []byte("\ufeff")
@@ -67,31 +66,22 @@ func mediaType(contentType string) string {
 func (c *Converter) formatOf(b Body) (string, error) {
 	head, format := beginning(b.Data), c.options.Response.Format
 	switch said := typeOf(b.ContentType); {
-	case looksLikeHTML(head), said == html && len(head) > 0 && head[0] == '<' && format != rules.XML:
+	case isUTF16(b.Data):
+		return "", errors.New("the document is UTF-16, not UTF-8")
+	case looksLikeHTML(head), said == html && looksLikeXML(head) && format != rules.XML:
 		return "", errors.New("the response is a web page")
 	case format == rules.CSV && said == rules.XML && looksLikeXML(head), format == rules.CSV && said == rules.JSON && looksLikeJSON(head):
 		return "", fmt.Errorf("want %s, got %s", names[format], names[said])
 	case format == rules.Auto:
-		format, err := c.detect(b, said, head)
-		if err == nil {
-			err = c.checkPath(format)
-		}
-		return format, err
+		return c.detect(b, said, head)
 	}
 	return format, nil
 }
 
 // Of returns the format of a successful response: by its content type, then by its first
-// byte. The error says why it is none, as for a web page.
+// byte. The error says why there is no such format, as for a web page.
 func Of(b Body) (string, error) {
-	head, said := beginning(b.Data), typeOf(b.ContentType)
-	switch {
-	case isUTF16(b.Data):
-		return "", errors.New("the document is UTF-16, not UTF-8")
-	case looksLikeHTML(head), said == html && looksLikeXML(head):
-		return "", errors.New("the response is a web page")
-	}
-	return (&Converter{}).detect(b, said, head)
+	return (&Converter{options: Options{Response: rules.Response{Format: rules.Auto}}}).formatOf(b)
 }
 
 // names has the formats as messages spell them.
@@ -113,14 +103,6 @@ func (c *Converter) detect(b Body, said string, head []byte) (string, error) {
 		return rules.JSON, nil
 	}
 	return "", fmt.Errorf("the format cannot be told from %s; set response.format", cmp.Or(mediaType(b.ContentType), "the body alone"))
-}
-
-// checkPath checks that dataField is a path in the format that was found.
-func (c *Converter) checkPath(format string) error {
-	if problem := c.options.Response.WithFormat(format).PathProblem(c.options.Lists); problem != "" {
-		return errors.New(problem)
-	}
-	return nil
 }
 
 // isLines reports whether a body has a JSON value in its first line, and more after it.
@@ -155,13 +137,12 @@ func isUTF16(data []byte) bool {
 func Hint(b Body) string {
 	head := beginning(b.Data)
 	format := typeOf(b.ContentType)
-	var check document.Checker
 	switch {
 	case looksLikeHTML(head), format == html:
 		return "the API answered with a web page: check the address and the credentials"
 	case looksLikeXML(head):
 		format = rules.XML
-	case looksLikeJSON(head) && (&Converter{check: check}).isLines(head):
+	case looksLikeJSON(head) && (&Converter{}).isLines(head):
 		format = rules.NDJSON
 	case format == rules.XML, format == rules.NDJSON, looksLikeJSON(head):
 		return ""

@@ -397,7 +397,7 @@ func newListTree(paths [][]string) *scan.Node {
 // isList reports whether an element becomes a list.
 func isList(element *scan.Node) bool { return element != nil && element.Selected }
 
-// leadsToList reports whether a list is below an element that is none itself.
+// leadsToList reports whether a list is below an element that is not a list itself.
 func leadsToList(element *scan.Node) bool {
 	return element != nil && !element.Selected && len(element.Children) > 0
 }

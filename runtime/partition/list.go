@@ -71,7 +71,7 @@ func resultAt(job string, at position) runtime.Result {
 	return s.Result
 }
 
-// failed returns the result of a partition that failed because a task for its items did.
+// failed returns the result of a partition that failed because a child did.
 func (t *tree) failed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
 	r.Message, r.Error = t.Redactor.String(err.Error()), trace.FaultOf(err, t.Redactor)
@@ -89,8 +89,8 @@ func lastValue(p runtime.Partition) any {
 // silent reports whether the items of a job are not written.
 func (t *tree) silent(job *compile.Job) bool { return job.Set.Job.Silent || !t.selects(job) }
 
-// items calls f with what each child reads of the items of a page that it is for: the i-th
-// child and the n-th item.
+// items calls f for each child and each item of a page that the child is for, with the values
+// that the child reads: the i-th child and the n-th item.
 func (t *tree) items(
 	ctx context.Context, p runtime.Partition, page *runtime.Page, found *evidence.Presence,
 	f func(child *compile.Job, i, n int, v any) error,

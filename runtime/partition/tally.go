@@ -268,7 +268,7 @@ func (t *Tally) checkMissing(missing map[string][][]string) error {
 	return nil
 }
 
-// Add adds a step of a task to a tally: what it says about the jobs for its items and, if
+// Add adds a step of a task to a tally: what it says about its children and, if
 // the task has ended, its result.
 func (t *Tally) Add(step *Step) {
 	t.found.Merge(step.Missing, t.jobs)

@@ -72,8 +72,8 @@ type Tasks struct {
 	trees []*tree // of roots
 }
 
-// Tasks returns the tasks of jobs that are not for the items of others. The time is the
-// one that now() gives the rules of variables: the same on all machines.
+// Tasks returns the tasks of jobs without parents. now() returns started in the rules of
+// variables: the same on all machines.
 func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time) (*Tasks, error) {
 	w.Loop = w.WithDefaults()
 	w.Slots, w.Resume = nil, nil
@@ -184,7 +184,7 @@ func (r *taskRun) ending(result runtime.Result, skipped bool) *Ending {
 }
 
 // RootOf returns the index of the job of the run that a task is below. It reports false for
-// the task that runs all jobs, and for what is no id.
+// the task that runs all jobs, and for a malformed id.
 func RootOf(id string) (index int, ok bool) {
 	first, _, _ := strings.Cut(id, "-")
 	index, err := strconv.Atoi(first)
@@ -195,8 +195,8 @@ func RootOf(id string) (index int, ok bool) {
 // it has found cannot be stored.
 func isFailure(err error) bool { return errors.As(err, new(*failure.Error)) }
 
-// FailedTask returns the ending of a task that failed with an error, of which the task itself
-// cannot tell.
+// FailedTask returns the ending of a task that failed with an error and could not report it
+// itself.
 func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
 	if task.Job != "" {
 		if r, openErr := s.open(ctx, task); openErr == nil {

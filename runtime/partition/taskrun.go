@@ -53,7 +53,7 @@ func (r *taskRun) list(ctx context.Context) (*Ending, error) {
 	return r.ending(result, r.stored == nil && skips(r.job, err)), err
 }
 
-// page stores a page with the tasks for its items. A page on which the task fails is not
+// page stores a page with the tasks of its children. A page on which the task fails is not
 // stored, since it has to be requested again, unless the partition is then skipped.
 func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
 	token, err := page.Checkpoint()
@@ -92,7 +92,7 @@ func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
 	return r.stored
 }
 
-// children adds the tasks for the items of a page to its step.
+// children adds the tasks of the children, one for each item of a page, to its step.
 func (r *taskRun) children(ctx context.Context, page *runtime.Page, step *Step) error {
 	jobs := r.tree.children(r.job)
 	if len(jobs) == 0 {
@@ -266,7 +266,7 @@ func (a *allRun) page(ctx context.Context, page *runtime.Page) error {
 	return a.stored
 }
 
-// add adds the results of a job, and of those for its items, to the ending.
+// add adds the results of a job and of its children to the ending.
 func (a *allRun) add(results []EndedResult) {
 	for _, r := range results {
 		a.ending.Results = append(a.ending.Results, r)

@@ -50,7 +50,7 @@ type tree struct {
 
 	left    *Quota                           // partitions that may still be run
 	leftOut bool                             // the limit on partitions has left one out
-	limited map[*compile.Job]bool            // jobs of which the limit has left out a partition
+	limited map[*compile.Job]bool            // jobs with a partition that the limit has left out
 	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
 	kept    map[*compile.Job]map[string]any  // values of the previous run
 }
@@ -81,7 +81,7 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 // selects reports whether a job is to be written.
 func (w Walk) selects(job *compile.Job) bool { return w.Jobs == nil || w.Jobs[job.Set.Job.ID] }
 
-// children returns the jobs for the items of a job that run.
+// children returns the children of a job that run.
 func (w Walk) children(job *compile.Job) []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(job.Children), func(child *compile.Job) bool { return len(w.below(child)) == 0 })
 }

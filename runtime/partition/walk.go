@@ -114,7 +114,7 @@ func (f *frame) valued(v any) *task {
 	return &task{job: f.task.job, level: f.task.level + 1, value: v}
 }
 
-// step passes on a page of the list, and runs the tasks for its items.
+// step passes on a page of the list, and runs the children for its items.
 func (f *frame) step(ctx context.Context, page *runtime.Page) error {
 	f.err = f.take(ctx, page)
 	return f.err
@@ -171,7 +171,7 @@ func (f *frame) child(ctx context.Context, child *task) error {
 	return child.backlog.drain(ctx, f)
 }
 
-// next returns the task whose turn it is, or nil if there is none left.
+// next returns the task whose turn it is, or nil after the last one.
 func (f *frame) next() *task {
 	f.mu.Lock()
 	defer f.mu.Unlock()

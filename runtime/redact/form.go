@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// A form is a way of writing a secret that is no escaping: escapes are removed
+// A form is a way of writing a secret other than by escapes: escapes are removed
 // before a text is searched.
 type form struct {
 	name   string

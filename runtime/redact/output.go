@@ -115,7 +115,7 @@ func (w *redactingWriter) Close() error {
 	return err
 }
 
-// lines hides the secrets in lines, of which those that are JSON remain so.
+// lines hides the secrets in lines. A line of JSON remains JSON.
 func (r *Redactor) lines(text string) string {
 	if !strings.HasPrefix(text, "{") {
 		return r.String(text)

@@ -142,7 +142,7 @@ func (c *Concealer) concealText(text string) string {
 }
 
 // withoutNeedlessEscape narrows what was found to the secret as it is, if it stands in
-// the text behind an escape that does nothing: the ~ of "\~". It is restored the same.
+// the text after an escape that does nothing: the ~ of "\~". It is restored the same.
 func withoutNeedlessEscape(text string, one redact.Found) redact.Found {
 	plain, known := redact.Spell(one.Form, one.Secret)
 	if !one.Escaped || !known || plain == "" {

@@ -132,8 +132,8 @@ func Character(s []byte) (r rune, size int) {
 	return r, size
 }
 
-// hexRune returns the character of which data begins with the four hexadecimal digits, or a
-// negative number if it does not.
+// hexRune returns the character whose four hexadecimal digits data begins with, or a negative
+// number if there are no such digits.
 func hexRune(data []byte) rune {
 	if len(data) < 4 {
 		return -1

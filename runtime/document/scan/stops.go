@@ -12,7 +12,7 @@ const (
 	aheadBytes = 57 // that after sees
 )
 
-// A block is a part of the document of which the scan knows the stops: the bytes at which a
+// A block is a part of the document whose stops the scan knows: the bytes at which a
 // string ends if they are in one. They are the quotes that are not escaped, the control
 // characters, and the backslashes of escapes that are not valid. They are found for all bytes
 // alike, before it is known which of them are in a string.

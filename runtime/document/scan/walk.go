@@ -54,7 +54,7 @@ func (s Span) Of(data []byte) []byte { return data[s.Start:s.End:s.End] }
 type Walk struct {
 	Data   []byte
 	Known  Span          // a value whose end is known; absent: none
-	Window *spool.Window // of a document in a file, of which one window is in memory at a time
+	Window *spool.Window // of a document in a file; one window of it is in memory at a time
 }
 
 // Members iterates over the members of the object, or the elements of the list, that begins
@@ -146,7 +146,7 @@ func isDigit(c byte) bool { return c-'0' <= 9 }
 // ValueEnd returns the offset after the value that begins at i.
 func ValueEnd(data []byte, i int) int { return valueEnd(data, i, nil) }
 
-// valueEnd is ValueEnd for a document in a file, of which it holds one window in memory.
+// valueEnd is ValueEnd for a document in a file. It holds one window of it in memory.
 func valueEnd(data []byte, i int, window *spool.Window) int {
 	for depth := 0; i < len(data); {
 		switch Structure[data[i]] {
