@@ -22,13 +22,13 @@ func warnForgotten(logger *slog.Logger, result *engine.Result) {
 }
 
 // continueFrom returns the values that a run continues from; nil: those in the file of --kept.
-func (a *extraction) continueFrom(l *loaded, s *state) (carryover, error) {
+func (x *extraction) continueFrom(l *loaded, s *state) (carryover, error) {
 	values := carryover{}
 	maps.Copy(values, l.carryover)
 	switch {
 	case l.pages != nil:
-		return values, a.checkKept(l, s)
-	case a.kept != "":
+		return values, x.checkKept(l, s)
+	case x.kept != "":
 		return nil, nil
 	}
 	kept, err := s.Kept()

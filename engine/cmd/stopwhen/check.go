@@ -14,7 +14,7 @@ import (
 type checkCommand struct{ source }
 
 func newCheck(p *app) *cobra.Command {
-	a := &checkCommand{source{app: p}}
+	c := &checkCommand{source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "check CONFIG",
 		Short: "Find mistakes in a configuration without making requests",
@@ -22,23 +22,23 @@ func newCheck(p *app) *cobra.Command {
 a fix. The exit status is 2 if there are errors; warnings do not change it.`,
 		Example: `  stopwhen check users.json
   stopwhen check users.yaml --dialect keboola`,
-		Args: a.oneConfig,
-		RunE: a.Run,
+		Args: c.oneConfig,
+		RunE: c.Run,
 	}
-	a.configFlags(cmd)
+	c.configFlags(cmd)
 	return cmd
 }
 
 // Run compiles the configuration and prints its warnings.
-func (a *checkCommand) Run(_ *cobra.Command, args []string) error {
-	a.placeholders = true
-	l, err := a.load(args)
+func (c *checkCommand) Run(_ *cobra.Command, args []string) error {
+	c.placeholders = true
+	l, err := c.load(args)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	for _, w := range printed(l.Warnings()) {
-		fmt.Fprintf(a.stderr, "warning: %v\n", w)
+		fmt.Fprintf(c.stderr, "warning: %v\n", w)
 	}
 	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(l.Info().Rules, "rule")}
 	if n := len(l.Warnings()); n > 0 {
@@ -48,15 +48,15 @@ func (a *checkCommand) Run(_ *cobra.Command, args []string) error {
 	if n := len(l.Info().Tests); n > 0 {
 		text += fmt.Sprintf("%s; run with stopwhen test\n", value.Counted(n, "test"))
 	}
-	if names := a.missingVariables(l); len(names) > 0 {
+	if names := c.missingVariables(l); len(names) > 0 {
 		text += fmt.Sprintf("a run needs --env %s\n", strings.Join(names, ","))
 	}
-	return a.writeText(text)
+	return c.writeText(text)
 }
 
 // missingVariables returns the names of the environment variables that a run of the
 // configuration needs, and that are not set or not passed to it.
-func (a *source) missingVariables(l *loaded) []string {
-	env := environment{names: a.env, server: l.server}
+func (s *source) missingVariables(l *loaded) []string {
+	env := environment{names: s.env, server: l.server}
 	return slices.DeleteFunc(l.Info().Env, func(name string) bool { _, ok := env.lookup(name); return ok })
 }

@@ -32,31 +32,31 @@ func (a *collectCommand) collects(run *cluster.Run) map[string]string {
 
 // checkSource checks that the pages can be had, before anything is created for them. A
 // collection that has nothing to do needs none.
-func (a *extraction) checkSource(l *loaded, s *state) error {
-	if l.check == nil || s.Repeats(a.outputPaths(l)) {
+func (x *extraction) checkSource(l *loaded, s *state) error {
+	if l.check == nil || s.Repeats(x.outputPaths(l)) {
 		return nil
 	}
-	ctx, stop := a.catchSignals()
+	ctx, stop := x.catchSignals()
 	defer stop()
 	return signalError(ctx, l.check(ctx, l.With(engine.WithResume(s.Jobs()))))
 }
 
 // itemPaths returns the files that the items are written to.
-func (a *extraction) itemPaths(l *loaded) []string {
-	if !a.writesFiles() {
+func (x *extraction) itemPaths(l *loaded) []string {
+	if !x.writesFiles() {
 		return nil
 	}
 	var all []string
-	for _, f := range formats.Places(l.Engine, a.out, a.items.Format) {
+	for _, f := range formats.Places(l.Engine, x.out, x.items.Format) {
 		all = append(all, f.Path)
 	}
 	return slices.DeleteFunc(all, formats.IsStream)
 }
 
 // outputPaths returns the files that the pages are written to.
-func (a *extraction) outputPaths(l *loaded) []string {
-	all := a.itemPaths(l)
-	if path := a.trace; path != "" && path != "-" && !formats.IsStream(path) {
+func (x *extraction) outputPaths(l *loaded) []string {
+	all := x.itemPaths(l)
+	if path := x.trace; path != "" && path != "-" && !formats.IsStream(path) {
 		all = append(all, filepath.Clean(path))
 	}
 	return all
@@ -66,16 +66,16 @@ func (a *extraction) outputPaths(l *loaded) []string {
 // outputs, so that there is nothing to do. One that has been collected into other outputs, or
 // in another order or format, is collected again, but its rows are not added to a file that
 // has them.
-func (a *extraction) collected(l *loaded, s *state) (bool, error) {
+func (x *extraction) collected(l *loaded, s *state) (bool, error) {
 	earlier, follows := s.Follows()
 	switch {
 	case l.pages == nil || !follows:
 		return false, nil
-	case s.Repeats(a.outputPaths(l)):
-		a.logCollected(l, s, earlier)
+	case s.Repeats(x.outputPaths(l)):
+		x.logCollected(l, s, earlier)
 		return true, nil
-	case a.appendRows:
-		if err := a.requireOthers(l, earlier); err != nil {
+	case x.appendRows:
+		if err := x.requireOthers(l, earlier); err != nil {
 			return false, err
 		}
 	}
@@ -85,7 +85,7 @@ func (a *extraction) collected(l *loaded, s *state) (bool, error) {
 }
 
 // logCollected says that there is nothing to do, and which files are not there any more.
-func (a *extraction) logCollected(l *loaded, s *state, earlier []string) {
+func (x *extraction) logCollected(l *loaded, s *state, earlier []string) {
 	restart, again := "--restart starts over", "--restart writes it again"
 	if l.released {
 		restart = "its pages are no longer on the server"
@@ -99,17 +99,17 @@ func (a *extraction) logCollected(l *loaded, s *state, earlier []string) {
 				"event", "output_missing", "file", path)
 		}
 	}
-	a.logUnwritten(l, s.log)
+	x.logUnwritten(l, s.log)
 }
 
 // logUnwritten names the files for what a state does not have: the result, and a trace that
 // is not a file. They are written by the collection itself.
-func (a *extraction) logUnwritten(l *loaded, log *slog.Logger) {
+func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 	fix := "--restart collects the run again"
 	if l.released {
 		fix = "the pages of the run are no longer on the server; stopwhen status " + l.run + l.natsArgs + " sums it up"
 	}
-	for _, f := range []struct{ flag, path string }{{"--result", a.result}, {"--trace", a.trace}} {
+	for _, f := range []struct{ flag, path string }{{"--result", x.result}, {"--trace", x.trace}} {
 		switch file := f.path != "-" && !formats.IsStream(f.path); {
 		case f.path == "" || file && f.flag == "--trace":
 		case file && !isMissing(f.path):
@@ -136,8 +136,8 @@ func isMissing(path string) bool {
 }
 
 // requireOthers refuses to add the rows of a run to a file that has them.
-func (a *extraction) requireOthers(l *loaded, earlier []string) error {
-	for _, file := range a.itemPaths(l) {
+func (x *extraction) requireOthers(l *loaded, earlier []string) error {
+	for _, file := range x.itemPaths(l) {
 		same := func(path string) bool { return absolute(path) == absolute(file) }
 		if slices.ContainsFunc(earlier, same) {
 			return &usageError{fmt.Sprintf("--append: run %s has been collected into %s, which would have its rows twice; "+
@@ -157,7 +157,7 @@ func absolute(path string) string {
 
 // checkKept checks that the values which a run has begun with are those in the file of
 // --kept, in which those for the next run replace them.
-func (a *extraction) checkKept(l *loaded, s *state) error {
+func (x *extraction) checkKept(l *loaded, s *state) error {
 	var continues []string
 	for _, job := range l.Jobs() {
 		if len(l.carryover[job]) > 0 {
@@ -165,20 +165,20 @@ func (a *extraction) checkKept(l *loaded, s *state) error {
 		}
 	}
 	switch {
-	case a.kept == "" && continues != nil && a.writesFiles() && !a.appendRows:
+	case x.kept == "" && continues != nil && x.writesFiles() && !x.appendRows:
 		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
 			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, continues[0])}
-	case a.kept == "", s.Resumed():
+	case x.kept == "", s.Resumed():
 		return nil
 	}
-	found, err := formats.ReadKept(a.kept)
+	found, err := formats.ReadKept(x.kept)
 	if err != nil {
 		return err
 	}
 	for _, job := range l.Jobs() {
 		if !sameJSON(found[job], l.carryover[job]) {
 			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
-				"or rows would be there twice; name the file that stopwhen submit --kept had", job, a.kept, l.run)}
+				"or rows would be there twice; name the file that stopwhen submit --kept had", job, x.kept, l.run)}
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ const demoCase = "demo/orders"
 type demoCommand struct{ extraction }
 
 func newDemo(p *app) *cobra.Command {
-	a := &demoCommand{extraction{source: source{app: p}}}
+	c := &demoCommand{extraction{source: source{app: p}}}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a real extraction over HTTP, from a built-in API",
@@ -30,33 +30,33 @@ NDJSON, and the log shows why paging stopped.`,
   stopwhen demo > orders.ndjson
   stopwhen run --fixture demo/orders --explain`,
 		Args: noArguments,
-		RunE: a.Run,
+		RunE: c.Run,
 	}
-	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "log only errors")
+	cmd.Flags().BoolVarP(&c.quiet, "quiet", "q", false, "log only errors")
 	return cmd
 }
 
 // Run serves the case, and runs it.
-func (a *demoCommand) Run(*cobra.Command, []string) error {
-	a.fixture, a.noProgress = demoCase, true
-	l, err := a.load(nil)
+func (c *demoCommand) Run(*cobra.Command, []string) error {
+	c.fixture, c.noProgress = demoCase, true
+	l, err := c.load(nil)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	say := func(format string, args ...any) {
-		if !a.quiet {
-			fmt.Fprint(a.stderr, printable.Lines(fmt.Sprintf(format, args...)))
+		if !c.quiet {
+			fmt.Fprint(c.stderr, printable.Lines(fmt.Sprintf(format, args...)))
 		}
 	}
 	say("An API that serves 25 orders now listens on %s.\nThis configuration extracts them:\n\n%s\n",
 		l.server.URL(), indent(string(l.server.ConfigText())))
 	say("Items go to standard output, the log to standard error. To run it yourself:\n\n    stopwhen run --fixture %s -v\n\n", demoCase)
-	a.onPage = func(page *engine.Page) {
+	c.onPage = func(page *engine.Page) {
 		request := page.Request.Method + " " + strings.TrimPrefix(page.Request.URL, l.server.URL())
 		say("page %d: %s\n    %s\n", page.Page, request, describeDecision(page))
 	}
-	if err := a.runLoaded(l); err != nil {
+	if err := c.runLoaded(l); err != nil {
 		return err
 	}
 	say("\nTo see what it compiled to, with every rule that could have stopped it:\n\n    stopwhen explain --fixture %s\n", demoCase)

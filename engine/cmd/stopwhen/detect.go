@@ -37,7 +37,7 @@ type detectCommand struct {
 }
 
 func newDetect(p *app) *cobra.Command {
-	a := &detectCommand{source: source{app: p}}
+	d := &detectCommand{source: source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "detect URL",
 		Short: "Write a configuration for an API of which only an address is known",
@@ -59,21 +59,21 @@ then the beginning of the address of the list, if the recording has several.`, d
   stopwhen detect https://api.example.com/graphql --data @query.json
   stopwhen detect --from session.har --out users.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
-			return checkDetectArguments(args, a.from, a.fixture)
+			return checkDetectArguments(args, d.from, d.fixture)
 		},
-		RunE: a.Run,
+		RunE: d.Run,
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&a.headers, "header", "H", nil, "`NAME: VALUE` of a header to send; may be repeated")
-	flags.StringArrayVar(&a.set, "set", nil, "`NAME=VALUE` for {NAME} in the address; may be repeated")
-	flags.StringVar(&a.method, "method", "", "`METHOD` of the request: GET or POST; default: POST with --data, otherwise GET")
-	flags.StringVar(&a.data, "data", "", "`BODY` of a POST request, JSON or a form; @FILE reads it from a file, @- from standard input")
-	flags.StringVar(&a.from, "from", "", "`FILE` with a recording (HAR), instead of requests")
-	flags.StringVar(&a.fixture, "fixture", "", "built-in `CASE` whose API is requested")
+	flags.StringArrayVarP(&d.headers, "header", "H", nil, "`NAME: VALUE` of a header to send; may be repeated")
+	flags.StringArrayVar(&d.set, "set", nil, "`NAME=VALUE` for {NAME} in the address; may be repeated")
+	flags.StringVar(&d.method, "method", "", "`METHOD` of the request: GET or POST; default: POST with --data, otherwise GET")
+	flags.StringVar(&d.data, "data", "", "`BODY` of a POST request, JSON or a form; @FILE reads it from a file, @- from standard input")
+	flags.StringVar(&d.from, "from", "", "`FILE` with a recording (HAR), instead of requests")
+	flags.StringVar(&d.fixture, "fixture", "", "built-in `CASE` whose API is requested")
 	complete(cmd, "fixture", caseNames)
-	flags.StringVar(&a.out, "out", "", "`FILE` to write the configuration to; it must not exist; default: standard output")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "do not describe what was recognized")
-	choice(cmd, &a.format, "format", "output `FORMAT`: yaml or json", formatYAML, formatJSON)
+	flags.StringVar(&d.out, "out", "", "`FILE` to write the configuration to; it must not exist; default: standard output")
+	flags.BoolVarP(&d.quiet, "quiet", "q", false, "do not describe what was recognized")
+	choice(cmd, &d.format, "format", "output `FORMAT`: yaml or json", formatYAML, formatJSON)
 	return cmd
 }
 
@@ -90,16 +90,16 @@ func checkDetectArguments(args []string, from, fixture string) error {
 }
 
 // Run writes a configuration for the API at an address.
-func (a *detectCommand) Run(cmd *cobra.Command, args []string) error {
-	if err := checkNew(a.out); err != nil {
+func (d *detectCommand) Run(cmd *cobra.Command, args []string) error {
+	if err := checkNew(d.out); err != nil {
 		return err
 	}
-	if err := a.checkStdout("the configuration", false); err != nil && toStdout(a.out) {
+	if err := d.checkStdout("the configuration", false); err != nil && toStdout(d.out) {
 		return err
 	}
-	ctx, stop := a.catchSignals()
+	ctx, stop := d.catchSignals()
 	defer stop()
-	result, err := a.detected(ctx, cmd, args)
+	result, err := d.detected(ctx, cmd, args)
 	if err := interrupted(ctx); err != nil {
 		return err
 	}
@@ -110,33 +110,33 @@ func (a *detectCommand) Run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if result.YAML != nil {
-		if failed := a.writeConfig(result); failed != nil {
+		if failed := d.writeConfig(result); failed != nil {
 			return failed
 		}
 	}
-	if !a.quiet { // last, so that it is what a terminal shows
-		a.describe(ctx, result)
+	if !d.quiet { // last, so that it is what a terminal shows
+		d.describe(ctx, result)
 	}
 	return err
 }
 
 // detected makes the requests, or reads the recording.
-func (a *detectCommand) detected(ctx context.Context, cmd *cobra.Command, args []string) (*detect.Result, error) {
-	if a.fixture != "" {
-		return a.detectFixture(ctx, cmd)
+func (d *detectCommand) detected(ctx context.Context, cmd *cobra.Command, args []string) (*detect.Result, error) {
+	if d.fixture != "" {
+		return d.detectFixture(ctx, cmd)
 	}
-	if a.from != "" {
+	if d.from != "" {
 		if err := noRequestFlags(cmd, "--from makes none"); err != nil {
 			return nil, err
 		}
-		file, err := a.open(a.from)
+		file, err := d.open(d.from)
 		if err != nil {
 			return nil, &usageError{"--from: " + err.Error()}
 		}
 		defer file.Close()
 		r, err := recording.Read(file)
 		if err != nil {
-			return nil, &usageError{fmt.Sprintf("--from %s: %v", a.from, err)}
+			return nil, &usageError{fmt.Sprintf("--from %s: %v", d.from, err)}
 		}
 		address := ""
 		if len(args) > 0 {
@@ -144,11 +144,11 @@ func (a *detectCommand) detected(ctx context.Context, cmd *cobra.Command, args [
 		}
 		return detect.FromRecording(ctx, r, address)
 	}
-	request, err := a.request(args[0])
+	request, err := d.request(args[0])
 	if err != nil {
 		return nil, err
 	}
-	a.redactor = redact.New(request.Secrets())
+	d.redactor = redact.New(request.Secrets())
 	return detect.Detect(ctx, request, detect.Options{UserAgent: "stopwhen/" + strings.Fields(version())[0]})
 }
 
@@ -163,11 +163,11 @@ func noRequestFlags(cmd *cobra.Command, why string) error {
 }
 
 // detectFixture requests the API of a built-in case.
-func (a *detectCommand) detectFixture(ctx context.Context, cmd *cobra.Command) (*detect.Result, error) {
+func (d *detectCommand) detectFixture(ctx context.Context, cmd *cobra.Command) (*detect.Result, error) {
 	if err := noRequestFlags(cmd, "--fixture has its own"); err != nil {
 		return nil, err
 	}
-	c, err := fixtures.Find(a.fixture)
+	c, err := fixtures.Find(d.fixture)
 	if err != nil {
 		return nil, &usageError{"--fixture: " + err.Error()}
 	}
@@ -177,21 +177,21 @@ func (a *detectCommand) detectFixture(ctx context.Context, cmd *cobra.Command) (
 	}
 	defer server.Close()
 	request, _ := detecttest.RequestOf(server)
-	a.redactor = redact.New(request.Secrets())
+	d.redactor = redact.New(request.Secrets())
 	return detect.Detect(ctx, request, detect.Options{})
 }
 
 // request returns the request that the command line describes.
-func (a *detectCommand) request(address string) (detect.Request, error) {
-	r := detect.Request{URL: address, Method: a.method, Header: http.Header{}}
-	for _, line := range a.headers {
+func (d *detectCommand) request(address string) (detect.Request, error) {
+	r := detect.Request{URL: address, Method: d.method, Header: http.Header{}}
+	for _, line := range d.headers {
 		name, text, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") {
 			return r, &usageError{"--header: want 'NAME: VALUE', got " + shownHeader(name, ok)}
 		}
 		r.Header.Add(name, strings.TrimSpace(text))
 	}
-	values, err := a.inputs()
+	values, err := d.inputs()
 	if err != nil {
 		return r, err
 	}
@@ -199,9 +199,9 @@ func (a *detectCommand) request(address string) (detect.Request, error) {
 	for name, v := range values {
 		r.Inputs[name], _ = v.(string)
 	}
-	r.Body = []byte(a.data)
-	if path, isFile := strings.CutPrefix(a.data, "@"); isFile {
-		file, err := a.open(path)
+	r.Body = []byte(d.data)
+	if path, isFile := strings.CutPrefix(d.data, "@"); isFile {
+		file, err := d.open(path)
 		if err != nil {
 			return r, &usageError{"--data: " + err.Error()}
 		}
@@ -223,18 +223,18 @@ func shownHeader(name string, named bool) string {
 }
 
 // describe writes what was recognized, and what to do next, to standard error.
-func (a *detectCommand) describe(ctx context.Context, r *detect.Result) {
-	w := a.redactor.Writer(a.guard(a.stderr))
+func (d *detectCommand) describe(ctx context.Context, r *detect.Result) {
+	w := d.redactor.Writer(d.guard(d.stderr))
 	defer w.Close()
-	text := r.Text(a.errorColumns())
+	text := r.Text(d.errorColumns())
 	if r.YAML != nil {
-		text += a.verdict(ctx, r) + "\nNext:\n" + a.nextSteps(r)
+		text += d.verdict(ctx, r) + "\nNext:\n" + d.nextSteps(r)
 	}
 	_, _ = io.WriteString(w, printable.Lines(text)+"\n")
 }
 
 // verdict describes how the configuration fares under stress; empty if that is not known.
-func (a *detectCommand) verdict(ctx context.Context, r *detect.Result) string {
+func (d *detectCommand) verdict(ctx context.Context, r *detect.Result) string {
 	e, err := engine.Load("detect.yaml", r.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
 	if err != nil {
 		return ""
@@ -243,14 +243,14 @@ func (a *detectCommand) verdict(ctx context.Context, r *detect.Result) string {
 	if err != nil {
 		return ""
 	}
-	return "\n" + report.Brief(a.errorColumns())
+	return "\n" + report.Brief(d.errorColumns())
 }
 
 // nextSteps are commands for the configuration that was written.
-func (a *detectCommand) nextSteps(r *detect.Result) string {
-	name, b := a.out, &strings.Builder{}
+func (d *detectCommand) nextSteps(r *detect.Result) string {
+	name, b := d.out, &strings.Builder{}
 	if toStdout(name) {
-		name = r.Name + "." + a.format
+		name = r.Name + "." + d.format
 		fmt.Fprintf(b, "  save it, for example as %s\n", name)
 	}
 	if _, tested := r.Config.Get("tests"); tested {
@@ -294,15 +294,15 @@ func checkNew(path string) error {
 }
 
 // writeConfig writes the configuration to --out or to standard output.
-func (a *detectCommand) writeConfig(r *detect.Result) error {
+func (d *detectCommand) writeConfig(r *detect.Result) error {
 	text := r.YAML
-	if a.format == formatJSON {
+	if d.format == formatJSON {
 		text = r.JSON
 	}
-	if toStdout(a.out) {
-		return a.writeText(string(text))
+	if toStdout(d.out) {
+		return d.writeText(string(text))
 	}
-	return writeNew(a.out, text)
+	return writeNew(d.out, text)
 }
 
 // writeNew writes a file that must not exist.

@@ -120,17 +120,17 @@ func (a *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 var explainFormats = []string{formatText, formatJSON, formatMermaid}
 
 // explain prints the rules, given the file of kept values, in the format of a report.
-func (a *source) explain(l *loaded, kept string, r reporting, full bool) error {
+func (s *source) explain(l *loaded, kept string, r reporting, full bool) error {
 	if err := l.readKept(kept); err != nil {
 		return err
 	}
 	x := l.With(engine.WithKept(l.carryover)).Explain()
 	if r.format == formatJSON {
-		return a.writeJSON(x)
+		return s.writeJSON(x)
 	}
 	printable.Strings(x)
 	if r.format == formatMermaid {
-		return a.writeText(x.Mermaid())
+		return s.writeText(x.Mermaid())
 	}
-	return a.writeText(x.Text(explain.TextOptions{Width: a.columns(), Full: full}))
+	return s.writeText(x.Text(explain.TextOptions{Width: s.columns(), Full: full}))
 }

@@ -46,46 +46,46 @@ const suspect = "suspect"
 var failOnOutcomes = []string{string(rules.Limited), string(rules.Guarded), string(rules.Partial), suspect}
 
 // runFlags adds the flags of commands that extract.
-func (a *extraction) runFlags(cmd *cobra.Command) {
-	a.configFlags(cmd)
-	prefetchFlag(cmd, &a.prefetch)
+func (x *extraction) runFlags(cmd *cobra.Command) {
+	x.configFlags(cmd)
+	prefetchFlag(cmd, &x.prefetch)
 	f := cmd.Flags()
-	f.IntVar(&a.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
-	checked(cmd, "jobs", func() error { return atLeast(1, a.parallel, "a number of jobs above 0") })
+	f.IntVar(&x.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
+	checked(cmd, "jobs", func() error { return atLeast(1, x.parallel, "a number of jobs above 0") })
 	timeout := f.String("timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
-	checked(cmd, "timeout", func() (err error) { a.timeout, err = parseDuration("--timeout", *timeout); return err })
-	a.jobFlags(cmd)
-	tokensFlag(cmd, &a.tokens, "; by default the --state FILE with .tokens")
-	a.resultFlags(cmd)
+	checked(cmd, "timeout", func() (err error) { x.timeout, err = parseDuration("--timeout", *timeout); return err })
+	x.jobFlags(cmd)
+	tokensFlag(cmd, &x.tokens, "; by default the --state FILE with .tokens")
+	x.resultFlags(cmd)
 }
 
 // resultFlags adds the flags that say what becomes of the pages of a run.
-func (a *extraction) resultFlags(cmd *cobra.Command) {
+func (x *extraction) resultFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
-	f.StringVar(&a.result, "result", "", "`FILE` for the result of every job, as JSON; - is standard output")
-	f.StringVar(&a.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
-	f.BoolVar(&a.restart, "restart", false, "with --state: start over, without what the state holds")
-	f.StringVar(&a.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
-	choices(cmd, &a.failOn, "fail-on", "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "), failOnOutcomes...)
-	a.logFlags.register(cmd, "log every page")
-	f.BoolVar(&a.noProgress, "no-progress", false, "do not show a progress line on a terminal")
+	f.StringVar(&x.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
+	f.StringVar(&x.result, "result", "", "`FILE` for the result of every job, as JSON; - is standard output")
+	f.StringVar(&x.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
+	f.BoolVar(&x.restart, "restart", false, "with --state: start over, without what the state holds")
+	f.StringVar(&x.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
+	choices(cmd, &x.failOn, "fail-on", "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "), failOnOutcomes...)
+	x.logFlags.register(cmd, "log every page")
+	f.BoolVar(&x.noProgress, "no-progress", false, "do not show a progress line on a terminal")
 }
 
 // outFlag adds the flag --out for items.
-func (a *extraction) outFlag(cmd *cobra.Command, byDefault string) {
-	cmd.Flags().StringVar(&a.out, "out", byDefault, "`DIR` to write one file per dataType into; - is standard output")
-	cmd.Flags().BoolVar(&a.appendRows, "append", false, "with --out DIR: add the rows of this run to those in the files")
+func (x *extraction) outFlag(cmd *cobra.Command, byDefault string) {
+	cmd.Flags().StringVar(&x.out, "out", byDefault, "`DIR` to write one file per dataType into; - is standard output")
+	cmd.Flags().BoolVar(&x.appendRows, "append", false, "with --out DIR: add the rows of this run to those in the files")
 	_ = cmd.MarkFlagDirname("out")
-	a.itemFlags(cmd)
+	x.itemFlags(cmd)
 }
 
 // checkResultFlags checks the flags of resultFlags and itemFlags.
-func (a *extraction) checkResultFlags(cmd *cobra.Command) error {
-	if err := a.checkItemFlags(cmd); err != nil {
+func (x *extraction) checkResultFlags(cmd *cobra.Command) error {
+	if err := x.checkItemFlags(cmd); err != nil {
 		return err
 	}
-	if a.restart && a.state == "" {
+	if x.restart && x.state == "" {
 		return &usageError{"--restart requires --state"}
 	}
 	return nil
@@ -93,81 +93,81 @@ func (a *extraction) checkResultFlags(cmd *cobra.Command) error {
 
 // pagesAhead returns the number of pages in flight. A case and a recording have the requests
 // of a run that makes one after another, unless the flag is set.
-func (a *extraction) pagesAhead() int {
-	if a.prefetch == "" && (a.fixture != "" || a.record != "") {
+func (x *extraction) pagesAhead() int {
+	if x.prefetch == "" && (x.fixture != "" || x.record != "") {
 		return 0
 	}
-	n, _ := parsePrefetch(a.prefetch) // checked when it was set
+	n, _ := parsePrefetch(x.prefetch) // checked when it was set
 	return n
 }
 
 // runConfig runs a configuration.
-func (a *extraction) runConfig(cmd *cobra.Command, args []string) error {
-	if err := a.checkResultFlags(cmd); err != nil {
+func (x *extraction) runConfig(cmd *cobra.Command, args []string) error {
+	if err := x.checkResultFlags(cmd); err != nil {
 		return err
 	}
-	l, err := a.load(args)
+	l, err := x.load(args)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if err := a.checkPaths(l, args); err != nil {
+	if err := x.checkPaths(l, args); err != nil {
 		return err
 	}
-	l.forgets = a.kept == "" && a.state == "" && a.items.Format.Kind != formats.Singer
-	return a.runLoaded(l)
+	l.forgets = x.kept == "" && x.state == "" && x.items.Format.Kind != formats.Singer
+	return x.runLoaded(l)
 }
 
 // runLoaded runs a configuration with the log, the progress line and the
 // recording that the flags request. Everything on standard error passes through
 // the redactor.
-func (a *extraction) runLoaded(l *loaded) error {
+func (x *extraction) runLoaded(l *loaded) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
 	debug := l.Info().Debug
-	bar := a.newProgress(debug, toStdout(a.out))
-	logger, closeLog, err := a.openLog(bar, debug)
+	bar := x.newProgress(debug, toStdout(x.out))
+	logger, closeLog, err := x.openLog(bar, debug)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	if l.Info().RotatesTokens {
-		tokens, err := a.openTokens(a.tokensPath())
+		tokens, err := x.openTokens(x.tokensPath())
 		if err != nil {
 			return err
 		}
 		l.Engine = l.With(engine.WithTokenStore(tokens))
 	}
 	l.Engine = l.With(
-		engine.WithLogger(logger), engine.WithPrefetch(a.pagesAhead()), engine.WithParallelJobs(a.parallel), engine.WithTimeout(a.timeout),
+		engine.WithLogger(logger), engine.WithPrefetch(x.pagesAhead()), engine.WithParallelJobs(x.parallel), engine.WithTimeout(x.timeout),
 	)
-	if a.trace != "" || bar != nil {
+	if x.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())
 	}
-	return a.extract(l, logger, bar)
+	return x.extract(l, logger, bar)
 }
 
 // extract runs the jobs and writes their pages.
-func (a *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
+func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
 	for _, w := range l.Warnings() {
 		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
 	}
-	if a.discarded != "" {
-		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, a.discarded), "event", "discarded")
+	if x.discarded != "" {
+		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, x.discarded), "event", "discarded")
 	}
-	state, err := a.openState(l, logger)
+	state, err := x.openState(l, logger)
 	if err != nil {
 		return err
 	}
 	defer state.Close()
-	if err := a.checkSource(l, state); err != nil {
+	if err := x.checkSource(l, state); err != nil {
 		return err
 	}
-	if collected, err := a.collected(l, state); err != nil || collected {
+	if collected, err := x.collected(l, state); err != nil || collected {
 		return err
 	}
-	out, err := a.openOutput(l, state)
+	out, err := x.openOutput(l, state)
 	if err != nil {
 		return err
 	}
@@ -176,45 +176,45 @@ func (a *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 			err = state.End()
 		}
 	}()
-	if a.record != "" {
-		tape, failed := a.startRecording(l)
+	if x.record != "" {
+		tape, failed := x.startRecording(l)
 		if failed != nil {
 			return errors.Join(failed, out.Close())
 		}
 		defer func() { err = errors.Join(err, tape.end(logger)) }()
 	}
-	return a.runJobs(l, out, logger, bar)
+	return x.runJobs(l, out, logger, bar)
 }
 
 // pagesRemain is what remains of a run that a signal ends.
 const pagesRemain = "the pages written so far are complete"
 
 // runJobs runs the jobs and completes what they write.
-func (a *extraction) runJobs(l *loaded, out *formats.Publisher, logger *slog.Logger, bar *progress) error {
-	a.remains = pagesRemain
-	ctx, stop := a.catchSignals()
+func (x *extraction) runJobs(l *loaded, out *formats.Publisher, logger *slog.Logger, bar *progress) error {
+	x.remains = pagesRemain
+	ctx, stop := x.catchSignals()
 	defer stop()
-	if a.takesTurns(l) {
-		a.threads.useOne()
-		defer a.threads.useAll()
+	if x.takesTurns(l) {
+		x.threads.useOne()
+		defer x.threads.useAll()
 	}
 	start := time.Now()
 	logger.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
-	result, err := a.runUntilSignal(ctx, l.source(), l.Engine, func(ctx context.Context, page *engine.Page) error {
+	result, err := x.runUntilSignal(ctx, l.source(), l.Engine, func(ctx context.Context, page *engine.Page) error {
 		if page.Bytes >= ahead.LargePage {
-			a.threads.useAll()
+			x.threads.useAll()
 		}
 		bar.page(page)
 		defer bar.written()
-		if a.onPage != nil {
-			a.onPage(page)
+		if x.onPage != nil {
+			x.onPage(page)
 		}
 		return out.Page(ctx, page)
 	})
 	bar.done()
 	err = out.End(result, signalError(ctx, err))
 	logPartial(logger, out.Files(), l.pages != nil)
-	err = errors.Join(err, a.writeResult(out.Files(), result), out.Close())
+	err = errors.Join(err, x.writeResult(out.Files(), result), out.Close())
 	if l.forgets {
 		warnForgotten(logger, result)
 	}
@@ -222,13 +222,13 @@ func (a *extraction) runJobs(l *loaded, out *formats.Publisher, logger *slog.Log
 	if err != nil {
 		return err
 	}
-	return a.judge(result)
+	return x.judge(result)
 }
 
 // takesTurns reports whether a run has one page at a time, unless its pages are large.
-func (a *extraction) takesTurns(l *loaded) bool {
-	prefetch := a.pagesAhead()
-	return (prefetch == 0 || prefetch == 1) && a.parallel <= 1 && l.pages == nil
+func (x *extraction) takesTurns(l *loaded) bool {
+	prefetch := x.pagesAhead()
+	return (prefetch == 0 || prefetch == 1) && x.parallel <= 1 && l.pages == nil
 }
 
 // logSummary logs the last line of a run.
@@ -255,10 +255,10 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 }
 
 // judge returns an error if a job ended with an outcome of --fail-on.
-func (a *extraction) judge(result *engine.Result) error {
+func (x *extraction) judge(result *engine.Result) error {
 	var outcomes, endings []string
 	for _, job := range result.Jobs {
-		for _, outcome := range a.failing(job.Outcome, job.Findings) {
+		for _, outcome := range x.failing(job.Outcome, job.Findings) {
 			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
 			if outcome == suspect {
 				ending = fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID)
@@ -276,12 +276,12 @@ func (a *extraction) judge(result *engine.Result) error {
 }
 
 // failing returns the outcomes of --fail-on that a job ended with.
-func (a *extraction) failing(outcome rules.Outcome, findings []engine.Finding) []string {
+func (x *extraction) failing(outcome rules.Outcome, findings []engine.Finding) []string {
 	var met []string
-	if slices.Contains(a.failOn, string(outcome)) {
+	if slices.Contains(x.failOn, string(outcome)) {
 		met = append(met, string(outcome))
 	}
-	if len(findings) > 0 && slices.Contains(a.failOn, suspect) {
+	if len(findings) > 0 && slices.Contains(x.failOn, suspect) {
 		met = append(met, suspect)
 	}
 	return met

@@ -15,23 +15,23 @@ import (
 )
 
 // itemFlags adds the flags that say how items are written.
-func (a *extraction) itemFlags(cmd *cobra.Command) {
+func (x *extraction) itemFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.itemFormat, "format", string(formats.NDJSON),
+	f.StringVar(&x.itemFormat, "format", string(formats.NDJSON),
 		"`FORMAT` of the items: ndjson, csv or singer; .gz or .zst compresses: csv.gz")
-	f.StringVar(&a.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
-	f.StringVar(&a.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
+	f.StringVar(&x.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
+	f.StringVar(&x.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
 	complete(cmd, "format", formats.Formats)
 }
 
 // checkItemFlags reads the flags of itemFlags.
-func (a *extraction) checkItemFlags(cmd *cobra.Command) error {
-	format, err := formats.ParseFormat(a.itemFormat)
+func (x *extraction) checkItemFlags(cmd *cobra.Command) error {
+	format, err := formats.ParseFormat(x.itemFormat)
 	if err != nil {
 		return &usageError{fmt.Sprintf("--format: %v", err)}
 	}
-	a.items = formats.Options{Format: format, Nested: a.csvNested}
-	if a.discardItems && cmd.Flags().Changed("format") {
+	x.items = formats.Options{Format: format, Nested: x.csvNested}
+	if x.discardItems && cmd.Flags().Changed("format") {
 		return &usageError{"--format requires --out: items are written nowhere without it"}
 	}
 	for _, f := range []struct {
@@ -42,13 +42,13 @@ func (a *extraction) checkItemFlags(cmd *cobra.Command) error {
 			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, f.kind)}
 		}
 	}
-	if a.csvNested == "" {
+	if x.csvNested == "" {
 		return &usageError{"--csv-nested: want a text, such as . or _"}
 	}
-	if a.catalog == "" {
+	if x.catalog == "" {
 		return nil
 	}
-	a.items.Catalog, err = readCatalog(a.catalog)
+	x.items.Catalog, err = readCatalog(x.catalog)
 	return err
 }
 
@@ -68,37 +68,37 @@ func readCatalog(path string) (*formats.Catalog, error) {
 }
 
 // checkFormatOfItems checks that items can be written in their format to where they go.
-func (a *extraction) checkFormatOfItems(l *loaded, _ []string) error {
+func (x *extraction) checkFormatOfItems(l *loaded, _ []string) error {
 	var dataTypes []string
-	for _, f := range formats.Places(l.Engine, "", a.items.Format) {
+	for _, f := range formats.Places(l.Engine, "", x.items.Format) {
 		dataTypes = append(dataTypes, f.DataType)
 	}
-	if err := a.checkCatalog(l); err != nil {
+	if err := x.checkCatalog(l); err != nil {
 		return err
 	}
-	if a.items.Format.Kind != formats.CSV || a.writesFiles() || a.discardsItems() {
+	if x.items.Format.Kind != formats.CSV || x.writesFiles() || x.discardsItems() {
 		return nil
 	}
 	switch {
 	case len(dataTypes) > 1:
 		return &usageError{fmt.Sprintf("--format %s: a table has the items of one dataType, and standard output would get those of %s; "+
-			"use --out DIR, or --job", a.items.Format, strings.Join(dataTypes, ", "))}
-	case a.state != "":
+			"use --out DIR, or --job", x.items.Format, strings.Join(dataTypes, ", "))}
+	case x.state != "":
 		return &usageError{fmt.Sprintf("--format %s with --state needs --out DIR: the header is known at the end, "+
-			"so nothing can be written to standard output page by page", a.items.Format)}
+			"so nothing can be written to standard output page by page", x.items.Format)}
 	}
 	return nil
 }
 
 // checkCatalog refuses streams that the configuration does not have: a misspelt one would
 // be written without its keys.
-func (a *extraction) checkCatalog(l *loaded) error {
+func (x *extraction) checkCatalog(l *loaded) error {
 	all := l.With(engine.WithJobs())
 	var dataTypes []string
 	for _, job := range all.Jobs() {
 		dataTypes = append(dataTypes, all.Job(job).DataTypes...)
 	}
-	for _, stream := range a.items.Catalog.Streams() {
+	for _, stream := range x.items.Catalog.Streams() {
 		if !slices.Contains(dataTypes, stream) {
 			return &usageError{fmt.Sprintf("--singer-catalog: no job has the dataType %q of a stream; %s", stream,
 				cmp.Or(diag.DidYouMean(stream, dataTypes), "the dataTypes are "+strings.Join(dataTypes, ", ")))}
@@ -108,7 +108,7 @@ func (a *extraction) checkCatalog(l *loaded) error {
 }
 
 // writesFiles reports whether items are written to files below --out.
-func (a *extraction) writesFiles() bool { return !a.discardsItems() && !toStdout(a.out) }
+func (x *extraction) writesFiles() bool { return !x.discardsItems() && !toStdout(x.out) }
 
 // discardsItems reports whether items are written nowhere.
-func (a *extraction) discardsItems() bool { return a.discardItems || a.out == os.DevNull }
+func (x *extraction) discardsItems() bool { return x.discardItems || x.out == os.DevNull }

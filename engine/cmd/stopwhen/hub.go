@@ -22,7 +22,7 @@ type hubCommand struct {
 }
 
 func newHub(p *app) *cobra.Command {
-	a := &hubCommand{app: p}
+	c := &hubCommand{app: p}
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the server that many machines share their work through",
@@ -41,37 +41,37 @@ permissions, TLS and clusters.`,
     --token-env HUB_TOKEN --tls-cert hub.pem --tls-key hub.key
   stopwhen hub --config nats.conf`,
 		Args: noArguments,
-		RunE: a.Run,
+		RunE: c.Run,
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.listen, "listen", "", "`HOST:PORT` to listen on; port 0 is any free one (default "+hub.DefaultListen+")")
-	f.StringVar(&a.dir, "dir", "", "`DIR` of the store, created if it is missing (default "+hub.DefaultDir+")")
-	f.StringVar(&a.config, "config", "", "NATS configuration `FILE`; --listen and --dir override it")
-	f.StringVar(&a.tokenEnv, "token-env", "", "`NAME` of an environment variable with the token that clients present")
-	f.StringVar(&a.user, "user", "", "`NAME` of the user that clients log in as")
-	f.StringVar(&a.passwordEnv, "password-env", "", "`NAME` of an environment variable with the password of --user")
-	f.StringVar(&a.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate of the hub")
-	f.StringVar(&a.tlsKey, "tls-key", "", "PEM `FILE` with the key of --tls-cert")
-	f.StringVar(&a.tlsCA, "tls-ca", "", "PEM `FILE` with authorities; clients need a certificate of one of them")
-	a.logFlags.register(cmd, "log details")
+	f.StringVar(&c.listen, "listen", "", "`HOST:PORT` to listen on; port 0 is any free one (default "+hub.DefaultListen+")")
+	f.StringVar(&c.dir, "dir", "", "`DIR` of the store, created if it is missing (default "+hub.DefaultDir+")")
+	f.StringVar(&c.config, "config", "", "NATS configuration `FILE`; --listen and --dir override it")
+	f.StringVar(&c.tokenEnv, "token-env", "", "`NAME` of an environment variable with the token that clients present")
+	f.StringVar(&c.user, "user", "", "`NAME` of the user that clients log in as")
+	f.StringVar(&c.passwordEnv, "password-env", "", "`NAME` of an environment variable with the password of --user")
+	f.StringVar(&c.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate of the hub")
+	f.StringVar(&c.tlsKey, "tls-key", "", "PEM `FILE` with the key of --tls-cert")
+	f.StringVar(&c.tlsCA, "tls-ca", "", "PEM `FILE` with authorities; clients need a certificate of one of them")
+	c.logFlags.register(cmd, "log details")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
 
 // Run runs a hub until a signal arrives.
-func (a *hubCommand) Run(*cobra.Command, []string) error {
-	o, err := a.hubOptions()
+func (c *hubCommand) Run(*cobra.Command, []string) error {
+	o, err := c.hubOptions()
 	if err != nil {
 		return err
 	}
-	logger, closeLog, err := a.openLog(nil, false)
+	logger, closeLog, err := c.openLog(nil, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	o.Logger = logger
 	allowMemory()
-	ctx, stop := a.catchSignals()
+	ctx, stop := c.catchSignals()
 	defer stop()
 	server, err := hub.Start(ctx, o)
 	switch {
@@ -98,33 +98,33 @@ func readyText(server *hub.Server) string {
 }
 
 // hubOptions returns the options of the hub for the flags.
-func (a *hubCommand) hubOptions() (hub.Options, error) {
+func (c *hubCommand) hubOptions() (hub.Options, error) {
 	o := hub.Options{
-		Dir: a.dir, Listen: a.listen, ConfigFile: a.config, User: a.user, TLSCert: a.tlsCert, TLSKey: a.tlsKey, TLSCA: a.tlsCA,
+		Dir: c.dir, Listen: c.listen, ConfigFile: c.config, User: c.user, TLSCert: c.tlsCert, TLSKey: c.tlsKey, TLSCA: c.tlsCA,
 	}
 	switch {
-	case a.tokenEnv != "" && cmp.Or(a.user, a.passwordEnv) != "":
+	case c.tokenEnv != "" && cmp.Or(c.user, c.passwordEnv) != "":
 		return o, &usageError{"--token-env and --user cannot be used together"}
-	case a.user != "" && a.passwordEnv == "":
+	case c.user != "" && c.passwordEnv == "":
 		return o, &usageError{"--user requires --password-env"}
-	case a.user == "" && a.passwordEnv != "":
+	case c.user == "" && c.passwordEnv != "":
 		return o, &usageError{"--password-env requires --user"}
-	case a.tlsCert == "" && cmp.Or(a.tlsKey, a.tlsCA) != "":
+	case c.tlsCert == "" && cmp.Or(c.tlsKey, c.tlsCA) != "":
 		return o, &usageError{"--tls-key and --tls-ca require --tls-cert"}
-	case a.tlsCert != "" && a.tlsKey == "":
+	case c.tlsCert != "" && c.tlsKey == "":
 		return o, &usageError{"--tls-cert requires --tls-key"}
 	}
 	var err error
-	if o.Token, err = a.secretFrom("--token-env", a.tokenEnv); err != nil {
+	if o.Token, err = c.secretFrom("--token-env", c.tokenEnv); err != nil {
 		return o, err
 	}
-	o.Password, err = a.secretFrom("--password-env", a.passwordEnv)
+	o.Password, err = c.secretFrom("--password-env", c.passwordEnv)
 	return o, err
 }
 
 // secretFrom returns the secret in the environment variable that a flag names, and hides
 // it in everything that is printed.
-func (a *hubCommand) secretFrom(flag, name string) (string, error) {
+func (c *hubCommand) secretFrom(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -132,7 +132,7 @@ func (a *hubCommand) secretFrom(flag, name string) (string, error) {
 	if secret == "" {
 		return "", &usageError{fmt.Sprintf("%s: the environment variable %s is not set", flag, name)}
 	}
-	a.redactor.Hide(secret)
+	c.redactor.Hide(secret)
 	return secret, nil
 }
 

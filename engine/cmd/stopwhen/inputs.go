@@ -17,29 +17,29 @@ import (
 
 // inputs returns the values of --set-file and --set, by name. Those of --set
 // override those of the file.
-func (a *source) inputs() (map[string]any, error) {
-	if a.setFile == "" && len(a.set) == 0 {
+func (s *source) inputs() (map[string]any, error) {
+	if s.setFile == "" && len(s.set) == 0 {
 		return nil, nil
 	}
 	values := map[string]any{}
-	if a.setFile != "" {
-		text, err := a.readSetFile()
+	if s.setFile != "" {
+		text, err := s.readSetFile()
 		if err != nil {
 			return nil, &usageError{fmt.Sprintf("--set-file: %v", err)}
 		}
-		root, err := yaml.Parse(diag.NewSource(a.setFile, string(text)))
+		root, err := yaml.Parse(diag.NewSource(s.setFile, string(text)))
 		if err != nil {
 			return nil, withoutText(err)
 		}
 		members, ok := value.Members(root)
 		if !ok {
-			return nil, &usageError{fmt.Sprintf("--set-file: %s holds %s, want an object of names and values", a.setFile, value.KindOf(root))}
+			return nil, &usageError{fmt.Sprintf("--set-file: %s holds %s, want an object of names and values", s.setFile, value.KindOf(root))}
 		}
 		for _, m := range members {
 			values[m.Name] = m.Value
 		}
 	}
-	for _, pair := range a.set {
+	for _, pair := range s.set {
 		name, text, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, &usageError{"--set: want NAME=VALUE, got " + shownPair(pair)}
@@ -50,11 +50,11 @@ func (a *source) inputs() (map[string]any, error) {
 }
 
 // readSetFile reads the file of --set-file, or standard input.
-func (a *source) readSetFile() ([]byte, error) {
-	if a.setFile == "-" {
-		return rules.ReadConfig(a.stdin)
+func (s *source) readSetFile() ([]byte, error) {
+	if s.setFile == "-" {
+		return rules.ReadConfig(s.stdin)
 	}
-	return rules.ReadConfigFile(a.setFile)
+	return rules.ReadConfigFile(s.setFile)
 }
 
 // shownPair returns what a message shows of a malformed pair: only a name, since
@@ -78,7 +78,7 @@ func withoutText(err error) error {
 
 // checkGiven reports what is wrong with the inputs and the jobs that were given. Inputs
 // that are missing are reported when the engine runs.
-func (a *source) checkGiven(e *engine.Engine, inputs map[string]any) error {
+func (s *source) checkGiven(e *engine.Engine, inputs map[string]any) error {
 	paths := map[string]bool{"option job": true}
 	for name := range inputs {
 		paths[rules.InputPath(name)] = true

@@ -21,15 +21,15 @@ const lockSuffix = ".lock"
 const maxLocks = 16
 
 // lockItems creates the directory of the items, and locks its first files for this run.
-func (a *extraction) lockItems(l *loaded, s *state) error {
-	if err := os.MkdirAll(a.out, 0o777); err != nil {
+func (x *extraction) lockItems(l *loaded, s *state) error {
+	if err := os.MkdirAll(x.out, 0o777); err != nil {
 		return outputError(err)
 	}
-	if err := probe(filepath.Join(a.out, ".stopwhen.new")); err != nil {
+	if err := probe(filepath.Join(x.out, ".stopwhen.new")); err != nil {
 		return err
 	}
 	n := 0
-	for _, f := range formats.Places(l.Engine, a.out, a.items.Format) {
+	for _, f := range formats.Places(l.Engine, x.out, x.items.Format) {
 		if n == maxLocks || formats.IsStream(f.Path) {
 			continue
 		}

@@ -20,29 +20,29 @@ import (
 
 // openOutput opens the outputs and prepares the engine: it continues from the values of
 // earlier runs and, with --state, after the last page that was saved.
-func (a *extraction) openOutput(l *loaded, state *state) (*formats.Publisher, error) {
-	kept, err := a.continueFrom(l, state)
+func (x *extraction) openOutput(l *loaded, state *state) (*formats.Publisher, error) {
+	kept, err := x.continueFrom(l, state)
 	if err != nil {
 		return nil, err
 	}
 	o := formats.PublisherOptions{
-		Options: a.items, Append: a.appendRows, Kept: kept, KeptFile: a.keptPath, Order: a.order(l), Received: l.pages != nil,
-		EveryPage: a.release, Guard: a.guard, Log: state.log,
-		Reject: func(job engine.JobResult) bool { return a.failing(job.Outcome, job.Findings) != nil },
+		Options: x.items, Append: x.appendRows, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.pages != nil,
+		EveryPage: x.release, Guard: x.guard, Log: state.log,
+		Reject: func(job engine.JobResult) bool { return x.failing(job.Outcome, job.Findings) != nil },
 	}
 	switch {
-	case a.writesFiles():
-		o.Dir = a.out
-		if err := a.lockItems(l, state); err != nil {
+	case x.writesFiles():
+		o.Dir = x.out
+		if err := x.lockItems(l, state); err != nil {
 			return nil, err
 		}
-	case !a.discardsItems():
-		o.Stream = a.guard(a.stdout)
+	case !x.discardsItems():
+		o.Stream = x.guard(x.stdout)
 	}
-	if a.trace == "-" {
-		o.Trace = a.guard(a.stdout)
+	if x.trace == "-" {
+		o.Trace = x.guard(x.stdout)
 	} else {
-		o.TraceFile = a.trace
+		o.TraceFile = x.trace
 	}
 	p, err := formats.Open(l.Engine, state.Store, o)
 	if err != nil {
@@ -54,13 +54,13 @@ func (a *extraction) openOutput(l *loaded, state *state) (*formats.Publisher, er
 }
 
 // order returns how the pages of several jobs follow each other.
-func (a *extraction) order(l *loaded) formats.Order {
+func (x *extraction) order(l *loaded) formats.Order {
 	switch {
 	case l.pages != nil:
 		return formats.AnyOrder
-	case a.parallel > 1:
+	case x.parallel > 1:
 		return formats.Queued
-	case a.keepGoing:
+	case x.keepGoing:
 		return formats.AnyOrder
 	}
 	return formats.Sequential
@@ -68,8 +68,8 @@ func (a *extraction) order(l *loaded) formats.Order {
 
 // checkShared refuses to replace a file that also holds the items of jobs which --job
 // leaves out.
-func (a *extraction) checkShared(f formats.Place) error {
-	if f.LeftOut == nil || a.appendRows || formats.IsStream(f.Path) {
+func (x *extraction) checkShared(f formats.Place) error {
+	if f.LeftOut == nil || x.appendRows || formats.IsStream(f.Path) {
 		return nil
 	}
 	if _, err := os.Stat(f.Path); errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +105,8 @@ func logPartial(log *slog.Logger, files []formats.FileReport, collects bool) {
 }
 
 // writeResult writes the result of the run and what became of its files.
-func (a *extraction) writeResult(files []formats.FileReport, result *engine.Result) error {
-	if a.result == "" {
+func (x *extraction) writeResult(files []formats.FileReport, result *engine.Result) error {
+	if x.result == "" {
 		return nil
 	}
 	text, err := json.MarshalIndent(struct {
@@ -117,11 +117,11 @@ func (a *extraction) writeResult(files []formats.FileReport, result *engine.Resu
 		return err
 	}
 	safe := []byte(printable.JSON(string(text)) + "\n")
-	if a.result == "-" {
-		_, err = a.guard(a.stdout).Write(safe)
+	if x.result == "-" {
+		_, err = x.guard(x.stdout).Write(safe)
 		return outputError(err)
 	}
-	return outputError(a.waits.during(func() error { return os.WriteFile(a.result, safe, 0o666) }))
+	return outputError(x.waits.during(func() error { return os.WriteFile(x.result, safe, 0o666) }))
 }
 
 // printError is [outputError] for commands that extract nothing.

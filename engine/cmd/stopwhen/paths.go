@@ -19,10 +19,10 @@ import (
 // checkPaths checks the files that a run reads and writes, before it opens any of them
 // for writing and before the first request: that every file has one purpose, that
 // nothing good would be overwritten, and that what is to be written can be written.
-func (a *extraction) checkPaths(l *loaded, args []string) error {
-	a.nameStandardStreams()
+func (x *extraction) checkPaths(l *loaded, args []string) error {
+	x.nameStandardStreams()
 	for _, check := range []func(*loaded, []string) error{
-		a.checkStandardStreams, a.checkOut, a.checkFormatOfItems, a.checkPurposes, a.checkWritable,
+		x.checkStandardStreams, x.checkOut, x.checkFormatOfItems, x.checkPurposes, x.checkWritable,
 	} {
 		if err := check(l, args); err != nil {
 			return err
@@ -33,9 +33,9 @@ func (a *extraction) checkPaths(l *loaded, args []string) error {
 
 // nameStandardStreams replaces other names of standard output, such as /dev/stdout, by
 // "-".
-func (a *extraction) nameStandardStreams() {
-	for _, path := range []*string{&a.out, &a.trace, &a.result, &a.record} {
-		if *path != "" && a.isStdout(*path) {
+func (x *extraction) nameStandardStreams() {
+	for _, path := range []*string{&x.out, &x.trace, &x.result, &x.record} {
+		if *path != "" && x.isStdout(*path) {
 			*path = "-"
 		}
 	}
@@ -43,11 +43,11 @@ func (a *extraction) nameStandardStreams() {
 
 // isStdout reports whether a path names standard output, or the regular file that it is
 // redirected to.
-func (a *extraction) isStdout(path string) bool {
+func (x *extraction) isStdout(path string) bool {
 	if slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, filepath.Clean(path)) {
 		return true
 	}
-	stdout, ok := a.stdoutFile()
+	stdout, ok := x.stdoutFile()
 	if !ok {
 		return false
 	}
@@ -61,16 +61,16 @@ func (a *extraction) isStdout(path string) bool {
 
 // checkStandardStreams checks that standard output has one purpose, and that what is
 // written to it arrives.
-func (a *extraction) checkStandardStreams(*loaded, []string) error {
-	items := streamUse{"the items", a.out}
+func (x *extraction) checkStandardStreams(*loaded, []string) error {
+	items := streamUse{"the items", x.out}
 	switch {
-	case a.discardsItems():
+	case x.discardsItems():
 		items.path = ""
-	case toStdout(a.out):
+	case toStdout(x.out):
 		items.path = "-"
 	}
 	var uses []streamUse
-	for _, u := range a.outputs() {
+	for _, u := range x.outputs() {
 		uses = append(uses, streamUse{u.name + " -", u.path})
 	}
 	uses = append(uses, items)
@@ -78,7 +78,7 @@ func (a *extraction) checkStandardStreams(*loaded, []string) error {
 		return err
 	}
 	if i := slices.IndexFunc(uses, streamUse.standard); i >= 0 {
-		return a.checkStdout(uses[i].name, a.state != "" || a.kept != "")
+		return x.checkStdout(uses[i].name, x.state != "" || x.kept != "")
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ type streamUse struct{ name, path string }
 func (u streamUse) standard() bool { return u.path == "-" }
 
 // outputs are the flags that name files for one purpose each, besides those of the items.
-func (a *extraction) outputs() []streamUse {
-	return []streamUse{{"--trace", a.trace}, {"--result", a.result}, {"--record", a.record}}
+func (x *extraction) outputs() []streamUse {
+	return []streamUse{{"--trace", x.trace}, {"--result", x.result}, {"--record", x.record}}
 }
 
 // argument returns the use of the configuration.
@@ -125,10 +125,10 @@ var dataEndings = []string{
 }
 
 // checkOut checks that --out names a directory.
-func (a *extraction) checkOut(*loaded, []string) error {
-	out := a.out
-	if !a.writesFiles() {
-		if a.appendRows {
+func (x *extraction) checkOut(*loaded, []string) error {
+	out := x.out
+	if !x.writesFiles() {
+		if x.appendRows {
 			return &usageError{"--append requires --out DIR: it adds rows to files"}
 		}
 		return nil
@@ -149,8 +149,8 @@ type purpose struct {
 
 // checkPurposes checks that no file is used for two purposes, whatever its names, and
 // that no configuration is overwritten.
-func (a *extraction) checkPurposes(l *loaded, args []string) error {
-	all, err := a.purposes(l, args)
+func (x *extraction) checkPurposes(l *loaded, args []string) error {
+	all, err := x.purposes(l, args)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (a *extraction) checkPurposes(l *loaded, args []string) error {
 			}
 		}
 	}
-	return a.checkOverwritten()
+	return x.checkOverwritten()
 }
 
 func sameFile(a, b purpose) error {
@@ -184,7 +184,7 @@ func sameFile(a, b purpose) error {
 }
 
 // purposes returns the files that a run uses, except pipes and devices.
-func (a *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
+func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	var all []purpose
 	add := func(flag string, paths ...string) {
 		for _, path := range paths {
@@ -198,32 +198,32 @@ func (a *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	for _, config := range args {
 		add("the configuration", config)
 	}
-	add("--set-file", a.setFile)
-	if strings.HasSuffix(a.fixture, ".txtar") {
-		add("--fixture", a.fixture)
+	add("--set-file", x.setFile)
+	if strings.HasSuffix(x.fixture, ".txtar") {
+		add("--fixture", x.fixture)
 	}
-	if a.tokens == "-" {
+	if x.tokens == "-" {
 		return nil, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
 	}
-	if a.kept == "-" || a.state == "-" {
+	if x.kept == "-" || x.state == "-" {
 		return nil, &usageError{"--kept and --state are read and replaced, so they need a file instead of -"}
 	}
-	add("--kept", a.kept)
-	if a.state != "" {
-		add("--state", a.state, a.state+lockSuffix, a.state+".new")
+	add("--kept", x.kept)
+	if x.state != "" {
+		add("--state", x.state, x.state+lockSuffix, x.state+".new")
 	}
 	if l.Info().RotatesTokens {
-		add("--tokens", a.tokensPath(), a.tokensPath()+lockSuffix)
+		add("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
 	}
-	add("--singer-catalog", a.catalog)
-	for _, u := range a.outputs() {
+	add("--singer-catalog", x.catalog)
+	for _, u := range x.outputs() {
 		add(u.name, u.path)
 	}
-	if !a.writesFiles() {
+	if !x.writesFiles() {
 		return all, nil
 	}
-	for _, f := range formats.Places(l.Engine, a.out, a.items.Format) {
-		if err := a.checkShared(f); err != nil {
+	for _, f := range formats.Places(l.Engine, x.out, x.items.Format) {
+		if err := x.checkShared(f); err != nil {
 			return nil, err
 		}
 		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
@@ -251,8 +251,8 @@ func linkTarget(path string) (string, bool) {
 
 // checkOverwritten refuses to replace a configuration by a trace, a recording or a
 // result: two arguments that were swapped must not cost a file that somebody wrote.
-func (a *extraction) checkOverwritten() error {
-	for _, u := range a.outputs() {
+func (x *extraction) checkOverwritten() error {
+	for _, u := range x.outputs() {
 		if !toStdout(u.path) && isConfig(u.path) {
 			return &usageError{fmt.Sprintf("%s: %s is a configuration, which would be overwritten; name another file", u.name, u.path)}
 		}
@@ -284,29 +284,29 @@ func isConfig(path string) bool {
 
 // checkWritable checks that the files of a run can be written. It leaves them as they
 // are.
-func (a *extraction) checkWritable(l *loaded, _ []string) error {
-	for _, u := range a.outputs() {
+func (x *extraction) checkWritable(l *loaded, _ []string) error {
+	for _, u := range x.outputs() {
 		if err := probe(u.path); err != nil {
 			return err
 		}
 	}
-	if path := a.tokensPath(); path != "" && l.Info().RotatesTokens {
+	if path := x.tokensPath(); path != "" && l.Info().RotatesTokens {
 		if err := probe(path + ".new"); err != nil {
 			return err
 		}
 	}
-	if a.kept == "" {
+	if x.kept == "" {
 		return nil
 	}
-	file, err := resolve(a.kept)
+	file, err := resolve(x.kept)
 	if err != nil {
-		file = a.kept
+		file = x.kept
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return outputError(err)
 	}
-	a.keptPath = file
-	return probe(a.kept + ".new")
+	x.keptPath = file
+	return probe(x.kept + ".new")
 }
 
 // probe checks that a file can be written. One that does not exist is created and

@@ -18,7 +18,7 @@ import (
 type recordCommand struct{ extraction }
 
 func newRecord(p *app) *cobra.Command {
-	a := &recordCommand{extraction{source: source{app: p}}}
+	c := &recordCommand{extraction{source: source{app: p}}}
 	cmd := &cobra.Command{
 		Use:   "record CONFIG FILE",
 		Short: "Run a configuration and record its requests and responses",
@@ -35,23 +35,23 @@ can read FILE (mode 0600).`,
   stopwhen replay other.json users.har`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			want := 2
-			if a.fixture != "" {
+			if c.fixture != "" {
 				want = 1 // the case has a configuration
 			}
 			return arguments(want, want, "a configuration and a file to record to")(cmd, args)
 		},
-		RunE: a.Run,
+		RunE: c.Run,
 	}
-	a.runFlags(cmd)
-	a.outFlag(cmd, "")
+	c.runFlags(cmd)
+	c.outFlag(cmd, "")
 	return cmd
 }
 
 // Run runs a configuration, the first argument, and records it to the last one.
-func (a *recordCommand) Run(cmd *cobra.Command, args []string) error {
-	a.discardItems = !cmd.Flags().Changed("out")
-	a.record = args[len(args)-1]
-	return a.runConfig(cmd, args[:len(args)-1])
+func (c *recordCommand) Run(cmd *cobra.Command, args []string) error {
+	c.discardItems = !cmd.Flags().Changed("out")
+	c.record = args[len(args)-1]
+	return c.runConfig(cmd, args[:len(args)-1])
 }
 
 // tape is the recording of a run.
@@ -62,8 +62,8 @@ type tape struct {
 }
 
 // startRecording creates the file of the recording and records the run to it.
-func (a *extraction) startRecording(l *loaded) (*tape, error) {
-	file, err := a.createRecording()
+func (x *extraction) startRecording(l *loaded) (*tape, error) {
+	file, err := x.createRecording()
 	if err != nil {
 		return nil, outputError(err)
 	}
@@ -71,21 +71,21 @@ func (a *extraction) startRecording(l *loaded) (*tape, error) {
 	if l.server != nil {
 		options.Clock = l.server.Clock()
 	}
-	t := &tape{recording.NewRecorder(file, options), file, a.record}
+	t := &tape{recording.NewRecorder(file, options), file, x.record}
 	l.Engine = l.With(engine.WithTransport(t.Recorder))
 	return t, nil
 }
 
-func (a *extraction) createRecording() (io.WriteCloser, error) {
-	if a.record == "-" {
-		return escaped{printable.Writer(a.guard(a.stdout), printable.JSON), io.NopCloser(nil)}, nil
+func (x *extraction) createRecording() (io.WriteCloser, error) {
+	if x.record == "-" {
+		return escaped{printable.Writer(x.guard(x.stdout), printable.JSON), io.NopCloser(nil)}, nil
 	}
-	file, err := os.OpenFile(a.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(x.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	_ = file.Chmod(0o600) // fails on a device
-	return escaped{printable.Writer(a.guard(file), printable.JSON), file}, nil
+	return escaped{printable.Writer(x.guard(file), printable.JSON), file}, nil
 }
 
 // escaped writes JSON to a file with characters escaped that would change a terminal.

@@ -27,7 +27,7 @@ type replayCommand struct {
 }
 
 func newReplay(p *app) *cobra.Command {
-	a := &replayCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
+	c := &replayCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "replay CONFIG FILE",
 		Short: "Show where a configuration would stop, from a recording",
@@ -42,14 +42,14 @@ that is not in the recording ends the run with status 5.`,
   stopwhen replay users.json users.har --against other.json
   stopwhen replay users.json users.har --format json | jq '.config.jobs[]'`,
 		Args: arguments(2, 2, "a configuration and a recording"),
-		RunE: a.Run,
+		RunE: c.Run,
 	}
-	a.fileFlags(cmd)
-	a.jobFlags(cmd)
+	c.fileFlags(cmd)
+	c.jobFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.against, "against", "", "`CONFIG` to compare with the first, showing what it would save or lose")
-	f.StringVar(&a.kept, "kept", "", "`FILE` that an earlier run wrote with --kept; it is not changed")
-	a.formatFlag(cmd, formatText, formatJSON)
+	f.StringVar(&c.against, "against", "", "`CONFIG` to compare with the first, showing what it would save or lose")
+	f.StringVar(&c.kept, "kept", "", "`FILE` that an earlier run wrote with --kept; it is not changed")
+	c.formatFlag(cmd, formatText, formatJSON)
 	return cmd
 }
 
@@ -100,13 +100,13 @@ func isRecording(path string) bool {
 }
 
 // Run replays a recording, and compares two configurations.
-func (a *replayCommand) Run(_ *cobra.Command, args []string) error {
+func (c *replayCommand) Run(_ *cobra.Command, args []string) error {
 	config, path := replayOrder(args[0], args[1])
-	report, err := a.newReplayReport(config, path)
+	report, err := c.newReplayReport(config, path)
 	if err != nil {
 		return err
 	}
-	if err := a.writeReplay(report); err != nil {
+	if err := c.writeReplay(report); err != nil {
 		return err
 	}
 	if report.Config.Err == nil && report.Against != nil {
@@ -115,36 +115,36 @@ func (a *replayCommand) Run(_ *cobra.Command, args []string) error {
 	return report.Config.Err
 }
 
-func (a *replayCommand) newReplayReport(config, path string) (*replayReport, error) {
-	a.placeholders = true
+func (c *replayCommand) newReplayReport(config, path string) (*replayReport, error) {
+	c.placeholders = true
 	if err := onlyOnce("standard input", streamUse{"the configuration", config}, streamUse{"the recording", path},
-		streamUse{"--against", a.against}, streamUse{"--set-file", a.setFile}); err != nil {
+		streamUse{"--against", c.against}, streamUse{"--set-file", c.setFile}); err != nil {
 		return nil, err
 	}
-	first, err := a.load([]string{config})
+	first, err := c.load([]string{config})
 	if err != nil {
 		return nil, err
 	}
 	var second *loaded
-	if a.against != "" {
-		if second, err = a.load([]string{a.against}); err != nil {
+	if c.against != "" {
+		if second, err = c.load([]string{c.against}); err != nil {
 			return nil, err
 		}
 	}
-	tape, err := a.readRecording(path)
+	tape, err := c.readRecording(path)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := a.catchSignals()
+	ctx, stop := c.catchSignals()
 	defer stop()
 	report := &replayReport{
 		Version:   1,
 		Recording: path, Exchanges: len(tape.Exchanges), Truncated: tape.Truncated, Started: tape.Exchanges[0].Started,
 	}
-	if report.Config, err = a.play(ctx, first, tape); err != nil || second == nil {
+	if report.Config, err = c.play(ctx, first, tape); err != nil || second == nil {
 		return report, err
 	}
-	against, err := a.play(ctx, second, tape)
+	against, err := c.play(ctx, second, tape)
 	report.Against = &against
 	if err == nil {
 		report.Compared = recording.Compare(report.Config.Replayed, against.Replayed)
@@ -158,9 +158,9 @@ func (a *app) readRecording(path string) (*recording.Recording, error) {
 
 // play replays one configuration. The error of the run is part of the result;
 // play returns an error only if the replay itself fails or is interrupted.
-func (a *replayCommand) play(ctx context.Context, l *loaded, tape *recording.Recording) (replayedConfig, error) {
-	if a.kept != "" {
-		if err := l.readKept(a.kept); err != nil {
+func (c *replayCommand) play(ctx context.Context, l *loaded, tape *recording.Recording) (replayedConfig, error) {
+	if c.kept != "" {
+		if err := l.readKept(c.kept); err != nil {
 			return replayedConfig{}, err
 		}
 		l.Engine = l.With(engine.WithKept(l.carryover))
@@ -173,9 +173,9 @@ func (a *replayCommand) play(ctx context.Context, l *loaded, tape *recording.Rec
 	return out, interrupted(ctx)
 }
 
-func (a *replayCommand) writeReplay(r *replayReport) error {
-	if a.format == formatJSON {
-		return a.writeJSON(r)
+func (c *replayCommand) writeReplay(r *replayReport) error {
+	if c.format == formatJSON {
+		return c.writeJSON(r)
 	}
 	printable.Strings(r)
 	b := &strings.Builder{}
@@ -192,7 +192,7 @@ func (a *replayCommand) writeReplay(r *replayReport) error {
 		writeReplayed(b, *r.Against)
 		writeCompared(b, r)
 	}
-	return a.writeText(b.String())
+	return c.writeText(b.String())
 }
 
 func writeReplayed(b *strings.Builder, c replayedConfig) {

@@ -11,7 +11,7 @@ type runCommand struct {
 }
 
 func newRun(p *app) *cobra.Command {
-	a := &runCommand{extraction: extraction{source: source{app: p}}}
+	c := &runCommand{extraction: extraction{source: source{app: p}}}
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Extract what a configuration describes",
@@ -28,30 +28,30 @@ input. Items of pages fetched before a failure are written, too.`,
   stopwhen run users.yaml --env API_TOKEN --fail-on limited,guarded
   stopwhen run users.json --out data --state users.state --prefetch auto
   stopwhen run --fixture offset/short-page-stops --explain`,
-		Args: a.oneConfig,
-		RunE: a.Run,
+		Args: c.oneConfig,
+		RunE: c.Run,
 	}
-	a.runFlags(cmd)
-	a.outFlag(cmd, "-")
+	c.runFlags(cmd)
+	c.outFlag(cmd, "-")
 	f := cmd.Flags()
-	f.StringVar(&a.record, "record", "", "`FILE` for a recording of all requests and responses (HAR); - is standard output")
-	f.BoolVar(&a.explainOnly, "explain", false, "print the compiled rules without making requests")
+	f.StringVar(&c.record, "record", "", "`FILE` for a recording of all requests and responses (HAR); - is standard output")
+	f.BoolVar(&c.explainOnly, "explain", false, "print the compiled rules without making requests")
 	return cmd
 }
 
 // Run extracts, or explains the configuration.
-func (a *runCommand) Run(cmd *cobra.Command, args []string) error {
-	if a.explainOnly {
-		if err := a.checkResultFlags(cmd); err != nil {
+func (c *runCommand) Run(cmd *cobra.Command, args []string) error {
+	if c.explainOnly {
+		if err := c.checkResultFlags(cmd); err != nil {
 			return err
 		}
-		a.placeholders = true
-		l, err := a.load(args)
+		c.placeholders = true
+		l, err := c.load(args)
 		if err != nil {
 			return err
 		}
 		defer l.Close()
-		return a.explain(l, a.kept, reporting{app: a.app}, false)
+		return c.explain(l, c.kept, reporting{app: c.app}, false)
 	}
-	return a.runConfig(cmd, args)
+	return c.runConfig(cmd, args)
 }

@@ -31,42 +31,42 @@ type source struct {
 
 // configFlags adds the flags of commands that read a configuration or a built-in
 // case.
-func (a *source) configFlags(cmd *cobra.Command) {
-	a.fileFlags(cmd)
-	cmd.Flags().StringVar(&a.fixture, "fixture", "", "built-in `CASE` to run, or a .txtar file: its configuration and its API")
+func (s *source) configFlags(cmd *cobra.Command) {
+	s.fileFlags(cmd)
+	cmd.Flags().StringVar(&s.fixture, "fixture", "", "built-in `CASE` to run, or a .txtar file: its configuration and its API")
 	complete(cmd, "fixture", caseNames)
 }
 
 // fileFlags adds the flags of commands that read a configuration from a file.
-func (a *source) fileFlags(cmd *cobra.Command) {
-	a.envFlag(cmd, "`NAMES` of environment variables that the configuration may read")
-	a.textFlags(cmd)
+func (s *source) fileFlags(cmd *cobra.Command) {
+	s.envFlag(cmd, "`NAMES` of environment variables that the configuration may read")
+	s.textFlags(cmd)
 }
 
 // envFlag adds the flag --env.
-func (a *source) envFlag(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringSliceVar(&a.env, "env", nil, usage)
+func (s *source) envFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringSliceVar(&s.env, "env", nil, usage)
 }
 
 // setFlags adds the flags for inputs.
-func (a *source) setFlags(cmd *cobra.Command, inputs string) {
+func (s *source) setFlags(cmd *cobra.Command, inputs string) {
 	f := cmd.Flags()
-	f.StringArrayVar(&a.set, "set", nil, "`NAME=VALUE` of "+inputs+"; may be repeated")
-	f.StringVar(&a.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
+	f.StringArrayVar(&s.set, "set", nil, "`NAME=VALUE` of "+inputs+"; may be repeated")
+	f.StringVar(&s.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
 }
 
 // textFlags adds the flags of commands that read the text of a configuration from a file.
-func (a *source) textFlags(cmd *cobra.Command) {
+func (s *source) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
-	f.StringVar(&a.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+value.OrList(rules.Dialects()))
-	a.setFlags(cmd, "an input that the configuration declares")
-	f.StringArrayVar(&a.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
+	f.StringVar(&s.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
+	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+value.OrList(rules.Dialects()))
+	s.setFlags(cmd, "an input that the configuration declares")
+	f.StringArrayVar(&s.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
 	checked(cmd, "dialect", func() error {
-		if a.dialect == "" {
+		if s.dialect == "" {
 			return nil
 		}
-		return oneOf(rules.Dialects(), a.dialect)
+		return oneOf(rules.Dialects(), s.dialect)
 	})
 	complete(cmd, "dialect", rules.Dialects)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -75,70 +75,70 @@ func (a *source) textFlags(cmd *cobra.Command) {
 }
 
 // jobFlags adds the flags that say how far the jobs go.
-func (a *source) jobFlags(cmd *cobra.Command) {
+func (s *source) jobFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	maxPagesFlag(cmd, &a.maxPages)
-	f.BoolVar(&a.keepGoing, "keep-going", false,
+	maxPagesFlag(cmd, &s.maxPages)
+	f.BoolVar(&s.keepGoing, "keep-going", false,
 		"run the other jobs to their ends when one fails; the exit status is that of the first job that failed")
 }
 
 // oneConfig accepts one configuration, or none if a case has one.
-func (a *source) oneConfig(_ *cobra.Command, args []string) error {
+func (s *source) oneConfig(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 1:
 		return &usageError{fmt.Sprintf("want one configuration, got %d arguments", len(args))}
-	case len(args) == 0 && a.fixture == "":
+	case len(args) == 0 && s.fixture == "":
 		return &usageError{"want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"}
 	}
 	return nil
 }
 
 // load compiles the configuration that the arguments name, or that of --fixture.
-func (a *source) load(args []string) (*loaded, error) {
-	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.setFile}); err != nil {
+func (s *source) load(args []string) (*loaded, error) {
+	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", s.setFile}); err != nil {
 		return nil, err
 	}
 	l := &loaded{}
-	if err := a.loadInto(l, args); err != nil {
+	if err := s.loadInto(l, args); err != nil {
 		l.Close()
 		return nil, err
 	}
-	a.redactor = l.Redactor()
+	s.redactor = l.Redactor()
 	return l, nil
 }
 
-func (a *source) loadInto(l *loaded, args []string) error {
-	if a.fixture != "" {
-		if err := a.serveCase(l); err != nil {
+func (s *source) loadInto(l *loaded, args []string) error {
+	if s.fixture != "" {
+		if err := s.serveCase(l); err != nil {
 			return err
 		}
 	}
 	if len(args) > 0 {
-		if err := a.readConfig(l, args[0]); err != nil {
+		if err := s.readConfig(l, args[0]); err != nil {
 			return err
 		}
 	}
-	return a.compile(l)
+	return s.compile(l)
 }
 
 // serveCase starts the API of a case, whose configuration is used unless another
 // one is given.
-func (a *source) serveCase(l *loaded) error {
+func (s *source) serveCase(l *loaded) error {
 	find := fixtures.Find
-	if strings.HasSuffix(a.fixture, ".txtar") {
-		if _, err := os.Stat(a.fixture); err == nil {
+	if strings.HasSuffix(s.fixture, ".txtar") {
+		if _, err := os.Stat(s.fixture); err == nil {
 			find = fixtures.ReadFile
 		}
 	}
-	c, err := find(a.fixture)
+	c, err := find(s.fixture)
 	if err != nil {
 		return &usageError{"--fixture: " + err.Error()}
 	}
 	if l.server, err = fixtures.Serve(c); err != nil {
 		return fmt.Errorf("cannot serve the API of case %s: %w", c.Name, err)
 	}
-	if i := slices.Index(c.Args, "--dialect"); i >= 0 && i+1 < len(c.Args) && a.dialect == "" {
-		a.dialect = c.Args[i+1]
+	if i := slices.Index(c.Args, "--dialect"); i >= 0 && i+1 < len(c.Args) && s.dialect == "" {
+		s.dialect = c.Args[i+1]
 	}
 	if text := l.server.Kept(); text != nil {
 		if l.carryover, err = formats.ParseKept(text); err != nil {
@@ -151,10 +151,10 @@ func (a *source) serveCase(l *loaded) error {
 
 // readConfig reads a configuration from a file, or from standard input if path
 // is "-".
-func (a *source) readConfig(l *loaded, path string) (err error) {
+func (s *source) readConfig(l *loaded, path string) (err error) {
 	if path == "-" {
 		l.name = stdinName
-		l.text, err = rules.ReadConfig(a.stdin)
+		l.text, err = rules.ReadConfig(s.stdin)
 	} else {
 		l.name = path
 		l.text, err = rules.ReadConfigFile(path)
@@ -169,29 +169,29 @@ func (a *source) readConfig(l *loaded, path string) (err error) {
 }
 
 // compile compiles a configuration for a run with the inputs and the jobs that are given.
-func (a *source) compile(l *loaded) error {
-	inputs, err := a.inputs()
+func (s *source) compile(l *loaded) error {
+	inputs, err := s.inputs()
 	if err != nil {
 		return err
 	}
-	if err := a.build(l, engine.WithInputs(inputs), engine.WithJobs(a.jobs...)); err != nil {
+	if err := s.build(l, engine.WithInputs(inputs), engine.WithJobs(s.jobs...)); err != nil {
 		return err
 	}
-	return a.checkGiven(l.Engine, inputs)
+	return s.checkGiven(l.Engine, inputs)
 }
 
 // build compiles a configuration with the options that the flags give, and others.
-func (a *source) build(l *loaded, others ...engine.Option) (err error) {
-	env := environment{names: a.env, server: l.server}
+func (s *source) build(l *loaded, others ...engine.Option) (err error) {
+	env := environment{names: s.env, server: l.server}
 	options := append(env.options(),
-		engine.WithDialect(a.dialect), engine.WithBaseURL(a.baseURL), engine.WithMaxPages(a.maxPages))
+		engine.WithDialect(s.dialect), engine.WithBaseURL(s.baseURL), engine.WithMaxPages(s.maxPages))
 	if l.server != nil {
 		options = append(options, engine.WithClock(l.server.Clock()))
 	}
-	if a.placeholders {
+	if s.placeholders {
 		options = append(options, engine.WithPlaceholders())
 	}
-	if a.keepGoing {
+	if s.keepGoing {
 		options = append(options, engine.WithKeepGoing())
 	}
 	if l.Engine, err = engine.Load(l.name, l.text, append(options, others...)...); err != nil {

@@ -25,8 +25,8 @@ type state struct {
 }
 
 // openState locks and reads the state, if there is one.
-func (a *extraction) openState(l *loaded, logger *slog.Logger) (*state, error) {
-	s := &state{path: a.state, log: logger}
+func (x *extraction) openState(l *loaded, logger *slog.Logger) (*state, error) {
+	s := &state{path: x.state, log: logger}
 	if s.path == "" {
 		s.Store = checkpoint.Stateless()
 		return s, nil
@@ -39,7 +39,7 @@ func (a *extraction) openState(l *loaded, logger *slog.Logger) (*state, error) {
 		return nil, err
 	}
 	open := checkpoint.Open
-	if a.restart {
+	if x.restart {
 		open = checkpoint.Restart
 	}
 	if s.Store, err = open(file, version(), l.fingerprint()); err != nil {

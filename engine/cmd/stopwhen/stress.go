@@ -28,7 +28,7 @@ type stressCommand struct {
 }
 
 func newStress(p *app) *cobra.Command {
-	a := &stressCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
+	c := &stressCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "stress CONFIG",
 		Short: "Find what an API may do that loses items, without making requests",
@@ -48,20 +48,20 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
   stopwhen stress users.json --fail-on silent
   stopwhen stress users.json --depth 2 --format html --out stress.html
   stopwhen stress users.json --format json | jq '.jobs[].rows[].verdict'`,
-		Args: a.oneConfig,
-		RunE: a.Run,
+		Args: c.oneConfig,
+		RunE: c.Run,
 	}
-	a.configFlags(cmd)
-	a.formatFlag(cmd, formatText, formatJSON, formatHTML)
+	c.configFlags(cmd)
+	c.formatFlag(cmd, formatText, formatJSON, formatHTML)
 	f := cmd.Flags()
-	f.StringVarP(&a.out, "out", "o", "-", "`FILE` to write to; - is standard output")
-	f.IntVar(&a.options.Seed, "seed", 0, "`NUMBER` that varies where behaviours happen; the same number gives the same report")
-	f.IntVar(&a.options.Depth, "depth", 1, "`NUMBER` of behaviours at the same time: 1 or 2")
-	f.BoolVar(&a.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
-	f.StringVar(&a.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
-	f.StringSliceVar(&a.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
+	f.StringVarP(&c.out, "out", "o", "-", "`FILE` to write to; - is standard output")
+	f.IntVar(&c.options.Seed, "seed", 0, "`NUMBER` that varies where behaviours happen; the same number gives the same report")
+	f.IntVar(&c.options.Depth, "depth", 1, "`NUMBER` of behaviours at the same time: 1 or 2")
+	f.BoolVar(&c.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
+	f.StringVar(&c.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
+	f.StringSliceVar(&c.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
 	checked(cmd, "fail-on", func() error {
-		for _, name := range a.failOn { // in any case, as reports write them
+		for _, name := range c.failOn { // in any case, as reports write them
 			if !slices.Contains(failOnVerdicts(), strings.ToLower(name)) {
 				return oneOf(failOnVerdicts(), name)
 			}
@@ -69,10 +69,10 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
 		return nil
 	})
 	complete(cmd, "fail-on", failOnVerdicts)
-	checked(cmd, "seed", func() error { return atLeast(0, a.options.Seed, "a number of 0 or more") })
+	checked(cmd, "seed", func() error { return atLeast(0, c.options.Seed, "a number of 0 or more") })
 	checked(cmd, "depth", func() error {
-		if a.options.Depth != 1 && a.options.Depth != 2 {
-			return fmt.Errorf("want 1 or 2, got %d", a.options.Depth)
+		if c.options.Depth != 1 && c.options.Depth != 2 {
+			return fmt.Errorf("want 1 or 2, got %d", c.options.Depth)
 		}
 		return nil
 	})
@@ -92,47 +92,47 @@ func failOnVerdicts() []string {
 }
 
 // Run puts the jobs of a configuration under stress.
-func (a *stressCommand) Run(_ *cobra.Command, args []string) error {
-	if err := a.checkReportFile(append(slices.Clone(args), a.like)); err != nil {
+func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
+	if err := c.checkReportFile(append(slices.Clone(args), c.like)); err != nil {
 		return err
 	}
-	inputs := []streamUse{argument(args), {"--set-file", a.setFile}, {"--like", a.like}}
+	inputs := []streamUse{argument(args), {"--set-file", c.setFile}, {"--like", c.like}}
 	if err := onlyOnce("standard input", inputs...); err != nil {
 		return err
 	}
-	a.placeholders = true
-	l, err := a.load(args)
+	c.placeholders = true
+	l, err := c.load(args)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	ctx, stop := a.catchSignals()
+	ctx, stop := c.catchSignals()
 	defer stop()
-	if a.like != "" {
-		tape, err := a.readRecording(a.like)
+	if c.like != "" {
+		tape, err := c.readRecording(c.like)
 		if err != nil {
 			return err
 		}
-		a.options.Like = recording.Samples(ctx, l.Engine, tape)
+		c.options.Like = recording.Samples(ctx, l.Engine, tape)
 	}
-	r, err := l.Stress(ctx, a.options)
+	r, err := l.Stress(ctx, c.options)
 	if err := cmp.Or(interrupted(ctx), err); err != nil {
 		return err
 	}
-	if err := a.writeReport(func(w io.Writer) error { return a.writeStress(w, l.name, r) }); err != nil {
+	if err := c.writeReport(func(w io.Writer) error { return c.writeStress(w, l.name, r) }); err != nil {
 		return err
 	}
-	return a.judge(r)
+	return c.judge(r)
 }
 
 // checkReportFile checks that the file of --out is not a file that is read.
-func (a *stressCommand) checkReportFile(read []string) error {
-	if toStdout(a.out) {
+func (c *stressCommand) checkReportFile(read []string) error {
+	if toStdout(c.out) {
 		return nil
 	}
-	for _, path := range append(read, a.setFile, a.fixture) {
-		if sameExisting(path, a.out) {
-			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", a.out, path)}
+	for _, path := range append(read, c.setFile, c.fixture) {
+		if sameExisting(path, c.out) {
+			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", c.out, path)}
 		}
 	}
 	return nil
@@ -149,31 +149,31 @@ func sameExisting(a, b string) bool {
 }
 
 // writeStress writes a report in the format of --format.
-func (a *stressCommand) writeStress(w io.Writer, name string, r *stress.Report) error {
-	if a.format == formatJSON {
+func (c *stressCommand) writeStress(w io.Writer, name string, r *stress.Report) error {
+	if c.format == formatJSON {
 		return writeJSONTo(w, r)
 	}
 	printable.Strings(r)
-	if a.format == formatHTML {
+	if c.format == formatHTML {
 		return report.StressHTML(w, printable.Text(name), r)
 	}
-	o := stress.TextOptions{All: a.all}
-	if toStdout(a.out) {
-		o.Width, o.Colour = a.columns(), hasColour(a.stdout)
+	o := stress.TextOptions{All: c.all}
+	if toStdout(c.out) {
+		o.Width, o.Colour = c.columns(), hasColour(c.stdout)
 	}
 	_, err := io.WriteString(w, r.Text(o))
 	return err
 }
 
 // judge returns an error if a row has a verdict of --fail-on, or if nothing is known of a job.
-func (a *stressCommand) judge(r *stress.Report) error {
-	if len(a.failOn) == 0 {
+func (c *stressCommand) judge(r *stress.Report) error {
+	if len(c.failOn) == 0 {
 		return nil
 	}
 	var verdicts, jobs []string
 	for _, v := range stress.Verdicts() {
 		name := strings.ToLower(string(v))
-		if !slices.ContainsFunc(a.failOn, func(given string) bool { return strings.EqualFold(given, name) }) {
+		if !slices.ContainsFunc(c.failOn, func(given string) bool { return strings.EqualFold(given, name) }) {
 			continue
 		}
 		if n := r.Count(v); n > 0 {
@@ -188,7 +188,7 @@ func (a *stressCommand) judge(r *stress.Report) error {
 		return nil
 	}
 	if verdicts == nil {
-		verdicts = a.failOn
+		verdicts = c.failOn
 	}
 	return failedOn(verdicts, jobs)
 }

@@ -20,7 +20,7 @@ type testCommand struct {
 }
 
 func newTest(p *app) *cobra.Command {
-	a := &testCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
+	c := &testCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "test CONFIG",
 		Short: "Run the tests in a configuration without making requests",
@@ -34,21 +34,21 @@ configuration has errors or no tests.`,
 		Example: `  stopwhen test users.json
   stopwhen test users.json --fail-uncovered
   stopwhen test users.yaml --format json | jq '.coverage[]'`,
-		Args: a.oneConfig,
-		RunE: a.Run,
+		Args: c.oneConfig,
+		RunE: c.Run,
 	}
-	a.configFlags(cmd)
-	a.formatFlag(cmd, formatText, formatJSON)
+	c.configFlags(cmd)
+	c.formatFlag(cmd, formatText, formatJSON)
 	f := cmd.Flags()
-	f.BoolVar(&a.failUncovered, "fail-uncovered", false, "fail if the tests do not cover every rule")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only failures")
+	f.BoolVar(&c.failUncovered, "fail-uncovered", false, "fail if the tests do not cover every rule")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "print only failures")
 	return cmd
 }
 
 // Run runs the tests in a configuration.
-func (a *testCommand) Run(_ *cobra.Command, args []string) error {
-	a.placeholders = true
-	l, err := a.load(args)
+func (c *testCommand) Run(_ *cobra.Command, args []string) error {
+	c.placeholders = true
+	l, err := c.load(args)
 	if err != nil {
 		return err
 	}
@@ -56,36 +56,36 @@ func (a *testCommand) Run(_ *cobra.Command, args []string) error {
 	if len(l.Info().Tests) == 0 {
 		return &exampleError{&usageError{l.name + " has no tests; add some next to api and config, for example"}, l.SampleTest()}
 	}
-	ctx, stop := a.catchSignals()
+	ctx, stop := c.catchSignals()
 	defer stop()
 	report := l.Test(ctx)
 	if err := interrupted(ctx); err != nil {
 		return err
 	}
-	if err := a.writeTests(l, report); err != nil {
+	if err := c.writeTests(l, report); err != nil {
 		return err
 	}
-	return a.judgeTests(report)
+	return c.judgeTests(report)
 }
 
-func (a *testCommand) writeTests(l *loaded, report *configtest.Report) error {
-	if a.format == formatJSON {
-		return a.writeJSON(report)
+func (c *testCommand) writeTests(l *loaded, report *configtest.Report) error {
+	if c.format == formatJSON {
+		return c.writeJSON(report)
 	}
 	printable.Strings(report)
 	b := &strings.Builder{}
 	for _, t := range report.Tests {
-		if !t.OK || !a.quiet {
+		if !t.OK || !c.quiet {
 			writeTest(b, t, len(l.Jobs()) > 1)
 		}
 	}
-	if !a.quiet || a.failUncovered {
-		writeCoverage(b, report, a.quiet)
+	if !c.quiet || c.failUncovered {
+		writeCoverage(b, report, c.quiet)
 	}
-	if !a.quiet {
+	if !c.quiet {
 		fmt.Fprintf(b, "\n%s\n", testSummary(report))
 	}
-	return a.writeText(b.String())
+	return c.writeText(b.String())
 }
 
 // writeTest writes one line about a test and, if it failed, the differences.
@@ -221,16 +221,16 @@ func testSummary(report *configtest.Report) string {
 
 // judgeTests returns an error if tests failed or, with --fail-uncovered, do not
 // cover every rule.
-func (a *testCommand) judgeTests(report *configtest.Report) error {
+func (c *testCommand) judgeTests(report *configtest.Report) error {
 	var parts []string
 	if n := report.Failed(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s failed", n, value.Counted(len(report.Tests), "test")))
 	}
 	t := totalsOf(report)
-	if a.failUncovered && t.gaps > 0 {
+	if c.failUncovered && t.gaps > 0 {
 		parts = append(parts, fmt.Sprintf("the tests do not cover %s (--fail-uncovered)", value.Counted(t.gaps, "rule")))
 	}
-	if a.failUncovered && t.untested > 0 {
+	if c.failUncovered && t.untested > 0 {
 		parts = append(parts, fmt.Sprintf("%s without tests (--fail-uncovered)", value.Counted(t.untested, "job")))
 	}
 	if parts == nil {

@@ -23,11 +23,11 @@ const tokensSuffix = ".tokens"
 
 // tokensPath returns the file of refresh tokens: that of --tokens or, without it, one next
 // to the state. It is "" if there is neither.
-func (a *extraction) tokensPath() string {
-	if a.tokens == "" && a.state != "" {
-		return a.state + tokensSuffix
+func (x *extraction) tokensPath() string {
+	if x.tokens == "" && x.state != "" {
+		return x.state + tokensSuffix
 	}
-	return a.tokens
+	return x.tokens
 }
 
 // tokenFile stores refresh tokens in a file that only its owner can read. Several

@@ -17,7 +17,7 @@ type traceCommand struct {
 }
 
 func newTrace(p *app) *cobra.Command {
-	a := &traceCommand{reporting: reporting{app: p}}
+	c := &traceCommand{reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "trace TRACE",
 		Short: "Show the pages of a trace and where each rule first became true",
@@ -29,28 +29,28 @@ others and opened offline. TRACE is a file, or - for standard input.`,
   stopwhen trace trace.json --verdicts
   stopwhen trace trace.json --format html --out report.html`,
 		Args: arguments(1, 1, "one trace"),
-		RunE: a.Run,
+		RunE: c.Run,
 	}
-	a.formatFlag(cmd, formatText, formatHTML)
-	cmd.Flags().BoolVar(&a.verdicts, "verdicts", false, "also list the verdicts of every page; the HTML page always does")
-	cmd.Flags().StringVarP(&a.out, "out", "o", "-", "`FILE` to write to; - is standard output")
+	c.formatFlag(cmd, formatText, formatHTML)
+	cmd.Flags().BoolVar(&c.verdicts, "verdicts", false, "also list the verdicts of every page; the HTML page always does")
+	cmd.Flags().StringVarP(&c.out, "out", "o", "-", "`FILE` to write to; - is standard output")
 	return cmd
 }
 
 // Run shows a trace.
-func (a *traceCommand) Run(_ *cobra.Command, args []string) error {
-	run, err := a.readTrace(args[0])
+func (c *traceCommand) Run(_ *cobra.Command, args []string) error {
+	run, err := c.readTrace(args[0])
 	if err != nil {
 		return err
 	}
-	run.Verdicts = a.verdicts
+	run.Verdicts = c.verdicts
 	printable.Strings(run)
 	write := run.Text
-	if a.format == formatHTML {
+	if c.format == formatHTML {
 		write = run.HTML
 	}
-	return a.writeReport(func(w io.Writer) error {
-		if toStdout(a.out) {
+	return c.writeReport(func(w io.Writer) error {
+		if toStdout(c.out) {
 			w = printable.Writer(w, printable.Lines)
 		}
 		return write(w)
