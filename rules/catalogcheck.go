@@ -150,7 +150,7 @@ func (e *addition) setting(at, name string) Field {
 }
 
 // row checks the names in a row of a table: the settings of its conditions, the setting whose
-// members it is for, and the names in its texts, each of which is a setting or one of more.
+// members it is for, and the names in its texts, which are settings or names in more.
 func (e *addition) row(at string, only Conditions, each string, more []string, texts ...string) {
 	for _, c := range only {
 		e.setting(at, c.Setting)

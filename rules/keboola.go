@@ -109,20 +109,18 @@ func (k *keboolaConfig) pair(config Object) Object {
 	}
 	for _, key := range []string{"username", "#password"} {
 		plain := strings.TrimPrefix(key, "#")
-		own, marked := valueOf(config, plain), valueOf(config, "#"+plain)
+		v, marked := valueOf(config, plain), valueOf(config, "#"+plain)
 		config = config.Without(plain).Without("#" + plain)
-		at := diag.Join(diag.Join(k.cfg.path, "config"), plain)
-		switch {
-		case !php.EmptyConfig(own):
-			if key != plain {
-				k.diags.Warnf(diag.Key(at), "a secret under a key without #").WithHint(fmt.Sprintf("write it as %q", key))
-			}
-			config = config.With(key, own)
-		case !php.EmptyConfig(marked):
-			if text, ok := value.Text(marked); ok {
-				k.hide(text)
-			}
-			config = config.With(key, marked)
+		if php.EmptyConfig(v) {
+			text, _ := value.Text(marked)
+			k.hide(text)
+			v = marked
+		} else if key != plain {
+			k.diags.Warnf(diag.Key(diag.Join(diag.Join(k.cfg.path, "config"), plain)), "a secret under a key without #").
+				WithHint(fmt.Sprintf("write it as %q", key))
+		}
+		if !php.EmptyConfig(v) {
+			config = config.With(key, v)
 		}
 	}
 	return config

@@ -2,6 +2,7 @@ package php_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -68,6 +69,18 @@ func TestEncodedLenOfLongObjects(t *testing.T) {
 	require.Len(t, last, 100)
 	require.Equal(t, len(php.EncodeJSON(last)), php.EncodedLen([]byte(document)))
 }
+
+func TestEncodedLenOfAnObjectWithManyNames(t *testing.T) {
+	document := "{"
+	for i := range 300 {
+		document += fmt.Sprintf(`"k%d":"é/",`, i)
+	}
+	document += `"k7":1}`
+	var last map[string]any
+	require.NoError(t, json.Unmarshal([]byte(document), &last))
+	require.Equal(t, len(php.EncodeJSON(last)), php.EncodedLen([]byte(document)))
+}
+
 func FuzzEncodedLen(f *testing.F) {
 	for _, tt := range encoded {
 		f.Add([]byte(tt.document))

@@ -1,6 +1,7 @@
 package php_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,4 +65,13 @@ func TestLikeTakesAPercentSignForAnyCharacters(t *testing.T) {
 
 func TestURLEncode(t *testing.T) {
 	require.Equal(t, "a+b%7Ec%2Fd%3F%C3%A9-_.%2A", php.URLEncode("a b~c/d?é-_.*"))
+}
+
+func TestNumbersWithManyDigitsAreCompared(t *testing.T) {
+	nines := strings.Repeat("9", 500)
+	require.Equal(t, -1, php.Compare(nines, "1"+nines), "as integers")
+	require.Equal(t, 1, php.Compare("-"+nines, "-1"+nines))
+	require.Zero(t, php.Compare("+007", "7"))
+	huge := strings.Repeat("9", 2000)
+	require.Equal(t, 1, php.Compare(huge, "1"+huge), "as bytes")
 }
