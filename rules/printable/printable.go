@@ -33,26 +33,17 @@ func Lines(text string) string { return escape(text, "\n\t") }
 
 func escape(text, kept string) string {
 	var b strings.Builder
-	done := 0
-	for i, r := range text {
-		size := utf8.RuneLen(r)
-		invalid := false
-		if r == utf8.RuneError {
-			_, size = utf8.DecodeRuneInString(text[i:])
-			invalid = size == 1
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		if invalid := r == utf8.RuneError && size == 1; invalid || unsafe(r) && !strings.ContainsRune(kept, r) {
+			quoted := strconv.QuoteToASCII(text[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(text[:size])
 		}
-		if !invalid && (!unsafe(r) || strings.ContainsRune(kept, r)) {
-			continue
-		}
-		b.WriteString(text[done:i])
-		done = i + size
-		quoted := strconv.QuoteToASCII(text[i:done])
-		b.WriteString(quoted[1 : len(quoted)-1])
+		text = text[size:]
 	}
-	if done == 0 {
-		return text
-	}
-	return b.String() + text[done:]
+	return b.String()
 }
 
 // JSON escapes the unsafe characters in a text that is JSON, which have an escape in
