@@ -96,8 +96,7 @@ func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	text := hex.EncodeToString(b[:])
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // An awsSigner signs requests with AWS Signature Version 4, in the header Authorization
@@ -165,10 +164,7 @@ func keyed(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-func hexSHA256(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
+func hexSHA256(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
 // signedHeaders returns the headers that the signature covers: Host, Content-Type and those
 // of AWS. Proxies may change others.

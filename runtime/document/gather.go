@@ -31,37 +31,28 @@ type gatherer struct {
 	err   error
 }
 
-// gathered is what a gatherer found.
-type gathered struct {
-	items   Items
-	lists   []List
-	names   []any
-	missing []string // the paths at which there is nothing
-}
-
-// gather collects the items of the document. The error is an [*ItemsError], says which
-// value is no item, or that the buffer cannot be written.
-func (g *gatherer) gather() (gathered, error) {
+// gather sets the items of the document in a reading. The error is an [*ItemsError], says which
+// value is not an item, or that the buffer cannot be written.
+func (g *gatherer) gather(out *Reading) error {
 	g.doc.window.Rewind()
 	g.out.Reset(int64(len(g.doc.raw)))
 	g.count, g.names, g.name, g.err = 0, nil, nil, nil
-	var found gathered
 	var marks []Mark
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
 		at := g.doc.find(fixed)
 		if !at.Present() || !g.walk(at, list, len(fixed)) {
-			found.missing = append(found.missing, list.Text)
+			out.Missing = append(out.Missing, list.Text)
 		}
 		if g.err != nil {
-			return found, g.err
+			return g.err
 		}
 		marks = append(marks, Mark{list.DataType, int(g.out.Len()), g.count})
 	}
 	block, window, err := g.out.Body()
-	found.items, found.lists = Lists(block, window, marks)
-	found.names = g.names
-	return found, err
+	out.Items, out.Lists = Lists(block, window, marks)
+	out.Members = g.names
+	return err
 }
 
 // A Mark is the end of a list of items in a block: the offset, and the number of items up

@@ -251,21 +251,19 @@ func (r *Reader) items(out *Reading, status int) error {
 
 // gathered is items for several lists, or paths with a star.
 func (r *Reader) gathered(out *Reading) error {
-	found, err := r.gather.gather()
-	if err != nil {
+	if err := r.gather.gather(out); err != nil {
 		return err
 	}
-	out.Items, out.Lists, out.Members, out.Missing = found.items, found.lists, found.names, found.missing
-	out.HasField = len(found.missing) < len(r.field.Lists)
+	out.HasField = len(out.Missing) < len(r.field.Lists)
 	out.Content, _ = r.doc.digests(scan.Span{}, r.ignored())
 	if out.HasField {
-		out.List = found.items.digest()
+		out.List = out.Items.digest()
 	}
 	if root := r.doc.rootKind(); !out.HasField && root != scan.Object && root != scan.List {
 		return fmt.Errorf("the response is %s and has no %s (dataField)", root, r.field.Text)
 	}
 	for _, list := range r.field.Lists {
-		if slices.Contains(found.missing, list.Text) {
+		if slices.Contains(out.Missing, list.Text) {
 			r.options.Warn("data_missing "+list.Text,
 				fmt.Sprintf("the response has no %s (dataField), so there are no items of it%s", list.Text, Suggest(r.doc.names, list.Fixed())))
 		}
