@@ -39,7 +39,7 @@ const (
 // out: {"env": "NAME"} takes their place, and names are the variables, in the order of their
 // paths. The error says what cannot be written.
 func YAML(c Config) (text []byte, names []string, err error) {
-	a := &annotation{Config: c, variables: map[string]string{}}
+	a := &annotation{Config: c, variables: map[string]string{}, texts: map[string]string{}}
 	if a.Catalog == nil {
 		a.Catalog = rules.Builtin()
 	}
@@ -60,8 +60,9 @@ func YAML(c Config) (text []byte, names []string, err error) {
 // annotation is the work on one configuration.
 type annotation struct {
 	Config
-	text    string // YAML, without secrets
-	root    any    // the values of the text
+	text    string            // YAML, without secrets
+	root    any               // the values of the text
+	texts   map[string]string // of the root, by their config paths
 	source  *diag.Source
 	secrets []hiddenValue
 
@@ -108,7 +109,7 @@ func (a *annotation) head() []yaml.Comment {
 func (a *annotation) comments() []yaml.Comment {
 	var out []yaml.Comment
 	said := map[string]bool{}
-	for _, n := range a.Explanation.Notes(a.written) {
+	for _, n := range a.Explanation.Notes(func(path string) string { return a.texts[path] }) {
 		c := yaml.Comment{Path: n.Path, Text: a.Redact(n.Text), Last: n.Last}
 		for c.Last && c.Path != "" && !a.source.Has(c.Path) {
 			c.Path = diag.Parent(c.Path)
@@ -142,12 +143,6 @@ func (a *annotation) byDefault(s rules.Setting, told bool) yaml.Comment {
 		text += ": " + clause(s.Doc)
 	}
 	return yaml.Comment{Path: at, Text: text, Last: true}
-}
-
-// written returns the text at a config path, or "".
-func (a *annotation) written(path string) string {
-	v, _ := find(a.root, path).(string)
-	return v
 }
 
 // clause returns the first clause of a description.

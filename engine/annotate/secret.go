@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -43,6 +42,9 @@ func (a *annotation) hide(path string, v any) any {
 		return v
 	}
 	shown := a.Redact(text)
+	if _, isText := v.(string); isText {
+		a.texts[path] = shown
+	}
 	if shown == text {
 		return v
 	}
@@ -123,27 +125,4 @@ func (a *annotation) hideInComments(text string) string {
 		}
 	}
 	return text
-}
-
-// find returns the value at a config path; nil: there is none.
-func find(v any, path string) any {
-	for path != "" {
-		var step string
-		if i := strings.IndexAny(path[1:], ".["); i >= 0 {
-			step, path = path[:i+1], path[i+1:]
-		} else {
-			step, path = path, ""
-		}
-		if list, ok := v.([]any); ok && step[0] == '[' {
-			i, err := strconv.Atoi(strings.Trim(step, "[]"))
-			if err != nil || i < 0 || i >= len(list) {
-				return nil
-			}
-			v = list[i]
-			continue
-		}
-		members, _ := value.Members(v)
-		v, _ = members.Get(strings.TrimPrefix(step, "."))
-	}
-	return v
 }

@@ -95,12 +95,7 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 		password, _ := user.Password()
 		c.auth = c.basic(user.Username(), password)
 	}
-	names := make([]string, 0, len(header))
-	for name := range header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
 		key, text := textproto.CanonicalMIMEHeaderKey(name), strings.Join(header[name], ", ")
 		hides := hidesHeader(name) || secret.Issued(text)
 		switch {

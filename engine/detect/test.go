@@ -59,21 +59,16 @@ func (d *detection) passing(ctx context.Context, root value.Object, answers []an
 	if made {
 		name = "reads the pages that were seen, and ends after the last one (which is made up)"
 	}
-	test := value.Object{{Name: "name", Value: name}}
-	if len(d.call.inputs) > 0 {
-		inputs := value.Object{}
-		for _, input := range d.call.inputs {
-			text := d.call.values[input]
-			if secret.Name(input) {
-				text = "example"
-			}
-			inputs = append(inputs, value.Member{Name: input, Value: text})
+	inputs := value.Object{}
+	for _, input := range d.call.inputs {
+		text := d.call.values[input]
+		if secret.Name(input) {
+			text = "example"
 		}
-		test = append(test, value.Member{Name: "inputs", Value: inputs})
+		inputs = inputs.With(input, text)
 	}
-	test = append(test, value.Member{Name: "pages", Value: answers}, value.Member{Name: "expect", Value: value.Object{
-		{Name: "outcome", Value: string(rules.Complete)}, {Name: "pages", Value: len(answers)}, {Name: "items", Value: items},
-	}})
+	test := given("name", name, "inputs", inputs, "pages", answers,
+		"expect", object("outcome", string(rules.Complete), "pages", len(answers), "items", items))
 	text, err := value.Marshal(append(slices.Clone(root), value.Member{Name: "tests", Value: []any{test}}))
 	if err != nil || len(text) > rules.MaxConfigBytes/2 {
 		return nil
@@ -94,14 +89,22 @@ func (d *detection) answer(p *page, keep int, last bool) any {
 	body := d.shorten(p.root, nil, keep, last)
 	headers := value.Object{}
 	for _, name := range d.pagingHeaders() {
-		if text := p.header.Values(name); len(text) > 0 && !last {
-			headers = append(headers, value.Member{Name: name, Value: d.headerValue(text)})
+		list := []any{}
+		for _, text := range p.header.Values(name) {
+			list = append(list, d.hide(text))
+		}
+		switch {
+		case len(list) == 0 || last:
+		case len(list) == 1:
+			headers = headers.With(name, list[0])
+		default:
+			headers = headers.With(name, list)
 		}
 	}
 	if len(headers) == 0 {
 		return body
 	}
-	return value.Object{{Name: "headers", Value: headers}, {Name: "body", Value: body}}
+	return object("headers", headers, "body", body)
 }
 
 // textAnswer returns a page of another format as it was sent, unless it is long.
@@ -111,18 +114,7 @@ func (d *detection) textAnswer(p *page, last bool) any {
 	if err != nil || len(data) > longest || !utf8.Valid(data) || last {
 		return nil
 	}
-	return value.Object{{Name: "headers", Value: value.Object{}}, {Name: "body", Value: d.hide(string(data))}}
-}
-
-func (d *detection) headerValue(texts []string) any {
-	if len(texts) == 1 {
-		return d.hide(texts[0])
-	}
-	list := []any{}
-	for _, text := range texts {
-		list = append(list, d.hide(text))
-	}
-	return list
+	return object("headers", value.Object{}, "body", d.hide(string(data)))
 }
 
 // pagingHeaders are the headers that a test needs.

@@ -17,26 +17,31 @@ import (
 )
 
 //go:embed report.html
-var pageText string
+var runHTML string
 
 //go:embed report.css
 var style string
 
-// page parses the template on first use: most commands do not need it.
-var page = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("report").Funcs(template.FuncMap{
-		"style":     func() template.CSS { return template.CSS(style) },
-		"counted":   value.Counted,
-		"size":      value.Size,
-		"duration":  duration,
-		"met":       func(p engine.Record) []engine.Verdict { return p.Met() },
-		"word":      word,
-		"fault":     errorText,
-		"status":    statusText,
-		"remarks":   remarks,
-		"capital":   func(text string) string { return strings.ToUpper(text[:1]) + text[1:] },
-		"truncated": func() string { return truncatedText },
-	}).Parse(pageText))
+// page returns a template that is parsed on first use: most commands do not need it.
+func page(text string, funcs template.FuncMap) func() *template.Template {
+	return sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page").Funcs(template.FuncMap{
+			"style":   func() template.CSS { return template.CSS(style) },
+			"counted": value.Counted,
+		}).Funcs(funcs).Parse(text))
+	})
+}
+
+var runPage = page(runHTML, template.FuncMap{
+	"size":      value.Size,
+	"duration":  duration,
+	"met":       func(p engine.Record) []engine.Verdict { return p.Met() },
+	"word":      word,
+	"fault":     errorText,
+	"status":    statusText,
+	"remarks":   remarks,
+	"capital":   func(text string) string { return strings.ToUpper(text[:1]) + text[1:] },
+	"truncated": func() string { return truncatedText },
 })
 
 // HTML writes the run as a self-contained HTML page. The page loads nothing and
@@ -50,7 +55,7 @@ func (r *Run) HTML(w io.Writer) error {
 	for i, j := range r.Jobs {
 		view.Jobs = append(view.Jobs, newJobView(anchor(i), j, r.Name))
 	}
-	return page().Execute(w, view)
+	return runPage().Execute(w, view)
 }
 
 // policy is the content security policy of a page: it has the style sheet and nothing else.

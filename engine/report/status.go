@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
@@ -16,19 +15,15 @@ import (
 //go:embed status.html
 var statusHTML string
 
-var statusPage = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("status").Funcs(template.FuncMap{
-		"style":   func() template.CSS { return template.CSS(style) },
-		"size":    func(n int64) string { return value.Size(int(n)) },
-		"counted": value.Counted,
-		"rate":    rateText,
-		"class":   endClass,
-		"phase":   phaseClass,
-		"time":    timeText,
-		"percent": percent,
-		"others":  othersText,
-		"ending":  endText,
-	}).Parse(statusHTML))
+var statusPage = page(statusHTML, template.FuncMap{
+	"size":    func(n int64) string { return value.Size(int(n)) },
+	"rate":    rateText,
+	"class":   endClass,
+	"phase":   phaseClass,
+	"time":    timeText,
+	"percent": percent,
+	"others":  othersText,
+	"ending":  endText,
 })
 
 // StatusHTML writes how far a run on many machines is as a self-contained HTML page. Like

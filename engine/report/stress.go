@@ -5,22 +5,16 @@ import (
 	"html/template"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/stress"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 //go:embed stress.html
-var stressText string
+var stressHTML string
 
-var stressPage = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("stress").Funcs(template.FuncMap{
-		"style":   func() template.CSS { return template.CSS(style) },
-		"counted": value.Counted,
-		"lower":   func(v stress.Verdict) string { return strings.ToLower(string(v)) },
-		"join":    func(words []string) string { return strings.Join(words, ", ") },
-	}).Parse(stressText))
+var stressPage = page(stressHTML, template.FuncMap{
+	"lower": func(v stress.Verdict) string { return strings.ToLower(string(v)) },
+	"join":  func(words []string) string { return strings.Join(words, ", ") },
 })
 
 // StressHTML writes how a configuration of a name fares as a self-contained HTML page. Like
