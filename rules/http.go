@@ -130,9 +130,7 @@ func (d *decoder) requiredHeaders(s settings) {
 	headers := s.get("config.http.headers").object()
 	if d.keboola.iterates() {
 		for _, over := range d.keboola.iterations {
-			http, _ := value.Members(valueOf(over, "http"))
-			own, _ := value.Members(valueOf(http, "headers"))
-			headers = headers.Merge(own)
+			headers = headers.Merge(inner(over, "http", "headers"))
 		}
 	}
 	for _, one := range s.get("api.http.requiredHeaders").list() {

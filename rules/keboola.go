@@ -46,13 +46,9 @@ func (d *decoder) keboolaConfigOf(root any) (*keboolaConfig, any) {
 	k.attributes = d.newAttributes(members.Without("jobs"), func(name string) string { return name })
 	k.attributes.shared = k.iterations
 	object = object.Without("iterations")
-	aws, _ := value.Members(valueOf(object, "aws"))
-	signature, _ := value.Members(valueOf(aws, "signature"))
-	k.awsCredentials, _ = value.Members(valueOf(signature, "credentials"))
+	k.awsCredentials = inner(object, "aws", "signature", "credentials")
 	k.authorized, _ = value.Members(d.authorized)
-	api, _ := value.Members(valueOf(object, "api"))
-	auth, _ := value.Members(valueOf(api, "authentication"))
-	k.authType, _ = valueOf(auth, "type").(string)
+	k.authType, _ = valueOf(inner(object, "api", "authentication"), "type").(string)
 	for i, m := range object {
 		switch m.Name {
 		case "config":
@@ -199,6 +195,14 @@ func (k *keboolaConfig) evaluated(s setting, more map[string]refers) setting {
 func (k *keboolaConfig) iterates() bool { return k != nil && len(k.iterations) > 0 }
 
 func valueOf(object Object, name string) any { v, _ := object.Get(name); return v }
+
+// inner returns the object at a path of keys. It is nil if there is none.
+func inner(object Object, keys ...string) Object {
+	for _, key := range keys {
+		object, _ = value.Members(valueOf(object, key))
+	}
+	return object
+}
 
 // functions returns what reads function objects that may refer to the attributes, and
 // more.

@@ -30,27 +30,23 @@ func (d *decoder) newAttributes(object Object, input func(name string) string) *
 
 // flatten returns the scalars in a value by their paths.
 func flatten(prefix string, v any) Object {
-	var out Object
-	if object, ok := value.Members(v); ok {
-		for _, m := range object {
-			out = append(out, flattenMember(prefix, m.Name, m.Value)...)
-		}
-	}
+	members, _ := value.Members(v)
 	list, _ := v.([]any)
 	for i, e := range list {
-		out = append(out, flattenMember(prefix, strconv.Itoa(i), e)...)
+		members = append(members, Member{Name: strconv.Itoa(i), Value: e})
+	}
+	var out Object
+	for _, m := range members {
+		name := prefix + m.Name
+		if _, ok := value.Text(m.Value); ok {
+			out = append(out, Member{Name: name, Value: m.Value})
+		} else if env, ok := envReference(m.Value); ok {
+			out = append(out, Member{Name: name, Value: envVariable(env)})
+		} else {
+			out = append(out, flatten(name+".", m.Value)...)
+		}
 	}
 	return out
-}
-
-func flattenMember(prefix, name string, v any) Object {
-	if _, ok := value.Text(v); ok {
-		return Object{{Name: prefix + name, Value: v}}
-	}
-	if env, ok := envReference(v); ok {
-		return Object{{Name: prefix + name, Value: envVariable(env)}}
-	}
-	return flatten(prefix+name+".", v)
 }
 
 // envVariable is the value of an environment variable of that name.
@@ -102,15 +98,9 @@ func hiddenName(name, text string) bool {
 // missing reports an attribute that does not exist.
 func (a *attributes) missing(path, name string) {
 	hint := nearest(name, a.values.Names())
-	for _, known := range a.values.Names() {
-		if strings.HasPrefix(known, name+".") {
-			hint = "its values are " + knownNames(a.values.Names(), name+".")
-		}
+	inner := slices.DeleteFunc(a.values.Names(), func(known string) bool { return !strings.HasPrefix(known, name+".") })
+	if len(inner) > 0 {
+		hint = "its values are " + strings.Join(inner[:min(len(inner), 20)], ", ")
 	}
 	a.diags.Errorf(diag.Value(path), "config has no value %q", name).WithHint(hint)
-}
-
-func knownNames(names []string, prefix string) string {
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
-	return strings.Join(names[:min(len(names), 20)], ", ")
 }

@@ -121,9 +121,7 @@ func (k *keboolaConfig) requestReferences() map[string]refers {
 // given returns the value of a key of authorization.oauth_api.credentials as text.
 func (k *keboolaConfig) given(key string) string {
 	at := diag.Join("authorization.oauth_api.credentials", key)
-	api, _ := value.Members(valueOf(k.authorized, "oauth_api"))
-	credentials, _ := value.Members(valueOf(api, "credentials"))
-	v := valueOf(credentials, key)
+	v := valueOf(inner(k.authorized, "oauth_api", "credentials"), key)
 	text, _ := k.scalar(at, v)
 	if _, isReference := envReference(v); text == "" && !isReference {
 		k.diags.Errorf(diag.Outside(at), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
