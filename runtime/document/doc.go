@@ -5,8 +5,8 @@
 //
 // Package scan is the pass. Here, read reader.go first, which the loop calls, and
 // document.go. paths.go, values.go and decode.go make values, items.go passes items on,
-// gather.go collects those of several lists, edit.go changes them, and digest.go and
-// spelling.go compare pages.
+// gather.go collects those of several lists, edit.go changes them, and digest.go
+// compares pages.
 //
 // # Decisions
 //

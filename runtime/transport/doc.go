@@ -4,8 +4,8 @@
 // ends, whatever the server does.
 //
 // Read client.go first, then exchange.go (one attempt), body.go, verdict.go
-// (success, failure or another attempt) and retry.go. origin.go and guard.go
-// decide where requests may go.
+// (success, failure or another attempt) and retry.go. origin.go
+// decides where requests may go.
 //
 // # Decisions
 //
