@@ -91,8 +91,8 @@ var indexes = func() map[reflect.Type]map[string]int {
 	return all
 }()
 
-// fieldsOf returns a struct of the context, such as sent, as an object of its fields,
-// and any other value unchanged. A page that does not exist is nil.
+// fieldsOf returns a struct of the context, such as sent, as an object of its fields, at any
+// depth, and any other value unchanged. A page that does not exist is nil.
 func fieldsOf(v any) any {
 	switch v.(type) {
 	case nil, bool, string, int, float64, []any, map[string]any, rules.Object: // the usual ones
@@ -112,7 +112,7 @@ func fieldsOf(v any) any {
 	object := make(rules.Object, 0, len(names))
 	for name, i := range names {
 		if f := rv.Field(i); f.Kind() != reflect.Func {
-			object = append(object, rules.Member{Name: name, Value: f.Interface()})
+			object = append(object, rules.Member{Name: name, Value: fieldsOf(f.Interface())})
 		}
 	}
 	slices.SortFunc(object, func(a, b rules.Member) int { return names[a.Name] - names[b.Name] })

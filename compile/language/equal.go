@@ -75,7 +75,8 @@ func equalObjects(m *meter, a, b any) (bool, error) {
 	if err := m.spend(product(members(b), 16)); err != nil { // of lookup
 		return false, err
 	}
-	for name, x := range entriesOf(a) {
+	all, _ := entries(a)
+	for name, x := range all {
 		y, ok := other(name)
 		if !ok {
 			return false, nil

@@ -117,7 +117,7 @@ func objectOf(m *meter, args []any) (any, error) {
 	keys := args[0].([]string)
 	object := make(rules.Object, 0, len(keys))
 	for i, key := range keys {
-		object = append(object, rules.Member{Name: key, Value: args[i+1]})
+		object = append(object, rules.Member{Name: key, Value: fieldsOf(args[i+1])})
 	}
 	return rules.Object{}.Merge(object), m.grow(product(len(keys), 64))
 }

@@ -27,24 +27,14 @@ func length(m *meter, a []any) (any, error) {
 
 // asString returns a value as the expression language prints it.
 func asString(m *meter, a []any) (any, error) {
-	v, err := plainValue(m, a[0])
-	if err != nil {
-		return nil, err
-	}
-	if object, ok := v.(rules.Object); ok {
-		v = plainObject(object)
-	}
+	v := fieldsOf(a[0])
 	if text, ok := v.(string); ok {
 		return text, nil
 	}
-	size, err := weight(m, v, asPrinted)
-	if err == nil {
-		err = m.grow(size)
-	}
-	if err != nil {
+	if err := m.growText(v); err != nil {
 		return nil, err
 	}
-	return fmt.Sprint(v), nil
+	return fmt.Sprint(plain(v)), nil
 }
 
 func trim(m *meter, a []any) (any, error) {
@@ -224,15 +214,8 @@ func fromBase64(m *meter, a []any) (any, error) {
 
 // toJSON returns indented JSON, as the expression language does.
 func toJSON(m *meter, a []any) (any, error) {
-	v, err := plainValue(m, a[0])
-	if err != nil {
-		return nil, err
-	}
-	size, err := weight(m, v, asJSON)
-	if err == nil {
-		err = m.grow(size)
-	}
-	if err != nil {
+	v := fieldsOf(a[0])
+	if err := m.growText(v); err != nil {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(v, "", "  ")

@@ -98,7 +98,7 @@ type userFunction struct {
 
 // call calls the Go function, and meters it.
 func (u userFunction) call(m *meter, args []any) (any, error) {
-	in, absent, err := u.arguments(args)
+	in, absent, err := goArguments(u.name, u.goFunc.Type(), args)
 	if absent || err != nil {
 		return nil, err
 	}
@@ -115,7 +115,10 @@ func (u userFunction) call(m *meter, args []any) (any, error) {
 	if err := m.tick(); err != nil {
 		return nil, err
 	}
-	return u.result(m, v)
+	if err := m.growResult(v, 0); err != nil {
+		return nil, fmt.Errorf("%s returned %w", u.name, err)
+	}
+	return empty(v), nil
 }
 
 // run recovers from a panic of the Go function.
@@ -132,10 +135,9 @@ func (u userFunction) run(in []reflect.Value) (v any, err error) {
 	return out[0].Interface(), err
 }
 
-// arguments converts arguments to the types of the Go function. It reports whether an
+// goArguments converts arguments to the types of a Go function. It reports whether an
 // argument that the function needs is absent.
-func (u userFunction) arguments(args []any) (in []reflect.Value, absent bool, err error) {
-	t := u.goFunc.Type()
+func goArguments(name string, t reflect.Type, args []any) (in []reflect.Value, absent bool, err error) {
 	in = make([]reflect.Value, len(args))
 	for i, a := range args {
 		want := parameter(t, i)
@@ -146,7 +148,7 @@ func (u userFunction) arguments(args []any) (in []reflect.Value, absent bool, er
 		case a == nil:
 			return nil, true, nil
 		default:
-			return nil, false, fmt.Errorf("argument %d of %s must be %s, got %s", i+1, u.name, kindName(want), kindName(reflect.TypeOf(a)))
+			return nil, false, fmt.Errorf("argument %d of %s must be %s, got %s", i+1, name, kindName(want), Described(a))
 		}
 	}
 	return in, false, nil
@@ -156,11 +158,7 @@ func (u userFunction) arguments(args []any) (in []reflect.Value, absent bool, er
 // type cannot hold it.
 func convert(v any, to reflect.Type) (reflect.Value, bool) {
 	switch to {
-	case anyType:
-		if v = plain(v); v == nil {
-			return reflect.Zero(anyType), true
-		}
-	case listType, mapType:
+	case anyType, listType, mapType:
 		v = plain(v)
 	case reflect.TypeFor[int]():
 		if n, ok := toInt(v); ok {
@@ -170,6 +168,9 @@ func convert(v any, to reflect.Type) (reflect.Value, bool) {
 		if isNumber(v) {
 			v = float(v)
 		}
+	}
+	if v == nil && to == anyType {
+		return reflect.Zero(anyType), true
 	}
 	value := reflect.ValueOf(v)
 	return value, value.IsValid() && value.Type().AssignableTo(to)
@@ -194,93 +195,74 @@ func toInt(v any) (int, bool) {
 // maxResultDepth limits the nesting of a result, which might contain itself.
 const maxResultDepth = 512
 
-// result checks that a result is a value of the language, and meters its size.
-func (u userFunction) result(m *meter, v any) (any, error) {
-	size, err := sizeOf(v, maxResultDepth)
-	if err != nil {
-		return nil, fmt.Errorf("%s returned %w", u.name, err)
+// growResult counts the bytes of a result, which may be a value of any Go type. It fails on
+// types that expressions cannot use.
+func (m *meter) growResult(v any, depth int) error {
+	switch v := v.(type) {
+	case string:
+		return m.grow(len(v))
+	case json.Number:
+		return m.grow(len(v))
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%v, which is not a number", v)
+		}
+		return nil
+	case nil, bool, int, int64, time.Time, time.Duration:
+		return nil
 	}
-	switch list := v.(type) { // nil in Go is empty; it is not absent
+	inner, ok := entries(v)
+	switch {
+	case !ok:
+		return fmt.Errorf("a Go value of the type %T, which expressions cannot use", v)
+	case depth == maxResultDepth:
+		return errors.New("a value that is nested too deeply")
+	}
+	for name, e := range inner {
+		err := m.grow(len(name) + 16)
+		if err == nil {
+			err = m.growResult(e, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty returns a list or an object that is nil in Go as an empty one: it is not absent.
+func empty(v any) any {
+	switch list := v.(type) {
 	case []any:
 		if list == nil {
-			v = []any{}
+			return []any{}
 		}
 	case map[string]any:
 		if list == nil {
-			v = map[string]any{}
+			return map[string]any{}
 		}
 	}
-	return v, m.grow(size)
-}
-
-// sizeOf returns roughly how many bytes the strings and lists of a value have. The
-// value may be of any Go type, so it fails on types that expressions cannot use,
-// and ends once the size exceeds the budget.
-func sizeOf(v any, depth int) (int, error) {
-	if depth == 0 {
-		return 0, errors.New("a value that is nested too deeply")
-	}
-	switch v := v.(type) {
-	case string:
-		return len(v), nil
-	case json.Number:
-		return len(v), nil
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return 0, fmt.Errorf("%v, which is not a number", v)
-		}
-		return 0, nil
-	case nil, bool, int, int64, time.Time, time.Duration:
-		return 0, nil
-	}
-	inner, ok := entries(v)
-	if !ok {
-		return 0, fmt.Errorf("a Go value of the type %T, which expressions cannot use", v)
-	}
-	var total meter
-	for name, e := range inner {
-		size, err := sizeOf(e, depth-1)
-		if err == nil {
-			err = total.grow(len(name) + size + 16)
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	return total.bytes, nil
+	return v
 }
 
 // entries returns the elements of a list, without names, or the members of an
 // object. It reports false for any other value.
 func entries(v any) (iter.Seq2[string, any], bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		return maps.All(v), true
-	case []any:
-		return func(yield func(string, any) bool) {
-			for _, e := range v {
-				if !yield("", e) {
-					return
-				}
-			}
-		}, true
-	case rules.Object:
-		return func(yield func(string, any) bool) {
-			for _, m := range v {
-				if !yield(m.Name, m.Value) {
-					return
-				}
-			}
-		}, true
+	if m, ok := v.(map[string]any); ok {
+		return maps.All(m), true
 	}
-	return nil, false
-}
-
-// entriesOf is entries for a value that is a list or an object.
-func entriesOf(v any) iter.Seq2[string, any] {
-	all, ok := entries(v)
-	if !ok {
-		return func(func(string, any) bool) {}
-	}
-	return all
+	list, isList := v.([]any)
+	object, isObject := v.(rules.Object)
+	return func(yield func(string, any) bool) {
+		for _, e := range list {
+			if !yield("", e) {
+				return
+			}
+		}
+		for _, m := range object {
+			if !yield(m.Name, m.Value) {
+				return
+			}
+		}
+	}, isList || isObject
 }
