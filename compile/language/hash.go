@@ -14,183 +14,110 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A key stands for a value in a Go map: equal values of one kind have equal keys.
-// Unlike ==, it does not take a string for a number.
-type key string
+// A set answers in constant time whether it has a value, of which it holds the key.
+type set map[any]struct{}
 
-// keyOf returns the key of a value, in time that is linear in its size. Long keys are
-// replaced by a digest.
-func keyOf(m *meter, v any) (key, error) {
+// maxRoom limits how many values a set has room for before there are any.
+const maxRoom = 1 << 16
+
+// add adds a key, and reports whether the set did not have it.
+func (s set) add(key any) bool {
+	n := len(s)
+	s[key] = struct{}{}
+	return len(s) > n
+}
+
+func (s set) has(key any) bool {
+	_, ok := s[key]
+	return ok
+}
+
+// composite is the key of a value that is not its own key.
+type composite string
+
+// keyOf returns the key of a value, in time that is linear in its size: equal values of one
+// kind have equal keys. Unlike ==, it does not take a string for a number. Booleans, strings
+// and numbers, which are the most frequent values, are their own keys.
+func keyOf(m *meter, v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, int, int64, float64, json.Number:
+		return numberKey(v), m.spend(1)
+	case string:
+		return v, m.spend(1 + len(v))
+	}
 	k, err := appendKey(m, nil, v)
 	if len(k) > 2*sha256.Size {
 		sum := sha256.Sum256(k)
-		return key("#") + key(sum[:]), err
+		k = append([]byte("#"), sum[:]...)
 	}
-	return key(k), err
+	return composite(k), err
+}
+
+// numberKey returns a number without its kind: 1, 1.0 and 1e0 are the same. Any other value is
+// returned unchanged.
+func numberKey(v any) any {
+	switch n := v.(type) {
+	case int64:
+		return int(n)
+	case float64:
+		if i := int(n); float64(i) == n && -1<<53 <= i && i <= 1<<53 {
+			return i
+		}
+		if n == math.Trunc(n) && !math.IsInf(n, 0) {
+			i, _ := new(big.Float).SetFloat64(n).Int(nil)
+			return shortest(i)
+		}
+	case json.Number:
+		if i, ok := bigInteger(n); ok {
+			return shortest(i)
+		}
+	}
+	return v
 }
 
 // appendKey appends a text that no other value has. Strings, lists and objects
 // begin with their length, so that none is the beginning of another.
 func appendKey(m *meter, to []byte, v any) ([]byte, error) {
-	if err := m.spend(1); err != nil {
-		return nil, err
-	}
+	err := m.spend(1)
 	switch v := fieldsOf(v).(type) {
 	case nil:
-		return append(to, '0'), nil
+		return append(to, '0'), err
 	case bool:
-		return strconv.AppendBool(append(to, 'b'), v), nil
+		return strconv.AppendBool(append(to, 'b'), v), err
 	case int, int64, float64, json.Number:
-		return appendNumber(append(to, 'n'), v), nil
+		text, _ := value.Text(numberKey(v))
+		return append(append(append(to, 'n'), text...), ';'), err
 	case string:
-		return append(appendLength(append(to, 's'), len(v)), v...), m.spend(len(v))
+		return appendText(to, 's', v), m.spend(len(v))
 	case time.Time:
-		return append(append(to, 't'), v.UTC().Format(time.RFC3339Nano)...), nil
+		return append(append(to, 't'), v.UTC().Format(time.RFC3339Nano)...), err
 	case time.Duration:
-		return strconv.AppendInt(append(to, 'd'), int64(v), 10), nil
+		return strconv.AppendInt(append(to, 'd'), int64(v), 10), err
 	case []any:
-		to = appendLength(append(to, 'l'), len(v))
-		var err error
+		to = binary.AppendUvarint(append(to, 'l'), uint64(len(v)))
 		for i := 0; i < len(v) && err == nil; i++ {
 			to, err = appendKey(m, to, v[i])
 		}
 		return to, err
 	case map[string]any, rules.Object:
-		return appendObject(m, to, v)
+		find, names := lookup(v), sortedNames(v)
+		err = m.spend(product(len(names), 16))
+		to = binary.AppendUvarint(append(to, 'o'), uint64(len(names)))
+		for i := 0; i < len(names) && err == nil; i++ {
+			inner, _ := find(names[i])
+			to, err = appendKey(m, appendText(to, 's', names[i]), inner)
+		}
+		return to, err
 	}
 	return nil, fmt.Errorf("want a value that can be compared, got %s", kindOf(v))
 }
 
-func appendObject(m *meter, to []byte, v any) ([]byte, error) {
-	if err := m.spend(product(members(v), 16)); err != nil {
-		return nil, err
-	}
-	find := lookup(v)
-	to = appendLength(append(to, 'o'), members(v))
-	for _, name := range sortedNames(v) {
-		to = append(appendLength(append(to, 's'), len(name)), name...)
-		inner, _ := find(name)
-		var err error
-		if to, err = appendKey(m, to, inner); err != nil {
-			return nil, err
-		}
-	}
-	return to, nil
+func appendText(to []byte, kind byte, text string) []byte {
+	return append(binary.AppendUvarint(append(to, kind), uint64(len(text))), text...)
 }
 
-func appendLength(to []byte, n int) []byte { return binary.AppendUvarint(to, uint64(n)) }
-
-// appendNumber appends a number without its kind: 1, 1.0 and 1e0 are the same.
-func appendNumber(to []byte, v any) []byte {
-	f, isFloat := v.(float64)
-	switch {
-	case !isFloat:
-		text, _ := value.Text(v)
-		return append(append(to, text...), ';')
-	case f == math.Trunc(f) && !math.IsInf(f, 0):
-		n, _ := new(big.Float).SetFloat64(f).Int(nil)
-		return append(n.Append(to, 10), ';')
-	}
-	return append(strconv.AppendFloat(to, f, 'g', -1, 64), ';')
-}
-
-// distinct is a set of values by their keys. Integers and strings, which are the most
-// frequent values, are their own keys.
-type distinct struct {
-	expected int // values; 0: unknown
-	integers map[int]struct{}
-	texts    map[string]struct{}
-	others   map[key]struct{}
-}
-
-// add adds a value, and reports whether the set did not have it.
-func (d *distinct) add(m *meter, v any) (added bool, err error) {
-	switch v := v.(type) {
-	case int:
-		added = insert(&d.integers, v, d.expected)
-		return added, m.spend(1)
-	case float64:
-		if n := int(v); float64(n) == v && -1<<53 <= n && n <= 1<<53 { // 1 and 1.0 are the same
-			return d.add(m, n)
-		}
-	case string:
-		added = insert(&d.texts, v, d.expected)
-		return added, m.spend(1 + len(v))
-	}
-	k, err := keyOf(m, v)
-	if n, ok := k.integer(); ok {
-		return insert(&d.integers, n, d.expected), err
-	}
-	return err == nil && insert(&d.others, k, d.expected), err
-}
-
-// maxExpected limits how many values a set has room for before there are any.
-const maxExpected = 1 << 10
-
-// insert adds a key to a set, and reports whether the set did not have it.
-func insert[K comparable](set *map[K]struct{}, k K, expected int) bool {
-	if *set == nil {
-		*set = make(map[K]struct{}, min(expected, maxExpected))
-	}
-	n := len(*set)
-	(*set)[k] = struct{}{}
-	return len(*set) > n
-}
-
-// integer returns the number that a key stands for, if it is an int.
-func (k key) integer() (int, bool) {
-	if len(k) < 3 || k[0] != 'n' {
-		return 0, false
-	}
-	n, err := strconv.Atoi(string(k[1 : len(k)-1]))
-	return n, err == nil && strconv.Itoa(n) == string(k[1:len(k)-1])
-}
-
-// A set answers whether a list contains a value, as == compares, in constant time.
-type set map[key]bool
-
-// The kinds of entries of a set: a value, and the number that a string is.
-const (
-	exactly key = "="
-	numeric key = "~"
-)
-
-func newSet(m *meter, list []any) (set, error) {
-	s := make(set, len(list))
-	for _, v := range list {
-		k, err := keyOf(m, v)
-		if err != nil {
-			return nil, err
-		}
-		if err := m.grow(32); err != nil {
-			return nil, err
-		}
-		s[exactly+k] = true
-		if text, ok := v.(string); ok {
-			if n, ok := numberIn(text); ok {
-				s[numeric+key(appendNumber(nil, n))] = true
-			}
-		}
-	}
-	return s, nil
-}
-
-// has looks for a scalar.
-func (s set) has(m *meter, v any) (bool, error) {
-	k, err := keyOf(m, v)
-	if err != nil || s[exactly+k] {
-		return err == nil, err
-	}
-	if isNumber(v) {
-		return s[numeric+key(appendNumber(nil, v))], nil
-	}
-	text, _ := v.(string)
-	n, ok := numberIn(text)
-	return ok && s[exactly+"n"+key(appendNumber(nil, n))], nil
-}
-
-// searched is a list in which a value was looked for, and the set of its values once
-// it is worth making.
+// searched is a list in which a value was looked for, and the keys of its values once it is
+// worth making them.
 type searched struct {
 	times int
 	set   set
@@ -215,7 +142,7 @@ func (m *meter) contains(list []any, v any) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			return s.has(m, v)
+			return s.equals(m, v)
 		}
 	}
 	for _, e := range list {
@@ -225,6 +152,9 @@ func (m *meter) contains(list []any, v any) (bool, error) {
 	}
 	return false, nil
 }
+
+// numeric is the key of the number that a string holds.
+type numeric struct{ key any }
 
 // setOf returns the set of a list that is searched again and again, or nil.
 func (m *meter) setOf(list []any) (set, error) {
@@ -237,14 +167,36 @@ func (m *meter) setOf(list []any) (set, error) {
 		s = &searched{}
 		m.searches[id] = s
 	}
-	if s.times++; s.times < searchesBeforeSet {
-		return nil, nil
+	if s.times++; s.times < searchesBeforeSet || s.set != nil {
+		return s.set, nil
 	}
-	var err error
-	if s.set == nil {
-		s.set, err = newSet(m, list)
+	s.set = make(set, len(list))
+	for _, v := range list {
+		k, err := keyOf(m, v)
+		if err == nil {
+			err = m.grow(32)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.set.add(k)
+		text, _ := v.(string)
+		if n, ok := numberIn(text); ok {
+			s.set.add(numeric{numberKey(n)})
+		}
 	}
-	return s.set, err
+	return s.set, nil
+}
+
+// equals reports whether the set has a value that equals a scalar, as == compares.
+func (s set) equals(m *meter, v any) (bool, error) {
+	k, err := keyOf(m, v)
+	if err != nil || s.has(k) || isNumber(v) && s.has(numeric{k}) {
+		return err == nil, err
+	}
+	text, _ := v.(string)
+	n, ok := numberIn(text)
+	return ok && s.has(numberKey(n)), nil
 }
 
 func isScalar(v any) bool {

@@ -165,22 +165,26 @@ func flattened(m *meter, to, list []any) ([]any, error) {
 // 1 and "1" are not.
 func uniq(m *meter, a []any) (any, error) {
 	list := a[0].([]any)
-	seen := distinct{expected: len(list)}
-	out := make([]any, 0, min(len(list), maxExpected))
-	for _, v := range list {
-		added, err := seen.add(m, v)
+	seen, out := make(set, min(len(list), maxRoom)), list[:0]
+	for i, v := range list {
+		k, err := keyOf(m, v)
+		if err == nil {
+			err = m.grow(24)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("uniq: %w", err)
 		}
-		if !added {
-			continue
+		added := seen.add(k)
+		switch whole := len(out) == i; {
+		case whole && added:
+			out = list[:i+1] // no copy as long as nothing is repeated
+		case whole:
+			out = slices.Clip(out)
+		case added:
+			out = append(out, v)
 		}
-		if err := m.grow(24); err != nil {
-			return nil, err
-		}
-		out = append(out, v)
 	}
-	return out, nil
+	return notNil(out), nil
 }
 
 // A keyed is an element of a list with the value of a predicate for it. Only the

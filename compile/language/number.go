@@ -166,26 +166,12 @@ func holdsNumber(text string) bool {
 	return ok
 }
 
-// isDecimal reports whether a text is a number in decimal: -12.5e3, .5 and 007 are.
+// isDecimal reports whether a text consists of what numbers in decimal consist of, with signs
+// where they have them.
 func isDecimal(text string) bool {
-	for i := range len(text) { // a date, for example
-		if c := text[i]; c > '9' && c != 'e' && c != 'E' {
-			return false
-		}
-	}
-	mantissa, exponent, hasExponent := strings.Cut(strings.Replace(text, "E", "e", 1), "e")
-	whole, fraction, _ := strings.Cut(strings.TrimLeft(mantissa, "+-"), ".")
-	signs := len(mantissa) - len(strings.TrimLeft(mantissa, "+-"))
-	if signs > 1 || whole+fraction == "" || !areDigits(whole) || !areDigits(fraction) {
-		return false
-	}
-	exponent = strings.TrimPrefix(strings.TrimPrefix(exponent, "-"), "+")
-	return !hasExponent || exponent != "" && areDigits(exponent)
-}
-
-func areDigits(text string) bool {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
+	for i, c := range []byte(text) {
+		sign := (c == '+' || c == '-') && (i == 0 || text[i-1]|' ' == 'e')
+		if !sign && c != '.' && c|' ' != 'e' && (c < '0' || c > '9') {
 			return false
 		}
 	}

@@ -118,7 +118,7 @@ func (u userFunction) call(m *meter, args []any) (any, error) {
 	if err := m.growResult(v, 0); err != nil {
 		return nil, fmt.Errorf("%s returned %w", u.name, err)
 	}
-	return empty(v), nil
+	return notNil(v), nil
 }
 
 // run recovers from a panic of the Go function.
@@ -230,8 +230,8 @@ func (m *meter) growResult(v any, depth int) error {
 	return nil
 }
 
-// empty returns a list or an object that is nil in Go as an empty one: it is not absent.
-func empty(v any) any {
+// notNil returns a list or an object that is nil in Go as an empty one: it is not absent.
+func notNil(v any) any {
 	switch list := v.(type) {
 	case []any:
 		if list == nil {
