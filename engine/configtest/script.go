@@ -1,8 +1,7 @@
 package configtest
 
 import (
-	"bytes"
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,16 +11,17 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A script is the transport and the clock of a test: it answers with the test's
 // pages in order, and reaches no network.
 type script struct {
-	answers []rules.Answer
-	format  string // of the responses of the job
-	origin  *url.URL
-	redact  func(string) string
-	now     time.Time // the test's clock; see [script.Now]
+	answers                []rules.Answer
+	format                 string // of the responses of the job
+	origin                 *url.URL
+	redact                 func(string) string
+	transport.VirtualClock // the delays of pages advance it, too
 
 	requests []string // in order, without credentials
 	beyond   string   // the first request after the last page; "" if there is none
@@ -42,20 +42,13 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer := s.answers[len(s.requests)]
 	s.requests = append(s.requests, request)
-	s.now = s.now.Add(answer.After)
+	s.Time = s.Time.Add(answer.After)
 	body, contentType := bodyOf(answer, s.format)
-	response := &http.Response{
-		StatusCode: answer.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {contentType}, "Date": {s.now.Format(http.TimeFormat)}},
-		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-	}
-	if response.StatusCode == 0 {
-		response.StatusCode = http.StatusOK
-	}
+	header := http.Header{"Content-Type": {contentType}, "Date": {s.Time.Format(http.TimeFormat)}}
 	for name, values := range answer.Headers {
-		response.Header[http.CanonicalHeaderKey(name)] = values
+		header[http.CanonicalHeaderKey(name)] = values
 	}
-	return response, nil
+	return transport.NewResponse(r, cmp.Or(answer.Status, http.StatusOK), header, body), nil
 }
 
 // describe writes a request as expectations do: GET /v1/users?page=1, with the
@@ -76,22 +69,6 @@ func (s *script) describe(r *http.Request) (string, error) {
 		}
 	}
 	return s.redact(text), nil
-}
-
-// Now returns the test's own time. The delays of pages and waiting advance it.
-func (s *script) Now() time.Time { return s.now }
-
-// Jitter returns the bound, so that the waits between retries are the same in every
-// run of a test.
-func (s *script) Jitter(bound time.Duration) time.Duration { return bound }
-
-// Sleep advances the time and returns at once.
-func (s *script) Sleep(ctx context.Context, d time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.now = s.now.Add(max(d, 0))
-	return nil
 }
 
 // problem describes a wrong number of requests, or returns "".

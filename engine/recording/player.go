@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -29,15 +28,15 @@ import (
 type Player struct {
 	redactor *redact.Redactor
 
-	mu       sync.Mutex
-	now      time.Time
-	tracks   []track
-	requests []string // all requests made, in order, as show writes them
-	missing  string   // the first request that was not recorded; empty: none
+	mu        sync.Mutex
+	now       time.Time
+	exchanges []playable
+	requests  []string // all requests made, in order, as show writes them
+	missing   string   // the first request that was not recorded; empty: none
 }
 
-// track is a recorded exchange and whether it has been played.
-type track struct {
+// A playable is a recorded exchange and whether it has been played.
+type playable struct {
 	Exchange
 	key    requestKey
 	played bool
@@ -55,7 +54,7 @@ type requestKey struct {
 func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 	p := &Player{redactor: cmp.Or(redactor, redact.New(nil))}
 	for _, x := range r.Exchanges {
-		p.tracks = append(p.tracks, track{Exchange: x, key: p.key(x.Method, x.URL, x.Body)})
+		p.exchanges = append(p.exchanges, playable{Exchange: x, key: p.key(x.Method, x.URL, x.Body)})
 	}
 	if len(r.Exchanges) > 0 {
 		p.now = r.Exchanges[0].Started
@@ -120,21 +119,21 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.response(req), nil
 }
 
-// find returns the first unplayed track of a request, or nil, and how often the
+// find returns the first unplayed exchange of a request, or nil, and how often the
 // request was recorded.
-func (p *Player) find(key requestKey) (found *track, recorded int) {
+func (p *Player) find(key requestKey) (found *playable, recorded int) {
 	for _, same := range []func(requestKey) bool{
 		func(k requestKey) bool { return k.exact == key.exact },
 		func(k requestKey) bool { return k.loose == key.loose },
 	} {
 		recorded = 0
-		for i := range p.tracks {
-			if !same(p.tracks[i].key) {
+		for i := range p.exchanges {
+			if !same(p.exchanges[i].key) {
 				continue
 			}
 			recorded++
-			if !p.tracks[i].played {
-				return &p.tracks[i], recorded
+			if !p.exchanges[i].played {
+				return &p.exchanges[i], recorded
 			}
 		}
 	}
@@ -156,7 +155,7 @@ func missingMessage(recorded int) string {
 func (p *Player) nearest(req *http.Request) string {
 	const tooMany = 4
 	hint, fewest := "", tooMany
-	for _, t := range p.tracks {
+	for _, t := range p.exchanges {
 		if found := differences(t.Exchange, req); len(found) > 0 && len(found) < fewest {
 			hint = fmt.Sprintf("the nearest recorded request is %s, where %s",
 				p.show(t.Method, t.URL, nil), p.redactor.String(strings.Join(found, " and ")))
@@ -206,16 +205,12 @@ func (p *Player) show(method, address string, body []byte) string {
 	return text
 }
 
-func (t *track) response(req *http.Request) *http.Response {
-	var body io.Reader = bytes.NewReader(t.ResponseBody)
-	length := int64(len(t.ResponseBody))
-	if t.Error != "" {
-		body, length = io.MultiReader(body, brokenReader{errors.New(t.Error)}), -1
+func (p *playable) response(req *http.Request) *http.Response {
+	r := transport.NewResponse(req, p.Status, p.ResponseHeader.Clone(), p.ResponseBody)
+	if p.Error != "" {
+		r.Body, r.ContentLength = io.NopCloser(io.MultiReader(r.Body, brokenReader{errors.New(p.Error)})), -1
 	}
-	return &http.Response{
-		StatusCode: t.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: t.ResponseHeader.Clone(), Body: io.NopCloser(body), ContentLength: length,
-	}
+	return r
 }
 
 // brokenReader is the point at which a response body breaks off.
@@ -266,7 +261,7 @@ func (p *Player) Unplayed() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
-	for _, t := range p.tracks {
+	for _, t := range p.exchanges {
 		if !t.played {
 			out = append(out, p.show(t.Method, t.URL, t.Body))
 		}

@@ -130,6 +130,7 @@ func (l *loss) truths(kind string) string {
 	return "[true, false]"
 }
 
+// failWhen adds a stopping rule that fails the run, with a condition about a place; nil: there is none.
 func (l *loss) failWhen(name, place string, when func(place string) string) []Change {
 	if place == "" {
 		return nil
@@ -303,8 +304,8 @@ func (f *fixer) shares() bool {
 	})
 }
 
-// A fixer tries remedies. It keeps the changed configurations, since several behaviours
-// may need the same one.
+// A fixer tries remedies for one job. It keeps the changed configurations, since several
+// behaviours may need the same one.
 type fixer struct {
 	suite   *Suite
 	ctx     context.Context
@@ -312,61 +313,54 @@ type fixer struct {
 	job     *compile.Job // as it is in the suite
 	binding map[string]any
 	seed    int
-	changed map[string]*changed // by changes; nil: invalid, or the ordinary list is lost
-	lengths []combination       // see obtainable; nil: not known yet
+	known   map[string]*trial // by changes; nil: invalid, or the ordinary list is lost
 }
 
-// changed is a changed configuration.
-type changed struct {
+// A trial is a changed configuration in which the job obtains the ordinary list.
+type trial struct {
 	suite *Suite
 	job   *compile.Job
 	costs func() []string // names the lengths of lists that the job no longer obtains without complaint
 }
 
-// fix returns the first remedy that helps against a behaviour, or advice, or nil.
-func (f *fixer) fix(all combination, t *run) *Fix {
+// fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.
+func (f *fixer) fix(all combination, r *run) *Fix {
 	stands, _ := value.Members(at(f.suite.Config, keysOf(f.job.Set.Path)))
-	p := &loss{plan: f.plan, job: f.job, size: t.apis[0].size, stopped: t.end.StoppedBy, stands: stands, shared: f.shares()}
+	l := &loss{plan: f.plan, job: f.job, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands, shared: f.shares()}
 	var advice *Fix
 	for _, r := range remedies {
 		if !slices.ContainsFunc(all, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {
 			continue
 		}
 		if r.changes == nil {
-			if advice != nil {
-				continue
+			if advice == nil {
+				advice = &Fix{Says: l.says(r.says)}
 			}
-			advice = &Fix{Says: p.says(r.says)}
 			continue
 		}
-		changes := r.changes(p)
-		if changes == nil {
-			continue
-		}
-		with := f.change(changes)
-		if with == nil {
-			continue
-		}
-		if v := f.verdict(*with, all); v == Complete || v == Reported {
-			return &Fix{Says: p.says(r.says), Changes: changes, Verdict: v, Costs: with.costs()}
+		changes := r.changes(l)
+		if with := f.try(changes); with != nil {
+			if v := f.verdict(with, all); v == Complete || v == Reported {
+				return &Fix{Says: l.says(r.says), Changes: changes, Verdict: v, Costs: with.costs()}
+			}
 		}
 	}
 	return advice
 }
 
 // verdict puts a job under stress.
-func (f *fixer) verdict(of changed, all combination) Verdict {
-	return of.suite.row(of.suite.under(f.ctx, f.plan, of.job, f.binding, all, f.seed), all).Verdict
+func (f *fixer) verdict(with *trial, all combination) Verdict {
+	return with.suite.row(with.suite.under(f.ctx, f.plan, with.job, f.binding, all, f.seed), all).Verdict
 }
 
-// change returns the configuration with changes, or nil if it is invalid or its job does not
-// obtain the ordinary list.
-func (f *fixer) change(changes []Change) *changed {
+// try returns the configuration with changes, or nil if there are none, if it is invalid, or if
+// its job does not obtain the ordinary list.
+func (f *fixer) try(changes []Change) *trial {
 	key := fmt.Sprint(changes)
-	if with, known := f.changed[key]; known {
+	if with, known := f.known[key]; known || changes == nil {
 		return with
 	}
-	f.changed[key] = nil
+	f.known[key] = nil
 	suite, err := f.suite.changed(changes)
 	if err != nil {
 		return nil
@@ -375,36 +369,23 @@ func (f *fixer) change(changes []Change) *changed {
 	if i < 0 {
 		return nil
 	}
-	with := changed{suite: suite, job: listed(suite.Jobs[i], f.plan.unlimited)}
+	with := &trial{suite: suite, job: listed(suite.Jobs[i], f.plan.unlimited)}
 	with.costs = sync.OnceValue(func() []string { return f.costs(with) })
 	if f.verdict(with, combination{&behaviours[0]}) == Complete {
-		f.changed[key] = &with
+		f.known[key] = with
 	}
-	return f.changed[key]
+	return f.known[key]
 }
 
-// costs names the lengths of lists that the changed job no longer obtains without complaint.
-func (f *fixer) costs(with changed) (names []string) {
-	for _, b := range f.obtainable() {
-		if f.verdict(with, b) != Complete {
+// costs names the lengths of lists that the job obtains as it is, and no longer obtains without
+// complaint.
+func (f *fixer) costs(with *trial) (names []string) {
+	before := &trial{suite: f.suite, job: listed(f.job, f.plan.unlimited)}
+	for i := range behaviours {
+		b := combination{&behaviours[i]}
+		if b[0].Group == "length" && b.missing(f.plan) == "" && f.verdict(with, b) != Complete && f.verdict(before, b) == Complete {
 			names = append(names, b.name())
 		}
 	}
 	return names
-}
-
-// obtainable returns the lengths of lists that the job obtains as it is.
-func (f *fixer) obtainable() []combination {
-	if f.lengths != nil {
-		return f.lengths
-	}
-	f.lengths = []combination{}
-	before := changed{suite: f.suite, job: listed(f.job, f.plan.unlimited)}
-	for i := range behaviours {
-		b := combination{&behaviours[i]}
-		if b[0].Group == "length" && b.missing(f.plan) == "" && f.verdict(before, b) == Complete {
-			f.lengths = append(f.lengths, b)
-		}
-	}
-	return f.lengths
 }

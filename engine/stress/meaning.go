@@ -114,10 +114,8 @@ func likely(p compile.Place, literals []any) []meaning {
 	}
 	var list []meaning
 	for _, name := range names {
-		for _, m := range meanings {
-			if m.name == name && !slices.ContainsFunc(list, func(had meaning) bool { return had.name == name }) {
-				list = append(list, m)
-			}
+		if name != "" && !slices.ContainsFunc(list, func(had meaning) bool { return had.name == name }) {
+			list = append(list, named(name))
 		}
 	}
 	if !p.Sent {

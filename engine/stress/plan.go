@@ -46,21 +46,23 @@ type meant struct {
 	meaning meaning
 }
 
-// rowsOf returns a list of n rows.
-func (p *plan) rowsOf(n int) []row {
+// newRows returns a list of n rows.
+func (a *api) newRows(n int) []row {
 	rows := make([]row, n)
 	for i := range rows {
 		rows[i] = row{number: i + 1, at: float64(i), key: i}
-		if p.keys.descending {
+		if a.keys.descending {
 			rows[i].key = n - 1 - i
 		}
-		if p.scalar() { // an item is its key
+		if a.scalar() {
 			rows[i].number = rows[i].key + 1
 		}
+		rows[i].number += a.offset
 	}
 	return rows
 }
 
+// scalar reports whether an item is its key.
 func (p *plan) scalar() bool { return len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 }
 
 // read returns the first place whose value is of a kind, or nil.
@@ -185,7 +187,8 @@ func (s *Suite) findLocator(ctx context.Context, p *plan, t *run, binding map[st
 // api returns a model with a list of n rows.
 func (p *plan) api(n int) *api {
 	known := *p
-	a := &api{plan: &known, rows: p.rowsOf(n), size: p.pageSize, total: -1}
+	a := &api{plan: &known, size: p.pageSize, total: -1}
+	a.rows = a.newRows(n)
 	if !p.paged {
 		a.size = max(n, 1)
 	}
@@ -266,7 +269,7 @@ func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []
 	return nil, nil, false
 }
 
-// otherLists returns the paths of dataField behind the first one, whose lists the model leaves empty.
+// otherLists returns the paths of dataField after the first one, whose lists the model leaves empty.
 func otherLists(job *compile.Job) []rules.ItemList {
 	if d := job.Set.Job.DataField; d != nil && len(d.Lists) > 1 {
 		return d.Lists[1:]

@@ -121,7 +121,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		return report, ctx.Err()
 	}
 	report.Model, report.plan = p.sentences(), p
-	fixer := &fixer{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, changed: map[string]*changed{}}
+	fixer := &fixer{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, known: map[string]*trial{}}
 	for _, b := range combined(o.depth()) {
 		if why := b.missing(p); why != "" {
 			if len(b) == 1 {
@@ -197,11 +197,8 @@ func combined(depth int) []combination {
 
 // contradicts reports whether both behaviours decide the same.
 func (c combination) contradicts() bool {
-	set := func(f func(*Behaviour) bool) bool {
-		return !slices.ContainsFunc(c, func(b *Behaviour) bool { return !f(b) })
-	}
-	return set(func(b *Behaviour) bool { return b.items != nil }) || set(func(b *Behaviour) bool { return b.begin != nil }) ||
-		c[0].Group == c[1].Group
+	a, b := c[0], c[1]
+	return a.items != nil && b.items != nil || a.begin != nil && b.begin != nil || a.Group == b.Group
 }
 
 // missing says why the behaviours cannot apply to a job, or returns "".
@@ -217,19 +214,11 @@ func (c combination) missing(p *plan) string {
 }
 
 func (c combination) name() string {
-	names := make([]string, len(c))
-	for i, b := range c {
-		names[i] = b.Name
-	}
-	return strings.Join(names, "+")
+	return strings.Join(texts(c, func(b *Behaviour) string { return b.Name }), "+")
 }
 
 func (c combination) says() string {
-	says := make([]string, len(c))
-	for i, b := range c {
-		says[i] = b.Says
-	}
-	return strings.Join(says, " ")
+	return strings.Join(texts(c, func(b *Behaviour) string { return b.Says }), " ")
 }
 
 // sentences describes the model.

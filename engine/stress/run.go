@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // maxRequests is how many requests the run of a job may make until it counts as endless.
@@ -23,7 +24,7 @@ const maxRequests = 120
 // A run is one run of a job, or of a tree of jobs, against the model. It is the transport and
 // the clock of the run.
 type run struct {
-	clock
+	transport.VirtualClock
 	apis  []*api                       // that have answered
 	apiOf func(runtime.Partition) *api // the one that answers a partition
 	rowOf func(item []byte) int        // the number of the row that an item was written from, or 0
@@ -43,14 +44,16 @@ type run struct {
 // errEnough ends a run that makes too many requests.
 var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has answered enough requests"}
 
-func newRun(most int) *run { return &run{clock: newClock(), most: most, obtained: map[int]int{}} }
+func newRun(most int) *run {
+	return &run{VirtualClock: newClock(), most: most, obtained: map[int]int{}}
+}
 
 // try runs a job, with values for its variables, against an API.
 func (s *Suite) try(ctx context.Context, job *compile.Job, binding map[string]any, a *api) *run {
 	r := newRun(maxRequests)
 	a.job, r.apis, r.rowOf = job, []*api{a}, a.rowOf
 	r.apiOf = func(runtime.Partition) *api { return a }
-	loop := s.Walk(Environment{Transport: r, Clock: &r.clock})
+	loop := s.Walk(Environment{Transport: r, Clock: r})
 	r.end, r.err = loop.RunPartition(ctx, runtime.Partition{Job: job, Binding: binding}, r.receive)
 	r.results = []runtime.Result{r.end}
 	return r
@@ -63,7 +66,7 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errEnough
 	}
 	partition, _ := runtime.PartitionOf(request.Context())
-	response, err := r.apiOf(partition).respond(request, r.now)
+	response, err := r.apiOf(partition).respond(request, r.Now())
 	if err != nil {
 		r.failed = err
 	}

@@ -98,8 +98,10 @@ func (s *Simulation) page(t *textWriter, p *trace.Record) {
 		status = fmt.Sprintf(" after %d attempts", p.Attempts)
 	}
 	t.paragraph(8, fmt.Sprintf("status %d%s, %s", p.Status, status, value.Counted(p.Count, "item")))
+	shown := slices.DeleteFunc(slices.Clone(p.Verdicts), func(v trace.Verdict) bool {
+		return !t.All && !v.Met && slices.Contains(s.guards, v.Rule)
+	})
 	width := 0
-	shown := s.shown(t, p)
 	for _, v := range shown {
 		width = max(width, len(v.Rule))
 	}
@@ -135,11 +137,4 @@ func (t *textWriter) rule(v trace.Verdict, width int) {
 		}
 		fmt.Fprintf(t, "%-*s  %s\n", width+min(i, 1)*column, name, line)
 	}
-}
-
-// shown returns the verdicts of the rules that the text shows.
-func (s *Simulation) shown(t *textWriter, p *trace.Record) []trace.Verdict {
-	return slices.DeleteFunc(slices.Clone(p.Verdicts), func(v trace.Verdict) bool {
-		return !t.All && !v.Met && slices.Contains(s.guards, v.Rule)
-	})
 }

@@ -100,10 +100,7 @@ func ofSizes(name string, sizes []int) *Behaviour {
 		a.size, a.chosen = largest, true
 		a.hide(func(i int) bool { return i/largest < last && i%largest >= sizes[i/largest] })
 	}
-	words := make([]string, len(sizes))
-	for i, size := range sizes {
-		words[i] = strconv.Itoa(size)
-	}
+	words := texts(sizes, strconv.Itoa)
 	says := "The API answers with one page of " + value.Counted(sizes[0], "item") + "."
 	if last > 0 {
 		says = fmt.Sprintf("The API answers with pages of %s and %s items.", strings.Join(words[:last], ", "), words[last])

@@ -39,11 +39,7 @@ func (r *Report) Text(o TextOptions) string {
 
 // Summary says in one line how many rows have each verdict.
 func (r *Report) Summary() string {
-	parts := make([]string, len(verdicts))
-	for i, v := range verdicts {
-		parts[i] = fmt.Sprintf("%d %s", r.Count(v), v)
-	}
-	text := strings.Join(parts, ", ")
+	text := strings.Join(texts(verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", r.Count(v), v) }), ", ")
 	if n := len(r.Unknown()); n > 0 {
 		text += fmt.Sprintf("; %s without a model", value.Counted(n, "job"))
 	}
@@ -227,12 +223,10 @@ func newTextWriter(o TextOptions) *textWriter {
 
 // paragraph writes a text, wrapped.
 func (t *textWriter) paragraph(indent int, text string) {
-	for _, line := range value.Wrap(text, t.Width-indent) {
-		t.WriteString(strings.Repeat(" ", indent) + line + "\n")
-	}
+	t.labelled(indent, "", text)
 }
 
-// labelled writes a text behind a label; the lines after the first are indented as much.
+// labelled writes a text after a label; the lines after the first are indented as much.
 func (t *textWriter) labelled(indent int, label, text string) {
 	width := utf8.RuneCountInString(label)
 	for i, line := range value.Wrap(text, t.Width-indent-width) {
@@ -243,7 +237,7 @@ func (t *textWriter) labelled(indent int, label, text string) {
 	}
 }
 
-// list writes parts, separated by commas, behind a label. A part is on one line.
+// list writes parts, separated by commas, after a label. A part is on one line.
 func (t *textWriter) list(label string, parts []string) {
 	const space = "\u00a0" // is not broken
 	text := strings.ReplaceAll(strings.Join(parts, ",\n"), " ", space)
@@ -252,6 +246,8 @@ func (t *textWriter) list(label string, parts []string) {
 	t.WriteString(strings.ReplaceAll(lines.String(), space, " "))
 }
 
+// job writes what the API does, the rows that are not complete or, with All, all of them, how
+// many rows of each group are complete, and what was left out.
 func (t *textWriter) job(j *JobReport) {
 	t.fixed = map[string]string{}
 	t.paragraph(0, "job "+j.Job)
@@ -260,27 +256,9 @@ func (t *textWriter) job(j *JobReport) {
 		return
 	}
 	t.model(j.Model)
-	t.rows(j)
-	t.groups(j)
-	t.left(j)
-}
-
-// model writes what the API does.
-func (t *textWriter) model(sentences []string) {
-	if len(sentences) == 0 {
-		return
-	}
-	t.paragraph(4, "The model of its API:")
-	for _, sentence := range sentences {
-		t.labelled(4, "- ", sentence)
-	}
-}
-
-// rows writes the table of the rows that are not complete or, with All, of all.
-func (t *textWriter) rows(j *JobReport) {
-	shown := verdicts[:len(verdicts)-1]
-	if t.All {
-		shown = verdicts
+	shown := verdicts
+	if !t.All {
+		shown = verdicts[:len(verdicts)-1]
 	}
 	rows, covered := j.Sorted(t.All, shown...)
 	if len(rows) > 0 {
@@ -292,38 +270,38 @@ func (t *textWriter) rows(j *JobReport) {
 		const text = "%s with a verdict that one of the behaviours has alone, too; --all lists them"
 		t.paragraph(2, fmt.Sprintf(text, value.Counted(covered, "combination")))
 	}
-}
-
-// groups writes how many rows of each group are complete.
-func (t *textWriter) groups(j *JobReport) {
-	groups := j.Groups()
-	if len(groups) == 0 {
-		return
+	if groups := j.Groups(); len(groups) > 0 {
+		t.WriteString("\n")
+		t.list("complete  ", texts(groups, func(g GroupCount) string { return fmt.Sprintf("%s %d of %d", g.Group, g.Complete, g.All) }))
 	}
-	parts := make([]string, len(groups))
-	for i, g := range groups {
-		parts[i] = fmt.Sprintf("%s %d of %d", g.Group, g.Complete, g.All)
-	}
-	t.WriteString("\n")
-	t.list("complete  ", parts)
-}
-
-// left writes what was left out.
-func (t *textWriter) left(j *JobReport) {
-	reasons := j.Reasons()
-	if len(reasons) == 0 {
-		return
-	}
-	if !t.All {
-		parts := make([]string, len(reasons))
-		for i, r := range reasons {
-			parts[i] = fmt.Sprintf("%s (%d)", r.Why, len(r.Behaviours))
+	switch reasons := j.Reasons(); {
+	case len(reasons) == 0:
+	case t.All:
+		t.WriteString("\n  left out\n")
+		for _, r := range reasons {
+			t.paragraph(4, r.Why+": "+strings.Join(r.Behaviours, ", "))
 		}
-		t.list("left out  ", parts)
+	default:
+		t.list("left out  ", texts(reasons, func(r Reason) string { return fmt.Sprintf("%s (%d)", r.Why, len(r.Behaviours)) }))
+	}
+}
+
+// texts returns the text of each part.
+func texts[T any](parts []T, of func(T) string) []string {
+	all := make([]string, len(parts))
+	for i, p := range parts {
+		all[i] = of(p)
+	}
+	return all
+}
+
+// model writes what the API does.
+func (t *textWriter) model(sentences []string) {
+	if len(sentences) == 0 {
 		return
 	}
-	t.WriteString("\n  left out\n")
-	for _, r := range reasons {
-		t.paragraph(4, r.Why+": "+strings.Join(r.Behaviours, ", "))
+	t.paragraph(4, "The model of its API:")
+	for _, sentence := range sentences {
+		t.labelled(4, "- ", sentence)
 	}
 }

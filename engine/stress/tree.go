@@ -219,7 +219,7 @@ func (t *tree) literals() (all []any) {
 func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
 	r := &treeRun{run: newRun(maxTreeRequests), plans: t.plans, known: map[string]*api{}, count: map[string]int{}, build: b.build}
 	r.apiOf, r.rowOf = r.partition, treeRowOf
-	walk := t.suite.Walk(Environment{Transport: r, Clock: &r.clock})
+	walk := t.suite.Walk(Environment{Transport: r, Clock: r})
 	walk.Jobs = nil
 	enough := walk.Limit == nil // the model ends the run after some partitions, not the configuration
 	if enough {
@@ -277,17 +277,14 @@ func (t *treeRun) partition(p runtime.Partition) *api {
 		return a
 	}
 	n := t.plans[id].ofPartition()
-	a := t.plans[id].api(n)
+	a := t.plans[id].api(0)
 	a.job, a.offset = p.Job, 10_000*(len(t.apis)+1)
-	for i := range a.rows {
-		a.rows[i].number += a.offset
-	}
-	a.truth = slices.Clone(a.rows)
 	a.window, a.scope = windowOf(p), scopeOf(p)
+	a.rows = a.newRows(n)
 	if p.Job.Splits() != nil {
 		a.rows = a.rows[:min(n, a.capacity()-1)]
-		a.truth = slices.Clone(a.rows)
 	}
+	a.truth = slices.Clone(a.rows)
 	t.count[id]++
 	if t.build != nil {
 		t.build(t, a, t.count[id])

@@ -35,10 +35,7 @@ var treeBehaviours = []Behaviour{
 		build: func(_ *treeRun, a *api, _ int) {
 			if a.canRepeat() {
 				again := a.rows[0]
-				a.rows = a.rowsOf(a.pageSize + 1)
-				for i := range a.rows {
-					a.rows[i].number += a.offset
-				}
+				a.rows = a.newRows(a.pageSize + 1)
 				a.truth = a.rows[:a.pageSize]
 				again.at, again.key = a.rows[a.pageSize].at, a.rows[a.pageSize].key
 				a.rows[a.pageSize] = again
@@ -81,9 +78,8 @@ func overflow(t *treeRun, a *api, nth int) {
 	if nth == 2 && t.overflown == nil {
 		t.overflown, t.scope = a.window, a.scope
 		n := 3 * a.capacity()
-		a.rows = a.rowsOf(n)
+		a.rows = a.newRows(n)
 		for i := range a.rows {
-			a.rows[i].number += a.offset
 			a.rows[i].at = a.window.from + (float64(i)+0.5)/float64(n)*(a.window.to-a.window.from)
 		}
 		t.dense = a.rows
