@@ -203,9 +203,6 @@ func (e *Engine) roots() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !needed[j] })
 }
 
-// job returns the job with an id, or nil.
-func (e *Engine) job(id string) *compile.Job { return e.byID[id] }
-
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
 // run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {

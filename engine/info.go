@@ -56,7 +56,7 @@ type JobInfo struct {
 
 // Job describes a job of the configuration. Of an unknown job, only ID and Root are set.
 func (e *Engine) Job(id string) JobInfo {
-	job := e.job(id)
+	job := e.byID[id]
 	if job == nil {
 		return JobInfo{ID: id, Root: id}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A file has the items of one data type. What is written to it are items as NDJSON; they
-// appear under its name, in its format, when they are published.
+// A file has the items of one data type. They are written to it as NDJSON, and appear under
+// its name, in its format, when they are published.
 type file struct {
 	store   *checkpoint.Store
 	rows    *checkpoint.Output

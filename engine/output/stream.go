@@ -37,10 +37,8 @@ func (o Options) newStream(w io.Writer) *stream {
 // waits reports whether nothing arrives before close, which is still to come.
 func (s *stream) waits() bool { return s.options.Format.kind() == CSV && !s.closed }
 
-// items returns a writer for the items of a data type, as NDJSON.
-func (s *stream) items(dataType string) io.Writer { return s.encoder(dataType) }
-
-func (s *stream) encoder(dataType string) encoder {
+// items returns the encoder for the items of a data type.
+func (s *stream) items(dataType string) encoder {
 	e := s.encoders[dataType]
 	if e == nil && s.waits() && len(s.encoders) > 0 {
 		return refusing{}

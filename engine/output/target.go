@@ -266,7 +266,7 @@ func (p *Publisher) publish(t *target, ended []engine.JobResult) error {
 }
 
 // isLast reports whether all other targets of a job are complete: the values for the next run
-// are saved with the last one, so that no rows are left behind.
+// are saved with the last one, so that no rows are missing then.
 func (p *Publisher) isLast(t *target, job string) bool {
 	return !slices.ContainsFunc(p.byJob[job], func(other *target) bool { return other != t && !other.complete(job) })
 }

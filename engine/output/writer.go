@@ -18,8 +18,7 @@ type Options struct {
 	Catalog *Catalog
 }
 
-// An encoder writes items in a format. What is written to it are items as NDJSON, in
-// parts of any size.
+// An encoder writes items in a format. It receives them as NDJSON, in parts of any size.
 type encoder interface {
 	io.Writer
 	// state writes a message with the values for the next run, if the format has one.

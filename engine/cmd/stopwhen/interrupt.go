@@ -42,7 +42,7 @@ type receivedPages struct {
 	byJob  map[string]*engine.JobResult
 }
 
-// page passes a page to the sink, unless the run was left behind.
+// page passes a page to the sink, unless the run has been left.
 func (r *receivedPages) page(ctx context.Context, page *engine.Page) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -133,7 +133,7 @@ func (p *progress) page(page *engine.Page) {
 	}
 }
 
-// tasks takes up how far a run is that many machines share.
+// tasks notes how far a run is that many machines share.
 func (p *progress) tasks(of cluster.Progress) {
 	if p == nil {
 		return

@@ -13,8 +13,9 @@ import (
 )
 
 // catchSignals returns a context that SIGINT, SIGTERM or SIGHUP cancels. A second signal
-// ends the process immediately, except for a repetition (see [eachSignal]). SIGHUP stays ignored if it is, as by nohup. SIGPIPE is
-// ignored, so that a closed pipe is an error of writing.
+// ends the process immediately, except for a repetition (see [eachSignal]). A SIGHUP that is
+// ignored, as by nohup, stays ignored. SIGPIPE is ignored, so that a closed pipe is an error of
+// writing.
 func (a *app) catchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	remains := a.remains
