@@ -167,3 +167,14 @@ func TestAnnotatedYAMLKeepsItsOwnLines(t *testing.T) {
 		}
 	})
 }
+
+// TestAnExpressionIsNotRepeated leaves out what the configuration has at a key, whatever the name
+// of the key is.
+func TestAnExpressionIsNotRepeated(t *testing.T) {
+	for _, key := range []string{"since", "created[gte]", "filter.since"} {
+		text := []byte(`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+			{"endpoint": "users", "params": {"` + key + `": {"expr": "upper('abc')"}}}]}}`)
+		_, out := annotated(t, "users.json", text, nil)
+		require.Equal(t, 1, strings.Count(string(out), "upper('abc')"), "%s", out)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
@@ -137,9 +136,7 @@ func (t *statusWriter) table(title string, rows func(io.Writer)) {
 	if title != "" {
 		t.paragraph("", title)
 	}
-	w := tabwriter.NewWriter(t, 0, 8, 2, ' ', 0)
-	rows(w)
-	_ = w.Flush() // a strings.Builder does not fail
+	table(&t.Builder, 0, rows)
 }
 
 func (t *statusWriter) ends(jobs []status.Job) {
@@ -279,22 +276,22 @@ func OverviewText(w io.Writer, o *status.Overview, width int) error {
 
 func (t *statusWriter) runs(runs []status.Summary) {
 	wide := t.width == 0 || t.width >= narrow
-	w := tabwriter.NewWriter(t, 0, 8, 2, ' ', 0)
-	if wide {
-		fmt.Fprintln(w, "run\tphase\tpartitions\tdone\tfailed\titems\tstored\tstarted")
-	} else {
-		fmt.Fprintln(w, "run\tphase\tdone\tfailed")
-	}
-	for _, r := range runs {
-		c, known := r.Total, knownText(r.Total, r.Growing)
+	table(&t.Builder, 0, func(w io.Writer) {
 		if wide {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", r.Run, r.Phase, known, doneText(c), c.Failed, c.Items,
-				value.Size(int(r.Stored.Bytes)), r.Started.UTC().Format("01-02 15:04"))
+			fmt.Fprintln(w, "run\tphase\tpartitions\tdone\tfailed\titems\tstored\tstarted")
 		} else {
-			fmt.Fprintf(w, "%s\t%s\t%s of %s\t%d\n", r.Run, r.Phase, doneText(c), known, c.Failed)
+			fmt.Fprintln(w, "run\tphase\tdone\tfailed")
 		}
-	}
-	_ = w.Flush() // a strings.Builder does not fail
+		for _, r := range runs {
+			c, known := r.Total, knownText(r.Total, r.Growing)
+			if wide {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", r.Run, r.Phase, known, doneText(c), c.Failed, c.Items,
+					value.Size(int(r.Stored.Bytes)), r.Started.UTC().Format("01-02 15:04"))
+			} else {
+				fmt.Fprintf(w, "%s\t%s\t%s of %s\t%d\n", r.Run, r.Phase, doneText(c), known, c.Failed)
+			}
+		}
+	})
 }
 
 // PartitionText returns the line of a partition in a list, for people.

@@ -54,14 +54,21 @@ func (r *Run) writeJob(b *strings.Builder, j *Job) {
 	}
 }
 
+// table writes rows whose cells end with tabs, in columns.
+func table(b *strings.Builder, flags uint, rows func(t io.Writer)) {
+	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', flags)
+	rows(t)
+	_ = t.Flush() // a strings.Builder does not fail
+}
+
 // writePartitions writes a row for each partition.
 func (j *Job) writePartitions(b *strings.Builder) {
-	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "  partition\tpages\titems\tended\thow\n")
-	for _, p := range j.Partitions {
-		fmt.Fprintf(t, "  %s\t%d\t%d\t%s\t%s\n", p.Label, p.Fetched, p.Items, p.End(), p.summary())
-	}
-	_ = t.Flush() // a strings.Builder does not fail
+	table(b, 0, func(t io.Writer) {
+		fmt.Fprintf(t, "  partition\tpages\titems\tended\thow\n")
+		for _, p := range j.Partitions {
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%s\t%s\n", p.Label, p.Fetched, p.Items, p.End(), p.summary())
+		}
+	})
 }
 
 func (r *Run) writePartition(b *strings.Builder, name string, p *Partition) {
@@ -110,17 +117,17 @@ func errorText(f *trace.Fault) string {
 }
 
 func (p *Partition) writePages(b *strings.Builder) {
-	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "page\tat\ttook\tstatus\titems\tsize\t request\n")
-	for _, page := range p.Pages {
-		items, size := strconv.Itoa(page.Count), value.Size(page.Bytes)
-		if missing(page) {
-			items, size = "-", "-"
+	table(b, tabwriter.AlignRight, func(t io.Writer) {
+		fmt.Fprintf(t, "page\tat\ttook\tstatus\titems\tsize\t request\n")
+		for _, page := range p.Pages {
+			items, size := strconv.Itoa(page.Count), value.Size(page.Bytes)
+			if missing(page) {
+				items, size = "-", "-"
+			}
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t %s\n",
+				page.Page, duration(page.At), duration(page.Millis), statusText(page), items, size, p.describe(page))
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t %s\n",
-			page.Page, duration(page.At), duration(page.Millis), statusText(page), items, size, p.describe(page))
-	}
-	_ = t.Flush() // a strings.Builder does not fail
+	})
 }
 
 // statusText returns the HTTP status of a page, or a dash if there was no response.
@@ -152,23 +159,23 @@ func (p *Partition) writeRules(b *strings.Builder) {
 		return
 	}
 	b.WriteString("\nwhere each rule became true, and its values on the last page\n")
-	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	for _, r := range p.Rules {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", r.PagesText(), r.ID, r.Values())
-	}
-	_ = t.Flush() // a strings.Builder does not fail
+	table(b, 0, func(t io.Writer) {
+		for _, r := range p.Rules {
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", r.PagesText(), r.ID, r.Values())
+		}
+	})
 }
 
 // writeVerdicts lists what every rule said of every page.
 func (p *Partition) writeVerdicts(b *strings.Builder) {
 	for _, page := range p.Pages {
 		fmt.Fprintf(b, "\npage %d  %s\n", page.Page, p.describe(page))
-		t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-		for _, v := range page.Verdicts {
-			rule := Rule{Because: v.Because, Missing: v.Missing}
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", word(page, v), v.Rule, strings.Join(append([]string{rule.Values()}, v.Notes...), "; "))
-		}
-		_ = t.Flush() // a strings.Builder does not fail
+		table(b, 0, func(t io.Writer) {
+			for _, v := range page.Verdicts {
+				rule := Rule{Because: v.Because, Missing: v.Missing}
+				fmt.Fprintf(t, "  %s\t%s\t%s\n", word(page, v), v.Rule, strings.Join(append([]string{rule.Values()}, v.Notes...), "; "))
+			}
+		})
 		if page.Error != nil {
 			fmt.Fprintf(b, "  %s\n", errorText(page.Error))
 		}
