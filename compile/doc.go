@@ -1,8 +1,17 @@
 // Package compile turns rules into programs.
 //
-// [Rulesets] compiles the rules of a configuration to jobs. Rules with the same source share
-// the compiled expression (package language). A [Job] holds the expressions of one job; it never
-// changes and may be shared by goroutines.
+// A configuration becomes requests and a verdict in these steps:
+//
+//	rules.Decode        a text becomes a rules.Config
+//	Config.Lower        its methods, guards and settings become rules.Rule: expressions with ids
+//	compile.Rulesets    the rules of each job become a Job: compiled expressions, checked
+//	Job.Bind            a Job becomes a Binding: its requests, with the computed values
+//	package runtime     requests pages, and after each one asks Job.Stops and Job.Advance
+//	Job.Audit           judges a list that has ended: is it complete?
+//	package explain     says all of this in words, without a request
+//
+// Rules with the same source share the compiled expression (package language). A [Job] holds the
+// expressions of one job; it never changes and may be shared by goroutines.
 //
 // A run evaluates the state and the parts of the next request in one step, and
 // makes the request from the parts in another:

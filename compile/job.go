@@ -197,7 +197,7 @@ func (c *compilation) condition(job *Job, e *language.Expression) *Condition {
 // functions that it calls.
 func (j *Job) add(e *language.Expression) {
 	for _, path := range e.Items() {
-		j.Needs.addItems(path)
+		j.Needs.Items = withPath(j.Needs.Items, path)
 	}
 	for _, r := range e.Reads {
 		j.Needs.add(r)
@@ -218,9 +218,7 @@ func (j *Job) add(e *language.Expression) {
 func (n *Needs) add(r language.Read) {
 	switch {
 	case r.Root == "body":
-		if !slices.ContainsFunc(n.Body, func(had []string) bool { return slices.Equal(had, r.Path) }) {
-			n.Body = append(n.Body, r.Path)
-		}
+		n.Body = withPath(n.Body, r.Path)
 	case r.Of != "" && r.Root == "items":
 		n.Past = true
 	case r.Of == "" && language.IsPast(r.Root): // all of an earlier page
@@ -228,25 +226,21 @@ func (n *Needs) add(r language.Read) {
 	}
 }
 
-func (n *Needs) addItems(path []string) {
-	if !slices.ContainsFunc(n.Items, func(had []string) bool { return slices.Equal(had, path) }) {
-		n.Items = append(n.Items, path)
+// withPath returns paths with one more, unless they have it.
+func withPath(paths [][]string, path []string) [][]string {
+	if slices.ContainsFunc(paths, func(had []string) bool { return slices.Equal(had, path) }) {
+		return paths
 	}
+	return append(paths, path)
 }
 
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	for _, list := range [][]*language.Expression{
-		j.Binds, j.Init, j.Parts, j.Next, j.Keeps, Expressions(j.Stops), Expressions(j.OnErrors), j.Shape.rules,
-	} {
-		for _, e := range list {
-			if slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == root || r.Of == root }) {
-				return true
-			}
-		}
-	}
-	return false
+	all := slices.Concat(j.Binds, j.Init, j.Parts, j.Next, j.Keeps, Expressions(j.Stops), Expressions(j.OnErrors), j.Shape.rules)
+	return slices.ContainsFunc(all, func(e *language.Expression) bool {
+		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == root || r.Of == root })
+	})
 }
 
 // Expressions returns conditions as expressions.

@@ -87,10 +87,9 @@ func (s *Shape) Watches() []Watch {
 // read notes the paths of the item that an expression reads.
 func (s *Shape) read(e *language.Expression) {
 	for _, r := range e.Reads {
-		if !r.OfItem() || slices.ContainsFunc(s.Reads, func(had []string) bool { return slices.Equal(had, r.Path) }) {
-			continue
+		if r.OfItem() {
+			s.Reads = withPath(s.Reads, r.Path)
 		}
-		s.Reads = append(s.Reads, r.Path)
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *compilation) checkSource(e *language.Expression) error {
 // checkVariables reports variables whose names mean something else.
 func (c *compilation) checkVariables() {
 	for _, s := range c.set.Job.For {
-		var taken string
+		taken := ""
 		switch {
 		case language.IsField(s.Name):
 			taken = "a name that all expressions can read"
@@ -58,13 +58,9 @@ func (c *compilation) checkVariables() {
 		default:
 			continue
 		}
-		c.reportVariable(s, taken)
+		place := diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), s.Name))
+		c.found.Errorf(place, "%s is %s", s.Name, taken).WithHint("give the variable another name")
 	}
-}
-
-func (c *compilation) reportVariable(s rules.Source, taken string) {
-	place := diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), s.Name))
-	c.found.Errorf(place, "%s is %s", s.Name, taken).WithHint("give the variable another name")
 }
 
 // link connects the jobs with those whose items they are for, and says what has to be
@@ -97,8 +93,8 @@ func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]strin
 		switch {
 		case len(path) == 0: // all variables
 			paths = append(paths, nil)
-		case path[0] == variable && !slices.ContainsFunc(paths, func(had []string) bool { return slices.Equal(had, path[1:]) }):
-			paths = append(paths, path[1:])
+		case path[0] == variable:
+			paths = withPath(paths, path[1:])
 		}
 	}
 	for _, child := range j.Children {

@@ -112,11 +112,7 @@ func (s *surface) place(e *language.Expression, p Place) {
 	s.found.Places = append(s.found.Places, p)
 }
 
-func (s *surface) key(path []string) {
-	if !slices.ContainsFunc(s.found.Keys, func(had []string) bool { return slices.Equal(had, path) }) {
-		s.found.Keys = append(s.found.Keys, path)
-	}
-}
+func (s *surface) key(path []string) { s.found.Keys = withPath(s.found.Keys, path) }
 
 // itemsPath returns the path of the items in the body, as far as it is fixed.
 func (s *surface) itemsPath() []string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
@@ -101,18 +102,30 @@ func (a *explainCommand) Run(cmd *cobra.Command, args []string) error {
 
 // checkExplainFlags refuses values and combinations of flags that have no meaning.
 func (a *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
-	for _, one := range []struct {
+	given := cmd.Flags().Changed
+	mermaid := a.format == formatMermaid
+	for _, refused := range []struct {
 		given bool
-		check func(*cobra.Command) error
+		why   string
 	}{
-		{cmd.Flags().Changed("simulate"), a.checkSimulateFlags}, {a.diff, a.checkDiffFlags}, {a.annotate, a.checkAnnotateFlags},
+		{given("simulate") && (a.diff || a.annotate), "--simulate cannot be used together with --diff or --annotate"},
+		{given("simulate") && mermaid, "--simulate is printed as text or json: a diagram shows no pages"},
+		{given("simulate") && given("kept"), "--kept has no effect with --simulate, which begins without kept values"},
+		{a.diff && a.annotate, "--annotate and --diff cannot be used together"},
+		{a.diff && given("full"), "--full has no effect with --diff, which prints everything that differs"},
+		{a.diff && mermaid, "--diff is printed as text or json: a diagram cannot show two configurations"},
+		{a.annotate && given("format"), "--format has no effect with --annotate, which prints YAML"},
+		{a.annotate && given("full"), "--full has no effect with --annotate, which says all about every job"},
 	} {
-		if !one.given {
-			continue
+		if refused.given {
+			return &usageError{refused.why}
 		}
-		if err := one.check(cmd); err != nil {
-			return err
-		}
+	}
+	if !given("simulate") {
+		return nil
+	}
+	if _, err := stress.ParseSpec(a.simulate); err != nil {
+		return &usageError{fmt.Sprintf("--simulate: %v", err)}
 	}
 	return nil
 }

@@ -4,23 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/annotate"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
-
-// checkAnnotateFlags refuses what has no meaning for --annotate.
-func (a *explainCommand) checkAnnotateFlags(cmd *cobra.Command) error {
-	switch {
-	case cmd.Flags().Changed("format"):
-		return &usageError{"--format has no effect with --annotate, which prints YAML"}
-	case cmd.Flags().Changed("full"):
-		return &usageError{"--full has no effect with --annotate, which says all about every job"}
-	}
-	return nil
-}
 
 // printAnnotated prints the configuration with comments.
 func (a *explainCommand) printAnnotated(l *loaded) error {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -22,19 +20,6 @@ func (a *explainCommand) twoConfigs(args []string) error {
 	}
 	if len(args) != 2 {
 		return &usageError{fmt.Sprintf("--diff: want two configurations, got %d: stopwhen explain --diff OLD NEW", len(args))}
-	}
-	return nil
-}
-
-// checkDiffFlags refuses what has no meaning for --diff.
-func (a *explainCommand) checkDiffFlags(cmd *cobra.Command) error {
-	switch {
-	case a.annotate:
-		return &usageError{"--annotate and --diff cannot be used together"}
-	case cmd.Flags().Changed("full"):
-		return &usageError{"--full has no effect with --diff, which prints everything that differs"}
-	case a.format == formatMermaid:
-		return &usageError{"--diff is printed as text or json: a diagram cannot show two configurations"}
 	}
 	return nil
 }

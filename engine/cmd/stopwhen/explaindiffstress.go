@@ -64,20 +64,17 @@ func verdictChanges(before, after *stress.JobReport) []string {
 		return []string{fmt.Sprintf("job %s: only the first configuration has a model", after.Job)}
 	}
 	first, second := verdictsOf(before), verdictsOf(after)
-	names := map[string][]string{} // of behaviours, by what has changed
+	names := map[[2]stress.Verdict][]string{} // of behaviours, by the former verdict and the new one
 	for _, b := range slices.Concat(stress.Behaviours(), stress.PartitionBehaviours()) {
-		was, now := first[b.Name], second[b.Name]
-		if was != now {
-			names[change(was, now)] = append(names[change(was, now)], b.Name)
-		}
+		verdicts := [2]stress.Verdict{first[b.Name], second[b.Name]}
+		names[verdicts] = append(names[verdicts], b.Name)
 	}
 	var lines []string
 	all := append(stress.Verdicts(), "")
 	for _, now := range all {
 		for _, was := range all {
-			if found := names[change(was, now)]; found != nil {
+			if found := names[[2]stress.Verdict{was, now}]; found != nil && was != now {
 				lines = append(lines, fmt.Sprintf("job %s: %s: %s", after.Job, change(was, now), strings.Join(found, ", ")))
-				delete(names, change(was, now))
 			}
 		}
 	}
