@@ -35,14 +35,14 @@ type attempt struct {
 	position json.RawMessage // from which the task goes on; nil: from its beginning
 	queue    *store.Enqueuer
 
-	stored    bool // a page, or the end of the task; otherwise the task had ended before
-	suspected bool // it is the one of [pool.suspects]
+	stored bool // a page, or the end of the task; otherwise the task had ended before
+	cancel context.CancelCauseFunc
 }
 
 // run runs the task to its end, unless the context ends or another worker has it.
 // stop ends [attempt.keepAlive].
 func (a *attempt) run(ctx context.Context, stop func()) {
-	err := a.try(ctx)
+	err := a.resume(ctx)
 	stop()
 	switch {
 	case err == nil:
@@ -55,9 +55,8 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	case ctx.Err() != nil:
 		a.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
 		a.giveUp(ctx, a.work)
-	case errors.Is(err, errSuspects):
+	case errors.Is(err, errAlone):
 		handBack(ctx, a.work, false)
-		_ = store.Sleep(ctx, longestPause) // in which this slot does not get it again
 	default:
 		a.cannot(a.origin, a.work.Run, err)
 		handBack(ctx, a.work, true)
@@ -103,7 +102,12 @@ func (a *attempt) keepAlive() (stop func()) {
 			}
 		}
 	})
-	a.locked(func() { a.running[a] = record.Task{Run: a.work.Run, Submission: a.work.Submission, Task: a.work.Task} })
+	a.locked(func() {
+		a.running[a] = record.Task{Run: a.work.Run, Submission: a.work.Submission, Task: a.work.Task}
+		if a.alone != nil {
+			a.cancel(errAlone)
+		}
+	})
 	return func() {
 		close(done)
 		all.Wait()
@@ -111,8 +115,8 @@ func (a *attempt) keepAlive() (stop func()) {
 	}
 }
 
-// try runs the task from where it is. It returns nil if the end of the task is stored.
-func (a *attempt) try(ctx context.Context) error {
+// resume runs the task from where it is. It returns nil if the end of the task is stored.
+func (a *attempt) resume(ctx context.Context) error {
 	if err := record.Decode(a.work.Payload, &a.task); err != nil {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
@@ -139,43 +143,82 @@ func (a *attempt) try(ctx context.Context) error {
 		}
 		lost = a.work.Deliveries // of the retry
 	}
-	if lost > suspectAfter {
-		return a.suspect(ctx, lost)
+	if lost > suspectAfter || a.head.Trials > 0 {
+		return a.try(ctx, lost)
 	}
 	return a.runTask(ctx)
 }
 
-// errSuspects says that the worker runs another task that may end it.
-var errSuspects = errors.New("another task runs that may end the worker")
+// errAlone says that the worker runs no other task while one is on trial.
+var errAlone = errors.New("another task has to run alone")
 
-// suspect runs a task that workers have lost several times without storing a page: it may have
-// ended them. A worker runs one such task at a time until it has stored a page, and hands the
-// others back, which does not count as a delivery. So those tasks are set aside that end
-// their workers, and not those that were run beside them.
-func (a *attempt) suspect(ctx context.Context, lost int) error {
-	if lost > lostAfter {
+// try runs a task alone that workers have lost several times without storing a page: it may
+// have ended them. The worker hands back its other tasks, which does not count as a delivery,
+// and fetches none until the task has stored a page. Only the workers that were lost in such
+// trials count when the task is set aside: in the others, another task may have been the reason.
+func (a *attempt) try(ctx context.Context, lost int) error {
+	trials := a.head.Trials
+	if lost == 0 && trials > 0 { // the last trial was handed back
+		trials--
+	}
+	if trials >= maxTrials {
 		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
-			"%d workers have had the task and died, or fell silent, before they stored a page", lost-1)}
+			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+trials)}
 		return a.end(ctx, a.FailedTask(ctx, a.task, err))
 	}
-	select {
-	case a.suspects <- struct{}{}:
-		a.suspected = true
-	default:
-		return errSuspects
+	if err := a.beAlone(ctx); err != nil {
+		return err
 	}
-	defer a.clear()
-	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; no other task that was lost runs beside it", a.work.Run, a.task.ID, lost-1),
+	defer a.letOthers()
+	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page", a.work.Run, a.task.ID, suspectAfter+trials),
 		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
+	head := a.next(a.head.Label, nil)
+	head.Trials = trials + 1
+	body, err := record.EncodeStep(&partition.Step{Position: a.position}, nil)
+	if err != nil {
+		return err
+	}
+	if a.after, err = a.c.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
+		return err
+	}
+	a.head = head
 	return a.runTask(ctx)
 }
 
-// clear says that the task does not end the worker.
-func (a *attempt) clear() {
-	if a.suspected {
-		a.suspected = false
-		<-a.suspects
+// beAlone hands back the other tasks of the worker, and waits until they have ended.
+func (a *attempt) beAlone(ctx context.Context) error {
+	taken := false
+	a.locked(func() {
+		if taken = a.alone != nil; taken {
+			return
+		}
+		a.alone = a
+		for other := range a.running {
+			if other != a {
+				other.cancel(errAlone)
+			}
+		}
+	})
+	if taken {
+		return errAlone
 	}
+	for n := 0; n != 1; {
+		a.locked(func() { n = len(a.running) })
+		if err := store.Sleep(ctx, idlePause); err != nil {
+			a.letOthers()
+			return err
+		}
+	}
+	return nil
+}
+
+// letOthers lets the worker run other tasks.
+func (a *attempt) letOthers() {
+	a.locked(func() {
+		if a.alone == a {
+			a.alone = nil
+		}
+	})
 }
 
 // continueAfter continues after the last page of the task. The worker that stored it may not
@@ -287,7 +330,7 @@ func (a *attempt) next(label string, children []partition.Task) store.Head {
 	head.State, head.Attempt, head.Delivery, head.Label = store.More, nuid.Next(), a.work.Deliveries, label
 	head.Page++
 	head.Children += len(children)
-	head.Parts, head.Count, head.Outcome, head.Reason = 0, 0, "", ""
+	head.Parts, head.Count, head.Trials, head.Outcome, head.Reason = 0, 0, 0, "", ""
 	a.countTasks(&head, children)
 	return head
 }
@@ -298,7 +341,7 @@ func (a *attempt) append(ctx context.Context, head store.Head, body []byte, item
 		return err
 	}
 	a.head, a.after, a.stored = head, sequence, true
-	a.clear()
+	a.letOthers()
 	return nil
 }
 

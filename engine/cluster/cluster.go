@@ -47,7 +47,7 @@ type Options struct {
 
 	lose  func(store.Key) bool // for tests: the acknowledgements that get lost
 	pause time.Duration        // for tests: see cannotPause
-	grace time.Duration        // for tests: see cancelledGrace
+	grace func(end func())     // for tests: calls end instead of waiting for cancelledGrace
 	idle  time.Duration        // for tests: see idleAfter
 
 	removing func() // for tests: see Cluster.removing

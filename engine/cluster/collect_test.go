@@ -160,7 +160,7 @@ func TestACollectionListsThePartitionsThatFailed(t *testing.T) {
 }
 
 func TestACancelledRunIsCollectedToItsLastPage(t *testing.T) {
-	_, _, run := runUntilHeld(t, cluster.Hasty(cluster.Options{}, 20*time.Millisecond))
+	_, _, run := runUntilHeld(t, cluster.Hasty(cluster.Options{}))
 	require.NoError(t, run.Cancel(t.Context()))
 	for _, test := range []struct {
 		how  cluster.Collecting
@@ -197,8 +197,8 @@ func (c *collector) begin(t *testing.T) {
 // A collection goes on if its run is cancelled and submitted again at once, and so does one
 // that begins in between.
 func TestACollectionGoesOnWhenACancelledRunIsSubmittedAgain(t *testing.T) {
-	const grace = time.Second
-	a, c, run := runUntilHeld(t, cluster.Hasty(cluster.Options{}, grace))
+	graces := make(chan func(), 2)
+	a, c, run := runUntilHeld(t, cluster.Graceful(cluster.Options{}, graces))
 	a.answerTeam3(0)
 	before, between := &collector{run: run}, &collector{run: run}
 	before.begin(t)
@@ -209,7 +209,9 @@ func TestACollectionGoesOnWhenACancelledRunIsSubmittedAgain(t *testing.T) {
 	again := submit(t, c, a.config())
 	_, err = again.Retry(t.Context())
 	require.NoError(t, err)
-	time.Sleep(3 * grace / 2) // a collection that takes the run for cancelled has ended now
+	for range 2 { // a collection that takes the run for cancelled ends now
+		(<-graces)()
+	}
 	a.release()
 	for _, one := range []*collector{before, between} {
 		require.NoError(t, <-one.ended)
@@ -248,7 +250,7 @@ func TestACollectionSaysWhenPagesThatCannotBeReleasedFillTheRun(t *testing.T) {
 	}))
 	defer api.Close()
 	var text lockedBuffer
-	c := open(t, startServer(t), cluster.Hasty(cluster.Options{Log: slog.New(slog.NewTextHandler(&text, nil))}, 0))
+	c := open(t, startServer(t), cluster.Hasty(cluster.Options{Log: slog.New(slog.NewTextHandler(&text, nil))}))
 	s := cluster.Submission{Run: "full", Name: "full.json", MaxBytes: 50 << 10, Text: fmt.Appendf(nil, `{
 		"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"id": "parents", "endpoint": "parents"},
 		{"endpoint": "parents/{parent.id}/children", "for": {"parent": {"items": "parents"}}}]}}`, api.URL)}

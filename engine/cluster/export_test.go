@@ -30,8 +30,16 @@ func Removing(o Options, f func()) Options {
 
 // Hasty returns options with which a collection waits less: for pages of a run that is
 // cancelled, and before it looks why none arrives.
-func Hasty(o Options, grace time.Duration) Options {
-	o.grace, o.idle = grace, 50*time.Millisecond
+func Hasty(o Options) Options {
+	o.grace = func(end func()) { time.AfterFunc(20*time.Millisecond, end) }
+	o.idle = 50 * time.Millisecond
+	return o
+}
+
+// Graceful returns options with which a collection of a run that is cancelled waits for pages
+// until the function is called that it sends.
+func Graceful(o Options, graces chan<- func()) Options {
+	o.grace = func(end func()) { graces <- end }
 	return o
 }
 

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -61,7 +60,7 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 		case r.Submission != c.run.record.Submission:
 			stop(errDeleted) // and another run has its name
 		case r.Phase == Cancelled:
-			time.AfterFunc(cmp.Or(c.run.cluster.options.grace, cancelledGrace), func() { c.closeAfterCancel(ctx, stop) })
+			c.afterGrace(func() { c.closeAfterCancel(ctx, stop) })
 		default:
 			c.close.reopen()
 			if err := c.checkReleased(&r); err != nil {
@@ -73,6 +72,14 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 
 // cancelledGrace is how long pages may arrive that workers store while a run is cancelled.
 const cancelledGrace = 2 * time.Second
+
+func (c *collection) afterGrace(end func()) {
+	if wait := c.run.cluster.options.grace; wait != nil {
+		wait(end)
+		return
+	}
+	time.AfterFunc(cancelledGrace, end)
+}
 
 // closeAfterCancel ends the collection behind what is stored, if the run is still cancelled.
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {

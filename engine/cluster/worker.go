@@ -43,8 +43,8 @@ type Worker struct {
 
 // How often a task may be delivered without storing a page.
 const (
-	suspectAfter = 3  // then it may be what ends the workers that run it
-	lostAfter    = 6  // then it is set aside
+	suspectAfter = 3  // then it may be the reason why workers end, and is run alone
+	maxTrials    = 3  // deliveries of a task that runs alone; then it is set aside
 	refusedAfter = 10 // because of credentials: then the reason is not the worker's
 )
 
@@ -106,12 +106,11 @@ func unlessTold(ctx context.Context, err error) error {
 // A pool is a worker that works.
 type pool struct {
 	Worker
-	c        *Cluster
-	pace     *pace.Pace
-	slots    chan struct{}
-	suspects chan struct{} // has a value while a task runs that may end the worker
-	tasks    sync.WaitGroup
-	busy     atomic.Int64
+	c     *Cluster
+	pace  *pace.Pace
+	slots chan struct{}
+	tasks sync.WaitGroup
+	busy  atomic.Int64
 
 	returned atomic.Int64 // tasks that were handed back since the worker ends
 
@@ -120,6 +119,7 @@ type pool struct {
 	sessions map[sessionKey]*session
 	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
 	running  map[*attempt]record.Task
+	alone    *attempt       // that runs alone, since it may end the worker; nil: none
 	refused  map[string]int // tasks of an origin that this worker could not run, one after another
 	problems map[problemKey]problem
 	unused   map[string]bool // inputs that a run does not have, of which the log has told
@@ -142,7 +142,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: err.Error(), Err: err,
 			Hint: "a worker needs the permissions of its role"}
 	}
-	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots), suspects: make(chan struct{}, 1),
+	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
 		origins: map[string]string{}, sessions: map[sessionKey]*session{}, paused: map[string]time.Time{}, running: map[*attempt]record.Task{},
 		problems: map[problemKey]problem{}, unused: map[string]bool{}, refused: map[string]int{},
 		news: make(chan struct{}, 1)}, nil
@@ -194,8 +194,11 @@ func (p *pool) serve(ctx context.Context) error {
 // round takes at most one task of each origin. It reports whether there was any.
 func (p *pool) round(ctx context.Context) (got bool, err error) {
 	p.mu.Lock()
-	origins := maps.Clone(p.origins)
+	origins, alone := maps.Clone(p.origins), p.alone != nil
 	p.mu.Unlock()
+	if alone {
+		return false, nil
+	}
 	seen := map[string]bool{}
 	for run, origin := range origins {
 		if seen[origin] {
@@ -236,6 +239,8 @@ func (p *pool) round(ctx context.Context) (got bool, err error) {
 // take runs a task that was delivered.
 func (p *pool) take(ctx context.Context, s *session, first bool, work *store.Work) {
 	a := &attempt{pool: p, session: s, work: work}
+	ctx, a.cancel = context.WithCancelCause(ctx)
+	defer a.cancel(nil)
 	stop := a.keepAlive()
 	err := p.await(ctx, s, first)
 	if err != nil {
@@ -270,10 +275,12 @@ func handBack(ctx context.Context, work *store.Work, refused bool) {
 	_ = work.HandBack(ctx, refused)
 }
 
-// giveUp hands back a task of a worker that ends.
+// giveUp hands back a task of a worker that ends, or runs another one alone.
 func (p *pool) giveUp(ctx context.Context, work *store.Work) {
 	handBack(ctx, work, false)
-	p.returned.Add(1)
+	if !errors.Is(context.Cause(ctx), errAlone) {
+		p.returned.Add(1)
+	}
 }
 
 // sayHandedBack logs how many tasks a worker that ends has handed back.

@@ -51,7 +51,7 @@ func TestAPartitionThatKillsItsWorkersIsSetAside(t *testing.T) {
 		}
 	}
 	require.Equal(t, int64(6), died.Load(), log.String())
-	require.Contains(t, log.String(), "was lost 3 times; no other task that was lost runs beside it")
+	require.Contains(t, log.String(), "was lost 3 times; it runs alone until it has stored a page")
 	out, err := exec.Command(binary(t), "collect", "r1", "--out", t.TempDir(), nats).CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "6 workers have had the task and died, or fell silent, before they stored a page")

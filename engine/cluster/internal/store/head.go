@@ -37,6 +37,7 @@ type Head struct {
 	Outcome  string `json:"outcome,omitempty"`  // how a task with [Done] ended: an outcome of the rules, or [Skipped]
 	Reason   string `json:"reason,omitempty"`   // the rule that ended it
 	Reopens  bool   `json:"reopens,omitempty"`  // the page follows the marker of a failure
+	Trials   int    `json:"trials,omitempty"`   // how often the task began to run alone since its last page: this marks the last time
 	Label    string `json:"label,omitempty"`    // of the task, for people; clipped to 2,000 bytes
 
 	// Partitions and Searches say, by job, how many of the announced tasks are of which kind.
