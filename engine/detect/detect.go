@@ -62,6 +62,7 @@ type detection struct {
 	page  *page // the first one
 	items list
 	size  size
+	flag  *flag  // of the first page; nil: none
 	more  []fact // that say that the list has more items than the page
 
 	Findings

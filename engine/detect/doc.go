@@ -1,4 +1,4 @@
-// Package detect writes a configuration for an API of which only an address is known.
+// Package detect writes a configuration for an API, given only the address of a list.
 //
 // It makes at most [MaxRequests] requests, or none if it reads a recording. The first
 // brings a page. From the page and its request it concludes which configurations may

@@ -13,60 +13,46 @@ type flag struct {
 	fact
 	setting string // key of the pagination
 	value   any    // its value
-	says    string
 }
 
-// flags finds the values of the first page whose meaning is clear: they say that there
-// is more.
-func flags(p *page) []flag {
-	var out []flag
-	add := func(f fact, root value.Object, nested string) {
-		path := rules.FormatPath("body", f.path)
-		says := f.String() + " is " + value.Preview(f.value)
-		if root != nil && len(f.path) == 1 {
-			out = append(out, flag{f, "nextPageFlag", root.With("field", f.path[0]), says})
-			return
-		}
-		out = append(out, flag{f, "stopRules", path + nested, says})
+// says describes the flag on the first page.
+func (f fact) says() string { return f.String() + " is " + value.Preview(f.value) }
+
+// flagOf returns the first value of a page that says that there is more, if its meaning is
+// clear; nil: there is none.
+func flagOf(p *page) *flag {
+	rule := func(f fact, end string) *flag {
+		return &flag{f, "stopRules", rules.FormatPath("body", f.path) + end}
 	}
 	for _, f := range p.named(apinames.OfHint(apinames.HintMore)...) {
 		switch f.value {
 		case true:
-			out = append(out, flag{f, "hasMore", f.String(), f.String() + " is true"})
+			return &flag{f, "hasMore", f.String()}
 		case "true":
-			add(f, nil, ` == "false"`)
+			return rule(f, ` == "false"`)
 		}
 	}
 	for _, f := range p.named(apinames.OfHint(apinames.HintLast)...) {
-		if f.value == false {
-			add(f, value.Object{{Name: "field", Value: ""}, {Name: "stopOn", Value: true}, {Name: "ifNotSet", Value: false}}, " == true")
+		switch {
+		case f.value == false && len(f.path) == 1:
+			return &flag{f, "nextPageFlag", object("field", f.name(), "stopOn", true, "ifNotSet", false)}
+		case f.value == false:
+			return rule(f, " == true")
 		}
 	}
 	for _, f := range p.named(apinames.Pending()...) {
-		if n, ok := number(f.value); ok && n > 0 {
-			add(f, value.Object{{Name: "field", Value: ""}, {Name: "stopOn", Value: false}}, " == 0")
+		switch n, ok := number(f.value); {
+		case ok && n > 0 && len(f.path) == 1:
+			return &flag{f, "nextPageFlag", object("field", f.name(), "stopOn", false)}
+		case ok && n > 0:
+			return rule(f, " == 0")
 		}
 	}
-	if len(out) > 1 {
-		out = out[:1] // one that is clear is enough
-	}
-	return out
-}
-
-// saysMore returns the facts that say that the list has more items than the page.
-func saysMore(p *page, count int) []fact {
-	var out []fact
-	for _, f := range flags(p) {
-		out = append(out, f.fact)
-	}
-	if f, _, ok := p.hint(apinames.HintTotal, above(count)); ok {
-		out = append(out, f)
-	}
-	return out
+	return nil
 }
 
 // withFlag adds a flag to a pagination.
-func withFlag(pagination value.Object, f flag) value.Object {
+func withFlag(pagination value.Object, f *flag) value.Object {
 	if f.setting == "stopRules" {
 		return withRule(pagination, f.value)
 	}

@@ -191,7 +191,7 @@ func (p *page) collect(v any, at path) {
 	}
 }
 
-// isEnvelope reports whether a list is no list of items, but has one, next to objects that
+// isEnvelope reports whether a list only contains the list of items, next to objects that
 // describe it: [{"page": 1, "pages": 3}, [{"id": 1}, {"id": 2}]].
 func isEnvelope(list []any) bool {
 	const most = 4
@@ -287,7 +287,7 @@ func above(limit int) check { return func(n int) bool { return n > limit } }
 
 func exactly(want int) check { return func(n int) bool { return n == want } }
 
-// hint returns the first fact of a kind that is a number of which the check approves.
+// hint returns the first fact of a kind that is a number that satisfies a check.
 func (p *page) hint(kind apinames.HintKind, ok check) (f fact, n int, found bool) {
 	for _, f := range p.named(apinames.OfHint(kind)...) {
 		if object, isObject := f.value.(value.Object); isObject {

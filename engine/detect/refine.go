@@ -61,26 +61,23 @@ func (t *trial) repeats() bool {
 // addFlag adds the flag that says that there is more, unless the end of the list is
 // stated otherwise.
 func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
-	if t.kind.ends || strings.HasPrefix(t.needs, "pages") {
+	if d.flag == nil || t.kind.ends || strings.HasPrefix(t.needs, "pages") {
 		return t
 	}
-	for _, f := range flags(d.page) {
-		with := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withFlag(c.pagination, f) })
-		if len(with.pages) < len(t.pages) {
-			d.doubt("%s on page 1, but a later page does not say so although there is more, so the flag is not used.", f.says)
-			continue
-		}
-		with.flag = &f
-		if with.ended && !t.ended {
-			d.saw("%s is %s on the last page: it ends the list.", f.String(), d.factOf(with, f))
-		}
-		return with
+	with := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withFlag(c.pagination, d.flag) })
+	if len(with.pages) < len(t.pages) {
+		d.doubt("%s on page 1, but a later page does not say so although there is more, so the flag is not used.", d.flag.says())
+		return t
 	}
-	return t
+	with.flag = d.flag
+	if with.ended && !t.ended {
+		d.saw("%s is %s on the last page: it ends the list.", d.flag.String(), d.factOf(with, d.flag))
+	}
+	return with
 }
 
 // factOf returns the value of a flag on the last page of a trial.
-func (d *detection) factOf(t *trial, f flag) string {
+func (d *detection) factOf(t *trial, f *flag) string {
 	pages := t.decoded()
 	if len(pages) == 0 {
 		return "another"

@@ -20,9 +20,12 @@ func (d *detection) search(ctx context.Context) *trial {
 	if len(d.items.items) == 0 {
 		return nil
 	}
-	d.more = saysMore(d.page, len(d.items.items))
-	for _, f := range flags(d.page) {
-		d.saw("%s.", f.says)
+	if d.flag = flagOf(d.page); d.flag != nil {
+		d.saw("%s.", d.flag.says())
+		d.more = append(d.more, d.flag.fact)
+	}
+	if f, _, ok := d.page.hint(apinames.HintTotal, above(len(d.items.items))); ok {
+		d.more = append(d.more, f)
 	}
 	var fallback *trial
 	var failed []*trial
