@@ -105,14 +105,9 @@ func (t *trial) unknown(ids ...string) string {
 }
 
 func (t *trial) compareKept(d *differences, want map[string]any) {
-	names := slices.Collect(maps.Keys(want))
-	for name := range t.result.Kept {
-		if _, ok := want[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	all := maps.Clone(want)
+	maps.Copy(all, t.result.Kept)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		w, expected := want[name]
 		g, kept := t.result.Kept[name]
 		if a, b := jsonOf(w, expected), t.redact(jsonOf(g, kept)); a != b {

@@ -1,6 +1,8 @@
 package configtest
 
 import (
+	"slices"
+
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -57,31 +59,21 @@ func (c *coverage) add(e *language.Expression, v any) {
 // stop nothing.
 func (c *coverage) report(job *compile.Job, redact func(string) string) JobCoverage {
 	out := JobCoverage{Job: job.Set.Job.ID, Tests: c.tests[job], Rules: []RuleCoverage{}}
-	report := func(e *language.Expression, condition bool) {
+	conditions := []*language.Expression{}
+	for _, s := range slices.Concat(job.Stops, job.OnErrors) {
+		conditions = append(conditions, s.Expression)
+	}
+	for _, e := range slices.Concat(job.Init, conditions, job.Next, job.Parts, job.Keeps) {
 		r := RuleCoverage{
-			Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Condition: condition, Guard: e.Rule.Guard,
-			Evaluated: c.evaluated[e],
+			Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Guard: e.Rule.Guard,
+			Condition: e.Rule.Role == rules.Stop || e.Rule.Role == rules.OnError, Evaluated: c.evaluated[e],
 		}
-		if condition {
+		if r.Condition {
 			r.Met = c.met[e]
 		}
 		r.Gap = r.gap()
 		out.Rules = append(out.Rules, r)
 	}
-	values := func(list []*language.Expression) {
-		for _, e := range list {
-			report(e, false)
-		}
-	}
-	values(job.Init)
-	for _, list := range [][]*compile.Condition{job.Stops, job.OnErrors} {
-		for _, s := range list {
-			report(s.Expression, true)
-		}
-	}
-	values(job.Next)
-	values(job.Parts)
-	values(job.Keeps)
 	return out
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 )
 
-// A trial is repeatable, so the links of a response are in the order of the rules.
+// A run is repeatable, so the links of a response are in the order of the rules.
 func TestTheLinksOfAResponseAreInTheOrderOfTheRules(t *testing.T) {
 	place := func(rel, param string, v any) *meant {
 		return &meant{compile.Place{Link: rel, Param: param}, saying(v)}

@@ -41,8 +41,6 @@ type JobReport struct {
 	Unknown string    `json:"unknown,omitempty"` // why there is no model; the job was not put under stress
 	Rows    []Row     `json:"rows"`
 	Left    []LeftOut `json:"leftOut,omitempty"`
-
-	plan *plan // nil: there is none
 }
 
 // A Row says how the job fares with one behaviour.
@@ -112,15 +110,15 @@ func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[stri
 }
 
 // job puts one job under stress.
-func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
+func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, *plan, error) {
 	report := JobReport{Job: job.Set.Job.ID, Rows: []Row{}}
 	binding := sample(job)
 	stressed, p, err := s.modelled(ctx, job, binding, o.Like[job.Set.Job.ID])
 	if err != nil {
 		report.Unknown = err.Error()
-		return report, ctx.Err()
+		return report, nil, ctx.Err()
 	}
-	report.Model, report.plan = p.sentences(), p
+	report.Model = p.sentences()
 	fixer := &fixer{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, known: map[string]*trial{}}
 	for _, b := range combined(o.depth()) {
 		if why := b.missing(p); why != "" {
@@ -131,7 +129,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		}
 		t := s.under(ctx, p, stressed, binding, b, o.Seed)
 		if ctx.Err() != nil {
-			return report, ctx.Err()
+			return report, p, ctx.Err()
 		}
 		row := s.row(t, b)
 		if row.Verdict == Silent && !o.WithoutFixes {
@@ -139,7 +137,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		}
 		report.Rows = append(report.Rows, row)
 	}
-	return report, nil
+	return report, p, nil
 }
 
 // under runs a job with behaviours.

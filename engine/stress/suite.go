@@ -63,23 +63,13 @@ func (c Change) apply(config value.Object) value.Object {
 // Run puts every job under stress.
 func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 	report := &Report{Version: reportVersion, Seed: o.Seed, Depth: o.depth(), Jobs: []JobReport{}}
+	plans := map[string]*plan{} // by job; nil: it has none
 	for _, job := range s.Jobs {
-		one, err := s.job(ctx, job, o)
+		one, p, err := s.job(ctx, job, o)
 		if err != nil {
 			return report, err
 		}
-		report.Jobs = append(report.Jobs, one)
-	}
-	s.trees(ctx, report)
-	return report, ctx.Err()
-}
-
-// trees adds the rows about the partitions of each tree of jobs to the report of the job at
-// its root.
-func (s *Suite) trees(ctx context.Context, report *Report) {
-	plans := map[string]*plan{}
-	for _, j := range report.Jobs {
-		plans[j.Job] = j.plan
+		report.Jobs, plans[one.Job] = append(report.Jobs, one), p
 	}
 	for i, job := range s.Jobs {
 		if job.Parent != nil {
@@ -89,9 +79,10 @@ func (s *Suite) trees(ctx context.Context, report *Report) {
 		rows, why := s.tree(ctx, job, plans)
 		j.Rows = append(j.Rows, rows...)
 		if why != "" {
-			j.Left = append(j.Left, LeftOut{"partitions", why})
+			j.Left = append(j.Left, LeftOut{partitions, why})
 		}
 	}
+	return report, ctx.Err()
 }
 
 // listed returns a job as the model needs it: its responses are JSON, and all items are

@@ -70,7 +70,7 @@ func (t *tree) row(ctx context.Context, b *Behaviour) Row {
 
 // fix tries to split windows, or gives advice.
 func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
-	if b.Name != "windowOverflows" {
+	if b.Name != windowOverflows {
 		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, " +
 			"and sort the list of the parent by a key that is unique."}
 	}

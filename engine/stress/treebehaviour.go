@@ -12,6 +12,9 @@ import (
 // partitions is the group of the behaviours that are about several partitions.
 const partitions = "partitions"
 
+// windowOverflows is the behaviour against which windows can be split.
+const windowOverflows = "windowOverflows"
+
 // treeBehaviours is the table of what an API may do to partitions.
 var treeBehaviours = []Behaviour{
 	{Group: partitions, Name: "partitions", Says: "Every partition has a list of several items."},
@@ -47,7 +50,7 @@ var treeBehaviours = []Behaviour{
 				a.bare = a.rows[1].number
 			}
 		}},
-	{Group: partitions, Name: "windowOverflows", trees: (*tree).windowed, Says: "A window has more items than the API returns for one.", build: overflow},
+	{Group: partitions, Name: windowOverflows, trees: (*tree).windowed, Says: "A window has more items than the API returns for one.", build: overflow},
 }
 
 // canRepeat reports whether the list is for other jobs and can have an item on two pages.
