@@ -3,7 +3,6 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -14,12 +13,12 @@ import (
 )
 
 // A fact is something that a configuration says about its runs, besides its rules. Facts are
-// compared, and only a text that hides secrets is kept of their values.
+// compared by their values, and printed by a text that hides secrets.
 type fact struct {
 	part string // what it is about: "page size", "headers of all requests"
 	name string // which one, if there are several: the name of a header, the key of a setting
 	text string // the value, without secrets
-	mark uint64 // a hash, by which values differ that have the same text
+	mark string // the value as JSON, secrets included; it is compared and never printed
 }
 
 // The parts that are about requests.
@@ -39,7 +38,7 @@ type factCollector struct {
 
 // add adds a fact: the value decides whether it is the same, the text is printed.
 func (f *factCollector) add(part, name string, v any, text string) {
-	f.all = append(f.all, fact{part: part, name: name, text: f.redact(text), mark: markOf(v)})
+	f.all = append(f.all, fact{part: part, name: name, text: f.redact(text), mark: plainJSON(v)})
 }
 
 // given adds a fact whose value is printed, unless it is missing: nil, false, 0, or empty.
@@ -85,12 +84,6 @@ func memberText(v any) string {
 	}
 	return text
 }
-
-// markSeed makes the hashes of each process different, so that none tells a secret.
-var markSeed = maphash.MakeSeed()
-
-// markOf returns a hash of a value.
-func markOf(v any) uint64 { return maphash.String(markSeed, plainJSON(v)) }
 
 // plainJSON returns a value as JSON or, if it has none, as Go prints it.
 func plainJSON(v any) string {

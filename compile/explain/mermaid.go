@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -64,9 +65,7 @@ func (c chart) partitions(x JobExplanation) {
 	label := []string{"once for each"}
 	for _, v := range x.Partitions.Variables {
 		label = append(label, v.Name+": "+v.Says)
-		for _, r := range v.Rules {
-			label = append(label, r.ID+" = "+r.Source)
-		}
+		label = append(label, assignments(v.Rules)...)
 	}
 	c.line("%s_for[[%s]] --> %s_first", c.id, quoted(label...), c.id)
 }
@@ -92,12 +91,8 @@ func (c chart) stops(x JobExplanation) (from, arrow string) {
 
 // state writes the variables that change after a page.
 func (c chart) state(x JobExplanation, from, arrow string) (string, string) {
-	var state []string
-	for _, r := range x.State {
-		if r.rule.Role == rules.Next {
-			state = append(state, r.ID+" = "+r.Source)
-		}
-	}
+	isInit := func(r RuleExplanation) bool { return r.rule.Role == rules.Init }
+	state := assignments(slices.DeleteFunc(slices.Clone(x.State), isInit))
 	if state == nil {
 		return from, arrow
 	}
@@ -107,12 +102,8 @@ func (c chart) state(x JobExplanation, from, arrow string) (string, string) {
 
 // next writes the next request, and the end if there is none.
 func (c chart) next(x JobExplanation, from, arrow string) {
-	next := []string{"next request"}
-	for _, r := range x.Next {
-		if !r.FirstOnly {
-			next = append(next, r.ID+" = "+r.Source)
-		}
-	}
+	later := slices.DeleteFunc(slices.Clone(x.Next), func(r RuleExplanation) bool { return r.FirstOnly })
+	next := append([]string{"next request"}, assignments(later)...)
 	c.line("%s %s %s_next[%s] --> %s_page", from, arrow, c.id, quoted(next...), c.id)
 	if x.NoNext != nil {
 		c.line("%s_next -- %s --> %s_complete([%s])", c.id, quoted(x.NoNext.ID+": no address"), c.id, quoted("stop: complete"))
@@ -142,28 +133,29 @@ func (c chart) errors(x JobExplanation, read string) {
 
 // shape writes what is evaluated for each item.
 func (c chart) shape(x JobExplanation) {
-	var shape []string
-	for _, r := range x.Shape {
-		text := r.ID + " = " + r.Source
-		if r.rule.Role == rules.Remove {
-			text = r.ID + " " + r.Says
-		}
-		shape = append(shape, text)
-	}
-	if shape != nil {
+	if shape := assignments(x.Shape); shape != nil {
 		c.line("%s_page -. %s .-> %s_items[%s]", c.id, quoted("each item"), c.id, quoted(shape...))
 	}
 }
 
 // keep writes the values that a complete list saves.
 func (c chart) keep(x JobExplanation) {
-	var kept []string
-	for _, r := range x.Keep {
-		kept = append(kept, r.ID+" = "+r.Source)
-	}
-	if kept != nil {
+	if kept := assignments(x.Keep); kept != nil {
 		c.line("%s_complete([%s]) --> %s_keep[%s]", c.id, quoted("stop: complete"), c.id, quoted(kept...))
 	}
+}
+
+// assignments returns rules as "id = expression", one text for each.
+func assignments(list []RuleExplanation) []string {
+	var texts []string
+	for _, r := range list {
+		text := r.ID + " = " + r.Source
+		if r.rule.Role == rules.Remove {
+			text = r.ID + " " + r.Says
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 // escaper writes as entities what Mermaid or HTML would read as syntax.
