@@ -93,72 +93,59 @@ func keyedHash(args ...any) (any, error) {
 
 // exposeDigests replaces every digest of a tree by its hexadecimal digits, except where a
 // function takes its bytes.
-func (l *Language) exposeDigests(node *ast.Node) {
-	e := exposer{l, map[string]bool{}}
-	if e.visit(*node); e.isDigest(*node) {
-		replace(node, safeHex, *node)
-	}
-}
+func (l *Language) exposeDigests(node *ast.Node) { exposer{l, map[string]bool{}}.visit(node) }
 
 type exposer struct {
 	language  *Language
 	variables map[string]bool // of let, that are digests
 }
 
-func (e exposer) visit(node ast.Node) {
-	if let, ok := node.(*ast.VariableDeclaratorNode); ok {
-		e.visit(let.Value)
+// visit exposes the digests below a node and, if the node is one, the node.
+func (e exposer) visit(node *ast.Node) {
+	if let, ok := (*node).(*ast.VariableDeclaratorNode); ok {
+		e.visit(&let.Value)
 		outer := e.variables[let.Name]
-		e.variables[let.Name] = e.isDigest(let.Value)
-		e.visit(let.Expr)
-		if e.isDigest(let.Expr) { // its variables are not known outside
-			replace(&let.Expr, safeHex, let.Expr)
-		}
+		e.variables[let.Name] = unexpose(&let.Value)
+		e.visit(&let.Expr)
 		e.variables[let.Name] = outer
 		return
 	}
-	for _, child := range children(node) {
-		if *child == nil {
-			continue
+	for _, child := range children(*node) {
+		if *child != nil {
+			e.visit(child)
 		}
-		e.visit(*child)
-		if e.isDigest(*child) && !e.passes(node, child) {
-			replace(child, safeHex, *child)
-		}
+	}
+	if e.isDigest(*node) {
+		replace(node, safeHex, *node)
 	}
 }
 
-// isDigest reports whether the value of a node is a digest.
+// isDigest reports whether the value of a node is a digest. It restores the digests of which
+// the node takes the bytes, or which become its value.
 func (e exposer) isDigest(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.CallNode:
 		f := e.language.function(calleeName(n))
-		return f != nil && f.digest
+		if f == nil || !f.digest && !f.bytes {
+			return false
+		}
+		for i := range n.Arguments {
+			unexpose(&n.Arguments[i])
+		}
+		return f.digest
 	case *ast.IdentifierNode:
 		return e.variables[n.Value]
 	case *ast.ConditionalNode:
-		return e.isDigest(n.Exp1) && e.isDigest(n.Exp2)
-	case *ast.ChainNode:
-		return e.isDigest(n.Node)
+		return isCallOf(n.Exp1, safeHex) && isCallOf(n.Exp2, safeHex) && unexpose(&n.Exp1) && unexpose(&n.Exp2)
 	}
 	return false
 }
 
-// passes reports whether a child of a node may remain a digest: an argument of a
-// function of bytes, and what becomes the value of the node.
-func (e exposer) passes(node ast.Node, child *ast.Node) bool {
-	switch n := node.(type) {
-	case *ast.CallNode:
-		f := e.language.function(calleeName(n))
-		return f != nil && (f.digest || f.bytes)
-	case *ast.ConditionalNode:
-		other := n.Exp1
-		if child == &n.Exp1 {
-			other = n.Exp2
-		}
-		return child != &n.Cond && e.isDigest(other)
-	case *ast.ChainNode:
-		return true
+// unexpose restores a digest that was exposed. It reports whether the node is one.
+func unexpose(node *ast.Node) bool {
+	if !isCallOf(*node, safeHex) {
+		return false
 	}
-	return false
+	*node = (*node).(*ast.CallNode).Arguments[0]
+	return true
 }

@@ -7,9 +7,21 @@
 // compiles it. A [Machine] evaluates an [Expression]. A [Prover] tells, without a page, which
 // numbers an expression can have, and whether a condition can be true.
 //
-// One walk over a tree finds what it reads. Which paths of the items are read is found by another
-// one (itemUse), because it rewrites the tree as it goes, and what an outer call needs of the items
-// decides how an inner one is rewritten.
+// The files, in the order of the life of an expression:
+//
+//   - source.go takes a source from text to a program; variable.go, names.go and tree.go
+//     serve it. mistakes.go and fault.go explain what is wrong with a source.
+//   - reads.go finds what an expression reads, and lookup.go and missing.go read the same
+//     values of a page. itemuse.go finds the paths that it reads of the items. It is a walk of
+//     its own, because it rewrites the tree as it goes, and what an outer call needs of the
+//     items decides how an inner one is rewritten.
+//   - safe.go, predicate.go, fieldtest.go, method.go and digest.go rewrite the tree to calls of
+//     the functions in internal.go. operate.go, equal.go, number.go, hash.go and access.go are
+//     what these do; meter.go limits it.
+//   - library.go is the table of the functions of the expression language, with their bodies in
+//     the files lib*.go. builtins.go and phpfunctions.go are the tables of the functions that
+//     this package adds, and user.go calls those of an embedder.
+//   - expression.go evaluates, prove.go proves and inwords.go describes expressions.
 //
 // # Decisions
 //

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/expr-lang/expr/ast"
@@ -120,17 +121,17 @@ var library = map[string]libraryFunction{
 	"trim":        {args: []argument{aString, aString}, required: 1, call: trim},
 	"trimPrefix":  {args: []argument{aString, aString}, required: 1, call: trimPrefix},
 	"trimSuffix":  {args: []argument{aString, aString}, required: 1, call: trimSuffix},
-	"upper":       {args: []argument{aString}, required: 1, call: upper},
-	"lower":       {args: []argument{aString}, required: 1, call: lower},
+	"upper":       {args: []argument{aString}, required: 1, call: changed(strings.ToUpper)},
+	"lower":       {args: []argument{aString}, required: 1, call: changed(strings.ToLower)},
 	"split":       {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(false)},
 	"splitAfter":  {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(true)},
 	"replace":     {args: []argument{aString, aString, aString, anInteger}, required: 3, call: replaceAll},
 	"repeat":      {args: []argument{aString, anInteger}, required: 2, call: repeat},
 	"join":        {args: []argument{aList, aString}, required: 1, call: join},
-	"indexOf":     {args: []argument{aString, aString}, required: 2, call: indexOf},
-	"lastIndexOf": {args: []argument{aString, aString}, required: 2, call: lastIndexOf},
-	"hasPrefix":   {args: []argument{aString, aString}, required: 2, call: hasPrefix},
-	"hasSuffix":   {args: []argument{aString, aString}, required: 2, call: hasSuffix},
+	"indexOf":     {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.Index)},
+	"lastIndexOf": {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.LastIndex)},
+	"hasPrefix":   {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.HasPrefix)},
+	"hasSuffix":   {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.HasSuffix)},
 	"toJSON":      {args: []argument{anything}, required: 1, takesNil: true, call: toJSON},
 	"fromJSON":    {args: []argument{aString}, required: 1, call: fromJSON},
 	"toBase64":    {args: []argument{aString}, required: 1, call: toBase64},

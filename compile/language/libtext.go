@@ -67,21 +67,27 @@ func secondText(a []any, otherwise string) string {
 	return a[1].(string)
 }
 
-// upper and lower may make a string longer: some letters have a longer counterpart.
-func upper(m *meter, a []any) (any, error) {
-	text := a[0].(string)
-	if err := m.grow(2 * len(text)); err != nil {
-		return nil, err
+// changed returns a function that changes a string. The result may be longer: some letters
+// have a longer counterpart in the other case.
+func changed(f func(string) string) func(*meter, []any) (any, error) {
+	return func(m *meter, a []any) (any, error) {
+		text := a[0].(string)
+		if err := m.grow(2 * len(text)); err != nil {
+			return nil, err
+		}
+		return f(text), nil
 	}
-	return strings.ToUpper(text), nil
 }
 
-func lower(m *meter, a []any) (any, error) {
-	text := a[0].(string)
-	if err := m.grow(2 * len(text)); err != nil {
-		return nil, err
+// searchedFor returns a function that looks for a string in another.
+func searchedFor[T int | bool](f func(text, part string) T) func(*meter, []any) (any, error) {
+	return func(m *meter, a []any) (any, error) {
+		text, part := a[0].(string), a[1].(string)
+		if err := m.spend(len(text) + len(part)); err != nil {
+			return nil, err
+		}
+		return f(text, part), nil
 	}
-	return strings.ToLower(text), nil
 }
 
 // splitWith returns split, or splitAfter, which keeps the separators.
@@ -166,30 +172,6 @@ func join(m *meter, a []any) (any, error) {
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, glue), nil
-}
-
-func indexOf(m *meter, a []any) (any, error) {
-	text, part := a[0].(string), a[1].(string)
-	if err := m.spend(len(text) + len(part)); err != nil {
-		return nil, err
-	}
-	return strings.Index(text, part), nil
-}
-
-func lastIndexOf(m *meter, a []any) (any, error) {
-	text, part := a[0].(string), a[1].(string)
-	if err := m.spend(len(text) + len(part)); err != nil {
-		return nil, err
-	}
-	return strings.LastIndex(text, part), nil
-}
-
-func hasPrefix(m *meter, a []any) (any, error) {
-	return operators["startsWith"](m, a[0], a[1])
-}
-
-func hasSuffix(m *meter, a []any) (any, error) {
-	return operators["endsWith"](m, a[0], a[1])
 }
 
 func toBase64(m *meter, a []any) (any, error) {
