@@ -85,31 +85,11 @@ var builtins = []function{
 			"and base64, hex, hmac and the hashes take its bytes",
 		types: types(func(string, any, any) any { return nil }), call: keyedHash, digest: true,
 	},
-	{
-		Name: "md5", Signature: `md5(v)`, Example: `md5("text")`,
-		Result: `"1cb251ec0d568de6a929b520c4aed8d1"`,
-		Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
-		types:  types(func(any) any { return nil }), call: hashed("md5"), digest: true,
-	},
-	{
-		Name: "sha1", Signature: `sha1(v)`, Example: `sha1("text")`,
-		Result: `"372ea08cab33e71c02c651dbc83a474d32c676ea"`,
-		Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
-		types:  types(func(any) any { return nil }), call: hashed("sha1"), digest: true,
-	},
-	{
-		Name: "sha256", Signature: `sha256(v)`, Example: `sha256("text")`,
-		Result: `"982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"`,
-		Doc:    "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
-		types:  types(func(any) any { return nil }), call: hashed("sha256"), digest: true,
-	},
-	{
-		Name: "sha512", Signature: `sha512(v)`, Example: `sha512("text")`,
-		Result: `"eaf2c12742cb8c161bcbd84b032b9bb98999a23282542672ca01cc6edd268f7d` +
-			`ce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`,
-		Doc:   "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
-		types: types(func(any) any { return nil }), call: hashed("sha512"), digest: true,
-	},
+	hashFunction("md5", `"1cb251ec0d568de6a929b520c4aed8d1"`),
+	hashFunction("sha1", `"372ea08cab33e71c02c651dbc83a474d32c676ea"`),
+	hashFunction("sha256", `"982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"`),
+	hashFunction("sha512", `"eaf2c12742cb8c161bcbd84b032b9bb98999a23282542672ca01cc6edd268f7d`+
+		`ce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`),
 	{
 		Name: "base64", Signature: `base64(v)`, Example: `base64(md5("text"))`, Result: `"HLJR7A1WjeapKbUgxK7Y0Q=="`,
 		Doc:   "v in base64 (RFC 4648, 4): the bytes of a hash, or of a text",
@@ -120,6 +100,15 @@ var builtins = []function{
 		Doc:   "v in hexadecimal digits: the bytes of a hash, or of a text",
 		types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2, bytes: true,
 	},
+}
+
+// hashFunction returns the row of a hash, with the hash of "text".
+func hashFunction(name, result string) function {
+	return function{
+		Name: name, Signature: name + "(v)", Example: name + `("text")`, Result: result,
+		Doc:   "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		types: types(func(any) any { return nil }), call: hashed(name), digest: true,
+	}
 }
 
 func types(functions ...any) []reflect.Type {

@@ -56,46 +56,20 @@ func sortedNames(v any) []string {
 	return names
 }
 
-// membersOf returns the members of an object in order, after they were charged.
-func membersOf(m *meter, v any) (rules.Object, error) {
-	if err := m.grow(product(members(v), 32)); err != nil {
-		return nil, err
+// fromMembers returns a function that makes a list of a part of each member of an object. It
+// charges each with a number of bytes.
+func fromMembers(bytes int, part func(rules.Member) any) func(*meter, []any) (any, error) {
+	return func(m *meter, a []any) (any, error) {
+		if err := m.grow(product(members(a[0]), bytes)); err != nil {
+			return nil, err
+		}
+		object, _ := value.Members(a[0])
+		list := make([]any, len(object))
+		for i := range object {
+			list[i] = part(object[i])
+		}
+		return list, nil
 	}
-	object, _ := value.Members(v)
-	return object, nil
-}
-
-func keysOf(m *meter, a []any) (any, error) {
-	object, err := membersOf(m, a[0])
-	list := make([]any, len(object))
-	for i := range object {
-		list[i] = object[i].Name
-	}
-	return list, err
-}
-
-func valuesOf(m *meter, a []any) (any, error) {
-	object, err := membersOf(m, a[0])
-	list := make([]any, len(object))
-	for i := range object {
-		list[i] = object[i].Value
-	}
-	return list, err
-}
-
-func toPairs(m *meter, a []any) (any, error) {
-	object, err := membersOf(m, a[0])
-	if err == nil {
-		err = m.grow(product(len(object), 48))
-	}
-	if err != nil {
-		return nil, err
-	}
-	list := make([]any, len(object))
-	for i := range object {
-		list[i] = []any{object[i].Name, object[i].Value}
-	}
-	return list, nil
 }
 
 func fromPairs(m *meter, a []any) (any, error) {
