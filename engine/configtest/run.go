@@ -136,7 +136,8 @@ type trial struct {
 
 func newTrial(s *Suite, job *compile.Job, t rules.Test) *trial {
 	return &trial{suite: s, test: t, job: job, script: &script{
-		answers: t.Pages, format: job.Set.Job.Response.Format, origin: s.BaseURL, redact: s.Redact, VirtualClock: transport.VirtualClock{Time: scriptStart},
+		answers: t.Pages, format: job.Set.Job.Response.Format, origin: s.BaseURL, redact: s.Redact,
+		VirtualClock: transport.VirtualClock{Time: scriptStart},
 	}}
 }
 

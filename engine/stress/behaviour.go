@@ -128,7 +128,8 @@ var behaviours = []Behaviour{
 
 	{Name: "flagAbsent", Group: "flags", Says: "The flag is absent.", needs: []need{flags}, reply: says(flag, gone{})},
 	{Name: "flagNull", Group: "flags", Says: "The flag is null.", needs: []need{flags}, reply: says(flag, nil)},
-	{Name: "flagText", Group: "flags", Says: "The flag is a text: \"true\" or \"false\".", needs: []need{flags}, reply: altered(flag, spelled)},
+	{Name: "flagText", Group: "flags", Says: "The flag is a text: \"true\" or \"false\".", needs: []need{flags},
+		reply: altered(flag, spelled)},
 	{Name: "flagAbsentAtTheEnd", Group: "flags", needs: []need{flags}, reply: onLast(says(flag, gone{})),
 		Says: "The flag is absent on the last page."},
 	{Name: "flagLostInTheMiddle", Group: "flags", needs: []need{flags}, reply: onPage(2, says(flag, gone{})),

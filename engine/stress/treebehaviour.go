@@ -18,17 +18,20 @@ const windowOverflows = "windowOverflows"
 // treeBehaviours is the table of what an API may do to partitions.
 var treeBehaviours = []Behaviour{
 	{Group: partitions, Name: "partitions", Says: "Every partition has a list of several items."},
-	{Group: partitions, Name: "noPartitions", trees: (*tree).branches, Says: "The list of the parent is empty.", build: func(_ *treeRun, a *api, _ int) {
-		if a.parent {
-			a.rows, a.truth = nil, nil
-		}
-	}},
-	{Group: partitions, Name: "emptyPartition", Says: "The list of the second partition is empty.", build: second(func(a *api) { a.rows, a.truth = nil, nil })},
+	{Group: partitions, Name: "noPartitions", trees: (*tree).branches, Says: "The list of the parent is empty.",
+		build: func(_ *treeRun, a *api, _ int) {
+			if a.parent {
+				a.rows, a.truth = nil, nil
+			}
+		}},
+	{Group: partitions, Name: "emptyPartition", Says: "The list of the second partition is empty.",
+		build: second(func(a *api) { a.rows, a.truth = nil, nil })},
 	{Group: partitions, Name: "partitionNotFound", Says: "The requests of the second partition are answered with 404 Not Found.",
 		build: second(answering(status(http.StatusNotFound, errorBody)))},
 	{Group: partitions, Name: "partitionForbidden", Says: "The requests of the second partition are answered with 403 Forbidden.",
 		build: second(answering(status(http.StatusForbidden, errorBody)))},
-	{Group: partitions, Name: "partitionFailsOnce", Says: "The first request of the second partition is answered with 500 Internal Server Error.",
+	{Group: partitions, Name: "partitionFailsOnce",
+		Says: "The first request of the second partition is answered with 500 Internal Server Error.",
 		build: second(answering(func(a *api, r *reply) {
 			if len(a.exchanges) == 0 {
 				status(http.StatusInternalServerError, errorBody)(a, r)
@@ -50,7 +53,8 @@ var treeBehaviours = []Behaviour{
 				a.bare = a.rows[1].number
 			}
 		}},
-	{Group: partitions, Name: windowOverflows, trees: (*tree).windowed, Says: "A window has more items than the API returns for one.", build: overflow},
+	{Group: partitions, Name: windowOverflows, trees: (*tree).windowed, Says: "A window has more items than the API returns for one.",
+		build: overflow},
 }
 
 // canRepeat reports whether the list is for other jobs and can have an item on two pages.
