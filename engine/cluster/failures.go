@@ -83,7 +83,7 @@ func (c *collection) failures(ctx context.Context, before []json.RawMessage) (er
 		}
 	}
 	again()
-	err = c.run.cluster.store.ScanHeads(ctx, c.run.ID(), again, func(h store.Heading) error {
+	err = c.run.cluster.store.Heads(ctx, c.run.ID(), again, func(h store.Heading) error {
 		goesOn = goesOn || !h.Ends()
 		if h.State != store.Failed || c.gap != nil && h.Key == *c.gap {
 			return nil

@@ -49,7 +49,7 @@ func (c *collection) countWaiting(ctx context.Context) error {
 		return nil
 	}
 	stored := 0
-	err := c.run.cluster.store.ScanHeads(ctx, c.run.ID(), func() { stored = 0 }, func(h store.Heading) error {
+	err := c.run.cluster.store.Heads(ctx, c.run.ID(), func() { stored = 0 }, func(h store.Heading) error {
 		stored += h.Pages
 		return nil
 	})

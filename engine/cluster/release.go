@@ -151,7 +151,7 @@ func (r *releaser) addEarlier(ctx context.Context) error {
 	if !slices.ContainsFunc(r.trees, func(t *tree) bool { return r.earlier[t] > 0 }) {
 		return nil
 	}
-	return r.collection.run.cluster.store.ScanHeads(ctx, r.collection.run.ID(), nil, func(h store.Heading) error {
+	return r.collection.run.cluster.store.Heads(ctx, r.collection.run.ID(), nil, func(h store.Heading) error {
 		for _, t := range r.treesOf(h.Task) {
 			if h.Page > 1 && h.Children == 0 && r.earlier[t] > 0 {
 				r.mu.Lock()

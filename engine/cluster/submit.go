@@ -319,7 +319,7 @@ func (r *Run) items(tasks []partition.Task) (items []store.Item, err error) {
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are
 // queued, are not run again.
 func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
-	err := r.cluster.store.ScanHeads(ctx, r.ID(), nil, func(h store.Heading) error {
+	err := r.cluster.store.Heads(ctx, r.ID(), nil, func(h store.Heading) error {
 		if h.Children == 0 {
 			return nil
 		}
@@ -367,7 +367,7 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	missing, n := tasks, 0
 	queue := r.cluster.store.Enqueuer()
 	again := func() { missing, n = slices.Clone(tasks), 0 }
-	err := r.cluster.store.ScanHeads(ctx, r.ID(), again, func(h store.Heading) error {
+	err := r.cluster.store.Heads(ctx, r.ID(), again, func(h store.Heading) error {
 		if h.State != store.Failed || len(tasks) > 0 && !slices.Contains(tasks, h.Task) {
 			return nil
 		}

@@ -195,8 +195,8 @@ var reads = []call{
 	{"reads the record of a run", func(ctx context.Context, s *store.Store) error { _, err := s.Run(ctx, run); return err }},
 	{"asks how large a run is", func(ctx context.Context, s *store.Store) error { _, err := s.Info(ctx, run); return err }},
 	{"reads what became of tasks", func(ctx context.Context, s *store.Store) error {
-		return errors.Join(s.Heads(ctx, run, func(store.Heading) error { return nil }),
-			s.HeadsFrom(ctx, run, 1, func(store.Heading) error { return nil }))
+		return errors.Join(s.Heads(ctx, run, nil, func(store.Heading) error { return nil }),
+			s.HeadsFrom(ctx, run, 1, nil, func(store.Heading) error { return nil }))
 	}},
 	{"reads the pages", func(ctx context.Context, s *store.Store) error {
 		enough := errors.New("enough")

@@ -180,6 +180,6 @@ func TestAPageOfADeletedRunIsRefused(t *testing.T) {
 	_, err = s.Info(t.Context(), "r")
 	require.ErrorIs(t, err, ErrDeleted)
 	require.ErrorIs(t, s.Read(t.Context(), "r", 0, nil), ErrDeleted)
-	require.ErrorIs(t, s.Heads(t.Context(), "r", nil), ErrDeleted)
+	require.ErrorIs(t, s.Heads(t.Context(), "r", nil, nil), ErrDeleted)
 	require.NoError(t, s.DeleteRun(t.Context(), "r", 0))
 }

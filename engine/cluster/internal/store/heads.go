@@ -17,43 +17,17 @@ type Heading struct {
 }
 
 // Heads calls f for the last page of each task of a run, in the order in which they were
-// stored. It ends when it has delivered what there is.
-func (s *Store) Heads(ctx context.Context, run string, f func(Heading) error) error {
-	return s.headings(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-		FilterSubject: pageSubject + run + ".>"}, f)
-}
-
-// ScanHeads is [Store.Heads] for any number of tasks: it keeps none of them. It calls again
+// stored. It ends when it has delivered what there is, and keeps none of it. It calls again
 // before the first task and, after the connection was interrupted, before f is called for all
 // tasks once more. again may be nil.
-func (s *Store) ScanHeads(ctx context.Context, run string, again func(), f func(Heading) error) error {
+func (s *Store) Heads(ctx context.Context, run string, again func(), f func(Heading) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: pageSubject + run + ".>"}, again, f)
 }
 
-// HeadsFrom calls f for all pages of a run from a sequence on, in the order in which they were
-// stored. It ends when it has delivered what there is.
-func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, f func(Heading) error) error {
-	return s.headings(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, f)
-}
-
-// headings gathers headings before it passes them on, so that an interrupted connection
-// does not repeat any.
-func (s *Store) headings(ctx context.Context, run string, config jetstream.ConsumerConfig, f func(Heading) error) error {
-	var found []Heading
-	err := s.scan(ctx, run, config, func() { found = found[:0] }, func(h Heading) error {
-		found = append(found, h)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, h := range found {
-		if err := f(h); err != nil {
-			return err
-		}
-	}
-	return nil
+// HeadsFrom is [Store.Heads] for all pages of a run from a sequence on.
+func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, again func(), f func(Heading) error) error {
+	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, again, f)
 }
 
 // scan passes headings on as they arrive. It calls again whenever it begins.

@@ -67,7 +67,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 
 func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	require.NoError(t, s.Heads(t.Context(), "r", func(Heading) error { return errors.New("there is none") }))
+	require.NoError(t, s.Heads(t.Context(), "r", nil, func(Heading) error { return errors.New("there is none") }))
 	for n := range 20 {
 		first, err := s.Append(t.Context(), keyNumber(n), 0, Head{State: More, Attempt: "a", Items: 1}, []byte("1"), ndjson(1))
 		require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 		}
 	}
 	seen := map[Key]bool{}
-	require.NoError(t, s.Heads(t.Context(), "r", func(h Heading) error {
+	require.NoError(t, s.Heads(t.Context(), "r", nil, func(h Heading) error {
 		n := len(seen)
 		require.False(t, seen[h.Key])
 		seen[h.Key] = true
@@ -92,11 +92,11 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 	require.Len(t, seen, 20)
 	for from, want := range map[uint64]int{1: 30, 1000: 0} {
 		n := 0
-		require.NoError(t, s.HeadsFrom(t.Context(), "r", from, func(Heading) error { n++; return nil }))
+		require.NoError(t, s.HeadsFrom(t.Context(), "r", from, nil, func(Heading) error { n++; return nil }))
 		require.Equal(t, want, n)
 	}
 	stop := errors.New("stop")
-	require.ErrorIs(t, s.Heads(t.Context(), "r", func(Heading) error { return stop }), stop)
+	require.ErrorIs(t, s.Heads(t.Context(), "r", nil, func(Heading) error { return stop }), stop)
 }
 
 // The last page of the task is in parts, of which none may be released.

@@ -37,16 +37,19 @@ func (s *survey) addRates(ctx context.Context, out *status.Run, info store.Info)
 
 // recent returns what was stored in the last time, and how many partitions have ended in it.
 func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate, ended int, err error) {
-	since := info.Now.Add(-recentTime)
-	if info.First.After(since) {
-		since = info.First
-	}
+	var since time.Time
 	from, pages, items := uint64(1), 0, 0
 	if info.Sequence > recentPages {
 		from = info.Sequence - recentPages
 	}
 	first := true
-	err = s.store.HeadsFrom(ctx, s.run.Run, from, func(h store.Heading) error {
+	again := func() {
+		since, first, pages, items, ended = info.Now.Add(-recentTime), true, 0, 0, 0
+		if info.First.After(since) {
+			since = info.First
+		}
+	}
+	err = s.store.HeadsFrom(ctx, s.run.Run, from, again, func(h store.Heading) error {
 		if first && from > 1 && h.Time.After(since) { // what came before it is not read
 			since = h.Time
 		}

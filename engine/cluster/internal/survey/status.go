@@ -114,7 +114,7 @@ func Partitions(ctx context.Context, st *store.Store, run *record.Run, f func(st
 	s := &survey{store: st, run: run, fleet: fleet}
 	listed, seen, seed := 0, map[uint64]bool{}, maphash.MakeSeed()
 	again := func() { s.reset(); listed = 0 }
-	err = st.ScanHeads(ctx, run.Run, again, func(h store.Heading) error {
+	err = st.Heads(ctx, run.Run, again, func(h store.Heading) error {
 		s.add(h)
 		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed {
 			return nil

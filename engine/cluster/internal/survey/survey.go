@@ -47,7 +47,7 @@ type job struct {
 // take counts the tasks of a run.
 func take(ctx context.Context, s *store.Store, run *record.Run, fleet *Fleet) (*survey, error) {
 	out := &survey{store: s, run: run, fleet: fleet}
-	err := s.ScanHeads(ctx, run.Run, out.reset, func(h store.Heading) error {
+	err := s.Heads(ctx, run.Run, out.reset, func(h store.Heading) error {
 		out.add(h)
 		return nil
 	})
