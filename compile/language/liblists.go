@@ -3,6 +3,7 @@ package language
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -267,21 +268,21 @@ func orderOf(m *meter, name string, list []any) (func(a, b any) int, error) {
 		if first == nil {
 			first = v
 		}
-		switch {
+		switch t := reflect.TypeOf(v); {
 		case isNumber(v):
 			numbers++
-		case sortOf(v) == sortOfString:
+		case t == reflect.TypeFor[string]():
 			text++
 			if err := m.spend(len(v.(string)) / 8); err != nil {
 				return nil, err
 			}
-		case sortOf(v) == 0 || sortOf(v) != sortOf(first):
+		case t != timeType && t != durationType, t != reflect.TypeOf(first):
 			return nil, fmt.Errorf("%s cannot order element %d, %s, and %s",
 				name, i, Described(v), Described(first))
 		}
 	}
 	switch {
-	case numbers > 0 || sortOf(first) == sortOfNumber:
+	case numbers > 0:
 		return orderOfNumbers(name, list)
 	case text > 0:
 		return orderOfText(m, name, list)
@@ -292,29 +293,6 @@ func orderOf(m *meter, name string, list []any) (func(a, b any) int, error) {
 		}
 		return cmp.Compare(a.(time.Duration), b.(time.Duration))
 	}), nil
-}
-
-// The sorts of values that have an order; 0 has none.
-const (
-	sortOfNumber = iota + 1
-	sortOfString
-	sortOfTime
-	sortOfDuration
-)
-
-func sortOf(v any) int {
-	switch v.(type) {
-	case string:
-		return sortOfString
-	case time.Time:
-		return sortOfTime
-	case time.Duration:
-		return sortOfDuration
-	}
-	if isNumber(v) {
-		return sortOfNumber
-	}
-	return 0
 }
 
 func nilLast(by func(a, b any) int) func(a, b any) int {
