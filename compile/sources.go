@@ -49,7 +49,7 @@ func (c *compilation) checkSource(e *language.Expression) error {
 // checkVariables reports variables whose names mean something else.
 func (c *compilation) checkVariables() {
 	for _, s := range c.set.Job.For {
-		taken := ""
+		var taken string
 		switch {
 		case language.IsField(s.Name):
 			taken = "a name that all expressions can read"

@@ -66,7 +66,8 @@ func (k *keboolaConfig) parts(path string, object Object, name string, reference
 	var out Object
 	for _, m := range members {
 		place := diag.Join(at, m.Name)
-		source, hidden := "", true
+		var source string
+		hidden := true
 		if text, ok := k.scalar(place, m.Value); ok {
 			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
 		} else {

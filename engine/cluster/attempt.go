@@ -170,7 +170,8 @@ func (a *attempt) try(ctx context.Context, lost int) error {
 		return err
 	}
 	defer a.letOthers()
-	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page", a.work.Run, a.task.ID, suspectAfter+trials),
+	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
+		a.work.Run, a.task.ID, suspectAfter+trials),
 		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
 	head := a.next(a.head.Label, nil)
 	head.Trials = trials + 1

@@ -58,11 +58,11 @@ var (
 	tokensSign     = &kind{find: (*detection).tokens, ends: true}                    // several of them, for parameters of the same positions
 	objectSign     = &kind{find: (*detection).object, ends: true}                    // an object in the response
 	headerSign     = &kind{find: (*detection).headerToken}                           // a header with a value
-	numberSign     = &kind{find: (*detection).pageNumber}                            // the number of a page: a parameter, or a member of the response
+	numberSign     = &kind{find: (*detection).pageNumber}                            // the number of a page, in the request or the response
 	indexSign      = &kind{find: (*detection).itemIndex}                             // the index of an item, likewise
 	keySign        = &kind{find: (*detection).key}                                   // the identifier of the last item
 	sortKeySign    = &kind{find: (*detection).sortKey}                               // a list of values in every item
-	pathSign       = &kind{find: (*detection).pathNumber}                            // a number in the path of the address, after one of the names
+	pathSign       = &kind{find: (*detection).pathNumber}                            // a number in the path, after one of the names
 )
 
 // shortPages is the hypothesis of an index whose list does not end with a short page: the API

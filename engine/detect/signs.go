@@ -355,7 +355,8 @@ func (d *detection) counted(h hypothesis, pages bool, score int, param string, f
 
 // isComplete reports whether the response says that there is nothing more.
 func (d *detection) isComplete() bool {
-	if f, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items))); ok && !strings.HasSuffix(f.name(), "ount") { // a count may be the page's
+	f, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
+	if ok && !strings.HasSuffix(f.name(), "ount") { // a count may be that of the page
 		return true
 	}
 	says := func(kind apinames.HintKind, v any) bool {

@@ -94,14 +94,15 @@ func (tab table) write(t *textWriter, rows []Row) {
 
 // line writes the cells in their columns: the first is a name, the others are numbers.
 func (tab table) line(cells []string, findings string) string {
-	text := fmt.Sprintf("%-*s", tab.widths[0], cells[0])
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-*s", tab.widths[0], cells[0])
 	for i, cell := range cells[1:] {
-		text += fmt.Sprintf("  %*s", tab.widths[i+1], cell)
+		fmt.Fprintf(&b, "  %*s", tab.widths[i+1], cell)
 	}
 	if tab.findings && findings != "" {
-		text += "  " + findings
+		b.WriteString("  " + findings)
 	}
-	return text
+	return b.String()
 }
 
 // numbers are those of the table as a sentence.

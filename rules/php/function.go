@@ -23,8 +23,12 @@ var Functions = []Function{
 	{"md5", "phpMd5", 1, 1, false, func(args []any) (any, error) { return Hash("md5", String(args[0])) }},
 	{"sha1", "phpSha1", 1, 1, false, func(args []any) (any, error) { return Hash("sha1", String(args[0])) }},
 	{"hash", "phpHash", 2, 2, false, func(args []any) (any, error) { return Hash(String(args[0]), String(args[1])) }},
-	{"hash_hmac", "phpHashHmac", 3, 3, false, func(args []any) (any, error) { return HMAC(String(args[0]), String(args[1]), String(args[2])) }},
-	{"base64_encode", "phpBase64Encode", 1, 1, false, func(args []any) (any, error) { return base64.StdEncoding.EncodeToString([]byte(String(args[0]))), nil }},
+	{"hash_hmac", "phpHashHmac", 3, 3, false, func(args []any) (any, error) {
+		return HMAC(String(args[0]), String(args[1]), String(args[2]))
+	}},
+	{"base64_encode", "phpBase64Encode", 1, 1, false, func(args []any) (any, error) {
+		return base64.StdEncoding.EncodeToString([]byte(String(args[0]))), nil
+	}},
 	{"urlencode", "phpUrlencode", 1, 1, false, func(args []any) (any, error) { return URLEncode(String(args[0])), nil }},
 	{"sprintf", "phpSprintf", 1, -1, false, func(args []any) (any, error) { return Sprintf(String(args[0]), args[1:]) }},
 	{"concat", "phpConcat", 0, -1, false, func(args []any) (any, error) { return Implode("", args), nil }},

@@ -21,7 +21,8 @@ const (
 	dayNumber = day1or2 + `(?:st|nd|rd|th)?`
 	dayName   = `(?<weekday>sundays?|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sun|mon|tue|wed|thu|fri|sat)`
 	relative  = `(?<relative>last|previous|this|next|first|second|third|fourth|fifth|sixth|seventh|eighth|eight|ninth|tenth|eleventh|twelfth)`
-	unit      = `(?<unit>ms|µs|(?:msec|millisecond|µsec|microsecond|usec|sec|second|min|minute|hour|day|fortnight|forthnight|week|month|year)s?)`
+	unit      = `(?<unit>ms|µs|(?:msec|millisecond|µsec|microsecond|usec|sec|second|min|minute|hour|day|` +
+		`fortnight|forthnight|week|month|year)s?)`
 
 	hour       = `(?<hour>[01]?[0-9]|2[0-4])`
 	hour2      = `(?<hour>[01][0-9]|2[0-4])`

@@ -168,7 +168,8 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	}
 	if !trusted {
 		if c.options.Redactor.Contains(string(call.Body)) {
-			return nil, c.fault(failure.Policy, call, 0, "refused: the body contains a secret, and the address is outside "+OriginOf(c.options.Origin),
+			return nil, c.fault(failure.Policy, call, 0,
+				"refused: the body contains a secret, and the address is outside "+OriginOf(c.options.Origin),
 				"secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address")
 		}
 		if ctx, err = c.guard(ctx, call.URL); err != nil {

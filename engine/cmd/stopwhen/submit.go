@@ -71,7 +71,7 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
 
 // Run submits a run.
 func (a *submitCommand) Run(cmd *cobra.Command, args []string) error {
-	s, lease, err := a.submission(cmd, args)
+	s, lease, err := a.submission(args)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (a *submitCommand) submitted(run *cluster.Run) string {
 }
 
 // submission returns the run that the flags and the arguments describe.
-func (a *submitCommand) submission(cmd *cobra.Command, args []string) (_ *cluster.Submission, lease time.Duration, err error) {
+func (a *submitCommand) submission(args []string) (_ *cluster.Submission, lease time.Duration, err error) {
 	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.setFile}); err != nil {
 		return nil, 0, err
 	}
