@@ -115,10 +115,11 @@ func (u userFunction) call(m *meter, args []any) (any, error) {
 	if err := m.tick(); err != nil {
 		return nil, err
 	}
-	if err := m.growResult(v, 0); err != nil {
-		return nil, fmt.Errorf("%s returned %w", u.name, err)
+	err = m.growResult(v, 0)
+	if err != nil && !errors.Is(err, ErrBudget) {
+		err = fmt.Errorf("%s returned %w", u.name, err)
 	}
-	return notNil(v), nil
+	return notNil(v), err
 }
 
 // run recovers from a panic of the Go function.

@@ -147,6 +147,7 @@ func TestCallsOfAProgramsFunctionsAreMetered(t *testing.T) {
 			_, err := call(t, withF(t, c.function), c.source)
 			require.ErrorIs(t, err, ErrBudget)
 			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "returned")
 		})
 	}
 }
