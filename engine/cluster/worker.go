@@ -243,25 +243,23 @@ func (p *pool) take(ctx context.Context, s *session, first bool, work *store.Wor
 	defer a.cancel(nil)
 	stop := a.keepAlive()
 	err := p.await(ctx, s, first)
-	if err != nil {
-		stop()
+	if err == nil {
+		defer p.leave(s)
+		ctx, cancel := s.context(ctx)
+		defer cancel()
+		a.run(ctx, stop)
+		return
 	}
+	stop()
 	switch {
 	case errors.Is(err, errGone):
 		_ = work.Drop(err.Error())
-		return
 	case ctx.Err() != nil:
 		p.giveUp(ctx, work)
-		return
-	case err != nil:
+	default:
 		p.cannot(s.origin, work.Run, err)
 		handBack(ctx, work, false)
-		return
 	}
-	defer p.leave(s)
-	ctx, cancel := s.context(ctx)
-	defer cancel()
-	a.run(ctx, stop)
 }
 
 // handBackTime is how long a worker that ends tries to hand a task back. Afterwards the server
