@@ -170,7 +170,7 @@ func (p *pool) serve(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return unlessTold(ctx, err)
-		case got || p.busy.Load() > 0 && len(p.slots) == cap(p.slots):
+		case got:
 			pause, last = idlePause, time.Now()
 			continue
 		case p.busy.Load() > 0:

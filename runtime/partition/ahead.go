@@ -137,7 +137,6 @@ func (b *backlog) end(err error) {
 // drain passes on what is kept and, once nothing is left, lets the task pass on the rest by
 // itself. It returns the error of the task when that has ended.
 func (b *backlog) drain(ctx context.Context, to *frame) error {
-	defer b.discard()
 	for e, ok := b.take(); ok; e, ok = b.take() {
 		if e.page == nil {
 			to.ended(e.partition, e.result)
@@ -231,6 +230,10 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 	return ctx, func() {
 		cancel()
 		all.Wait()
+		for _, child := range f.ahead { // after an error, or when a limit has left them out
+			child.backlog.discard()
+		}
+		f.ahead = nil
 	}
 }
 
@@ -270,6 +273,7 @@ func (f *frame) takeSlot(ctx context.Context, child *task) bool {
 		return false
 	}
 	child.begun, child.slot, child.backlog = true, true, newBacklog(backlogBytes)
+	f.ahead = append(f.ahead, child)
 	return true
 }
 

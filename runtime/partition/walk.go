@@ -55,7 +55,8 @@ type frame struct {
 	err       error                    // of the sink, or of a task for an item
 
 	mu      sync.Mutex
-	changed *sync.Cond // what is still to come; nil: no task runs ahead
+	changed *sync.Cond // signals changes of todo; nil if no task runs ahead
+	ahead   []*task    // the tasks that began before their turn and whose pages have not all been passed on
 	place
 }
 
@@ -168,7 +169,14 @@ func (f *frame) child(ctx context.Context, child *task) error {
 		return f.push(f, child).run(ctx)
 	}
 	f.free(child)
-	return child.backlog.drain(ctx, f)
+	if err := child.backlog.drain(ctx, f); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ahead = slices.DeleteFunc(f.ahead, func(t *task) bool { return t == child })
+	child.backlog.discard()
+	return nil
 }
 
 // next returns the task whose turn it is, or nil after the last one.

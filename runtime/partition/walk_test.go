@@ -9,6 +9,9 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -328,6 +331,36 @@ func TestPagesThatWaitAreInAFile(t *testing.T) {
 	_, err = walk.Run(t.Context(), root, got.sink)
 	require.NoError(t, err)
 	require.Equal(t, want.pages, got.pages)
+}
+
+// openFiles counts the temporary files of this process that are open.
+func openFiles(t *testing.T) (n int) {
+	const folder = "/proc/self/fd"
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Skip("the open files of a process are not listed: ", err)
+	}
+	for _, f := range files {
+		if name, _ := os.Readlink(filepath.Join(folder, f.Name())); strings.Contains(name, "stopwhen-") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAWalkThatFailsKeepsNoFiles(t *testing.T) {
+	walk, root := walkOf(api{large: true}), rootsOf(t, `{"id": "a", "endpoint": "a/{v}", "dataField": "data", "for": {"v": {"values": [1, 2, 3, 4, 5, 6]}}}`)[0]
+	walk.Slots = make(chan struct{}, 6)
+	require.Zero(t, openFiles(t))
+	_, err := walk.Run(t.Context(), root, func(context.Context, *runtime.Page) error {
+		for deadline := time.Now().Add(time.Minute); openFiles(t) == 0 && time.Now().Before(deadline); {
+			goruntime.Gosched()
+		}
+		require.NotZero(t, openFiles(t), "no task has run ahead")
+		return errBroken
+	})
+	require.ErrorIs(t, err, errBroken)
+	require.Zero(t, openFiles(t))
 }
 
 func TestACheckpointThatNoWalkHasSavedIsRefused(t *testing.T) {
