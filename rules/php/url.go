@@ -63,7 +63,6 @@ func maskControls(url string) string {
 var (
 	schemeForm = regexp.MustCompile(`^[A-Za-z0-9+.-]+$`) // in PHP, it may begin with a digit
 	portForm   = regexp.MustCompile(`^([0-9]{1,5})(?:/|$)`)
-	hostForm   = regexp.MustCompile(`^(?:.*@)?(\[.*\]|.*?)(?::([0-9]{0,5}))?$`)
 )
 
 const maxPort = 1<<16 - 1
@@ -77,13 +76,19 @@ func splitURL(url string) (origin, rest string) {
 	port := portForm.FindStringSubmatch(after)
 	switch {
 	case hasScheme && strings.HasPrefix(after, "//"):
-		host, rest, ok := splitHost(after[len("//"):])
-		if !ok {
-			return "", ""
+		host, rest := splitHost(after[len("//"):])
+		if host == "" || Empty(before) {
+			return "", rest
 		}
 		return before + "://" + host, rest
-	case port != nil && !strings.ContainsAny(before, "?#"), strings.HasPrefix(url, "//") && !hasScheme:
-		_, rest, _ := splitHost(strings.TrimPrefix(url, "//"))
+	case port != nil && !strings.ContainsAny(before, "?#"):
+		if number(port[1]) > maxPort {
+			return "", ""
+		}
+		_, rest := splitHost(strings.TrimPrefix(url, "//"))
+		return "", rest
+	case strings.HasPrefix(url, "//"):
+		_, rest := splitHost(url[len("//"):])
 		return "", rest
 	case hasScheme:
 		return "", after
@@ -93,19 +98,31 @@ func splitURL(url string) (origin, rest string) {
 	return "", url
 }
 
-// splitHost splits the host, with its user and its port, from what follows it. It reports
-// false, and what follows is empty, if there is no host or the port is not valid.
-func splitHost(text string) (host, rest string, ok bool) {
+// splitHost splits the host, with its user and its port, from what follows it. What PHP takes
+// for empty is no host. If there is none or the port is not valid, what follows is empty, too.
+func splitHost(text string) (host, rest string) {
 	end := strings.IndexAny(text, "/?#")
 	if end < 0 {
 		end = len(text)
 	}
-	parts := hostForm.FindStringSubmatch(text[:end])
-	if parts == nil || parts[1] == "" || strings.Contains(strings.Trim(parts[1], "[]"), ":") && parts[1][0] != '[' {
-		return "", "", false
+	host, rest = text[:end], text[end:]
+	name := host[strings.LastIndexByte(host, '@')+1:]
+	user, port := strings.TrimSuffix(host, name), ""
+	if colon := strings.LastIndexByte(name, ':'); colon >= 0 && (name[0] != '[' || !strings.HasSuffix(name, "]")) {
+		name, port = name[:colon], name[colon+1:]
 	}
-	if port, err := strconv.Atoi(parts[2]); err == nil && port > maxPort {
-		return "", "", false
+	if port != "" { // the digits at its beginning count
+		digits := port[:len(port)-len(strings.TrimLeft(port, "0123456789"))]
+		if digits == "" || len(port) > 5 || number(digits) > maxPort {
+			return "", ""
+		}
+		port = ":" + strconv.Itoa(number(digits))
 	}
-	return strings.TrimSuffix(text[:end], ":"), text[end:], true
+	switch {
+	case name == "":
+		return "", ""
+	case Empty(name):
+		return "", rest
+	}
+	return user + name + port, rest
 }
