@@ -77,7 +77,7 @@ func Int(v any) int {
 		return textInt(v)
 	case value.Object:
 		return 1
-	default:
+	case bool, []any:
 		if Truthy(v) {
 			return 1
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,6 +95,7 @@ func TestOtherValuesAsNumbers(t *testing.T) {
 		{[]any{5}, false, 1, math.Inf(1)},
 		{map[string]any{}, false, 1, 1},
 		{value.Object{{Name: "a", Value: 5}}, false, 1, 1},
+		{time.Now(), false, 0, 0},
 	} {
 		t.Run(fmt.Sprintf("%T %v", tt.v, tt.v), func(t *testing.T) {
 			require.Equal(t, tt.numeric, php.IsNumeric(tt.v))

@@ -60,8 +60,9 @@ type directive struct {
 	verb      byte
 }
 
-// directiveForm has the groups argument, flags, width, precision and verb.
-var directiveForm = regexp.MustCompile(`(?s)^(?:([0-9]+)\$)?((?:[-+ 0]|'.)*)([0-9]*)(\.[0-9]*)?l?(.?)`)
+// directiveForm has the groups argument, flags, width, precision and verb. A padding is one
+// byte: PHP, too, refuses a letter beyond ASCII.
+var directiveForm = regexp.MustCompile(`(?s)^(?:([0-9]+)\$)?((?:[-+ 0]|'[[:ascii:]])*)([0-9]*)(\.[0-9]*)?l?(.?)`)
 
 // parseDirective reads the directive at the beginning of a text.
 func parseDirective(text string) (directive, error) {

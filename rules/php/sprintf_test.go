@@ -51,6 +51,7 @@ func TestSprintfRefusesWhatHasNoValue(t *testing.T) {
 		"%3$s":               "the format needs 3 arguments, got 1",
 		"%0$s":               "argument 0 does not exist",
 		"%y":                 "unknown directive %y",
+		"%'é5s":              "unknown directive %'",
 		"100%":               "the format ends within a directive",
 		"%99999s":            "a width or a precision of 99999 is too large",
 		"%.9999999999999999": "a width or a precision of 9999999999999999 is too large",
