@@ -307,6 +307,8 @@ func TestFunctionsOfTheLanguageTakeWhatAPIsSend(t *testing.T) {
 		{`sort(body.days, "desc")`, []any{nil, "2024-02-01", "2023-05-01"}},
 		{`map(sortBy(body.kinds, .v), .k)`, []any{1, nil, "b", 1}},
 		{`len(uniq([1, 1.0, "1", nil, nil, {"a": 1}, {"a": 1.0}, [1], [1]]))`, 5},
+		{`uniq([nil, prev])`, []any{nil}},
+		{`uniq(map(1..300000, 1))`, []any{1}}, // only what is kept counts as a list that is made
 		{`join(body.mixed, "-")`, "1-2-3"},
 		{`keys(body.o)`, []any{"a", "b"}},
 		{`keys({"b": 1, "a": 2})`, []any{"b", "a"}},

@@ -39,7 +39,7 @@ type composite string
 // kind have equal keys. Unlike ==, it does not take a string for a number. Booleans, strings
 // and numbers, which are the most frequent values, are their own keys.
 func keyOf(m *meter, v any) (any, error) {
-	switch v := v.(type) {
+	switch v := fieldsOf(v).(type) {
 	case nil, bool, int, int64, float64, json.Number:
 		return numberKey(v), m.spend(1)
 	case string:

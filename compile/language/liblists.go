@@ -143,13 +143,16 @@ func uniq(m *meter, a []any) (any, error) {
 	seen, out := make(set, min(len(list), maxRoom)), list[:0]
 	for i, v := range list {
 		k, err := keyOf(m, v)
-		if err == nil {
-			err = m.grow(24)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("uniq: %w", err)
 		}
 		added := seen.add(k)
+		if added { // what is repeated takes no memory
+			err = m.grow(24)
+		}
+		if err != nil {
+			return nil, err
+		}
 		switch whole := len(out) == i; {
 		case whole && added:
 			out = list[:i+1] // no copy as long as nothing is repeated
