@@ -29,9 +29,9 @@ type Job struct {
 	Children  []*Job     // the jobs that are for the items of this one, in their order
 	ItemPaths [][]string // what the job and those below it read of an item of its parent; a path without keys is all of it
 
-	ItemNeeds [][]string // those of ItemPaths without which a list may be missing
+	ItemNeeds [][]string // the ItemPaths that must be present: without one, the list of a child may be lost
 
-	partitionNeeds [][]string // those of partitionReads that expressions do not expect to be absent
+	partitionNeeds [][]string // the partitionReads that must be present
 	partitionReads [][]string // the paths of the variables that expressions read
 
 	Request    requests.Request       // the job's own request, without its computed values

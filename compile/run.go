@@ -122,7 +122,7 @@ func evaluate(expressions []*language.Expression, m *language.Machine, page *rul
 }
 
 // evaluateParts returns the values of a request's parts, with a state other than that of the
-// page. After a page, an address that is empty ends the list, and the parts behind it are not
+// page. After a page, an address that is empty ends the list, and the parts after it are not
 // evaluated.
 func evaluateParts(
 	parts []*language.Expression, m *language.Machine, page *rules.Context, state map[string]any,

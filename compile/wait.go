@@ -33,7 +33,7 @@ func waitOf(v any) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// secondsOf returns a duration in seconds. It reports false for what is none.
+// secondsOf returns a duration in seconds. It reports false for any other value.
 func secondsOf(v any) (seconds float64, ok bool) {
 	if d, isDuration := v.(time.Duration); isDuration {
 		return d.Seconds(), true

@@ -281,7 +281,7 @@ func (e *Engine) invalidBase(err error) error {
 	if failed, ok := errors.AsType[*language.RuleError](err); ok { // the place is that of the diagnostic
 		text = fmt.Sprintf("%v, in %s", failed.Err, failed.Rule.Source)
 	}
-	found.Errorf(diag.Value("api.baseUrl"), "%s", e.Redactor().String(text))
+	found.Errorf(diag.Value(e.cfg.Path("api.baseUrl")), "%s", e.Redactor().String(text))
 	return found.Diagnostics()
 }
 

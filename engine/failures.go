@@ -32,8 +32,8 @@ func (e *Engine) newFailures(sink SinkFunc) *failures {
 	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
 }
 
-// deliver passes a page to the sink, unless the run has to end. It ends with a page that the
-// sink did not take, or on which a job failed, since an output may have a part of that page.
+// deliver passes a page to the sink, unless the run has to end. The run ends after a page that
+// the sink rejected, or on which a job failed: an output may hold a part of that page.
 // A skipped partition does not end the run.
 func (f *failures) deliver(ctx context.Context, page *Page) error {
 	f.mu.Lock()

@@ -204,3 +204,14 @@ func TestACheckpointOfAnotherJobIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrState)
 	require.ErrorContains(t, err, `it belongs to job "groups"`)
 }
+
+func TestAnInvalidBaseAddressIsShownAtItsPlace(t *testing.T) {
+	const inner = `"inputs": {"host": {}}, "api": {
+	"baseUrl": "https://{input.host}/"}, "config": {"jobs": [{"endpoint": "users"}]}`
+	for name, text := range map[string]string{"at the top": "{" + inner + "}", "in parameters": `{"parameters": {` + inner + "}}"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, []byte(text)).With(engine.WithInputs(map[string]any{"host": "x y"})).Run(t.Context(), func(context.Context, *engine.Page) error { return nil })
+			require.ErrorContains(t, err, ":2:13")
+		})
+	}
+}

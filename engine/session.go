@@ -17,7 +17,7 @@ import (
 // does: a run becomes tasks, and each machine opens a [Session], which does some of them.
 type Distributed struct{ engine *Engine }
 
-// Distributed returns the engine as programs see it that share a run among machines.
+// Distributed returns the operations for programs that share a run among machines.
 func (e *Engine) Distributed() Distributed { return Distributed{e} }
 
 // RunFacts are what all machines know about the run that they share.

@@ -12,10 +12,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// These types are defined where they are filled in. Structs of this package could not be
-// converted to without copying the lists within them for every page, so they are aliases,
-// whose members stand in their documentation: go doc does not show them, and a test compares
-// them with the definitions.
+// These types are aliases of the types that the runtime fills in, so that no page is copied.
+// The command go doc does not show the fields of an alias, so its documentation lists them,
+// and a test compares the list with the definition.
 
 // Page is one page of a job and the decision about it. Its items are valid until the sink
 // returns or the iteration continues.

@@ -65,7 +65,7 @@ func constants(o Object) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return computedIn(m.Value) != nil })
 }
 
-// Constants returns the job with the parameters that are known without an expression.
+// Constants returns the parameters of the job that no expression computes.
 func (j Job) Constants() Object { return constants(j.Params) }
 
 // bound adds the rules that compute values of the job's own request, once for each

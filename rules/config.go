@@ -42,6 +42,10 @@ type Config struct {
 	path       string          // config path of the object that holds api and config
 }
 
+// Path returns the config path of a key such as api.baseUrl, with that of the object that
+// holds api and config.
+func (c *Config) Path(key string) string { return diag.Join(c.path, key) }
+
 // Options override or complete a configuration.
 type Options struct {
 	Dialect string                      // overrides the configuration's; empty: does not

@@ -69,7 +69,7 @@ func (d *decoder) override(options Options) {
 		}
 		d.cfg.Dialect = dialect
 	}
-	at := diag.Value(diag.Join(d.cfg.path, "api.baseUrl"))
+	at := diag.Value(d.cfg.Path("api.baseUrl"))
 	if options.BaseURL != "" {
 		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("option baseUrl")
 	}

@@ -27,8 +27,8 @@ type Guard struct {
 	Hint    string // for the error if it fails the run
 	Doc     string // documentation of its key
 
-	// ExceptPolled says that the guard is not for a request that repeats the one before it
-	// after a wait: the same response is what such a poll expects.
+	// ExceptPolled disables the guard for polls: requests that are repeated after a wait, and
+	// expect the same response again.
 	ExceptPolled bool
 
 	NamesJob bool // Message names the job, so the log does not

@@ -17,8 +17,8 @@ type Setting struct {
 }
 
 // Settings returns the keys that the tables of fields describe, of a configuration as it was
-// parsed, in the order of the tables: those that are written, and after those of each object
-// the defaults that are in force there. Tests are left out. The dialect is that of [Config].
+// parsed, in the order of the tables. For each object, the keys that are present come first,
+// then the defaults that are in effect. Tests are left out. The dialect is that of [Config].
 func (c *Catalog) Settings(root any, dialect string) []Setting {
 	path := ""
 	if object, ok := value.Members(root); ok {

@@ -68,7 +68,7 @@ type Part struct {
 	Keboola string // the reference's reading, where it differs
 	Only    Conditions
 	Says    string // Value in words, if it reads the response: "the link at links.next"
-	Hint    string // for a job that sets the part in vain
+	Hint    string // for a job whose own value of the part is overridden
 }
 
 // Template is a stopping rule of a method.

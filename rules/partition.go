@@ -124,7 +124,7 @@ func (d *decoder) constantValues(s *Source) {
 // window reads the lengths of windows.
 func (d *decoder) window(s *Source) {
 	if to := s.given.get("to"); !to.given() {
-		d.diags.Errorf(diag.Value(s.path), "to is missing: %s", "the end of the last window")
+		d.diags.Errorf(diag.Value(s.path), "to is missing: the end of the last window")
 	}
 	w := &Window{Splits: s.given.get("splitWhen").given()}
 	w.Step, w.Overlap, w.Smallest = d.span(s.given.get("step")), d.span(s.given.get("overlap")), d.span(s.given.get("smallest"))

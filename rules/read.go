@@ -21,7 +21,7 @@ type reader struct {
 	cfg     *Config         // what is read, with its secrets
 	paging  *diag.Collector // of the mistakes in pagination objects; nil: diags has them, too
 
-	tell func(Setting) // is told every key; nil: nobody is
+	tell func(Setting) // called for every key; may be nil
 }
 
 // object reads an object.
@@ -77,7 +77,7 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 	if !r.supports(into, f) {
 		return
 	}
-	if name, ok := envReference(v); ok && f.envMay() && f.Kind != Secret { // the decoder reads a secret, since it knows what it is for
+	if name, ok := envReference(v); ok && f.envMay() && f.Kind != Secret { // the decoder reads a secret, since its messages name the purpose
 		v, into.fromEnv = r.fromEnvironment(name, into.path(), f), true
 	}
 	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {

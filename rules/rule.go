@@ -24,7 +24,7 @@ type Rule struct {
 	NamesJob   bool        // Message names the job
 	Expects    bool        // of a Stop: responses have what it reads, even if the rule allows for its absence
 	Shared     bool        // it is next to method multiple, for all of its scrollers
-	Hint       string      // for the error when a Stop fails the run, or for a job that sets a part in vain
+	Hint       string      // for the error when a Stop fails the run, or for a job whose own value of a part is overridden
 	Variable   int         // of a For, or a Stop that splits windows: the position of the variable in for
 	Also       []Outcome   // of an Audit: outcomes after which it is evaluated, besides Complete
 	Evidence   Evidence    // of an Audit: without it, it is not met

@@ -33,8 +33,8 @@ func (s *scrollerBuilder) build() {
 }
 
 // failures adds the stopping rules of the configuration whose outcome is failed: first those
-// next to the scroller. They come before all other rules but the guards, so that a page that
-// is no valid one never counts as the end of a list.
+// next to the scroller. They come before all other rules but the guards, so that an invalid
+// page never ends a list.
 func (s *scrollerBuilder) failures() {
 	if s.outer != nil {
 		s.outer.failures()

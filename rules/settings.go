@@ -11,10 +11,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A setting is one value of the configuration, converted by its field. The value
-// of a List or a Map whose elements have a field is a []setting, and that of an
-// element that is an object is settings. So is that of a Block, and that of a pagination
-// object is a *pagination.
+// A setting is one value of the configuration, converted by its field. Its Value is a
+// []setting for a List or a Map whose elements have a field, settings for an object or a
+// Block, a *pagination for a pagination object, and otherwise the converted value.
 type setting struct {
 	Value   any    // nil: missing or invalid
 	Name    string // its key, or its name in settings; empty for the elements of a list
@@ -79,13 +78,13 @@ type settings struct {
 	reader *reader
 	path   string    // config path of the object
 	fields []Field   // say which settings there are, and have the defaults
-	own    []setting // those that are not as the fields say: most objects have few
+	own    []setting // the settings that differ from their defaults; usually few
 
 	defaults map[string]setting // keeps what get has made of the fields; nil: nothing is kept
 }
 
-// get returns the setting of a name: forceStop.pages is the one of a key in an inner object.
-// It has no value if there is none.
+// get returns a setting by its name; a dot leads into an inner object, as in forceStop.pages.
+// An unknown name gives a setting without a value.
 func (s settings) get(name string) setting {
 	for i := range s.own {
 		if s.own[i].Name == name {

@@ -11,7 +11,7 @@ import (
 )
 
 // A Span is the length of a window: of time, in which days and months are those of the
-// calendar, or a number. The zero Span is none.
+// calendar, or a number. The zero Span has no length.
 type Span struct {
 	Months, Days int
 	Duration     time.Duration

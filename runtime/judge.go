@@ -58,7 +58,7 @@ func (r *run) audit(ctx context.Context, items int) []trace.Finding {
 	r.machine.Context = context.WithoutCancel(ctx) // a list that is complete is audited, even if the run is being interrupted
 	r.watcher.HasSiblings = r.hasSiblings
 	findings := r.watcher.Audit(&r.machine, evidence.End{
-		Outcome: cmp.Or(r.Result.Outcome, rules.Failed), // none: a rule failed on the page
+		Outcome: cmp.Or(r.Result.Outcome, rules.Failed), // a run whose rule failed has no outcome
 		Items:   items, StoppedBy: r.Result.StoppedBy,
 		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter }),
 	})

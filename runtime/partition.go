@@ -136,15 +136,16 @@ type List struct {
 	Unsplit bool // its window could be split, but pages of it have been delivered
 }
 
-// RunList is [Loop.Run] for the list of a partition. The audit leaves to the others what they
-// may show to be right.
+// RunList is [Loop.Run] for the list of a partition. Findings that
+// other partitions can refute are left to the tally of all.
 func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
 	r := newRun(ctx, l, list, sink)
 	r.hasSiblings = len(list.Partition.Job.Sources) > 0
 	return r.run(ctx)
 }
 
-// SeenBy returns what the list of a partition had and lacked; nil: nothing.
+// SeenBy returns the configured paths that the responses of a list had and lacked, or nil if
+// none were noted.
 func SeenBy(r *Result) *evidence.Seen {
 	if r.seen.Empty() {
 		return nil

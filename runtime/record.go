@@ -116,7 +116,7 @@ func SetPosition(p *Page, checkpoint func() (json.RawMessage, error), after func
 	p.checkpoint, p.after = checkpoint, after
 }
 
-// PositionAfter returns what [Page.Checkpoint] calls.
+// PositionAfter returns the function that computes [Page.Checkpoint].
 func PositionAfter(p *Page) func() (json.RawMessage, error) { return p.checkpoint }
 
 // ResultAfter returns the result of the list after a page, until the sink returns.

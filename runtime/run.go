@@ -393,7 +393,7 @@ func (r *run) stopFailure(page *Page) error {
 	return e
 }
 
-// reason returns the stopping rule that ended the job; the zero Rule if none did.
+// reasonOf returns the stopping rule that ended the job; the zero Rule if none did.
 func reasonOf(job *compile.Job, result Result) rules.Rule {
 	for _, stop := range job.Stops {
 		if stop.Rule.ID == result.Reason {

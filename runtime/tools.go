@@ -53,7 +53,7 @@ func (l *Loop) readingOf(job *compile.Job) document.Options {
 // holds nothing.
 type Toolbox struct {
 	mu   sync.Mutex
-	free []*tools // those that were used last come last
+	free []*tools // the least recently used first
 }
 
 // NewToolbox returns an empty toolbox.

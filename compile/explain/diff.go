@@ -199,7 +199,7 @@ func diffFacts(a, b []fact) []Change {
 	return out
 }
 
-// diffFact returns the change of a fact; nil is one that a side does not have.
+// diffFact returns the change of a fact. A fact that a side does not have is nil.
 func diffFact(a, b *fact) Change {
 	one := cmp.Or(b, a)
 	c := newChange(one.part, one.name, a.side(), b.side())
@@ -211,7 +211,7 @@ func diffFact(a, b *fact) Change {
 	return c
 }
 
-// side is the side of a configuration that has the fact; nil: it has not.
+// side returns the side of a change that has the fact, or nil for the nil fact.
 func (f *fact) side() *Side {
 	if f == nil {
 		return nil

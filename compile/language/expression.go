@@ -31,8 +31,8 @@ type Machine struct {
 	// Nil is never cancelled.
 	Context context.Context
 
-	// Each of these may be nil. Observe sees every value. Note receives texts that the user
-	// should know of the values. Given gives values instead of evaluating expressions.
+	// Each of these may be nil. Observe sees every value. Note receives warnings about values for
+	// the user. Given may supply a value, so that its expression is not evaluated.
 	Observe func(e *Expression, v any)
 	Note    func(e *Expression, text string)
 	Given   func(e *Expression, page *rules.Context) (v any, ok bool)

@@ -23,7 +23,7 @@ type libraryFunction struct {
 	required int        // the first of args that cannot be left out; the others can
 	variadic bool
 	takesNil bool // otherwise the result is nil if an argument is
-	ours     bool // the expression language would refuse arguments that have a meaning, such as times for min
+	ours     bool // the type checker of the expression language would refuse valid arguments, such as times for min
 
 	// call is its body. A function with a predicate has one if it is applied to the values that
 	// the predicate has for a list; the others are left to the expression language.
@@ -50,7 +50,7 @@ type elementUse int
 
 const (
 	readsElements  elementUse = iota // all of them
-	countsElements                   // nothing but what its predicate reads
+	countsElements                   // only their number, and what the predicate reads
 	keepsElements                    // nothing: it returns a part of the list, or its elements in another order
 	selectsElement                   // nothing: it returns one of them
 	selectsFirst                     // as selectsElement

@@ -39,12 +39,12 @@ type Progress struct {
 	Tasks   int // that are known; more may be found
 	Ended   int // of these, failed ones included
 	Failed  int // at the end of the collection, those are included whose pages were not read
-	Waiting int // pages that are stored, but not passed on when the collection ends: with Sorted, they come behind others
+	Waiting int // pages that are stored, but not passed on when the collection ends: with Sorted, they come after others
 }
 
 // Collect passes the stored pages of a run to a sink, like [engine.Engine.Run]: the pages of
 // a partition in their order, and each once. The checkpoint of a page is the position in the
-// run; [engine.WithResume] continues behind it, in another process too. The engine is one of
+// run; [engine.WithResume] continues after it, in another process too. The engine is one of
 // [Run.Engine].
 //
 // Collect returns when the run is complete, with the results of its jobs. If partitions have
@@ -120,7 +120,7 @@ type collection struct {
 
 	gap     *store.Key // the task that has failed at which a sorted collection ended; nil: none
 	failed  int        // tasks that were found to have failed when the others had ended
-	waiting int        // pages that are stored, and come behind one that is not: of a sorted collection that has ended
+	waiting int        // pages that are stored, and come after one that is not: of a sorted collection that has ended
 
 	releaser *releaser    // nil: nothing is released
 	releases string       // the id of a collection that has released pages; it is part of its checkpoints

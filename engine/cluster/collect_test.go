@@ -88,7 +88,7 @@ func TestACollectionOfAnIncompleteRunCountsWhatItHasPassed(t *testing.T) {
 
 	inOrder := &collector{run: run}
 	result, err = inOrder.collect(t, cluster.Collecting{NoWait: true, Sorted: true})
-	require.ErrorContains(t, err, "9 pages stored behind the first gap are not written", "the last of teams, and those of teams 2 and 4")
+	require.ErrorContains(t, err, "9 pages stored after the first gap are not written", "the last of teams, and those of teams 2 and 4")
 	require.Len(t, inOrder.items, heldTeams+heldSortedUsers)
 	require.Equal(t, heldTeams, result.Jobs[0].Items)
 	require.Equal(t, "the collection ended before the end of the list", result.Jobs[0].Message)

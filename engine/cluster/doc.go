@@ -2,7 +2,7 @@
 //
 // [Cluster.Submit] stores a configuration and queues its first tasks. Any number of
 // processes call [Cluster.Work], which takes tasks, runs them, and stores each page together
-// with the position after it, as one atomic publish: a task goes on behind its last stored
+// with the position after it, as one atomic publish: a task goes on after its last stored
 // page, on any machine, and every item is stored exactly once. [Run.Collect] passes the
 // stored pages to a sink, like a run on one machine, and [Run.Status] says how far they are.
 //

@@ -37,7 +37,7 @@ func (c *collection) incomplete(ctx context.Context, why reason) error {
 	p := c.sum()
 	message := fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, p.Ended, value.Counted(p.Tasks, "task"))
 	if p.Waiting > 0 {
-		message += fmt.Sprintf("; %s stored behind the first gap are not written, since the collection is sorted",
+		message += fmt.Sprintf("; %s stored after the first gap are not written, since the collection is sorted",
 			value.Counted(p.Waiting, "page"))
 	}
 	return &engine.Error{Class: failure.Transient, Op: "collect", Message: message, Hint: why.hint}

@@ -43,7 +43,7 @@ func (c *collection) stored(ctx context.Context) error {
 	return c.why(ctx, watched, err)
 }
 
-// begin returns the sequence of the page behind which reading begins: the last one up to
+// begin returns the sequence of the page after which reading begins: the last one up to
 // which all trees have their pages.
 func (c *collection) begin() uint64 {
 	from := c.trees[0].Sequence

@@ -358,7 +358,7 @@ func (r *Run) pages(ctx context.Context, key store.Key, f func(*store.Entry, *re
 }
 
 // Retry queues the tasks that have failed once more, and returns how many there are. They go
-// on behind their last stored pages. Without ids it is all of them.
+// on after their last stored pages. Without ids it is all of them.
 func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	if r.Phase() == Cancelled {
 		return 0, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("the run %s is cancelled", r.ID()),

@@ -81,7 +81,7 @@ func (c *collection) afterGrace(end func()) {
 	time.AfterFunc(cancelledGrace, end)
 }
 
-// closeAfterCancel ends the collection behind what is stored, if the run is still cancelled.
+// closeAfterCancel ends the collection after the pages that are stored, if the run is still cancelled.
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
 	last, err := c.close.end(func() (uint64, error) {
 		stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
@@ -95,8 +95,8 @@ func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCa
 	}
 }
 
-// A closing says behind which page a collection ends, since its run is cancelled. The zero
-// closing is that of a run that goes on.
+// A closing holds the last page to collect from a cancelled run. The zero closing is that of a
+// run that goes on.
 type closing struct {
 	mu     sync.Mutex
 	closed bool
@@ -113,14 +113,14 @@ func (c *closing) end(f func() (uint64, error)) (last uint64, err error) {
 	return last, err
 }
 
-// reopen takes up that the run was submitted again.
+// reopen removes the limit after the run was submitted again.
 func (c *closing) reopen() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = false
 }
 
-// after reports whether nothing is read behind a page.
+// after reports whether nothing is read after a page.
 func (c *closing) after(sequence uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,7 +93,7 @@ func failureOf(ctx context.Context) error {
 	return nil
 }
 
-// unlessTold returns the error of a worker, which is none if the worker was told to stop.
+// unlessTold returns nil if ctx is done, since the worker was told to stop, and otherwise err.
 func unlessTold(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -289,10 +289,10 @@ func (p *pool) sayHandedBack() {
 	}
 }
 
-// cannotPause is how long a worker leaves an origin alone of which it cannot run a run.
+// cannotPause is how long a worker avoids an origin whose run it cannot join.
 const cannotPause = 10 * time.Second
 
-// cannot notes that this worker cannot run a run.
+// cannot records that this worker cannot run the tasks of a run, and avoids the origin.
 func (p *pool) cannot(origin, run string, err error) {
 	p.mu.Lock()
 	p.refused[origin]++
@@ -303,7 +303,7 @@ func (p *pool) cannot(origin, run string, err error) {
 	p.complain(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
 }
 
-// kindOf returns what errors have in common that differ in the partition only.
+// kindOf returns a text that is the same for errors that differ only in their partition.
 func kindOf(err error) string {
 	if failed, ok := errors.AsType[*engine.Error](err); ok {
 		return fmt.Sprintf("%s %s %d", failed.Class, failed.Op, failed.Status)

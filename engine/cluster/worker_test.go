@@ -167,7 +167,7 @@ func TestItemsAreCollectedOnce(t *testing.T) {
 	require.Equal(t, 4+23*4, a.requests, "no page is requested twice")
 }
 
-// A collection that is interrupted after any page continues behind it.
+// A collection that is interrupted after any page continues after it.
 func TestACollectionIsResumed(t *testing.T) {
 	a := serveAPI(t, 4)
 	c := open(t, startServer(t), cluster.Options{})

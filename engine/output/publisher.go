@@ -209,8 +209,8 @@ func (p *Publisher) page(page *engine.Page) error {
 	}}))
 }
 
-// Commit publishes the items of a job that is complete, or notes that it is until the other
-// jobs of its files are. Items that waited for other jobs have been written then.
+// Commit marks a job as complete, and writes its items that waited for other jobs. A file is
+// published once all of its jobs are complete.
 func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
 	return WriteError(errors.Join(p.endQueues(), p.endJob(job)))
 }
@@ -304,12 +304,12 @@ func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
 	return all
 }
 
-// Skipped notes the page on which a partition failed that was skipped, for the trace. The
-// engine calls it; whoever passes pages on without the engine has to.
+// Skipped adds the page on which a skipped partition failed to the trace. The engine calls
+// it; a program that passes pages on without the engine has to call it, too.
 func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 
-// End completes what a run has written that ended with a result and an error, which may be
-// nil. It publishes the items of all jobs that are complete and returns the errors of both.
+// End finishes the output of a run, given its result and its error, which may be nil. It
+// publishes the items of all complete jobs, and returns its own errors and that of the run.
 func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, WriteError(p.end(result)))
 	if settled := p.settle(); err == nil { // otherwise it is the same error again
@@ -318,8 +318,8 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 	return err
 }
 
-// end writes what waits, what jobs have completed that ended in an earlier run, and the trace
-// of failures, which is not part of a commit.
+// end writes the queued items, publishes the completed jobs, those of earlier runs included,
+// and traces the failures, which are not part of a commit.
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
 		p.endQueues, func() error { return p.publishJobs(result) }, p.store.Flush, func() error { return p.trace.failures(result) },

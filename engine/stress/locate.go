@@ -200,8 +200,8 @@ func spelt(place string) string {
 	return "The member " + strings.TrimPrefix(place, "body.") + " of the body"
 }
 
-// locators returns those that tell, for each request of a run, the page that answered it.
-// If there is none, the API has to remember where it is.
+// locators returns the locators that map every request of the run to the page that answered it.
+// Without any, the API has to remember where it is.
 func (a *api) locators() []locator {
 	found := []locator{tokenLocator}
 	for _, name := range a.exchanges[len(a.exchanges)-1].request.names {

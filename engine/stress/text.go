@@ -63,9 +63,9 @@ var verdicts = []Verdict{Silent, Endless, Reported, Complete}
 // Verdicts returns all verdicts, the worst first.
 func Verdicts() []Verdict { return slices.Clone(verdicts) }
 
-// Sorted returns the rows of the verdicts, in the order of the verdicts. Of several behaviours
-// at once, it leaves out those of which one alone has the same verdict or a worse one, and
-// says how many these are; with all, it leaves out none.
+// Sorted returns the rows of the verdicts, in the order of the verdicts. Unless all is set, it
+// omits a combination of behaviours if one of them alone has the same or a worse verdict, and
+// returns the number of rows that it omitted.
 func (j *JobReport) Sorted(all bool, of ...Verdict) (rows []Row, covered int) {
 	alone := map[string]int{}
 	for _, row := range j.Rows {

@@ -147,16 +147,16 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 // findingMissing is the id of the audit rule about paths that responses do not have.
 const findingMissing = "audit.missing"
 
-// A Presence notes which of the paths that jobs read of the items of their parents no item
-// has had. If a job has had no partition, they are probably misspelt, and lists are missing
-// because of it.
+// A Presence records the paths that child jobs read in the items of their parents, and that no
+// item has had. If a job has had no partition, they are probably misspelt, and its lists are
+// missing.
 type Presence struct {
 	mu      sync.Mutex
 	read    map[*compile.Job]bool       // items were read
 	missing map[*compile.Job][][]string // paths that none of them had
 }
 
-// NewPresence returns a presence for jobs of which no item was read.
+// NewPresence returns an empty Presence for jobs.
 func NewPresence(jobs []*compile.Job) *Presence {
 	p := &Presence{read: map[*compile.Job]bool{}, missing: map[*compile.Job][][]string{}}
 	for _, job := range jobs {

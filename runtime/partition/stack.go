@@ -33,7 +33,7 @@ type level struct {
 // stack returns the stack that begins with the task; nil if its page has to be requested again.
 func (f *frame) stack() (stack, error) { return f.add(stack{}) }
 
-// add adds the task to the stack of the one that it runs.
+// add appends this frame to the stack of its child.
 func (f *frame) add(s stack) (stack, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,7 +148,7 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 	return one
 }
 
-// lengthOf returns how many tasks of a job come first.
+// lengthOf returns how many of the first tasks belong to a job.
 func lengthOf(job *compile.Job, tasks []*task) int {
 	if n := slices.IndexFunc(tasks, func(one *task) bool { return one.job != job }); n >= 0 {
 		return n
@@ -306,8 +306,11 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*t
 		return nil, nil, fmt.Errorf("it has no values of variable %d of job %q, or those of another one", level+1, id)
 	}
 	source := &job.Sources[level]
-	if (from.Windows == nil) != (source.Window == nil) {
-		return nil, nil, fmt.Errorf("it has windows of %s and needs none, or has none and needs them", source.Name)
+	if from.Windows != nil && source.Window == nil {
+		return nil, nil, fmt.Errorf("it has windows for %s, which has none in this configuration", source.Name)
+	}
+	if from.Windows == nil && source.Window != nil {
+		return nil, nil, fmt.Errorf("it lacks the windows of %s", source.Name)
 	}
 	if from.Windows != nil {
 		if err := from.Windows.check(*source.Window); err != nil {

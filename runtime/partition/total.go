@@ -22,7 +22,7 @@ const reasonPartitions = "partitions"
 type EndedResult struct {
 	runtime.Result
 
-	First   string         `json:"first,omitempty"`   // of a job: how the first of the partitions ended that decide the outcome
+	First   string         `json:"first,omitempty"`   // of a job: how the first partition with the worst outcome ended
 	Name    string         `json:"name,omitempty"`    // of a stored partition, in messages
 	Skipped bool           `json:"skipped,omitempty"` // the partition failed, and the run goes on
 	NoList  bool           `json:"noList,omitempty"`  // there was no partition: its values could not be found, or a limit left it out

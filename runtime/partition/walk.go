@@ -22,7 +22,7 @@ import (
 type task struct {
 	job   *compile.Job
 	level int    // how many of the variables of the job have values
-	value any    // of the last of them
+	value any    // of the last of these variables
 	from  *place // where an earlier run was in it; nil: it begins
 
 	backlog *backlog // its pages; nil: it does not run ahead of its turn

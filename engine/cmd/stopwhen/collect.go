@@ -34,7 +34,7 @@ trace and the exit status.
 
 The items of a partition are in their order, and partitions come as workers
 store them; with --sorted, all items are in the order of a run on one machine.
-With --state FILE the same command continues behind the last page that was
+With --state FILE the same command continues after the last page that was
 written, after a failure or a kill, and writes nothing when it has written
 everything. Without it, each collection writes all items: it replaces the files
 or, with --append, adds the same rows again.`,
@@ -132,7 +132,7 @@ func (a *collectCommand) logFailed(run *cluster.Run, p cluster.Progress, logger 
 	}
 	message := fmt.Sprintf("%s of run %s failed", value.Counted(p.Failed, "partition"), run.ID())
 	if p.Waiting > 0 {
-		message += fmt.Sprintf(", and %s stored behind the first gap are not written (without --sorted, they are)",
+		message += fmt.Sprintf(", and %s stored after the first gap are not written (without --sorted, they are)",
 			value.Counted(p.Waiting, "page"))
 	}
 	first := ""

@@ -159,7 +159,7 @@ func TestWorkersShareARunAndOneOfThemIsKilled(t *testing.T) {
 	require.NoError(t, collector.Wait(), "%s", collector.Stderr)
 	sameFiles(t, dir+"/local", dir+"/sorted")
 	require.Equal(t, byList(t, dir+"/local/children.ndjson"), byList(t, dir+"/stored/children.ndjson"))
-	require.Less(t, requests.Load(), alone+sharedPages, "the other worker has gone on behind the last stored pages")
+	require.Less(t, requests.Load(), alone+sharedPages, "the other worker has gone on after the last stored pages")
 }
 
 // size returns the size of a file; 0: there is none.

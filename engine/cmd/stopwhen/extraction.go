@@ -172,7 +172,7 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 		return err
 	}
 	defer func() {
-		if err == nil { // a run that has not told its success is completed by the next one
+		if err == nil { // if End fails, the next run finishes the publication
 			err = state.End()
 		}
 	}()

@@ -24,8 +24,8 @@ type loaded struct {
 	server    *fixtures.Server                            // nil without --fixture
 	carryover carryover                                   // from earlier runs
 	forgets   bool                                        // the values of keep are not saved
-	pages     pageSource                                  // of a run that other machines do; nil: the engine runs
-	check     func(context.Context, *engine.Engine) error // that they can be had; nil: they can
+	pages     pageSource                                  // of a run on other machines; nil if the engine runs here
+	check     func(context.Context, *engine.Engine) error // reports an error unless the pages are available; may be nil
 	run       string                                      // its id
 	natsArgs  string                                      // with which the next command reaches the same server
 	released  bool                                        // pages of it are no longer on the server

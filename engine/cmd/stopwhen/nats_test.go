@@ -139,7 +139,7 @@ func TestAConnectionThatFailsSaysWhatToDo(t *testing.T) {
 		{"half of a certificate", natsFlags{urls: token, tlsCert: pem}, 2, "--nats-tls-cert and --nats-tls-key require each other"},
 		{"another protocol", natsFlags{urls: "http://u:password-7@" + address}, 2, "--nats: address 1 is invalid; want nats://HOST:PORT"},
 		{"no address", natsFlags{urls: token + ",nats://u:password-7@"}, 2, "--nats: address 2 is invalid"},
-		{"no NATS server", natsFlags{urls: speaks(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, 2, "this is no NATS server (name one with --nats URL"},
+		{"no NATS server", natsFlags{urls: speaks(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, 2, "this is not a NATS server (name one with --nats URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			conn, printed, err := tryConnect(t, test.flags)

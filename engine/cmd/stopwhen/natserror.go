@@ -136,7 +136,7 @@ func credsExpired(path string) (time.Time, bool) {
 // explainProtocol describes what a server that is no usable NATS server answers.
 func explainProtocol(err error) (message, hint string) {
 	if errors.Is(err, nats.ErrNoInfoReceived) || strings.Contains(err.Error(), "parse") || errors.Is(err, nats.ErrJsonParse) {
-		return "this is no NATS server", "name one with --nats URL; its port is usually 4222"
+		return "this is not a NATS server", "name one with --nats URL; its port is usually 4222"
 	}
 	return "", ""
 }

@@ -119,7 +119,7 @@ func onlyOnce(stream string, uses ...streamUse) error {
 	return &usageError{message}
 }
 
-// dataEndings are the endings of names that files of data have, and directories have not.
+// dataEndings are file extensions that a directory is unlikely to have.
 var dataEndings = []string{
 	".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".xml", ".yaml", ".yml", ".gz", ".zst", ".zip", ".parquet", ".har",
 }

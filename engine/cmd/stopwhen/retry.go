@@ -18,7 +18,7 @@ func newRetry(p *app) *cobra.Command {
 		Use:   "retry RUN [PARTITION...]",
 		Short: "Queue partitions again that have failed",
 		Long: `Queue the partitions of a run that have failed once more: all of them, or those
-that are named as in stopwhen status. Each continues behind its last stored
+that are named as in stopwhen status. Each continues after its last stored
 page.`,
 		Example: `  stopwhen retry orders-20261122-k3fq
   stopwhen retry orders-20261122-k3fq 0-p1i7`,

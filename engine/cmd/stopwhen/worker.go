@@ -38,7 +38,7 @@ their pages, and store them on the NATS server, until a signal ends the worker.
 Any number of workers, on any machines, share the partitions.
 
 On SIGINT or SIGTERM a worker returns its partitions at once and ends with
-status 0; other workers continue behind the last stored page. A worker that dies
+status 0; other workers continue after the last stored page. A worker that dies
 is noticed after 30 seconds, or after submit --lease, and loses no page that was
 stored. A worker waits for a server that it cannot reach.
 

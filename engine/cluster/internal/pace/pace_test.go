@@ -216,7 +216,7 @@ func TestARestartOfTheServerNeitherLosesTheScheduleNorGivesABurst(t *testing.T) 
 	s = startServer(t, dir, port)
 	wait, err := a.Of("api").Reserve(pace).Wait(t.Context())
 	require.NoError(t, err)
-	require.Greater(t, wait, 60*time.Second, "behind the one that was made before")
+	require.Greater(t, wait, 60*time.Second, "after the one that was made before")
 	eventually(t, func() bool { return strings.Contains(log.String(), "pace_found") }, "it says that it goes on")
 	require.Contains(t, log.String(), "pace_lost")
 

@@ -76,7 +76,7 @@ func TestOnlyTheLastTimesCanBeGivenBack(t *testing.T) {
 		ends = append(ends, s.Next)
 	}
 	require.False(t, s.giveBack(ends[0], r))
-	require.Equal(t, now.Add(3*time.Second), s.Next, "others have taken times behind it")
+	require.Equal(t, now.Add(3*time.Second), s.Next, "others have taken times after it")
 	require.True(t, s.giveBack(ends[2], r))
 	require.True(t, s.giveBack(ends[1], r))
 	require.Equal(t, now.Add(time.Second), s.take(now, r))

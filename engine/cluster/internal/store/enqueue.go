@@ -113,7 +113,7 @@ func (p pendingItem) confirmed(ctx context.Context, denied *deniedWatch) bool {
 }
 
 // enqueue queues one task, and tries until it is queued once. Where another message of the
-// task is queued, a retry goes behind it: the worker may have stored the marker of the
+// task is queued, a retry goes after it: the worker may have stored the marker of the
 // failure, but not have removed the message yet, and would remove the retry with it.
 func (s *Store) enqueue(ctx context.Context, item Item) error {
 	return s.retry(ctx, "queue a task", workStream, func(ctx context.Context) error {

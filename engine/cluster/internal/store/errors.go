@@ -93,7 +93,7 @@ func isTemporary(err error) bool {
 }
 
 // retry calls f until it succeeds, fails for good, or the patience or the context ends.
-// What it returns says what was tried. stream is the one that f is about.
+// The error begins with what, which names the operation. stream is the stream that f uses.
 func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx context.Context) error) error {
 	return s.repeat(ctx, what, func() (bool, error) {
 		err := s.try(ctx, tryTimeout, stream, f)

@@ -77,7 +77,7 @@ func (s *Store) CheckRelease(ctx context.Context, run, submission string) error 
 		if err != nil {
 			return err
 		}
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOfRun(run, submission)+"none")) // that of no page: it has no task
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOfRun(run, submission)+"none")) // it matches no page, so this only tests the permission
 		if err != nil {
 			return s.deletedOr(ctx, run, err)
 		}
