@@ -99,6 +99,7 @@ func TestAGuardOfTheEmbedderHasItsDefaultInEveryDialect(t *testing.T) {
 func TestMistakesInSettingsOfTheEmbedderAreReported(t *testing.T) {
 	for _, c := range []struct{ name, pagination, message, hint string }{
 		{"unknown key", `{"method": "stamp", "stampKey": "a", "sinceParm": "b"}`, `unknown key "sinceParm"`, `did you mean "sinceParam"?`},
+		{"key of its method in another", `{"method": "pagenum", "sinceParam": "b"}`, `unknown key "sinceParam"`, "it is a setting of method stamp"},
 		{"missing key", `{"method": "stamp"}`, "stampKey is missing: path of the time stamp in an item", ""},
 		{"misspelt method", `{"method": "stmap", "stampKey": "a"}`, `unknown method "stmap"`, `did you mean "stamp"?`},
 		{"number of a guard", `{"method": "pagenum", "guards": {"quota": "many"}}`, `want a whole number above 0, got "many"`, ""},

@@ -24,39 +24,36 @@ var belongs = sync.OnceValue(func() map[string]string {
 	add("api", apiFields)
 	add("the root of the configuration, next to api", rootFields)
 	add("config", configFields)
-	for _, m := range builtinMethods {
-		add("api.pagination", m.Fields)
-	}
 	return places
 })
 
 // keyHint returns the hint for a key that an object cannot have: the key that was
 // probably meant, the method or the place to which the key belongs, or all keys that
-// are known. method is the method that the object selects; nil: none.
-func keyHint(name string, method any, fields []Field) string {
+// are known. method is the method that the object selects, or nil.
+func (c *Catalog) keyHint(name string, method any, fields []Field) string {
 	if hint := diag.DidYouMean(name, names(fields)); hint != "" {
 		return hint
 	}
-	if owners := methodsWith(name, method); owners != nil {
+	if owners, known := c.methodsWith(name, method); owners != nil && known {
 		return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(names(fields))
 	}
 	if place, known := belongs()[name]; known {
 		return "it belongs in " + place
 	}
+	if owners, _ := c.methodsWith(name, nil); owners != nil {
+		return "it belongs in api.pagination"
+	}
 	return knownHere(names(fields))
 }
 
-// methodsWith returns the names of the other methods that have a setting. It returns nil if method does not name a method.
-func methodsWith(setting string, method any) (owners []string) {
-	known := false
-	for _, m := range builtinMethods {
+// methodsWith returns the names of the methods that have a setting, and reports whether method
+// is the name of a method.
+func (c *Catalog) methodsWith(setting string, method any) (owners []string, known bool) {
+	for _, m := range c.methods {
 		known = known || m.Name == method
 		if _, ok := find(m.Fields, setting); ok && !m.KeboolaOnly {
 			owners = append(owners, m.Name)
 		}
 	}
-	if !known {
-		return nil
-	}
-	return owners
+	return owners, known
 }
