@@ -158,7 +158,7 @@ var errAlone = errors.New("another task has to run alone")
 // trials count when the task is set aside: in the others, another task may have been the reason.
 func (a *attempt) try(ctx context.Context, lost int) error {
 	trials := a.head.Trials
-	if lost == 0 && trials > 0 { // the last trial was handed back
+	if lost <= 0 && trials > 0 { // the last trial was handed back, or ended with its run
 		trials--
 	}
 	if trials >= maxTrials {
@@ -173,7 +173,7 @@ func (a *attempt) try(ctx context.Context, lost int) error {
 	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
 		a.work.Run, a.task.ID, suspectAfter+trials),
 		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
-	head := a.next(a.head.Label, nil)
+	head := a.next(a.Label(ctx, a.task), nil)
 	head.Trials = trials + 1
 	body, err := record.EncodeStep(&partition.Step{Position: a.position}, nil)
 	if err != nil {

@@ -1,0 +1,115 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+// A mortal is a worker that an API can end.
+type mortal struct {
+	mu   sync.Mutex
+	lose func()
+	lost map[string]int // by path
+}
+
+// end loses the worker that runs now.
+func (m *mortal) end(path string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lost[path]++
+	m.lose()
+}
+
+// live runs a worker until it is lost, and then the next one, until the context ends.
+func (m *mortal) live(ctx context.Context, t *testing.T, url string, o cluster.Options, w cluster.Worker) {
+	for ctx.Err() == nil {
+		nc, err := nats.Connect(url)
+		require.NoError(t, err)
+		one, cancel := context.WithCancel(ctx)
+		m.mu.Lock()
+		m.lose = func() { nc.Close(); cancel() }
+		m.mu.Unlock()
+		_ = open(t, nc, o).Work(one, w)
+		cancel()
+		nc.Close()
+	}
+}
+
+// Two partitions end every worker that requests their second pages. Both are set aside, and the
+// others, which are run beside them, are complete. After a retry, the two are complete as well.
+func TestPartitionsThatEndTheirWorkersAreSetAside(t *testing.T) {
+	for _, slots := range []int{1, 8} {
+		t.Run(fmt.Sprint(slots), func(t *testing.T) {
+			t.Parallel()
+			m := &mortal{lost: map[string]int{}}
+			var healed atomic.Bool
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/teams/bad") && r.URL.Query().Get("page") == "2" && !healed.Load() {
+					m.end(r.URL.Path)
+					return
+				}
+				select {
+				case <-time.After(50 * time.Millisecond):
+					if page, _ := strconv.Atoi(r.URL.Query().Get("page")); page < 4 {
+						fmt.Fprintf(w, `[{"id": %d}]`, page)
+					} else {
+						fmt.Fprint(w, `[]`)
+					}
+				case <-r.Context().Done():
+				}
+			}))
+			t.Cleanup(api.Close)
+			nc := startServer(t)
+			o := cluster.Options{AckWait: 300 * time.Millisecond}
+			c := open(t, nc, o)
+			run, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: fmt.Appendf(nil,
+				`{"api": {"baseUrl": "%s/", "http": {"maxRetries": 0}, "pagination": {"method": "pagenum"}}, "config": {"jobs": [
+				  {"id": "teams", "endpoint": "teams/{team}", "for": {"team": {"values": ["a", "bad1", "b", "bad2", "c", "d", "e", "f", "g", "h"]}}}]}}`, api.URL)})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(context.Background())
+			var living sync.WaitGroup
+			defer living.Wait()
+			defer cancel()
+			living.Go(func() { m.live(ctx, t, nc.ConnectedUrl(), o, cluster.Worker{Slots: slots}) })
+			s := await(t, run, func(s *status.Run) bool {
+				for _, p := range s.Running {
+					require.True(t, p.Last == nil || p.Search || p.Partition != "", "%+v", p)
+				}
+				return s.Phase == status.Failed
+			})
+			require.Equal(t, 8, s.Total.Done)
+			require.Equal(t, 2, s.Total.Failed)
+			for _, n := range m.lost { // three while it ran alone, and up to four before
+				require.GreaterOrEqual(t, n, 3)
+				require.LessOrEqual(t, n, 7)
+			}
+			require.Equal(t, 8*4+2, s.Total.Pages)
+
+			healed.Store(true)
+			_, err = run.Retry(t.Context())
+			require.NoError(t, err)
+			s = await(t, run, func(s *status.Run) bool { return s.Phase == status.Complete })
+			require.Equal(t, 10*4, s.Total.Pages)
+			for _, how := range []cluster.Collecting{{Sorted: true}, {}, {Release: true}} {
+				all := &collector{run: run}
+				_, err := all.collect(t, how)
+				require.NoError(t, err)
+				require.Len(t, all.items, 10*3)
+			}
+		})
+	}
+}
