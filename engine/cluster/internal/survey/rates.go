@@ -57,7 +57,8 @@ func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate
 		if h.Time.Before(since) {
 			return nil
 		}
-		if listed := h.Kind == store.Lists || h.Kind == store.ListsAll; listed && h.State != store.Failed && h.Outcome != store.Skipped {
+		listed := h.Kind == store.Lists || h.Kind == store.ListsAll
+		if listed && h.State != store.Failed && h.Outcome != store.Skipped && h.Trials == 0 {
 			pages++
 		}
 		items += h.Count
