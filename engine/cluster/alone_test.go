@@ -113,3 +113,51 @@ func TestPartitionsThatEndTheirWorkersAreSetAside(t *testing.T) {
 		})
 	}
 }
+
+// A task on trial is not set aside however often it is handed back, or its run is cancelled and
+// submitted again.
+func TestATrialThatEndsWithoutALossDoesNotCount(t *testing.T) {
+	t.Parallel()
+	m := &mortal{lost: map[string]int{}}
+	asked := make(chan bool, 100)
+	var healed, waits atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch asked <- true; {
+		case healed.Load():
+			fmt.Fprint(w, `[{"id": 1}]`)
+		case waits.Load():
+			<-r.Context().Done()
+		default:
+			m.end(r.URL.Path)
+		}
+	}))
+	t.Cleanup(api.Close)
+	nc := startServer(t)
+	o := cluster.Options{AckWait: 300 * time.Millisecond}
+	c := open(t, nc, o)
+	config := fmt.Appendf(nil, `{"api": {"baseUrl": "%s/"}, "config": {"jobs": [{"endpoint": "teams"}]}}`, api.URL)
+	run := submit(t, c, config)
+	ctx, cancel := context.WithCancel(context.Background())
+	var living sync.WaitGroup
+	living.Go(func() { m.live(ctx, t, nc.ConnectedUrl(), o, cluster.Worker{}) })
+	for range 3 {
+		<-asked
+	}
+	waits.Store(true)
+	<-asked
+	cancel()
+	living.Wait()
+	for n := range 10 {
+		stop := work(t, c, cluster.Worker{})
+		<-asked
+		if n > 5 {
+			require.NoError(t, run.Cancel(t.Context()))
+			run = submit(t, c, config)
+		}
+		stop()
+	}
+	healed.Store(true)
+	work(t, c, cluster.Worker{})
+	s := await(t, run, func(s *status.Run) bool { return s.Phase != status.Running })
+	require.Equal(t, status.Complete, s.Phase)
+}
