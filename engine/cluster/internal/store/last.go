@@ -77,7 +77,8 @@ func (s *Store) CheckRelease(ctx context.Context, run, submission string) error 
 		if err != nil {
 			return err
 		}
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOfRun(run, submission)+"none")) // it matches no page, so this only tests the permission
+		// The subject matches no page, so this only tests the permission.
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOfRun(run, submission)+"none"))
 		if err != nil {
 			return s.deletedOr(ctx, run, err)
 		}
