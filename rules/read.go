@@ -64,7 +64,8 @@ func (r *reader) unknownKeys(path string, object Object, fields []Field) {
 	method, _ := object.Get("method")
 	for _, m := range object {
 		if position(fields, m.Name) < 0 {
-			r.diags.Report(r.unknown, diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).WithHint(r.catalog.keyHint(m.Name, method, fields))
+			r.diags.Report(r.unknown, diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).
+				WithHint(r.catalog.keyHint(m.Name, method, fields))
 		}
 	}
 }
