@@ -45,8 +45,9 @@ func keyOf(m *meter, v any) (any, error) {
 	case string:
 		return v, m.spend(1 + len(v))
 	}
-	k, err := appendKey(m, nil, v)
-	if len(k) > 2*sha256.Size {
+	var room [2 * sha256.Size]byte
+	k, err := appendKey(m, room[:0], v)
+	if len(k) > len(room) {
 		sum := sha256.Sum256(k)
 		k = append([]byte("#"), sum[:]...)
 	}
