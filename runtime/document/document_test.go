@@ -173,3 +173,20 @@ func TestMinifiedCountsNothingButInsignificantSpace(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, len(c.want), parse(t, c.body).scanner.Size) })
 	}
 }
+
+// writes counts the calls of Write.
+type writes int
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w++
+	return len(p), nil
+}
+
+func TestAPageWithoutItemsIsWritten(t *testing.T) {
+	var w writes
+
+	_, err := Items{}.WriteTo(&w)
+
+	require.NoError(t, err)
+	require.EqualValues(t, 1, w)
+}

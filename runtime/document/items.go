@@ -78,8 +78,13 @@ func (items Items) item(i int) []byte {
 	return block[bytes.LastIndexByte(block, '\n')+1 : len(block) : len(block)]
 }
 
-// WriteTo writes the NDJSON block.
+// WriteTo writes the NDJSON block. It calls w.Write without items, too: a file of items is
+// created by the first page, also if that is empty.
 func (items Items) WriteTo(w io.Writer) (int64, error) {
+	if len(items.block) == 0 {
+		_, err := w.Write(nil)
+		return 0, err
+	}
 	written := int64(0)
 	for part := range windows(items.block, items.at, items.window) {
 		n, err := w.Write(part)
