@@ -34,13 +34,14 @@ func (c *Catalog) keyHint(name string, method any, fields []Field) string {
 	if hint := diag.DidYouMean(name, names(fields)); hint != "" {
 		return hint
 	}
-	if owners, known := c.methodsWith(name, method); owners != nil && known {
+	owners, known := c.methodsWith(name, method)
+	if known && owners != nil {
 		return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(names(fields))
 	}
 	if place, known := belongs()[name]; known {
 		return "it belongs in " + place
 	}
-	if owners, _ := c.methodsWith(name, nil); owners != nil {
+	if owners != nil {
 		return "it belongs in api.pagination"
 	}
 	return knownHere(names(fields))

@@ -136,8 +136,8 @@ type List struct {
 	Unsplit bool // its window could be split, but pages of it have been delivered
 }
 
-// RunList is [Loop.Run] for the list of a partition. Findings that
-// other partitions can refute are left to the tally of all.
+// RunList is [Loop.Run] for the list of a partition. Findings that other partitions can refute
+// are left to the tally of all.
 func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
 	r := newRun(ctx, l, list, sink)
 	r.hasSiblings = len(list.Partition.Job.Sources) > 0

@@ -73,6 +73,7 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 // cancelledGrace is how long pages may arrive that workers store while a run is cancelled.
 const cancelledGrace = 2 * time.Second
 
+// afterGrace calls end when the time for the last pages of a cancelled run is over.
 func (c *collection) afterGrace(end func()) {
 	if wait := c.run.cluster.options.grace; wait != nil {
 		wait(end)
