@@ -40,9 +40,9 @@ var passages = map[string]func() (string, error){
 	"complete-recipes": func() (string, error) { return recipeSections(completeFolder) },
 	"trace-keys":       func() (string, error) { return keyTable("a line", reflect.TypeFor[engine.Record]()) },
 	"result-keys":      func() (string, error) { return keyTable("the file", reflect.TypeFor[engine.Result]()) },
-	"detect-table":     detectTable,
+	"detect-table":     func() (string, error) { return detectResult("apis.md") },
 	"explain-keys":     func() (string, error) { return keyTable("the output", explanationType) },
-	"detect-recorded":  recordedCounts,
+	"detect-recorded":  func() (string, error) { return detectResult("recordings.md") },
 	"hub-accounts":     hubAccounts,
 }
 
@@ -79,6 +79,12 @@ func fill(page string) (string, error) {
 func hubAccounts() (string, error) {
 	text, err := os.ReadFile("../engine/cluster/hub/testdata/accounts.conf")
 	return "```conf\n" + string(text) + "```", err
+}
+
+// detectResult shows what a test of engine/detect made of the APIs of the zoo.
+func detectResult(file string) (string, error) {
+	text, err := os.ReadFile("../engine/detect/testdata/" + file)
+	return strings.TrimSpace(string(text)), err
 }
 
 func caseCount() (string, error) {

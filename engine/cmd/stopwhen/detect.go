@@ -13,7 +13,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/detect"
-	"github.com/stopwhen/stopwhen/engine/detect/detecttest"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
@@ -176,7 +175,14 @@ func (d *detectCommand) detectFixture(ctx context.Context, cmd *cobra.Command) (
 		return nil, err
 	}
 	defer server.Close()
-	request, _ := detecttest.RequestOf(server)
+	first := server.First()
+	request := detect.Request{URL: server.URL() + first.Target, Method: first.Method, Header: http.Header{}}
+	for _, h := range first.Headers {
+		request.Header.Set(h.Name, h.Value)
+	}
+	if first.Body != nil {
+		request.Body = []byte(*first.Body)
+	}
 	d.redactor = redact.New(request.Secrets())
 	return detect.Detect(ctx, request, detect.Options{})
 }

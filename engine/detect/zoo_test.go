@@ -1,6 +1,4 @@
-// Package detecttest tries package detect on the cases of well-known APIs, and judges what it
-// wrote by the items that the case expects.
-package detecttest
+package detect_test
 
 import (
 	"bytes"
@@ -9,10 +7,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/detect"
@@ -22,24 +25,95 @@ import (
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
-// Folder is the folder of the cases.
-const Folder = "zoo"
+var update = flag.Bool("update", false, "rewrite testdata, which docs/DETECT.md shows")
 
-// A Grade says how well an API was recognized.
-type Grade string
+// TestEveryAPI runs detect on every API of the zoo. What it writes obtains exactly the
+// items of the case, or it says that it doubts it.
+func TestEveryAPI(t *testing.T) {
+	table := &strings.Builder{}
+	table.WriteString("| API | result | items | pagination | doubts |\n|---|---|--:|---|---|\n")
+	grades := attemptAll(t, try, func(a *attempt) {
+		api, _, _ := strings.Cut(a.Case.Title, ": ")
+		pagination := a.pagination()
+		if pagination != "" {
+			pagination = "`" + cell(pagination) + "`"
+		}
+		doubts := cell(strings.Join(a.Result.Findings.Doubts, " "))
+		fmt.Fprintf(table, "| %s | %s | %d of %d | %s | %s |\n", cell(api), a.Grade, a.Items, a.Wanted, pagination, doubts)
+	})
+	require.Greater(t, grades[recognized], 50)
+	requireGolden(t, "testdata/apis.md", counts(grades)+"\n\n"+table.String())
+}
+
+// TestEveryRecording runs detect on recordings of the hand-written configurations.
+func TestEveryRecording(t *testing.T) {
+	grades := attemptAll(t, record, func(a *attempt) { require.Empty(t, a.Requests) })
+	require.Greater(t, grades[recognized], 40)
+	requireGolden(t, "testdata/recordings.md", counts(grades)+"\n")
+}
+
+// attemptAll tries detect on every API of the zoo and counts the grades.
+func attemptAll(t *testing.T, try func(context.Context, *fixtures.Case) (*attempt, error), each func(*attempt)) map[grade]int {
+	t.Helper()
+	cases, err := fixtures.All()
+	require.NoError(t, err)
+	grades := map[grade]int{}
+	for _, c := range cases {
+		if !strings.HasPrefix(c.Name, "zoo/") {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			a, err := try(t.Context(), c)
+			require.NoError(t, err)
+			grades[a.Grade]++
+			t.Log(a.summary())
+			t.Log(a.pagination())
+			t.Log(strings.Join(a.Requests, "\n"))
+			t.Log(strings.Join(a.Result.Findings.Doubts, "\n"))
+			require.NotEqual(t, wrong, a.Grade, a.Config)
+			require.LessOrEqual(t, len(a.Requests), detect.MaxRequests)
+			require.False(t, a.Leaked, a.Config)
+			require.Zero(t, a.FailedTests, a.Config)
+			each(a)
+		})
+	}
+	return grades
+}
+
+func counts(grades map[grade]int) string {
+	return fmt.Sprintf("%d recognized, %d recognized with doubt, %d not recognized, %d wrong without a doubt.",
+		grades[recognized], grades[doubted], grades[notRecognized], grades[wrong])
+}
+
+// cell returns a text for a table of Markdown.
+func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
+
+// requireGolden compares a text with a file, or writes the file with -update.
+func requireGolden(t *testing.T, path, text string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	}
+	golden, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(golden), text, "go test ./engine/detect -update rewrites the file")
+}
+
+// A grade says how well an API was recognized.
+type grade string
 
 // The grades. The configuration is run against the API: it obtains all items, or not.
 const (
-	Recognized    Grade = "recognized"            // all items, and nothing is doubted
-	Doubted       Grade = "recognized with doubt" // all items, and doubts are stated
-	NotRecognized Grade = "not recognized"        // not all items, and doubts say so
-	Wrong         Grade = "wrong"                 // not all items, and no doubt: a defect
+	recognized    grade = "recognized"            // all items, and nothing is doubted
+	doubted       grade = "recognized with doubt" // all items, and doubts are stated
+	notRecognized grade = "not recognized"        // not all items, and doubts say so
+	wrong         grade = "wrong"                 // not all items, and no doubt: a defect
 )
 
-// An Attempt is what detect made of a case.
-type Attempt struct {
+// An attempt is what detect made of a case.
+type attempt struct {
 	Case   *fixtures.Case
-	Grade  Grade
+	Grade  grade
 	Result *detect.Result
 	Err    error // of detect
 
@@ -52,21 +126,21 @@ type Attempt struct {
 	env           map[string]string
 }
 
-// Try runs detect on a case, and then the configuration that it wrote.
-func Try(ctx context.Context, c *fixtures.Case) (*Attempt, error) {
+// try runs detect on a case, and then the configuration that it wrote.
+func try(ctx context.Context, c *fixtures.Case) (*attempt, error) {
 	server, err := fixtures.ServeLeniently(c)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Close()
-	a := &Attempt{Case: c, Wanted: lines(c.Items)}
-	request, env := RequestOf(server)
+	a := &attempt{Case: c, Wanted: lines(c.Items)}
+	request, env := requestOf(server)
 	a.env = variables(request)
 	a.Result, a.Err = detect.Detect(ctx, request, detect.Options{})
 	a.Requests = server.Requests()
 	server.Restart()
 	if a.Err != nil || a.Result.YAML == nil {
-		a.Grade = NotRecognized
+		a.Grade = notRecognized
 		return a, nil
 	}
 	a.Config = server.Neutral(string(a.Result.YAML))
@@ -82,9 +156,9 @@ func lines(section *string) int {
 	return strings.Count(*section, "\n")
 }
 
-// RequestOf returns the request for the first page as a user would type it, and the
+// requestOf returns the request for the first page as a user would type it, and the
 // values of its credentials.
-func RequestOf(server *fixtures.LenientServer) (detect.Request, []string) {
+func requestOf(server *fixtures.LenientServer) (detect.Request, []string) {
 	first := server.First()
 	r := detect.Request{URL: server.URL() + first.Target, Method: first.Method, Header: http.Header{}}
 	var secrets []string
@@ -126,14 +200,14 @@ func variables(r detect.Request) map[string]string {
 }
 
 // run runs the configuration and grades its items.
-func (a *Attempt) run(ctx context.Context, secrets []string) {
+func (a *attempt) run(ctx context.Context, secrets []string) {
 	for _, secret := range secrets {
 		a.Leaked = a.Leaked || len(secret) > 6 && strings.Contains(string(a.Result.YAML), secret)
 	}
 	lookup := func(name string) (string, bool) { return cmp.Or(a.env[name], "secret"), true }
 	e, err := engine.Load("detected.yaml", a.Result.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithEnv(lookup))
 	if err != nil {
-		a.RunErr, a.Grade = err, Wrong
+		a.RunErr, a.Grade = err, wrong
 		return
 	}
 	a.FailedTests = e.Test(ctx).Failed()
@@ -150,18 +224,18 @@ func (a *Attempt) run(ctx context.Context, secrets []string) {
 	exact := err == nil && a.Case.Items != nil && b.String() == *a.Case.Items
 	switch doubts := len(a.Result.Findings.Doubts) > 0; {
 	case exact && !doubts:
-		a.Grade = Recognized
+		a.Grade = recognized
 	case exact:
-		a.Grade = Doubted
+		a.Grade = doubted
 	case doubts:
-		a.Grade = NotRecognized
+		a.Grade = notRecognized
 	default:
-		a.Grade = Wrong
+		a.Grade = wrong
 	}
 }
 
-// Summary describes the attempt on one line.
-func (a *Attempt) Summary() string {
+// summary describes the attempt on one line.
+func (a *attempt) summary() string {
 	text := fmt.Sprintf("%s: %d of %d items", a.Grade, a.Items, a.Wanted)
 	if err := errors.Join(a.Err, a.RunErr); err != nil {
 		text += ": " + err.Error()
@@ -169,8 +243,8 @@ func (a *Attempt) Summary() string {
 	return text
 }
 
-// Pagination returns the pagination that was written, as JSON; empty: none.
-func (a *Attempt) Pagination() string {
+// pagination returns the pagination that was written, as JSON; empty: none.
+func (a *attempt) pagination() string {
 	if a.Result == nil {
 		return ""
 	}
@@ -184,9 +258,9 @@ func (a *Attempt) Pagination() string {
 	return string(text)
 }
 
-// Record runs the configuration of a case and records it, and runs detect on the
+// record runs the configuration of a case and records it, and runs detect on the
 // recording.
-func Record(ctx context.Context, c *fixtures.Case) (*Attempt, error) {
+func record(ctx context.Context, c *fixtures.Case) (*attempt, error) {
 	server, err := fixtures.Serve(c)
 	if err != nil {
 		return nil, err
@@ -217,7 +291,7 @@ func Record(ctx context.Context, c *fixtures.Case) (*Attempt, error) {
 		return nil, err
 	}
 	requests := len(server.Requests())
-	a := &Attempt{Case: c, Wanted: lines(c.Items)}
+	a := &attempt{Case: c, Wanted: lines(c.Items)}
 	a.Result, a.Err = detect.FromRecording(ctx, archived, "")
 	a.Requests = server.Requests()[requests:]
 	lenient, err := fixtures.ServeLeniently(c)
@@ -226,10 +300,10 @@ func Record(ctx context.Context, c *fixtures.Case) (*Attempt, error) {
 	}
 	defer lenient.Close()
 	if a.Err != nil || a.Result.YAML == nil {
-		a.Grade = NotRecognized
+		a.Grade = notRecognized
 		return a, nil
 	}
-	request, secrets := RequestOf(lenient)
+	request, secrets := requestOf(lenient)
 	a.env = variables(request)
 	a.Result.YAML = bytes.ReplaceAll(a.Result.YAML, []byte(server.URL()), []byte(lenient.URL()))
 	a.Config = lenient.Neutral(string(a.Result.YAML))
