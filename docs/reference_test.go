@@ -39,11 +39,7 @@ func writeFields(b *strings.Builder, fields []rules.Field) {
 		case rules.OnOutput:
 			ignored = append(ignored, "`"+f.Name+"`")
 		default:
-			fallback := f.DefaultText()
-			if f.Required {
-				fallback = "required"
-			}
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, f.ValueText(), fallback, cell(f.Doc))
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, valueText(f), defaultText(f), cell(f.Doc))
 		}
 	}
 	if refused != nil {
@@ -52,6 +48,45 @@ func writeFields(b *strings.Builder, fields []rules.Field) {
 	if ignored != nil {
 		fmt.Fprintf(b, "\nIgnored, with a warning: %s.\n", strings.Join(ignored, ", "))
 	}
+}
+
+// valueText describes the values of a field: its kind, or the texts that it allows.
+func valueText(f rules.Field) string {
+	if f.Values == nil {
+		return f.Kind.String()
+	}
+	words := make([]string, len(f.Values))
+	for i, v := range f.Values {
+		words[i] = "`" + v + "`"
+	}
+	return value.OrList(words)
+}
+
+// defaultText describes the default of a field. It is empty if there is none.
+func defaultText(f rules.Field) string {
+	switch {
+	case f.Required:
+		return "required"
+	case f.Default == nil:
+		return ""
+	case f.KeboolaDefault == nil:
+		return codeText(f.Default)
+	case f.KeboolaDefault == rules.Off:
+		return codeText(f.Default) + "; none in dialect keboola"
+	}
+	return codeText(f.Default) + "; " + codeText(f.KeboolaDefault) + " in dialect keboola"
+}
+
+func codeText(v any) string {
+	list, ok := v.([]any)
+	if !ok {
+		return "`" + value.Preview(v) + "`"
+	}
+	words := make([]string, len(list))
+	for i, e := range list {
+		words[i] = value.Preview(e)
+	}
+	return strings.Join(words, ", ")
 }
 
 // cell escapes a text for the cell of a table.

@@ -4,5 +4,3 @@
 //
 // docs/guide/embedding.md and docs/guide/extending.md show how programs use it.
 package engine
-
-//go:generate go run ./internal/configgen config

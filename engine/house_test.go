@@ -87,8 +87,7 @@ var mayImport = map[string][]string{
 	"engine/cluster/hub":    {module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":              {module + "rules", "golang.org/x/tools/txtar"},
 
-	"engine/cmd/stopwhen":       {""},
-	"engine/internal/configgen": {module + "rules"},
+	"engine/cmd/stopwhen": {""},
 
 	"fixtures/programs":       {},
 	"fixtures/programs/bench": {"github.com/klauspost/compress"},
@@ -159,7 +158,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 	require.True(t, methods["offset"])
 	exempt := []string{
 		"engine/detect/hypotheses.go", // a hypothesis proposes the settings of a method
-		"fixtures/programs/bench", "engine/internal/configgen", "fixtures/programs/chaos",
+		"fixtures/programs/bench", "fixtures/programs/chaos",
 	}
 	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
 		exempted := slices.Contains(exempt, folder) || slices.Contains(exempt, folder+"/"+filepath.Base(name))

