@@ -3,7 +3,6 @@ package detect
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -143,15 +142,7 @@ func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 // serve answers a request with a response that is known.
 func (s *session) serve(x *exchange, r *http.Request) *http.Response {
 	s.last, s.served[x] = x, true
-	header := x.header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	return &http.Response{
-		Status: fmt.Sprintf("%d %s", x.status, http.StatusText(x.status)), StatusCode: x.status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, Request: r,
-		Body: io.NopCloser(bytes.NewReader(x.body)), ContentLength: int64(len(x.body)),
-	}
+	return transport.NewResponse(r, x.status, x.header.Clone(), x.body)
 }
 
 // isFor reports whether the response of an exchange answers a request, whatever the order of its
