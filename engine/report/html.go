@@ -25,11 +25,14 @@ var style string
 // page returns a template that is parsed on first use: most commands do not need it.
 func page(text string, funcs template.FuncMap) func() *template.Template {
 	return sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("page").Funcs(template.FuncMap{
-			"style":   func() template.CSS { return template.CSS(style) },
-			"counted": value.Counted,
-		}).Funcs(funcs).Parse(text))
+		return template.Must(template.New("page").Funcs(common).Funcs(funcs).Parse(text))
 	})
+}
+
+// common are the functions of all templates.
+var common = template.FuncMap{
+	"style":   func() template.CSS { return template.CSS(style) },
+	"counted": value.Counted,
 }
 
 var runPage = page(runHTML, template.FuncMap{

@@ -1,10 +1,11 @@
 package report
 
 import (
-	_ "embed" // the template
+	_ "embed" // the templates
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
@@ -15,27 +16,58 @@ import (
 //go:embed status.html
 var statusHTML string
 
-var statusPage = page(statusHTML, template.FuncMap{
+//go:embed status.txt
+var statusTXT string
+
+var statusFuncs = template.FuncMap{
 	"size":    func(n int64) string { return value.Size(int(n)) },
 	"rate":    rateText,
 	"class":   endClass,
 	"phase":   phaseClass,
 	"time":    timeText,
+	"ago":     ago,
 	"percent": percent,
 	"others":  othersText,
 	"ending":  endText,
-})
+}
+
+var statusPage = page(statusHTML, statusFuncs)
+
+// A statusView is a run as both templates show it.
+type statusView struct {
+	*status.Run
+	Policy string
+	Left   string
+}
+
+func newStatusView(s *status.Run) statusView { return statusView{s, policy(), leftText(s)} }
 
 // StatusHTML writes how far a run on many machines is as a self-contained HTML page. Like
 // that of [Run.HTML] it loads nothing and runs no script. Its size is limited, whatever the
 // number of partitions is.
-func StatusHTML(w io.Writer, s *status.Run) error {
-	return statusPage().Execute(w, struct {
-		*status.Run
-		Policy string
-		Left   string
-	}{s, policy(), leftText(s)})
+func StatusHTML(w io.Writer, s *status.Run) error { return statusPage().Execute(w, newStatusView(s)) }
+
+// StatusText writes how far a run on many machines is, for people. Lines have at most width
+// columns where texts can be wrapped; if width is 0, they are not wrapped.
+func StatusText(w io.Writer, s *status.Run, width int) error {
+	return statusLines(width).write(w, "text", newStatusView(s))
 }
+
+// OverviewText writes a table of all runs, for people. The width is that of [StatusText].
+func OverviewText(w io.Writer, o *status.Overview, width int) error {
+	return statusLines(width).write(w, "overview", o)
+}
+
+// PartitionText returns the line of a partition in a list, for people.
+func PartitionText(p status.Partition) string {
+	line, _ := partitionLine().render("line", p) // the template is complete
+	return line
+}
+
+// partitionLine is parsed once, since there may be many partitions.
+var partitionLine = sync.OnceValue(func() textTemplate { return statusLines(0) })
+
+func statusLines(width int) textTemplate { return newTextTemplate(statusTXT, width, statusFuncs) }
 
 // rateText writes a rate with two digits or more: "0.42", "4.2", "42".
 func rateText(perSecond float64) string {
@@ -99,4 +131,32 @@ func percent(part, whole int) int {
 		return 0
 	}
 	return 100 * part / whole
+}
+
+// ago says how long before the status of a run a time was.
+func ago(s statusView, t time.Time) string {
+	d := s.At.Sub(t)
+	if d < time.Second {
+		return "just now"
+	}
+	return d.Round(time.Second).String() + " ago"
+}
+
+// endText says how partitions ended, and how many of them may be incomplete nevertheless.
+func endText(e status.End) string {
+	switch e.Suspect {
+	case 0:
+		return e.Outcome
+	case e.Partitions:
+		return e.Outcome + ", may be incomplete"
+	}
+	return fmt.Sprintf("%s, %d may be incomplete", e.Outcome, e.Suspect)
+}
+
+// othersText says how many other partitions have a finding.
+func othersText(f status.Finding) string {
+	if f.Partitions < 2 {
+		return ""
+	}
+	return " and " + value.Counted(f.Partitions-1, "other partition")
 }
