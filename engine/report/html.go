@@ -33,9 +33,10 @@ func page(text string, funcs template.FuncMap) func() *template.Template {
 var common = template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(style) },
 	"counted": value.Counted,
+	"join":    func(words []string) string { return strings.Join(words, ", ") },
 }
 
-var runPage = page(runHTML, template.FuncMap{
+var runFuncs = template.FuncMap{
 	"size":      value.Size,
 	"duration":  duration,
 	"met":       func(p engine.Record) []engine.Verdict { return p.Met() },
@@ -43,22 +44,31 @@ var runPage = page(runHTML, template.FuncMap{
 	"fault":     errorText,
 	"status":    statusText,
 	"remarks":   remarks,
+	"values":    func(v engine.Verdict) string { return Rule{Because: v.Because, Missing: v.Missing}.Values() },
+	"trim":      strings.TrimSpace,
 	"capital":   func(text string) string { return strings.ToUpper(text[:1]) + text[1:] },
 	"truncated": func() string { return truncatedText },
-})
+}
+
+var runPage = page(runHTML, runFuncs)
 
 // HTML writes the run as a self-contained HTML page. The page loads nothing and
 // runs no script, and its content security policy forbids both.
-func (r *Run) HTML(w io.Writer) error {
-	view := struct {
-		*Run
-		Policy string
-		Jobs   []jobView
-	}{Run: r, Policy: policy()}
+func (r *Run) HTML(w io.Writer) error { return runPage().Execute(w, r.view()) }
+
+// runView is a run as both templates show it.
+type runView struct {
+	*Run
+	Policy string
+	Jobs   []jobView
+}
+
+func (r *Run) view() runView {
+	view := runView{Run: r, Policy: policy()}
 	for i, j := range r.Jobs {
 		view.Jobs = append(view.Jobs, newJobView(anchor(i), j, r.Name))
 	}
-	return runPage().Execute(w, view)
+	return view
 }
 
 // policy is the content security policy of a page: it has the style sheet and nothing else.
@@ -94,12 +104,14 @@ type partitionRow struct {
 // listView shows the pages of a partition.
 type listView struct {
 	*Partition
-	Anchor   string
-	Nested   bool // in a job with several of them
-	Timeline timeline
-	Rows     []row
-	Omitted  int // pages whose verdicts are not in the HTML
+	Anchor  string
+	Nested  bool // in a job with several of them
+	Rows    []row
+	Omitted int // pages whose verdicts are not in the HTML
 }
+
+// Timeline returns the drawing of the pages.
+func (v *listView) Timeline() timeline { return newTimeline(v.Partition) }
 
 // row is a page in the table.
 type row struct {
@@ -150,7 +162,7 @@ func (p *Partition) class() string {
 }
 
 func newListView(anchor string, p *Partition) *listView {
-	v := &listView{Partition: p, Anchor: anchor, Nested: p.Values != nil, Timeline: newTimeline(p)}
+	v := &listView{Partition: p, Anchor: anchor, Nested: p.Values != nil}
 	ruleChanged := map[int]bool{}
 	for _, r := range p.Rules {
 		for _, place := range r.places {

@@ -14,7 +14,6 @@ var stressHTML string
 
 var stressPage = page(stressHTML, template.FuncMap{
 	"lower": func(v stress.Verdict) string { return strings.ToLower(string(v)) },
-	"join":  func(words []string) string { return strings.Join(words, ", ") },
 })
 
 // StressHTML writes how a configuration of a name fares as a self-contained HTML page. Like

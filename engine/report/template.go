@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"text/template"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -16,6 +17,7 @@ const narrow = 72
 //
 //	lines BEGIN TEXT  the text, wrapped; lines after the first are indented like the first
 //	table NAME DATA   the lines of a template, in columns that end with tabs
+//	right NAME DATA   likewise, with the columns aligned to the right
 //	render NAME DATA  the text of a template
 //	more ALL SHOWN    the line that says how many are not shown, if any
 //	wide              whether tables have all columns
@@ -28,12 +30,8 @@ func newTextTemplate(text string, width int, funcs template.FuncMap) textTemplat
 	template.Must(t.Funcs(common).Funcs(funcs).Funcs(template.FuncMap{
 		"lines":  lines,
 		"render": t.render,
-		"table": func(name string, data any) (string, error) {
-			text, err := t.render(name, data)
-			b := &strings.Builder{}
-			table(b, 0, func(w io.Writer) { _, _ = io.WriteString(w, text) })
-			return b.String(), err
-		},
+		"table":  t.columns(0),
+		"right":  t.columns(tabwriter.AlignRight),
 		"more": func(all, shown int) string {
 			if all <= shown {
 				return ""
@@ -50,6 +48,17 @@ func (t textTemplate) render(name string, data any) (string, error) {
 	b := &strings.Builder{}
 	err := t.ExecuteTemplate(b, name, data)
 	return b.String(), err
+}
+
+// columns returns a function that renders the template of a name as a table.
+func (t textTemplate) columns(flags uint) func(name string, data any) (string, error) {
+	return func(name string, data any) (string, error) {
+		b := &strings.Builder{}
+		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', flags)
+		err := t.ExecuteTemplate(w, name, data)
+		_ = w.Flush() // a strings.Builder does not fail
+		return b.String(), err
+	}
 }
 
 // write executes the template of a name and writes its text at once.
