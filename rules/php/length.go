@@ -2,10 +2,12 @@ package php
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // EncodedLen returns the length in bytes of PHP's json_encode(json_decode(raw)),
@@ -18,7 +20,7 @@ import (
 // anything else is undefined.
 func EncodedLen(raw []byte) int {
 	m := measure{raw: raw}
-	n := m.value()
+	n := m.document()
 	switch {
 	case m.infinite:
 		return 0
@@ -32,9 +34,7 @@ func EncodedLen(raw []byte) int {
 // decodes the document, which takes several times as long.
 func decodedLen(raw []byte) int {
 	var v any
-	decoder := json.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(raw, nil)))
-	decoder.UseNumber()
-	if decoder.Decode(&v) != nil {
+	if value.Unmarshal(bytes.ToValidUTF8(raw, nil), &v) != nil {
 		return 0
 	}
 	return len(EncodeJSON(v))
@@ -45,99 +45,60 @@ type measure struct {
 	raw      []byte
 	at       int
 	infinite bool
-	unusual  bool     // there is an object with many members, or an escape in a name
-	open     []member // the members so far of the objects around the position
+	unusual  bool     // an object repeats a name, has an escape in one, or has many members
+	names    [][]byte // the names so far, as they are spelled, of the objects around the position
+	objects  []int    // where the names of each of these objects begin
 }
 
-// member is one member of an object: its name as it is spelled between the quotes,
-// and the encoded length of its value.
-type member struct {
-	name  []byte
-	value int
-}
-
-// peek skips blanks and the punctuation between values, and returns the next byte, or
-// 0 at the end.
-func (m *measure) peek() byte {
-	for ; m.at < len(m.raw); m.at++ {
+// document returns the encoded length of the tokens of the document.
+func (m *measure) document() int {
+	n, text := 0, []byte(nil)
+	for m.at < len(m.raw) {
 		switch c := m.raw[m.at]; c {
-		case ' ', '\t', '\n', '\r', ',', ':':
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
-func (m *measure) value() int {
-	switch m.peek() {
-	case '{':
-		return m.object()
-	case '[':
-		return m.list()
-	case '"':
-		_, n := m.text()
-		return n
-	}
-	return m.scalar()
-}
-
-func (m *measure) list() int {
-	m.at++
-	n := len("[]")
-	for i := 0; ; i++ {
-		switch m.peek() {
-		case ']':
+		case ' ', '\t', '\n', '\r':
 			m.at++
-			return n
-		case 0:
-			return n
-		}
-		if i > 0 {
-			n += len(",")
-		}
-		n += m.value()
-	}
-}
-
-func (m *measure) object() int {
-	m.at++
-	n, first := len("{}"), len(m.open)
-	for m.peek() == '"' {
-		name, nameLen := m.text()
-		valueLen := m.value()
-		m.unusual = m.unusual || len(m.open)-first > manyMembers || bytes.IndexByte(name, '\\') >= 0
-		if i := m.member(first, name); i >= 0 {
-			n += valueLen - m.open[i].value
-			m.open[i].value = valueLen
+			continue
+		case '"':
+			var length int
+			text, length = m.text()
+			n += length
+			continue
+		case '{':
+			m.objects = append(m.objects, len(m.names))
+		case '}':
+			m.names, m.objects = m.names[:m.first()], m.objects[:max(len(m.objects)-1, 0)]
+		case ':':
+			m.name(text)
+		case '[', ']', ',':
+		default:
+			n += m.scalar()
 			continue
 		}
-		if len(m.open) > first {
-			n += len(",")
-		}
-		n += nameLen + len(":") + valueLen
-		m.open = append(m.open, member{name, valueLen})
+		m.at++
+		n++
 	}
-	m.open = m.open[:first]
-	m.skip(len("}"))
 	return n
+}
+
+// first returns the position of the first name of the object around the position.
+func (m *measure) first() int {
+	if len(m.objects) == 0 {
+		return 0
+	}
+	return m.objects[len(m.objects)-1]
 }
 
 // manyMembers is the number of members up to which a name is compared with all others.
 const manyMembers = 128
 
-// member returns the position of a name among the members of the object that begin at a
-// position, or -1.
-func (m *measure) member(first int, name []byte) int {
-	if m.unusual {
-		return -1
+// name adds a name to those of the object around it.
+func (m *measure) name(text []byte) {
+	had := m.names[m.first():]
+	m.unusual = m.unusual || len(had) > manyMembers || bytes.IndexByte(text, '\\') >= 0 ||
+		slices.ContainsFunc(had, func(name []byte) bool { return bytes.Equal(name, text) })
+	if !m.unusual {
+		m.names = append(m.names, text)
 	}
-	for i := first; i < len(m.open); i++ {
-		if bytes.Equal(m.open[i].name, name) {
-			return i
-		}
-	}
-	return -1
 }
 
 // text reads a string. It returns the bytes between the quotes, and the encoded length
