@@ -1,6 +1,7 @@
 package configtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -199,21 +200,10 @@ func (d *differences) each(of string, want, got []string, same func(want, got st
 
 // rewritten returns a message if two items differ only in their spelling.
 func rewritten(want, got string) string {
-	a, errA := canonical(want)
-	b, errB := canonical(got)
-	if errors.Join(errA, errB) == nil && a == b {
+	a, errA := value.Canonical([]byte(want))
+	b, errB := value.Canonical([]byte(got))
+	if errors.Join(errA, errB) == nil && bytes.Equal(a, b) {
 		return "the values are equal, but their key order or spelling differs: items are written as the API sends them"
 	}
 	return ""
-}
-
-func canonical(text string) (string, error) {
-	var v any
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
-		return "", err
-	}
-	out, err := json.Marshal(v)
-	return string(out), err
 }

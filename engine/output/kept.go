@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -39,9 +39,7 @@ func ReadKept(path string) (map[string]map[string]any, error) {
 // ParseKept reads the text of a file of kept values.
 func ParseKept(text []byte) (map[string]map[string]any, error) {
 	var values map[string]map[string]any
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	err := dec.Decode(&values)
+	err := value.Unmarshal(text, &values)
 	return values, err
 }
 

@@ -3,7 +3,6 @@ package recording
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,13 +73,8 @@ func (p *Player) key(method, address string, body []byte) requestKey {
 
 // sortBody sorts the keys of a JSON body or the parameters of another.
 func sortBody(text string) string {
-	var v any
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	if dec.Decode(&v) == nil {
-		if sorted, err := json.Marshal(v); err == nil {
-			return string(sorted)
-		}
+	if sorted, err := value.Canonical([]byte(text)); err == nil {
+		return string(sorted)
 	}
 	return sortParams(text)
 }

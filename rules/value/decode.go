@@ -12,3 +12,13 @@ func Unmarshal(text []byte, into any) error {
 	d.UseNumber()
 	return d.Decode(into)
 }
+
+// Canonical returns a JSON text with the members of its objects in the order of their names,
+// and without insignificant whitespace.
+func Canonical(text []byte) ([]byte, error) {
+	var v any
+	if err := Unmarshal(text, &v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}

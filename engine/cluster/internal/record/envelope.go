@@ -1,13 +1,13 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/partition"
@@ -81,9 +81,7 @@ func (e *Envelope) keepOrder(text []byte) error {
 
 // Decode reads JSON and keeps the digits of numbers.
 func Decode(text []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	return dec.Decode(into)
+	return value.Unmarshal(text, into)
 }
 
 // Page returns the page of a step, or nil if it has none.
