@@ -2,10 +2,8 @@ package diag
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/secret"
 )
@@ -15,47 +13,41 @@ type Source struct {
 	Name string // file name, for messages
 	Text string
 
-	lines      []int // byte offsets at which lines begin
-	characters []characterCount
-	root       *Mark // nil: the text has not been read
+	waypoints []waypoint
+	root      *Mark // nil: the text has not been read
 
 	masked func() (text string, secrets []string) // Text without its secrets, which are as long
 }
 
+// A waypoint is the position of an offset. With one every [waypointDistance] bytes, a position in a
+// text of a megabyte is found without reading the text, even if that is one line.
+type waypoint struct {
+	offset int
+	at     Position
+}
+
+const waypointDistance = 256
+
 // NewSource returns a source without offsets. Parsers add them with [Source.SetMarks].
 func NewSource(name, text string) *Source {
-	s := &Source{Name: name, Text: text, lines: []int{0}}
+	at := Position{Line: 1, Column: 1}
+	s := &Source{Name: name, Text: text, waypoints: []waypoint{{0, at}}}
 	s.masked = sync.OnceValues(func() (string, []string) { return secret.Mask(text) })
-	count := 0
 	for i, c := range text {
-		if i >= len(s.characters)*countDistance {
-			s.characters = append(s.characters, characterCount{i, count})
+		if i >= len(s.waypoints)*waypointDistance {
+			s.waypoints = append(s.waypoints, waypoint{i, at})
 		}
-		count++
-		if c == '\n' {
-			s.lines = append(s.lines, i+1)
-		}
+		at = at.after(c)
 	}
 	return s
 }
 
-// A characterCount says how many characters are before an offset. With a count every
-// [countDistance] bytes, a column in a line of a megabyte is found without reading the
-// line.
-type characterCount struct{ offset, count int }
-
-const countDistance = 1024
-
-// charactersBefore returns the number of characters before an offset.
-func (s *Source) charactersBefore(offset int) int {
-	at := min(offset/countDistance, len(s.characters)-1)
-	if at > 0 && s.characters[at].offset > offset {
-		at-- // the offset of the count is at the end of the character that the offset is in
+// after returns the position after a character.
+func (p Position) after(c rune) Position {
+	if c == '\n' {
+		return Position{Line: p.Line + 1, Column: 1}
 	}
-	if at < 0 {
-		return 0
-	}
-	return s.characters[at].count + utf8.RuneCountInString(s.Text[s.characters[at].offset:offset])
+	return Position{Line: p.Line, Column: p.Column + 1}
 }
 
 // SetMarks records where the values of the text are.
@@ -133,15 +125,15 @@ func (s *Source) Raw(path string) json.RawMessage {
 // Position converts a byte offset to line and column.
 func (s *Source) Position(offset int) Position {
 	offset = min(max(offset, 0), len(s.Text))
-	line, found := slices.BinarySearch(s.lines, offset)
-	if !found {
-		line-- // the offset is within the line before
+	i := min(offset/waypointDistance, len(s.waypoints)-1)
+	if s.waypoints[i].offset > offset {
+		i-- // the waypoint is at the end of the character that the offset is in
 	}
-	begin := s.lines[line]
-	if offset-begin < countDistance {
-		return Position{Line: line + 1, Column: utf8.RuneCountInString(s.Text[begin:offset]) + 1}
+	at := s.waypoints[i].at
+	for _, c := range s.Text[s.waypoints[i].offset:offset] {
+		at = at.after(c)
 	}
-	return Position{Line: line + 1, Column: s.charactersBefore(offset) - s.charactersBefore(begin) + 1}
+	return at
 }
 
 // Location returns file:line:column of the value at a config path, or "" if its
@@ -165,7 +157,7 @@ func (s *Source) Secrets() []string {
 
 // line returns the text of a line, numbered from 1, with its secrets masked.
 func (s *Source) line(n int) string {
-	if n < 1 || n > len(s.lines) {
+	if n < 1 {
 		return ""
 	}
 	text, _ := s.masked()
