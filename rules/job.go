@@ -120,6 +120,15 @@ func (j Job) label() string {
 	return j.Endpoint
 }
 
+// jobIDs returns the ids of the jobs, in their order.
+func (c *Config) jobIDs() []string {
+	var ids []string
+	for _, j := range c.Jobs {
+		ids = append(ids, j.ID)
+	}
+	return ids
+}
+
 // nameJobs gives every job an id: its endpoint, with its position if two jobs
 // would share it. Ids in the configuration must differ.
 func (c *Config) nameJobs(diags *diag.Collector) {

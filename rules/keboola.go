@@ -212,9 +212,11 @@ func (k *keboolaConfig) functions(more map[string]refers) functions {
 	return functions{decoder: k.decoder, references: references}
 }
 
-// constant computes functions of attributes.
+// constant computes functions of attributes. It returns "" for one that [functions.call] reports.
 func (k *keboolaConfig) constant(v any) (any, error) {
-	switch object, _ := value.Members(v); {
+	object, isObject := value.Members(v)
+	list, isList := v.([]any)
+	switch {
 	case len(object) == 1 && object[0].Name == "attr":
 		name, _ := value.Text(object[0].Value)
 		at, _ := k.attributes.values.Get(name)
@@ -223,46 +225,29 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 			return text, nil
 		}
 		return computable(at), nil
-	case object != nil:
-		name, _ := object.Get("function")
-		args, _ := object.Get("args")
-		return k.constantCall(name, args)
-	}
-	list, ok := v.([]any)
-	if !ok {
+	case isObject:
+		list, _ = valueOf(object, "args").([]any)
+	case !isList:
 		return computable(v), nil
 	}
-	return k.constants(list)
-}
-
-func (k *keboolaConfig) constants(list []any) (_ []any, err error) {
-	out := make([]any, len(list))
-	for i, v := range list {
-		if out[i], err = k.constant(v); err != nil {
+	values := make([]any, len(list))
+	for i, e := range list {
+		var err error
+		if values[i], err = k.constant(e); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
-}
-
-func (k *keboolaConfig) constantCall(name, args any) (any, error) {
-	list, _ := args.([]any)
-	values, err := k.constants(list)
-	if err != nil {
-		return nil, err
+	if isList {
+		return values, nil
 	}
-	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
-	if i < 0 {
-		return "", nil // reported
-	}
-	f := php.Functions[i]
-	if f.Timed && len(values) == f.Min-1 {
+	function, _ := phpFunction(valueOf(object, "function"))
+	if function.Timed && len(values) == function.Min-1 {
 		values = append(values, 0)
 	}
-	if len(values) >= f.Min {
-		return f.Call(values)
+	if function.Call == nil || len(values) < function.Min {
+		return "", nil
 	}
-	return "", nil // reported
+	return function.Call(values)
 }
 
 // checkKeboolaJobs reports what jobs cannot have in this dialect: another format than JSON,

@@ -106,7 +106,8 @@ func (k *keboolaConfig) placeholders(job *Job, s setting, up *ancestors) {
 		each := setting{Name: "values", Value: "phpEach(" + source + ")", at: path}
 		job.For = append(job.For, Source{Name: name, path: path, given: settings{own: []setting{each}}})
 		up.placeholders = up.placeholders.With(m.Name, name)
-		up.tag(field, name, path)
+		tag := "parent_" + strings.TrimPrefix(field, "parent_")
+		up.fields = withMember(up.fields, tag, name, path)
 	}
 }
 
@@ -127,23 +128,6 @@ func (a *ancestors) variable(placeholder string) string {
 	}
 	a.variables = append(a.variables, name)
 	return name
-}
-
-// tag adds the member parent_PATH to the items: the value of the placeholder. A later one of
-// the same path replaces it.
-func (a *ancestors) tag(path, variable, at string) {
-	name := path
-	if !strings.HasPrefix(name, "parent_") {
-		name = "parent_" + path
-	}
-	field := ItemField{Name: name, Keys: []string{name}, Source: variable, path: at}
-	for i, f := range a.fields {
-		if f.Name == name {
-			a.fields[i] = field
-			return
-		}
-	}
-	a.fields = append(a.fields, field)
 }
 
 // placeholder returns the expression for the value of a placeholder, and its path. The

@@ -128,13 +128,11 @@ func (f functions) call(path string, written any, object Object) (string, bool) 
 	if name == "time" {
 		return sourceOfNow, false
 	}
-	known := slices.DeleteFunc(slices.Clone(php.Functions), func(k php.Function) bool { return k.Name == "urlencode" && !f.placeholder })
-	i := slices.IndexFunc(known, func(k php.Function) bool { return k.Name == name })
-	if i < 0 {
-		f.unknownFunction(path, written, known)
+	function, known := phpFunction(name)
+	if !known || function.Name == urlencode && !f.placeholder {
+		f.unknownFunction(path, written)
 		return "nil", false
 	}
-	function := known[i]
 	if function.Timed && len(args) == function.Min-1 {
 		args = append(args, sourceOfNow)
 	}
@@ -167,10 +165,24 @@ func (f functions) arguments(path string, object Object) ([]string, bool) {
 	return f.sources(at, list)
 }
 
-func (f functions) unknownFunction(path string, written any, known []php.Function) {
+// urlencode is the function that only placeholders know.
+const urlencode = "urlencode"
+
+// phpFunction returns the function of a name, if there is one.
+func phpFunction(name any) (php.Function, bool) {
+	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
+	if i < 0 {
+		return php.Function{}, false
+	}
+	return php.Functions[i], true
+}
+
+func (f functions) unknownFunction(path string, written any) {
 	names := []string{"time"}
-	for _, k := range known {
-		names = append(names, k.Name)
+	for _, known := range php.Functions {
+		if known.Name != urlencode || f.placeholder {
+			names = append(names, known.Name)
+		}
 	}
 	name, _ := written.(string)
 	f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", found(written)).WithHint(nearest(name, names))

@@ -96,14 +96,20 @@ func (k *keboolaConfig) userData(config, job setting) []ItemField {
 		}
 		for _, m := range data {
 			source, _ := f.source(diag.Join(one.path(), m.Name), m.Value)
-			field := ItemField{Name: m.Name, Keys: []string{m.Name}, Source: source, path: diag.Join(one.path(), m.Name)}
-			if i := slices.IndexFunc(fields, func(had ItemField) bool { return had.Name == m.Name }); i >= 0 {
-				fields[i] = field
-			} else {
-				fields = append(fields, field)
-			}
+			fields = withMember(fields, m.Name, source, diag.Join(one.path(), m.Name))
 		}
 	}
+	return fields
+}
+
+// withMember returns fields with a member of items, in the place of one of its name.
+func withMember(fields []ItemField, name, source, path string) []ItemField {
+	field := ItemField{Name: name, Keys: []string{name}, Source: source, path: path}
+	i := slices.IndexFunc(fields, func(had ItemField) bool { return had.Name == name })
+	if i < 0 {
+		return append(fields, field)
+	}
+	fields[i] = field
 	return fields
 }
 

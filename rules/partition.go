@@ -206,7 +206,7 @@ func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 		at := diag.Value(s.given.get("items").path())
 		switch {
 		case byID[s.Items] == nil:
-			l.diags.Errorf(at, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.jobIDs()))
+			l.diags.Errorf(at, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.cfg.jobIDs()))
 		case set.Parent != "":
 			l.diags.Errorf(at, "a job can have one parent, and the parent of this job is %s already", set.Parent).
 				WithHint("a variable of that job can be read here too; to combine two lists, request the second for each item of the first")
@@ -217,14 +217,6 @@ func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 			set.Parent = s.Items
 		}
 	}
-}
-
-func (l *lowerer) jobIDs() []string {
-	var ids []string
-	for _, j := range l.cfg.Jobs {
-		ids = append(ids, j.ID)
-	}
-	return ids
 }
 
 // cycle reports a job that is its own ancestor.

@@ -285,11 +285,7 @@ func (c *Config) checkTests(diags *diag.Collector) {
 	if len(c.Tests) == 0 {
 		return
 	}
-	var ids []string
-	for _, j := range c.Jobs {
-		ids = append(ids, j.ID)
-	}
-	seen := map[string]bool{}
+	ids, seen := c.jobIDs(), map[string]bool{}
 	for i := range c.Tests {
 		t := &c.Tests[i]
 		if t.Path == "" {
