@@ -214,30 +214,10 @@ func (d *document) spelling() Spelling {
 	return Spelling{size: len(d.raw) - d.scanner.Surplus, respelt: d.scanner.Respelt, raw: d.raw}
 }
 
-// Same reports whether two documents differ only in the spelling of escapes. It
-// stops at the first difference, which two pages usually have near the start.
-// Where neither document has such escapes it reports false: compare their digests.
+// Same reports whether two documents differ only in the spelling of escapes. Where neither
+// document has such escapes it reports false: compare their digests.
 func (s Spelling) Same(other Spelling) bool {
-	if s.size != other.size || !s.respelt && !other.respelt {
-		return false
-	}
-	if other.raw == nil {
-		return s.canonical() == other.digest
-	}
-	a, b := s.raw, other.raw
-	for len(a) > 0 && len(b) > 0 {
-		if a[0] == b[0] && a[0] != '\\' {
-			a, b = a[1:], b[1:]
-			continue
-		}
-		x, n := scan.Character(a)
-		y, m := scan.Character(b)
-		if x != y {
-			return false
-		}
-		a, b = a[n:], b[m:]
-	}
-	return len(a) == len(b)
+	return s.size == other.size && (s.respelt || other.respelt) && s.canonical() == other.canonical()
 }
 
 // canonical returns the digest of the document in its canonical spelling.
@@ -251,12 +231,12 @@ func (s Spelling) canonical() Digest {
 // respell returns a document in its canonical spelling, which escapes no more
 // characters than JSON requires. Only strings contain backslashes.
 func respell(raw []byte) []byte {
+	plain := bytes.IndexByte(raw, '\\')
+	if plain < 0 {
+		return raw
+	}
 	out := make([]byte, 0, len(raw))
-	for {
-		plain := bytes.IndexByte(raw, '\\')
-		if plain < 0 {
-			return append(out, raw...)
-		}
+	for ; plain >= 0; plain = bytes.IndexByte(raw, '\\') {
 		out = append(out, raw[:plain]...)
 		r, size := scan.Unescape(raw[plain:])
 		switch {
@@ -269,6 +249,7 @@ func respell(raw []byte) []byte {
 		}
 		raw = raw[plain+size:]
 	}
+	return append(out, raw...)
 }
 
 // A savedSpelling is a [Spelling] in a checkpoint.

@@ -120,60 +120,26 @@ func windows(data []byte, at int, window *spool.Window) iter.Seq[[]byte] {
 }
 
 // splitItems returns the elements of a list as items, and any other value as one item.
-// raw is a valid JSON value without whitespace around it. It is copied.
+// raw is valid JSON without insignificant whitespace. It is copied.
 func splitItems(raw []byte) Items {
 	if scan.KindOf(raw) != scan.List {
 		return oneItem(raw)
 	}
-	return lines(bytes.Clone(raw[1:]))
+	items := Items{block: make([]byte, 0, len(raw))}
+	for _, element := range scan.Members(raw) {
+		items.block = append(append(items.block, element.Of(raw)...), '\n')
+		items.count++
+	}
+	return items
 }
 
-// oneItem returns a valid JSON value as one item. It is copied.
+// oneItem returns a valid JSON value without insignificant whitespace as one item. It is
+// copied.
 func oneItem(raw []byte) Items {
-	block := make([]byte, len(raw)+1)
-	copy(block, raw)
-	block[len(raw)] = ']'
-	return lines(block)
+	return Items{block: slices.Concat(raw, newline), count: 1}
 }
 
-// lines makes items of the elements of a list and its closing bracket, in place:
-// newlines replace the commas and the bracket.
-func lines(block []byte) Items {
-	var writePos, readPos, depth, count int // block[readPos:i] is still to be moved to writePos
-	for i := 0; i < len(block); {
-		switch scan.Structure[block[i]] {
-		case scan.IsQuote:
-			i = scan.TextEnd(block, i)
-			continue
-		case scan.IsOpen:
-			depth++
-		case scan.IsClose:
-			depth--
-			if depth < 0 {
-				block[i] = '\n'
-				count++
-			}
-		case scan.IsComma:
-			if depth == 0 {
-				block[i] = '\n'
-				count++
-			}
-		case scan.IsBlank:
-			writePos += copy(block[writePos:], block[readPos:i])
-			i = scan.SkipSpace(block, i)
-			readPos = i
-			continue
-		}
-		i++
-	}
-	writePos += copy(block[writePos:], block[readPos:])
-	if writePos == 1 { // only the closing bracket
-		return Items{}
-	}
-	return Items{block: block[:writePos], count: count}
-}
-
-// elements returns the elements of the list at a scan.Span as items, without copying
+// elements returns the elements of a list as items, without copying
 // them if they are those that the scan separated: newlines then replace the
 // separators in the document. Use restored to read it after that.
 func (d *document) elements(list scan.Span) Items {

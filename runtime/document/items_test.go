@@ -28,7 +28,8 @@ func TestSplitKeepsEveryByteOfAnItem(t *testing.T) {
 		{"an object is one item", `{"a" : 1}`, []string{`{"a":1}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body := []byte(c.raw)
+			body := compacted(t, c.raw).rootValue()
+			before := string(body)
 			items := splitItems(body)
 			got := []string{}
 			for item := range items.All() {
@@ -36,7 +37,7 @@ func TestSplitKeepsEveryByteOfAnItem(t *testing.T) {
 			}
 			require.Equal(t, c.want, got)
 			require.Equal(t, len(c.want), items.Len())
-			require.Equal(t, c.raw, string(body), "the body is not changed")
+			require.Equal(t, before, string(body), "the body is not changed")
 			var written bytes.Buffer
 			n, err := items.WriteTo(&written)
 			require.NoError(t, err)
@@ -57,7 +58,7 @@ func TestOneIsOneLine(t *testing.T) {
 		{"null", `null`, `null`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			items := oneItem([]byte(c.raw))
+			items := oneItem(compacted(t, c.raw).rootValue())
 			require.Equal(t, c.want+"\n", string(items.Bytes()))
 			require.Equal(t, 1, items.Len())
 		})

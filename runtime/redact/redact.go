@@ -133,34 +133,26 @@ func (r *Redactor) hide(text string, why purpose) string {
 	return b.String()
 }
 
-// hideUser hides the user names and the passwords of the addresses in a text. The
-// slashes of an address may be escaped, as JSON of PHP has them.
+// hideUser hides the user names and the passwords of the addresses in a text.
 func hideUser(text string) string {
-	var b strings.Builder
-	written := 0
-	for from := 0; ; {
-		i := strings.Index(text[from:], "/")
-		if i < 0 {
-			break
-		}
-		from += i + 1
-		rest := strings.TrimPrefix(text[from:], `\`)
-		before := strings.TrimSuffix(text[:from-1], `\`)
-		if !strings.HasPrefix(rest, "/") || !strings.HasSuffix(before, ":") {
-			continue
-		}
-		from = len(text) - len(rest) + 1
-		if n := strings.IndexAny(text[from:], "/?#@ \t\r\n\"\\<>"); n > 0 && text[from+n] == '@' {
-			b.WriteString(text[written:from] + hidden)
-			from += n
-			written = from
-		}
-	}
-	if written == 0 {
+	if !strings.Contains(text, "@") {
 		return text
 	}
-	return b.String() + text[written:]
+	var b strings.Builder
+	for part := range strings.SplitAfterSeq(text, "@") {
+		before, found := strings.CutSuffix(part, "@")
+		at := strings.LastIndexAny(before, "/?#@ \t\r\n\"\\<>") + 1
+		if found && at < len(before) && slashes.MatchString(before[max(0, at-len(`:\/\/`)):at]) {
+			part = before[:at] + hidden + "@"
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }
+
+// slashes matches what comes before the user name in an address. The slashes may be escaped,
+// as JSON of PHP has them.
+var slashes = regexp.MustCompile(`:\\?/\\?/$`)
 
 // param matches a parameter of an address.
 var param = regexp.MustCompile(`([?&])([^=&#?\s]+)=([^&#\s]+)`)

@@ -149,23 +149,23 @@ func ValueEnd(data []byte, i int) int { return valueEnd(data, i, nil) }
 // valueEnd is ValueEnd for a document in a file. It holds one window of it in memory.
 func valueEnd(data []byte, i int, window *spool.Window) int {
 	for depth := 0; i < len(data); {
-		switch Structure[data[i]] {
-		case IsQuote:
+		switch structure[data[i]] {
+		case isQuote:
 			i = TextEnd(data, i)
 			if depth == 0 {
 				return i
 			}
 			continue
-		case IsOpen:
+		case isOpen:
 			depth++
-		case IsClose:
+		case isClose:
 			if depth == 0 {
 				return i
 			}
 			if depth--; depth == 0 {
 				return i + 1
 			}
-		case IsComma, IsBlank:
+		case isComma, isBlank:
 			if depth == 0 {
 				return i
 			}
@@ -176,20 +176,20 @@ func valueEnd(data []byte, i int, window *spool.Window) int {
 	return i
 }
 
-// Structure classifies the bytes of a document outside strings; other bytes are 0.
-var Structure = [256]byte{
-	'"': IsQuote,
-	'{': IsOpen, '[': IsOpen,
-	'}': IsClose, ']': IsClose,
-	',': IsComma,
-	' ': IsBlank, '\n': IsBlank, '\r': IsBlank, '\t': IsBlank,
+// structure classifies the bytes of a document outside strings; other bytes are 0.
+var structure = [256]byte{
+	'"': isQuote,
+	'{': isOpen, '[': isOpen,
+	'}': isClose, ']': isClose,
+	',': isComma,
+	' ': isBlank, '\n': isBlank, '\r': isBlank, '\t': isBlank,
 }
 
-// The classes of [Structure].
+// The classes of structure.
 const (
-	IsQuote = iota + 1
-	IsOpen
-	IsClose
-	IsComma
-	IsBlank
+	isQuote = iota + 1
+	isOpen
+	isClose
+	isComma
+	isBlank
 )
