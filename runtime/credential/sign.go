@@ -190,13 +190,13 @@ func (s *awsSigner) canonicalPath(u *url.URL) string {
 		if plain, err := url.PathUnescape(sent); err == nil {
 			sent = plain
 		}
-		return awsEscape("/"+strings.TrimPrefix(sent, "/"), "/")
+		return awsEscapePath("/" + strings.TrimPrefix(sent, "/"))
 	}
 	clean := path.Clean("/" + sent)
 	if strings.HasSuffix(sent, "/") && clean != "/" {
 		clean += "/"
 	}
-	return awsEscape(clean, "/")
+	return awsEscapePath(clean)
 }
 
 // canonicalQuery returns the parameters of a query, escaped and sorted.
@@ -207,7 +207,7 @@ func canonicalQuery(query string) string {
 	var pairs [][2]string
 	for p := range requests.Params(query) {
 		if p.Text != "" {
-			pairs = append(pairs, [2]string{awsEscape(p.Name, ""), awsEscape(p.Value, "")})
+			pairs = append(pairs, [2]string{awsEscape(p.Name), awsEscape(p.Value)})
 		}
 	}
 	slices.SortFunc(pairs, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
@@ -218,17 +218,8 @@ func canonicalQuery(query string) string {
 	return strings.Join(parts, "&")
 }
 
-// awsEscape percent-encodes everything but the unreserved characters (RFC 3986, 2.3) and
-// some others.
-func awsEscape(text, others string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		c := text[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~"+others, c) >= 0 {
-			b.WriteByte(c)
-			continue
-		}
-		fmt.Fprintf(&b, "%%%02X", c)
-	}
-	return b.String()
-}
+// awsEscape percent-encodes everything but the unreserved characters (RFC 3986, 2.3).
+func awsEscape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
+// awsEscapePath is [awsEscape] for a path, whose slashes remain.
+func awsEscapePath(path string) string { return strings.ReplaceAll(awsEscape(path), "%2F", "/") }

@@ -89,21 +89,17 @@ func (w *Watcher) Hints() *rules.Hints {
 
 // A hinted is a value of a response that may describe its list.
 type hinted struct {
+	place  int // of [apinames.HintPlaces], in the body
 	kind   apinames.HintKind
 	at     string // its place, for messages
 	value  any
 	inBody bool
-	by     func(language.Read) bool // whether a rule that reads this knows the value; nil: none does
+	by     func(language.Read) bool // reports whether a rule that reads this knows the value; may be nil
 }
 
 // hintsOf returns the hints of the last response, those of the body first. The list is not nil.
 func (w *Watcher) hintsOf(c *rules.Context) []hinted {
-	found := []hinted{}
-	for _, hint := range w.hintsInBody() {
-		path := apinames.HintAt(hint.place)
-		at := language.Read{Root: "body", Path: path.Keys}.String()
-		found = append(found, hinted{path.Kind, at, hint.value, true, readsTo(path.Keys)})
-	}
+	found := w.hintsInBody()
 	for _, hint := range apinames.HintHeaders() {
 		if v := c.Header(hint.Name); v != nil {
 			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v})
@@ -115,22 +111,18 @@ func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	return found
 }
 
-// A placedHint is a value at a place of [apinames.HintPaths].
-type placedHint struct {
-	place int
-	value any
-}
-
 // hintsInBody returns the hints in the body of the last response, in the order of their
-// places.
-func (w *Watcher) hintsInBody() []placedHint {
+// places. The list is not nil.
+func (w *Watcher) hintsInBody() []hinted {
+	found := []hinted{}
 	if w.page.Visit == nil {
-		return nil
+		return found
 	}
-	var found []placedHint
 	add := func(path []string, v any) {
 		for _, place := range apinames.HintPlaces(path) {
-			found = append(found, placedHint{place, v})
+			hint := apinames.HintAt(place)
+			at := language.Read{Root: "body", Path: hint.Keys}
+			found = append(found, hinted{place, hint.Kind, at.String(), v, true, readsTo(hint.Keys)})
 		}
 	}
 	want := func(path []string) (value, members bool) {
@@ -145,9 +137,9 @@ func (w *Watcher) hintsInBody() []placedHint {
 		}
 	})
 	if err != nil {
-		return nil
+		return found[:0]
 	}
-	slices.SortFunc(found, func(a, b placedHint) int { return a.place - b.place })
+	slices.SortFunc(found, func(a, b hinted) int { return a.place - b.place })
 	return found
 }
 

@@ -53,7 +53,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	c.RepeatedRequest, w.repeats = false, false
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)
-		known, same := false, repeats && w.hasIdentities()
+		known, same := false, repeats && slices.ContainsFunc(w.page.Ends, func(item []byte) bool { return document.Identity(item) != nil })
 		if !repeats {
 			known, same = w.noticeItems()
 		}
@@ -193,11 +193,6 @@ func (w *Watcher) countRepeated(same bool) {
 	default:
 		c.RepeatedItems = 0
 	}
-}
-
-// hasIdentities reports whether items of a page have identifiers.
-func (w *Watcher) hasIdentities() bool {
-	return slices.ContainsFunc(w.page.Ends, func(item []byte) bool { return document.Identity(item) != nil })
 }
 
 // noticeCycle notices that a request is repeated, and nothing that rules read has

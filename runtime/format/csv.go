@@ -34,13 +34,14 @@ func (c *Converter) rows(from *source, to *writer) error {
 	out := c.scratch[:0]
 	out = append(out, '[')
 	for first := true; ; first = false {
-		limited.begin(r.InputOffset())
+		limited.row = r.InputOffset()
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil && columns != nil && len(row) != len(columns) {
-			err = raggedError(r, len(row), len(columns))
+			line, _ := r.FieldPos(0)
+			err = fmt.Errorf("line %d has %s, want %d as there are columns", line, value.Counted(len(row), "field"), len(columns))
 		}
 		if err != nil {
 			return csvError(err)
@@ -123,13 +124,6 @@ func appendRow(out []byte, members [][]byte, row []string) []byte {
 	return append(out, after)
 }
 
-// raggedError returns the error for a row with another number of fields than there are
-// columns.
-func raggedError(r *csv.Reader, fields, columns int) error {
-	line, _ := r.FieldPos(0)
-	return fmt.Errorf("line %d has %s, want %d as there are columns", line, value.Counted(fields, "field"), columns)
-}
-
 // csvError returns an error with the line and the column.
 func csvError(err error) error {
 	parse, ok := errors.AsType[*csv.ParseError](err)
@@ -149,15 +143,12 @@ const maxRowBytes = 64 << 20
 // A rowReader fails within a row that is too long.
 type rowReader struct {
 	from *source
-	row  int // offset at which the row begins
+	row  int64 // offset at which the row begins
 }
-
-// begin notes the offset at which a row begins.
-func (r *rowReader) begin(offset int64) { r.row = int(offset) }
 
 // Read implements [io.Reader].
 func (r *rowReader) Read(p []byte) (int, error) {
-	if r.from.at-r.row > maxRowBytes {
+	if int64(r.from.at)-r.row > maxRowBytes {
 		return 0, &document.SizeError{
 			Message: fmt.Sprintf("a row has more than %s", value.Size(maxRowBytes)), Hint: "a quote may be missing in the file",
 		}

@@ -71,7 +71,7 @@ type element struct {
 	attrs   []byte     // as members of an object
 	text    []byte
 	members []*member
-	index   map[string]*member // of the members by name, once there are many
+	index   map[string]*member // of the members by name
 }
 
 // A member is all elements of one name in an element.
@@ -90,7 +90,11 @@ func (x *xmlReader) push(name string, lists *scan.Node) *element {
 	}
 	e := x.open[x.depth]
 	x.depth++
-	e.name, e.lists, e.attrs, e.text, e.members, e.index = name, lists, e.attrs[:0], e.text[:0], e.members[:0], nil
+	if len(e.members) > keptMembers || e.index == nil {
+		e.index = map[string]*member{}
+	}
+	clear(e.index)
+	e.name, e.lists, e.attrs, e.text, e.members = name, lists, e.attrs[:0], e.text[:0], e.members[:0]
 	return e
 }
 
@@ -229,36 +233,23 @@ func (x *xmlReader) spill() error {
 	return nil
 }
 
-// maxMembers is how many different names the elements in one element may have.
-const maxMembers = 100_000
+const (
+	maxMembers  = 100_000 // different names of the elements in one element
+	keptMembers = 64      // names of an element whose index serves another one
+)
 
 // member returns the member of a name.
 func (e *element) member(name string) (*member, error) {
-	const few = 16
 	if m := e.index[name]; m != nil {
 		return m, nil
 	}
-	n := len(e.members)
-	for _, m := range e.members[:min(n, few)] { // which an index has, too
-		if m.name == name {
-			return m, nil
-		}
-	}
-	if n == maxMembers {
+	if len(e.members) == maxMembers {
 		return nil, fmt.Errorf("<%s> has elements of more than %d names", e.name, maxMembers)
 	}
 	m := e.reused()
 	m.name, m.count = name, 0
 	m.value.reset()
-	if e.index == nil && n >= few {
-		e.index = make(map[string]*member, 2*few)
-		for _, had := range e.members {
-			e.index[had.name] = had
-		}
-	}
-	if e.index != nil {
-		e.index[name] = m
-	}
+	e.index[name] = m
 	return m, nil
 }
 

@@ -63,7 +63,7 @@ func New(options Options) *Client {
 	options.Redactor = cmp.Or(options.Redactor, redact.New(nil))
 	options.Pacer = cmp.Or(options.Pacer, NewPacer(Pace{}))
 	options.MaxBody = cmp.Or(options.MaxBody, math.MaxInt64-1)
-	c := &Client{options: options, jitter: randomJitter, budget: newBudget()}
+	c := &Client{options: options, jitter: randomJitter}
 	c.gate = newGate(options.Clock, options.Pacer)
 	if c.pace = options.Pacer.shared; c.pace == nil {
 		c.pace = c.gate

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -41,36 +41,30 @@ func randomJitter(bound time.Duration) time.Duration { return rand.N(bound) + 1 
 // and not hours. Every retry takes tokens from it, and every success puts one
 // back. A retry at the time that the API asked for takes no more than a success
 // puts back: an API that limits the rate of requests is not dying.
-type budget struct {
-	mu     sync.Mutex
-	tokens int
-}
+// The zero budget is full.
+type budget struct{ spent atomic.Int64 }
 
 const (
-	budgetStart   = 100
+	budgetTokens  = 100
 	backoffCost   = 5
 	requestedCost = successRefill
 	successRefill = 1
 )
 
-func newBudget() budget { return budget{tokens: budgetStart} }
-
 // take pays for a retry. It reports false if the budget is spent.
-func (b *budget) take(cost int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.tokens < cost {
-		return false
+func (b *budget) take(cost int64) bool {
+	if b.spent.Add(cost) <= budgetTokens {
+		return true
 	}
-	b.tokens -= cost
-	return true
+	b.spent.Add(-cost)
+	return false
 }
 
 // refill records a success.
 func (b *budget) refill() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tokens = min(b.tokens+successRefill, budgetStart)
+	if b.spent.Add(-successRefill) < 0 {
+		b.spent.Add(successRefill)
+	}
 }
 
 // waitToRetry waits before the next attempt of a call. It returns an error if
@@ -114,7 +108,7 @@ func exhausted(cause *failure.Error, reason string) error {
 
 // retryWait returns how long to wait after an attempt, what says so (a header of
 // the response, or "backoff"), and what the retry takes from the budget.
-func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string, cost int) {
+func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string, cost int64) {
 	o := c.options.Retry
 	if r != nil {
 		if wait, ok := c.requestedWait(r.Header); ok {

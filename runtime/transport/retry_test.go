@@ -97,12 +97,12 @@ func FuzzRetryAfter(f *testing.F) {
 }
 
 func TestTheRetryBudgetOfARunEndsAndRefills(t *testing.T) {
-	b := newBudget()
+	b := &budget{}
 	taken := 0
 	for b.take(backoffCost) {
 		taken++
 	}
-	require.Equal(t, budgetStart/backoffCost, taken)
+	require.Equal(t, budgetTokens/backoffCost, taken)
 	for range backoffCost {
 		b.refill()
 	}
@@ -126,7 +126,7 @@ func TestRetriesAtTheTimeThatTheAPIAskedForNeverEndARunThatGoesOn(t *testing.T) 
 				return response, nil
 			}),
 		})
-		for range 2 * budgetStart {
+		for range 2 * budgetTokens {
 			_, err := client.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/"}, nil)
 			require.NoError(t, err)
 		}
