@@ -134,8 +134,10 @@ type Items = document.Items
 //	Findings   []Finding           // of the audit
 //	Error      *trace.Fault        // why the job failed
 //	Partitions *runtime.Partitions // of a job with variables; the other values are about all of them
-//
-//	func (JobResult) FailedPage() *Record
+//	// FailedPage is what a trace records about the page on which a job failed, if the sink
+//	// did not receive that page: its request failed, or its response is no page. It is nil for
+//	// any other end.
+//	FailedPage *Record
 type JobResult = runtime.Result
 
 // Error says why a run failed. [errors.Is] compares its class with [ErrTransient] and the

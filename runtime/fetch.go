@@ -27,7 +27,7 @@ type fetched struct {
 	waits  []transport.Event // before and between the attempts
 	action errorAction       // of an error response
 
-	flight *ahead.Flight // that has scanned the response, ahead of its turn; nil: it was not scanned
+	scan *document.Scan // of a response that was scanned ahead of its turn; otherwise nil
 }
 
 // errorAction is the decision of an onError rule about an error response.
@@ -71,10 +71,10 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 	if f := r.ahead.Take(call, r.buffers[1]); f != nil {
 		r.buffers[0], r.buffers[1] = f.Call.Into, r.buffers[0]
 		out.sent, call = f.Began, f.Call
-		call.Turn = nil // a retry is another request
+		call.Turn = 0 // a retry is another request
 		out.Response, err = r.Client.Complete(ctx, call, f.Response, f.Err, decide)
 		if out.Response == f.Response { // it was not requested again
-			out.flight = f
+			out.scan = f.Scan
 		}
 	} else {
 		r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0] // the body of the page before last is not needed any more
@@ -161,14 +161,11 @@ func (r *run) message(c *compile.Condition, page *rules.Context) string {
 // stopOnError ends the job on an error response. The sink receives it as a last
 // page without items, so that the trace shows what ended the list.
 func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetched) error {
-	by := []string{f.action.rule}
-	r.finish(by, f.action.outcome, f.action.text)
-	record := r.record(request, f)
-	record.Page = r.Context.Value.Page + 1
-	record.Decision, record.StoppedBy, record.Outcome, record.Reason = trace.Stop, by, f.action.outcome, by[0]
-	record.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
-	record.Findings = r.audit(ctx, r.obtained())
-	page := &Page{Record: record}
+	page := &Page{Record: r.record(request, f)}
+	page.Page = r.Context.Value.Page + 1
+	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
+	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
+	page.Findings = r.audit(ctx, r.obtained())
 	failed := r.carryOver()
 	if failed != nil {
 		page.fail(failed)
@@ -235,23 +232,6 @@ func (r *run) knownEnd() int {
 		end = min(end, (first.Total+perPage-1)/perPage)
 	}
 	return end
-}
-
-// head returns the first bytes of the body as it was received.
-func (f fetched) head() []byte {
-	if f.flight != nil && f.flight.Scan != nil {
-		return f.flight.Head
-	}
-	return f.Head()
-}
-
-// document returns the response for the reader.
-func (f fetched) document() document.Response {
-	response := document.Response{Status: f.Status, Body: f.Body, Window: f.Window}
-	if f.flight != nil {
-		response.Scan = f.flight.Scan
-	}
-	return response
 }
 
 // SourceAfter is the [transport.Event.Source] of a wait that the rules demand.

@@ -56,7 +56,7 @@ func (r *run) judge(page *Page) error {
 // that were delivered.
 func (r *run) audit(ctx context.Context, items int) []trace.Finding {
 	r.machine.Context = context.WithoutCancel(ctx) // a list that is complete is audited, even if the run is being interrupted
-	r.watcher.HasSiblings = r.hasSiblings
+	r.watcher.HasSiblings = r.Siblings
 	findings := r.watcher.Audit(&r.machine, evidence.End{
 		Outcome: cmp.Or(r.Result.Outcome, rules.Failed), // a run whose rule failed has no outcome
 		Items:   items, StoppedBy: r.Result.StoppedBy,

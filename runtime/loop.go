@@ -63,20 +63,17 @@ type Loop struct {
 // A Sink receives the pages of a job in order. Its error ends the run.
 type Sink func(context.Context, *Page) error
 
-// Run runs a job to its end. It passes every page to the sink after the page was read
-// to its end and judged, also a page on which a rule failed. The error is a
-// [*failure.Error] unless it is the sink's own. The result says how far the job came,
-// even if the error is not nil.
+// Run is [Loop.RunList] for a job without variables, from its checkpoint in Resume.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
-	return newRun(ctx, l, List{Partition: Partition{Job: job}, From: l.Resume[job.Set.Job.ID]}, sink).run(ctx)
+	return l.RunList(ctx, List{Partition: Partition{Job: job}, From: l.Resume[job.Set.Job.ID]}, sink)
 }
 
-// RunPartition is [Loop.Run] for one partition, from its beginning.
-func (l Loop) RunPartition(ctx context.Context, p Partition, sink Sink) (Result, error) {
-	return newRun(ctx, l, List{Partition: p}, sink).run(ctx)
-}
-
-func (r *run) run(ctx context.Context) (Result, error) {
+// RunList runs a list to its end. It passes every page to the sink after the page was read
+// to its end and judged, also a page on which a rule failed. The error is a
+// [*failure.Error] unless it is the sink's own. The result says how far the list came,
+// even if the error is not nil.
+func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
+	r := newRun(ctx, l, list, sink)
 	defer r.close()
 	ctx = context.WithValue(ctx, partitionKey{}, r.Partition)
 	request, more, err := r.begin(ctx)
@@ -162,7 +159,7 @@ func (r *run) decide(ctx context.Context, page *Page) (next requests.Request, fa
 	}
 	if page.Decision == trace.Stop {
 		r.shaper.warn()
-		page.Findings = r.audit(ctx, r.obtained()+page.Items.Len()+page.filtered)
+		page.Findings = r.audit(ctx, r.obtained()+page.Items.Len()+page.delivery.Filtered)
 	}
 	if failed == nil {
 		failed = r.stopFailure(page)
@@ -234,13 +231,8 @@ func (r *run) noAddress() trace.Verdict {
 	return verdict
 }
 
-// stop makes a page the last one.
+// stop makes a page the last one, and sets why the job ended.
 func (r *run) stop(page *Page, by []string, outcome rules.Outcome, message string) {
 	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, by, outcome, by[0]
-	r.finish(by, outcome, message)
-}
-
-// finish sets why the job ended.
-func (r *run) finish(by []string, outcome rules.Outcome, message string) {
 	r.Result.Outcome, r.Result.StoppedBy, r.Result.Reason, r.Result.Message = outcome, by, by[0], r.Redactor.String(message)
 }

@@ -132,16 +132,10 @@ type List struct {
 	From      json.RawMessage // the position to continue from; nil: from its beginning
 	Enough    func() bool     // reports whether the rest of the list can be skipped; nil: never
 
+	Siblings bool // other partitions of the job run: findings that they can refute are left to the tally of all
+
 	Splits  bool // its window is split if a rule says so, and the outcome is [rules.Split]
 	Unsplit bool // its window could be split, but pages of it have been delivered
-}
-
-// RunList is [Loop.Run] for the list of a partition. Findings that other partitions can refute
-// are left to the tally of all.
-func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
-	r := newRun(ctx, l, list, sink)
-	r.hasSiblings = len(list.Partition.Job.Sources) > 0
-	return r.run(ctx)
 }
 
 // SeenBy returns the configured paths that the responses of a list had and lacked, or nil if

@@ -18,12 +18,12 @@ import (
 // read turns a response into a page and into the context that rules see. It does not
 // change the state if the response is unacceptable.
 func (r *run) read(request requests.Request, f fetched) (*Page, error) {
-	r.head = append(r.head[:0], f.head()...) // the reader modifies the body
+	r.head = append(r.head[:0], f.Head()...) // the reader modifies the body
 	size := len(f.Body)
 	if err := r.convert(f); err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	reading, err := r.reader.Read(f.document())
+	reading, err := r.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: f.scan})
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}

@@ -25,13 +25,25 @@ type Page struct {
 	Root  string // the root of the tree of jobs, whose checkpoint Checkpoint returns; Job itself without a parent
 	Final bool   // the last page of Root and of all jobs below it
 
-	checkpoint func() (json.RawMessage, error)
-	after      func() Result // the result of the job after the page
-	members    []any         // that the items come from, see [document.Reading.Members]; nil: none
-	filtered   int           // items that the filter left out
-	obtained   int           // items of the page that are delivered
-	accepted   bool          // the sink has received it
+	members  []any // that the items come from, see [document.Reading.Members]
+	delivery Delivery
 }
+
+// A Delivery is what a list and its sink tell each other about a page, until the sink returns.
+// It is for sinks that pass pages on to others.
+type Delivery struct {
+	Checkpoint func() (json.RawMessage, error) // see [Page.Checkpoint]
+	Result     func() Result                   // returns the result of the list after the page
+
+	// Items and Filtered are how many items of the page are delivered, and how many the filter
+	// has left out. They count if the sink returns no error, or if Accepted is set: then the
+	// page has been delivered, whatever the sink returns.
+	Items, Filtered int
+	Accepted        bool
+}
+
+// DeliveryOf returns the delivery of a page.
+func DeliveryOf(p *Page) *Delivery { return &p.delivery }
 
 // Checkpoint returns the position after this page, from which another run continues
 // with the next page, in another process too ([engine.WithResume]). Save it together
@@ -39,11 +51,11 @@ type Page struct {
 // available until the sink returns. It is nil after a page on which the run fails,
 // since that page has to be requested again.
 func (p *Page) Checkpoint() (json.RawMessage, error) {
-	if p.checkpoint == nil {
+	if p.delivery.Checkpoint == nil {
 		return nil, &failure.Error{Class: failure.Internal, Job: p.Job, Page: p.Page, Op: "checkpoint",
 			Message: "a page's checkpoint is available only until the sink returns"}
 	}
-	return p.checkpoint()
+	return p.delivery.Checkpoint()
 }
 
 // A Result says how one job ended.
@@ -73,14 +85,13 @@ type Result struct {
 
 	Partitions *Partitions `json:"partitions,omitempty"` // of a job with variables; the other values are about all of them
 
-	failed *trace.Record
-	seen   evidence.Seen // what the list had and lacked
-}
+	// FailedPage is what a trace records about the page on which a job failed, if the sink
+	// did not receive that page: its request failed, or its response is no page. It is nil for
+	// any other end.
+	FailedPage *trace.Record `json:"-"`
 
-// FailedPage returns what a trace records about the page on which a job failed, if the
-// sink did not receive that page: its request failed, or its response is no page. It is
-// nil for any other end.
-func (r Result) FailedPage() *trace.Record { return r.failed }
+	seen evidence.Seen // what the list had and lacked
+}
 
 // Reasons of a [Result] that are not ids of rules.
 const (
@@ -96,7 +107,7 @@ const ReasonError = "error"
 func StoredPage(record trace.Record, root string, items document.Items, lists []document.List, final bool,
 	checkpoint func() (json.RawMessage, error),
 ) *Page {
-	return &Page{Record: record, Root: root, Items: items, Lists: lists, Final: final, checkpoint: checkpoint}
+	return &Page{Record: record, Root: root, Items: items, Lists: lists, Final: final, delivery: Delivery{Checkpoint: checkpoint}}
 }
 
 // Marks returns where the lists of a page end in its items: what [document.Lists] needs to
@@ -110,30 +121,6 @@ func (p *Page) Marks() []document.Mark {
 	}
 	return marks
 }
-
-// SetPosition sets what [Page.Checkpoint] and [ResultAfter] return.
-func SetPosition(p *Page, checkpoint func() (json.RawMessage, error), after func() Result) {
-	p.checkpoint, p.after = checkpoint, after
-}
-
-// PositionAfter returns the function that computes [Page.Checkpoint].
-func PositionAfter(p *Page) func() (json.RawMessage, error) { return p.checkpoint }
-
-// ResultAfter returns the result of the list after a page, until the sink returns.
-func ResultAfter(p *Page) Result { return p.after() }
-
-// Accept says that the sink has received a page, whatever it returns: the items count.
-func Accept(p *Page) { p.accepted = true }
-
-// Accepted reports whether [Accept] was called.
-func Accepted(p *Page) bool { return p.accepted }
-
-// Omit says that the sink has not received a page, although it returns no error: the items do
-// not count.
-func Omit(p *Page) { p.obtained, p.filtered = 0, 0 }
-
-// SetFailedPage sets what [Result.FailedPage] returns.
-func SetFailedPage(r *Result, page *trace.Record) { r.failed = page }
 
 // Partitions counts how the partitions of a job ended.
 type Partitions struct {

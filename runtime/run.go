@@ -31,8 +31,7 @@ type run struct {
 	state
 	List
 	*tools
-	labelled    string // the label of the partition, once it was needed
-	hasSiblings bool   // it is one partition of several, whose tally audits what all of them lack
+	labelled string // the label of the partition, once it was needed
 
 	switches rules.Switches
 	sink     Sink
@@ -206,7 +205,7 @@ func (r *run) concluded(result Result, err error) Result {
 	}
 	if err != nil {
 		result.Error = trace.FaultOf(err, r.Redactor)
-		result.failed = r.failedPage(result.Error, err)
+		result.FailedPage = r.failedPage(result.Error, err)
 	}
 	return result
 }
@@ -214,7 +213,7 @@ func (r *run) concluded(result Result, err error) Result {
 // after returns what the result is after a page, on which the run may have failed.
 func (r *run) after(page *Page, failed error) Result {
 	result := r.Result
-	result.Items, result.Filtered = result.Items+page.obtained, result.Filtered+page.filtered
+	result.Items, result.Filtered = result.Items+page.delivery.Items, result.Filtered+page.delivery.Filtered
 	return r.withSeen(r.concluded(result, r.placed(failed)))
 }
 
@@ -277,14 +276,15 @@ func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 	if page.Decision == trace.Stop {
 		page.Kept = r.Result.Kept
 	}
-	page.checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
-	page.obtained = page.Items.Len()
-	page.after = func() Result { return r.after(page, failed) }
-	defer func() { page.checkpoint, page.after = nil, nil }()
+	d := &page.delivery
+	d.Checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
+	d.Result = func() Result { return r.after(page, failed) }
+	d.Items = page.Items.Len()
+	defer func() { d.Checkpoint, d.Result = nil, nil }()
 	err := r.sink(ctx, page)
-	if err == nil || page.accepted {
-		r.Result.Items += page.obtained
-		r.Result.Filtered += page.filtered
+	if err == nil || d.Accepted {
+		r.Result.Items += d.Items
+		r.Result.Filtered += d.Filtered
 	}
 	if err != nil {
 		if known := (*failure.Error)(nil); errors.As(err, &known) {

@@ -74,7 +74,7 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 		page.Items, page.Lists, page.Written = document.Items{}, nil, new(int)
 		return err
 	}
-	if page.filtered = page.Items.Len() - items.Len(); page.filtered > 0 {
+	if page.delivery.Filtered = page.Items.Len() - items.Len(); page.delivery.Filtered > 0 {
 		written := items.Len()
 		page.Written = &written
 	}

@@ -65,8 +65,8 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	s := r.state
 	s.Version, s.Done = CheckpointVersion, page.Decision == trace.Stop
 	s.Elapsed = r.Clock.Now().Sub(r.started)
-	s.Result.Items += page.obtained
-	s.Result.Filtered += page.filtered
+	s.Result.Items += page.delivery.Items
+	s.Result.Filtered += page.delivery.Filtered
 	s.Result.Seconds = r.seconds()
 	s.Base = withoutQuery(s.Base)
 	if s.Done {

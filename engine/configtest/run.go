@@ -146,8 +146,8 @@ func (t *trial) run(ctx context.Context, seen *coverage) {
 		Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}, Inputs: t.test.Inputs,
 	})
 	loop.Evaluated = seen.add
-	partition := runtime.Partition{Job: t.job, Binding: t.test.Binding}
-	t.result, t.err = loop.RunPartition(ctx, partition, func(_ context.Context, page *runtime.Page) error {
+	list := runtime.List{Partition: runtime.Partition{Job: t.job, Binding: t.test.Binding}}
+	t.result, t.err = loop.RunList(ctx, list, func(_ context.Context, page *runtime.Page) error {
 		t.last = &page.Record
 		for item := range page.Items.All() {
 			t.items = append(t.items, bytes.Clone(item))

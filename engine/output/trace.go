@@ -100,7 +100,7 @@ func (t *trace) failures(result *engine.Result) error {
 		}
 	}
 	for _, job := range result.Jobs {
-		if page := job.FailedPage(); page != nil {
+		if page := job.FailedPage; page != nil {
 			if err := t.write(page); err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ func (s *Suite) try(ctx context.Context, job *compile.Job, binding map[string]an
 	a.job, r.apis, r.rowOf = job, []*api{a}, a.rowOf
 	r.apiOf = func(runtime.Partition) *api { return a }
 	loop := s.Walk(Environment{Transport: r, Clock: r})
-	r.end, r.err = loop.RunPartition(ctx, runtime.Partition{Job: job, Binding: binding}, r.receive)
+	r.end, r.err = loop.RunList(ctx, runtime.List{Partition: runtime.Partition{Job: job, Binding: binding}}, r.receive)
 	r.results = []runtime.Result{r.end}
 	return r
 }

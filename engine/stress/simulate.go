@@ -56,7 +56,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 	t := s.under(ctx, p, listed(job, false), binding, spec.all, 0)
 	result := s.row(t, spec.all)
 	sim.Pages, sim.Result = append(sim.Pages, t.pages...), &result
-	if failed := t.end.FailedPage(); failed != nil {
+	if failed := t.end.FailedPage; failed != nil {
 		sim.Pages = append(sim.Pages, *failed)
 	}
 	return sim, ctx.Err()

@@ -274,8 +274,7 @@ type Flight struct {
 	Response *transport.Response
 	Err      error
 
-	Scan *document.Scan // the response, if it was scanned; nil: it was not
-	Head []byte         // with Scan: the first bytes of the body, which the scan changes
+	Scan *document.Scan // the response, if it was scanned; otherwise nil
 
 	after   int           // bytes that the flight before this one has to have, before this one begins
 	arrived int           // bytes of the body as it was sent, if it has arrived; otherwise 0
@@ -308,7 +307,7 @@ func (f *Flight) scan(reader *document.Reader) {
 	if reader == nil || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
 		return
 	}
-	f.Head = slices.Clone(f.Response.Head())
+	f.Response.KeepHead() // the scan changes the body
 	f.Scan = reader.Scan(document.Response{Status: f.Response.Status, Body: f.Response.Body, Window: f.Response.Window})
 }
 

@@ -136,7 +136,7 @@ func TestFlightsAreTakenInTheOrderOfTheList(t *testing.T) {
 			require.NotNil(t, f)
 			require.NoError(t, f.Err)
 			require.Equal(t, page, f.Call.Page)
-			require.Equal(t, fmt.Sprintf(`{"data": [%d]}`, page), string(f.Head))
+			require.Equal(t, fmt.Sprintf(`{"data": [%d]}`, page), string(f.Response.Head()))
 			require.NotNil(t, f.Scan)
 			if page == 1 {
 				require.Equal(t, []int{1}, a.pages(), "the first page may say how long the list is")

@@ -27,18 +27,6 @@ func newDocument(body []byte, paths [][]string, depth int) (*document, error) {
 	return d, d.parse(body)
 }
 
-// A Checker checks values one after another. The zero Checker is ready for use.
-type Checker struct{ scanner *scan.Scanner }
-
-// Check returns nil if text is one JSON value that is nested at most depth levels deep (0
-// is 10,000). Otherwise the error is a [*DepthError], or says at which byte the value is wrong.
-func (c *Checker) Check(text []byte, depth int) error {
-	if c.scanner == nil {
-		c.scanner = scan.New(scan.Marks{MaxDepth: depth})
-	}
-	return c.scanner.Scan(text, nil)
-}
-
 var byteOrderMark = []byte("\ufeff")
 
 // parse reads a body, which replaces the one before. If the scanner compacts, it

@@ -149,32 +149,40 @@ const findingMissing = "audit.missing"
 
 // A Presence records the paths that child jobs read in the items of their parents, and that no
 // item has had. If a job has had no partition, they are probably misspelt, and its lists are
-// missing.
+// missing. The zero Presence is empty.
 type Presence struct {
 	mu      sync.Mutex
-	read    map[*compile.Job]bool       // items were read
-	missing map[*compile.Job][][]string // paths that none of them had
-}
-
-// NewPresence returns an empty Presence for jobs.
-func NewPresence(jobs []*compile.Job) *Presence {
-	p := &Presence{read: map[*compile.Job]bool{}, missing: map[*compile.Job][][]string{}}
-	for _, job := range jobs {
-		p.missing[job] = job.ItemNeeds
-	}
-	return p
+	missing map[*compile.Job][][]string // of the jobs for which items were read
 }
 
 // Note notes what an item has.
 func (p *Presence) Note(job *compile.Job, item any) {
+	p.remove(job, func(path []string) bool { return language.HasPath(item, path) })
+}
+
+// Merge takes up what the items of another page have, as Save returned it.
+func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
+	for id, missing := range saved {
+		if job := jobs[id]; job != nil {
+			p.remove(job, func(path []string) bool {
+				return !slices.ContainsFunc(missing, func(one []string) bool { return slices.Equal(one, path) })
+			})
+		}
+	}
+}
+
+// remove removes the paths of a job that an item has had.
+func (p *Presence) remove(job *compile.Job, had func(path []string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.read[job] = true
-	if len(p.missing[job]) == 0 {
-		return
+	if p.missing == nil {
+		p.missing = map[*compile.Job][][]string{}
 	}
-	has := func(path []string) bool { return language.HasPath(item, path) }
-	p.missing[job] = slices.DeleteFunc(slices.Clone(p.missing[job]), has)
+	missing, read := p.missing[job]
+	if !read {
+		missing = job.ItemNeeds
+	}
+	p.missing[job] = slices.DeleteFunc(append([][]string{}, missing...), had)
 }
 
 // Save returns the paths that are still missing, by job, for a checkpoint.
@@ -182,34 +190,17 @@ func (p *Presence) Save() map[string][][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	saved := map[string][][]string{}
-	for job := range p.read {
-		saved[job.Set.Job.ID] = append([][]string{}, p.missing[job]...)
+	for job, missing := range p.missing {
+		saved[job.Set.Job.ID] = missing
 	}
 	return saved
 }
 
-// Merge takes up what the items of another page have, as Save returned it.
-func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id, missing := range saved {
-		job := jobs[id]
-		if job == nil {
-			continue
-		}
-		p.read[job] = true
-		had := func(path []string) bool {
-			return !slices.ContainsFunc(missing, func(one []string) bool { return slices.Equal(one, path) })
-		}
-		p.missing[job] = slices.DeleteFunc(slices.Clone(p.missing[job]), had)
-	}
-}
-
-// Finding returns the finding about a job; nil: there is none.
+// Finding returns the finding about a job, or nil if there is none.
 func (p *Presence) Finding(job *compile.Job) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.read[job] || len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, findingMissing) {
+	if len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, findingMissing) {
 		return nil
 	}
 	var paths []string

@@ -24,7 +24,8 @@ import (
 // jobsOf compiles jobs of an API with a pagination.
 func jobsOf(t *testing.T, pagination, jobs string) []*compile.Job {
 	t.Helper()
-	source := diag.NewSource("c.json", fmt.Sprintf(`{"api": {"baseUrl": "https://api.test/", "pagination": %s}, "config": {"jobs": [%s]}}`, pagination, jobs))
+	source := diag.NewSource("c.json", fmt.Sprintf(`{"api": {"baseUrl": "https://api.test/", "pagination": %s}, "config": {"jobs": [%s]}}`,
+		pagination, jobs))
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
@@ -73,24 +74,31 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 	}{
 		{"a complete list", pageNumber, users, []string{full, `{"data": []}`}, nil, ""},
 		{"a total", pageNumber, users, []string{`{"total": 5, "data": [{"id": 1}]}`, `{"total": 5, "data": []}`}, nil, "total is 5"},
-		{"a total of the first page", pageNumber, users, []string{`{"meta": {"total": {"value": "5"}}, "data": [{"id": 1}]}`, `{"data": []}`}, nil,
-			"body.meta.total of page 1 is 5"},
-		{"the count of a page is no total", pageNumber, users, []string{`{"count": 1, "data": [{"id": 1}]}`, `{"count": 0, "data": []}`}, nil, ""},
+		{"a total of the first page", pageNumber, users, []string{`{"meta": {"total": {"value": "5"}}, "data": [{"id": 1}]}`, `{"data": []}`},
+			nil, "body.meta.total of page 1 is 5"},
+		{"the count of a page is no total", pageNumber, users, []string{`{"count": 1, "data": [{"id": 1}]}`, `{"count": 0, "data": []}`}, nil,
+			""},
 		{"a header", pageNumber, users, []string{full, `{"data": []}`}, http.Header{"X-Total-Count": {"7"}}, "X-Total-Count is 7"},
 		{"a flag", pageNumber, users, []string{full, `{"paging": {"has_more": true}, "data": []}`}, nil, "has_more"},
-		{"a link", pageNumber, users, []string{full, `{"links": {"next": {"href": "https://api.test/users?cursor=abc"}}, "data": []}`}, nil, "next"},
-		{"the Link header", pageNumber, users, []string{full, `{"data": []}`}, http.Header{"Link": {`<https://api.test/users?cursor=abc>; rel="next"`}}, "Link"},
+		{"a link", pageNumber, users, []string{full, `{"links": {"next": {"href": "https://api.test/users?cursor=abc"}}, "data": []}`}, nil,
+			"next"},
+		{"the Link header", pageNumber, users, []string{full, `{"data": []}`},
+			http.Header{"Link": {`<https://api.test/users?cursor=abc>; rel="next"`}}, "Link"},
 		{"a number of pages", pageNumber, users, []string{`{"totalPages": 9, "data": [{"id": 1}]}`, `{"totalPages": 9, "data": []}`}, nil, "9"},
 		{"an absent list", pageNumber, users, []string{`{"dat": [{"id": 1}]}`}, nil, "did you mean body.dat?"},
 		{"no list at all", pageNumber, `{"endpoint": "users"}`, []string{`{"a": 1}`}, nil, "set dataField"},
-		{"one of several lists", pageNumber, `{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`, []string{full, `{"data": []}`}, nil, "more"},
-		{"an absent link", `{"method": "response.url", "urlKey": "links.nxt"}`, users, []string{`{"data": [{"id": 1}], "links": {"next": "https://api.test/users?p=2"}}`}, nil,
+		{"one of several lists", pageNumber, `{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`,
+			[]string{full, `{"data": []}`}, nil, "more"},
+		{"an absent link", `{"method": "response.url", "urlKey": "links.nxt"}`, users,
+			[]string{`{"data": [{"id": 1}], "links": {"next": "https://api.test/users?p=2"}}`}, nil,
 			"did you mean body.links.next?"},
 		{"items that return", pageNumber, users, []string{full, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": []}`}, nil, "2"},
 		{"a page that returns", pageNumber, users, []string{full, `{"data": [{"id": 3}]}`, full, `{"data": []}`}, nil, "page 3"},
-		{"one item that has changed", pageNumber, users, []string{`{"data": [{"id": 1, "n": 1}, {"id": 2}]}`, `{"data": [{"id": 1, "n": 2}, {"id": 3}]}`, `{"data": []}`}, nil, ""},
+		{"one item that has changed", pageNumber, users, []string{`{"data": [{"id": 1, "n": 1}, {"id": 2}]}`,
+			`{"data": [{"id": 1, "n": 2}, {"id": 3}]}`, `{"data": []}`}, nil, ""},
 		{"an error", pageNumber, users, []string{full, `{"error": {"message": "Rate limit exceeded"}}`}, nil, "Rate limit exceeded"},
-		{"errors next to the data", pageNumber, users, []string{`{"data": [{"id": 1}], "errors": [{"message": "partial"}]}`, `{"data": []}`}, nil, "errors"},
+		{"errors next to the data", pageNumber, users, []string{`{"data": [{"id": 1}], "errors": [{"message": "partial"}]}`, `{"data": []}`},
+			nil, "errors"},
 		{"a complaint", pageNumber, users, []string{full, `{"message": "Too many requests, try again later"}`}, nil, "Too many requests"},
 		{"a list that has moved", pageNumber, users, []string{full, `{"items": [{"id": 3}]}`, `{}`}, nil, "body.items"},
 		{"a cursor may repeat the last item", cursor, users, []string{full, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": []}`}, nil, ""},
@@ -115,7 +123,8 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 
 // A job that continues after a page notices what it would have noticed.
 func TestACheckpointHasWhatWasNoticed(t *testing.T) {
-	bodies := []string{`{"total": 9, "data": [{"id": 1}, {"id": 2}]}`, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": [{"id": 1}, {"id": 2}]}`, `{"data": []}`}
+	bodies := []string{`{"total": 9, "data": [{"id": 1}, {"id": 2}]}`, `{"data": [{"id": 2}, {"id": 3}]}`,
+		`{"data": [{"id": 1}, {"id": 2}]}`, `{"data": []}`}
 	job := jobsOf(t, pageNumber, users)[0]
 	run := func(from int, resume json.RawMessage) (runtime.Result, []json.RawMessage) {
 		loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: bodies, next: from}})}
@@ -142,9 +151,11 @@ func TestACheckpointHasWhatWasNoticed(t *testing.T) {
 func TestOdditiesOfAPageAreWarnings(t *testing.T) {
 	for _, c := range []struct{ name, pagination, body, want string }{
 		{"a limit that is ignored", `{"method": "offset", "limit": 1}`, `{"data": [{"id": 1}, {"id": 2}]}`, "more than the limit of 1"},
-		{"a flag that is text", `{"method": "pagenum", "nextPageFlag": {"field": "more", "stopOn": false, "ifNotSet": true}}`, `{"data": [{"id": 1}], "more": "false"}`,
+		{"a flag that is text", `{"method": "pagenum", "nextPageFlag": {"field": "more", "stopOn": false, "ifNotSet": true}}`,
+			`{"data": [{"id": 1}], "more": "false"}`,
 			`is the text \"false\"`},
-		{"a flag that is absent", `{"method": "pagenum", "nextPageFlag": {"field": "hasMor", "stopOn": false, "ifNotSet": false}}`, `{"data": [{"id": 1}], "hasMore": true}`,
+		{"a flag that is absent", `{"method": "pagenum", "nextPageFlag": {"field": "hasMor", "stopOn": false, "ifNotSet": false}}`,
+			`{"data": [{"id": 1}], "hasMore": true}`,
 			"did you mean body.hasMore?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -177,16 +188,17 @@ func TestASeenHasWhatNoListHad(t *testing.T) {
 }
 
 func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
-	all := jobsOf(t, pageNumber, users+`, {"id": "child", "endpoint": "users/{u.id}/{u.name}", "dataField": "data", "for": {"u": {"items": "users", "when": "u.active"}}}`)
+	all := jobsOf(t, pageNumber,
+		users+`, {"id": "child", "endpoint": "users/{u.id}/{u.name}", "dataField": "data", "for": {"u": {"items": "users", "when": "u.active"}}}`)
 	child := all[slices.IndexFunc(all, func(job *compile.Job) bool { return job.Parent != nil })]
 	jobs := map[string]*compile.Job{child.Set.Job.ID: child}
-	p := evidence.NewPresence(all)
+	p := &evidence.Presence{}
 	require.Nil(t, p.Finding(child), "no item was read")
 	p.Note(child, map[string]any{"id": 1})
 	require.Contains(t, p.Finding(child).Message, "no item of users has ")
 
 	saved := p.Save()
-	restored, merged := evidence.NewPresence(all), evidence.NewPresence(all)
+	restored, merged := &evidence.Presence{}, &evidence.Presence{}
 	restored.Merge(saved, jobs)
 	require.Equal(t, saved, restored.Save())
 	merged.Note(child, map[string]any{"name": "x", "active": true})

@@ -36,7 +36,7 @@ type Body struct {
 type Converter struct {
 	options Options
 	lists   *scan.Node
-	check   document.Checker
+	line    *scan.Scanner // of NDJSON
 	scratch []byte
 	open    []*element // of XML; those beyond the current depth are reused
 	held    int        // bytes of an XML document in memory
@@ -48,7 +48,7 @@ func NewConverter(o Options) *Converter {
 		return nil
 	}
 	o.MaxBytes, o.MaxDepth = cmp.Or(o.MaxBytes, math.MaxInt64), cmp.Or(o.MaxDepth, 10_000)
-	return &Converter{options: o, lists: newListTree(o.Lists), held: heldBytes}
+	return &Converter{options: o, lists: newListTree(o.Lists), held: heldBytes, line: scan.New(scan.Marks{MaxDepth: o.MaxDepth})}
 }
 
 // Convert writes a body as JSON to the buffer, which it resets. It reports false if the
@@ -186,7 +186,7 @@ func (c *Converter) lines(from *source, to *writer) error {
 		}
 		line := trimLine(from.data[from.at : from.at+end])
 		if len(line) > 0 {
-			if err := c.check.Check(line, c.options.MaxDepth); err != nil {
+			if err := c.line.Scan(line, nil); err != nil {
 				return lineError(number, last, err)
 			}
 			if err := errors.Join(to.write(separator), to.write(line)); err != nil {

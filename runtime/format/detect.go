@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -73,7 +74,7 @@ func (c *Converter) formatOf(b Body) (string, error) {
 	case format == rules.CSV && said == rules.XML && looksLikeXML(head), format == rules.CSV && said == rules.JSON && looksLikeJSON(head):
 		return "", fmt.Errorf("want %s, got %s", names[format], names[said])
 	case format == rules.Auto:
-		return c.detect(b, said, head)
+		return detect(b, said, head)
 	}
 	return format, nil
 }
@@ -88,7 +89,7 @@ func Of(b Body) (string, error) {
 var names = map[string]string{rules.JSON: "JSON", rules.NDJSON: "NDJSON", rules.CSV: "CSV", rules.XML: "XML"}
 
 // detect returns the format of a body by its content type, then by its first byte.
-func (c *Converter) detect(b Body, said string, head []byte) (string, error) {
+func detect(b Body, said string, head []byte) (string, error) {
 	if said != "" && said != html {
 		return said, nil
 	}
@@ -97,7 +98,7 @@ func (c *Converter) detect(b Body, said string, head []byte) (string, error) {
 		return rules.JSON, nil // which says that it is empty
 	case looksLikeXML(head):
 		return rules.XML, nil
-	case c.isLines(head):
+	case isLines(head):
 		return rules.NDJSON, nil
 	case looksLikeJSON(head):
 		return rules.JSON, nil
@@ -106,9 +107,9 @@ func (c *Converter) detect(b Body, said string, head []byte) (string, error) {
 }
 
 // isLines reports whether a body has a JSON value in its first line, and more after it.
-func (c *Converter) isLines(head []byte) bool {
+func isLines(head []byte) bool {
 	line, rest, found := bytes.Cut(head, []byte("\n"))
-	return found && len(bytes.TrimSpace(rest)) > 0 && looksLikeJSON(head) && c.check.Check(trimLine(line), 0) == nil
+	return found && len(bytes.TrimSpace(rest)) > 0 && looksLikeJSON(head) && json.Valid(trimLine(line))
 }
 
 // headBytes is how much of a body its format is recognized from.
@@ -142,7 +143,7 @@ func Hint(b Body) string {
 		return "the API answered with a web page: check the address and the credentials"
 	case looksLikeXML(head):
 		format = rules.XML
-	case looksLikeJSON(head) && (&Converter{}).isLines(head):
+	case looksLikeJSON(head) && isLines(head):
 		format = rules.NDJSON
 	case format == rules.XML, format == rules.NDJSON, looksLikeJSON(head):
 		return ""

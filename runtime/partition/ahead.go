@@ -92,7 +92,7 @@ func (b *backlog) wake() {
 // add keeps a page and where the tasks are after it. The items are copied.
 func (b *backlog) add(d delivery, at stack) error {
 	page := *d.page
-	runtime.SetPosition(&page, nil, nil)
+	*runtime.DeliveryOf(&page) = runtime.Delivery{}
 	if d.silent { // nobody reads them any more
 		page.Items, page.Lists = document.Items{}, nil
 	}

@@ -20,7 +20,7 @@ import (
 func (t *tree) list(ctx context.Context, p runtime.Partition, from position, sink runtime.Sink) (runtime.Result, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil
-	list, loop := runtime.List{Partition: p, From: from, Splits: tried, Unsplit: divisible && !tried}, t.Loop
+	list, loop := runtime.List{Partition: p, From: from, Siblings: len(p.Job.Sources) > 0, Splits: tried, Unsplit: divisible && !tried}, t.Loop
 	if t.left != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
 		loop.Ahead.Large = 0
 	}
@@ -51,9 +51,10 @@ func (t *tree) replay(ctx context.Context, kept *backlog, sink runtime.Sink, res
 	var delivered position
 	for e, ok := kept.take(); ok; e, ok = kept.take() {
 		token := e.kept[0].position
-		runtime.SetPosition(e.page, func() (position, error) { return token, nil }, func() runtime.Result { return result })
+		d := runtime.DeliveryOf(e.page)
+		d.Checkpoint, d.Result = func() (position, error) { return token, nil }, func() runtime.Result { return result }
 		failed := kept.pass(e, func(d delivery) error { return sink(ctx, d.page) })
-		if failed == nil || runtime.Accepted(e.page) {
+		if failed == nil || d.Accepted {
 			delivered = token
 		}
 		if failed != nil {

@@ -25,8 +25,8 @@ type Tally struct {
 	rootID    string         // for results; empty: there are no other jobs, and no partitions
 	all       []*compile.Job // parents first
 	jobs      map[string]*compile.Job
-	results   map[*compile.Job]*EndedResult // of the partitions that have ended
-	found     *evidence.Presence
+	results   map[*compile.Job]*EndedResult   // of the partitions that have ended
+	found     *evidence.Presence              // what children read in items
 	seen      map[*compile.Job]*evidence.Seen // in the lists of the partitions that have ended
 	log       *slog.Logger
 	redactor  *redact.Redactor
@@ -49,12 +49,11 @@ func (w Walk) NewTally(root *compile.Job) *Tally {
 func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
-		seen: map[*compile.Job]*evidence.Seen{}, log: w.Log, redactor: w.Redactor, carryover: w.Carryover,
+		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, carryover: w.Carryover,
 	}
 	if len(t.all) > 1 || len(root.Sources) > 0 || root.Set.Job.Silent {
 		t.rootID = root.Set.Job.ID
 	}
-	t.found = evidence.NewPresence(t.all)
 	for _, job := range t.all {
 		t.jobs[job.Set.Job.ID] = job
 		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.Set.Job.ID, Root: t.rootID, StoppedBy: []string{}}}

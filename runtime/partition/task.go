@@ -180,7 +180,7 @@ func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label())
 func (r *taskRun) ending(result runtime.Result, skipped bool) *Ending {
 	one := endOf(result)
 	one.Name, one.Skipped = r.Redactor.String(r.partition.Name()), skipped
-	return &Ending{Label: r.label(), Failed: result.FailedPage(), Results: []EndedResult{one}}
+	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{one}}
 }
 
 // RootOf returns the index of the job of the run that a task is below. It reports false for

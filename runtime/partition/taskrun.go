@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,9 +48,7 @@ func (r *taskRun) list(ctx context.Context) (*Ending, error) {
 	if r.stored != nil { // what the children read is wrong
 		result = r.failed(result, err)
 	}
-	if r.unstored != nil {
-		runtime.SetFailedPage(&result, r.unstored)
-	}
+	result.FailedPage = cmp.Or(r.unstored, result.FailedPage)
 	return r.ending(result, r.stored == nil && skips(r.job, err)), err
 }
 
@@ -65,7 +64,7 @@ func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
 	if failed && !page.Skipped {
 		record := page.Record
 		r.unstored = &record
-		runtime.Omit(page)
+		omit(page)
 		return nil
 	}
 	step := &Step{Label: r.label(), Page: page, Position: token}
@@ -76,8 +75,8 @@ func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
 		step.Position = r.position
 	}
 	if page.Decision == trace.Stop {
-		result := runtime.ResultAfter(page)
-		runtime.SetFailedPage(&result, nil)
+		result := runtime.DeliveryOf(page).Result()
+		result.FailedPage = nil
 		step.Ending = r.ending(result, page.Skipped)
 	}
 	items, lists := page.Items, page.Lists
@@ -92,13 +91,19 @@ func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
 	return r.stored
 }
 
+// omit says that a page is not delivered, although its sink returns no error.
+func omit(page *runtime.Page) {
+	d := runtime.DeliveryOf(page)
+	d.Items, d.Filtered = 0, 0
+}
+
 // children adds the tasks of the children, one for each item of a page, to its step.
 func (r *taskRun) children(ctx context.Context, page *runtime.Page, step *Step) error {
 	jobs := r.tree.children(r.job)
 	if len(jobs) == 0 {
 		return nil
 	}
-	found, c := evidence.NewPresence(jobs), r.Concealer(ctx)
+	found, c := &evidence.Presence{}, r.Concealer(ctx)
 	err := r.items(ctx, r.partition, page, found, func(job *compile.Job, i, n int, v any) error {
 		one, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", page.Page, i, n), v)
 		step.Children = append(step.Children, one)
@@ -251,7 +256,7 @@ func (a *allRun) page(ctx context.Context, page *runtime.Page) error {
 	if token == nil && !page.Skipped {
 		record := page.Record
 		a.ending.Failed = &record
-		runtime.Omit(page)
+		omit(page)
 		return nil
 	}
 	if token != nil {
@@ -270,8 +275,6 @@ func (a *allRun) page(ctx context.Context, page *runtime.Page) error {
 func (a *allRun) add(results []EndedResult) {
 	for _, r := range results {
 		a.ending.Results = append(a.ending.Results, r)
-		if r.FailedPage() != nil {
-			a.ending.Failed = r.FailedPage()
-		}
+		a.ending.Failed = cmp.Or(r.FailedPage, a.ending.Failed)
 	}
 }

@@ -63,7 +63,7 @@ func (r *EndedResult) add(names func() (label, name string), one EndedResult) {
 		}
 		if one.Outcome == rules.Failed {
 			r.Error = one.Error
-			runtime.SetFailedPage(&r.Result, one.FailedPage())
+			r.FailedPage = one.FailedPage
 		}
 	}
 	r.Message = r.ofPartitions()

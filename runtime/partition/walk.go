@@ -122,7 +122,7 @@ func (f *frame) step(ctx context.Context, page *runtime.Page) error {
 }
 
 func (f *frame) take(ctx context.Context, page *runtime.Page) error {
-	f.token, f.last, f.todo = runtime.PositionAfter(page), page.Decision == trace.Stop, nil
+	f.token, f.last, f.todo = runtime.DeliveryOf(page).Checkpoint, page.Decision == trace.Stop, nil
 	err := f.items(ctx, f.partition, page, f.found, func(job *compile.Job, _, _ int, v any) error {
 		f.todo = append(f.todo, &task{job: job, level: 1, value: v})
 		return nil
@@ -135,7 +135,7 @@ func (f *frame) take(ctx context.Context, page *runtime.Page) error {
 	if err != nil {
 		return err
 	}
-	runtime.Accept(page)
+	runtime.DeliveryOf(page).Accepted = true
 	if page.Outcome == rules.Failed && !page.Skipped || len(f.todo) == 0 { // the run ends, or there are no tasks
 		return nil
 	}
@@ -311,20 +311,21 @@ func (t *tree) deliver(ctx context.Context, d delivery) error {
 		page.Items, page.Lists = document.Items{}, nil
 		defer func() { page.Items, page.Lists = items, lists }()
 	}
-	runtime.SetPosition(page, func() (position, error) {
+	delivery := runtime.DeliveryOf(page)
+	delivery.Checkpoint = func() (position, error) {
 		s, err := d.stack()
 		if err != nil || s == nil {
 			return nil, err
 		}
 		return t.checkpoint(ctx, s, d.last)
-	}, nil)
-	defer runtime.SetPosition(page, nil, nil)
+	}
+	defer func() { delivery.Checkpoint = nil }()
 	return t.sink(ctx, page)
 }
 
 // ended adds the end of a partition to the results.
 func (t *tree) ended(p runtime.Partition, result EndedResult) {
-	if failed := result.FailedPage(); failed != nil && result.Skipped && t.Skipped != nil {
+	if failed := result.FailedPage; failed != nil && result.Skipped && t.Skipped != nil {
 		failed.Skipped = true
 		t.Skipped(&runtime.Page{Record: *failed, Root: t.root.Set.Job.ID})
 	}

@@ -43,7 +43,7 @@ type Call struct {
 	// cancelled, since its response may be the only one.
 	Uninterrupted bool
 
-	Turn *Turn // of a request that [Client.Reserve] has counted; nil for any other
+	Turn int // the number from [Client.Reserve] of a request that was counted; otherwise 0
 
 	// Ended is when the first attempt ended, of a call that was made ahead and is now
 	// passed to [Client.Complete]; otherwise zero. Its first repetition does not count
@@ -89,7 +89,8 @@ type Response struct {
 	// may have been cut off. [Client.Complete] looks for that.
 	Unframed bool
 
-	lease *Lease // that the request was sent with; nil: none
+	lease *Lease // that the request was sent with, or nil
+	head  []byte // see KeepHead
 }
 
 // ContentType returns the content type, or "no content type".
@@ -122,7 +123,7 @@ func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
 		if call, err = c.redirected(call, response.Status, location); err != nil {
 			return nil, err
 		}
-		call.Turn = nil
+		call.Turn = 0
 	}
 	return nil, c.fault(failure.API, call, 0, fmt.Sprintf("more than %d redirects", maxRedirects))
 }
@@ -158,7 +159,7 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 // roundTrip sends one request, if it may go to its address, as soon as it may be made,
 // and reads the response.
 func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
-	if call.Turn == nil {
+	if call.Turn == 0 {
 		call.Turn = c.Reserve()
 	}
 	defer c.gate.ended()

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // A gate has all that requests of a client wait for, under one lock: what the API has
@@ -30,7 +28,7 @@ type gate struct {
 	// One request at a time has the turn, in which it asks for its time. Of those that
 	// wait for it, the one with the lowest number is next, so that pages that are fetched ahead
 	// are requested in their order. A request that does not wait yet holds up no other.
-	numbers  int // the number of the last [Turn]
+	numbers  int // of the requests that were counted
 	taken    bool
 	inFlight int
 	waiting  []*waiter // in the order of their numbers
@@ -224,19 +222,16 @@ type RateLimit struct {
 	Reset     string // such as X-RateLimit-Reset: seconds to wait, or a time in seconds or milliseconds since 1970
 }
 
-// A Turn is a request that was counted before it is made ([Client.Reserve]).
-type Turn struct{ number int }
-
 // Reserve counts a request against the API's rate limit before it is made, for a
 // [Call.Turn]. If requests have to wait for the [Pace], an earlier turn comes first.
-func (c *Client) Reserve() *Turn {
+func (c *Client) Reserve() int {
 	g := c.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.quota.active++
 	g.quota.left--
 	g.numbers++
-	return &Turn{g.numbers}
+	return g.numbers
 }
 
 // MayReserve reports whether requests are left besides those in flight, as far
@@ -288,10 +283,3 @@ func resetIn(header string, now time.Time) (time.Duration, bool) {
 // errTooLate marks transient errors that end a call at once: the API has said that it
 // serves no request for longer than a call waits.
 var errTooLate = errors.New("the API serves no request for too long")
-
-// tooLate returns an error that is marked with errTooLate.
-func (c *Client) tooLate(call Call, message string) error {
-	e := c.fault(failure.Transient, call, 0, message)
-	e.Err = errTooLate
-	return e
-}

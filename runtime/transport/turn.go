@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // A prepared request may be made now. It lacks only its signature.
@@ -43,7 +45,7 @@ func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepare
 func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) (*prepared, error) {
 	left, passed := func() {}, func() {}
 	if !c.options.Pacer.unlimited() {
-		if err := c.gate.enter(ctx, call.Turn.number); err != nil {
+		if err := c.gate.enter(ctx, call.Turn); err != nil {
 			return nil, err
 		}
 		left, passed = c.gate.leave, sync.OnceFunc(c.gate.pass)
@@ -196,7 +198,10 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, source, says, why string) error {
 	now := c.options.Clock.Now()
 	if wait > maxWait {
-		return c.tooLate(call, fmt.Sprintf("%s in %s, at %s", says, wait.Round(time.Second), now.Add(wait).UTC().Format(time.RFC3339)))
+		e := c.fault(failure.Transient, call, 0,
+			fmt.Sprintf("%s in %s, at %s", says, wait.Round(time.Second), now.Add(wait).UTC().Format(time.RFC3339)))
+		e.Err = errTooLate
+		return e
 	}
 	c.options.Log.Info(fmt.Sprintf("%s, waiting for %s", why, wait.Round(time.Millisecond)),
 		"event", "rate_limit_wait", "wait_ms", wait.Milliseconds(), "source", source)

@@ -142,7 +142,15 @@ func doubtful(call Call, r *Response) (what string, retries int) {
 }
 
 // Head returns the first bytes of the body.
-func (r *Response) Head() []byte { return r.Body[:min(len(r.Body), redact.ExcerptBytes)] }
+func (r *Response) Head() []byte {
+	if r.head != nil {
+		return r.head
+	}
+	return r.Body[:min(len(r.Body), redact.ExcerptBytes)]
+}
+
+// KeepHead keeps what Head returns, for a body that is about to be changed.
+func (r *Response) KeepHead() { r.head = bytes.Clone(r.Head()) }
 
 // IsPage reports whether a response of this status is a page, unless a [Decision] accepts
 // another one.
