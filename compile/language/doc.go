@@ -29,7 +29,8 @@
 // expression language fail on nil, and round long integers. So are its functions, which cannot
 // be interrupted, panic on values of another kind, compare every pair in uniq, and leave
 // values on the stack when they search backwards. Every function charges a [Machine]'s meter,
-// which reads the clock and the context. A JSONPath is parsed by its library and evaluated
+// which reads the clock and the context, and ends the evaluation by a panic that the machine of
+// the expression language recovers: so no function passes on an error of the meter. A JSONPath is parsed by its library and evaluated
 // here, for the same reason.
 //
 // Rules see the items of a page as columns. The paths that an expression reads of items are

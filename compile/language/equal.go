@@ -1,6 +1,7 @@
 package language
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -10,43 +11,32 @@ import (
 // equal reports whether two values are equal: numbers by their value, whatever
 // their kind; a number and a string if the string is that number; lists and objects
 // by their elements. Nothing else equals a value of another kind.
-func equal(m *meter, a, b any) (bool, error) {
-	if err := m.spend(1); err != nil {
-		return false, err
-	}
+func equal(m *meter, a, b any) bool {
+	m.spend(1)
 	if a == nil || b == nil {
-		return a == nil && b == nil, nil
+		return a == nil && b == nil
 	}
 	if x, y, ok := asNumbers(a, b); ok {
-		return order(x, y) == 0, nil
+		return order(x, y) == 0
 	}
 	a, b = fieldsOf(a), fieldsOf(b)
 	switch x := a.(type) {
 	case string:
 		y, ok := b.(string)
-		return ok && equalText(m, x, y), m.spend(min(len(x), len(y)))
-	case bool:
-		y, ok := b.(bool)
-		return ok && x == y, nil
+		m.spend(min(len(x), len(y)))
+		return ok && equalText(m, x, y)
+	case bool, time.Duration:
+		return a == b
 	case time.Time:
 		y, ok := b.(time.Time)
-		return ok && x.Equal(y), nil
-	case time.Duration:
-		y, ok := b.(time.Duration)
-		return ok && x == y, nil
+		return ok && x.Equal(y)
 	case []any:
 		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false, nil
-		}
-		return equalLists(m, x, y)
+		return ok && slices.EqualFunc(x, y, func(a, b any) bool { return equal(m, a, b) })
 	case map[string]any, rules.Object:
-		if members(a) != members(b) || !isObject(b) {
-			return false, nil
-		}
-		return equalObjects(m, a, b)
+		return isObject(b) && members(a) == members(b) && equalObjects(m, a, b)
 	}
-	return false, nil
+	return false
 }
 
 // equalText compares strings, and notes those that differ but are the same number.
@@ -61,31 +51,16 @@ func equalText(m *meter, a, b string) bool {
 	return false
 }
 
-func equalLists(m *meter, a, b []any) (bool, error) {
-	for i := range a {
-		if same, err := equal(m, a[i], b[i]); !same || err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-func equalObjects(m *meter, a, b any) (bool, error) {
+func equalObjects(m *meter, a, b any) bool {
 	other := lookup(b)
-	if err := m.spend(product(members(b), 16)); err != nil { // of lookup
-		return false, err
-	}
+	m.spend(product(members(b), 16)) // of lookup
 	all, _ := entries(a)
 	for name, x := range all {
-		y, ok := other(name)
-		if !ok {
-			return false, nil
-		}
-		if same, err := equal(m, x, y); !same || err != nil {
-			return false, err
+		if y, ok := other(name); !ok || !equal(m, x, y) {
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 func isObject(v any) bool {
@@ -138,8 +113,9 @@ func in(m *meter, a, b any) (any, error) {
 		if !ok {
 			return false, nil
 		}
+		m.spend(members(b))
 		_, has := member(b, name)
-		return has, m.spend(members(b))
+		return has, nil
 	}
 	return nil, mismatch("in", a, b)
 }

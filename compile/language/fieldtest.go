@@ -17,7 +17,7 @@ type fieldTest struct {
 }
 
 // A testedCall is the body of a function whose predicate is a field test.
-type testedCall func(m *meter, t *fieldTest, other any) (any, error)
+type testedCall func(m *meter, t *fieldTest, other any) any
 
 // testFields replaces a function whose predicate, which was made safe, is a field test on all
 // items. It reports whether it is one.
@@ -116,105 +116,83 @@ func (t *fieldTest) met(m *meter, field, other any) (bool, error) {
 	return v == true, err
 }
 
-// results returns the indexes of the items, and whether they meet the test. Each item costs a
-// step. After an error, which is returned in failed, there are no more.
-func (t *fieldTest) results(m *meter, other any, to direction, failed *error) iter.Seq2[int, bool] {
+// results yields the indexes of the items in a direction, and whether they meet the test. Each
+// item costs a step.
+func (t *fieldTest) results(m *meter, other any, to direction) iter.Seq2[int, bool] {
 	return func(yield func(int, bool) bool) {
-		of, err := fieldsAt(m.page, t.path)
-		for k := 0; k < of.len() && err == nil; k++ {
+		of := must(fieldsAt(m.page, t.path))
+		for k := range of.len() {
 			i := k
 			if to == backwards {
 				i = of.len() - 1 - k
 			}
-			var met bool
-			if err = m.step(); err == nil {
-				met, err = t.met(m, of.at(i), other)
-			}
-			if err == nil && !yield(i, met) {
+			m.step()
+			if !yield(i, must(t.met(m, of.at(i), other))) {
 				return
 			}
 		}
-		*failed = err
 	}
 }
 
 // find returns the index of the first item in a direction that meets the test, or does not
-// meet it; -1 if there is none.
-func (t *fieldTest) find(m *meter, other any, want bool, to direction) (int, error) {
-	var err error
-	for i, met := range t.results(m, other, to, &err) {
+// meet it; -1 if there is no such item.
+func (t *fieldTest) find(m *meter, other any, want bool, to direction) int {
+	for i, met := range t.results(m, other, to) {
 		if met == want {
-			return i, nil
+			return i
 		}
 	}
-	return -1, err
+	return -1
 }
 
-// testedFind returns a body that reports whether there is an item that meets the test, or does
-// not meet it, or whether there is none.
+// testedFind returns a body that reports whether some item meets the test, or does not meet it,
+// or whether there is no such item.
 func testedFind(meets, exists bool) testedCall {
-	return func(m *meter, t *fieldTest, other any) (any, error) {
-		i, err := t.find(m, other, meets, forwards)
-		return i >= 0 == exists, err
-	}
+	return func(m *meter, t *fieldTest, other any) any { return t.find(m, other, meets, forwards) >= 0 == exists }
 }
 
 // testedIndex returns a body that gives the index of the first item in a direction that meets the
 // test, or nil.
 func testedIndex(to direction) testedCall {
-	return func(m *meter, t *fieldTest, other any) (any, error) {
-		i, err := t.find(m, other, true, to)
-		if i < 0 {
-			return nil, err
+	return func(m *meter, t *fieldTest, other any) any {
+		if i := t.find(m, other, true, to); i >= 0 {
+			return i
 		}
-		return i, nil
+		return nil
 	}
 }
 
 // testedItem returns a body that gives the item itself, or nil.
 func testedItem(to direction) testedCall {
-	return func(m *meter, t *fieldTest, other any) (any, error) {
-		i, err := t.find(m, other, true, to)
-		if i < 0 {
-			return nil, err
+	return func(m *meter, t *fieldTest, other any) any {
+		if i := t.find(m, other, true, to); i >= 0 {
+			return must(itemsOf(m.page))[i]
 		}
-		items, err := itemsOf(m.page)
-		if err != nil {
-			return nil, err
-		}
-		return items[i], nil
+		return nil
 	}
 }
 
 // testedFilter gives the items that meet the test.
-func testedFilter(m *meter, t *fieldTest, other any) (any, error) {
-	items, err := itemsOf(m.page)
-	if err != nil {
-		return nil, err
-	}
-	list := []any{}
-	for i, met := range t.results(m, other, forwards, &err) {
+func testedFilter(m *meter, t *fieldTest, other any) any {
+	items, list := must(itemsOf(m.page)), []any{}
+	for i, met := range t.results(m, other, forwards) {
 		if met {
 			list = append(list, items[i])
 		}
 	}
-	return list, err
+	return list
 }
 
 // testedCount gives the number of items that meet the test.
-func testedCount(m *meter, t *fieldTest, other any) (any, error) {
-	var err error
+func testedCount(m *meter, t *fieldTest, other any) any {
 	n := 0
-	for _, met := range t.results(m, other, forwards, &err) {
+	for _, met := range t.results(m, other, forwards) {
 		if met {
 			n++
 		}
 	}
-	return n, err
+	return n
 }
 
 // testedOne reports whether exactly one item meets the test.
-func testedOne(m *meter, t *fieldTest, other any) (any, error) {
-	n, err := testedCount(m, t, other)
-	return n == 1, err
-}
+func testedOne(m *meter, t *fieldTest, other any) any { return testedCount(m, t, other) == 1 }

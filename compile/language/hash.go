@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,9 +42,11 @@ type composite string
 func keyOf(m *meter, v any) (any, error) {
 	switch v := fieldsOf(v).(type) {
 	case nil, bool, int, int64, float64, json.Number:
-		return numberKey(v), m.spend(1)
+		m.spend(1)
+		return numberKey(v), nil
 	case string:
-		return v, m.spend(1 + len(v))
+		m.spend(1 + len(v))
+		return v, nil
 	}
 	var room [2 * sha256.Size]byte
 	k, err := appendKey(m, room[:0], v)
@@ -79,21 +82,23 @@ func numberKey(v any) any {
 // appendKey appends a text that no other value has. Strings, lists and objects
 // begin with their length, so that none is the beginning of another.
 func appendKey(m *meter, to []byte, v any) ([]byte, error) {
-	err := m.spend(1)
+	m.spend(1)
+	var err error
 	switch v := fieldsOf(v).(type) {
 	case nil:
-		return append(to, '0'), err
+		return append(to, '0'), nil
 	case bool:
-		return strconv.AppendBool(append(to, 'b'), v), err
+		return strconv.AppendBool(append(to, 'b'), v), nil
 	case int, int64, float64, json.Number:
 		text, _ := value.Text(numberKey(v))
-		return append(append(append(to, 'n'), text...), ';'), err
+		return append(append(append(to, 'n'), text...), ';'), nil
 	case string:
-		return appendText(to, 's', v), m.spend(len(v))
+		m.spend(len(v))
+		return appendText(to, 's', v), nil
 	case time.Time:
-		return append(append(to, 't'), v.UTC().Format(time.RFC3339Nano)...), err
+		return append(append(to, 't'), v.UTC().Format(time.RFC3339Nano)...), nil
 	case time.Duration:
-		return strconv.AppendInt(append(to, 'd'), int64(v), 10), err
+		return strconv.AppendInt(append(to, 'd'), int64(v), 10), nil
 	case []any:
 		to = binary.AppendUvarint(append(to, 'l'), uint64(len(v)))
 		for i := 0; i < len(v) && err == nil; i++ {
@@ -102,7 +107,7 @@ func appendKey(m *meter, to []byte, v any) ([]byte, error) {
 		return to, err
 	case map[string]any, rules.Object:
 		find, names := lookup(v), sortedNames(v)
-		err = m.spend(product(len(names), 16))
+		m.spend(product(len(names), 16))
 		to = binary.AppendUvarint(append(to, 'o'), uint64(len(names)))
 		for i := 0; i < len(names) && err == nil; i++ {
 			inner, _ := find(names[i])
@@ -140,18 +145,10 @@ const (
 func (m *meter) contains(list []any, v any) (bool, error) {
 	if len(list) >= lengthOfSet && isScalar(v) {
 		if s, err := m.setOf(list); s != nil || err != nil {
-			if err != nil {
-				return false, err
-			}
-			return s.equals(m, v)
+			return err == nil && s.equals(m, v), err
 		}
 	}
-	for _, e := range list {
-		if same, err := equal(m, v, e); same || err != nil {
-			return same, err
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(list, func(e any) bool { return equal(m, v, e) }), nil
 }
 
 // numeric is the key of the number that a string holds.
@@ -174,12 +171,10 @@ func (m *meter) setOf(list []any) (set, error) {
 	s.set = make(set, len(list))
 	for _, v := range list {
 		k, err := keyOf(m, v)
-		if err == nil {
-			err = m.grow(32)
-		}
 		if err != nil {
 			return nil, err
 		}
+		m.grow(32)
 		s.set.add(k)
 		text, _ := v.(string)
 		if n, ok := numberIn(text); ok {
@@ -190,14 +185,14 @@ func (m *meter) setOf(list []any) (set, error) {
 }
 
 // equals reports whether the set has a value that equals a scalar, as == compares.
-func (s set) equals(m *meter, v any) (bool, error) {
-	k, err := keyOf(m, v)
-	if err != nil || s.has(k) || isNumber(v) && s.has(numeric{k}) {
-		return err == nil, err
+func (s set) equals(m *meter, v any) bool {
+	k, _ := keyOf(m, v) // a scalar has one
+	if s.has(k) || isNumber(v) && s.has(numeric{k}) {
+		return true
 	}
 	text, _ := v.(string)
 	n, ok := numberIn(text)
-	return ok && s.has(numberKey(n)), nil
+	return ok && s.has(numberKey(n))
 }
 
 func isScalar(v any) bool {

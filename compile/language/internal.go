@@ -62,8 +62,8 @@ func internalFunctions() []*builtin.Function {
 		metered(safeAt, givesAny, func(m *meter, a []any) (any, error) { v, _, err := walkMetered(m, a[0], a[1]); return v, err }),
 		metered(safeHas, givesBool, func(m *meter, a []any) (any, error) { _, ok, err := walkMetered(m, a[0], a[1]); return ok, err }),
 		metered(safeNeg, givesAny, func(m *meter, a []any) (any, error) { return negative(m, a[0]) }),
-		metered(safeJSON, givesAny, func(m *meter, a []any) (any, error) { return a[1].(*jsonPath).find(m, a[0]) }),
-		metered(safeTick, givesAny, func(m *meter, _ []any) (any, error) { return nil, m.step() }),
+		metered(safeJSON, givesAny, func(m *meter, a []any) (any, error) { return a[1].(*jsonPath).find(m, a[0]), nil }),
+		metered(safeTick, givesAny, func(m *meter, _ []any) (any, error) { m.step(); return nil, nil }),
 		metered(safeMatch, givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) }),
 		metered(safeKeyed, givesAny, keyedOf),
 		{Name: safeFromEnd, Types: givesInt, Func: func(a ...any) (any, error) { return fromEnd(a[0], a[1]), nil }},
@@ -73,9 +73,7 @@ func internalFunctions() []*builtin.Function {
 		metered(safeItem, givesAny, func(m *meter, a []any) (any, error) { v, _, err := itemAt(m.page, a[0]); return v, err }),
 		metered(safeColumn, givesAny, func(m *meter, a []any) (any, error) { return columnOf(m, a[0].([]string)) }),
 		metered(safeTicked, givesAny, func(m *meter, a []any) (any, error) {
-			if err := m.step(); err != nil {
-				return nil, err
-			}
+			m.step()
 			v, _, err := fieldAt(a[0], a[1].([]string))
 			return v, err
 		}),
@@ -90,7 +88,7 @@ func internalFunctions() []*builtin.Function {
 		}
 		if f.tested != nil {
 			list = append(list, metered(safeTest+name, f.gives, func(m *meter, a []any) (any, error) {
-				return f.tested(m, a[0].(*fieldTest), a[1])
+				return f.tested(m, a[0].(*fieldTest), a[1]), nil
 			}))
 		}
 		if f.ours {
@@ -119,5 +117,6 @@ func objectOf(m *meter, args []any) (any, error) {
 	for i, key := range keys {
 		object = append(object, rules.Member{Name: key, Value: fieldsOf(args[i+1])})
 	}
-	return rules.Object{}.Merge(object), m.grow(product(len(keys), 64))
+	m.grow(product(len(keys), 64))
+	return rules.Object{}.Merge(object), nil
 }

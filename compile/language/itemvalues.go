@@ -38,11 +38,11 @@ func itemAt(page *rules.Context, index any) (any, bool, error) {
 // columnOf returns the value at a path of every item. Each item costs a step.
 func columnOf(m *meter, path []string) (any, error) {
 	of, err := fieldsAt(m.page, path)
-	if err == nil {
-		err = m.stepTimes(of.len())
-	}
 	if err != nil {
 		return nil, err
+	}
+	for range of.len() {
+		m.step()
 	}
 	if of.column != nil {
 		return of.column, nil
@@ -81,16 +81,6 @@ func (f *fields) at(i int) any {
 	}
 	v, _ := walk(f.items[i], f.path)
 	return v
-}
-
-// stepTimes counts elements.
-func (m *meter) stepTimes(n int) error {
-	for range n {
-		if err := m.step(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // fieldAt returns the value at a path of an item or of another value, and whether it has

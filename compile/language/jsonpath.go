@@ -2,7 +2,9 @@ package language
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -134,18 +136,17 @@ func (f *jsonFilter) addPattern(form *jp.Form) error {
 }
 
 // matches reports whether an element satisfies the condition.
-func (f jsonFilter) matches(m *meter, element any) (bool, error) {
+func (f jsonFilter) matches(m *meter, element any) bool {
 	for _, read := range f.reads {
 		text, _ := read.First(element).(string)
-		if err := m.spend(product(len(text)+16, f.instructions)); err != nil {
-			return false, err
-		}
+		m.spend(product(len(text)+16, f.instructions))
 	}
-	return f.Match(element), m.step()
+	m.step()
+	return f.Match(element)
 }
 
 // find returns the values that the path selects.
-func (p *jsonPath) find(m *meter, body any) (any, error) {
+func (p *jsonPath) find(m *meter, body any) []any {
 	found := []any{}
 	if body != nil {
 		found = append(found, body)
@@ -156,13 +157,11 @@ func (p *jsonPath) find(m *meter, body any) (any, error) {
 			f = allBelow{}
 		}
 		for _, v := range found {
-			if err := s.add(f, v); err != nil {
-				return nil, err
-			}
+			s.add(f, v)
 		}
 		found = s.found
 	}
-	return found, nil
+	return found
 }
 
 // allBelow is a descent at the end of a path: it selects all values below another.
@@ -175,108 +174,71 @@ type selection struct {
 	found []any
 }
 
-func (s *selection) keep(v any) error {
+func (s *selection) keep(v any) {
 	s.found = append(s.found, v)
-	return s.m.grow(16)
+	s.m.grow(16)
 }
 
 // add selects from one value.
-func (s *selection) add(f jp.Frag, from any) error {
-	if err := s.m.spend(16); err != nil {
-		return err
-	}
+func (s *selection) add(f jp.Frag, from any) {
+	s.m.spend(16)
 	switch f := f.(type) {
 	case jp.Child:
-		return s.addMember(from, string(f))
+		if v, ok := member(from, string(f)); ok && isObject(from) {
+			s.keep(v)
+		}
 	case jp.Nth:
-		return s.addElement(from, int(f))
+		if v, ok := member(from, strconv.Itoa(int(f))); ok && !isObject(from) {
+			s.keep(v)
+		}
 	case jp.Wildcard:
-		return s.each(from, s.keep)
-	case jp.Slice, jp.Union:
-		return s.addSome(from, f)
+		for v := range s.inner(from) {
+			s.keep(v)
+		}
+	case jp.Slice, jp.Union: // the library is linear
+		s.m.spend(product(members(from), 16))
+		some := jp.Expr{f}.Get(from)
+		s.found = append(s.found, some...)
+		s.m.grow(product(len(some), 16))
 	case jp.Descent:
-		if err := s.keep(from); err != nil {
-			return err
-		}
-		return s.each(from, func(v any) error {
-			if _, inner := entries(v); !inner {
-				return nil
+		s.keep(from)
+		for v := range s.inner(from) {
+			if _, inner := entries(v); inner {
+				s.add(f, v)
 			}
-			return s.add(f, v)
-		})
+		}
 	case allBelow:
-		return s.each(from, func(v any) error {
-			if err := s.keep(v); err != nil {
-				return err
-			}
-			return s.add(f, v)
-		})
+		for v := range s.inner(from) {
+			s.keep(v)
+			s.add(f, v)
+		}
 	case *jp.Filter:
-		return s.each(from, func(v any) error {
-			ok, err := s.path.filters[f].matches(s.m, v)
-			if !ok || err != nil {
-				return err
+		for v := range s.inner(from) {
+			if s.path.filters[f].matches(s.m, v) {
+				s.keep(v)
 			}
-			return s.keep(v)
-		})
+		}
+	default: // $ and @
+		s.keep(from)
 	}
-	return s.keep(from) // $ and @
 }
 
-func (s *selection) addMember(from any, name string) error {
-	if _, ok := from.([]any); ok {
-		return nil
-	}
-	v, ok := member(from, name)
-	if !ok {
-		return nil
-	}
-	return s.keep(v)
-}
-
-func (s *selection) addElement(from any, i int) error {
-	list, _ := from.([]any)
-	if i < 0 {
-		i += len(list)
-	}
-	if i < 0 || i >= len(list) {
-		return nil
-	}
-	return s.keep(list[i])
-}
-
-// addSome selects a part of one value with the library, which is linear.
-func (s *selection) addSome(from any, f jp.Frag) error {
-	if err := s.m.spend(product(members(from), 16)); err != nil {
-		return err
-	}
-	some := jp.Expr{f}.Get(from)
-	s.found = append(s.found, some...)
-	return s.m.grow(product(len(some), 16))
-}
-
-// each calls f for the elements of a list, or for the members of an object in the
-// order of their names.
-func (s *selection) each(from any, f func(v any) error) error {
-	if list, ok := from.([]any); ok {
+// inner yields the elements of a list, or the values of an object in the order of their names.
+func (s *selection) inner(from any) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		list, isList := from.([]any)
+		if !isList {
+			s.m.spend(product(members(from), 16))
+			object, _ := value.Members(from)
+			for _, m := range object {
+				list = append(list, m.Value)
+			}
+		}
 		for _, v := range list {
-			if err := s.m.spend(1); err != nil {
-				return err
-			}
-			if err := f(v); err != nil {
-				return err
+			s.m.spend(1)
+			if !yield(v) {
+				return
 			}
 		}
-		return nil
 	}
-	if err := s.m.spend(product(members(from), 16)); err != nil {
-		return err
-	}
-	object, _ := value.Members(from)
-	for _, v := range object {
-		if err := f(v.Value); err != nil {
-			return err
-		}
-	}
-	return nil
 }

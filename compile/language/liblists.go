@@ -14,11 +14,9 @@ import (
 )
 
 // list returns a list of a length, after it was charged.
-func (m *meter) list(length int) ([]any, error) {
-	if err := m.grow(product(length, 16)); err != nil {
-		return nil, err
-	}
-	return make([]any, length), nil
+func (m *meter) list(length int) []any {
+	m.grow(product(length, 16))
+	return make([]any, length)
 }
 
 // elementAt returns first (0) or last (-1).
@@ -61,9 +59,7 @@ func sortedNames(v any) []string {
 // charges each with a number of bytes.
 func fromMembers(bytes int, part func(rules.Member) any) func(*meter, []any) (any, error) {
 	return func(m *meter, a []any) (any, error) {
-		if err := m.grow(product(members(a[0]), bytes)); err != nil {
-			return nil, err
-		}
+		m.grow(product(members(a[0]), bytes))
 		object, _ := value.Members(a[0])
 		list := make([]any, len(object))
 		for i := range object {
@@ -75,9 +71,7 @@ func fromMembers(bytes int, part func(rules.Member) any) func(*meter, []any) (an
 
 func fromPairs(m *meter, a []any) (any, error) {
 	pairs := a[0].([]any)
-	if err := m.grow(product(len(pairs), 32)); err != nil {
-		return nil, err
-	}
+	m.grow(product(len(pairs), 32))
 	object := make(map[string]any, len(pairs))
 	for i, p := range pairs {
 		pair, _ := p.([]any)
@@ -95,10 +89,7 @@ func fromPairs(m *meter, a []any) (any, error) {
 
 func reverse(m *meter, a []any) (any, error) {
 	list := a[0].([]any)
-	out, err := m.list(len(list))
-	if err != nil {
-		return nil, err
-	}
+	out := m.list(len(list))
 	copy(out, list)
 	slices.Reverse(out)
 	return out, nil
@@ -111,29 +102,24 @@ func concat(m *meter, a []any) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("argument %d of concat must be a list, got %s", i+1, kindOf(v))
 		}
-		if err := m.grow(product(len(list), 32)); err != nil {
-			return nil, err
-		}
+		m.grow(product(len(list), 32))
 		out = append(out, list...)
 	}
 	return out, nil
 }
 
-func flatten(m *meter, a []any) (any, error) { return flattened(m, []any{}, a[0].([]any)) }
+func flatten(m *meter, a []any) (any, error) { return flattened(m, []any{}, a[0].([]any)), nil }
 
-func flattened(m *meter, to, list []any) ([]any, error) {
-	if err := m.grow(product(len(list), 16)); err != nil {
-		return nil, err
-	}
-	var err error
-	for i := 0; i < len(list) && err == nil; i++ {
-		if inner, ok := list[i].([]any); ok {
-			to, err = flattened(m, to, inner)
-			continue
+func flattened(m *meter, to, list []any) []any {
+	m.grow(product(len(list), 16))
+	for _, v := range list {
+		if inner, ok := v.([]any); ok {
+			to = flattened(m, to, inner)
+		} else {
+			to = append(to, v)
 		}
-		to = append(to, list[i])
 	}
-	return to, err
+	return to
 }
 
 // uniq returns the values of a list without repetitions: 1 and 1.0 are the same value,
@@ -148,10 +134,7 @@ func uniq(m *meter, a []any) (any, error) {
 		}
 		added := seen.add(k)
 		if added { // what is repeated takes no memory
-			err = m.grow(24)
-		}
-		if err != nil {
-			return nil, err
+			m.grow(24)
 		}
 		switch whole := len(out) == i; {
 		case whole && added:
@@ -169,7 +152,10 @@ func uniq(m *meter, a []any) (any, error) {
 // functions that makeSafe inserts see it.
 type keyed struct{ element, key any }
 
-func keyedOf(m *meter, a []any) (any, error) { return keyed{a[0], a[1]}, m.grow(32) }
+func keyedOf(m *meter, a []any) (any, error) {
+	m.grow(32)
+	return keyed{a[0], a[1]}, nil
+}
 
 // groupBy returns the elements in an object, by the text of their keys. Elements
 // without a key are in the group "null".
@@ -185,9 +171,7 @@ func groupBy(m *meter, a []any) (any, error) {
 			return nil, fmt.Errorf("groupBy: the key of element %d is %s; a key is a string, a number or a boolean", i, kindOf(pair.key))
 		}
 		group, _ := groups[name].([]any)
-		if err := m.grow(24); err != nil {
-			return nil, err
-		}
+		m.grow(24)
 		groups[name] = append(group, pair.element)
 	}
 	return groups, nil
@@ -199,17 +183,11 @@ func sortBy(m *meter, a []any) (any, error) {
 	for i, v := range list {
 		keys[i] = v.(keyed).key
 	}
-	direction, err := directionOf(secondText(a, "asc"))
+	by, err := sortOrder(m, "sortBy", keys, a)
 	if err != nil {
 		return nil, err
 	}
-	by, err := orderOf(m, "sortBy", keys)
-	if err == nil {
-		err = sortValues(m, list, direction, func(a, b any) int { return by(a.(keyed).key, b.(keyed).key) })
-	}
-	if err != nil {
-		return nil, err
-	}
+	sortValues(m, list, func(a, b any) int { return by(a.(keyed).key, b.(keyed).key) })
 	for i := range list {
 		list[i] = list[i].(keyed).element // the list was made for this call
 	}
@@ -217,45 +195,33 @@ func sortBy(m *meter, a []any) (any, error) {
 }
 
 func sortList(m *meter, a []any) (any, error) {
-	list, err := m.list(len(a[0].([]any)))
-	if err != nil {
-		return nil, err
-	}
+	list := m.list(len(a[0].([]any)))
 	copy(list, a[0].([]any))
-	direction, err := directionOf(secondText(a, "asc"))
+	by, err := sortOrder(m, "sort", list, a)
 	if err != nil {
 		return nil, err
 	}
-	by, err := orderOf(m, "sort", list)
-	if err == nil {
-		err = sortValues(m, list, direction, by)
-	}
-	return list, err
+	sortValues(m, list, by)
+	return list, nil
 }
 
-func directionOf(name string) (int, error) {
-	switch name {
-	case "asc":
-		return 1, nil
-	case "desc":
-		return -1, nil
+// sortOrder returns the order of the values of a list, in the direction that the second argument
+// of a function names.
+func sortOrder(m *meter, name string, list, a []any) (func(a, b any) int, error) {
+	direction := map[string]int{"asc": 1, "desc": -1}[secondText(a, "asc")]
+	if direction == 0 {
+		return nil, fmt.Errorf("want asc or desc, got %s", value.Preview(a[1]))
 	}
-	return 0, fmt.Errorf("want asc or desc, got %s", value.Preview(name))
+	by, err := orderOf(m, name, list)
+	return func(a, b any) int { return direction * by(a, b) }, err
 }
 
 // sortValues sorts a list in place. Equal values keep their order.
-func sortValues(m *meter, list []any, direction int, by func(a, b any) int) error {
-	var failed error
+func sortValues(m *meter, list []any, by func(a, b any) int) {
 	slices.SortStableFunc(list, func(a, b any) int {
-		if failed == nil {
-			failed = m.spend(16)
-		}
-		if failed != nil {
-			return 0
-		}
-		return direction * by(a, b)
+		m.spend(16)
+		return by(a, b)
 	})
-	return failed
 }
 
 // orderOf returns the order of the values of a list, which are all numbers, or all
@@ -276,9 +242,7 @@ func orderOf(m *meter, name string, list []any) (func(a, b any) int, error) {
 			numbers++
 		case t == reflect.TypeFor[string]():
 			text++
-			if err := m.spend(len(v.(string)) / 8); err != nil {
-				return nil, err
-			}
+			m.spend(len(v.(string)) / 8)
 		case t != timeType && t != durationType, t != reflect.TypeOf(first):
 			return nil, fmt.Errorf("%s cannot order element %d, %s, and %s",
 				name, i, Described(v), Described(first))
@@ -356,9 +320,9 @@ func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) 
 func extremeOf(sign int) func(*meter, []any) (any, error) {
 	name := map[int]string{-1: "min", 1: "max"}[sign]
 	return func(m *meter, a []any) (any, error) {
-		values, err := leaves(m, nil, a)
-		if err != nil || len(values) == 0 {
-			return nil, err
+		values := leaves(m, nil, a)
+		if len(values) == 0 {
+			return nil, nil
 		}
 		by, err := orderOf(m, name, values)
 		if err != nil {
@@ -369,9 +333,7 @@ func extremeOf(sign int) func(*meter, []any) (any, error) {
 			if by(v, best)*sign > 0 {
 				best = v
 			}
-			if err := m.spend(16); err != nil {
-				return nil, err
-			}
+			m.spend(16)
 		}
 		return best, nil
 	}

@@ -79,9 +79,7 @@ func median(m *meter, a []any) (any, error) {
 	if err != nil || len(numbers) == 0 {
 		return 0.0, err
 	}
-	if err := sortValues(m, numbers, 1, order); err != nil {
-		return nil, err
-	}
+	sortValues(m, numbers, order)
 	n := len(numbers)
 	if n%2 == 1 {
 		return float(numbers[n/2]), nil
@@ -102,33 +100,29 @@ func sum(m *meter, a []any) (any, error) {
 // numbersOf returns the numbers in the arguments of a function, and in lists among
 // them. It leaves out what is nil.
 func numbersOf(m *meter, name string, a []any) ([]any, error) {
-	values, err := leaves(m, nil, a)
-	if err != nil {
-		return nil, err
-	}
+	values := leaves(m, nil, a)
 	for i, v := range values {
-		if values[i], err = number(v); err != nil {
+		n, err := number(v)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		values[i] = n
 	}
 	return values, nil
 }
 
 // leaves appends the values in lists, at any depth, that are not nil.
-func leaves(m *meter, to, list []any) ([]any, error) {
-	if err := m.grow(16 * len(list)); err != nil {
-		return nil, err
-	}
-	var err error
+func leaves(m *meter, to, list []any) []any {
+	m.grow(16 * len(list))
 	to = slices.Grow(to, len(list))
-	for i := 0; i < len(list) && err == nil; i++ {
-		switch v := list[i].(type) {
+	for _, v := range list {
+		switch v := v.(type) {
 		case nil:
 		case []any:
-			to, err = leaves(m, to, v)
+			to = leaves(m, to, v)
 		default:
 			to = append(to, v)
 		}
 	}
-	return to, err
+	return to
 }

@@ -18,7 +18,8 @@ import (
 func length(m *meter, a []any) (any, error) {
 	switch v := fieldsOf(a[0]).(type) {
 	case string:
-		return utf8.RuneCountInString(v), m.spend(len(v))
+		m.spend(len(v))
+		return utf8.RuneCountInString(v), nil
 	case []any, map[string]any, rules.Object:
 		return members(v), nil
 	}
@@ -31,32 +32,29 @@ func asString(m *meter, a []any) (any, error) {
 	if text, ok := v.(string); ok {
 		return text, nil
 	}
-	if err := m.growText(v); err != nil {
-		return nil, err
-	}
+	m.growText(v)
 	return fmt.Sprint(plain(v)), nil
 }
 
 func trim(m *meter, a []any) (any, error) {
 	text := a[0].(string)
 	if len(a) == 1 {
-		return strings.TrimSpace(text), m.spend(len(text))
+		m.spend(len(text))
+		return strings.TrimSpace(text), nil
 	}
 	characters := a[1].(string)
-	if err := m.spend(product(len(text), max(1, len(characters)))); err != nil {
-		return nil, err
-	}
+	m.spend(product(len(text), max(1, len(characters))))
 	return strings.Trim(text, characters), nil
 }
 
 func trimPrefix(m *meter, a []any) (any, error) {
-	text, prefix := a[0].(string), secondText(a, " ")
-	return strings.TrimPrefix(text, prefix), m.spend(len(prefix))
+	m.spend(len(secondText(a, " ")))
+	return strings.TrimPrefix(a[0].(string), secondText(a, " ")), nil
 }
 
 func trimSuffix(m *meter, a []any) (any, error) {
-	text, suffix := a[0].(string), secondText(a, " ")
-	return strings.TrimSuffix(text, suffix), m.spend(len(suffix))
+	m.spend(len(secondText(a, " ")))
+	return strings.TrimSuffix(a[0].(string), secondText(a, " ")), nil
 }
 
 // secondText returns the second argument, which may be left out.
@@ -72,9 +70,7 @@ func secondText(a []any, otherwise string) string {
 func changed(f func(string) string) func(*meter, []any) (any, error) {
 	return func(m *meter, a []any) (any, error) {
 		text := a[0].(string)
-		if err := m.grow(2 * len(text)); err != nil {
-			return nil, err
-		}
+		m.grow(2 * len(text))
 		return f(text), nil
 	}
 }
@@ -83,9 +79,7 @@ func changed(f func(string) string) func(*meter, []any) (any, error) {
 func searchedFor[T int | bool](f func(text, part string) T) func(*meter, []any) (any, error) {
 	return func(m *meter, a []any) (any, error) {
 		text, part := a[0].(string), a[1].(string)
-		if err := m.spend(len(text) + len(part)); err != nil {
-			return nil, err
-		}
+		m.spend(len(text) + len(part))
 		return f(text, part), nil
 	}
 }
@@ -95,16 +89,12 @@ func splitWith(separators bool) func(*meter, []any) (any, error) {
 	return func(m *meter, a []any) (any, error) {
 		text, separator := a[0].(string), a[1].(string)
 		limit := limitAt(a, 2)
-		if err := m.spend(len(text) + len(separator)); err != nil {
-			return nil, err
-		}
+		m.spend(len(text) + len(separator))
 		parts := strings.Count(text, separator) + 1
 		if limit >= 0 {
 			parts = min(parts, limit)
 		}
-		if err := m.grow(product(parts, 48)); err != nil { // of two lists, and the strings
-			return nil, err
-		}
+		m.grow(product(parts, 48)) // of two lists, and the strings
 		list := []any{}
 		split := strings.SplitN
 		if separators {
@@ -127,9 +117,7 @@ func limitAt(a []any, i int) int {
 
 func replaceAll(m *meter, a []any) (any, error) {
 	text, from, to, limit := a[0].(string), a[1].(string), a[2].(string), limitAt(a, 3)
-	if err := m.spend(len(text) + len(from)); err != nil {
-		return nil, err
-	}
+	m.spend(len(text) + len(from))
 	found := strings.Count(text, from)
 	if limit >= 0 {
 		found = min(found, limit)
@@ -137,9 +125,7 @@ func replaceAll(m *meter, a []any) (any, error) {
 	if found == 0 {
 		return text, nil
 	}
-	if err := m.grow(len(text) + product(found, len(to))); err != nil {
-		return nil, err
-	}
+	m.grow(len(text) + product(found, len(to)))
 	return strings.Replace(text, from, to, limit), nil
 }
 
@@ -148,9 +134,7 @@ func repeat(m *meter, a []any) (any, error) {
 	if times < 0 {
 		return nil, fmt.Errorf("repeat cannot repeat a string %d times", times)
 	}
-	if err := m.grow(product(len(text), times)); err != nil {
-		return nil, err
-	}
+	m.grow(product(len(text), times))
 	return strings.Repeat(text, times), nil
 }
 
@@ -166,9 +150,7 @@ func join(m *meter, a []any) (any, error) {
 		case !ok:
 			return nil, fmt.Errorf("join takes strings and numbers; element %d is %s", i, Described(v))
 		}
-		if err := m.grow(16 + len(text) + len(glue)); err != nil {
-			return nil, err
-		}
+		m.grow(16 + len(text) + len(glue))
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, glue), nil
@@ -176,17 +158,13 @@ func join(m *meter, a []any) (any, error) {
 
 func toBase64(m *meter, a []any) (any, error) {
 	text := a[0].(string)
-	if err := m.grow(2 * base64.StdEncoding.EncodedLen(len(text))); err != nil {
-		return nil, err
-	}
+	m.grow(2 * base64.StdEncoding.EncodedLen(len(text)))
 	return base64.StdEncoding.EncodeToString([]byte(text)), nil
 }
 
 func fromBase64(m *meter, a []any) (any, error) {
 	text := a[0].(string)
-	if err := m.grow(2 * len(text)); err != nil {
-		return nil, err
-	}
+	m.grow(2 * len(text))
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, fmt.Errorf("fromBase64: not base64: %s", value.Preview(text))
@@ -197,9 +175,7 @@ func fromBase64(m *meter, a []any) (any, error) {
 // toJSON returns indented JSON, as the expression language does.
 func toJSON(m *meter, a []any) (any, error) {
 	v := fieldsOf(a[0])
-	if err := m.growText(v); err != nil {
-		return nil, err
-	}
+	m.growText(v)
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("toJSON: %s cannot be written as JSON", kindOf(a[0]))
@@ -210,9 +186,7 @@ func toJSON(m *meter, a []any) (any, error) {
 // fromJSON decodes JSON with all the digits of its numbers.
 func fromJSON(m *meter, a []any) (any, error) {
 	text := a[0].(string)
-	if err := m.grow(product(len(text), 8)); err != nil {
-		return nil, err
-	}
+	m.grow(product(len(text), 8))
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var out any
@@ -247,9 +221,7 @@ func normal(v any) (any, error) {
 
 func duration(m *meter, a []any) (any, error) {
 	text := a[0].(string)
-	if err := m.spend(len(text)); err != nil {
-		return nil, err
-	}
+	m.spend(len(text))
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		return nil, fmt.Errorf("duration: want text like 90s, 5m or 1h30m, got %s", value.Preview(text))
@@ -301,9 +273,7 @@ func parseTime(m *meter, text string, layouts []string, zone *time.Location) (an
 		zone = time.UTC
 	}
 	for _, layout := range layouts {
-		if err := m.spend(len(text) + len(layout)); err != nil {
-			return nil, err
-		}
+		m.spend(len(text) + len(layout))
 		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
 			return t, nil
 		}
@@ -317,9 +287,7 @@ func parseTime(m *meter, text string, layouts []string, zone *time.Location) (an
 // timezone may read a file of the system, which is slow.
 func timezone(m *meter, a []any) (any, error) {
 	name := a[0].(string)
-	if err := m.spend(tickEvery); err != nil {
-		return nil, err
-	}
+	m.spend(tickEvery)
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
 		return nil, fmt.Errorf("timezone: want a name like Europe/Prague, got %s", value.Preview(name))

@@ -45,7 +45,9 @@ type environment struct {
 
 const meterName = "·meter"
 
-// A meter counts what an evaluation spends.
+// A meter counts what an evaluation spends. Once that is more than it may spend, or the run is
+// cancelled, the meter panics with an error: the machine of the expression language recovers, as
+// it does from its own errors, and [Expression.Eval] returns that error.
 type meter struct {
 	steps, bytes int
 	unread       int // units of work since the clock was read
@@ -58,50 +60,56 @@ type meter struct {
 
 func (m *meter) reset(ctx context.Context) { *m = meter{ctx: ctx} }
 
+// must returns a value or, as the meter does, ends the evaluation with an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // step counts one element or call.
-func (m *meter) step() error {
+func (m *meter) step() {
 	m.steps++
 	if m.steps > maxSteps {
-		return overBudget("more than %d steps through lists", maxSteps)
+		panic(overBudget("more than %d steps through lists", maxSteps))
 	}
-	return m.spend(tickEvery / 64)
+	m.spend(tickEvery / 64)
 }
 
 // spend counts the bytes and elements that an operation is about to look at. All
 // that takes time is counted here, so that neither the limit of time nor an
 // interruption of the run has to wait.
-func (m *meter) spend(units int) error {
+func (m *meter) spend(units int) {
 	if units > maxCall {
-		return overBudget("one operation on more than %d MiB", maxCall>>20)
+		panic(overBudget("one operation on more than %d MiB", maxCall>>20))
 	}
-	if m.unread += units; m.unread < tickEvery {
-		return nil
+	if m.unread += units; m.unread >= tickEvery {
+		m.tick()
 	}
-	return m.tick()
 }
 
 // tick checks the time since the first tick, and whether the run was cancelled.
-func (m *meter) tick() error {
+func (m *meter) tick() {
 	m.unread = 0
 	if m.ctx != nil && m.ctx.Err() != nil {
-		return context.Cause(m.ctx)
+		panic(context.Cause(m.ctx))
 	}
 	switch now := time.Now(); {
 	case m.until.IsZero():
 		m.until = now.Add(maxTime)
 	case now.After(m.until):
-		return overBudget("more than %s of time", maxTime)
+		panic(overBudget("more than %s of time", maxTime))
 	}
-	return nil
 }
 
 // grow counts the bytes of a string or a list before it is made.
-func (m *meter) grow(bytes int) error {
+func (m *meter) grow(bytes int) {
 	if bytes < 0 || bytes > maxBytes-m.bytes {
-		return overBudget("more than %d MiB of strings and lists", maxBytes>>20)
+		panic(overBudget("more than %d MiB of strings and lists", maxBytes>>20))
 	}
 	m.bytes += bytes
-	return m.spend(bytes)
+	m.spend(bytes)
 }
 
 // maxNotes limits the notes of an evaluation.

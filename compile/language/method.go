@@ -46,7 +46,8 @@ func (s *safety) method(node *ast.Node, n *ast.CallNode, callee *ast.MemberNode)
 // an argument is absent.
 func callMethod(m *meter, name string, args []any) (any, error) {
 	if slices.Contains(args, nil) {
-		return nil, m.spend(1)
+		m.spend(1)
+		return nil, nil
 	}
 	switch args[0].(type) {
 	case time.Time, time.Duration:
@@ -63,12 +64,11 @@ func callMethod(m *meter, name string, args []any) (any, error) {
 	}
 	for _, a := range args[1:] {
 		if layout, ok := a.(string); ok {
-			if err := m.grow(product(len(layout), 16)); err != nil {
-				return nil, err
-			}
+			m.grow(product(len(layout), 16))
 		}
 	}
-	return scalar(method.Call(in)[0]), m.spend(16)
+	m.spend(16)
+	return scalar(method.Call(in)[0]), nil
 }
 
 // scalar returns a result as a value of the language: a month as an integer.

@@ -232,7 +232,8 @@ var errTooManyDigits = errors.New("numbers of more than a thousand digits cannot
 func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats func(a, b float64) float64) binaryOperator {
 	return func(m *meter, a, b any) (any, error) {
 		if a == nil || b == nil {
-			return nil, m.spend(1)
+			m.spend(1)
+			return nil, nil
 		}
 		if !isNumber(a) || !isNumber(b) {
 			return nil, mismatch(operator, a, b)
@@ -245,9 +246,7 @@ func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats f
 		if isInteger && both && ints != nil {
 			return ints(x, y)
 		}
-		if err := m.spend(1); err != nil {
-			return nil, err
-		}
+		m.spend(1)
 		f := floats(float(a), float(b))
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, fmt.Errorf("%s %s %s is not a number", value.Preview(a), operator, value.Preview(b))

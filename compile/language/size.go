@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"time"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // product returns a*b, limited to half of the integers, so that a sum of two fits.
@@ -18,36 +20,29 @@ func product(a, b int) int {
 }
 
 // growText counts the bytes of a value as text, or as indented JSON, before it is written.
-func (m *meter) growText(v any) error { return m.growTextAt(v, 0) }
+func (m *meter) growText(v any) { m.growTextAt(v, 0) }
 
-func (m *meter) growTextAt(v any, depth int) error {
+func (m *meter) growTextAt(v any, depth int) {
+	size := 24
 	switch v := v.(type) {
 	case string:
-		return m.grow(jsonSize(v))
+		size = jsonSize(v)
 	case json.Number:
-		return m.grow(len(v))
+		size = len(v)
 	case nil, bool, int, int64, float64, time.Duration:
-		return m.grow(24)
 	case time.Time:
-		return m.grow(80)
-	}
-	inner, ok := entries(v)
-	if !ok {
-		return m.grow(1024) // a value that is not known, such as a time zone
-	}
-	err := m.grow(2 * (depth + 2))
-	for name, e := range inner {
-		if err == nil {
-			err = m.grow(jsonSize(name) + 2*(depth+4))
+		size = 80
+	case []any, map[string]any, rules.Object:
+		inner, _ := entries(v)
+		for name, e := range inner {
+			m.grow(jsonSize(name) + 2*(depth+4))
+			m.growTextAt(e, depth+1)
 		}
-		if err == nil {
-			err = m.growTextAt(e, depth+1)
-		}
-		if err != nil {
-			return err
-		}
+		size = 2 * (depth + 2)
+	default:
+		size = 1024 // a value that is not known, such as a time zone
 	}
-	return err
+	m.grow(size)
 }
 
 // jsonSize returns the size of a string in JSON, which escapes some characters with six.

@@ -102,24 +102,17 @@ func (u userFunction) call(m *meter, args []any) (any, error) {
 	if absent || err != nil {
 		return nil, err
 	}
-	if err := m.step(); err != nil {
-		return nil, err
-	}
-	if err := m.tick(); err != nil {
-		return nil, err
-	}
+	m.step()
+	m.tick()
 	v, err := u.run(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", u.name, err)
 	}
-	if err := m.tick(); err != nil {
-		return nil, err
+	m.tick()
+	if err := m.growResult(v, 0); err != nil {
+		return nil, fmt.Errorf("%s returned %w", u.name, err)
 	}
-	err = m.growResult(v, 0)
-	if err != nil && !errors.Is(err, ErrBudget) {
-		err = fmt.Errorf("%s returned %w", u.name, err)
-	}
-	return notNil(v), err
+	return notNil(v), nil
 }
 
 // run recovers from a panic of the Go function.
@@ -201,9 +194,11 @@ const maxResultDepth = 512
 func (m *meter) growResult(v any, depth int) error {
 	switch v := v.(type) {
 	case string:
-		return m.grow(len(v))
+		m.grow(len(v))
+		return nil
 	case json.Number:
-		return m.grow(len(v))
+		m.grow(len(v))
+		return nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%v, which is not a number", v)
@@ -220,11 +215,8 @@ func (m *meter) growResult(v any, depth int) error {
 		return errors.New("a value that is nested too deeply")
 	}
 	for name, e := range inner {
-		err := m.grow(len(name) + 16)
-		if err == nil {
-			err = m.growResult(e, depth+1)
-		}
-		if err != nil {
+		m.grow(len(name) + 16)
+		if err := m.growResult(e, depth+1); err != nil {
 			return err
 		}
 	}
