@@ -33,50 +33,21 @@ var mistakes = []mistake{
 		message: "a date without quotes is a subtraction",
 		hint:    `write "$1" to compare text, or date("$1") for a time`,
 	},
-	{
-		pattern: operand + `\.(?:length|size|count|len)\(\)`,
-		near:    []string{".length(", ".size(", ".count(", ".len("},
-		message: "lists and strings have no functions of their own", hint: "write len($1)",
-	},
+	method(`length|size|count|len`, `\)`, "lists and strings have no functions of their own", "write len($1)"),
 	{
 		pattern: operand + `\??\.length\b`,
 		near:    []string{".length"},
 		message: "lists and strings have no length of their own",
 		hint:    `write len($1); for a key of an object write $1["length"]`,
 	},
-	{
-		pattern: operand + `\.(?:toLowerCase|lower)\(\)`,
-		near:    []string{".toLowerCase(", ".lower("},
-		message: "strings have no functions of their own", hint: "write lower($1)",
-	},
-	{
-		pattern: operand + `\.(?:toUpperCase|upper)\(\)`,
-		near:    []string{".toUpperCase(", ".upper("},
-		message: "strings have no functions of their own", hint: "write upper($1)",
-	},
-	{
-		pattern: operand + `\.(?:contains|includes|indexOf)\(`,
-		near:    []string{".contains(", ".includes(", ".indexOf("},
-		message: "lists and strings have no functions of their own", hint: `write $1 contains "text" for a string, and x in $1 for a list`,
-	},
-	{
-		pattern: operand + `\.(?:startsWith|startswith|hasPrefix)\(`,
-		near:    []string{".startsWith(", ".startswith(", ".hasPrefix("},
-		message: "strings have no functions of their own", hint: `write $1 startsWith "text"`,
-	},
-	{
-		pattern: operand + `\.(?:endsWith|endswith|hasSuffix)\(`,
-		near:    []string{".endsWith(", ".endswith(", ".hasSuffix("},
-		message: "strings have no functions of their own", hint: `write $1 endsWith "text"`,
-	},
-	{
-		pattern: operand + `\.(map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values)\(`,
-		near: []string{
-			".map(", ".filter(", ".find(", ".some(", ".every(", ".any(", ".all(",
-			".none(", ".sort(", ".join(", ".split(", ".trim(", ".first(", ".last(", ".keys(", ".values(",
-		},
-		message: "values have no functions of their own", hint: "write $2($1, …); the element is #, and its keys begin with a dot: .id",
-	},
+	method(`toLowerCase|lower`, `\)`, "strings have no functions of their own", "write lower($1)"),
+	method(`toUpperCase|upper`, `\)`, "strings have no functions of their own", "write upper($1)"),
+	method(`contains|includes|indexOf`, ``, "lists and strings have no functions of their own",
+		`write $1 contains "text" for a string, and x in $1 for a list`),
+	method(`startsWith|startswith|hasPrefix`, ``, "strings have no functions of their own", `write $1 startsWith "text"`),
+	method(`endsWith|endswith|hasSuffix`, ``, "strings have no functions of their own", `write $1 endsWith "text"`),
+	method(`map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values`, ``,
+		"values have no functions of their own", "write $2($1, …); the element is #, and its keys begin with a dot: .id"),
 	{pattern: `===`, message: "unknown operator ===", hint: "write =="},
 	{pattern: `!==`, message: "unknown operator !==", hint: "write !="},
 	{pattern: `<>`, message: "unknown operator <>", hint: "write !="},
@@ -109,27 +80,18 @@ var mistakes = []mistake{
 	},
 	{pattern: `\bis\s+(?:null|nil|None|NULL|undefined)\b`, message: "unknown operator is", hint: "write == nil"},
 	{pattern: `\bis\s+(not\s+)?`, message: "unknown operator is", hint: "write ==, or != for is not"},
-	{pattern: `(?:^|[^.\w])(AND|And)\b`, message: "unknown operator $1", hint: "write and, or &&"},
-	{pattern: `(?:^|[^.\w])(OR|Or)\b`, message: "unknown operator $1", hint: "write or, or ||"},
-	{pattern: `(?:^|[^.\w])(NOT|Not)\b`, message: "unknown operator $1", hint: "write not, or !"},
-	{
-		pattern: `(?:^|[^.\w])(LIKE|like)\b`,
-		message: "unknown operator $1", hint: `write contains, or matches for a pattern: x matches "^a"`,
-	},
-	{pattern: `(?:^|[^.\w])(NULL|Null|Nil|NIL|None|undefined)\b`, message: "unknown name $1", hint: "write nil"},
-	{pattern: `(?:^|[^.\w])(TRUE|True)\b`, message: "unknown name $1", hint: "write true"},
-	{pattern: `(?:^|[^.\w])(FALSE|False)\b`, message: "unknown name $1", hint: "write false"},
-	{pattern: `(?:^|[^.\w])(length|size|count_of|strlen)\(`, message: "unknown function $1", hint: "write len(…)"},
-	{
-		pattern: `(?:^|[^.\w])(exists|isset|defined|isDefined)\(`,
-		message: "unknown function $1", hint: `write has("a.b"), or body.a.b != nil`,
-	},
-	{
-		pattern: `(?:^|[^.\w])(isEmpty|is_empty|isNull|is_null)\(`,
-		message: "unknown function $1", hint: "write empty(…), or len(…) == 0 for a list",
-	},
-	{pattern: `(?:^|[^.\w])(parseInt|toInt|Number|Int)\(`, message: "unknown function $1", hint: "write number(…)"},
-	{pattern: `(?:^|[^.\w])(str|String|toString|to_string)\(`, message: "unknown function $1", hint: "write text(…)"},
+	word(`AND|And`, `\b`, "operator", "write and, or &&"),
+	word(`OR|Or`, `\b`, "operator", "write or, or ||"),
+	word(`NOT|Not`, `\b`, "operator", "write not, or !"),
+	word(`LIKE|like`, `\b`, "operator", `write contains, or matches for a pattern: x matches "^a"`),
+	word(`NULL|Null|Nil|NIL|None|undefined`, `\b`, "name", "write nil"),
+	word(`TRUE|True`, `\b`, "name", "write true"),
+	word(`FALSE|False`, `\b`, "name", "write false"),
+	word(`length|size|count_of|strlen`, `\(`, "function", "write len(…)"),
+	word(`exists|isset|defined|isDefined`, `\(`, "function", `write has("a.b"), or body.a.b != nil`),
+	word(`isEmpty|is_empty|isNull|is_null`, `\(`, "function", "write empty(…), or len(…) == 0 for a list"),
+	word(`parseInt|toInt|Number|Int`, `\(`, "function", "write number(…)"),
+	word(`str|String|toString|to_string`, `\(`, "function", "write text(…)"),
 	{
 		pattern: `\bitems\??\.(size|count|len)\b`, message: "items is a list, which has no key $1",
 		hint: "write count, the number of items",
@@ -172,6 +134,22 @@ var mistakes = []mistake{
 		hint: `write $1["$2-$3"] for a key with a dash`,
 	},
 	{pattern: `^\s*(\{)[^:]*\}\s*$`, message: "an expression is not written in braces", hint: "leave out the braces"},
+}
+
+// method returns the mistake of calling one of some functions on a value, as in x.len(): the end
+// is a pattern of what follows the parenthesis.
+func method(names, end, message, hint string) mistake {
+	m := mistake{pattern: operand + `\.(` + names + `)\(` + end, message: message, hint: hint}
+	for name := range strings.SplitSeq(names, "|") {
+		m.near = append(m.near, "."+name+"(")
+	}
+	return m
+}
+
+// word returns the mistake of writing one of some words, as in x AND y: the end is a pattern of
+// what follows the word, and the kind is what it is taken for.
+func word(words, end, kind, hint string) mistake {
+	return mistake{pattern: `(?:^|[^.\w])(` + words + `)` + end, message: "unknown " + kind + " $1", hint: hint}
 }
 
 // mistakePatterns returns the patterns of the table. They are compiled when the first

@@ -16,29 +16,15 @@ import (
 // Truth is the result of a proof about a condition.
 type Truth int
 
-// The results of a proof.
+// The results of a proof, in an order in which the minimum is the conjunction, the maximum the
+// disjunction, and the opposite number the negation.
 const (
-	Either Truth = iota // on some pages
-	Always
-	Never
+	Never  Truth = -1
+	Either Truth = 0 // on some pages
+	Always Truth = 1
 )
 
-func (t Truth) not() Truth {
-	switch t {
-	case Always:
-		return Never
-	case Never:
-		return Always
-	}
-	return Either
-}
-
-func truthOf(b bool) Truth {
-	if b {
-		return Always
-	}
-	return Never
-}
+func truthOf(b bool) Truth { return decided(b, !b) }
 
 // A Prover proves facts about the expressions of a ruleset, which fixes the limit.
 type Prover struct {
@@ -87,14 +73,11 @@ func (p Prover) condition(node ast.Node) Truth {
 		return Never
 	case *ast.UnaryNode:
 		if n.Operator == "not" || n.Operator == "!" {
-			return p.condition(n.Node).not()
+			return -p.condition(n.Node)
 		}
 	case *ast.ConditionalNode:
-		switch p.condition(n.Cond) {
-		case Always:
-			return p.condition(n.Exp1)
-		case Never:
-			return p.condition(n.Exp2)
+		if chosen := p.remaining(n); chosen != node {
+			return p.condition(chosen)
 		}
 		if a, b := p.condition(n.Exp1), p.condition(n.Exp2); a == b {
 			return a
@@ -124,17 +107,9 @@ func (p Prover) remaining(node ast.Node) ast.Node {
 func (p Prover) binary(n *ast.BinaryNode) Truth {
 	switch n.Operator {
 	case "and", "&&":
-		a, b := p.condition(n.Left), p.condition(n.Right)
-		if a == Never || b == Never {
-			return Never
-		}
-		return both(a, b)
+		return min(p.condition(n.Left), p.condition(n.Right))
 	case "or", "||":
-		a, b := p.condition(n.Left), p.condition(n.Right)
-		if a == Always || b == Always {
-			return Always
-		}
-		return both(a, b)
+		return max(p.condition(n.Left), p.condition(n.Right))
 	}
 	if t := p.absence(n); t != Either {
 		return t
@@ -144,19 +119,22 @@ func (p Prover) binary(n *ast.BinaryNode) Truth {
 	if !left || !right {
 		return Either
 	}
+	less := decided(a.High < b.Low, a.Low >= b.High)
+	greater := decided(a.Low > b.High, a.High <= b.Low)
+	equal := decided(a == b && a.Low == a.High, max(less, greater) == Always)
 	switch n.Operator {
 	case "<":
-		return decided(a.High < b.Low, a.Low >= b.High)
+		return less
 	case "<=":
-		return decided(a.High <= b.Low, a.Low > b.High)
+		return -greater
 	case ">":
-		return decided(a.Low > b.High, a.High <= b.Low)
+		return greater
 	case ">=":
-		return decided(a.Low >= b.High, a.High < b.Low)
+		return -less
 	case "==":
-		return decided(a == b && a.Low == a.High, a.High < b.Low || a.Low > b.High)
+		return equal
 	case "!=":
-		return decided(a.High < b.Low || a.Low > b.High, a == b && a.Low == a.High)
+		return -equal
 	}
 	return Either
 }
@@ -192,13 +170,6 @@ func (p Prover) isNil(node ast.Node) Truth {
 	}
 	if _, ok := p.number(node); ok {
 		return Never
-	}
-	return Either
-}
-
-func both(a, b Truth) Truth {
-	if a == b {
-		return a
 	}
 	return Either
 }
