@@ -201,7 +201,7 @@ func (j *Job) add(e *language.Expression) {
 	}
 	for _, r := range e.Reads {
 		j.Needs.add(r)
-		if r.Root == language.PartitionField && r.Of == "" {
+		if r.Is(language.PartitionField) {
 			j.partitionReads = append(j.partitionReads, r.Path)
 			if !r.Has && !strings.Contains(e.Rule.Source, "??") && !strings.Contains(e.Rule.Source, "?.") {
 				j.partitionNeeds = append(j.partitionNeeds, r.Path)
@@ -238,9 +238,12 @@ func withPath(paths [][]string, path []string) [][]string {
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
 	all := slices.Concat(j.Binds, j.Init, j.Parts, j.Next, j.Keeps, Expressions(j.Stops), Expressions(j.OnErrors), j.Shape.rules)
-	return slices.ContainsFunc(all, func(e *language.Expression) bool {
-		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == root || r.Of == root })
-	})
+	return anyReads(all, func(r language.Read) bool { return r.Is(root) || r.Of == root })
+}
+
+// anyReads reports whether one of some expressions has a read of which f is true.
+func anyReads(list []*language.Expression, f func(language.Read) bool) bool {
+	return slices.ContainsFunc(list, func(e *language.Expression) bool { return slices.ContainsFunc(e.Reads, f) })
 }
 
 // Expressions returns conditions as expressions.

@@ -24,7 +24,7 @@ func (j *Job) WhyNever(c *Condition) string {
 // comparesAbsentLimit reports whether a condition reads the page size, although there is none.
 func (j *Job) comparesAbsentLimit(c *Condition) bool {
 	none := j.Set.Limit == nil && j.Set.LimitBy == ""
-	return none && slices.ContainsFunc(c.Reads, func(r language.Read) bool { return r.Root == "limit" && r.Of == "" })
+	return none && slices.ContainsFunc(c.Reads, func(r language.Read) bool { return r.Is("limit") })
 }
 
 // Unreached says of each rule that is never the reason to stop why not.

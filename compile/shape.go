@@ -49,9 +49,7 @@ func (s *Shape) Rules() []*language.Expression { return s.rules }
 
 // ReadsKey reports whether a rule reads the name of the member that an item comes from.
 func (s *Shape) ReadsKey() bool {
-	return slices.ContainsFunc(s.rules, func(e *language.Expression) bool {
-		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == "key" })
-	})
+	return anyReads(s.rules, func(r language.Read) bool { return r.Is("key") })
 }
 
 func (s *Shape) add(e *language.Expression) {
@@ -71,15 +69,9 @@ func (s *Shape) add(e *language.Expression) {
 // Watches returns the paths of items that the rules read, each once. A path that no item
 // has is probably misspelt, unless it is optional.
 func (s *Shape) Watches() []Watch {
-	var found []Watch
+	var found watches
 	for _, e := range s.rules {
-		for _, read := range e.Reads {
-			same := func(w Watch) bool { return slices.Equal(w.Path, read.Path) }
-			if !read.OfItem() || len(read.Path) == 0 || read.Has || slices.ContainsFunc(found, same) {
-				continue
-			}
-			found = append(found, Watch{Read: read, Rule: e.Rule, Optional: checksPresence(e, read)})
-		}
+		found.add(e, "item", func(r language.Read) Watch { return Watch{Optional: checksPresence(e, r)} })
 	}
 	return found
 }
@@ -97,15 +89,11 @@ func (s *Shape) read(e *language.Expression) {
 // selects members: item.owner.id. Such a value need not be decoded. An index is
 // not copied, since a path does not tell it from a name.
 func copied(e *language.Expression) []string {
-	if len(e.Reads) != 1 || !e.Reads[0].OfItem() || e.Reads[0].Has || e.Reads[0].Open {
-		return nil
-	}
-	if e.Formatted() != e.Reads[0].String() || len(e.Reads[0].Path) == 0 {
-		return nil
-	}
 	isIndex := func(key string) bool { _, err := strconv.Atoi(key); return err == nil }
-	if slices.ContainsFunc(e.Reads[0].Path, isIndex) {
-		return nil
+	for _, r := range e.Reads { // an expression that is nothing but a read has no other
+		if r.OfItem() && len(r.Path) > 0 && !r.Has && e.Formatted() == r.String() && !slices.ContainsFunc(r.Path, isIndex) {
+			return r.Path
+		}
 	}
-	return e.Reads[0].Path
+	return nil
 }

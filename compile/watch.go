@@ -26,29 +26,35 @@ type Watch struct {
 // Watches returns the paths of the body that the stopping rules and the next request
 // read, each once.
 func (j *Job) Watches() []Watch {
-	var found []Watch
-	add := func(e *language.Expression, next bool) {
-		for _, read := range e.Reads {
-			if !read.OfBody() || len(read.Path) == 0 || read.Has {
-				continue
+	var found watches
+	for i, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
+		found.add(e, "body", func(r language.Read) Watch {
+			return Watch{
+				Link:     i >= len(j.Stops) || apinames.IsNext(r.Path[len(r.Path)-1]),
+				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Expects && checksPresence(e, r),
 			}
-			link := next || apinames.IsNext(read.Path[len(read.Path)-1])
-			same := func(w Watch) bool { return slices.Equal(w.Path, read.Path) }
-			if i := slices.IndexFunc(found, same); i >= 0 {
-				found[i].Link = found[i].Link || link
-				continue
-			}
-			optional := e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Expects && checksPresence(e, read)
-			found = append(found, Watch{Read: read, Rule: e.Rule, Link: link, Optional: optional})
-		}
-	}
-	for _, s := range j.Stops {
-		add(s.Expression, false)
-	}
-	for _, e := range slices.Concat(j.Next, j.NextParts) {
-		add(e, true)
+		})
 	}
 	return found
+}
+
+// watches are paths in one field of the context, each once.
+type watches []Watch
+
+// add adds the paths that an expression reads in a field, as watch describes them.
+func (all *watches) add(e *language.Expression, field string, watch func(language.Read) Watch) {
+	for _, r := range e.Reads {
+		if !r.Is(field) || len(r.Path) == 0 || r.Has {
+			continue
+		}
+		w := watch(r)
+		if i := slices.IndexFunc(*all, func(had Watch) bool { return slices.Equal(had.Path, r.Path) }); i >= 0 {
+			(*all)[i].Link = (*all)[i].Link || w.Link
+			continue
+		}
+		w.Read, w.Rule = r, e.Rule
+		*all = append(*all, w)
+	}
 }
 
 // checksPresence reports whether an expression also checks that a read exists.
@@ -59,9 +65,7 @@ func checksPresence(e *language.Expression, read language.Read) bool {
 // NextReads reports whether the next request depends on a field of the context, such
 // as items.
 func (j *Job) NextReads(root string) bool {
-	return slices.ContainsFunc(slices.Concat(j.Next, j.NextParts), func(e *language.Expression) bool {
-		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Of == "" && r.Root == root })
-	})
+	return anyReads(slices.Concat(j.Next, j.NextParts), func(r language.Read) bool { return r.Is(root) })
 }
 
 // Decisive returns what the stopping rules and the next request read that may

@@ -127,7 +127,7 @@ func (e *Expression) Places() []Read { return e.code.places() }
 func (e *Expression) Elements() (reads []ElementRead) {
 	for _, a := range e.code.accesses {
 		if a.ofElement && a.call == "" {
-			reads = append(reads, ElementRead{a.shown, a.element})
+			reads = append(reads, ElementRead{a.read, a.element})
 		}
 	}
 	return reads

@@ -125,23 +125,20 @@ func (f *function) usage() string {
 	return strings.TrimSuffix("usage: "+f.Signature+": "+f.Doc, ": ")
 }
 
+// kindNames are the types that functions take and return.
+var kindNames = map[reflect.Type]string{
+	boolType: "a boolean", stringType: "a string", intType: "an integer", numberType: "a number", listType: "a list",
+	mapType: "an object", timeType: "a time", durationType: "a duration", anyType: "any value",
+}
+
 // kindName returns the name of a Go type in the expression language.
 func kindName(t reflect.Type) string {
-	switch t {
-	case timeType:
-		return "a time"
-	case durationType:
-		return "a duration"
+	if name := kindNames[t]; name != "" {
+		return name
 	}
 	switch t.Kind() {
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.Int:
-		return "an integer"
-	case reflect.Int64, reflect.Float64:
+	case reflect.Int64:
 		return "a number"
-	case reflect.String:
-		return "a string"
 	case reflect.Slice, reflect.Array:
 		return "a list"
 	case reflect.Func:

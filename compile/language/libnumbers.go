@@ -31,32 +31,18 @@ func roundedBy(f func(float64) float64) func(*meter, []any) (any, error) {
 }
 
 // bits returns a function on the bits of one or two integers.
-func bits(name string) func(*meter, []any) (any, error) {
+func bits(f func(x, y int) int) func(*meter, []any) (any, error) {
+	return func(_ *meter, a []any) (any, error) { return f(a[0].(int), a[len(a)-1].(int)), nil }
+}
+
+// shifted returns a function that shifts the bits of an integer.
+func shifted(name string, f func(x, by int) int) func(*meter, []any) (any, error) {
 	return func(_ *meter, a []any) (any, error) {
-		x, y := a[0].(int), 0
-		if len(a) > 1 {
-			y = a[1].(int)
+		by := a[1].(int)
+		if by < 0 {
+			return nil, fmt.Errorf("%s cannot shift by %d bits; the number must not be negative", name, by)
 		}
-		if y < 0 && (name == "bitshl" || name == "bitshr" || name == "bitushr") {
-			return nil, fmt.Errorf("%s cannot shift by %d bits; the number must not be negative", name, y)
-		}
-		switch name {
-		case "bitand":
-			return x & y, nil
-		case "bitor":
-			return x | y, nil
-		case "bitxor":
-			return x ^ y, nil
-		case "bitnand":
-			return x &^ y, nil
-		case "bitshl":
-			return x << y, nil
-		case "bitshr":
-			return x >> y, nil
-		case "bitushr":
-			return int(uint(x) >> y), nil
-		}
-		return ^x, nil
+		return f(a[0].(int), by), nil
 	}
 }
 

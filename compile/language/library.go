@@ -19,8 +19,8 @@ import (
 
 // A libraryFunction is one function of the expression language.
 type libraryFunction struct {
-	args     []argument // what it takes; the last may be repeated if it is variadic
-	required int        // the first of args that cannot be left out; the others can
+	args     arguments // the last may be repeated if it is variadic
+	required int       // the first of args that cannot be left out; the others can
 	variadic bool
 	takesNil bool // otherwise the result is nil if an argument is
 	ours     bool // the type checker of the expression language would refuse valid arguments, such as times for min
@@ -57,40 +57,22 @@ const (
 	selectsLast                      // as selectsElement
 )
 
-// argument is a kind of value that a function takes.
-type argument int
+// arguments are the kinds of values that a function takes.
+type arguments []reflect.Type
 
-const (
-	anything argument = iota
-	aString
-	aNumber
-	anInteger
-	aList
-	anObject
-)
-
-var argumentNames = map[argument]string{
-	aString: "a string", aNumber: "a number", anInteger: "an integer", aList: "a list", anObject: "an object",
-}
-
-// accept returns a value as an argument of this kind. Numbers may be given as
-// strings.
-func (k argument) accept(v any) (any, bool) {
-	switch k {
-	case aString:
-		_, ok := v.(string)
-		return v, ok
-	case aNumber, anInteger:
+// argumentOf returns a value as an argument of a kind. Numbers may be given as strings.
+func argumentOf(kind reflect.Type, v any) (any, bool) {
+	switch kind {
+	case stringType, listType:
+		return v, reflect.TypeOf(v) == kind
+	case numberType, intType:
 		n, err := number(v)
-		if k == anInteger && err == nil {
+		if kind == intType && err == nil {
 			i, ok := toInt(n)
 			return i, ok
 		}
 		return n, err == nil
-	case aList:
-		_, ok := v.([]any)
-		return v, ok
-	case anObject:
+	case mapType:
 		v = fieldsOf(v)
 		return v, isObject(v)
 	}
@@ -100,60 +82,60 @@ func (k argument) accept(v any) (any, bool) {
 // library is the table of the functions of the expression language. The functions with a
 // predicate go over the items as those of the expression language do, and stop where they stop.
 var library = map[string]libraryFunction{
-	"len":     {args: []argument{anything}, required: 1, call: length, elements: countsElements},
-	"type":    {args: []argument{anything}, required: 1, takesNil: true, call: typeName},
-	"abs":     {args: []argument{aNumber}, required: 1, call: absolute},
-	"ceil":    {args: []argument{aNumber}, required: 1, call: roundedBy(roundUp)},
-	"floor":   {args: []argument{aNumber}, required: 1, call: roundedBy(roundDown)},
-	"round":   {args: []argument{aNumber}, required: 1, call: roundedBy(roundHalf)},
-	"int":     {args: []argument{anything}, required: 1, call: func(_ *meter, a []any) (any, error) { return integer(a[0]) }},
-	"float":   {args: []argument{aNumber}, required: 1, call: func(_ *meter, a []any) (any, error) { return float(a[0]), nil }},
-	"bitand":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitand")},
-	"bitor":   {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitor")},
-	"bitxor":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitxor")},
-	"bitnand": {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitnand")},
-	"bitshl":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitshl")},
-	"bitshr":  {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitshr")},
-	"bitushr": {args: []argument{anInteger, anInteger}, required: 2, call: bits("bitushr")},
-	"bitnot":  {args: []argument{anInteger}, required: 1, call: bits("bitnot")},
+	"len":     {args: arguments{anyType}, required: 1, call: length, elements: countsElements},
+	"type":    {args: arguments{anyType}, required: 1, takesNil: true, call: typeName},
+	"abs":     {args: arguments{numberType}, required: 1, call: absolute},
+	"ceil":    {args: arguments{numberType}, required: 1, call: roundedBy(roundUp)},
+	"floor":   {args: arguments{numberType}, required: 1, call: roundedBy(roundDown)},
+	"round":   {args: arguments{numberType}, required: 1, call: roundedBy(roundHalf)},
+	"int":     {args: arguments{anyType}, required: 1, call: func(_ *meter, a []any) (any, error) { return integer(a[0]) }},
+	"float":   {args: arguments{numberType}, required: 1, call: func(_ *meter, a []any) (any, error) { return float(a[0]), nil }},
+	"bitand":  {args: arguments{intType, intType}, required: 2, call: bits(func(x, y int) int { return x & y })},
+	"bitor":   {args: arguments{intType, intType}, required: 2, call: bits(func(x, y int) int { return x | y })},
+	"bitxor":  {args: arguments{intType, intType}, required: 2, call: bits(func(x, y int) int { return x ^ y })},
+	"bitnand": {args: arguments{intType, intType}, required: 2, call: bits(func(x, y int) int { return x &^ y })},
+	"bitshl":  {args: arguments{intType, intType}, required: 2, call: shifted("bitshl", func(x, n int) int { return x << n })},
+	"bitshr":  {args: arguments{intType, intType}, required: 2, call: shifted("bitshr", func(x, n int) int { return x >> n })},
+	"bitushr": {args: arguments{intType, intType}, required: 2, call: shifted("bitushr", func(x, n int) int { return int(uint(x) >> n) })},
+	"bitnot":  {args: arguments{intType}, required: 1, call: bits(func(x, _ int) int { return ^x })},
 
-	"string":      {args: []argument{anything}, required: 1, call: asString},
-	"trim":        {args: []argument{aString, aString}, required: 1, call: trim},
-	"trimPrefix":  {args: []argument{aString, aString}, required: 1, call: trimPrefix},
-	"trimSuffix":  {args: []argument{aString, aString}, required: 1, call: trimSuffix},
-	"upper":       {args: []argument{aString}, required: 1, call: changed(strings.ToUpper)},
-	"lower":       {args: []argument{aString}, required: 1, call: changed(strings.ToLower)},
-	"split":       {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(false)},
-	"splitAfter":  {args: []argument{aString, aString, anInteger}, required: 2, call: splitWith(true)},
-	"replace":     {args: []argument{aString, aString, aString, anInteger}, required: 3, call: replaceAll},
-	"repeat":      {args: []argument{aString, anInteger}, required: 2, call: repeat},
-	"join":        {args: []argument{aList, aString}, required: 1, call: join},
-	"indexOf":     {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.Index)},
-	"lastIndexOf": {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.LastIndex)},
-	"hasPrefix":   {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.HasPrefix)},
-	"hasSuffix":   {args: []argument{aString, aString}, required: 2, call: searchedFor(strings.HasSuffix)},
-	"toJSON":      {args: []argument{anything}, required: 1, takesNil: true, call: toJSON},
-	"fromJSON":    {args: []argument{aString}, required: 1, call: fromJSON},
-	"toBase64":    {args: []argument{aString}, required: 1, call: toBase64},
-	"fromBase64":  {args: []argument{aString}, required: 1, call: fromBase64},
+	"string":      {args: arguments{anyType}, required: 1, call: asString},
+	"trim":        {args: arguments{stringType, stringType}, required: 1, call: trim},
+	"trimPrefix":  {args: arguments{stringType, stringType}, required: 1, call: trimmed(strings.TrimPrefix)},
+	"trimSuffix":  {args: arguments{stringType, stringType}, required: 1, call: trimmed(strings.TrimSuffix)},
+	"upper":       {args: arguments{stringType}, required: 1, call: changed(strings.ToUpper)},
+	"lower":       {args: arguments{stringType}, required: 1, call: changed(strings.ToLower)},
+	"split":       {args: arguments{stringType, stringType, intType}, required: 2, call: splitWith(false)},
+	"splitAfter":  {args: arguments{stringType, stringType, intType}, required: 2, call: splitWith(true)},
+	"replace":     {args: arguments{stringType, stringType, stringType, intType}, required: 3, call: replaceAll},
+	"repeat":      {args: arguments{stringType, intType}, required: 2, call: repeat},
+	"join":        {args: arguments{listType, stringType}, required: 1, call: join},
+	"indexOf":     {args: arguments{stringType, stringType}, required: 2, call: searchedFor(strings.Index)},
+	"lastIndexOf": {args: arguments{stringType, stringType}, required: 2, call: searchedFor(strings.LastIndex)},
+	"hasPrefix":   {args: arguments{stringType, stringType}, required: 2, call: searchedFor(strings.HasPrefix)},
+	"hasSuffix":   {args: arguments{stringType, stringType}, required: 2, call: searchedFor(strings.HasSuffix)},
+	"toJSON":      {args: arguments{anyType}, required: 1, takesNil: true, call: toJSON},
+	"fromJSON":    {args: arguments{stringType}, required: 1, call: fromJSON},
+	"toBase64":    {args: arguments{stringType}, required: 1, call: toBase64},
+	"fromBase64":  {args: arguments{stringType}, required: 1, call: fromBase64},
 
-	"min":       {args: []argument{anything}, required: 1, variadic: true, ours: true, call: extremeOf(-1)},
-	"max":       {args: []argument{anything}, required: 1, variadic: true, ours: true, call: extremeOf(1)},
-	"mean":      {args: []argument{anything}, required: 1, variadic: true, call: mean},
-	"median":    {args: []argument{anything}, required: 1, variadic: true, call: median},
-	"first":     {args: []argument{anything}, required: 1, call: elementAt(0), elements: selectsFirst},
-	"last":      {args: []argument{anything}, required: 1, call: elementAt(-1), elements: selectsLast},
-	"get":       {args: []argument{anything, anything}, required: 2, takesNil: true, ours: true, call: getMember},
-	"take":      {args: []argument{aList, anInteger}, required: 2, call: take, elements: keepsElements},
-	"keys":      {args: []argument{anObject}, required: 1, call: fromMembers(32, func(m rules.Member) any { return m.Name })},
-	"values":    {args: []argument{anObject}, required: 1, call: fromMembers(32, func(m rules.Member) any { return m.Value })},
-	"toPairs":   {args: []argument{anObject}, required: 1, call: fromMembers(80, func(m rules.Member) any { return []any{m.Name, m.Value} })},
-	"fromPairs": {args: []argument{aList}, required: 1, call: fromPairs},
-	"reverse":   {args: []argument{aList}, required: 1, call: reverse, elements: keepsElements},
-	"uniq":      {args: []argument{aList}, required: 1, call: uniq},
-	"concat":    {args: []argument{aList}, required: 1, variadic: true, call: concat},
-	"flatten":   {args: []argument{aList}, required: 1, call: flatten},
-	"sort":      {args: []argument{aList, aString}, required: 1, call: sortList},
+	"min":       {args: arguments{anyType}, required: 1, variadic: true, ours: true, call: extremeOf(-1)},
+	"max":       {args: arguments{anyType}, required: 1, variadic: true, ours: true, call: extremeOf(1)},
+	"mean":      {args: arguments{anyType}, required: 1, variadic: true, call: mean},
+	"median":    {args: arguments{anyType}, required: 1, variadic: true, call: median},
+	"first":     {args: arguments{anyType}, required: 1, call: elementAt(0), elements: selectsFirst},
+	"last":      {args: arguments{anyType}, required: 1, call: elementAt(-1), elements: selectsLast},
+	"get":       {args: arguments{anyType, anyType}, required: 2, takesNil: true, ours: true, call: getMember},
+	"take":      {args: arguments{listType, intType}, required: 2, call: take, elements: keepsElements},
+	"keys":      {args: arguments{mapType}, required: 1, call: fromMembers(32, func(m rules.Member) any { return m.Name })},
+	"values":    {args: arguments{mapType}, required: 1, call: fromMembers(32, func(m rules.Member) any { return m.Value })},
+	"toPairs":   {args: arguments{mapType}, required: 1, call: fromMembers(80, func(m rules.Member) any { return []any{m.Name, m.Value} })},
+	"fromPairs": {args: arguments{listType}, required: 1, call: fromPairs},
+	"reverse":   {args: arguments{listType}, required: 1, call: reverse, elements: keepsElements},
+	"uniq":      {args: arguments{listType}, required: 1, call: uniq},
+	"concat":    {args: arguments{listType}, required: 1, variadic: true, call: concat},
+	"flatten":   {args: arguments{listType}, required: 1, call: flatten},
+	"sort":      {args: arguments{listType, stringType}, required: 1, call: sortList},
 
 	"all":           {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(false, false)},
 	"any":           {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(true, true)},
@@ -173,9 +155,9 @@ var library = map[string]libraryFunction{
 	"sum":     {predicate: mapsElements, call: sum, elements: countsElements},
 
 	"now":      {call: func(*meter, []any) (any, error) { return time.Now(), nil }},
-	"duration": {args: []argument{aString}, required: 1, call: duration},
-	"date":     {args: []argument{anything, aString, aString}, required: 1, call: date},
-	"timezone": {args: []argument{aString}, required: 1, call: timezone},
+	"duration": {args: arguments{stringType}, required: 1, call: duration},
+	"date":     {args: arguments{anyType, stringType, stringType}, required: 1, call: date},
+	"timezone": {args: arguments{stringType}, required: 1, call: timezone},
 }
 
 // invoke calls the function. Every call is metered, also one that does little.
@@ -198,12 +180,12 @@ func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) 
 	return f.call(m, args)
 }
 
-// cure says how to convert an argument of the wrong kind.
-func (k argument) cure(v any) string {
+// cureOfArgument says how to convert an argument of the wrong kind.
+func cureOfArgument(kind reflect.Type, v any) string {
 	switch _, isList := v.([]any); {
-	case k == aString && isNumber(v):
+	case kind == stringType && isNumber(v):
 		return "; text(…) converts a number to a string"
-	case k == aString && isList:
+	case kind == stringType && isList:
 		return "; map(…) applies a function to each element of a list"
 	}
 	return ""
@@ -246,11 +228,11 @@ func (f libraryFunction) checkCall(name string, node ast.Node, arguments []ast.N
 // accept returns an argument as the function takes it.
 func (f libraryFunction) accept(name string, i int, v any) (any, error) {
 	want := f.args[min(i, len(f.args)-1)]
-	if accepted, ok := want.accept(v); ok {
+	if accepted, ok := argumentOf(want, v); ok {
 		return accepted, nil
 	}
 	return nil, fmt.Errorf("argument %d of %s must be %s, got %s%s",
-		i+1, name, argumentNames[want], Described(v), want.cure(v))
+		i+1, name, kindName(want), Described(v), cureOfArgument(want, v))
 }
 
 // KindOf names the kind of a value for messages: "a time". Other than [value.KindOf] it

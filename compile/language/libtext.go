@@ -47,14 +47,13 @@ func trim(m *meter, a []any) (any, error) {
 	return strings.Trim(text, characters), nil
 }
 
-func trimPrefix(m *meter, a []any) (any, error) {
-	m.spend(len(secondText(a, " ")))
-	return strings.TrimPrefix(a[0].(string), secondText(a, " ")), nil
-}
-
-func trimSuffix(m *meter, a []any) (any, error) {
-	m.spend(len(secondText(a, " ")))
-	return strings.TrimSuffix(a[0].(string), secondText(a, " ")), nil
+// trimmed returns a function that removes one end of a string, which is a space if it is left out.
+func trimmed(f func(text, end string) string) func(*meter, []any) (any, error) {
+	return func(m *meter, a []any) (any, error) {
+		end := secondText(a, " ")
+		m.spend(len(end))
+		return f(a[0].(string), end), nil
+	}
 }
 
 // secondText returns the second argument, which may be left out.
@@ -196,27 +195,12 @@ func fromJSON(m *meter, a []any) (any, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, errors.New("not JSON: the value is followed by more text")
 	}
-	return normal(out)
-}
-
-// normal converts numbers to the types that they have in a body.
-func normal(v any) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case json.Number:
-		return value.Number(v)
-	case []any:
-		for i := 0; i < len(v) && err == nil; i++ {
-			v[i], err = normal(v[i])
+	return value.Replace(out, value.Replacement{Scalar: func(v any) (any, error) { // numbers have the types of those in a body
+		if n, ok := v.(json.Number); ok {
+			return value.Number(n)
 		}
-	case map[string]any:
-		for k := range v {
-			if v[k], err = normal(v[k]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, err
+		return v, nil
+	}})
 }
 
 func duration(m *meter, a []any) (any, error) {

@@ -16,7 +16,7 @@ func (r Read) Lookup(page *rules.Context) (any, bool) {
 	var v any
 	var ok bool
 	path := r.Path
-	if r.Of == "" && r.Root == "items" {
+	if r.Is("items") {
 		v, path, ok = r.item(page)
 	} else {
 		v, ok = r.field(page)
@@ -113,8 +113,8 @@ const placeholder = "\x00"
 func (l *Language) templateOf(node ast.Node) template {
 	var t template
 	l.accesses(&node, func(a access) {
-		if !a.ofElement && !a.shown.Open {
-			t.reads = append(t.reads, a.shown)
+		if !a.ofElement && !a.read.Open {
+			t.reads = append(t.reads, a.read)
 			*a.node = &ast.IdentifierNode{Value: placeholder}
 		}
 	})

@@ -2,6 +2,7 @@ package language
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -100,15 +101,11 @@ func same(a, b *rules.ContextField) *rules.ContextField {
 }
 
 func (c *nameCheck) variable(n *ast.VariableDeclaratorNode) *rules.ContextField {
-	held := c.walk(n.Value)
-	hidden, shadows := c.locals[n.Name]
+	held, outer := c.walk(n.Value), c.locals
+	defer func() { c.locals = outer }()
+	c.locals = maps.Clone(outer)
 	c.locals[n.Name] = held
-	result := c.walk(n.Expr)
-	delete(c.locals, n.Name)
-	if shadows {
-		c.locals[n.Name] = hidden
-	}
-	return result
+	return c.walk(n.Expr)
 }
 
 // value checks a name that is not called.

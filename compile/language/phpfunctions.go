@@ -63,55 +63,30 @@ var phpBuiltins = []function{
 		Doc:   "dialect keboola: v as text; true is \"1\", nil and false are \"\"",
 		types: types(func(any) string { return "" }), call: unary(php.String),
 	},
-	phpFunction("concat", 4, function{
-		Name: "phpConcat", Signature: `phpConcat(v, …)`, Example: `phpConcat("Hen", "Or", "Egg")`, Result: `"HenOrEgg"`,
-		Doc: "dialect keboola: the values as text, one after the other",
-	}),
-	phpFunction("implode", 4, function{
-		Name: "phpImplode", Signature: `phpImplode(glue, list)`, Example: `phpImplode(",", [1, true, "a"])`, Result: `"1,1,a"`,
-		Doc: "dialect keboola: the members of a list as text, with the glue between them",
-	}),
-	phpFunction("ifempty", 1, function{
-		Name: "phpIfEmpty", Signature: `phpIfEmpty(v, other)`, Example: `phpIfEmpty("0", "all")`, Result: `"all"`,
-		Doc: "dialect keboola: v, or the other value if the reference takes v for empty",
-	}),
-	phpFunction("md5", 0, function{
-		Name: "phpMd5", Signature: `phpMd5(v)`, Example: `phpMd5("abc")`, Result: `"900150983cd24fb0d6963f7d28e17f72"`,
-		Doc: "dialect keboola: the MD5 hash of v as text, in hexadecimal",
-	}),
-	phpFunction("sha1", 0, function{
-		Name: "phpSha1", Signature: `phpSha1(v)`, Example: `phpSha1("abc")`, Result: `"a9993e364706816aba3e25717850c26c9cd0d89d"`,
-		Doc: "dialect keboola: the SHA-1 hash of v as text, in hexadecimal",
-	}),
-	phpFunction("hash", 0, function{
-		Name: "phpHash", Signature: `phpHash("crc32b", v)`, Example: `phpHash("crc32b", "123456789")`, Result: `"cbf43926"`,
-		Doc: "dialect keboola: a hash of v as text, in hexadecimal, by the name of its algorithm",
-	}),
-	phpFunction("hash_hmac", 0, function{
-		Name: "phpHashHmac", Signature: `phpHashHmac("sha256", v, key)`, Example: `phpHashHmac("md5", "what do ya want for nothing?", "Jefe")`,
-		Result: `"750c783e6ab0b503eaa86e310a5db738"`,
-		Doc:    "dialect keboola: a keyed hash of v as text, in hexadecimal",
-	}),
-	phpFunction("base64_encode", 2, function{
-		Name: "phpBase64Encode", Signature: `phpBase64Encode(v)`, Example: `phpBase64Encode("TeaPot")`, Result: `"VGVhUG90"`,
-		Doc: "dialect keboola: v as text, in base64",
-	}),
-	phpFunction("urlencode", 3, function{
-		Name: "phpUrlencode", Signature: `phpUrlencode(v)`, Example: `phpUrlencode("a b/c")`, Result: `"a+b%2Fc"`,
-		Doc: "dialect keboola: v as text, encoded as in a query",
-	}),
-	phpFunction("sprintf", php.MaxWidth/4, function{
-		Name: "phpSprintf", Signature: `phpSprintf(format, v, …)`, Example: `phpSprintf("%05d-%s", 42, "a")`, Result: `"00042-a"`,
-		Doc: "dialect keboola: the format with its directives replaced by the values",
-	}),
-	phpFunction("date", 32, function{
-		Name: "phpDate", Signature: `phpDate(format, seconds)`, Example: `phpDate("Y-m-d", 1490000000)`, Result: `"2017-03-20"`,
-		Doc: "dialect keboola: a time in seconds since 1970 as text, in UTC",
-	}),
-	phpFunction("strtotime", 0, function{
-		Name: "phpStrtotime", Signature: `phpStrtotime(text, base)`, Example: `phpStrtotime("-7 days", 1490000000)`, Result: `1489395200`,
-		Doc: "dialect keboola: the time that a text describes, in seconds since 1970; what it leaves open is taken from the base",
-	}),
+	phpFunction("concat", 4, `phpConcat(v, …)`, `phpConcat("Hen", "Or", "Egg")`, `"HenOrEgg"`,
+		"dialect keboola: the values as text, one after the other"),
+	phpFunction("implode", 4, `phpImplode(glue, list)`, `phpImplode(",", [1, true, "a"])`, `"1,1,a"`,
+		"dialect keboola: the members of a list as text, with the glue between them"),
+	phpFunction("ifempty", 1, `phpIfEmpty(v, other)`, `phpIfEmpty("0", "all")`, `"all"`,
+		"dialect keboola: v, or the other value if the reference takes v for empty"),
+	phpFunction("md5", 0, `phpMd5(v)`, `phpMd5("abc")`, `"900150983cd24fb0d6963f7d28e17f72"`,
+		"dialect keboola: the MD5 hash of v as text, in hexadecimal"),
+	phpFunction("sha1", 0, `phpSha1(v)`, `phpSha1("abc")`, `"a9993e364706816aba3e25717850c26c9cd0d89d"`,
+		"dialect keboola: the SHA-1 hash of v as text, in hexadecimal"),
+	phpFunction("hash", 0, `phpHash("crc32b", v)`, `phpHash("crc32b", "123456789")`, `"cbf43926"`,
+		"dialect keboola: a hash of v as text, in hexadecimal, by the name of its algorithm"),
+	phpFunction("hash_hmac", 0, `phpHashHmac("sha256", v, key)`, `phpHashHmac("md5", "what do ya want for nothing?", "Jefe")`,
+		`"750c783e6ab0b503eaa86e310a5db738"`, "dialect keboola: a keyed hash of v as text, in hexadecimal"),
+	phpFunction("base64_encode", 2, `phpBase64Encode(v)`, `phpBase64Encode("TeaPot")`, `"VGVhUG90"`,
+		"dialect keboola: v as text, in base64"),
+	phpFunction("urlencode", 3, `phpUrlencode(v)`, `phpUrlencode("a b/c")`, `"a+b%2Fc"`,
+		"dialect keboola: v as text, encoded as in a query"),
+	phpFunction("sprintf", php.MaxWidth/4, `phpSprintf(format, v, …)`, `phpSprintf("%05d-%s", 42, "a")`, `"00042-a"`,
+		"dialect keboola: the format with its directives replaced by the values"),
+	phpFunction("date", 32, `phpDate(format, seconds)`, `phpDate("Y-m-d", 1490000000)`, `"2017-03-20"`,
+		"dialect keboola: a time in seconds since 1970 as text, in UTC"),
+	phpFunction("strtotime", 0, `phpStrtotime(text, base)`, `phpStrtotime("-7 days", 1490000000)`, `1489395200`,
+		"dialect keboola: the time that a text describes, in seconds since 1970; what it leaves open is taken from the base"),
 	{
 		Name: "phpCompare", Signature: `phpCompare(a, b)`, Example: `phpCompare(10, "9")`, Result: `1`,
 		Doc:   "dialect keboola: -1, 0 or 1: how two values compare as text: as numbers if both are numeric",
@@ -170,7 +145,7 @@ func phpIdentifier(id any, place string) (any, error) {
 
 // phpFunction returns the row of a function of [php.Functions]. Its result takes at most
 // grows bytes for each byte of the arguments.
-func phpFunction(name string, grows int, row function) function {
+func phpFunction(name string, grows int, signature, example, result, doc string) function {
 	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
 	f := php.Functions[i]
 	shape := make([]reflect.Type, f.Min)
@@ -180,9 +155,12 @@ func phpFunction(name string, grows int, row function) function {
 	if f.Max < 0 {
 		shape = append(shape, listType)
 	}
-	row.grows, row.types = grows, []reflect.Type{reflect.FuncOf(shape, []reflect.Type{anyType}, f.Max < 0)}
-	row.call = func(args ...any) (any, error) { return f.Call(args) }
-	return row
+	called, _, _ := strings.Cut(signature, "(")
+	return function{
+		Name: called, Signature: signature, Doc: doc, Example: example, Result: result,
+		grows: grows, types: []reflect.Type{reflect.FuncOf(shape, []reflect.Type{anyType}, f.Max < 0)},
+		call: func(args ...any) (any, error) { return f.Call(args) },
+	}
 }
 
 func phpFound(args ...any) (any, error) {

@@ -20,6 +20,16 @@ type Read struct {
 	Open bool     // what is read depends on other values
 
 	call string // the source of the call, of a field that is called
+	rest int    // how many keys of the path, at its end, are looked for in a value that is needed completely
+}
+
+// needed returns the read without the keys after the value that is needed completely: that of
+// items[-1].id is items.
+func (r Read) needed() Read {
+	if r.rest > 0 {
+		r.Path, r.Has, r.rest = r.Path[:len(r.Path)-r.rest], false, 0
+	}
+	return r
 }
 
 // String returns the read as an expression: body.meta.next, total.pages.
@@ -32,7 +42,7 @@ func (r Read) String() string {
 		root = r.Of + "." + root
 	}
 	text := rules.FormatPath(root, r.Path)
-	if r.Of == "" && r.Root == PartitionField && len(r.Path) > 0 {
+	if r.Is(PartitionField) && len(r.Path) > 0 {
 		text = rules.FormatPath(r.Path[0], r.Path[1:]) // a variable has a name of its own
 	}
 	if r.Has {
@@ -41,8 +51,11 @@ func (r Read) String() string {
 	return text
 }
 
+// Is reports whether the value is in a field of this page, such as body.
+func (r Read) Is(field string) bool { return r.Of == "" && r.Root == field }
+
 // OfBody reports whether the value is in the body of this page.
-func (r Read) OfBody() bool { return r.Of == "" && r.Root == "body" }
+func (r Read) OfBody() bool { return r.Is("body") }
 
 // Known returns the time at which the value is known.
 func (r Read) Known() rules.Known {
@@ -73,11 +86,8 @@ func (r ElementRead) String() string { return rules.FormatPath(r.List.String()+"
 // An access is a place in a tree that reads a value of the page, or of an element of a list.
 type access struct {
 	node *ast.Node
+	read Read
 	flag bool // the value is converted to a boolean
-
-	// shown includes what is selected from the end of a list, as in items[-1].id, although all of
-	// the list is needed for that: it is what the user is told. direct is without it.
-	shown, direct Read
 
 	ofElement bool     // it reads a path of the elements of the list
 	element   []string // the path
@@ -121,13 +131,13 @@ func (r *reader) walk(node *ast.Node) {
 	}
 	if path, ok := elementPath(*node); ok && len(path) > 0 {
 		if r.list != nil {
-			r.found(access{node: node, shown: *r.list, ofElement: true, element: path})
+			r.found(access{node: node, read: *r.list, ofElement: true, element: path})
 		}
 		return
 	}
-	if shown, direct, ok := r.read(*node); ok {
-		r.found(access{node: node, shown: shown, direct: direct, flag: r.flags > 0})
-		if !shown.Open {
+	if read, ok := r.read(*node); ok {
+		r.found(access{node: node, read: read, flag: r.flags > 0})
+		if !read.Open {
 			return
 		}
 	}
@@ -161,7 +171,7 @@ func (r *reader) call(node *ast.Node, n *ast.CallNode) {
 	}
 	if len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
 		if path, isText := n.Arguments[1].(*ast.StringNode); isText {
-			r.found(access{node: node, shown: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name})
+			r.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name})
 		}
 	}
 	for i := range n.Arguments {
@@ -177,7 +187,7 @@ func (r *reader) builtin(n *ast.BuiltinNode) {
 		r.walk(&n.Arguments[i])
 		if i == 0 && library[n.Name].predicate != noPredicate {
 			r.list = nil
-			if list, _, ok := r.read(n.Arguments[0]); ok && !list.Open {
+			if list, ok := r.read(n.Arguments[0]); ok && !list.Open {
 				r.list = &list
 			}
 		}
@@ -204,38 +214,34 @@ func elementPath(node ast.Node) ([]string, bool) {
 }
 
 // read recognises a chain of constant members that begins at a name of the context, and the
-// calls that read the page. It returns the read as it is shown, and as it is needed.
-func (r *reader) read(node ast.Node) (shown, direct Read, ok bool) {
+// calls that read the page.
+func (r *reader) read(node ast.Node) (read Read, ok bool) {
 	switch n := node.(type) {
 	case *ast.ChainNode:
 		return r.read(n.Node)
 	case *ast.IdentifierNode:
-		shown = Read{Root: n.Value}
-		return shown, shown, r.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
+		return Read{Root: n.Value}, r.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
 	case *ast.MemberNode:
 		return r.member(n)
 	case *ast.CallNode:
 		return r.readCall(n)
 	}
-	return Read{}, Read{}, false
+	return Read{}, false
 }
 
-func (r *reader) member(n *ast.MemberNode) (shown, direct Read, ok bool) {
+func (r *reader) member(n *ast.MemberNode) (read Read, ok bool) {
 	key, constant := constantKey(n.Property)
-	shown, direct, ok = r.read(n.Node)
-	if !constant || !ok || shown.Has || n.Method || !r.extends(n.Node) {
-		return Read{}, Read{}, false
+	read, ok = r.read(n.Node)
+	switch {
+	case !constant || !ok || read.Has || n.Method || !r.extends(n.Node):
+		return Read{}, false
+	case len(read.Path) == 0 && read.Of == "" && IsPast(read.Root):
+		return Read{Of: read.Root, Root: key}, true
+	case read.rest > 0 || isFromEnd(n.Property):
+		read.rest++
 	}
-	if len(shown.Path) == 0 && shown.Of == "" && IsPast(shown.Root) {
-		shown = Read{Of: shown.Root, Root: key}
-		return shown, shown, true
-	}
-	whole := len(direct.Path) == len(shown.Path)
-	shown.Path = append(slices.Clip(shown.Path), key)
-	if whole && !isFromEnd(n.Property) {
-		direct.Path = shown.Path
-	}
-	return shown, direct, true
+	read.Path = append(slices.Clip(read.Path), key)
+	return read, true
 }
 
 // extends reports whether selecting from the node extends the path that it reads.
@@ -265,38 +271,36 @@ func constantPath(n *ast.CallNode) (path []string, constant bool) {
 
 // readCall recognises the calls that read the body by path, and those of the
 // functions of the context.
-func (r *reader) readCall(n *ast.CallNode) (shown, direct Read, ok bool) {
+func (r *reader) readCall(n *ast.CallNode) (read Read, ok bool) {
 	name := calleeName(n)
 	if contextFunction(name) != nil && r.locals[name] == 0 {
 		args, constant := constantArguments(n)
-		shown = Read{Root: name, Args: args, call: n.String(), Open: !constant}
-		return shown, shown, true
+		return Read{Root: name, Args: args, call: n.String(), Open: !constant}, true
 	}
 	f := r.language.function(name)
 	switch {
 	case f == nil || f.body == noAccess:
-		return Read{}, Read{}, false
+		return Read{}, false
 	case len(n.Arguments) == 2:
 		return r.readOfValue(n, f.body)
 	case f.body == searchByPath:
-		shown = Read{Root: "body"}
-	default:
-		path, constant := constantPath(n)
-		shown = Read{Root: "body", Path: path, Has: constant && f.body == presenceOfPath, Open: !constant}
+		return Read{Root: "body"}, true
 	}
-	return shown, shown, true
+	path, constant := constantPath(n)
+	return Read{Root: "body", Path: path, Has: constant && f.body == presenceOfPath, Open: !constant}, true
 }
 
 // readOfValue recognises at(v, "a.b") and has(v, "a.b") for a v that is read.
-func (r *reader) readOfValue(n *ast.CallNode, access bodyAccess) (shown, direct Read, ok bool) {
+func (r *reader) readOfValue(n *ast.CallNode, access bodyAccess) (read Read, ok bool) {
 	text, constant := n.Arguments[1].(*ast.StringNode)
-	shown, direct, ok = r.read(n.Arguments[0])
-	if !ok || !constant || shown.Open || shown.Has {
-		return Read{}, Read{}, false
+	read, ok = r.read(n.Arguments[0])
+	if !ok || !constant || read.Open || read.Has {
+		return Read{}, false
 	}
-	shown.Path = append(slices.Clip(shown.Path), rules.SplitPath(text.Value)...)
-	shown.Has = access == presenceOfPath
-	return shown, direct, true
+	path := rules.SplitPath(text.Value)
+	read.Path, read.rest = append(slices.Clip(read.Path), path...), read.rest+len(path)
+	read.Has = access == presenceOfPath
+	return read, true
 }
 
 func constantArguments(n *ast.CallNode) (args []string, constant bool) {
@@ -336,7 +340,7 @@ func isFromEnd(n ast.Node) bool {
 }
 
 // OfItem reports whether the value is in the item that filter or fields is about.
-func (r Read) OfItem() bool { return r.Of == "" && r.Root == "item" }
+func (r Read) OfItem() bool { return r.Is("item") }
 
 // Differs reports whether a read may have another value for each item of a page.
-func (r Read) Differs() bool { return r.OfItem() || r.Of == "" && r.Root == "key" }
+func (r Read) Differs() bool { return r.OfItem() || r.Is("key") }

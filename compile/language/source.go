@@ -23,7 +23,12 @@ const maxSource = 16 << 10
 
 var (
 	anyType      = reflect.TypeFor[any]()
+	boolType     = reflect.TypeFor[bool]()
+	stringType   = reflect.TypeFor[string]()
+	intType      = reflect.TypeFor[int]()
+	numberType   = reflect.TypeFor[float64]()
 	listType     = reflect.TypeFor[[]any]()
+	mapType      = reflect.TypeFor[map[string]any]()
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
@@ -127,10 +132,10 @@ func (s *Compiler) translate(source string, variables []string) (*code, error) {
 	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
 	s.language.accesses(&syntax, func(a access) { c.accesses = append(c.accesses, a) })
 	c.places = sync.OnceValue(func() []Read {
-		return firsts(c.accesses, func(a access) (Read, bool) { return a.shown, true })
+		return firsts(c.accesses, func(a access) (Read, bool) { return a.read, true })
 	})
-	c.reads = firsts(c.accesses, func(a access) (Read, bool) { return a.direct, true })
-	c.flags = firsts(c.accesses, func(a access) (Read, bool) { return a.direct, a.flag })
+	c.reads = firsts(c.accesses, func(a access) (Read, bool) { return a.read.needed(), true })
+	c.flags = firsts(c.accesses, func(a access) (Read, bool) { return a.read.needed(), a.flag })
 	tree.Node = clone(syntax)
 	s.language.exposeDigests(&tree.Node)
 	c.items = lowerItems(&tree.Node)

@@ -3,7 +3,6 @@ package language
 import (
 	"iter"
 	"reflect"
-	"slices"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -89,19 +88,12 @@ func shallow(node ast.Node) ast.Node {
 	from := reflect.ValueOf(node).Elem()
 	to := reflect.New(from.Type())
 	to.Elem().Set(from)
-	node, _ = reflect.TypeAssert[ast.Node](to)
-	switch n := node.(type) {
-	case *ast.CallNode:
-		n.Arguments = slices.Clone(n.Arguments)
-	case *ast.BuiltinNode:
-		n.Arguments = slices.Clone(n.Arguments)
-	case *ast.SequenceNode:
-		n.Nodes = slices.Clone(n.Nodes)
-	case *ast.ArrayNode:
-		n.Nodes = slices.Clone(n.Nodes)
-	case *ast.MapNode:
-		n.Pairs = slices.Clone(n.Pairs)
+	for _, field := range to.Elem().Fields() {
+		if field.Kind() == reflect.Slice && field.CanSet() {
+			field.Set(reflect.AppendSlice(reflect.Zero(field.Type()), field))
+		}
 	}
+	node, _ = reflect.TypeAssert[ast.Node](to)
 	return node
 }
 

@@ -18,17 +18,7 @@ import (
 
 // The functions of an embedder: Go functions, called by reflection.
 
-var (
-	mapType   = reflect.TypeFor[map[string]any]()
-	errorType = reflect.TypeFor[error]()
-)
-
-// kinds are the types that a Go function may take and return, in the words of a
-// signature.
-var kinds = map[reflect.Type]string{
-	reflect.TypeFor[bool](): "boolean", reflect.TypeFor[string](): "string", reflect.TypeFor[int](): "integer",
-	reflect.TypeFor[float64](): "number", anyType: "any", listType: "list", mapType: "object", timeType: "time", durationType: "duration",
-}
+var errorType = reflect.TypeFor[error]()
 
 func newUserFunction(f Function) (*function, error) {
 	t := reflect.TypeOf(f.Func)
@@ -57,22 +47,22 @@ func checkGoFunction(t reflect.Type) error {
 		return fmt.Errorf("want a Go function, got %v", t)
 	}
 	for i := range t.NumIn() {
-		if p := parameter(t, i); kinds[p] == "" {
+		if p := parameter(t, i); kindNames[p] == "" {
 			return fmt.Errorf("parameter %d has the type %s; %s", i+1, p, supported())
 		}
 	}
 	switch {
 	case t.NumOut() == 2 && t.Out(1) != errorType, t.NumOut() != 1 && t.NumOut() != 2:
 		return errors.New("it must return a value, or a value and an error")
-	case kinds[t.Out(0)] == "":
+	case kindNames[t.Out(0)] == "":
 		return fmt.Errorf("the result has the type %s; %s", t.Out(0), supported())
 	}
 	return nil
 }
 
 func supported() string {
-	names := make([]string, 0, len(kinds))
-	for t := range kinds {
+	names := make([]string, 0, len(kindNames))
+	for t := range kindNames {
 		names = append(names, strings.ReplaceAll(t.String(), "interface {}", "any"))
 	}
 	slices.Sort(names)
@@ -83,12 +73,21 @@ func supported() string {
 func signatureOf(name string, t reflect.Type) string {
 	params := make([]string, t.NumIn())
 	for i := range params {
-		params[i] = kinds[parameter(t, i)]
+		params[i] = kindWord(parameter(t, i))
 		if t.IsVariadic() && i == len(params)-1 {
 			params[i] += "..."
 		}
 	}
-	return fmt.Sprintf("%s(%s) %s", name, strings.Join(params, ", "), kinds[t.Out(0)])
+	return fmt.Sprintf("%s(%s) %s", name, strings.Join(params, ", "), kindWord(t.Out(0)))
+}
+
+// kindWord returns the name of a kind in a signature: integer.
+func kindWord(t reflect.Type) string {
+	if t == anyType {
+		return "any"
+	}
+	_, word, _ := strings.Cut(kindNames[t], " ")
+	return word
 }
 
 type userFunction struct {
@@ -154,11 +153,11 @@ func convert(v any, to reflect.Type) (reflect.Value, bool) {
 	switch to {
 	case anyType, listType, mapType:
 		v = plain(v)
-	case reflect.TypeFor[int]():
+	case intType:
 		if n, ok := toInt(v); ok {
 			v = n
 		}
-	case reflect.TypeFor[float64]():
+	case numberType:
 		if isNumber(v) {
 			v = float(v)
 		}
