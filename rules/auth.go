@@ -48,16 +48,15 @@ const (
 	LoginText = "text"
 )
 
-// An authType is a type of authentication with the keys that it needs, and those that it
-// may have. A # marks a secret.
-type authType struct {
-	name  string
-	doc   string // what requests are sent with
-	needs []string
-	may   []string
+// An AuthType is a type of authentication. A # before a key marks a secret.
+type AuthType struct {
+	Name  string
+	Doc   string   // what requests are sent with
+	Needs []string // the keys that it must have
+	May   []string // its other keys
 }
 
-var authTypes = []authType{
+var authTypes = []AuthType{
 	{AuthBasic, "a user name and a password (RFC 7617)", []string{"username", "#password"}, nil},
 	{AuthBearer, "a token in the header Authorization (RFC 6750)", []string{"#token"}, nil},
 	{AuthHeader, "a key in a header", []string{"name", "#value"}, nil},
@@ -71,46 +70,20 @@ var authTypes = []authType{
 	{AuthAWS4, "AWS Signature Version 4", []string{"region", "service", "accessKeyId", "#secretAccessKey"}, []string{"#sessionToken"}},
 }
 
-// AuthTypes returns the types of authentication with their keys, a # before those that are
-// secrets. The keys that a type needs are Required.
-func AuthTypes() []Section {
-	var sections []Section
-	for _, t := range authTypes {
-		section := Section{Path: t.name, Doc: t.doc}
-		for _, key := range append(slices.Clone(t.needs), t.may...) {
-			f, _ := find(authenticationFields, key)
-			f.Required = slices.Contains(t.needs, key)
-			f.Doc = docFor(t.name, f.Doc)
-			section.Fields = append(section.Fields, f)
-		}
-		sections = append(sections, section)
-	}
-	return sections
-}
+// AuthTypes returns the types of authentication. They must not be changed.
+func AuthTypes() []AuthType { return authTypes }
 
-// docFor returns what the documentation of a key says about a type: the text after "for
-// `sign`:" in "for `oauth2`: parameters of the token request; for `sign`: expressions".
-func docFor(authType, doc string) string {
-	for part := range strings.SplitSeq(doc, "; for `") {
-		types, rest, found := strings.Cut(strings.TrimPrefix(part, "for `"), ": ")
-		if found && strings.Contains("`"+types, "`"+authType+"`") {
-			return rest
-		}
-	}
-	return ""
-}
-
-func (t authType) has(key string) bool {
-	return slices.ContainsFunc(append(slices.Clone(t.needs), t.may...), func(k string) bool {
+func (t AuthType) has(key string) bool {
+	return slices.ContainsFunc(append(slices.Clone(t.Needs), t.May...), func(k string) bool {
 		return strings.TrimPrefix(k, "#") == strings.TrimPrefix(key, "#")
 	})
 }
 
 // findAuthType returns the row of a type, or one without keys.
-func findAuthType(name string) authType {
-	i := slices.IndexFunc(authTypes, func(t authType) bool { return t.name == name })
+func findAuthType(name string) AuthType {
+	i := slices.IndexFunc(authTypes, func(t AuthType) bool { return t.Name == name })
 	if i < 0 {
-		return authType{name: name}
+		return AuthType{Name: name}
 	}
 	return authTypes[i]
 }
@@ -118,7 +91,7 @@ func findAuthType(name string) authType {
 func authTypeNames() []string {
 	var out []string
 	for _, t := range authTypes {
-		out = append(out, t.name)
+		out = append(out, t.Name)
 	}
 	return out
 }
@@ -184,12 +157,12 @@ func (d *decoder) authentication(s settings) *Auth {
 		sections = append(sections, "config")
 	}
 	kind := findAuthType(auth.Type)
-	for _, key := range kind.needs {
+	for _, key := range kind.Needs {
 		if !d.credential(auth, s, sections, key) {
 			d.diags.Errorf(diag.Value(section.path()), "authentication of type %s needs %s", auth.Type, key)
 		}
 	}
-	for _, key := range kind.may {
+	for _, key := range kind.May {
 		d.credential(auth, s, sections, key)
 	}
 	d.uselessCredentials(kind, s.under("api.authentication"))
@@ -211,7 +184,7 @@ func (d *decoder) authentication(s settings) *Auth {
 }
 
 // uselessCredentials reports the keys of other types of authentication.
-func (d *decoder) uselessCredentials(kind authType, s settings) {
+func (d *decoder) uselessCredentials(kind AuthType, s settings) {
 	for _, f := range authenticationFields {
 		if f.Name == "type" || kind.has(f.Name) || !s.get(f.Name).given() {
 			continue
@@ -219,10 +192,10 @@ func (d *decoder) uselessCredentials(kind authType, s settings) {
 		var owners []string
 		for _, other := range authTypes {
 			if other.has(f.Name) {
-				owners = append(owners, other.name)
+				owners = append(owners, other.Name)
 			}
 		}
-		d.diags.Report(d.unknown, diag.Key(s.get(f.Name).path()), "%s has no effect with type %s", f.Name, kind.name).
+		d.diags.Report(d.unknown, diag.Key(s.get(f.Name).path()), "%s has no effect with type %s", f.Name, kind.Name).
 			WithHint("remove it; it is for type " + strings.Join(owners, ", "))
 	}
 }

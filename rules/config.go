@@ -15,10 +15,10 @@ import (
 // section 2). [Decode] reads it.
 type Config struct {
 	BaseURL        string
-	User           *url.Userinfo // of BaseURL, which does not have it; nil: none
+	User           *url.Userinfo // taken out of BaseURL; may be nil
 	Dialect        string        // [Spec] or [Keboola]
 	HTTP           HTTP
-	Auth           *Auth       // nil: none
+	Auth           *Auth       // nil without credentials
 	TLS            *tls.Config // certificates for the origin of BaseURL; nil: those of the system
 	Certificates   string      // the texts that TLS was made from, which are secret
 	AllowedOrigins []string    // other origins that links and redirects may point to, without credentials
@@ -38,7 +38,7 @@ type Config struct {
 	paging     *diag.Collector // of the mistakes in the pagination, which [Config.Lower] reports
 	catalog    *Catalog        // the methods and guards
 	base       requests.Base   // BaseURL, parsed
-	baseSource Computed        // what computes BaseURL; zero: nothing does
+	baseSource Computed        // computes BaseURL; may be zero
 	path       string          // config path of the object that holds api and config
 }
 
@@ -50,8 +50,8 @@ func (c *Config) Path(key string) string { return diag.Join(c.path, key) }
 type Options struct {
 	Dialect string                      // overrides the configuration's; empty: does not
 	BaseURL string                      // overrides the configuration's; empty: does not
-	Pages   int                         // maximum number of pages of each job, next to forceStop; 0: none
-	Env     func(string) (string, bool) // values for {"env": "NAME"}; nil: none
+	Pages   int                         // maximum number of pages of each job, next to forceStop; 0: unlimited
+	Env     func(string) (string, bool) // values for {"env": "NAME"}; nil: no variable has one
 
 	// Placeholders says that a variable without a value has a placeholder, which the
 	// setting accepts, instead of being an error.
@@ -141,7 +141,7 @@ func CheckBaseURL(address string) error {
 	return nil
 }
 
-// checkBasePath warns of the parts of baseUrl that requests do not have: what follows
+// checkBasePath warns of the parts of baseUrl that requests do not have: the text after
 // the last slash of its path, and its query (RFC 3986).
 func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
 	base, err := url.Parse(sampleAddress(c.BaseURL))

@@ -125,7 +125,7 @@ type ContextField struct {
 	Known    Known  // when its value is known
 	Range    *Range // nil: it may be nil, or is not a number
 	Counts   string // "pages", "items", "bytes" or "seconds"; empty: it counts nothing
-	Declared string // configuration key that declares its names; empty: none does
+	Declared string // configuration key that declares its names; may be empty
 	Saved    bool   // a checkpoint holds it
 	Scope    Scope  // of the rules that may read it; empty: all rules
 

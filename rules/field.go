@@ -14,7 +14,7 @@ type Field struct {
 	Name     string
 	Kind     Kind
 	Required bool
-	Default  any      // the value of a missing key; nil: none
+	Default  any      // the value of a missing key; may be nil
 	Values   []string // the only texts that are allowed; nil: any
 	FoldCase bool     // the case of the text does not matter; Values are upper case
 	Doc      string

@@ -17,7 +17,7 @@ type HTTP struct {
 	MaxRetries    int      // retries of one request
 	RetryCodes    []int    // statuses that are retried
 	RetryHeader   string   // says when to retry
-	RateRemaining string   // header with the number of requests that are left; empty: none
+	RateRemaining string   // header with the number of requests that are left; may be empty
 	RateReset     string   // header that says when there will be more
 	Pace          Pace
 	IgnoreErrors  []int // statuses whose response is read as a page
@@ -29,7 +29,7 @@ type HTTP struct {
 
 // Pace limits the requests of a run, whichever job makes them.
 type Pace struct {
-	Timeout   time.Duration // of one request; 0: none is configured
+	Timeout   time.Duration // of one request; 0: not configured
 	PerSecond float64       // requests per second; 0: any number
 	Burst     int           // requests at once after a rest
 	Parallel  int           // requests in flight; 0: any number

@@ -27,11 +27,11 @@ type Job struct {
 	scroller string // with method multiple
 	path     string // config path of the job
 
-	parent int // position of the job whose child it is, from 1; 0: none
+	parent int // position of its parent in dialect keboola, from 1; 0: not a child
 
 	keepsStart bool // the next run learns when the job began
 
-	endpointSource Computed // what gives the endpoint of a child; zero: nothing does
+	endpointSource Computed // computes the endpoint of a child; may be zero
 
 	secretEndpoint bool // it was read from the environment
 	secretQuery    bool // its query contains what looks like a secret

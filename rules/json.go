@@ -60,7 +60,7 @@ func ParseJSON(source *diag.Source) (any, error) {
 // A jsonParser reads a text that is known to be JSON.
 type jsonParser struct {
 	text  string
-	at    int // what follows has not been read
+	at    int // offset of the next byte to read
 	diags *diag.Collector
 
 	// The parts so far of the lists and objects around the next value, the outermost first.
@@ -169,7 +169,7 @@ func (p *jsonParser) object(mark *diag.Mark, depth int) (any, error) {
 	p.at++
 	object := append(Object{}, p.members[members:]...)
 	p.members = p.members[:members]
-	p.take(mark, marks)
+	p.closeMarks(mark, marks)
 	return object, nil
 }
 
@@ -187,12 +187,12 @@ func (p *jsonParser) list(mark *diag.Mark, depth int) (any, error) {
 	p.at++
 	list := append([]any{}, p.elements[elements:]...)
 	p.elements = p.elements[:elements]
-	p.take(mark, marks)
+	p.closeMarks(mark, marks)
 	return list, nil
 }
 
-// take moves the marks from a position on into the mark of a list or an object.
-func (p *jsonParser) take(mark *diag.Mark, from int) {
+// closeMarks moves the marks from a position on into the mark of a list or an object.
+func (p *jsonParser) closeMarks(mark *diag.Mark, from int) {
 	mark.Contain(slices.Clone(p.marks[from:]))
 	p.marks = p.marks[:from]
 }

@@ -60,20 +60,24 @@ func (k *keboolaConfig) signed(parts Object) any {
 // parts returns what computes the members of an object of the credentials. A text that
 // no function computes is a secret.
 func (k *keboolaConfig) parts(path string, object Object, name string, references map[string]refers) Object {
-	at := diag.Join(path, name)
-	members, _ := value.Members(valueOf(object, name))
 	f := functions{decoder: k.decoder, references: references}
+	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
+		if text, ok := k.scalar(place, v); ok {
+			return k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text), true
+		}
+		return f.source(place, v)
+	})
+}
+
+// computedMembers returns the members of an object as computed values. The source of each, and
+// whether it is hidden, are those that a function returns for its config path and its value.
+func (k *keboolaConfig) computedMembers(path string, object any, source func(path string, v any) (string, bool)) Object {
+	members, _ := value.Members(object)
 	var out Object
 	for _, m := range members {
-		place := diag.Join(at, m.Name)
-		var source string
-		hidden := true
-		if text, ok := k.scalar(place, m.Value); ok {
-			source = k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text)
-		} else {
-			source, hidden = f.source(place, m.Value)
-		}
-		out = append(out, Member{Name: m.Name, Value: Computed{Source: source, Secret: hidden, Path: place}})
+		c := Computed{Path: diag.Join(path, m.Name)}
+		c.Source, c.Secret = source(c.Path, m.Value)
+		out = append(out, Member{Name: m.Name, Value: c})
 	}
 	return out
 }
@@ -242,22 +246,15 @@ func (k *keboolaConfig) format(path string, v any) string {
 // answers returns what requests get from the response of a login: functions, or texts that
 // are paths in it if it has them.
 func (k *keboolaConfig) answers(path string, object Object, name string) Object {
-	at := diag.Join(path, name)
-	members, _ := value.Members(valueOf(object, name))
 	response := func(name string) string { return FormatPath("login.body", strings.Split(name, ".")) }
 	f := k.functions(map[string]refers{"response": func(_, name string) (string, bool) { return response(name), true }})
-	var out Object
-	for _, m := range members {
-		place := diag.Join(at, m.Name)
-		var source string
-		if text, ok := m.Value.(string); ok {
-			source = fmt.Sprintf("%s ?? %s", response(text), strconv.Quote(text))
-		} else {
-			source, _ = f.source(place, m.Value)
+	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
+		if text, ok := v.(string); ok {
+			return fmt.Sprintf("%s ?? %s", response(text), strconv.Quote(text)), true
 		}
-		out = append(out, Member{Name: m.Name, Value: Computed{Source: source, Secret: true, Path: place}})
-	}
-	return out
+		source, _ := f.source(place, v)
+		return source, true
+	})
 }
 
 // expires returns the expression for the seconds until a login ends, or "".

@@ -29,37 +29,37 @@ func (c *Catalog) Settings(root any, dialect string) []Setting {
 	var all []Setting
 	r := &reader{
 		diags: diag.NewCollector(nil), dialect: dialect, catalog: c, cfg: &Config{}, env: &environment{placeholders: true},
-		tell: func(s Setting) { all = append(all, s) },
+		visit: func(s Setting) { all = append(all, s) },
 	}
 	r.object(path, root, slices.DeleteFunc(slices.Clone(rootFields), func(f Field) bool { return f.Name == "tests" }))
 	return all
 }
 
-// tellWritten tells of a key that is written. Elements of lists and maps are no keys.
-func (r *reader) tellWritten(s *setting, f *Field) {
+// visitWritten visits a key that is written. Elements of lists and maps are no keys.
+func (r *reader) visitWritten(s *setting, f *Field) {
 	inner := f.Kind == Block || f.Kind == Blocks || f.Kind == Nested || f.Each != nil && f.Each.Fields != nil
 	if f.Name != "" {
-		r.tell(Setting{Path: s.path(), Doc: f.Doc, Written: true, Leaf: !inner})
+		r.visit(Setting{Path: s.path(), Doc: f.Doc, Written: true, Leaf: !inner})
 	}
 }
 
-// tellDefaults tells of the keys of an object that are not written, and whose default is in
+// visitDefaults visits the keys of an object that are not written, and whose default is in
 // force.
-func (r *reader) tellDefaults(path string, object Object, fields []Field) {
+func (r *reader) visitDefaults(path string, object Object, fields []Field) {
 	for i := range fields {
 		f := &fields[i]
 		if v, written := object.Get(f.Name); !written || f.absent(v) {
-			r.tellDefault(diag.Join(path, f.Name), object, f)
+			r.visitDefault(diag.Join(path, f.Name), object, f)
 		}
 	}
 }
 
-func (r *reader) tellDefault(path string, around Object, f *Field) {
+func (r *reader) visitDefault(path string, around Object, f *Field) {
 	if _, needed := around.Get(f.Idle); f.Idle != "" && !needed {
 		return
 	}
 	if f.Kind == Block && !slices.ContainsFunc(f.Fields, func(inner Field) bool { return inner.Required }) {
-		r.tellDefaults(path, nil, f.Fields)
+		r.visitDefaults(path, nil, f.Fields)
 		return
 	}
 	_, fallback := f.in(r.dialect)
@@ -67,6 +67,6 @@ func (r *reader) tellDefault(path string, around Object, f *Field) {
 		fallback, _ = around.Get(f.DefaultOf)
 	}
 	if fallback != nil && fallback != false && !f.Required {
-		r.tell(Setting{Path: path, Doc: f.Doc, Default: fallback})
+		r.visit(Setting{Path: path, Doc: f.Doc, Default: fallback})
 	}
 }

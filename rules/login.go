@@ -92,7 +92,7 @@ type AuthRules struct {
 	Values  []Rule // values of keys, which are their targets; evaluated when a run begins
 	Params  []Rule // oauth2: computed parameters of the token request, evaluated then too
 	Parts   []Rule // headers and parameters of requests
-	Expires *Rule  // nil: none
+	Expires *Rule  // when a login ends; may be nil
 }
 
 // LowerAuth turns the credentials into rules. It returns nil if they have no expression.

@@ -109,8 +109,8 @@ func (l *lowerer) ruleset() *Ruleset {
 
 // paged adds the rules of a pagination. Those next to method multiple apply to
 // every scroller in it.
-func (l *lowerer) paged(set *Ruleset, p *pagination, outer *scrollerBuilder) {
-	b := &scrollerBuilder{lowerer: l, pagination: p, set: set, outer: outer}
+func (l *lowerer) paged(set *Ruleset, p *pagination, outer *pager) {
+	b := &pager{lowerer: l, pagination: p, set: set, outer: outer}
 	if p.method.Name != Multiple {
 		b.build()
 		return

@@ -10,7 +10,7 @@ import (
 
 // nextRequest adds the parts of the next request: the method's, to which the
 // user's are applied.
-func (s *scrollerBuilder) nextRequest() {
+func (s *pager) nextRequest() {
 	parts := s.methodParts()
 	own := s.userParts()
 	if own.has(URL) || own.has(Endpoint) {
@@ -70,7 +70,7 @@ func (o Overlay) empty() bool {
 }
 
 // methodParts returns the parts of the method.
-func (s *scrollerBuilder) methodParts() requestParts {
+func (s *pager) methodParts() requestParts {
 	o := s.method.Next
 	if o.IncludeParams != nil {
 		s.set.IncludeParams = s.settings.hold(o.IncludeParams)
@@ -93,7 +93,7 @@ func (s *scrollerBuilder) methodParts() requestParts {
 }
 
 // first sets whether parts are in the first request, as settings say.
-func (s *scrollerBuilder) first(parts requestParts, when Conditions) {
+func (s *pager) first(parts requestParts, when Conditions) {
 	for i := range parts {
 		parts[i].First = when != nil && s.settings.hold(when)
 		for _, c := range when {
@@ -105,7 +105,7 @@ func (s *scrollerBuilder) first(parts requestParts, when Conditions) {
 }
 
 // methodPart returns what one part of a method's overlay adds.
-func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
+func (s *pager) methodPart(role Role, p Part) []Rule {
 	if p.Value == "" || !s.settings.hold(p.Only) {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (s *scrollerBuilder) methodPart(role Role, p Part) []Rule {
 }
 
 // userParts returns the parts that the user wrote in nextRequest.
-func (s *scrollerBuilder) userParts() requestParts {
+func (s *pager) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
 		if one := s.settings.get("nextRequest." + string(role)); one.Value != nil {
@@ -169,7 +169,7 @@ func addressOrVerb(role Role, source string) string {
 
 // named returns params, headers or body: one expression for each name, or one for
 // all.
-func (s *scrollerBuilder) named(role Role) []Rule {
+func (s *pager) named(role Role) []Rule {
 	one := s.settings.get("nextRequest." + string(role))
 	if one.text() != "" {
 		return []Rule{part(role, "", one.text(), s.origin(Author{}, one.path()))}

@@ -21,7 +21,7 @@ type reader struct {
 	cfg     *Config         // what is read, with its secrets
 	paging  *diag.Collector // of the mistakes in pagination objects; nil: diags has them, too
 
-	tell func(Setting) // called for every key; may be nil
+	visit func(Setting) // called for every key; may be nil
 }
 
 // object reads an object.
@@ -53,8 +53,8 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 		}
 	}
 	r.complete(&out)
-	if r.tell != nil {
-		r.tellDefaults(path, object, fields)
+	if r.visit != nil {
+		r.visitDefaults(path, object, fields)
 	}
 	return out
 }
@@ -72,8 +72,8 @@ func (r *reader) unknownKeys(path string, object Object, fields []Field) {
 
 // convert sets the value of a setting, or marks it as invalid and reports why.
 func (r *reader) convert(into *setting, v any, f *Field) {
-	if r.tell != nil {
-		r.tellWritten(into, f)
+	if r.visit != nil {
+		r.visitWritten(into, f)
 	}
 	if !r.supports(into, f) {
 		return

@@ -26,7 +26,7 @@ type Response struct {
 	Format    string   // one of [JSON], [NDJSON], [CSV], [XML] and [Auto]
 	Header    bool     // of CSV: the first row has the names of the columns
 	Delimiter rune     // of CSV, between fields; 0 is a comma, or a tab where the content type says so
-	Columns   []string // of CSV, the names of the columns instead of those of the header; nil: none
+	Columns   []string // of CSV, the names of the columns instead of those of the header; may be nil
 
 	path string // config path of Format; empty: it is the default
 }

@@ -36,7 +36,7 @@ type Rule struct {
 	Bound      bool  // of a part: it is evaluated once, before the first request of a partition, and belongs to the job's own request
 	Common     bool  // of a bound part: every request has it, also if the job's own parameters are left out
 	Secret     bool  // of a bound part: its value must never be printed
-	FirstBy    *Use  // of a part: the setting that says whether the first request has it; nil: none does
+	FirstBy    *Use  // of a part: the setting that says whether the first request has it; may be nil
 }
 
 // Role says what the value of a rule is for.
@@ -183,7 +183,7 @@ type Ruleset struct {
 	Path      string // config path of the pagination object
 	Method    string // "" when the job is not paged
 	Scroller  string // with method multiple: the job's
-	Parent    string // id of the job whose items the partitions are for; empty: none
+	Parent    string // id of the job whose items the partitions are for; may be empty
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // where it was set

@@ -10,16 +10,16 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// scrollerBuilder adds the rules of one pagination to a ruleset.
-type scrollerBuilder struct {
+// A pager adds the rules of one pagination to a ruleset.
+type pager struct {
 	*lowerer
 	*pagination
 	set   *Ruleset
-	outer *scrollerBuilder // of the pagination next to this scroller (method multiple), or nil
+	outer *pager // of the pagination next to this scroller (method multiple), or nil
 }
 
 // build adds all rules. Those of each role are in the order of evaluation.
-func (s *scrollerBuilder) build() {
+func (s *pager) build() {
 	s.set.Method, s.set.Path = s.method.Name, s.path
 	s.limit()
 	s.variables(Init)
@@ -35,7 +35,7 @@ func (s *scrollerBuilder) build() {
 // failures adds the stopping rules of the configuration whose outcome is failed: first those
 // next to the scroller. They come before all other rules but the guards, so that an invalid
 // page never ends a list.
-func (s *scrollerBuilder) failures() {
+func (s *pager) failures() {
 	if s.outer != nil {
 		s.outer.failures()
 	}
@@ -44,7 +44,7 @@ func (s *scrollerBuilder) failures() {
 
 // conditions adds the other rules that end the list or handle error responses: first
 // those next to the scroller.
-func (s *scrollerBuilder) conditions() {
+func (s *pager) conditions() {
 	if s.outer != nil {
 		s.outer.conditions()
 	}
@@ -60,7 +60,7 @@ func (s *scrollerBuilder) conditions() {
 }
 
 // pageLimit adds the rule of the option that limits the pages of every job.
-func (s *scrollerBuilder) pageLimit() {
+func (s *pager) pageLimit() {
 	if s.cfg.pages > 0 {
 		settings := s.settings.with(optionPages.Only[0].Setting, setting{Value: s.cfg.pages})
 		if rule, ok := s.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
@@ -69,19 +69,19 @@ func (s *scrollerBuilder) pageLimit() {
 	}
 }
 
-func (s *scrollerBuilder) add(r Rule) {
+func (s *pager) add(r Rule) {
 	r.Shared = s.method.Name == Multiple
 	s.set.Rules = append(s.set.Rules, r)
 }
 
 // taken reports whether a rule has the id.
-func (s *scrollerBuilder) taken(id string) bool {
+func (s *pager) taken(id string) bool {
 	return slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == id })
 }
 
 // id returns an id, with the name of the scroller before it if a rule next to the
 // scroller has the same.
-func (s *scrollerBuilder) id(id string) string {
+func (s *pager) id(id string) string {
 	if s.taken(id) {
 		return s.set.Scroller + "." + id
 	}
@@ -89,12 +89,12 @@ func (s *scrollerBuilder) id(id string) string {
 }
 
 // fromMethod is the origin of the method's rules.
-func (s *scrollerBuilder) fromMethod() Origin {
+func (s *pager) fromMethod() Origin {
 	return s.origin(Author{Kind: AuthorMethod, Method: s.method.Name}, s.path)
 }
 
 // source picks the dialect's source.
-func (s *scrollerBuilder) source(spec, keboola string) string {
+func (s *pager) source(spec, keboola string) string {
 	if s.dialect == Keboola && keboola != "" {
 		return keboola
 	}
@@ -102,7 +102,7 @@ func (s *scrollerBuilder) source(spec, keboola string) string {
 }
 
 // limit sets the page size in force: the job's own parameter or the setting.
-func (s *scrollerBuilder) limit() {
+func (s *pager) limit() {
 	limit := s.settings.get("limit")
 	name := s.settings.get("limitParam").text()
 	if own, ok := s.set.Job.Params.Get(name); ok && !value.Empty(own) && !(s.dialect == Keboola && php.Empty(own)) {
@@ -125,7 +125,7 @@ func (s *scrollerBuilder) limit() {
 
 // variables adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
-func (s *scrollerBuilder) variables(role Role) {
+func (s *pager) variables(role Role) {
 	own := s.settings.get("state").list()
 	for _, v := range s.method.State {
 		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !s.settings.hold(v.Only) {
@@ -156,7 +156,7 @@ func (s *scrollerBuilder) variables(role Role) {
 }
 
 // declare notes the name of a variable.
-func (s *scrollerBuilder) declare(name string) {
+func (s *pager) declare(name string) {
 	if !slices.Contains(s.set.Variables, name) {
 		s.set.Variables = append(s.set.Variables, name)
 	}
@@ -180,13 +180,13 @@ func sourceOf(v any) string {
 }
 
 // limitOfJob reports whether a parameter of the job sets the page size.
-func (s *scrollerBuilder) limitOfJob() bool {
+func (s *pager) limitOfJob() bool {
 	return s.set.LimitFrom.Path != "" && strings.HasPrefix(s.set.LimitFrom.Path, s.set.Job.path+".")
 }
 
 // guards adds the guards under their policies. A guard that is configured in a
 // scroller overrides the one that is configured next to it.
-func (s *scrollerBuilder) guards() {
+func (s *pager) guards() {
 	for b := s; b != nil; b = b.outer {
 		b.ignoredPaths()
 	}
@@ -226,7 +226,7 @@ func (s *scrollerBuilder) guards() {
 }
 
 // unused notes a rule of a table that is not in force.
-func (s *scrollerBuilder) unused(id, why string, origin Origin) {
+func (s *pager) unused(id, why string, origin Origin) {
 	if origin.By.Kind == AuthorDefault {
 		why += ", the default in dialect " + s.dialect
 	}
@@ -234,7 +234,7 @@ func (s *scrollerBuilder) unused(id, why string, origin Origin) {
 }
 
 // ignoredPaths reads the paths that the same-page check ignores.
-func (s *scrollerBuilder) ignoredPaths() {
+func (s *pager) ignoredPaths() {
 	for _, p := range s.settings.get("guards.ignore").list() {
 		keys := SplitPath(p.text())
 		if len(keys) == 0 {
@@ -246,7 +246,7 @@ func (s *scrollerBuilder) ignoredPaths() {
 }
 
 // stop adds a rule of a table if it is in force.
-func (s *scrollerBuilder) stop(t Template, origin Origin) {
+func (s *pager) stop(t Template, origin Origin) {
 	if rule, ok := s.rule(t, s.settings, origin); ok {
 		s.add(rule)
 	}
@@ -261,7 +261,7 @@ func inParentheses(source string) string {
 }
 
 // rule makes a rule of a table's. It reports false if the rule is not in force.
-func (s *scrollerBuilder) rule(t Template, settings settings, origin Origin) (Rule, bool) {
+func (s *pager) rule(t Template, settings settings, origin Origin) (Rule, bool) {
 	source := s.source(t.When, t.Keboola)
 	if source == Off || !settings.hold(t.Only) {
 		return Rule{}, false
@@ -301,7 +301,7 @@ var phraseNames = []string{"ignoring", "theLimit", "orMissing"}
 
 // phrases returns the phrases by name. A phrase depends on more than one setting; it is
 // empty if it does not apply.
-func (s *scrollerBuilder) phrases() map[string]string {
+func (s *pager) phrases() map[string]string {
 	out := map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": ""}
 	var paths []string
 	for _, keys := range s.set.Ignore {
@@ -350,7 +350,7 @@ var onErrorFields = []Field{
 var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}
 
 // stopRules adds the stopping rules of the configuration that have an outcome.
-func (s *scrollerBuilder) stopRules(which func(Outcome) bool) {
+func (s *pager) stopRules(which func(Outcome) bool) {
 	all, _ := s.settings.get("stopRules").Value.([]setting)
 	for i, one := range all {
 		r := Rule{ID: s.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,
@@ -386,7 +386,7 @@ const (
 )
 
 // message returns the message of a rule that the user wrote.
-func (s *scrollerBuilder) message(one setting) string {
+func (s *pager) message(one setting) string {
 	text := one.text()
 	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
 		s.diags.Errorf(diag.Value(one.path()), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
@@ -405,7 +405,7 @@ func matched(r Rule) string {
 	return r.ID + " matched: " + r.Source
 }
 
-func (s *scrollerBuilder) onError() {
+func (s *pager) onError() {
 	all, _ := s.settings.get("onError").Value.([]setting)
 	for i, one := range all {
 		object, _ := one.Value.(settings)
@@ -422,7 +422,7 @@ func (s *scrollerBuilder) onError() {
 }
 
 // keep adds the values that are saved for the next run.
-func (s *scrollerBuilder) keep() {
+func (s *pager) keep() {
 	for _, one := range s.settings.get("keep").list() {
 		s.set.Kept = append(s.set.Kept, one.Name)
 		s.add(Rule{

@@ -23,7 +23,7 @@ func (r *reader) hide(secrets ...string) {
 	}
 }
 
-// CredentialsIn returns the parts of a secret that are secrets of their own: what follows
+// CredentialsIn returns the parts of a secret that are secrets of their own: the text after
 // the scheme of an Authorization header, the password in the credentials of scheme Basic,
 // and the values of cookies and of the parameters of an address.
 func CredentialsIn(text string) []string {

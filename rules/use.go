@@ -13,7 +13,7 @@ type Use struct {
 
 // uses returns the settings that conditions and texts of a table name, in the order in which
 // they are named.
-func (s *scrollerBuilder) uses(conditions Conditions, texts ...string) []Use {
+func (s *pager) uses(conditions Conditions, texts ...string) []Use {
 	var out []Use
 	add := func(name string, isSwitch bool) {
 		use, ok := s.use(name)
@@ -32,7 +32,7 @@ func (s *scrollerBuilder) uses(conditions Conditions, texts ...string) []Use {
 }
 
 // use returns the use of a setting. It reports false for a setting without a value.
-func (s *scrollerBuilder) use(name string) (Use, bool) {
+func (s *pager) use(name string) (Use, bool) {
 	one := s.settings.get(name)
 	if one.Value == nil || name == "each" {
 		return Use{}, false

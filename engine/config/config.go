@@ -18,7 +18,7 @@ import (
 type Config struct {
 	BaseURL        string           `config:"api.baseUrl,required"` // endpoints are resolved against it, so it should end in a slash
 	Dialect        string           `config:"api.dialect"`          // "spec" (default) or "keboola"
-	Authentication Auth             `config:"api.authentication"`   // nil: none
+	Authentication Auth             `config:"api.authentication"`   // may be nil
 	Pagination     Pagination       `config:"api.pagination"`
 	HTTP           HTTP             `config:"api.http"`
 	Response       Response         `config:"api.response"`       // the format of the responses of all jobs

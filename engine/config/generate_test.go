@@ -58,9 +58,10 @@ func generated() ([]byte, error) {
 		}
 	}
 	for _, t := range rules.AuthTypes() {
-		name := "Auth" + exported(t.Path)
-		g.structure(rules.Section{Path: name, Doc: "authentication of type `" + t.Path + "`: " + t.Doc, Fields: t.Fields})
-		g.print("\nfunc (%s) auth() string { return %q }\n", name, t.Path)
+		name := "Auth" + exported(t.Name)
+		fields := authFields(t, sections["api.authentication"].Fields)
+		g.structure(rules.Section{Path: name, Doc: "authentication of type `" + t.Name + "`: " + t.Doc, Fields: fields})
+		g.print("\nfunc (%s) auth() string { return %q }\n", name, t.Name)
 	}
 	for len(g.pending) > 0 { // writing one may need others
 		s := g.pending[0]
@@ -68,6 +69,30 @@ func generated() ([]byte, error) {
 		g.structure(s)
 	}
 	return format.Source(g.out.Bytes())
+}
+
+// authFields returns the fields of a type of authentication.
+func authFields(t rules.AuthType, all []rules.Field) []rules.Field {
+	var fields []rules.Field
+	for _, key := range slices.Concat(t.Needs, t.May) {
+		f := all[slices.IndexFunc(all, func(f rules.Field) bool { return f.Name == key })]
+		f.Required = slices.Contains(t.Needs, key)
+		f.Doc = docFor(t.Name, f.Doc)
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// docFor returns what the documentation of a key says about a type: the text after "for
+// `sign`:" in "for `oauth2`: parameters of the token request; for `sign`: expressions".
+func docFor(authType, doc string) string {
+	for part := range strings.SplitSeq(doc, "; for `") {
+		types, rest, found := strings.Cut(strings.TrimPrefix(part, "for `"), ": ")
+		if found && strings.Contains("`"+types, "`"+authType+"`") {
+			return rest
+		}
+	}
+	return ""
 }
 
 // A generator writes structs, and collects the structs that their fields need.

@@ -26,7 +26,7 @@ type waypoint struct {
 	at     Position
 }
 
-const waypointDistance = 256
+const waypointDistance = 128
 
 // NewSource returns a source without offsets. Parsers add them with [Source.SetMarks].
 func NewSource(name, text string) *Source {

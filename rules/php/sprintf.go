@@ -48,7 +48,7 @@ func Sprintf(format string, args []any) (string, error) {
 	}
 }
 
-// directive is what follows a percent sign in a format.
+// A directive is the text after a percent sign in a format.
 type directive struct {
 	length    int // of its text
 	argument  int // from 1; 0: the next one
@@ -56,7 +56,7 @@ type directive struct {
 	plus      bool
 	pad       byte
 	width     int
-	precision int // -1: none
+	precision int // -1: not given
 	verb      byte
 }
 

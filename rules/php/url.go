@@ -67,7 +67,7 @@ var (
 
 const maxPort = 1<<16 - 1
 
-// splitURL splits a URL into its scheme and host, if it has both, and what follows the host.
+// splitURL splits a URL into its scheme and host, if it has both, and the text after the host.
 // Like PHP's parse_url it decides by the first colon whether there is a scheme or a port.
 // Both parts of a URL that PHP refuses are empty.
 func splitURL(url string) (origin, rest string) {
@@ -98,8 +98,8 @@ func splitURL(url string) (origin, rest string) {
 	return "", url
 }
 
-// splitHost splits the host, with its user and its port, from what follows it. What PHP takes
-// for empty is no host. If there is none or the port is not valid, what follows is empty, too.
+// splitHost splits the host, with its user and its port, from the text after it. A name that PHP takes
+// for empty is no host. Without a host, or with an invalid port, both are empty.
 func splitHost(text string) (host, rest string) {
 	end := strings.IndexAny(text, "/?#")
 	if end < 0 {

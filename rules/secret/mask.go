@@ -41,7 +41,7 @@ const authenticationKey = "authentication"
 // in proportion to the length of the text.
 type masker struct {
 	text    string
-	at      int    // what follows has not been read
+	at      int    // offset of the next byte to read
 	line    int    // offset at which the line of the latest token begins
 	depth   int    // brackets that are open
 	hidden  []bool // bytes to mask

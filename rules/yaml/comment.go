@@ -107,7 +107,7 @@ type insertion struct {
 }
 
 // rank orders insertions at one place: what belongs to the objects that end there, the inner
-// ones first, is before what follows.
+// ones first, comes before the rest.
 func (i insertion) rank() int {
 	if i.last {
 		return -i.indent - 1
