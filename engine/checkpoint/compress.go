@@ -26,6 +26,19 @@ type FrameWriter interface {
 	Reset(w io.Writer)
 }
 
+// uncompressed is the compression of an output that has none: its frames are its text.
+type uncompressed struct{}
+
+func (uncompressed) NewWriter(w io.Writer) FrameWriter { return &text{w} }
+
+func (uncompressed) NewReader(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil }
+
+type text struct{ io.Writer }
+
+func (*text) Close() error { return nil }
+
+func (t *text) Reset(w io.Writer) { t.Writer = w }
+
 // maxFrames bounds the files that are open, and with them the memory of compressors, when
 // one that is compressed is opened.
 const maxFrames = 8
@@ -66,20 +79,9 @@ func (o *Output) dropFrame() {
 }
 
 // complete ends the frame of an output. An output without rows gets an empty frame, unless
-// the file before, to which it is added, has one: a compressed file without any cannot be
-// read.
-func (o *Output) complete(before file) error {
-	if o.compression == nil || o.size > 0 || o.framed {
-		return o.endFrame()
-	}
-	var base int64
-	if before != nil {
-		var err error
-		if base, err = before.Size(); err != nil {
-			return err
-		}
-	}
-	if base == 0 {
+// it is added to a file that has one: a compressed file without any cannot be read.
+func (o *Output) complete(added bool) error {
+	if o.written.Bytes == 0 && !added {
 		o.openFrame()
 	}
 	return o.endFrame()
@@ -87,35 +89,37 @@ func (o *Output) complete(before file) error {
 
 // compressed returns a text as a frame.
 func compressed(c Compression, text []byte) ([]byte, error) {
-	if c == nil {
-		return text, nil
-	}
 	var b bytes.Buffer
 	w := c.NewWriter(&b)
 	_, err := w.Write(text)
 	return b.Bytes(), errors.Join(err, w.Close())
 }
 
-// decompressed returns the content of a file that is read from r.
-func decompressed(c Compression, r io.Reader) (io.ReadCloser, error) {
-	if c == nil {
-		return io.NopCloser(r), nil
+// earlier opens the file under the name of the output, to which rows may be added, and
+// returns its size. The file is nil if there is none.
+func (o *Output) earlier() (f file, size int64, err error) {
+	f, err = o.store.files.Open(o.name, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, nil
 	}
-	return c.NewReader(r)
+	if err == nil {
+		size, err = f.Size()
+	}
+	return f, size, err
 }
 
 // Before returns the content of the file under the name of the output, to which rows may
 // be added. It is nil if there is no such file, or if it is empty.
 func (o *Output) Before() (io.ReadCloser, error) {
-	f, err := o.store.files.Open(o.name, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	f, size, err := o.earlier()
+	if f == nil {
 		return nil, err
 	}
-	r, err := openContent(f, o.compression)
-	if r == nil {
+	var r io.ReadCloser
+	if err == nil && size > 0 {
+		r, err = o.compression.NewReader(io.NewSectionReader(f, 0, size))
+	}
+	if r == nil || err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &content{r, f}, nil
@@ -129,40 +133,30 @@ type content struct {
 
 func (c *content) Close() error { return errors.Join(c.ReadCloser.Close(), c.file.Close()) }
 
-// openContent returns the content of a file, which is nil if the file is empty.
-func openContent(f file, c Compression) (io.ReadCloser, error) {
-	size, err := f.Size()
-	if err != nil || size == 0 {
-		return nil, err
-	}
-	return decompressed(c, io.NewSectionReader(f, 0, size))
-}
-
 // EndsWithOpenLine reports whether the last line of the file under the name of the output
 // has no newline. Before rows are appended to such a file, it gets one. A compressed file
 // is read to its end, and an error says that it is damaged.
 func (o *Output) EndsWithOpenLine() (bool, error) {
-	f, err := o.store.files.Open(o.name, 0)
-	if err != nil {
+	f, size, err := o.earlier()
+	if f == nil {
 		return false, err
 	}
 	defer f.Close()
-	return endsWithOpenLine(f, o.compression)
-}
-
-func endsWithOpenLine(f file, c Compression) (bool, error) {
-	size, err := f.Size()
-	if err != nil || size == 0 {
+	if err != nil {
 		return false, err
 	}
-	if c == nil {
-		last := make([]byte, 1)
-		if _, err = f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return last[0] != '\n', err
+	return endsWithOpenLine(f, size, o.compression)
+}
+
+func endsWithOpenLine(f file, size int64, c Compression) (bool, error) {
+	if size == 0 {
+		return false, nil
 	}
-	r, err := openContent(f, c)
+	var from int64
+	if c == (uncompressed{}) {
+		from = size - 1 // the rest need not be read
+	}
+	r, err := c.NewReader(io.NewSectionReader(f, from, size-from))
 	if err != nil {
 		return false, err
 	}

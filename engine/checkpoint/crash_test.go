@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -388,7 +389,7 @@ func (d *disk) require(name string, c Compression, want string) error {
 	if d.live[name] == nil {
 		return fmt.Errorf("%s is missing", name)
 	}
-	content, err := decompressed(c, bytes.NewReader(d.live[name].live))
+	content, err := cmp.Or[Compression](c, uncompressed{}).NewReader(bytes.NewReader(d.live[name].live))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

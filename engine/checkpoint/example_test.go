@@ -2,7 +2,6 @@ package checkpoint_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -61,7 +60,10 @@ func Example() {
 			if err != nil || position == nil { // nil: the run cannot resume after this page
 				return err
 			}
-			return store.Commit(map[string]json.RawMessage{page.Job: position})
+			if err := store.Mark(page.Job, position, items); err != nil {
+				return err
+			}
+			return store.Flush()
 		})
 		return err
 	}

@@ -65,11 +65,7 @@ func readFile(files fileSystem, path string) ([]byte, error) {
 	if size > maxStateBytes {
 		return nil, errTooLarge
 	}
-	text := make([]byte, size)
-	if _, err = f.ReadAt(text, 0); errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return text, err
+	return io.ReadAll(io.NewSectionReader(f, 0, size))
 }
 
 // fileSystem is the part of a file system that a [Store] uses. Tests replace it

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -24,17 +25,14 @@ type Output struct {
 	name  string // under which the content appears
 	path  string // of the file that is written
 
-	compression Compression // nil: none
+	compression Compression
 	frame       FrameWriter // nil: not needed since the file was opened
 	framed      bool        // the frame has begun
 
 	created   bool // the file holds the content of this run
 	published bool
-	file      file // nil: closed
-	size      int64
-	head      int64 // bytes of the header
-	rows      int64
-	note      string
+	file      file        // nil: closed
+	written   extent      // everything; extent adds its sum
 	digest    hash.Cloner // of the file; nil without a state
 	marked    extent      // what belongs to the pending checkpoints
 	atMark    hash.Cloner // digest of the marked content
@@ -69,7 +67,7 @@ func (s *Store) output(name, path string, c Compression) (*Output, error) {
 	if o := s.outputs[name]; o != nil {
 		return o, nil
 	}
-	o := &Output{store: s, name: name, path: path, compression: c}
+	o := &Output{store: s, name: name, path: path, compression: cmp.Or[Compression](c, uncompressed{})}
 	if s.path != "" {
 		o.digest = sha256.New().(hash.Cloner)
 		o.mark()
@@ -93,15 +91,15 @@ func (o *Output) Name() string { return o.name }
 func (o *Output) Path() string { return o.path }
 
 // Lines returns the number of complete rows that were written, in earlier runs too.
-func (o *Output) Lines() int64 { return o.rows }
+func (o *Output) Lines() int64 { return o.written.Rows }
 
 // Note returns what [Output.SetNote] has set, in earlier runs too.
-func (o *Output) Note() string { return o.note }
+func (o *Output) Note() string { return o.written.Note }
 
 // SetNote notes what the writer of the output has to know to continue it, such as its
 // columns. Like what is written, it is part of the next mark, and [Output.Rollback] goes
 // back to the note of the last one.
-func (o *Output) SetNote(note string) { o.note = note }
+func (o *Output) SetNote(note string) { o.written.Note = note }
 
 // Created reports whether the output has received a page, in this run or in one that
 // it resumes.
@@ -114,7 +112,7 @@ func (o *Output) Published() bool { return o.published }
 // looked at, since it belongs to others now.
 func (o *Output) resume(committed extent) error {
 	o.created, o.published = true, o.partial() && !committed.Partial
-	o.size, o.head, o.rows, o.note, o.marked = committed.Bytes, committed.Head, committed.Rows, committed.Note, committed
+	o.written, o.marked = committed, committed
 	if o.published {
 		return nil
 	}
@@ -140,11 +138,11 @@ func (o *Output) verify() error {
 	if err != nil {
 		return ioError("read the output", err)
 	}
-	if size < o.size {
-		return s.refuse("its output %s has %d bytes, fewer than the %d that were committed", o.path, size, o.size)
+	if size < o.written.Bytes {
+		return s.refuse("its output %s has %d bytes, fewer than the %d that were committed", o.path, size, o.written.Bytes)
 	}
-	o.beyond = size - o.size
-	if _, err := sumOf(f, o.size, o.digest); err != nil {
+	o.beyond = size - o.written.Bytes
+	if _, err := sumOf(f, o.written.Bytes, o.digest); err != nil {
 		return err
 	}
 	if o.extent() != o.marked {
@@ -155,18 +153,15 @@ func (o *Output) verify() error {
 
 // sumOf adds the beginning of a file to a hash, and returns its sum.
 func sumOf(f file, size int64, h hash.Hash) (string, error) {
-	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
-		return "", ioError("read the output", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	_, err := io.Copy(h, io.NewSectionReader(f, 0, size))
+	return hex.EncodeToString(h.Sum(nil)), ioError("read the output", err)
 }
 
 // extent describes everything that was written.
 func (o *Output) extent() extent {
-	return extent{
-		Bytes: o.size, Rows: o.rows, Head: o.head, Note: o.note, Sum: hex.EncodeToString(o.digest.Sum(nil)),
-		Partial: o.partial() && !o.published,
-	}
+	e := o.written
+	e.Sum, e.Partial = hex.EncodeToString(o.digest.Sum(nil)), o.partial() && !o.published
+	return e
 }
 
 // mark says that everything that was written belongs to complete pages. The frame has
@@ -178,27 +173,26 @@ func (o *Output) mark() {
 
 // Torn reports whether the output holds more than was marked: part of a page, or a page
 // on which the job failed. Without a state nothing is marked.
-func (o *Output) Torn() bool { return o.digest != nil && (o.framed || o.size > o.marked.Bytes) }
+func (o *Output) Torn() bool {
+	return o.digest != nil && (o.framed || o.written.Bytes > o.marked.Bytes)
+}
 
 // Rollback removes what was written after the last mark.
 func (o *Output) Rollback() error {
 	o.dropFrame()
-	o.size, o.head, o.rows, o.note = o.marked.Bytes, o.marked.Head, o.marked.Rows, o.marked.Note
+	o.written = o.marked
 	o.digest, _ = o.atMark.Clone() // cannot fail for SHA-256
 	f, err := o.store.use(o)
 	if err != nil {
 		return err
 	}
-	if err := f.Truncate(o.size); err != nil {
-		return ioError("write the output", err)
-	}
-	return nil
+	return ioError("write the output", f.Truncate(o.written.Bytes))
 }
 
 // Write appends lines to the output. The next mark includes what was written.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.write(p)
-	o.rows += int64(bytes.Count(p[:n], []byte{'\n'}))
+	o.written.Rows += int64(bytes.Count(p[:n], []byte{'\n'}))
 	return n, err
 }
 
@@ -206,7 +200,7 @@ func (o *Output) Write(p []byte) (int, error) {
 func (o *Output) WriteRows(p []byte, rows int) error {
 	_, err := o.write(p)
 	if err == nil {
-		o.rows += int64(rows)
+		o.written.Rows += int64(rows)
 	}
 	return err
 }
@@ -218,16 +212,13 @@ func (o *Output) WriteHeader(p []byte) error {
 	if err == nil {
 		err = o.endFrame()
 	}
-	o.head = o.size
+	o.written.Head = o.written.Bytes
 	return err
 }
 
 func (o *Output) write(p []byte) (int, error) {
 	if _, err := o.store.use(o); err != nil {
 		return 0, err
-	}
-	if o.compression == nil {
-		return appender{o}.Write(p)
 	}
 	return o.openFrame().Write(p)
 }
@@ -237,7 +228,7 @@ type appender struct{ *Output }
 
 func (o appender) Write(p []byte) (int, error) {
 	n, err := o.file.Write(p)
-	o.size += int64(n)
+	o.written.Bytes += int64(n)
 	if o.digest != nil {
 		o.digest.Write(p[:n])
 	}
@@ -252,7 +243,7 @@ func (s *Store) use(o *Output) (file, error) {
 		return o.file, nil
 	}
 	limit := maxOpen
-	if o.compression != nil {
+	if o.compression != (uncompressed{}) {
 		limit = maxFrames
 	}
 	for len(s.open) >= limit {
@@ -278,7 +269,7 @@ func (s *Store) openFile(o *Output) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(o.size); err != nil {
+	if err := f.Truncate(o.written.Bytes); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -317,10 +308,7 @@ func (s *Store) sync(o *Output) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return ioError("save the output", err)
-	}
-	return nil
+	return ioError("save the output", f.Sync())
 }
 
 // close closes the file of an output until it is used again.

@@ -76,7 +76,7 @@ func (s *Store) Publish(o *Output, c Commitment) error {
 	err = p.carryOut(s.files)
 	switch {
 	case err == nil:
-		return s.end(o, p)
+		return s.end(p)
 	case p.undone:
 		return errors.Join(err, s.cancel(p))
 	}
@@ -91,11 +91,7 @@ func (s *Store) cancel(p *publication) error {
 	if p.Complete {
 		_ = s.files.Remove(p.from()) // the next publication replaces it
 	}
-	if s.path == "" {
-		return p.forget(s.files)
-	}
-	s.state.Publish = nil
-	return s.save()
+	return s.forget(p)
 }
 
 // plan prepares an output for its publication, and decides how to publish it.
@@ -104,17 +100,21 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 	if err := s.settle(); err != nil || o == nil {
 		return p, err
 	}
-	before, err := s.before(o, c)
-	if err != nil {
-		return nil, err
-	}
-	if before != nil {
-		defer before.Close()
+	var before file
+	var base int64 // its size
+	if c.Append {
+		var err error
+		if before, base, err = o.earlier(); before != nil {
+			defer before.Close()
+		}
+		if err != nil {
+			return nil, ioError("open the output", err)
+		}
 	}
 	if _, err := s.use(o); err != nil { // an output without rows is an empty file
 		return nil, err
 	}
-	if err := o.complete(before); err != nil {
+	if err := o.complete(base > 0); err != nil {
 		return nil, ioError("write the output", err)
 	}
 	if err := s.sync(o); err != nil {
@@ -123,46 +123,27 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 	if err := o.close(); err != nil {
 		return nil, ioError("save the output", err)
 	}
-	p.Name, p.Bytes = o.name, o.size
+	p.Name, p.Bytes = o.name, o.written.Bytes
 	if o.digest != nil {
 		p.Sum = hex.EncodeToString(o.digest.Sum(nil))
 	}
 	switch {
 	case c.Rewrite != nil:
-		return p, s.rewrite(p, o, before, c.Rewrite)
+		return p, s.rewrite(p, o, c)
 	case before != nil:
-		return p, p.appendTo(o, before)
+		return p, p.appendTo(before, base, o)
 	}
 	return p, nil
 }
 
-// before opens the file that rows are added to. It returns nil if there is none.
-func (s *Store) before(o *Output, c Commitment) (file, error) {
-	if !c.Append {
-		return nil, nil
-	}
-	before, err := s.files.Open(o.name, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, ioError("open the output", err)
-	}
-	return before, nil
-}
-
-// appendTo prepares a publication that adds rows to a file.
-func (p *publication) appendTo(o *Output, before file) error {
-	p.Append = true
-	var err error
-	if p.Base, err = before.Size(); err != nil {
-		return ioError("read the output", err)
-	}
-	if p.Base == 0 {
+// appendTo prepares a publication that adds rows to a file of some size.
+func (p *publication) appendTo(before file, base int64, o *Output) error {
+	p.Append, p.Base = true, base
+	if base == 0 {
 		return nil
 	}
-	p.Skip = o.head
-	open, err := endsWithOpenLine(before, o.compression)
+	p.Skip = o.written.Head
+	open, err := endsWithOpenLine(before, base, o.compression)
 	if err != nil {
 		return ioError("read "+o.name, err)
 	}
@@ -181,15 +162,29 @@ func (s *Store) begin(p *publication) error {
 	return s.save()
 }
 
-// end records that a publication is complete.
-func (s *Store) end(o *Output, p *publication) error {
-	if s.path == "" {
-		if o != nil {
-			o.published = true
+// end replaces the record of a publication, which is complete, by its results.
+func (s *Store) end(p *publication) error {
+	if s.state.Kept == nil {
+		s.state.Kept = map[string]json.RawMessage{}
+	}
+	maps.Copy(s.state.Kept, p.Kept)
+	if p.Name != "" {
+		e := s.state.Outputs[p.Name]
+		e.Partial = false
+		s.state.Outputs[p.Name] = e
+		if o := s.outputs[p.Name]; o != nil {
+			o.published, o.marked = true, e
 		}
+	}
+	return s.forget(p)
+}
+
+// forget removes the record of a publication.
+func (s *Store) forget(p *publication) error {
+	if s.path == "" {
 		return p.forget(s.files)
 	}
-	s.conclude()
+	s.state.Publish = nil
 	return s.save()
 }
 
@@ -208,46 +203,24 @@ func (s *Store) Release(o *Output) error {
 	return s.save()
 }
 
-// conclude replaces the publication in the state by its results.
-func (s *Store) conclude() {
-	p := s.state.Publish
-	s.state.Publish = nil
-	if p.Kept != nil {
-		kept := maps.Clone(s.state.Kept)
-		if kept == nil {
-			kept = map[string]json.RawMessage{}
-		}
-		maps.Copy(kept, p.Kept)
-		s.state.Kept = kept
-	}
-	if p.Name != "" {
-		e := s.state.Outputs[p.Name]
-		e.Partial = false
-		s.state.Outputs[p.Name] = e
-		if o := s.outputs[p.Name]; o != nil {
-			o.published, o.marked = true, e
-		}
-	}
-}
-
 // repair completes the publication in the state, if the run before this one ended in
 // the middle of it.
 func (s *Store) repair() error {
-	if s.state.Publish == nil {
+	p := s.state.Publish
+	if p == nil {
 		return nil
 	}
-	err := s.state.Publish.verify(s.files)
+	err := p.verify(s.files)
 	if err == nil {
-		err = s.state.Publish.carryOut(s.files)
+		err = p.carryOut(s.files)
 	}
-	if err != nil {
-		if errors.Is(err, errNoRows) {
-			return s.refuse("%v", err)
-		}
+	switch {
+	case errors.Is(err, errNoRows):
+		return s.refuse("%v", err)
+	case err != nil:
 		return err
 	}
-	s.conclude()
-	return s.save()
+	return s.end(p)
 }
 
 // Repair completes the publication of the file at path, if a run without a state ended
@@ -305,21 +278,15 @@ func (p *publication) record(files fileSystem) error {
 	if err == nil {
 		err = replaceFile(files, p.Name+RedoSuffix+".new", p.Name+RedoSuffix, append(text, '\n'))
 	}
-	if err != nil {
-		return ioError("save "+p.Name+RedoSuffix, err)
-	}
-	return nil
+	return ioError("save "+p.Name+RedoSuffix, err)
 }
 
-// forget removes the record of a publication.
+// forget removes the record of a publication next to its file.
 func (p *publication) forget(files fileSystem) error {
 	if !p.recorded() {
 		return nil
 	}
-	if err := errors.Join(files.Remove(p.Name+RedoSuffix), files.SyncDir(p.Name)); err != nil {
-		return ioError("remove "+p.Name+RedoSuffix, err)
-	}
-	return nil
+	return ioError("remove "+p.Name+RedoSuffix, errors.Join(files.Remove(p.Name+RedoSuffix), files.SyncDir(p.Name)))
 }
 
 // carryOut moves the rows under their name and saves the kept values. What has
@@ -338,10 +305,7 @@ func (p *publication) keep(files fileSystem) error {
 	if p.KeptFile == "" || len(p.Kept) == 0 {
 		return nil
 	}
-	if err := mergeKept(files, p.KeptFile, p.Kept); err != nil {
-		return ioError("save the kept values", err)
-	}
-	return nil
+	return ioError("save the kept values", mergeKept(files, p.KeptFile, p.Kept))
 }
 
 // errNoRows says that the rows of a publication are neither where they were written
@@ -368,10 +332,7 @@ func (p *publication) move(files fileSystem) error {
 		return err
 	}
 	partial := p.Name + PartialSuffix // its rows are under the name now
-	if err := errors.Join(files.Remove(partial), files.SyncDir(partial)); err != nil {
-		return ioError("remove "+partial, err)
-	}
-	return nil
+	return ioError("remove "+partial, errors.Join(files.Remove(partial), files.SyncDir(partial)))
 }
 
 // verify checks that the rows are those that were written: a run without the state may
@@ -406,10 +367,7 @@ func (p *publication) rename(files fileSystem, from string) error {
 	if err == nil {
 		err = files.SyncDir(p.Name)
 	}
-	if err != nil {
-		return ioError("rename the output", err)
-	}
-	return nil
+	return ioError("rename the output", err)
 }
 
 // size returns the size of the file after the publication.

@@ -9,7 +9,7 @@ import (
 
 // rewrite writes the content of a publication to a file of its own, from which it is
 // moved to its name. Rows and the file before remain as they are until then.
-func (s *Store) rewrite(p *publication, o *Output, before file, write func(to io.Writer, before, rows io.Reader) error) error {
+func (s *Store) rewrite(p *publication, o *Output, c Commitment) error {
 	p.Complete = true
 	f, err := s.files.Open(p.from(), s.mode)
 	if err != nil {
@@ -17,7 +17,7 @@ func (s *Store) rewrite(p *publication, o *Output, before file, write func(to io
 	}
 	err = f.Truncate(0)
 	if err == nil {
-		err = s.rewriteTo(f, p, o, before, write)
+		err = s.rewriteTo(f, p, o, c)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -27,37 +27,34 @@ func (s *Store) rewrite(p *publication, o *Output, before file, write func(to io
 	}
 	if err != nil {
 		_ = s.files.Remove(p.from())
-		return ioError("add columns to "+o.name, err)
 	}
-	return nil
+	return ioError("add columns to "+o.name, err)
 }
 
-func (s *Store) rewriteTo(f file, p *publication, o *Output, before file, write func(to io.Writer, before, rows io.Reader) error) error {
+func (s *Store) rewriteTo(f file, p *publication, o *Output, c Commitment) error {
 	partial, err := s.files.Open(o.path, 0)
 	if err != nil {
 		return err
 	}
 	defer partial.Close()
-	rows, err := decompressed(o.compression, io.NewSectionReader(partial, 0, o.size))
+	rows, err := o.compression.NewReader(io.NewSectionReader(partial, 0, o.written.Bytes))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var earlier io.Reader
-	if before != nil {
-		content, err := openContent(before, o.compression)
-		if err != nil {
+	var before io.ReadCloser
+	if c.Append {
+		if before, err = o.Before(); err != nil {
 			return err
 		}
-		if content != nil {
-			defer content.Close()
-			earlier = content
-		}
+	}
+	if before != nil {
+		defer before.Close()
 	}
 	sum := sha256.New()
 	counted := &counter{w: io.MultiWriter(f, sum)}
-	to := compressTo(o.compression, counted)
-	if err := write(to, earlier, rows); err != nil {
+	to := o.compression.NewWriter(counted)
+	if err := c.Rewrite(to, before, rows); err != nil {
 		return err
 	}
 	if err := to.Close(); err != nil {
@@ -81,7 +78,7 @@ func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.
 		return false, ioError("write the output", err)
 	}
 	p := &publication{Name: o.name}
-	if err := s.rewrite(p, o, nil, write); err != nil {
+	if err := s.rewrite(p, o, Commitment{Rewrite: write}); err != nil {
 		return false, err
 	}
 	err := s.files.Rename(p.from(), o.path)
@@ -91,21 +88,9 @@ func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.
 	if err != nil {
 		return false, ioError("rewrite "+o.path, err)
 	}
-	o.size = p.Bytes
+	o.written.Bytes = p.Bytes
 	return true, nil
 }
-
-// compressTo returns a writer of one frame. Close does not close w.
-func compressTo(c Compression, w io.Writer) io.WriteCloser {
-	if c == nil {
-		return plain{w}
-	}
-	return c.NewWriter(w)
-}
-
-type plain struct{ io.Writer }
-
-func (plain) Close() error { return nil }
 
 // counter counts what it writes.
 type counter struct {

@@ -244,7 +244,7 @@ func ownerOf(changed []string) string {
 	return refusals[last].owner
 }
 
-func (s *Store) refuse(format string, args ...any) error {
+func (s *Store) refuse(format string, args ...any) *failure.Error {
 	return &failure.Error{
 		Class: failure.State, Op: "resume",
 		Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
@@ -262,14 +262,16 @@ func (s *Store) refuseOther(run, this string) error {
 	case name == this:
 		owner = "an earlier run of the same name, " + name
 	}
-	return &failure.Error{
-		Class: failure.State, Op: "resume",
-		Message: fmt.Sprintf("state %s cannot be used: it belongs to %s", s.path, owner),
-		Hint:    "name another file for the state, or use --restart to start over and replace the output",
-	}
+	err := s.refuse("it belongs to %s", owner)
+	err.Hint = "name another file for the state, or use --restart to start over and replace the output"
+	return err
 }
 
+// ioError says what an error kept from being done. It returns nil if there is no error.
 func ioError(action string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &failure.Error{Class: failure.IO, Op: "state", Message: fmt.Sprintf("cannot %s: %v", action, err), Err: err}
 }
 
@@ -432,19 +434,6 @@ func (s *Store) Mark(job string, checkpoint json.RawMessage, outputs ...*Output)
 	}
 	s.pending[job] = slices.Clone(checkpoint)
 	return nil
-}
-
-// Commit saves the checkpoints of jobs together with everything that was written
-// to the outputs, all of which must belong to pages up to these checkpoints.
-// When Commit returns, both survive the end of the process and a power failure.
-func (s *Store) Commit(checkpoints map[string]json.RawMessage) error {
-	all := slices.Collect(maps.Values(s.outputs))
-	for job, checkpoint := range checkpoints {
-		if err := s.Mark(job, checkpoint, all...); err != nil {
-			return err
-		}
-	}
-	return s.Flush()
 }
 
 // Flush commits what was marked. It does nothing if nothing was, or if there is no

@@ -30,11 +30,19 @@ func newCommitted(t *testing.T) (dir string) {
 	require.NoError(t, s.Begin())
 	_, err = o.Write([]byte("{\"id\":1}\n"))
 	require.NoError(t, err)
-	require.NoError(t, s.Commit(map[string]json.RawMessage{"users": json.RawMessage(`{"page":1}`)}))
+	require.NoError(t, commit(s, `{"page":1}`, o))
 	_, err = o.Write([]byte("{\"id\":2}\n{\"i"))
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	return dir
+}
+
+// commit saves a checkpoint of the job users together with an output.
+func commit(s *Store, checkpoint string, o *Output) error {
+	if err := s.Mark("users", json.RawMessage(checkpoint), o); err != nil {
+		return err
+	}
+	return s.Flush()
 }
 
 // reopen opens the state of newCommitted.
@@ -54,7 +62,7 @@ func TestARunResumesAfterTheLastCommit(t *testing.T) {
 	require.EqualValues(t, len("{\"id\":2}\n{\"i"), s.Discarded())
 	_, err = o.Write([]byte("{\"id\":2}\n"))
 	require.NoError(t, err)
-	require.NoError(t, s.Commit(map[string]json.RawMessage{"users": json.RawMessage(`{"page":2}`)}))
+	require.NoError(t, commit(s, `{"page":2}`, o))
 	require.NoError(t, s.Close())
 	text, err := os.ReadFile(filepath.Join(dir, "items.ndjson"))
 	require.NoError(t, err)
@@ -148,7 +156,7 @@ func TestAnEditOfTheHeadIsNoticed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = o.Write(bytes.Repeat([]byte("x"), 1<<20))
 	require.NoError(t, err)
-	require.NoError(t, s.Commit(map[string]json.RawMessage{"users": json.RawMessage(`1`)}))
+	require.NoError(t, commit(s, `1`, o))
 	require.NoError(t, s.Close())
 	f, err := os.OpenFile(path+PartialSuffix, os.O_WRONLY, 0)
 	require.NoError(t, err)
