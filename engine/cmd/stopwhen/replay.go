@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -178,86 +180,44 @@ func (c *replayCommand) writeReplay(r *replayReport) error {
 		return c.writeJSON(r)
 	}
 	printable.Strings(r)
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s: %s", r.Recording, value.Counted(r.Exchanges, "exchange"))
-	if !r.Started.IsZero() {
-		fmt.Fprintf(b, ", recorded on %s", r.Started.Format("2006-01-02 at 15:04:05"))
-	}
-	if r.Truncated {
-		b.WriteString("; the file is truncated")
-	}
-	b.WriteString("\n")
-	writeReplayed(b, r.Config)
-	if r.Against != nil {
-		writeReplayed(b, *r.Against)
-		writeCompared(b, r)
-	}
-	return c.writeText(b.String())
+	return c.writeTemplate(replayText, template.FuncMap{
+		"difference": difference, "longer": timeDifference, "first": firstLines, "items": itemLines,
+		"next":  func(n int) int { return n + 1 },
+		"round": func(d time.Duration) time.Duration { return d.Round(time.Millisecond) },
+	}, r)
 }
 
-func writeReplayed(b *strings.Builder, c replayedConfig) {
-	fmt.Fprintf(b, "\n%s\n", c.Name)
-	for _, j := range c.Jobs {
-		writeReplayedJob(b, j, c.Missing)
-	}
-	fmt.Fprintf(b, "%s in %s\n", value.Counted(len(c.Requests), "request"), c.Took.Round(time.Millisecond))
-	if n := len(c.Unplayed); n > 0 {
-		fmt.Fprintf(b, "%s of the recording %s not requested:\n", value.Counted(n, "exchange"), wasWere(n))
-		writeFirst(b, c.Unplayed)
-	}
-}
+// replayText is the template of a report.
+//
+//go:embed replay.txt
+var replayText string
 
-// writeReplayedJob writes how a job ended. Missing is the request that was not
-// recorded and ended the run.
-func writeReplayedJob(b *strings.Builder, j recording.Job, missing string) {
-	failed := len(j.StoppedBy) == 0
-	switch {
-	case failed && missing != "":
-		fmt.Fprintf(b, "job %s: cannot fetch page %d: the recording does not have %s\n", j.JobResult.Job, j.Pages+1, missing)
-	case failed:
-		fmt.Fprintf(b, "job %s: fails after page %d\n    %s\n", j.JobResult.Job, j.Pages, j.Message)
-	default:
-		fmt.Fprintf(b, "job %s: stops on page %d by %s (%s)\n", j.JobResult.Job, j.Pages, strings.Join(j.StoppedBy, " and "), j.Outcome)
-	}
-	for _, line := range j.Because {
-		fmt.Fprintf(b, "    %s\n", line)
-	}
-	for _, f := range j.Findings {
-		fmt.Fprintf(b, "    may be incomplete: %s\n", f.Message)
-	}
-	fmt.Fprintf(b, "    %s, %s, %s\n", value.Counted(j.Pages, "page"), value.Counted(j.Items, "item"), value.Size(j.Bytes))
-}
+// MoreRequests returns how many more requests the second configuration makes.
+func (r *replayReport) MoreRequests() int { return len(r.Against.Requests) - len(r.Config.Requests) }
 
-// writeFirst writes the first lines of a list and how many more there are.
-func writeFirst(b *strings.Builder, lines []string) {
+// Longer returns how much longer the second configuration takes.
+func (r *replayReport) Longer() time.Duration { return r.Against.Took - r.Config.Took }
+
+// firstLines returns the first lines of a list, and how many more there are.
+func firstLines(lines []string) string {
 	const shown, width = 3, 110
+	b := &strings.Builder{}
 	for _, line := range lines[:min(len(lines), shown)] {
 		fmt.Fprintf(b, "    %s\n", value.Clip(line, width))
 	}
 	if n := len(lines) - shown; n > 0 {
 		fmt.Fprintf(b, "    and %d more\n", n)
 	}
+	return b.String()
 }
 
-func writeCompared(b *strings.Builder, r *replayReport) {
-	fmt.Fprintf(b, "\n%s compared with %s\n", r.Against.Name, r.Config.Name)
-	for _, c := range r.Compared {
-		fmt.Fprintf(b, "job %s: %s, %s lost, %s gained, %d the same\n", c.Job, difference(c.Pages, "page"),
-			value.Counted(len(c.Lost), "item"), value.Counted(len(c.Added), "item"), c.Same)
-		writeItems(b, "lost", c.Lost)
-		writeItems(b, "gained", c.Added)
-	}
-	requests := len(r.Against.Requests) - len(r.Config.Requests)
-	took := (r.Against.Took - r.Config.Took).Round(time.Millisecond)
-	fmt.Fprintf(b, "%s, %s\n", difference(requests, "request"), timeDifference(took))
-}
-
-func writeItems(b *strings.Builder, verb string, items []recording.Item) {
+// itemLines returns a line for each item that is lost or gained.
+func itemLines(verb string, items []recording.Item) []string {
 	lines := make([]string, len(items))
 	for i, item := range items {
 		lines[i] = fmt.Sprintf("%s, page %d: %s", verb, item.Page, item.Text)
 	}
-	writeFirst(b, lines)
+	return lines
 }
 
 // difference writes a difference in number: "1 page more", "2 pages fewer".
@@ -279,11 +239,4 @@ func timeDifference(d time.Duration) string {
 		return (-d).String() + " shorter"
 	}
 	return "the same time"
-}
-
-func wasWere(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"io"
+	"strings"
+	"text/template"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Texts of an API or of a configuration may hold characters that change what a
@@ -17,6 +20,18 @@ import (
 func (a *app) writeText(text string) error {
 	_, err := io.WriteString(a.guard(a.stdout), printable.Lines(text))
 	return printError(err)
+}
+
+// writeTemplate writes a text for people to standard output: a template with some functions.
+func (a *app) writeTemplate(text string, funcs template.FuncMap, data any) error {
+	b := &strings.Builder{}
+	t := template.New("text").Funcs(funcs).Funcs(template.FuncMap{
+		"counted": value.Counted, "size": value.Size, "clip": value.Clip, "join": strings.Join,
+	})
+	if err := template.Must(t.Parse(text)).Execute(b, data); err != nil {
+		return err
+	}
+	return a.writeText(b.String())
 }
 
 // An exampleError is an error with an example, which has several lines.

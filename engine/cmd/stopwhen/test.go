@@ -1,8 +1,10 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -68,93 +70,33 @@ func (c *testCommand) Run(_ *cobra.Command, args []string) error {
 	return c.judgeTests(report)
 }
 
+// testReport is what the template shows.
+type testReport struct {
+	*configtest.Report
+	testTotals
+	ManyJobs, Quiet, FailUncovered bool
+}
+
+// testText is the template of a report.
+//
+//go:embed test.txt
+var testText string
+
 func (c *testCommand) writeTests(l *loaded, report *configtest.Report) error {
 	if c.format == formatJSON {
 		return c.writeJSON(report)
 	}
 	printable.Strings(report)
-	b := &strings.Builder{}
-	for _, t := range report.Tests {
-		if !t.OK || !c.quiet {
-			writeTest(b, t, len(l.Jobs()) > 1)
-		}
-	}
-	if !c.quiet || c.failUncovered {
-		writeCoverage(b, report, c.quiet)
-	}
-	if !c.quiet {
-		fmt.Fprintf(b, "\n%s\n", testSummary(report))
-	}
-	return c.writeText(b.String())
-}
-
-// writeTest writes one line about a test and, if it failed, the differences.
-func writeTest(b *strings.Builder, t configtest.Result, withJob bool) {
-	name := t.Name
-	if withJob {
-		name = t.Job + ": " + name
-	}
-	if t.OK {
-		fmt.Fprintf(b, "ok      %s\n", name)
-		return
-	}
-	if t.Place != "" {
-		name += " (" + t.Place + ")"
-	}
-	fmt.Fprintf(b, "FAILED  %s\n", name)
-	for _, d := range t.Differences {
-		writeDifference(b, d)
-	}
-	for _, line := range t.Because {
-		fmt.Fprintf(b, "        %s\n", line)
-	}
-}
-
-// writeDifference writes a difference on one line or, if it is long, on two.
-func writeDifference(b *strings.Builder, d configtest.Difference) {
-	const indent, width = "        ", 100
-	switch {
-	case d.Of == "":
-		fmt.Fprintf(b, "%s%s\n", indent, d.Message)
-		return
-	case len(d.Of)+len(d.Want)+len(d.Got) < width-len(indent)-len(": want , got "):
-		fmt.Fprintf(b, "%s%s: want %s, got %s\n", indent, d.Of, d.Want, d.Got)
-	default:
-		fmt.Fprintf(b, "%s%s: want %s\n%s%*s got  %s\n", indent, d.Of, d.Want, indent, len(d.Of)+1, "", d.Got)
-	}
-	if d.Message != "" {
-		fmt.Fprintf(b, "%s%*s %s\n", indent, len(d.Of)+1, "", d.Message)
-	}
-}
-
-// writeCoverage lists, for each job, the rules that the tests do not cover.
-func writeCoverage(b *strings.Builder, report *configtest.Report, onlyGaps bool) {
-	var untested []string
-	for _, c := range report.Coverage {
-		switch {
-		case c.Tests == 0:
-			untested = append(untested, c.Job)
-		case !onlyGaps || len(c.Gaps()) > 0:
-			writeJobCoverage(b, c, onlyGaps)
-		}
-	}
-	if len(untested) > 0 {
-		fmt.Fprintf(b, "\njobs without tests: %s\n", strings.Join(untested, ", "))
-	}
-}
-
-func writeJobCoverage(b *strings.Builder, c configtest.JobCoverage, onlyGaps bool) {
-	fmt.Fprintf(b, "\njob %s: %s\n", c.Job, coverageText(c.Both()))
-	width := 0
-	for _, r := range c.Gaps() {
-		width = max(width, len(r.Rule))
-	}
-	for _, r := range c.Gaps() {
-		fmt.Fprintf(b, "    %-15s  %-*s  %s  [%s]\n", r.Gap, width, r.Rule, value.Clip(r.Source, 60), r.Origin)
-	}
-	if guards := unmetGuards(c); len(guards) > 0 && !onlyGaps {
-		fmt.Fprintf(b, "    guards never met: %s\n", strings.Join(guards, ", "))
-	}
+	return c.writeTemplate(testText, template.FuncMap{
+		"coverage": coverageText, "guards": unmetGuards,
+		"covered": func(c configtest.JobCoverage) string { return coverageText(c.Both()) },
+		"width": func(gaps []configtest.RuleCoverage) (width int) {
+			for _, r := range gaps {
+				width = max(width, len(r.Rule))
+			}
+			return width
+		},
+	}, testReport{report, totalsOf(report), len(l.Jobs()) > 1, c.quiet, c.failUncovered})
 }
 
 // unmetGuards lists the guards that no test meets. They are not gaps, since few
@@ -183,40 +125,21 @@ func coverageText(both, all int) string {
 
 // testTotals are the sums over the jobs of a report.
 type testTotals struct {
-	both, conditions int // rules that were both true and false, of all conditions
-	gaps             int
-	untested         int // jobs
+	Covered, Conditions, gaps int      // rules that were both true and false, of all conditions
+	Untested                  []string // jobs
 }
 
 func totalsOf(report *configtest.Report) testTotals {
 	var t testTotals
 	for _, c := range report.Coverage {
 		if c.Tests == 0 {
-			t.untested++
+			t.Untested = append(t.Untested, c.Job)
 			continue
 		}
 		both, conditions := c.Both()
-		t.both, t.conditions, t.gaps = t.both+both, t.conditions+conditions, t.gaps+len(c.Gaps())
+		t.Covered, t.Conditions, t.gaps = t.Covered+both, t.Conditions+conditions, t.gaps+len(c.Gaps())
 	}
 	return t
-}
-
-// testSummary returns the last line of the output.
-func testSummary(report *configtest.Report) string {
-	text := value.Counted(len(report.Tests), "test")
-	if n := report.Failed(); n > 0 {
-		text += fmt.Sprintf(", %d failed", n)
-	} else {
-		text += ", none failed"
-	}
-	t := totalsOf(report)
-	if t.conditions > 0 {
-		text += "; " + coverageText(t.both, t.conditions)
-	}
-	if t.untested > 0 {
-		text += fmt.Sprintf("; %s without tests", value.Counted(t.untested, "job"))
-	}
-	return text
 }
 
 // judgeTests returns an error if tests failed or, with --fail-uncovered, do not
@@ -230,8 +153,8 @@ func (c *testCommand) judgeTests(report *configtest.Report) error {
 	if c.failUncovered && t.gaps > 0 {
 		parts = append(parts, fmt.Sprintf("the tests do not cover %s (--fail-uncovered)", value.Counted(t.gaps, "rule")))
 	}
-	if c.failUncovered && t.untested > 0 {
-		parts = append(parts, fmt.Sprintf("%s without tests (--fail-uncovered)", value.Counted(t.untested, "job")))
+	if n := len(t.Untested); c.failUncovered && n > 0 {
+		parts = append(parts, value.Counted(n, "job")+" without tests (--fail-uncovered)")
 	}
 	if parts == nil {
 		return nil
