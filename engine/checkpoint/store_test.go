@@ -294,9 +294,11 @@ func TestOtherInputsAreNamed(t *testing.T) {
 		want string
 	}{
 		{"one", map[string]string{"rules": "1", "input since": "x", "input team": "b"}, "a run with other inputs: input since changed"},
-		{"both", map[string]string{"rules": "1", "input since": "x", "input team": "y"}, "a run with other inputs: input since and input team changed"},
+		{"both", map[string]string{"rules": "1", "input since": "x", "input team": "y"},
+			"a run with other inputs: input since and input team changed"},
 		{"one that is gone", map[string]string{"rules": "1", "input since": "a"}, "a run with other inputs: input team changed"},
-		{"and a rule", map[string]string{"rules": "2", "input since": "x", "input team": "b"}, "another configuration: input since and rules changed"},
+		{"and a rule", map[string]string{"rules": "2", "input since": "x", "input team": "b"},
+			"another configuration: input since and rules changed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			changed := changes(before, test.now)
