@@ -11,32 +11,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// TextOptions say how [Report.Text] writes a report.
-type TextOptions struct {
-	Width  int  // columns of a line, from 60 to 120; 0 is 100
-	All    bool // also describe the rows that are complete, and list what was left out
-	Colour bool // mark the verdicts with the colours of a terminal
-}
-
-// The widths of a text, in columns.
-const (
-	defaultWidth = 100
-	minWidth     = 60
-	maxWidth     = 120
-)
-
-// Text returns the report for people: for each job what the model assumes, then the rows
-// that are not complete, the worst first, then how many are.
-func (r *Report) Text(o TextOptions) string {
-	t := newTextWriter(o)
-	for i := range r.Jobs {
-		t.job(&r.Jobs[i])
-		t.WriteString("\n")
-	}
-	t.paragraph(0, r.Summary())
-	return t.String()
-}
-
 // Summary says in one line how many rows have each verdict.
 func (r *Report) Summary() string {
 	text := strings.Join(texts(verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", r.Count(v), v) }), ", ")
@@ -162,10 +136,11 @@ func (r *Row) Ending() string {
 }
 
 // String writes a change as the path of the key and its value in JSON.
-func (c Change) String() string { return c.text(0) }
+func (c Change) String() string { return c.Text(0) }
 
-// text writes a change in lines of a width, as far as that is possible; 0 is one line.
-func (c Change) text(width int) string {
+// Text writes a change in lines of a width, as far as that is possible. If the width is 0, it
+// is one line.
+func (c Change) Text(width int) string {
 	path := rules.FormatPath(c.Path[0], c.Path[1:]) + ": "
 	if c.Append {
 		path += "add "
@@ -206,86 +181,6 @@ func layout(v any, indent string, width, used int) string {
 	return brackets[:1] + join(inner, ","+inner, indent+"  ", width) + "\n" + indent + brackets[1:]
 }
 
-// textWriter writes a report as text.
-type textWriter struct {
-	TextOptions
-	strings.Builder
-	fixed map[string]string // by a fix, the behaviour that it was written for
-}
-
-func newTextWriter(o TextOptions) *textWriter {
-	if o.Width == 0 {
-		o.Width = defaultWidth
-	}
-	o.Width = min(max(o.Width, minWidth), maxWidth)
-	return &textWriter{TextOptions: o}
-}
-
-// paragraph writes a text, wrapped.
-func (t *textWriter) paragraph(indent int, text string) {
-	t.labelled(indent, "", text)
-}
-
-// labelled writes a text after a label; the lines after the first are indented as much.
-func (t *textWriter) labelled(indent int, label, text string) {
-	width := utf8.RuneCountInString(label)
-	for i, line := range value.Wrap(text, t.Width-indent-width) {
-		if i > 0 {
-			label = strings.Repeat(" ", width)
-		}
-		t.WriteString(strings.Repeat(" ", indent) + label + line + "\n")
-	}
-}
-
-// list writes parts, separated by commas, after a label. A part is on one line.
-func (t *textWriter) list(label string, parts []string) {
-	const space = "\u00a0" // is not broken
-	text := strings.ReplaceAll(strings.Join(parts, ",\n"), " ", space)
-	lines := &textWriter{TextOptions: t.TextOptions}
-	lines.labelled(2, label, strings.ReplaceAll(text, "\n", " "))
-	t.WriteString(strings.ReplaceAll(lines.String(), space, " "))
-}
-
-// job writes what the API does, the rows that are not complete or, with All, all of them, how
-// many rows of each group are complete, and what was left out.
-func (t *textWriter) job(j *JobReport) {
-	t.fixed = map[string]string{}
-	t.paragraph(0, "job "+j.Job)
-	if j.Unknown != "" {
-		t.paragraph(4, "It was not put under stress: "+j.Unknown+".")
-		return
-	}
-	t.model(j.Model)
-	shown := verdicts
-	if !t.All {
-		shown = verdicts[:len(verdicts)-1]
-	}
-	rows, covered := j.Sorted(t.All, shown...)
-	if len(rows) > 0 {
-		t.WriteString("\n")
-		newTable(rows, t.Width).write(t, rows)
-	}
-	if covered > 0 {
-		t.WriteString("\n")
-		const text = "%s with a verdict that one of the behaviours has alone, too; --all lists them"
-		t.paragraph(2, fmt.Sprintf(text, value.Counted(covered, "combination")))
-	}
-	if groups := j.Groups(); len(groups) > 0 {
-		t.WriteString("\n")
-		t.list("complete  ", texts(groups, func(g GroupCount) string { return fmt.Sprintf("%s %d of %d", g.Group, g.Complete, g.All) }))
-	}
-	switch reasons := j.Reasons(); {
-	case len(reasons) == 0:
-	case t.All:
-		t.WriteString("\n  left out\n")
-		for _, r := range reasons {
-			t.paragraph(4, r.Why+": "+strings.Join(r.Behaviours, ", "))
-		}
-	default:
-		t.list("left out  ", texts(reasons, func(r Reason) string { return fmt.Sprintf("%s (%d)", r.Why, len(r.Behaviours)) }))
-	}
-}
-
 // texts returns the text of each part.
 func texts[T any](parts []T, of func(T) string) []string {
 	all := make([]string, len(parts))
@@ -293,15 +188,4 @@ func texts[T any](parts []T, of func(T) string) []string {
 		all[i] = of(p)
 	}
 	return all
-}
-
-// model writes what the API does.
-func (t *textWriter) model(sentences []string) {
-	if len(sentences) == 0 {
-		return
-	}
-	t.paragraph(4, "The model of its API:")
-	for _, sentence := range sentences {
-		t.labelled(4, "- ", sentence)
-	}
 }

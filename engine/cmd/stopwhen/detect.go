@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/detect"
 	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
@@ -245,11 +246,11 @@ func (d *detectCommand) verdict(ctx context.Context, r *detect.Result) string {
 	if err != nil {
 		return ""
 	}
-	report, err := e.Stress(ctx, stress.Options{WithoutFixes: true})
+	fares, err := e.Stress(ctx, stress.Options{WithoutFixes: true})
 	if err != nil {
 		return ""
 	}
-	return "\n" + report.Brief(d.errorColumns())
+	return "\n" + report.StressBrief(fares, d.errorColumns())
 }
 
 // nextSteps are commands for the configuration that was written.

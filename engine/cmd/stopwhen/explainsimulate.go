@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
@@ -28,7 +29,7 @@ func (a *explainCommand) printSimulations(l *loaded) error {
 		texts := make([]string, len(all))
 		for i, simulation := range all {
 			printable.Strings(simulation)
-			texts[i] = simulation.Text(stress.TextOptions{Width: a.columns(), All: a.full, Colour: hasColour(a.stdout)})
+			texts[i] = report.SimulationText(simulation, report.TextOptions{Width: a.columns(), All: a.full, Colour: hasColour(a.stdout)})
 		}
 		_, err := io.WriteString(w, strings.Join(texts, "\n"))
 		return err

@@ -157,12 +157,11 @@ func (c *stressCommand) writeStress(w io.Writer, name string, r *stress.Report) 
 	if c.format == formatHTML {
 		return report.StressHTML(w, printable.Text(name), r)
 	}
-	o := stress.TextOptions{All: c.all}
+	o := report.TextOptions{All: c.all}
 	if toStdout(c.out) {
 		o.Width, o.Colour = c.columns(), hasColour(c.stdout)
 	}
-	_, err := io.WriteString(w, r.Text(o))
-	return err
+	return report.StressText(w, r, o)
 }
 
 // judge returns an error if a row has a verdict of --fail-on, or if nothing is known of a job.
