@@ -126,12 +126,6 @@ func (c *Config) check(diags *diag.Collector) {
 	c.checkTests(diags)
 }
 
-func checkBaseURL(diags *diag.Collector, at diag.Place, address string) {
-	if err := CheckBaseURL(sampleAddress(address)); err != nil {
-		diags.Errorf(at, "%v", err).WithHint("write it like https://api.example.com/v1/")
-	}
-}
-
 // CheckBaseURL reports what is wrong with a base address.
 func CheckBaseURL(address string) error {
 	base, err := url.Parse(address)

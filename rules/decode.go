@@ -74,7 +74,9 @@ func (d *decoder) override(options Options) {
 		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("option baseUrl")
 	}
 	if d.cfg.BaseURL != "" {
-		checkBaseURL(d.diags, at, d.cfg.BaseURL)
+		if err := CheckBaseURL(sampleAddress(d.cfg.BaseURL)); err != nil {
+			d.diags.Errorf(at, "%v", err).WithHint("write it like https://api.example.com/v1/")
+		}
 		d.cfg.checkBasePath(d.diags, at)
 		d.userOfBaseURL(at)
 	}

@@ -31,7 +31,10 @@
 // The children, iterations, functions and credentials that only the reference implementation
 // has (dialect keboola) are translated while a configuration is read, in the files keboola*.go.
 // They are no package of their own: they use about 80 names of this one, above all the reading of
-// jobs, headers and secrets, and 12 names of theirs are used in return.
+// jobs, headers and secrets, and 12 names of theirs are used in return. Translating the object
+// before it is read would not make the reader simpler: the columns of [Field] for this dialect
+// are part of the schema and of the reference, and each place in the result would need its place
+// in the user's file.
 //
 // # Decisions
 //

@@ -27,10 +27,8 @@ func seconds(v any) (any, error) {
 	case string:
 		if number, err := strconv.ParseFloat(v, 64); err == nil {
 			s = number
-		} else if d, err := time.ParseDuration(v); err == nil {
-			s = d.Seconds()
 		} else {
-			s = durationInWords(v).Seconds()
+			s = readDuration(v).Seconds()
 		}
 	}
 	if !(s > 0) || math.IsInf(s, 0) {
@@ -64,9 +62,12 @@ func durationOf(v any) time.Duration {
 	return 0
 }
 
-// durationInWords reads pairs of a number and a unit. It returns 0 if the text
-// is anything else.
-func durationInWords(text string) time.Duration {
+// readDuration reads a duration as in Go, or pairs of a number and a unit. It returns 0 if the
+// text is anything else.
+func readDuration(text string) time.Duration {
+	if d, err := time.ParseDuration(text); err == nil {
+		return d
+	}
 	var sum time.Duration
 	words := strings.Fields(text)
 	if len(words)%2 != 0 {

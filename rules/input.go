@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -112,9 +113,9 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 			bound[in.Name] = in.likeDefault(v)
 		}
 	}
-	for _, m := range membersByName(given) {
-		if !slices.Contains(names, m.Name) {
-			found.Errorf(diag.Outside(InputPath(m.Name)), "the configuration does not declare it").WithHint(diag.DidYouMean(m.Name, names))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			found.Errorf(diag.Outside(InputPath(name)), "the configuration does not declare it").WithHint(diag.DidYouMean(name, names))
 		}
 	}
 	return bound, found.Diagnostics()
@@ -148,5 +149,3 @@ func (in Input) usage() string {
 	}
 	return usage
 }
-
-func membersByName(m map[string]any) Object { members, _ := value.Members(m); return members }

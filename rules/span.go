@@ -55,9 +55,7 @@ func parseSpanText(text string) (Span, error) {
 		default:
 			return Span{Days: n}, nil
 		}
-	} else if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return Span{Duration: d}, nil
-	} else if d := durationInWords(text); d > 0 {
+	} else if d := readDuration(text); d > 0 {
 		return Span{Duration: d}, nil
 	}
 	return Span{}, fmt.Errorf("want a length above 0, such as 24h, 7d, 1mo or a number, got %s", value.Preview(text))
