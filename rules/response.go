@@ -134,12 +134,6 @@ func (d *decoder) checkPath(j *Job, field setting) {
 	}
 }
 
-// WithFormat returns r with another format.
-func (r Response) WithFormat(format string) Response {
-	r.Format = format
-	return r
-}
-
 // MayBeCSV reports whether responses may be CSV.
 func (r Response) MayBeCSV() bool { return r.Format == CSV || r.Format == Auto }
 

@@ -84,7 +84,8 @@ func (c *Converter) reading(b Body) (func(*Converter, *source, *writer) error, e
 		return nil, err
 	}
 	if o := c.options; o.Response.Format == rules.Auto { // dataField may be no path in the format that was found
-		if problem := o.Response.WithFormat(format).PathProblem(o.Lists); problem != "" {
+		o.Response.Format = format
+		if problem := o.Response.PathProblem(o.Lists); problem != "" {
 			return nil, errors.New(problem)
 		}
 	}

@@ -67,7 +67,9 @@ func isNoName(name string) bool {
 
 // FuzzRows compares the rows with those of encoding/csv.
 func FuzzRows(f *testing.F) {
-	for _, seed := range []string{"", "a,b\n1,2\n", "a\n\n\"x\"\"y\"\r\n", "a,b\n1\n", "a,a\n", ",\n", "\ufeffa\n1", "a\n\"1", "a\n\x00\xff\\\n"} {
+	for _, seed := range []string{
+		"", "a,b\n1,2\n", "a\n\n\"x\"\"y\"\r\n", "a,b\n1\n", "a,a\n", ",\n", "\ufeffa\n1", "a\n\"1", "a\n\x00\xff\\\n",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -281,7 +283,8 @@ func TestWhatWouldNeedTooMuchMemoryIsRefused(t *testing.T) {
 		{"elements in elements", rules.XML, strings.Repeat("<a>", 20_000), 0, "nested more than 10000 levels deep"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Response: csvResponse().WithFormat(c.format), MaxBytes: c.limit}
+			o := Options{Response: csvResponse(), MaxBytes: c.limit}
+			o.Response.Format = c.format
 			_, err := converted(NewConverter(o), []byte(c.body))
 			require.ErrorContains(t, err, c.want)
 		})
