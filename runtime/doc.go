@@ -1,14 +1,20 @@
 // Package runtime runs compiled jobs: one loop for all methods.
 //
-//	request ── fetch ──> response ── read ──> page ── judge ──> verdicts ──> continue or stop
-//	   ^                                                                       │
-//	   └───────────── advance: state, next request <───────────────────────────┘
+//	for more {
+//		response := fetch(request)     // packages transport and credential, or ahead, which made the exchange before its turn
+//		page := read(response)         // packages format and document: the items, and the values that rules read
+//		judge(page)                    // packages compile and language: every rule, the first one that is met decides
+//		shape(page)                    // filter and fields change the items
+//		request, more = advance(page)  // the variables of the method, and the request that follows from them
+//		findings := audit(page, more)  // package evidence, after the last page: is the list complete?
+//		offer(request)                 // package ahead may make the exchange now
+//		deliver(page, findings)        // the sink, with the checkpoint (package saved) and the record (package trace)
+//	}
 //
-// [Loop.Run] is the loop, and a step of it is the work on one page: fetch, read, decide, offer,
-// deliver. Package transport makes the exchange, package document decodes the values that rules
-// read, read.go makes a page of them, and judge.go evaluates every rule on the page. Package
-// ahead makes the offered requests before their turn, package evidence watches the pages for
-// the audit, package saved writes what a checkpoint has, and package trace has the records.
+// That is [Loop.Run]; a step of it is the work on one page, in five phases: fetch, read, decide
+// (judge, shape, advance and audit), offer, deliver. Package partition runs the loop for every
+// partition of a job, and for its children. Package redact keeps secrets out of all that leaves,
+// and the errors are those of package failure.
 //
 // What a job remembers from page to page is one struct, the state, which is also its checkpoint.
 // The types of a [Result] and of an [Event] are here and not in package trace: a Result also

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -57,7 +58,10 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 	if err != nil {
 		return out, r.fault(failure.Config, err)
 	}
-	r.reportWithheld(withheld)
+	if len(withheld) > 0 {
+		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
+			": secrets are only sent to that origin")
+	}
 	call.Page, call.Waits = r.Context.Value.Page+1, &[]transport.Event{}
 	if err := r.pause(ctx, request, call); err != nil {
 		out.waits = *call.Waits

@@ -112,8 +112,7 @@ func (r *run) step(ctx context.Context, request requests.Request) (next requests
 	case rules.ErrorStop:
 		return next, false, r.stopOnError(ctx, request, s.fetched)
 	case rules.ErrorRestart:
-		r.noteRestart(request, s.fetched)
-		next, err = r.restart(s.fetched.action)
+		next, err = r.restart(request, s.fetched)
 		return next, err == nil, err
 	}
 	r.arrived(ctx, s.fetched.Response)

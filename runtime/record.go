@@ -7,7 +7,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -124,17 +123,17 @@ func (p *Page) Marks() []document.Mark {
 
 // Partitions counts how the partitions of a job ended.
 type Partitions struct {
-	Count    int               `json:"count"`              // that were run, failed ones included
-	Complete int               `json:"complete"`           // that ended by rule
-	Suspect  int               `json:"suspect,omitempty"`  // that have findings, whatever their ends are
-	Failed   int               `json:"failed,omitempty"`   // that failed and ended the run
-	Skipped  int               `json:"skipped,omitempty"`  // that failed, with onPartitionError skip
-	Failures []PartitionResult `json:"failures,omitempty"` // the first hundred of those that failed or were skipped
-	Limited  int               `json:"limited,omitempty"`  // that a limit or a guard ended, or that limits.partitions left out
+	Count    int                `json:"count"`              // that were run, failed ones included
+	Complete int                `json:"complete"`           // that ended by rule
+	Suspect  int                `json:"suspect,omitempty"`  // that have findings, whatever their ends are
+	Failed   int                `json:"failed,omitempty"`   // that failed and ended the run
+	Skipped  int                `json:"skipped,omitempty"`  // that failed, with onPartitionError skip
+	Failures []PartitionFailure `json:"failures,omitempty"` // the first hundred of those that failed or were skipped
+	Limited  int                `json:"limited,omitempty"`  // that a limit or a guard ended, or that limits.partitions left out
 }
 
-// A PartitionResult says how a partition ended that was not complete.
-type PartitionResult struct {
+// A PartitionFailure says why a partition failed.
+type PartitionFailure struct {
 	Partition string       `json:"partition"`
 	Error     *trace.Fault `json:"error,omitempty"`
 }
@@ -162,12 +161,4 @@ func (r *run) failedPage(fault *trace.Fault, err error) *trace.Record {
 		record.Status = known.Status
 	}
 	return &record
-}
-
-// noteRestart keeps a restart for the record of the next page.
-func (r *run) noteRestart(request requests.Request, f fetched) {
-	r.restarted = append(r.restarted, trace.Restart{
-		Rule: f.action.rule, Because: f.action.because, Page: r.Context.Value.Page + 1, Request: r.sender.shownCall(request, f.call),
-		Status: f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
-	})
 }

@@ -40,7 +40,7 @@ type run struct {
 	binding   *compile.Binding  // nil before the first request
 	converter *format.Converter // nil: the responses are JSON
 	sender    sender
-	ahead     *ahead.Queue // nil: no page was requested ahead of its turn
+	ahead     *ahead.Queue // nil until a page is requested ahead of its turn
 	lastPage  int          // of the list, as far as it is known; 0: not yet
 	started   time.Time
 	watcher   evidence.Watcher
@@ -52,7 +52,7 @@ type run struct {
 
 func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
 	l = l.WithDefaults()
-	job, t := list.Partition.Job, l.Tools.take(&l, list.Partition.Job)
+	job, t := list.Partition.Job, l.Tools.get(&l, list.Partition.Job)
 	r := &t.inUse
 	*r = run{
 		Loop: l, List: list, tools: t, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
@@ -247,11 +247,15 @@ func (r *run) label() string {
 func (r *run) name() string { return r.Redactor.String(r.Partition.Name()) }
 
 // restart starts again from the first request, after an error response which says
-// that the position was lost.
-func (r *run) restart(action errorAction) (requests.Request, error) {
+// that the position was lost. The record of the next page has the restart.
+func (r *run) restart(request requests.Request, f fetched) (requests.Request, error) {
+	r.restarted = append(r.restarted, trace.Restart{
+		Rule: f.action.rule, Because: f.action.because, Page: r.Context.Value.Page + 1, Request: r.sender.shownCall(request, f.call),
+		Status: f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
+	})
 	if r.Restarts++; r.Restarts > compile.MaxRestarts {
 		return requests.Request{}, &failure.Error{
-			Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + action.rule,
+			Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + f.action.rule,
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
 	}
@@ -259,8 +263,8 @@ func (r *run) restart(action errorAction) (requests.Request, error) {
 	if r.Result.Items > 0 {
 		again = fmt.Sprintf("; the %s written so far are written again", value.Counted(r.Result.Items, "item"))
 	}
-	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), action.text, again),
-		"event", "restart", "job", r.Result.Job, "rule", action.rule)
+	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, again),
+		"event", "restart", "job", r.Result.Job, "rule", f.action.rule)
 	r.reset()
 	r.Noticed.Facts.Rewritten = r.obtained()
 	r.ahead.Close()
@@ -458,12 +462,4 @@ func (r *run) elapsed() float64 {
 		return float64(now.Unix() - r.started.Unix())
 	}
 	return math.Max(0, now.Sub(r.started).Seconds())
-}
-
-// reportWithheld logs that a request was made without its secrets.
-func (r *run) reportWithheld(withheld []string) {
-	if len(withheld) > 0 {
-		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
-			": secrets are only sent to that origin")
-	}
 }

@@ -64,8 +64,8 @@ const (
 	keptBytes = 64 << 10 // of a buffer that is kept
 )
 
-// take returns tools for a job.
-func (b *Toolbox) take(l *Loop, job *compile.Job) *tools {
+// get returns tools for a job.
+func (b *Toolbox) get(l *Loop, job *compile.Job) *tools {
 	reading := l.readingOf(job)
 	t := b.remove(func(t *tools) bool { return t.job == job && t.reader.Reads(reading) })
 	if t == nil {

@@ -13,17 +13,17 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 		{"id": "c", "endpoint": "c", "dataField": "rows"}]}}`)
 	a, b, c := all[0], all[1], all[2]
 	loop, box := Loop{}.WithDefaults(), NewToolbox()
-	of := box.take(&loop, a)
+	of := box.get(&loop, a)
 	box.put(of)
-	other := box.take(&loop, c)
+	other := box.get(&loop, c)
 	require.NotSame(t, of, other, "its items are somewhere else")
 	box.put(other)
-	require.Same(t, of, box.take(&loop, b))
+	require.Same(t, of, box.get(&loop, b))
 	require.Same(t, b, of.job)
-	require.NotSame(t, of, box.take(&loop, a), "job b uses them")
+	require.NotSame(t, of, box.get(&loop, a), "job b uses them")
 	box.put(of)
 	loop.MaxItems = 10
-	require.NotSame(t, of, box.take(&loop, b), "the limits have changed")
+	require.NotSame(t, of, box.get(&loop, b), "the limits have changed")
 }
 
 func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
@@ -31,11 +31,11 @@ func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
 	loop, box := Loop{}.WithDefaults(), NewToolbox()
 	var used []*tools
 	for range 2 * keptTools {
-		used = append(used, box.take(&loop, job))
+		used = append(used, box.get(&loop, job))
 	}
 	for _, one := range used {
 		box.put(one)
 	}
 	require.Len(t, box.free, keptTools)
-	require.Same(t, used[len(used)-1], box.take(&loop, job), "those that were used last are kept")
+	require.Same(t, used[len(used)-1], box.get(&loop, job), "those that were used last are kept")
 }

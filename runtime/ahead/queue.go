@@ -23,7 +23,7 @@ type List struct {
 	Context *rules.Context // after the last page that was read
 	Client  *transport.Client
 	Clock   transport.Clock
-	Reader  *document.Reader // scans the responses, each in the goroutine that receives it; nil: none does
+	Reader  *document.Reader // scans the responses, each in the goroutine that receives it; may be nil
 
 	// Encode makes a request an HTTP call, and names the secrets that it leaves out.
 	Encode func(requests.Request) (call transport.Call, withheld []string, err error)
@@ -278,7 +278,7 @@ type Flight struct {
 
 	after   int           // bytes that the flight before this one has to have, before this one begins
 	arrived int           // bytes of the body as it was sent, if it has arrived; otherwise 0
-	done    chan struct{} // is closed at its end; nil: it has not begun
+	done    chan struct{} // closed at its end; nil before its beginning
 }
 
 // isOf reports whether a flight is that of a call.

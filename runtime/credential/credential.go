@@ -18,7 +18,7 @@ import (
 
 // Options are what credentials need of a run.
 type Options struct {
-	Expressions *compile.Credentials // those of the configuration; nil: it has none
+	Expressions *compile.Credentials // those of the configuration, or nil
 	Inputs      map[string]any
 	Secrets     map[string]string // receives the secrets that are computed when the run begins, by name; may be nil
 	BaseURL     string            // that relative addresses are resolved against

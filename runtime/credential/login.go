@@ -141,7 +141,11 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 	if lease.Renew, err = l.end(machine, page, response, sent); err != nil {
 		return nil, l.unusable(response, err)
 	}
-	l.Log.Debug("logged in", "event", "token", "grant", rules.AuthLogin, "seconds", secondsUntil(sent, lease.Renew))
+	seconds := 0.0
+	if !lease.Renew.IsZero() {
+		seconds = lease.Renew.Sub(sent).Seconds()
+	}
+	l.Log.Debug("logged in", "event", "token", "grant", rules.AuthLogin, "seconds", seconds)
 	return lease, nil
 }
 
@@ -152,13 +156,6 @@ func (l *login) unusable(r *transport.Response, err error) error {
 	e := l.fault(failure.Response, what, err)
 	e.Method, e.URL, e.Status = l.call.Method, l.Redactor.URL(l.call.URL), r.Status
 	return e
-}
-
-func secondsUntil(from, to time.Time) float64 {
-	if to.IsZero() {
-		return 0
-	}
-	return to.Sub(from).Seconds()
 }
 
 // hideBody hides the values in the response that the parts are made of.

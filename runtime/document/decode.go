@@ -28,7 +28,7 @@ func Decode(raw []byte) (any, error) {
 
 // decodeItems decodes every item, as [Decode] does.
 func decodeItems(items Items, left *allowance) ([]any, error) {
-	if err := left.take(items.Len() * elementBytes); err != nil {
+	if err := left.spend(items.Len() * elementBytes); err != nil {
 		return nil, err
 	}
 	out := make([]any, 0, items.Len())
@@ -62,9 +62,9 @@ type decoder struct {
 	err  error // the first one
 }
 
-// take pays for a value before it is made.
-func (d *decoder) take(bytes int) {
-	if err := d.left.take(bytes); err != nil && d.err == nil {
+// spend pays for a value before it is made.
+func (d *decoder) spend(bytes int) {
+	if err := d.left.spend(bytes); err != nil && d.err == nil {
 		d.err = err
 	}
 }
@@ -90,10 +90,10 @@ func (d *decoder) value(i int) (any, int) {
 }
 
 func (d *decoder) object(i int) (map[string]any, int) {
-	d.take(objectBytes)
+	d.spend(objectBytes)
 	object := map[string]any{}
 	for i = scan.Next(d.raw, i+1); d.err == nil && d.raw[i] != '}'; {
-		d.take(memberBytes)
+		d.spend(memberBytes)
 		key, at := scan.Key(d.raw, i)
 		name := d.text(key.Of(d.raw))
 		object[name], i = d.value(at)
@@ -103,10 +103,10 @@ func (d *decoder) object(i int) (map[string]any, int) {
 }
 
 func (d *decoder) list(i int) ([]any, int) {
-	d.take(listBytes)
+	d.spend(listBytes)
 	list := []any{}
 	for i = scan.Next(d.raw, i+1); d.err == nil && d.raw[i] != ']'; i = d.next(i) {
-		d.take(elementBytes)
+		d.spend(elementBytes)
 		var v any
 		v, i = d.value(i)
 		list = append(list, v)
@@ -123,7 +123,7 @@ func (d *decoder) next(i int) int {
 }
 
 func (d *decoder) text(quoted []byte) string {
-	if d.take(textWeight * len(quoted)); d.err != nil {
+	if d.spend(textWeight * len(quoted)); d.err != nil {
 		return ""
 	}
 	return string(scan.Unquote(quoted))
@@ -195,8 +195,8 @@ func newAllowance(limit int) *allowance {
 	return &allowance{limit, limit}
 }
 
-// take pays for values before they are made.
-func (a *allowance) take(bytes int) error {
+// spend pays for values before they are made.
+func (a *allowance) spend(bytes int) error {
 	if a.left -= bytes; a.left >= 0 {
 		return nil
 	}

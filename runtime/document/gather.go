@@ -26,7 +26,7 @@ type gatherer struct {
 
 	out   spool.Buffer
 	count int
-	names []any // of each item, if named: the member of the innermost object with a star; nil: none
+	names []any // of each item, if named: the member of the innermost object with a star, or nil
 	name  any   // of the item that is being added
 	err   error
 }
@@ -41,7 +41,7 @@ func (g *gatherer) gather(out *Reading) error {
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
 		at := g.doc.find(fixed)
-		if !at.Present() || !g.walk(at, list, len(fixed)) {
+		if !at.Present() || !g.follow(at, list, len(fixed)) {
 			out.Missing = append(out.Missing, list.Text)
 		}
 		if g.err != nil {
@@ -75,9 +75,9 @@ func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists [
 	return NewItems(block[:end:end], count, window), lists
 }
 
-// walk adds the items of a value, at which the steps from step on begin. It reports
+// follow adds the items of a value, at which the steps from step on begin. It reports
 // whether there is anything: items, or an empty list or object, or null.
-func (g *gatherer) walk(at scan.Span, list rules.ItemList, step int) bool {
+func (g *gatherer) follow(at scan.Span, list rules.ItemList, step int) bool {
 	raw := g.doc.raw
 	kind := scan.KindOf(raw[at.Start:])
 	switch {
@@ -89,10 +89,10 @@ func (g *gatherer) walk(at scan.Span, list rules.ItemList, step int) bool {
 		return g.all(at, kind, list, step)
 	}
 	at = g.child(at, kind, list.Steps[step].Key)
-	return at.Present() && g.walk(at, list, step+1)
+	return at.Present() && g.follow(at, list, step+1)
 }
 
-// all walks every element of a list, or every member of an object.
+// all follows every element of a list, or every member of an object.
 func (g *gatherer) all(at scan.Span, kind scan.Kind, list rules.ItemList, step int) bool {
 	if kind != scan.List && kind != scan.Object {
 		g.fail(fmt.Errorf("%s (dataField) has %s at *, want a list or an object", list.Text, kind))
@@ -106,7 +106,7 @@ func (g *gatherer) all(at scan.Span, kind scan.Kind, list rules.ItemList, step i
 		if kind == scan.Object && g.named {
 			g.name = string(scan.Unquote(key.Of(g.doc.raw)))
 		}
-		present = g.walk(value, list, step+1) || present
+		present = g.follow(value, list, step+1) || present
 		if g.err != nil {
 			return true
 		}

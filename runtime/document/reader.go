@@ -41,7 +41,7 @@ type Response struct {
 	Status int           // of HTTP; from 400 on, the body need not be JSON
 	Body   []byte        // the Reader modifies it, and items are slices of it
 	Window *spool.Window // of a body that is in a file; nil for one in memory
-	Scan   *Scan         // of this response, if it was scanned ahead; nil: it was not
+	Scan   *Scan         // of this response if it was scanned ahead, or nil
 }
 
 // A Scan is the first part of reading a response, which takes most of the time: its body was
@@ -85,7 +85,7 @@ type Reader struct {
 	field   *rules.DataField
 	doc     document
 	sample  [][]byte
-	gather  *gatherer // of several lists, or of paths with a star; nil: there is one list
+	gather  *gatherer // of several lists, or of paths with a star; nil for one list
 	values  *Values
 	blank   Reading   // has the functions of every reading
 	left    allowance // for the values of the response

@@ -155,7 +155,7 @@ func (v *Values) decode(c *column) ([]any, error) {
 	}
 	v.locate()
 	n := v.items.Len()
-	if v.err = v.left.take(n * elementBytes); v.err != nil {
+	if v.err = v.left.spend(n * elementBytes); v.err != nil {
 		return nil, v.err
 	}
 	out := make([]any, n)
@@ -167,7 +167,7 @@ func (v *Values) decode(c *column) ([]any, error) {
 			continue
 		}
 		if d.raw = v.items.block[cell.Start-v.base : cell.End-v.base]; d.raw[0] == '"' && len(d.raw) <= shortText {
-			d.take(textWeight * len(d.raw))
+			d.spend(textWeight * len(d.raw))
 			texts.add(i, scan.Unquote(d.raw))
 		} else {
 			out[i], _ = d.value(0)

@@ -128,8 +128,7 @@ func (s *Seen) Add(had []string, lacked []Absence) {
 	s.Lacked = slices.DeleteFunc(s.Lacked, func(a Absence) bool { return slices.Contains(s.Had, a.Key) })
 }
 
-// Finding returns the finding about a job that lists of partitions lacked what none of them
-// had; nil: there is none.
+// Finding returns the finding that the lists of all partitions of a job lack a path, or nil.
 func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 	var texts []string
 	for _, a := range s.Lacked {

@@ -282,16 +282,13 @@ func (w *Watcher) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool 
 	case watch.Link && w.Responses == 1:
 		return w.promisesMore(hints)
 	case watch.Link:
-		return !w.hadLink()
+		return !slices.ContainsFunc(w.Subject.watches, func(other compile.Watch) bool {
+			return other.Link && slices.Contains(w.Had, other.String())
+		})
 	case watch.Rule.Expects:
 		return slices.Contains(w.end.StoppedBy, watch.Rule.ID)
 	}
 	return !watch.Optional
-}
-
-// hadLink reports whether a response had a path that leads to the next page.
-func (w *Watcher) hadLink() bool {
-	return slices.ContainsFunc(w.Subject.watches, func(path compile.Watch) bool { return path.Link && slices.Contains(w.Had, path.String()) })
 }
 
 // misspelt reports whether the last response has a value at a path like this one.

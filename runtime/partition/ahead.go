@@ -137,7 +137,7 @@ func (b *backlog) end(err error) {
 // drain passes on what is kept and, once nothing is left, lets the task pass on the rest by
 // itself. It returns the error of the task when that has ended.
 func (b *backlog) drain(ctx context.Context, to *frame) error {
-	for e, ok := b.take(); ok; e, ok = b.take() {
+	for e, ok := b.first(); ok; e, ok = b.first() {
 		if e.page == nil {
 			to.ended(e.partition, e.result)
 			continue
@@ -154,8 +154,8 @@ func (b *backlog) drain(ctx context.Context, to *frame) error {
 	return b.err
 }
 
-// take returns the first entry. If there is none, the turn of the task begins.
-func (b *backlog) take() (entry, bool) {
+// first removes the first entry and returns it. If there is none, the turn of the task begins.
+func (b *backlog) first() (entry, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changed.Broadcast()

@@ -49,7 +49,7 @@ func (t *tree) list(ctx context.Context, p runtime.Partition, from position, sin
 // the pages that follow were read in vain.
 func (t *tree) replay(ctx context.Context, kept *backlog, sink runtime.Sink, result runtime.Result, err error) (runtime.Result, error) {
 	var delivered position
-	for e, ok := kept.take(); ok; e, ok = kept.take() {
+	for e, ok := kept.first(); ok; e, ok = kept.first() {
 		token := e.kept[0].position
 		d := runtime.DeliveryOf(e.page)
 		d.Checkpoint, d.Result = func() (position, error) { return token, nil }, func() runtime.Result { return result }

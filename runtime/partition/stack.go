@@ -132,28 +132,21 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 			one.Search.Level, one.Search.Windows, one.Search.Active = l.task.level, l.windows, active
 			continue
 		}
-		if active != nil {
-			job := s[i-1].task.job
-			n := lengthOf(job, l.todo)
-			first := w.tasks(job, l.todo[:n])
-			first.Active, l.todo = active, l.todo[n:]
-			one.Children = append(one.Children, first)
-		}
-		for len(l.todo) > 0 {
-			n := lengthOf(l.todo[0].job, l.todo)
-			one.Children = append(one.Children, w.tasks(l.todo[0].job, l.todo[:n]))
-			l.todo = l.todo[n:]
+		for active != nil || len(l.todo) > 0 {
+			job := s[max(i-1, 0)].task.job // of the active task, which is the first
+			if active == nil {
+				job = l.todo[0].job
+			}
+			n := slices.IndexFunc(l.todo, func(other *task) bool { return other.job != job })
+			if n < 0 {
+				n = len(l.todo)
+			}
+			tasks := w.tasks(job, l.todo[:n])
+			tasks.Active, active, l.todo = active, nil, l.todo[n:]
+			one.Children = append(one.Children, tasks)
 		}
 	}
 	return one
-}
-
-// lengthOf returns how many of the first tasks belong to a job.
-func lengthOf(job *compile.Job, tasks []*task) int {
-	if n := slices.IndexFunc(tasks, func(one *task) bool { return one.job != job }); n >= 0 {
-		return n
-	}
-	return len(tasks)
 }
 
 // tasks returns tasks of a job that are still to come.
@@ -183,7 +176,7 @@ func (w *stackWriter) tasks(job *compile.Job, tasks []*task) *savedTasks {
 // A savedValue is a value as checkpoints have it. It is encoded again only if there are other
 // secrets.
 type savedValue struct {
-	raw  json.RawMessage // nil: no checkpoint had it yet
+	raw  json.RawMessage // nil before the first checkpoint that has it
 	with any             // the secrets that were replaced in it, see [redact.Redactor.Secrets]
 }
 

@@ -35,11 +35,11 @@ type Task struct {
 // or values of a variable.
 type Step struct {
 	Label    string          // of the partition of the task: "order.id=1001"; empty: its job has no variables
-	Page     *runtime.Page   // nil: none
+	Page     *runtime.Page   // nil for a search
 	Skipped  []trace.Record  // pages on which partitions failed that were skipped, before Page
 	Children []Task          // that the step has found; they run when it is stored
 	Position json.RawMessage // from which the task goes on after the step
-	Ending   *Ending         // how the task ended, with this step; nil: it goes on
+	Ending   *Ending         // how the task ended, with this step; nil if it goes on
 
 	// Missing has, by job for the items of Page, the paths that it reads and none of them had.
 	Missing map[string][][]string

@@ -50,7 +50,7 @@ func (r *EndedResult) add(names func() (label, name string), one EndedResult) {
 	r.keep(one)
 	if (one.Skipped || one.Outcome == rules.Failed) && len(n.Failures) < maxListed {
 		label, _ := names()
-		n.Failures = append(n.Failures, runtime.PartitionResult{Partition: label, Error: one.Error})
+		n.Failures = append(n.Failures, runtime.PartitionFailure{Partition: label, Error: one.Error})
 	}
 	if one.Skipped {
 		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}

@@ -43,7 +43,7 @@ type Walk struct {
 type tree struct {
 	Walk
 	sink    runtime.Sink
-	slots   chan struct{} // of partitions that run ahead; nil: none does
+	slots   chan struct{} // of partitions that run ahead; nil if they run in their turn only
 	started time.Time
 
 	*Tally

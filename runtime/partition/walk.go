@@ -23,9 +23,9 @@ type task struct {
 	job   *compile.Job
 	level int    // how many of the variables of the job have values
 	value any    // of the last of these variables
-	from  *place // where an earlier run was in it; nil: it begins
+	from  *place // where an earlier run was in it; nil for a new task
 
-	backlog *backlog // its pages; nil: it does not run ahead of its turn
+	backlog *backlog // its pages, if it runs ahead of its turn; otherwise nil
 	begun   bool     // it runs, ahead or in its turn
 	slot    bool     // it holds a slot
 	split   bool     // its window has to be divided
@@ -41,7 +41,7 @@ type place struct {
 	position position // in the list, after the last page
 	last     bool     // no step follows
 	todo     []*task  // the first may be running, those after it may run ahead
-	windows  *windows // further tasks; nil: none
+	windows  *windows // further tasks, or nil
 }
 
 // A frame is a task that runs. It is on the stack of the walk: its parent is the frame of the
@@ -51,7 +51,7 @@ type frame struct {
 	parent    *frame // nil: the task is the root
 	task      *task
 	partition runtime.Partition
-	token     func() (position, error) // the position after the page that is being delivered; nil: it is that of the place
+	token     func() (position, error) // the position after the page that is being delivered, if there is one; otherwise nil
 	err       error                    // of the sink, or of a task for an item
 
 	mu      sync.Mutex
@@ -116,14 +116,10 @@ func (f *frame) valued(v any) *task {
 }
 
 // step passes on a page of the list, and runs the children for its items.
-func (f *frame) step(ctx context.Context, page *runtime.Page) error {
-	f.err = f.take(ctx, page)
-	return f.err
-}
-
-func (f *frame) take(ctx context.Context, page *runtime.Page) error {
+func (f *frame) step(ctx context.Context, page *runtime.Page) (err error) {
+	defer func() { f.err = err }()
 	f.token, f.last, f.todo = runtime.DeliveryOf(page).Checkpoint, page.Decision == trace.Stop, nil
-	err := f.items(ctx, f.partition, page, f.found, func(job *compile.Job, _, _ int, v any) error {
+	err = f.items(ctx, f.partition, page, f.found, func(job *compile.Job, _, _ int, v any) error {
 		f.todo = append(f.todo, &task{job: job, level: 1, value: v})
 		return nil
 	})
@@ -226,7 +222,7 @@ type delivery struct {
 	page   *runtime.Page
 	silent bool                  // its items are not written
 	last   bool                  // nothing follows it, as far as the tasks know that have passed it on
-	stack  func() (stack, error) // where they are after the page; nil: it has to be requested again
+	stack  func() (stack, error) // where they are after the page; its result is nil if the page has to be requested again
 }
 
 // pass passes a page to the sink, or to the backlog of a task that runs ahead of its turn.

@@ -26,7 +26,7 @@ type Auth struct {
 	// before every request, from several goroutines.
 	Token func(context.Context) (string, error)
 
-	// Obtain returns credentials that expire; nil: there are none. It is called before
+	// Obtain returns credentials that expire. It may be nil. It is called before
 	// the first request, when a lease is due, and once for each request that the API
 	// refuses with status 401. Only one call is made at a time. Its error is final: it
 	// makes its own retries.

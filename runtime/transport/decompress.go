@@ -154,12 +154,12 @@ func (d *decompressed) readAhead(progress func(), arrived func(bytes int)) {
 		return
 	}
 	d.source.progress, d.source.arrived = progress, arrived
-	d.take()
+	d.borrow()
 	_, _ = d.from.from.Peek(aheadBytes) // Read returns the error
 }
 
-// take takes a decompressor from the pool.
-func (d *decompressed) take() {
+// borrow takes a decompressor from the pool.
+func (d *decompressed) borrow() {
 	d.from, _ = d.encoding.pool.Get().(*decompressor)
 	d.from.from.Reset(&d.source)
 }
@@ -170,7 +170,7 @@ func (d *decompressed) Read(p []byte) (n int, err error) {
 		return 0, d.err
 	}
 	if d.from == nil {
-		d.take()
+		d.borrow()
 	}
 	if !d.opened {
 		d.opened, err = true, d.from.Reset(d.from.from)

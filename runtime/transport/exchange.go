@@ -27,8 +27,8 @@ type Call struct {
 	Header http.Header
 	Body   []byte // nil sends none
 
-	// MayBeEmpty reports whether an empty body of a content type can be a page. nil: none can,
-	// so that an empty body is requested once more.
+	// MayBeEmpty reports whether an empty body of a content type can be a page. Otherwise, and
+	// if it is nil, an empty body is requested once more.
 	MayBeEmpty func(contentType string) bool
 
 	Into *spool.Buffer // receives the response body; nil is a new buffer
@@ -54,7 +54,7 @@ type Call struct {
 	Page int    // for events and errors, from 1
 
 	attempt int    // from 1; 0 is the first too
-	refused *Lease // that the API has refused in this call; nil: none
+	refused *Lease // that the API has refused in this call, or nil
 }
 
 // NewCall returns the call for a request whose URL is address.

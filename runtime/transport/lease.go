@@ -74,7 +74,7 @@ func uniques(texts []string) []string {
 type leases struct {
 	mu      sync.Mutex
 	current *Lease
-	pending *obtaining // nil: none
+	pending *obtaining // nil while none is obtained
 }
 
 // obtaining is a call of [Auth.Obtain] that is under way.

@@ -51,8 +51,8 @@ const (
 	successRefill = 1
 )
 
-// take pays for a retry. It reports false if the budget is spent.
-func (b *budget) take(cost int64) bool {
+// spend pays for a retry. It reports false if the budget is spent.
+func (b *budget) spend(cost int64) bool {
 	if b.spent.Add(cost) <= budgetTokens {
 		return true
 	}
@@ -77,7 +77,7 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 	}
 	wait, source, cost := c.retryWait(call.attempt, r)
 	ahead := call.attempt == 1 && !call.Ended.IsZero()
-	if !ahead && !c.budget.take(cost) {
+	if !ahead && !c.budget.spend(cost) {
 		return exhausted(cause, "; too many retries in this run")
 	}
 	if ahead {

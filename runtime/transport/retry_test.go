@@ -99,15 +99,15 @@ func FuzzRetryAfter(f *testing.F) {
 func TestTheRetryBudgetOfARunEndsAndRefills(t *testing.T) {
 	b := &budget{}
 	taken := 0
-	for b.take(backoffCost) {
+	for b.spend(backoffCost) {
 		taken++
 	}
 	require.Equal(t, budgetTokens/backoffCost, taken)
 	for range backoffCost {
 		b.refill()
 	}
-	require.True(t, b.take(backoffCost), "successes pay for a retry")
-	require.False(t, b.take(backoffCost))
+	require.True(t, b.spend(backoffCost), "successes pay for a retry")
+	require.False(t, b.spend(backoffCost))
 }
 
 func TestRetriesAtTheTimeThatTheAPIAskedForNeverEndARunThatGoesOn(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // A prepared request may be made now. It lacks only its signature.
 type prepared struct {
 	request *http.Request
-	lease   *Lease // that it is sent with; nil: none
+	lease   *Lease // that it is sent with, or nil
 	trusted bool   // its address may receive the credentials
 	ended   func() // has to be called when it has ended
 }

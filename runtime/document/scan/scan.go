@@ -16,9 +16,9 @@ const MaxDepth = 10_000
 // Marks say what a scanner looks for.
 type Marks struct {
 	Body     *Tree // values of the document; nil: only the root
-	Items    *Node // of Body: the list that is separated into items; nil: none
+	Items    *Node // of Body: the list that is separated into items, or nil
 	Detect   bool  // separate the root, or the last list in the root object
-	Columns  *Tree // values of every item; nil: none
+	Columns  *Tree // values of every item, or nil
 	Compact  bool  // remove insignificant whitespace from the document
 	MaxItems int   // 0 is any number
 	MaxDepth int   // levels of nesting, at most [MaxDepth]; 0 is MaxDepth
