@@ -116,6 +116,22 @@ func Unescape(s []byte) (r rune, size int) {
 	return rune(s[1]), 2
 }
 
+// Character reads one character of a valid document, escaped or not. An escaped
+// quote differs from one that ends a string, and every byte that is not UTF-8
+// differs from all characters.
+func Character(s []byte) (r rune, size int) {
+	if s[0] == '\\' {
+		if r, size = Unescape(s); r == '"' {
+			r = -r
+		}
+		return r, size
+	}
+	if r, size = utf8.DecodeRune(s); r == utf8.RuneError && size == 1 {
+		r = utf8.MaxRune + 1 + rune(s[0])
+	}
+	return r, size
+}
+
 // hexRune returns the character whose four hexadecimal digits data begins with, or a negative
 // number if there are no such digits.
 func hexRune(data []byte) rune {
