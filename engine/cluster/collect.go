@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -115,12 +116,14 @@ type collection struct {
 	whole bool    // one task runs all jobs
 	ended bool
 
-	read  atomic.Uint64 // sequence of the last page that was read; 0: none so far; not of a sorted collection
-	close closing
+	read atomic.Uint64 // sequence of the last page that was read; 0 before the first; not of a sorted collection
 
-	gap     *store.Key // the task that has failed at which a sorted collection ended; nil: none
-	failed  int        // tasks that were found to have failed when the others had ended
-	waiting int        // pages that are stored, and come after one that is not: of a sorted collection that has ended
+	closing sync.Mutex             // while it is found out whether the run is still cancelled
+	final   atomic.Pointer[uint64] // the last page to collect of a cancelled run; nil: the run goes on
+
+	gap     *store.Heading // the failure at which a sorted collection ended; nil: it has not met one
+	failed  int            // tasks that were found to have failed when the others had ended
+	waiting int            // pages that are stored, and come after one that is not: of a sorted collection that has ended
 
 	releaser *releaser    // nil: nothing is released
 	releases string       // the id of a collection that has released pages; it is part of its checkpoints

@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -23,96 +22,79 @@ func (c *collection) addFailures(ctx context.Context) error {
 		c.ended = true
 		return nil
 	}
-	before := c.tallies()
-	failures, goesOn, err := c.failures(ctx, before)
+	f, err := c.failures(ctx)
 	if err != nil {
 		return err
 	}
-	failed := errors.Join(failures...)
-	if failed == nil || goesOn && !c.options.Sorted {
-		return cmp.Or(c.restore(before), errGoesOn)
+	if c.failed = f.count; f.count == 0 || f.goesOn && !c.options.Sorted {
+		return errGoesOn
+	}
+	for _, t := range c.trees {
+		t.tally = f.tallies[t.root]
+	}
+	if more := f.count - maxErrors; more > 0 {
+		f.first = append(f.first, c.moreFailures(more))
 	}
 	err = c.countWaiting(ctx)
 	c.tell()
-	return errors.Join(failed, err)
+	return errors.Join(append(f.first, err)...)
 }
 
-// tallies returns the tallies as they are.
-func (c *collection) tallies() []json.RawMessage {
-	all := make([]json.RawMessage, len(c.trees))
-	for i, t := range c.trees {
-		all[i], _ = t.tally.Save() // it is saved with every page
-	}
-	return all
+// The failures of a run are its tasks that have failed.
+type failures struct {
+	tallies map[string]*partition.Tally // of the trees, with the failures
+	count   int
+	first   []error // at most maxErrors
+	goesOn  bool    // a task has not ended, or is tried again
+	err     error   // of the tallies
 }
 
-// restore takes up tallies as they were.
-func (c *collection) restore(tallies []json.RawMessage) error {
-	fresh := c.engine.Distributed().Tallies()
-	for i, t := range c.trees {
-		t.tally = fresh[t.root]
-		if err := t.tally.Restore(tallies[i]); err != nil {
-			return err
+// failures returns the tasks that have failed; that of the gap of a sorted collection is the
+// first. They go on if that task is tried again.
+func (c *collection) failures(ctx context.Context) (f failures, err error) {
+	var gap *partition.Ending
+	if c.gap != nil {
+		if gap, err = c.failure(ctx, *c.gap); err != nil || gap == nil {
+			return failures{goesOn: true}, err
 		}
 	}
-	return nil
-}
-
-// failures adds the results of all tasks that have failed to the tallies, which are as before.
-// It returns their errors, that of the gap of a sorted collection first, and whether a task
-// has not ended.
-func (c *collection) failures(ctx context.Context, before []json.RawMessage) (errs []error, goesOn bool, err error) {
-	first, err := c.gapFailure(ctx)
-	if err != nil || c.gap != nil && first == nil {
-		return nil, true, err
-	}
-	n := 0
-	add := func(task string, ending *partition.Ending) {
-		for _, t := range c.treesOf(task) {
-			t.tally.Add(&partition.Step{Ending: ending})
-		}
-		if n++; n <= maxErrors {
-			errs = append(errs, ending.FailureOf())
-		}
-	}
-	var unrestored error
 	again := func() {
-		errs, goesOn, n, unrestored = nil, false, 0, c.restore(before)
-		if first != nil {
-			add(c.gap.Task, first)
+		f = failures{tallies: c.engine.Distributed().Tallies()}
+		for _, t := range c.trees {
+			saved, err := t.tally.Save()
+			f.err = cmp.Or(f.err, err, f.tallies[t.root].Restore(saved))
+		}
+		if gap != nil {
+			f.add(c.treesOf(c.gap.Task), gap)
 		}
 	}
-	again()
 	err = c.run.cluster.store.Heads(ctx, c.run.ID(), again, func(h store.Heading) error {
-		goesOn = goesOn || !h.Ends()
-		if h.State != store.Failed || c.gap != nil && h.Key == *c.gap {
+		f.goesOn = f.goesOn || !h.Ends()
+		if h.State != store.Failed || c.gap != nil && h.Key == c.gap.Key {
 			return nil
 		}
-		ending, err := c.failure(ctx, h.Key)
-		if err != nil {
+		ending, err := c.failure(ctx, h)
+		switch {
+		case err != nil:
 			return err
+		case ending == nil:
+			f.goesOn = true
+		default:
+			f.add(c.treesOf(h.Task), ending)
 		}
-		if ending == nil {
-			goesOn = true
-			return nil
-		}
-		add(h.Task, ending)
 		return nil
 	})
-	c.failed = n
-	if more := n - maxErrors; more > 0 {
-		errs = append(errs, c.moreFailures(more))
-	}
-	return errs, goesOn, cmp.Or(err, unrestored)
+	return f, cmp.Or(err, f.err)
 }
 
-// gapFailure returns how the task ended at which a sorted collection ended, or nil if it is
-// tried again or there is none.
-func (c *collection) gapFailure(ctx context.Context) (*partition.Ending, error) {
-	if c.gap == nil {
-		return nil, nil
+// add adds a task of trees.
+func (f *failures) add(trees []*tree, ending *partition.Ending) {
+	for _, t := range trees {
+		f.tallies[t.root].Add(&partition.Step{Ending: ending})
 	}
-	return c.failure(ctx, *c.gap)
+	if f.count++; f.count <= maxErrors {
+		f.first = append(f.first, ending.FailureOf())
+	}
 }
 
 // moreFailures returns the error for the partitions that are not listed.
@@ -123,13 +105,13 @@ func (c *collection) moreFailures(n int) error {
 }
 
 // failure returns how a task that has failed ended, or nil if it is tried again.
-func (c *collection) failure(ctx context.Context, key store.Key) (*partition.Ending, error) {
-	queued, err := c.run.queued(ctx, key)
-	if err != nil {
+func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.Ending, error) {
+	retried, err := c.isRetried(ctx, h)
+	if err != nil || retried {
 		return nil, err
 	}
-	entry, err := c.run.cluster.store.Last(ctx, key)
-	if err != nil || entry == nil || queued || entry.State != store.Failed {
+	entry, err := c.run.cluster.store.Last(ctx, h.Key)
+	if err != nil || entry == nil || entry.Sequence != h.Sequence {
 		return nil, err
 	}
 	e, err := record.ReadEnvelope(entry)
@@ -142,9 +124,9 @@ func (c *collection) failure(ctx context.Context, key store.Key) (*partition.End
 	return e.Ending, nil
 }
 
-// queued reports whether a task is in the queue.
-func (r *Run) queued(ctx context.Context, key store.Key) (bool, error) {
-	return r.cluster.store.IsQueued(ctx, r.record.Origin, key)
+// isRetried reports whether a task that has failed is queued again.
+func (c *collection) isRetried(ctx context.Context, failed store.Heading) (bool, error) {
+	return c.run.cluster.store.IsRetried(ctx, c.run.record.Origin, failed)
 }
 
 // maxErrors is how many failures of partitions the error of a collection has.

@@ -29,11 +29,11 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 	if c.releases == "" {
 		c.releases = nuid.Next()
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	c.releaser = &releaser{collection: c, end: make(chan struct{}), pages: map[store.Key]uint64{}, earlier: map[*tree]uint64{}}
-	for _, t := range c.trees {
-		c.releaser.earlier[t] = t.resumed
+	c.releaser = &releaser{collection: c, pages: map[store.Key]uint64{}}
+	if err := c.releaser.addEarlier(ctx); err != nil {
+		return ctx, nil, err
 	}
+	ctx, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := c.releaser.run(ctx); err != nil {
@@ -41,12 +41,11 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 		}
 	})
 	return ctx, func(err error) error {
-		close(c.releaser.end)
-		running.Wait()
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			err = cause
 		}
 		stop(nil)
+		running.Wait()
 		return err
 	}, nil
 }
@@ -124,8 +123,6 @@ func (c *collection) requireAll(ctx context.Context, err error) error {
 // releaser do nothing.
 type releaser struct {
 	*collection
-	end     chan struct{}
-	earlier map[*tree]uint64 // up to which page an earlier process has stored the pages elsewhere
 
 	mu    sync.Mutex
 	pages map[store.Key]uint64 // that may be deleted: up to this sequence
@@ -148,15 +145,13 @@ func (r *releaser) add(entry *store.Entry) {
 // addEarlier takes up the pages that an earlier process has stored elsewhere, and perhaps
 // not released.
 func (r *releaser) addEarlier(ctx context.Context) error {
-	if !slices.ContainsFunc(r.trees, func(t *tree) bool { return r.earlier[t] > 0 }) {
+	if !slices.ContainsFunc(r.trees, func(t *tree) bool { return t.resumed > 0 }) {
 		return nil
 	}
 	return r.collection.run.cluster.store.Heads(ctx, r.collection.run.ID(), nil, func(h store.Heading) error {
 		for _, t := range r.treesOf(h.Task) {
-			if h.Page > 1 && h.Children == 0 && r.earlier[t] > 0 {
-				r.mu.Lock()
-				r.pages[h.Key] = max(r.pages[h.Key], r.earlier[t])
-				r.mu.Unlock()
+			if h.Page > 1 && h.Children == 0 && t.resumed > 0 {
+				r.pages[h.Key] = t.resumed
 			}
 		}
 		return nil
@@ -167,15 +162,10 @@ func (r *releaser) addEarlier(ctx context.Context) error {
 func (r *releaser) run(ctx context.Context) error {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
-	if err := r.addEarlier(ctx); err != nil {
-		return err
-	}
 	claimed := false
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-r.end:
 			return nil
 		case <-tick.C:
 		}

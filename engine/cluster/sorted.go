@@ -48,8 +48,8 @@ type walk struct {
 type level struct {
 	key      store.Key
 	sequence uint64           // of its last page
-	todo     []partition.Task // that this page has found, and the walk has not been in
-	ends     bool             // the page was the last
+	todo     []partition.Task // found by this page, and still to come
+	state    store.State      // after this page
 }
 
 // walk goes through a task and all tasks below it. path is the stack of an earlier collection;
@@ -66,10 +66,14 @@ func (c *collection) walk(ctx context.Context, root partition.Task, path []step)
 			task := top.todo[0]
 			top.todo = top.todo[1:]
 			w.push(task)
-		case top.ends:
+		case top.state == store.Done:
 			w.stack = w.stack[:len(w.stack)-1]
 		default:
-			if err := w.take(ctx, top); err != nil {
+			entry, err := w.next(ctx, top)
+			if err == nil {
+				err = w.enter(top, entry, func(e *record.Envelope) error { return w.pass(ctx, entry, e) })
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -120,67 +124,58 @@ func (w *walk) again(ctx context.Context, at *level, sequence uint64) error {
 	if entry == nil || entry.Sequence != sequence {
 		return unusable(fmt.Errorf("page %d of task %s is not on the server", sequence, at.key.Task))
 	}
-	return w.enter(ctx, at, entry, func(*record.Envelope) error { return nil })
-}
-
-// take passes on the next page of a task.
-func (w *walk) take(ctx context.Context, of *level) error {
-	entry, err := w.next(ctx, of.key, of.sequence)
-	if err != nil {
-		return err
-	}
-	return w.enter(ctx, of, entry, func(e *record.Envelope) error {
-		path := w.path()
-		for _, t := range w.treesOf(of.key.Task) {
-			t.Path = path
-		}
-		err := w.add(ctx, entry, e)
-		if err == nil {
-			w.tell()
-		}
-		return err
-	})
+	return w.enter(at, entry, func(*record.Envelope) error { return nil })
 }
 
 // enter moves a task to a page, passes the page on, and takes up the tasks that it has found.
-func (w *walk) enter(ctx context.Context, at *level, entry *store.Entry, pass func(*record.Envelope) error) error {
+func (w *walk) enter(at *level, entry *store.Entry, pass func(*record.Envelope) error) error {
 	defer entry.Release()
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
 		return damaged(entry, err.Error())
 	}
-	at.sequence = entry.Sequence
-	if err := pass(e); err != nil {
-		return err
-	}
-	if entry.State == store.Failed {
-		return w.tryAgain(ctx, at.key, entry.Sequence)
-	}
-	at.todo, at.ends = e.Children, entry.Ends()
-	return nil
+	at.sequence, at.todo, at.state = entry.Sequence, e.Children, entry.State
+	return pass(e)
 }
 
-// tryAgain waits while a task that has failed is in the queue. The error is errFailed if it
-// does not go on.
-func (w *walk) tryAgain(ctx context.Context, key store.Key, failed uint64) error {
-	for {
-		queued, err := w.run.queued(ctx, key)
-		if err != nil {
-			return err
+// pass passes on a page, whose checkpoint has the stack.
+func (w *walk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
+	path := w.path()
+	for _, t := range w.treesOf(entry.Task) {
+		t.Path = path
+	}
+	err := w.add(ctx, entry, e)
+	if err == nil {
+		w.tell()
+	}
+	return err
+}
+
+// next returns the next page of a task, and waits for it. The error is errFailed if the task
+// has failed and is not tried again, and errEnd if the collection does not wait.
+func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		waits, failed := !w.options.NoWait && !w.cancelled(), false
+		last := store.Heading{Key: of.key, Sequence: of.sequence}
+		if of.state == store.Failed {
+			retried, err := w.isRetried(ctx, last)
+			if err != nil {
+				return nil, err
+			}
+			failed = !retried
 		}
-		entry, err := w.run.cluster.store.Next(ctx, key, failed)
+		entry, err := w.run.cluster.store.Next(ctx, of.key, of.sequence)
 		switch {
-		case err != nil:
-			return err
-		case entry != nil:
-			entry.Release()
-			return nil
-		case !queued:
-			w.gap = &key
-			return errFailed
+		case entry != nil || err != nil:
+			return entry, err
+		case failed:
+			w.gap = &last
+			return nil, errFailed
+		case !waits:
+			return nil, errEnd
 		}
-		if err := w.await(ctx); err != nil {
-			return err
+		if err := store.Sleep(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -190,21 +185,3 @@ const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = time.Second
 )
-
-// next returns the next page of a task, and waits for it. The error is errEnd if the
-// collection does not wait.
-func (w *walk) next(ctx context.Context, key store.Key, after uint64) (*store.Entry, error) {
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		waits := !w.options.NoWait && !w.cancelled()
-		entry, err := w.run.cluster.store.Next(ctx, key, after)
-		if entry != nil || err != nil {
-			return entry, err
-		}
-		if !waits {
-			return nil, errEnd
-		}
-		if err := store.Sleep(ctx, pause); err != nil {
-			return nil, err
-		}
-	}
-}

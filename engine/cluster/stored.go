@@ -29,7 +29,7 @@ func (c *collection) stored(ctx context.Context) error {
 			return err
 		}
 		caughtUp := entry.Sequence >= limit
-		if c.allEnded() && (caughtUp || !ended) || caughtUp && c.options.NoWait || c.close.after(entry.Sequence) {
+		if c.allEnded() && (caughtUp || !ended) || caughtUp && c.options.NoWait || c.isFinal(entry.Sequence) {
 			return errEnd
 		}
 		return nil

@@ -85,7 +85,7 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if r.again, err = r.create(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.store.RenewConfig(ctx, r.record.Config, s.Text); err != nil {
+	if _, err := c.store.PutConfig(ctx, s.Text); err != nil { // again: see dropConfig
 		return nil, err
 	}
 	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: r.record.MaxBytes, Submission: r.record.Submission}); err != nil {

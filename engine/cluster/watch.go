@@ -62,7 +62,7 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 		case r.Phase == Cancelled:
 			c.afterGrace(func() { c.closeAfterCancel(ctx, stop) })
 		default:
-			c.close.reopen()
+			c.reopen()
 			if err := c.checkReleased(&r); err != nil {
 				stop(err)
 			}
@@ -82,56 +82,38 @@ func (c *collection) afterGrace(end func()) {
 	time.AfterFunc(cancelledGrace, end)
 }
 
-// closeAfterCancel ends the collection after the pages that are stored, if the run is still cancelled.
+// closeAfterCancel ends the collection after the pages that are stored, if the run is still
+// cancelled. No change of the run is taken up meanwhile.
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
-	last, err := c.close.end(func() (uint64, error) {
-		stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
-		if err != nil || goesOn(stored) {
-			return 0, errors.Join(err, errGoesOn)
-		}
-		return c.limit(ctx)
-	})
-	if err == nil && !c.options.Sorted && c.read.Load() >= last {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
+	if err != nil || goesOn(stored) {
+		return
+	}
+	last, err := c.limit(ctx)
+	if err != nil {
+		return
+	}
+	c.final.Store(&last)
+	if !c.options.Sorted && c.read.Load() >= last {
 		stop(errCancelled)
 	}
 }
 
-// A closing holds the last page to collect from a cancelled run. The zero closing is that of a
-// run that goes on.
-type closing struct {
-	mu     sync.Mutex
-	closed bool
-	last   uint64
-}
-
-// end sets the last page. No change of the run is taken up while f finds it out.
-func (c *closing) end(f func() (uint64, error)) (last uint64, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last, err = f(); err == nil {
-		c.closed, c.last = true, last
-	}
-	return last, err
-}
-
 // reopen removes the limit after the run was submitted again.
-func (c *closing) reopen() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = false
-}
-
-// after reports whether nothing is read after a page.
-func (c *closing) after(sequence uint64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed && sequence >= c.last
+func (c *collection) reopen() {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	c.final.Store(nil)
 }
 
 // cancelled reports whether the collection ends with what is stored, since its run is
 // cancelled.
-func (c *collection) cancelled() bool {
-	c.close.mu.Lock()
-	defer c.close.mu.Unlock()
-	return c.close.closed
+func (c *collection) cancelled() bool { return c.final.Load() != nil }
+
+// isFinal reports whether a page is the last to collect, since the run is cancelled.
+func (c *collection) isFinal(sequence uint64) bool {
+	last := c.final.Load()
+	return last != nil && sequence >= *last
 }

@@ -69,7 +69,7 @@ type call struct {
 
 const origin, run = "api_example_com-12345678", "orders"
 
-var task = store.Key{Run: run, Job: "orders", Task: "0"}
+var task = store.Key{Run: run, Submission: "s", Job: "orders", Task: "0"}
 
 // page appends the first page of a task.
 func page(ctx context.Context, s *store.Store, key store.Key) error {
@@ -80,9 +80,11 @@ func page(ctx context.Context, s *store.Store, key store.Key) error {
 
 var submits = []call{
 	{"stores a configuration", func(ctx context.Context, s *store.Store) error { _, err := s.PutConfig(ctx, []byte("{}")); return err }},
-	{"creates a run", func(ctx context.Context, s *store.Store) error { return s.CreateRun(ctx, run, store.Limits{}) }},
+	{"creates a run", func(ctx context.Context, s *store.Store) error {
+		return s.CreateRun(ctx, run, store.Limits{Submission: "s"})
+	}},
 	{"changes the limits of a run", func(ctx context.Context, s *store.Store) error {
-		return s.CreateRun(ctx, run, store.Limits{MaxBytes: 1 << 30})
+		return s.CreateRun(ctx, run, store.Limits{Submission: "s", MaxBytes: 1 << 30})
 	}},
 	{"stores the record of a run", func(ctx context.Context, s *store.Store) error {
 		revision, err := s.PutRun(ctx, run, []byte("{}"))
@@ -95,7 +97,7 @@ var submits = []call{
 	{"queues tasks", func(ctx context.Context, s *store.Store) error {
 		e := s.Enqueuer()
 		for _, name := range []string{"0", "0", "1"} {
-			if err := e.Add(ctx, store.Item{Origin: origin, Run: run, Task: name}); err != nil {
+			if err := e.Add(ctx, store.Item{Origin: origin, Run: run, Submission: "s", Task: name}); err != nil {
 				return err
 			}
 		}
@@ -141,13 +143,13 @@ var works = []call{
 		for i := range block {
 			block[i] = '\n'
 		}
-		_, err := s.Append(ctx, store.Key{Run: run, Job: "orders", Task: "1"}, 0,
+		_, err := s.Append(ctx, store.Key{Run: run, Submission: "s", Job: "orders", Task: "1"}, 0,
 			store.Head{State: store.Done, Attempt: "1", Page: 1}, []byte("{}"), document.NewItems(block, len(block), nil))
 		return err
 	}},
 	{"queues a child", func(ctx context.Context, s *store.Store) error {
 		e := s.Enqueuer()
-		return errors.Join(e.Add(ctx, store.Item{Origin: origin, Run: run, Task: "0-p1i1"}), e.Flush(ctx))
+		return errors.Join(e.Add(ctx, store.Item{Origin: origin, Run: run, Submission: "s", Task: "0-p1i1"}), e.Flush(ctx))
 	}},
 	{"shares the pace", func(ctx context.Context, s *store.Store) error {
 		const key = "hold." + origin
@@ -214,9 +216,11 @@ var reads = []call{
 var changes = []call{
 	submits[0], submits[3],
 	{"changes the limits of a run", func(ctx context.Context, s *store.Store) error {
-		return s.CreateRun(ctx, run, store.Limits{MaxBytes: 2 << 30})
+		return s.CreateRun(ctx, run, store.Limits{Submission: "s", MaxBytes: 2 << 30})
 	}},
-	{"creates another run", func(ctx context.Context, s *store.Store) error { return s.CreateRun(ctx, "other", store.Limits{}) }},
+	{"creates another run", func(ctx context.Context, s *store.Store) error {
+		return s.CreateRun(ctx, "other", store.Limits{Submission: "s"})
+	}},
 }
 
 // queues changes what is queued.
@@ -229,7 +233,7 @@ var deletes = []call{
 	{"removes an origin", func(ctx context.Context, s *store.Store) error { return s.RemoveOrigin(ctx, origin) }},
 	{"deletes a configuration", func(ctx context.Context, s *store.Store) error {
 		const hash = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-		if err := s.RenewConfig(ctx, hash, []byte("{}")); err != nil {
+		if _, err := s.PutConfig(ctx, []byte("{}")); err != nil {
 			return err
 		}
 		revision, err := s.ConfigRevision(ctx, hash)
@@ -244,7 +248,7 @@ var deletes = []call{
 // stores is what only a worker may do: others could add items.
 var stores = []call{
 	{"stores a page", func(ctx context.Context, s *store.Store) error {
-		return page(ctx, s, store.Key{Run: run, Job: "orders", Task: "2"})
+		return page(ctx, s, store.Key{Run: run, Submission: "s", Job: "orders", Task: "2"})
 	}},
 }
 
@@ -286,7 +290,7 @@ func TestAnAccountSeesNothingOfAnother(t *testing.T) {
 	s := accounts(t)
 	sales := as(t, s, "sales-submit", "SALES_SUBMIT")
 	support := as(t, s, "support", "SUPPORT")
-	require.NoError(t, sales.CreateRun(t.Context(), run, store.Limits{}))
+	require.NoError(t, sales.CreateRun(t.Context(), run, store.Limits{Submission: "s"}))
 	_, err := sales.PutRun(t.Context(), run, []byte("{}"))
 	require.NoError(t, err)
 	runs, err := support.Runs(t.Context())
@@ -294,7 +298,7 @@ func TestAnAccountSeesNothingOfAnother(t *testing.T) {
 	require.Empty(t, runs)
 	_, err = support.Info(t.Context(), run)
 	require.ErrorIs(t, err, store.ErrDeleted)
-	require.NoError(t, support.CreateRun(t.Context(), run, store.Limits{})) // the same name, but another run
+	require.NoError(t, support.CreateRun(t.Context(), run, store.Limits{Submission: "s"})) // the same name, but another run
 }
 
 func TestASubscriberReceivesThePagesOfItsRunOnly(t *testing.T) {
@@ -312,17 +316,17 @@ func TestASubscriberReceivesThePagesOfItsRunOnly(t *testing.T) {
 		require.NoError(t, c.Flush())
 		require.ErrorIs(t, <-refused, nats.ErrPermissionViolation, subject)
 	}
-	require.NoError(t, c.Publish("stopwhen.page.orders.orders.0", []byte("{}\n")))
+	require.NoError(t, c.Publish("stopwhen.page.orders.s.orders.0", []byte("{}\n")))
 	require.NoError(t, c.Flush())
 	require.ErrorIs(t, <-refused, nats.ErrPermissionViolation)
 
 	for _, name := range []string{run, "other"} {
-		require.NoError(t, submitter.CreateRun(t.Context(), name, store.Limits{}))
-		require.NoError(t, page(t.Context(), worker.Store, store.Key{Run: name, Job: "orders", Task: "0"}))
+		require.NoError(t, submitter.CreateRun(t.Context(), name, store.Limits{Submission: "s"}))
+		require.NoError(t, page(t.Context(), worker.Store, store.Key{Run: name, Submission: "s", Job: "orders", Task: "0"}))
 	}
 	m, err := own.NextMsg(10 * time.Second)
 	require.NoError(t, err)
-	require.Equal(t, "stopwhen.page.orders.orders.0", m.Subject)
+	require.Equal(t, "stopwhen.page.orders.s.orders.0", m.Subject)
 	require.Contains(t, string(m.Data), `{"id":1}`)
 	require.NoError(t, c.Flush())
 	pending, _, err := own.Pending()

@@ -42,7 +42,7 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 	next, err = s.Next(t.Context(), task, second)
 	require.NoError(t, err)
 	require.Nil(t, next)
-	none, err := s.Last(t.Context(), Key{Run: "r", Job: "users/v2.x", Task: "0-v2"})
+	none, err := s.Last(t.Context(), Key{Run: "r", Submission: "s", Job: "users/v2.x", Task: "0-v2"})
 	require.NoError(t, err)
 	require.Nil(t, none)
 }

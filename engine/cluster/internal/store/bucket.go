@@ -39,8 +39,11 @@ func (b *Bucket) stream() string { return bucketStream + b.config.Bucket }
 
 // Try calls f once, within a few seconds. A permission that the server denies ends it at once.
 func (b *Bucket) Try(ctx context.Context, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
-	denied, _ := deniedFor("use the "+b.config.Description, b.try(ctx, f))
-	return denied
+	err := b.try(ctx, f)
+	if denied, ok := errors.AsType[*denial](err); ok {
+		return denied.explain("use the " + b.config.Description)
+	}
+	return err
 }
 
 func (b *Bucket) try(ctx context.Context, f func(ctx context.Context, kv jetstream.KeyValue) error) error {

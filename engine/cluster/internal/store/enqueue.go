@@ -42,7 +42,9 @@ func (i Item) message(after uint64) *nats.Msg {
 type Enqueuer struct {
 	s       *Store
 	pending []pendingItem
-	denied  *deniedWatch // while tasks are pending
+
+	waiting context.Context // see [listener.await]; nil: no task is pending
+	end     func()
 }
 
 type pendingItem struct {
@@ -55,8 +57,8 @@ func (s *Store) Enqueuer() *Enqueuer { return &Enqueuer{s: s} }
 
 // Add sends a task. It is queued for sure only after the next Flush.
 func (e *Enqueuer) Add(ctx context.Context, item Item) error {
-	if e.denied == nil {
-		e.denied = e.s.denied.watch(workStream, nil)
+	if e.waiting == nil {
+		e.waiting, e.end = e.s.await(context.Background(), workStream)
 	}
 	future, err := e.s.js.PublishMsgAsync(item.message(0))
 	if err != nil {
@@ -75,14 +77,14 @@ func (e *Enqueuer) Flush(ctx context.Context) error { return e.confirm(ctx, 0) }
 // confirm waits until at most rest tasks are not confirmed.
 func (e *Enqueuer) confirm(ctx context.Context, rest int) (err error) {
 	defer func() {
-		if e.denied != nil && (err != nil || len(e.pending) == 0) {
-			e.denied.end()
-			e.denied = nil
+		if e.waiting != nil && (err != nil || len(e.pending) == 0) {
+			e.end()
+			e.waiting = nil
 		}
 	}()
 	for len(e.pending) > rest {
 		p := e.pending[0]
-		if !p.confirmed(ctx, e.denied) {
+		if !p.confirmed(ctx, e.waiting) {
 			if err := e.s.enqueue(ctx, p.item); err != nil {
 				return err
 			}
@@ -94,7 +96,7 @@ func (e *Enqueuer) confirm(ctx context.Context, rest int) (err error) {
 }
 
 // confirmed reports whether the server says that the task is queued.
-func (p pendingItem) confirmed(ctx context.Context, denied *deniedWatch) bool {
+func (p pendingItem) confirmed(ctx, waiting context.Context) bool {
 	if p.future == nil {
 		return false
 	}
@@ -105,7 +107,7 @@ func (p pendingItem) confirmed(ctx context.Context, denied *deniedWatch) bool {
 		return true
 	case err := <-p.future.Err():
 		return codeOf(err) == codeWrongLast && p.item.RetryOf == 0
-	case <-denied.denied:
+	case <-waiting.Done():
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -110,12 +110,9 @@ func (s *Store) repeat(ctx context.Context, what string, once func() (again bool
 		if err == nil {
 			return nil
 		}
-		waited := time.Since(start)
-		switch denied, isDenied := deniedFor(what, err); {
+		switch waited := time.Since(start); {
 		case ctx.Err() != nil:
 			return interrupted(ctx)
-		case isDenied:
-			return denied
 		case !again:
 			return explain(what, err)
 		case s.options.Patience > 0 && waited > s.options.Patience:
@@ -131,21 +128,16 @@ func (s *Store) repeat(ctx context.Context, what string, once func() (again bool
 	}
 }
 
-// try calls f once. What f waits for is given up when the connection breaks, or when the
-// server denies a request about the stream: it will not answer any more.
+// try calls f once, with a context that ends when the server will not answer requests about
+// the stream: see [listener].
 func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f func(ctx context.Context) error) error {
-	try, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stop := context.AfterFunc(s.link.context(), cancel)
-	defer stop()
-	denied := s.denied.watch(stream, cancel)
-	defer denied.end()
-	err := f(try)
-	if denial := denied.err(); err != nil && denial != nil {
-		return denial
-	}
-	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		return nats.ErrDisconnected
+	waiting, end := s.await(ctx, stream)
+	defer end()
+	err := f(waiting)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return context.Cause(waiting)
 	}
 	return err
 }
@@ -203,7 +195,10 @@ var causes = map[jetstream.ErrorCode]cause{
 // explain returns an error of the server as one that says what to do.
 func explain(what string, err error) error {
 	var already *failure.Error
+	var denied *denial
 	switch {
+	case errors.As(err, &denied):
+		return denied.explain(what)
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, ErrDeleted):
 		return ErrDeleted
 	case errors.Is(err, ErrLost), errors.Is(err, ErrConflict), errors.As(err, &already):

@@ -81,11 +81,11 @@ func openRun(t testing.TB, o Options, change ...func(*server.Options)) (*Store, 
 	t.Helper()
 	s := startServer(t, change...)
 	store := s.open(o)
-	require.NoError(t, store.CreateRun(t.Context(), "r", Limits{}))
+	require.NoError(t, store.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
 	return store, s
 }
 
-var task = Key{Run: "r", Job: "users/v2.x", Task: "0-v1"}
+var task = Key{Run: "r", Submission: "s", Job: "users/v2.x", Task: "0-v1"}
 
 func ndjson(n int) document.Items {
 	var b bytes.Buffer

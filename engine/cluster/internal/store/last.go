@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -16,39 +15,18 @@ func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
 	if last == nil || err != nil {
 		return nil, err
 	}
+	var e *Entry
 	if batch, _ := last.part(); batch == "" {
-		e, err := wholePage(last)
-		if err != nil {
-			return nil, err
-		}
-		e.Items = document.Items{}
-		return e, nil
+		e, err = wholePage(last)
+	} else if e, err = last.entry(); err == nil {
+		e, err = s.Next(ctx, e.Key, e.After)
 	}
-	e, err := last.entry()
-	if err != nil {
+	if err != nil || e == nil {
 		return nil, err
 	}
-	e.Envelope, err = s.envelope(ctx, e)
-	return e, err
-}
-
-// envelope reads the envelope of a page in parts, which is in its first parts.
-func (s *Store) envelope(ctx context.Context, e *Entry) ([]byte, error) {
-	var envelope []byte
-	for at := e.After; ; {
-		m, err := s.nextMessage(ctx, e.Key, at)
-		if err != nil {
-			return nil, err
-		}
-		if m == nil || m.sequence > e.Sequence {
-			return nil, damaged(e.Sequence, "the page has no envelope")
-		}
-		end := bytes.IndexByte(m.data, '\n')
-		if end >= 0 {
-			return append(envelope, m.data[:end]...), nil
-		}
-		envelope, at = append(envelope, m.data...), m.sequence
-	}
+	e.Release()
+	e.Items = document.Items{}
+	return e, nil
 }
 
 // Next returns the first page of a task after a sequence, or nil if there is none yet. The

@@ -2,17 +2,23 @@ package store
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/nats-io/nats.go"
 )
 
-// A listener hears what a connection has to say: what the server denies, and that the
-// connection breaks. All stores of a connection share it.
+// A listener knows who waits for an answer of the server, and tells them when there will be
+// none: the connection has broken, or the server has denied a request about their stream. All
+// stores of a connection share it.
 type listener struct {
-	denied denials
-	link   link
+	mu    sync.Mutex
+	waits map[*wait]bool
+}
+
+// A wait is for an answer about a stream.
+type wait struct {
+	stream string
+	cancel context.CancelCauseFunc
 }
 
 var listeners sync.Map // *nats.Conn to *listener
@@ -20,21 +26,21 @@ var listeners sync.Map // *nats.Conn to *listener
 // listen returns the listener of a connection. It is in front of the handlers that the
 // connection has.
 func listen(nc *nats.Conn) *listener {
-	known, found := listeners.LoadOrStore(nc, &listener{})
+	known, found := listeners.LoadOrStore(nc, &listener{waits: map[*wait]bool{}})
 	l := known.(*listener)
 	if found {
 		return l
 	}
-	l.link.renew()
 	failed, broken, closed := nc.ErrorHandler(), nc.DisconnectErrHandler(), nc.ClosedHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
-		awaited := errors.Is(err, nats.ErrPermissionViolation) && l.denied.tell(err)
+		denied := denialOf(err)
+		awaited := denied != nil && l.end(denied, denied.isAbout)
 		if failed != nil && !awaited { // otherwise the request that was denied returns it
 			failed(nc, sub, err)
 		}
 	})
 	nc.SetDisconnectErrHandler(func(nc *nats.Conn, err error) {
-		l.link.renew()
+		l.end(nats.ErrDisconnected, func(string) bool { return true })
 		if broken != nil {
 			broken(nc, err)
 		}
@@ -48,24 +54,31 @@ func listen(nc *nats.Conn) *listener {
 	return l
 }
 
-// A link has a context that ends when the connection breaks, and a new one after that.
-type link struct {
-	mu     sync.Mutex
-	now    context.Context
-	cancel context.CancelFunc
-}
-
-func (l *link) renew() {
+// await returns a context for requests about a stream. It also ends, with the cause, when the
+// server will not answer them. The function ends the wait.
+func (l *listener) await(ctx context.Context, stream string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &wait{stream, cancel}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cancel != nil {
-		l.cancel()
+	l.waits[w] = true
+	return ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waits, w)
+		cancel(nil)
 	}
-	l.now, l.cancel = context.WithCancel(context.Background())
 }
 
-func (l *link) context() context.Context {
+// end ends the waits for some streams. It reports whether there are any.
+func (l *listener) end(cause error, concerns func(stream string) bool) (awaited bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.now
+	for w := range l.waits {
+		if concerns(w.stream) {
+			awaited = true
+			w.cancel(cause)
+		}
+	}
+	return awaited
 }

@@ -27,7 +27,7 @@ const MaxName = 64
 // A Key names a task: its run, its job and its path in the tree of tasks.
 type Key struct {
 	Run        string // see [CheckRun]
-	Submission string // a token that tells runs of the same name apart; may be empty
+	Submission string // a token that tells runs of the same name apart
 	Job        string // any text
 	Task       string // a token: letters, digits, "-" and "_"
 }
@@ -72,32 +72,21 @@ func pagesOf(key Key) string {
 
 // pagesOfRun returns the beginning of the subjects of a submission of a run.
 func pagesOfRun(run, submission string) string {
-	if submission == "" {
-		return pageSubject + run + "."
-	}
 	return pageSubject + run + "." + submission + "."
 }
 
 func workOf(origin string, key Key) string {
-	if key.Submission == "" {
-		return workSubject + origin + "." + key.Run + "." + key.Task
-	}
 	return workSubject + origin + "." + key.Run + "." + key.Submission + "." + key.Task
 }
 
 // keyOf is the inverse of pagesOf.
 func keyOf(subject string) (Key, bool) {
 	parts := strings.Split(strings.TrimPrefix(subject, pageSubject), ".")
-	if len(parts) < 3 || len(parts) > 4 || !strings.HasPrefix(subject, pageSubject) {
+	if len(parts) != 4 || !strings.HasPrefix(subject, pageSubject) {
 		return Key{}, false
 	}
-	key := Key{Run: parts[0], Task: parts[len(parts)-1]}
-	if len(parts) == 4 {
-		key.Submission = parts[1]
-	}
-	var ok bool
-	key.Job, ok = unescape(parts[len(parts)-2])
-	return key, ok
+	job, ok := unescape(parts[2])
+	return Key{Run: parts[0], Submission: parts[1], Job: job, Task: parts[3]}, ok
 }
 
 // escape returns a text as a token of a subject: letters, digits, "-" and "_" stay, and

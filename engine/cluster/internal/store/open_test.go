@@ -86,9 +86,9 @@ func limited(deny ...string) func(*server.Options) {
 func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
 	s := startServer(t, limited())
 	admin := s.open(Options{})
-	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{}))
+	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
 	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
-	enqueue(t, admin, Item{Origin: "api", Run: "r", Task: "0"})
+	enqueue(t, admin, Item{Origin: "api", Run: "r", Submission: "s", Task: "0"})
 	worker, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w")), Options{})
 	require.NoError(t, err)
 	w := fetched(t, worker)
@@ -112,18 +112,18 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 		"and the NATS user may not publish to $JS.API.STREAM.CREATE.STOPWHEN_WORK (submit a run first, with a user who may create streams)")
 
 	admin := s.open(Options{})
-	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{}))
+	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
 	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
 	store, err := Open(t.Context(), worker, Options{})
 	require.NoError(t, err)
 	_, err = store.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.ErrorIs(t, err, failure.ErrConfig)
-	require.ErrorContains(t, err, "store a page: the NATS user may not publish to stopwhen.page.r.users=2Fv2=2Ex.0-v1 (give")
+	require.ErrorContains(t, err, "store a page: the NATS user may not publish to stopwhen.page.r.s.users=2Fv2=2Ex.0-v1 (give")
 	_, err = store.Fetch(t.Context(), "api")
 	require.ErrorContains(t, err, "fetch a task: the NATS user may not publish to $JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.origin_api (give")
 	queue := store.Enqueuer()
-	require.NoError(t, queue.Add(t.Context(), Item{Origin: "api", Run: "r", Task: "0"}))
-	require.ErrorContains(t, queue.Flush(t.Context()), "queue a task: the NATS user may not publish to stopwhen.work.api.r.0 (give")
+	require.NoError(t, queue.Add(t.Context(), Item{Origin: "api", Run: "r", Submission: "s", Task: "0"}))
+	require.ErrorContains(t, queue.Flush(t.Context()), "queue a task: the NATS user may not publish to stopwhen.work.api.r.s.0 (give")
 	require.ErrorContains(t, store.PutWorker(t.Context(), "w", []byte("{}")), "the NATS user may not publish to $KV.STOPWHEN_WORKERS.w")
 }
 
@@ -131,7 +131,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 func TestADenialIsThatOfItsRequest(t *testing.T) {
 	s := startServer(t, limited("$KV.STOPWHEN_WORKERS.>"))
 	admin := s.open(Options{})
-	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{}))
+	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
 	store, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})), Options{})
 	require.NoError(t, err)
 	stop, ended := make(chan bool), make(chan bool)
@@ -172,7 +172,7 @@ func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
 	waiting := make(chan error, 100)
 	s, _ := openRun(t, Options{Waiting: func(_ Key, err error) { waiting <- err }})
 	for _, size := range []int{60 << 10, 2 << 20} {
-		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{MaxBytes: int64(size)}))
+		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{Submission: "s", MaxBytes: int64(size)}))
 		stored := make(chan error)
 		go func() {
 			_, err := s.Append(t.Context(), keyNumber(size), 0, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
@@ -183,7 +183,7 @@ func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
 			require.ErrorIs(t, err, failure.ErrIO)
 			require.ErrorContains(t, err, "the stream is full")
 		}
-		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{}))
+		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
 		require.NoError(t, <-stored)
 		for len(waiting) > 0 {
 			require.Error(t, <-waiting)
@@ -208,9 +208,9 @@ func TestAStreamThatMayLosePagesIsRefused(t *testing.T) {
 	config.MaxAge = time.Hour
 	_, err = s.js.UpdateStream(t.Context(), config)
 	require.NoError(t, err)
-	err = s.CreateRun(t.Context(), "r", Limits{})
+	err = s.CreateRun(t.Context(), "r", Limits{Submission: "s"})
 	require.ErrorContains(t, err, "the stream STOPWHEN_RUN_r may lose pages")
-	require.ErrorIs(t, s.CreateRun(t.Context(), "a.b", Limits{}), failure.ErrConfig)
+	require.ErrorIs(t, s.CreateRun(t.Context(), "a.b", Limits{Submission: "s"}), failure.ErrConfig)
 }
 
 func TestNamesAreTokens(t *testing.T) {
@@ -219,9 +219,9 @@ func TestNamesAreTokens(t *testing.T) {
 		back, ok := unescape(token)
 		require.True(t, ok)
 		require.Equal(t, text, back)
-		key, ok := keyOf(pagesOf(Key{Run: "r", Job: text, Task: "0"}))
+		key, ok := keyOf(pagesOf(Key{Run: "r", Submission: "s", Job: text, Task: "0"}))
 		require.True(t, ok)
-		require.Equal(t, Key{Run: "r", Job: text, Task: "0"}, key)
+		require.Equal(t, Key{Run: "r", Submission: "s", Job: text, Task: "0"}, key)
 	}
 	for _, token := range []string{"", "a=", "a=4", "=41", "=zz", "=c3"} {
 		_, ok := unescape(token)

@@ -126,9 +126,6 @@ func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	if msg != nil {
 		return s.workOf(msg, s.ackWait(origin))
 	}
-	if denied, ok := deniedFor("fetch a task", err); ok {
-		return nil, denied
-	}
 	switch {
 	case errors.Is(err, jetstream.ErrConsumerNotFound):
 		return nil, ErrNoQueue
@@ -157,8 +154,8 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	if p.answer != nil && time.Since(p.asked) > s.options.AckWait*2/3 {
 		p.giveUp()
 	}
-	denied := s.denied.watch(workStream, nil)
-	defer denied.end()
+	waiting, end := s.await(ctx, workStream)
+	defer end()
 	wait := time.Duration(0) // the server has had its time
 	if p.answer == nil {
 		if err := s.ask(ctx, origin, p); err != nil {
@@ -171,11 +168,12 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	select {
 	case <-timer.C:
 		return nil, nil
-	case <-denied.denied:
-		p.answer = nil
-		return nil, denied.err()
-	case <-ctx.Done():
-		return nil, interrupted(ctx)
+	case <-waiting.Done():
+		if ctx.Err() != nil {
+			return nil, interrupted(ctx)
+		}
+		p.giveUp()
+		return nil, context.Cause(waiting)
 	case msg, ok := <-p.answer.Messages():
 		err := p.answer.Error()
 		p.answer = nil
@@ -252,14 +250,13 @@ func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (*Work, error) 
 		return nil, explain("fetch a task", err)
 	}
 	parts := strings.Split(strings.TrimPrefix(msg.Subject(), workSubject), ".")
-	if len(parts) < 3 || len(parts) > 4 {
+	if len(parts) != 4 {
 		return nil, errors.Join(msg.Term(), explain("fetch a task", errors.New("unknown subject "+msg.Subject())))
 	}
 	return &Work{
-		Run: parts[1], Task: parts[len(parts)-1], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()),
+		Run: parts[1], Submission: parts[2], Task: parts[3], Payload: msg.Data(), RetryOf: retryOf(msg.Headers()),
 		Deliveries: numberOf(numberIn(msg.Headers(), headerLost) + meta.NumDelivered), Refused: numberOf(numberIn(msg.Headers(), headerRefused)),
-		sequence: meta.Sequence.Stream, Submission: strings.Join(parts[2:len(parts)-1], ""),
-		AckWait: ackWait, s: s, msg: msg,
+		sequence: meta.Sequence.Stream, AckWait: ackWait, s: s, msg: msg,
 	}, nil
 }
 
@@ -296,34 +293,22 @@ func (s *Store) Queued(ctx context.Context, origin string) (Load, error) {
 	return load, err
 }
 
-// IsQueued reports whether a task is in the queue: it waits, or a worker has it.
-func (s *Store) IsQueued(ctx context.Context, origin string, key Key) (bool, error) {
-	message, err := s.queued(ctx, origin, key)
-	return message != nil, err
-}
-
 // IsRetried reports whether a task that has failed is in the queue to be tried again: it
-// waits, or a worker has it. The sequence is that of the marker of its failure. A message that
-// queues the task without naming the marker has no effect.
-func (s *Store) IsRetried(ctx context.Context, origin string, key Key, sequence uint64) (bool, error) {
-	message, err := s.queued(ctx, origin, key)
-	return message != nil && retryOf(message.Header) == sequence, err
-}
-
-// queued returns the last message that queues a task, or nil if there is none.
-func (s *Store) queued(ctx context.Context, origin string, key Key) (message *jetstream.RawStreamMsg, err error) {
+// waits, or a worker has it. A message that queues the task without naming the marker of the
+// failure has no effect.
+func (s *Store) IsRetried(ctx context.Context, origin string, failed Heading) (retried bool, err error) {
 	err = s.retry(ctx, "look for a task", workStream, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, workStream)
 		if err != nil {
 			return err
 		}
-		message, err = stream.GetLastMsgForSubject(ctx, workOf(origin, key))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
+		message, err := stream.GetLastMsgForSubject(ctx, workOf(origin, failed.Key))
+		if retried = err == nil && retryOf(message.Header) == failed.Sequence; errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
 		return err
 	})
-	return message, err
+	return retried, err
 }
 
 // PurgeWork removes the tasks of a run from the queue.

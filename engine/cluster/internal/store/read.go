@@ -95,35 +95,31 @@ func (d *feed) round(ctx context.Context, f func(*message) error) error {
 			return err
 		}
 	}
-	denied := d.s.denied.watch(runStream+d.run, nil)
-	defer denied.end()
+	waiting, end := d.s.await(ctx, runStream+d.run)
+	defer end()
+	fetching, cancel := context.WithTimeout(waiting, fetchWait)
+	defer cancel()
 	limit := max(fetchBytes, 2*int(d.s.nc.MaxPayload()))
 	batch, err := d.consumer.Fetch(fetchMessages, jetstream.FetchMaxBytes(limit),
-		jetstream.FetchMaxWait(fetchWait), jetstream.FetchHeartbeat(fetchBeat))
+		jetstream.FetchContext(fetching), jetstream.FetchHeartbeat(fetchBeat))
 	if err != nil {
 		return err
 	}
-	for first := d.next; ; {
-		select {
-		case <-ctx.Done():
-			return stopError{interrupted(ctx)}
-		case <-denied.denied:
-			return denied.err()
-		case m, ok := <-batch.Messages():
-			if !ok {
-				return d.ended(batch.Error(), d.next > first)
-			}
-			if err := d.pass(m, f); err != nil {
-				return err
-			}
+	first := d.next
+	for m := range batch.Messages() {
+		if waiting.Err() != nil {
+			break
+		}
+		if err := d.pass(m, f); err != nil {
+			return err
 		}
 	}
-}
-
-// ended returns the error of a round. A round without messages ends a finite feed: what
-// was missing has been deleted.
-func (d *feed) ended(err error, some bool) error {
-	if err == nil && d.finite && !some {
+	switch err = batch.Error(); {
+	case ctx.Err() != nil:
+		return stopError{interrupted(ctx)}
+	case waiting.Err() != nil:
+		return context.Cause(waiting)
+	case err == nil && d.finite && d.next == first: // what was missing has been deleted
 		return stopError{errCaughtUp}
 	}
 	return err

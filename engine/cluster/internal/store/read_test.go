@@ -19,7 +19,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-func keyNumber(n int) Key { return Key{Run: "r", Job: "j", Task: fmt.Sprint("0-v", n)} }
+func keyNumber(n int) Key {
+	return Key{Run: "r", Submission: "s", Job: "j", Task: fmt.Sprint("0-v", n)}
+}
 
 func TestPagesAreReadInTheOrderInWhichTheyWereStored(t *testing.T) {
 	s, _ := openRun(t, Options{})
@@ -207,7 +209,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		runs++
 		run := fmt.Sprint("model", runs)
-		require.NoError(r, s.CreateRun(t.Context(), run, Limits{}))
+		require.NoError(r, s.CreateRun(t.Context(), run, Limits{Submission: "s"}))
 		defer func() { require.NoError(r, s.DeleteRun(t.Context(), run, 0)) }()
 		type stored struct {
 			key      Key
@@ -219,7 +221,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 		position, read := uint64(0), 0
 		r.Repeat(map[string]func(*rapid.T){
 			"append": func(r *rapid.T) {
-				key := Key{Run: run, Job: rapid.StringN(0, 5, 20).Draw(r, "job"), Task: rapid.SampledFrom([]string{"0", "1"}).Draw(r, "task")}
+				key := Key{Run: run, Submission: "s", Job: rapid.StringN(0, 5, 20).Draw(r, "job"), Task: rapid.SampledFrom([]string{"0", "1"}).Draw(r, "task")}
 				after, lost := last[key], rapid.Bool().Draw(r, "lose")
 				if len(log) > 0 && rapid.IntRange(0, 3).Draw(r, "stale") == 0 {
 					key, after = log[len(log)-1].key, log[len(log)-1].sequence+1

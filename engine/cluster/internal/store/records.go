@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -21,8 +20,9 @@ const workerTTL = time.Minute
 // away.
 const markerTTL = 24 * time.Hour
 
-// PutConfig stores a configuration and returns its hash. A configuration that is larger
-// than the messages of the server is refused.
+// PutConfig stores a configuration, with a new revision, and returns its hash. So
+// [Store.DeleteConfig] does not remove it if it was asked for the revision before. A
+// configuration that is larger than the messages of the server is refused.
 func (s *Store) PutConfig(ctx context.Context, text []byte) (hash string, err error) {
 	sum := sha256.Sum256(text)
 	hash = hex.EncodeToString(sum[:])
@@ -30,22 +30,10 @@ func (s *Store) PutConfig(ctx context.Context, text []byte) (hash string, err er
 		return "", err
 	}
 	err = s.configs.retry(ctx, "store the configuration", func(ctx context.Context, kv jetstream.KeyValue) error {
-		_, err := kv.Create(ctx, hash, text)
-		if errors.Is(err, jetstream.ErrKeyExists) {
-			return nil
-		}
-		return err
-	})
-	return hash, err
-}
-
-// RenewConfig stores a configuration again, with a new revision: [Store.DeleteConfig] does
-// not remove it if it was asked for the revision before.
-func (s *Store) RenewConfig(ctx context.Context, hash string, text []byte) error {
-	return s.configs.retry(ctx, "store the configuration", func(ctx context.Context, kv jetstream.KeyValue) error {
 		_, err := kv.Put(ctx, hash, text)
 		return err
 	})
+	return hash, err
 }
 
 // ConfigRevision returns the revision of a configuration; 0: it is not stored.

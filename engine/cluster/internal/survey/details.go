@@ -187,5 +187,5 @@ func (s *survey) takeRetried(ctx context.Context) error {
 
 // isRetried reports whether a task that has failed is queued again.
 func (s *survey) isRetried(ctx context.Context, h store.Heading) (bool, error) {
-	return s.store.IsRetried(ctx, s.run.Origin, h.Key, h.Sequence)
+	return s.store.IsRetried(ctx, s.run.Origin, h)
 }
