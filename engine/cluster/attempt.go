@@ -37,6 +37,7 @@ type attempt struct {
 
 	stored bool // a page, or the end of the task; otherwise the task had ended before
 	cancel context.CancelCauseFunc
+	slots  int // of other tasks, while the task runs alone
 }
 
 // run runs the task to its end, unless the context ends or another worker has it.
@@ -186,7 +187,7 @@ func (a *attempt) try(ctx context.Context, lost int) error {
 	return a.runTask(ctx)
 }
 
-// beAlone hands back the other tasks of the worker, and waits until they have ended.
+// beAlone hands back the other tasks of the worker, and takes their slots when they have ended.
 func (a *attempt) beAlone(ctx context.Context) error {
 	taken := false
 	a.locked(func() {
@@ -203,11 +204,13 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	if taken {
 		return errAlone
 	}
-	for n := 0; n != 1; {
-		a.locked(func() { n = len(a.running) })
-		if err := store.Sleep(ctx, idlePause); err != nil {
+	for a.slots < a.Slots-1 {
+		select {
+		case a.pool.slots <- struct{}{}:
+			a.slots++
+		case <-ctx.Done():
 			a.letOthers()
-			return err
+			return context.Cause(ctx)
 		}
 	}
 	return nil
@@ -220,6 +223,9 @@ func (a *attempt) letOthers() {
 			a.alone = nil
 		}
 	})
+	for ; a.slots > 0; a.slots-- {
+		<-a.pool.slots
+	}
 }
 
 // continueAfter continues after the last page of the task. The worker that stored it may not

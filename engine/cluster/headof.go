@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"maps"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/runtime/partition"
@@ -18,24 +17,22 @@ func (a *attempt) countTasks(head *store.Head, announced []partition.Task) {
 	case a.session.run.record.IsSearch(a.task):
 		head.Kind = store.Searches
 	}
-	if len(announced) == 0 {
-		return
-	}
-	head.Partitions, head.Searches = cloned(head.Partitions), cloned(head.Searches)
 	for _, task := range announced {
 		if a.session.run.record.IsSearch(task) {
-			head.Searches[task.Job]++
+			head.Searches = increased(head.Searches, task.Job)
 		} else {
-			head.Partitions[task.Job]++
+			head.Partitions = increased(head.Partitions, task.Job)
 		}
 	}
 }
 
-func cloned(counts map[string]int) map[string]int {
+// increased counts one more task of a job.
+func increased(counts map[string]int, job string) map[string]int {
 	if counts == nil {
-		return map[string]int{}
+		counts = map[string]int{}
 	}
-	return maps.Clone(counts)
+	counts[job]++
+	return counts
 }
 
 // setEnd says how a task ended. What came of a task with all jobs is in its envelope.
