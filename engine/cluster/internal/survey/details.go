@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ func (s *survey) partition(h store.Heading) status.Partition {
 	case status.Ended:
 		p.Outcome, p.Reason = h.Outcome, h.Reason
 	case status.Working:
-		p.Worker = s.fleet.tasks[h.Key].worker
+		p.Worker = s.fleet.of(s.run)[h.Key].worker
 	}
 	return p
 }
@@ -81,11 +82,9 @@ func (s *survey) latest() []status.Partition {
 	for _, h := range s.running[:min(len(s.running), maxRunning)] {
 		list = append(list, s.partition(h))
 	}
-	for key, t := range s.fleet.of(s.run) {
-		if !s.begun[key] {
-			without = append(without, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
-				State: status.Working, Worker: t.worker})
-		}
+	for key, t := range s.begin {
+		without = append(without, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
+			State: status.Working, Worker: t.worker})
 	}
 	slices.SortFunc(without, func(a, b status.Partition) int { return strings.Compare(a.Task, b.Task) })
 	list = append(list, without...)
@@ -139,50 +138,32 @@ func ofResult(r engine.JobResult) status.Job {
 // retriedAtOnce is how many tasks are looked up in the queue at the same time.
 const retriedAtOnce = 16
 
-// takeRetried finds out which of the tasks that have failed are queued again: they wait, and
-// have not failed any more.
-func (s *survey) takeRetried(ctx context.Context) error {
+// lookUpRetried finds out which of the tasks that have failed are queued again.
+func (s *survey) lookUpRetried(ctx context.Context) (retried map[store.Key]bool, err error) {
 	if len(s.failed) == 0 {
-		return nil
+		return nil, nil
 	}
 	load, err := s.store.Queued(ctx, s.run.Origin)
 	if err != nil || load.Waiting+load.Running == 0 {
-		return err
+		return nil, err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	retried := make([]bool, len(s.failed))
-	next := make(chan int)
-	var all sync.WaitGroup
-	for range retriedAtOnce {
-		all.Go(func() {
-			for i := range next {
-				var err error
-				if retried[i], err = s.isRetried(ctx, s.failed[i]); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	for i := range s.failed {
-		next <- i
-	}
-	close(next)
-	all.Wait()
-	var rest []store.Heading
-	for i, h := range s.failed {
-		switch j := s.job(h.Job); {
-		case !retried[i]:
-			rest = append(rest, h)
-		case h.Kind == store.Searches:
-			s.failedSearches--
-			j.searchesEnded--
-		default:
-			j.counts.Failed--
+	retried = map[store.Key]bool{}
+	for some := range slices.Chunk(s.failed, retriedAtOnce) {
+		var found [retriedAtOnce]bool
+		var errs [retriedAtOnce]error
+		var all sync.WaitGroup
+		for i, h := range some {
+			all.Go(func() { found[i], errs[i] = s.isRetried(ctx, h) })
+		}
+		all.Wait()
+		if err := cmp.Or(errs[:]...); err != nil {
+			return nil, err
+		}
+		for i, h := range some {
+			retried[h.Key] = found[i]
 		}
 	}
-	s.failed = rest
-	return context.Cause(ctx)
+	return retried, nil
 }
 
 // isRetried reports whether a task that has failed is queued again.

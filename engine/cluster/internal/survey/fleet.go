@@ -3,7 +3,6 @@ package survey
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +19,13 @@ var SilentAfter = 15 * time.Second
 // A Fleet is what the workers have said.
 type Fleet struct {
 	status.Workers
-	tasks  map[store.Key]workerTask
+	tasks  map[submission]map[store.Key]workerTask
 	silent map[[2]string]bool // workers that are silent, and runs of which they have said that they run tasks
 	full   map[string]bool    // runs whose pages wait, since the server has no room for them
 }
+
+// A submission names a run: one of the same id may have been deleted.
+type submission struct{ run, token string }
 
 // A workerTask is a task that a worker has who is not silent.
 type workerTask struct {
@@ -37,7 +39,7 @@ type workerTask struct {
 // nothing to do with it, and are left out.
 func Workers(ctx context.Context, s *store.Store, run string, now, since time.Time) (*Fleet, error) {
 	f := &Fleet{Workers: status.Workers{List: []status.Worker{}},
-		tasks: map[store.Key]workerTask{}, silent: map[[2]string]bool{}, full: map[string]bool{}}
+		tasks: map[submission]map[store.Key]workerTask{}, silent: map[[2]string]bool{}, full: map[string]bool{}}
 	records, err := s.Workers(ctx)
 	if err != nil {
 		return nil, err
@@ -65,7 +67,11 @@ func (f *Fleet) add(w status.Worker, rec record.Worker) {
 			f.silent[[2]string{w.Name, t.Run}] = true
 			continue
 		}
-		f.tasks[store.Key{Run: t.Run, Submission: t.Submission, Job: t.Job, Task: t.Task}] = workerTask{t, w.Name, w.Heard}
+		of := submission{t.Run, t.Submission}
+		if f.tasks[of] == nil {
+			f.tasks[of] = map[store.Key]workerTask{}
+		}
+		f.tasks[of][store.Key{Run: t.Run, Submission: t.Submission, Job: t.Job, Task: t.Task}] = workerTask{t, w.Name, w.Heard}
 		if slices.Contains(rec.Full, t.Run) {
 			f.full[t.Run] = true
 		}
@@ -84,12 +90,6 @@ func rank(w status.Worker) int {
 }
 
 // of returns the tasks of a run that workers have.
-func (f *Fleet) of(run *record.Run) iter.Seq2[store.Key, workerTask] {
-	return func(yield func(store.Key, workerTask) bool) {
-		for key, t := range f.tasks {
-			if key.Run == run.Run && key.Submission == run.Submission && !yield(key, t) {
-				return
-			}
-		}
-	}
+func (f *Fleet) of(run *record.Run) map[store.Key]workerTask {
+	return f.tasks[submission{run.Run, run.Submission}]
 }

@@ -112,18 +112,11 @@ func Partitions(ctx context.Context, st *store.Store, run *record.Run, f func(st
 		return 0, err
 	}
 	s := &survey{store: st, run: run, fleet: fleet}
-	listed, seen, seed := 0, map[uint64]bool{}, maphash.MakeSeed()
-	again := func() { s.reset(); listed = 0 }
-	err = st.Heads(ctx, run.Run, again, func(h store.Heading) error {
+	seen, seed := map[uint64]bool{}, maphash.MakeSeed()
+	err = st.Heads(ctx, run.Run, s.reset, func(h store.Heading) error {
 		s.add(h)
-		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed {
-			return nil
-		}
-		if h.Kind != store.Searches {
-			listed++
-		}
 		id := maphash.Comparable(seed, h.Key)
-		if seen[id] {
+		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed || seen[id] {
 			return nil
 		}
 		seen[id] = true
@@ -141,5 +134,6 @@ func Partitions(ctx context.Context, st *store.Store, run *record.Run, f func(st
 		}
 		return f(p)
 	})
-	return max(0, total(s.list()).Partitions-listed), err
+	s.addFailures(nil)
+	return max(0, total(s.list()).Partitions-s.listed), err
 }

@@ -10,6 +10,7 @@ package survey
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,11 +27,12 @@ type survey struct {
 	fleet *Fleet
 
 	jobs           map[string]*job
-	begun          map[store.Key]bool // tasks of workers that have a page
-	failed         []store.Heading    // the first that are not queued again
-	suspect        []store.Heading    // the first with findings
-	running        []store.Heading    // that workers have
+	begin          map[store.Key]workerTask // tasks that workers have, without a page
+	failed         []store.Heading          // the first that are not queued again
+	suspect        []store.Heading          // the first with findings
+	running        []store.Heading          // that workers have
 	failedSearches int
+	listed         int // partitions that have a page or have ended
 	splits         int
 	remaining      int            // messages that no collection can release
 	all            *store.Heading // of the task that runs all jobs, if it has ended
@@ -51,15 +53,17 @@ func take(ctx context.Context, s *store.Store, run *record.Run, fleet *Fleet) (*
 		out.add(h)
 		return nil
 	})
-	if err == nil {
-		err = out.takeRetried(ctx)
+	if err != nil {
+		return nil, err
 	}
+	retried, err := out.lookUpRetried(ctx)
+	out.addFailures(retried)
 	return out, err
 }
 
 // reset begins anew, with the tasks that every run of the jobs begins with.
 func (s *survey) reset() {
-	*s = survey{store: s.store, run: s.run, fleet: s.fleet, jobs: map[string]*job{}, begun: map[store.Key]bool{}}
+	*s = survey{store: s.store, run: s.run, fleet: s.fleet, jobs: map[string]*job{}, begin: maps.Clone(s.fleet.of(s.run))}
 	for _, o := range s.outlines() {
 		switch j := s.job(o.Job); {
 		case o.Parent != "":
@@ -99,45 +103,41 @@ func (s *survey) add(h store.Heading) {
 	if h.Children > 0 {
 		s.remaining += max(0, h.Page-1)
 	}
-	if _, known := s.fleet.tasks[h.Key]; known {
-		s.begun[h.Key] = true
-	}
-	switch j := s.job(h.Job); h.Kind {
-	case store.Splits: // it was announced as a partition, and its halves as others
+	delete(s.begin, h.Key)
+	j, state := s.job(h.Job), s.stateOf(h)
+	switch {
+	case h.Kind == store.Splits: // it was announced as a partition, and its halves as others
 		j.counts.Partitions--
 		s.splits++
-	case store.Searches:
-		s.addSearch(j, h)
-	default:
-		s.addPartition(j, h)
-	}
-}
-
-func (s *survey) addSearch(j *job, h store.Heading) {
-	if !h.Ends() || s.stateOf(h) == status.Working {
 		return
+	case h.Kind != store.Searches:
+		s.addPartition(j, h, state)
+	case state == status.Ended:
+		j.searchesEnded++
 	}
-	j.searchesEnded++
-	if h.State == store.Failed {
-		s.failedSearches++
-		s.failed = keep(s.failed, h, maxLooked)
+	switch {
+	case state != status.FailedState:
+	case len(s.failed) < maxLooked:
+		s.failed = append(s.failed, h)
+	default:
+		s.addFailure(h)
 	}
 }
 
-func (s *survey) addPartition(j *job, h store.Heading) {
+func (s *survey) addPartition(j *job, h store.Heading, state status.State) {
+	s.listed++
 	c := &j.counts
 	c.Pages, c.Items, c.Bytes, c.Findings = c.Pages+h.Pages, c.Items+h.Items, c.Bytes+h.Bytes, c.Findings+h.Findings
 	if h.Findings > 0 {
 		c.Suspect++
-		s.suspect = keep(s.suspect, h, maxFindings)
+		if len(s.suspect) < maxFindings {
+			s.suspect = append(s.suspect, h)
+		}
 	}
-	switch s.stateOf(h) {
+	switch state {
 	case status.Working:
 		c.Running++
 		s.running = append(s.running, h)
-	case status.FailedState:
-		c.Failed++
-		s.failed = keep(s.failed, h, maxLooked)
 	case status.Ended:
 		c.Done++
 		if h.Outcome == store.Skipped {
@@ -163,17 +163,27 @@ func (j *job) addEnd(h store.Heading) {
 	}
 }
 
-func keep(list []store.Heading, h store.Heading, limit int) []store.Heading {
-	if len(list) < limit {
-		list = append(list, h)
+// addFailures counts the tasks in failed, except those that are queued again: they wait.
+func (s *survey) addFailures(retried map[store.Key]bool) {
+	s.failed = slices.DeleteFunc(s.failed, func(h store.Heading) bool { return retried[h.Key] })
+	for _, h := range s.failed {
+		s.addFailure(h)
 	}
-	return list
+}
+
+func (s *survey) addFailure(h store.Heading) {
+	if h.Kind == store.Searches {
+		s.failedSearches++
+		s.job(h.Job).searchesEnded++
+	} else {
+		s.job(h.Job).counts.Failed++
+	}
 }
 
 // stateOf returns how far a task is that has a page or has ended. A worker that has said
 // after a failure that it has the task, tries it again.
 func (s *survey) stateOf(h store.Heading) status.State {
-	w, has := s.fleet.tasks[h.Key]
+	w, has := s.fleet.of(s.run)[h.Key]
 	switch {
 	case h.State == store.Done:
 		return status.Ended
@@ -187,10 +197,10 @@ func (s *survey) stateOf(h store.Heading) status.State {
 
 // list returns the jobs as they were counted.
 func (s *survey) list() []status.Job {
-	notBegun := map[string]int{}
-	for key, t := range s.fleet.of(s.run) {
-		if !s.begun[key] && !t.Search {
-			notBegun[key.Job]++
+	begin := map[string]int{}
+	for key, t := range s.begin {
+		if !t.Search {
+			begin[key.Job]++
 		}
 	}
 	growing := map[string]bool{}
@@ -198,7 +208,7 @@ func (s *survey) list() []status.Job {
 	for _, o := range s.outlines() {
 		j := s.job(o.Job)
 		c := j.counts
-		c.Running += notBegun[o.Job]
+		c.Running += begin[o.Job]
 		c.Partitions = max(c.Partitions, c.Done+c.Failed+c.Running)
 		c.Waiting = c.Partitions - c.Done - c.Failed - c.Running
 		slices.SortFunc(j.ends, func(a, b status.End) int {
