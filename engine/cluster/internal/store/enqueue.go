@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// maxPending is how many tasks an Enqueuer sends before the server has confirmed them.
+// maxPending is how many tasks an Enqueuer sends at once.
 const maxPending = 256
 
 // An Item is a task to be queued.
@@ -37,77 +37,55 @@ func (i Item) message(after uint64) *nats.Msg {
 	return m
 }
 
-// An Enqueuer queues tasks, many at a time. What is queued is not queued again. Its
+// An Enqueuer queues tasks, many at a time. A task that is queued is not queued again. Its
 // methods may not be called at the same time.
 type Enqueuer struct {
 	s       *Store
-	pending []pendingItem
-
-	waiting context.Context // see [listener.await]; nil: no task is pending
-	end     func()
-}
-
-type pendingItem struct {
-	item   Item
-	future jetstream.PubAckFuture // nil: it could not be sent
+	pending []Item
 }
 
 // Enqueuer returns an enqueuer, which needs no closing.
 func (s *Store) Enqueuer() *Enqueuer { return &Enqueuer{s: s} }
 
-// Add sends a task. It is queued for sure only after the next Flush.
+// Add adds a task. It is queued after the next Flush at the latest.
 func (e *Enqueuer) Add(ctx context.Context, item Item) error {
-	if e.waiting == nil {
-		e.waiting, e.end = e.s.await(context.Background(), workStream)
-	}
-	future, err := e.s.js.PublishMsgAsync(item.message(0))
-	if err != nil {
-		future = nil // Flush sends it again, and finds out what is wrong
-	}
-	e.pending = append(e.pending, pendingItem{item, future})
-	if len(e.pending) < maxPending {
+	if e.pending = append(e.pending, item); len(e.pending) < maxPending {
 		return nil
 	}
-	return e.confirm(ctx, maxPending/2)
+	return e.Flush(ctx)
 }
 
-// Flush returns when everything that was added is queued.
-func (e *Enqueuer) Flush(ctx context.Context) error { return e.confirm(ctx, 0) }
-
-// confirm waits until at most rest tasks are not confirmed.
-func (e *Enqueuer) confirm(ctx context.Context, rest int) (err error) {
-	defer func() {
-		if e.waiting != nil && (err != nil || len(e.pending) == 0) {
-			e.end()
-			e.waiting = nil
-		}
-	}()
-	for len(e.pending) > rest {
-		p := e.pending[0]
-		if !p.confirmed(ctx, e.waiting) {
-			if err := e.s.enqueue(ctx, p.item); err != nil {
+// Flush returns when all tasks that were added are queued.
+func (e *Enqueuer) Flush(ctx context.Context) error {
+	waiting, end := e.s.await(ctx, workStream)
+	defer end()
+	futures := make([]jetstream.PubAckFuture, len(e.pending))
+	for i, item := range e.pending {
+		futures[i], _ = e.s.js.PublishMsgAsync(item.message(0)) // nil after an error, which enqueue meets again
+	}
+	for i, item := range e.pending {
+		if !item.confirmed(waiting, futures[i]) {
+			if err := e.s.enqueue(ctx, item); err != nil {
 				return err
 			}
 		}
-		e.pending[0] = pendingItem{}
-		e.pending = e.pending[1:]
 	}
+	e.pending = e.pending[:0]
 	return nil
 }
 
 // confirmed reports whether the server says that the task is queued.
-func (p pendingItem) confirmed(ctx, waiting context.Context) bool {
-	if p.future == nil {
+func (i Item) confirmed(ctx context.Context, future jetstream.PubAckFuture) bool {
+	if future == nil {
 		return false
 	}
 	timer := time.NewTimer(tryTimeout)
 	defer timer.Stop()
 	select {
-	case <-p.future.Ok():
+	case <-future.Ok():
 		return true
-	case err := <-p.future.Err():
-		return codeOf(err) == codeWrongLast && p.item.RetryOf == 0
-	case <-waiting.Done():
+	case err := <-future.Err():
+		return codeOf(err) == codeWrongLast && i.RetryOf == 0
 	case <-timer.C:
 	case <-ctx.Done():
 	}
