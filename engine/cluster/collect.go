@@ -53,7 +53,7 @@ type Progress struct {
 // [Run.Retry] continues them. If the run is not complete, because it is cancelled or, with
 // [Collecting.NoWait], goes on, the error says so, and is of class transient.
 func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o Collecting) (*engine.Result, error) {
-	c := &collection{run: r, engine: e, sink: sink, options: o}
+	c := &collection{run: r, engine: e, sink: sink, options: o, looks: store.Backoff{First: shortestLook, Longest: longestLook}}
 	if err := c.prepare(ctx); err != nil {
 		return engine.NewResult(nil), err
 	}
@@ -128,7 +128,8 @@ type collection struct {
 	releaser *releaser    // nil: nothing is released
 	releases string       // the id of a collection that has released pages; it is part of its checkpoints
 	received atomic.Int64 // pages
-	looks    looks
+	seen     int64        // of these, at the last look
+	looks    store.Backoff
 }
 
 // await waits before the next look at a run in which partitions are tried again.
@@ -136,8 +137,19 @@ func (c *collection) await(ctx context.Context) error {
 	if c.options.NoWait || c.cancelled() {
 		return c.incomplete(ctx, c.reason())
 	}
-	return store.Sleep(ctx, c.looks.next(c.received.Load()))
+	if now := c.received.Load(); now != c.seen {
+		c.seen = now
+		c.looks.Reset()
+	}
+	return c.looks.Wait(ctx)
 }
+
+// The time between two looks at failed partitions that are queued again. Each look reads the
+// last pages of all partitions.
+const (
+	shortestLook = 200 * time.Millisecond
+	longestLook  = 10 * time.Second
+)
 
 // errGoesOn says that a partition which had failed goes on.
 var errGoesOn = errors.New("the run goes on")

@@ -154,7 +154,7 @@ func (w *walk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope)
 // next returns the next page of a task, and waits for it. The error is errFailed if the task
 // has failed and is not tried again, and errEnd if the collection does not wait.
 func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := (store.Backoff{First: firstLook, Longest: lastLook}); ; {
 		waits, failed := !w.options.NoWait && !w.cancelled(), false
 		last := store.Heading{Key: of.key, Sequence: of.sequence}
 		if of.state == store.Failed {
@@ -174,7 +174,7 @@ func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
 		case !waits:
 			return nil, errEnd
 		}
-		if err := store.Sleep(ctx, pause); err != nil {
+		if err := pause.Wait(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -163,7 +163,7 @@ func (p *pool) close() {
 
 // serve fetches tasks while there are slots for them.
 func (p *pool) serve(ctx context.Context) error {
-	pause, last := idlePause, time.Now()
+	pause, last := store.Backoff{First: idlePause, Longest: longestPause}, time.Now()
 	for ctx.Err() == nil {
 		p.closeIdle()
 		got, err := p.round(ctx)
@@ -171,22 +171,17 @@ func (p *pool) serve(ctx context.Context) error {
 		case err != nil:
 			return unlessTold(ctx, err)
 		case got:
-			pause, last = idlePause, time.Now()
-			continue
-		case p.busy.Load() > 0:
 			last = time.Now()
+			pause.Reset()
+			continue
+		case p.busy.Load() > 0: // what they find is likely to be queued soon
+			last = time.Now()
+			pause.Reset()
 		case p.Idle > 0 && time.Since(last) >= p.Idle:
 			p.c.log.Info(fmt.Sprintf("there has been no task for %s", p.Idle), "event", "worker_idle")
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		pause = min(pause*2, longestPause)
-		if p.busy.Load() > 0 { // what they find is likely to be queued soon
-			pause = idlePause
-		}
+		_ = pause.Wait(ctx) // the loop ends with the context
 	}
 	return nil
 }

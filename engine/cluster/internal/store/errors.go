@@ -104,7 +104,7 @@ func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx conte
 // repeat is [Store.retry] for a function that says itself whether the same may succeed a
 // little later.
 func (s *Store) repeat(ctx context.Context, what string, once func() (again bool, err error)) error {
-	start, pause := time.Now(), firstPause
+	start, pause := time.Now(), Backoff{First: firstPause, Longest: lastPause}
 	for {
 		again, err := once()
 		if err == nil {
@@ -121,10 +121,9 @@ func (s *Store) repeat(ctx context.Context, what string, once func() (again bool
 			}
 			return silent(what, waited, err)
 		}
-		if Sleep(ctx, pause) != nil {
+		if pause.Wait(ctx) != nil {
 			return interrupted(ctx)
 		}
-		pause = min(2*pause, lastPause)
 	}
 }
 
@@ -140,18 +139,6 @@ func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f
 		return context.Cause(waiting)
 	}
 	return err
-}
-
-// Sleep waits. It returns why the context has ended if that is done first.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 func interrupted(ctx context.Context) error {
