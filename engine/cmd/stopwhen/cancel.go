@@ -12,7 +12,7 @@ import (
 type cancelCommand struct{ natsClient }
 
 func newCancel(p *app) *cobra.Command {
-	a := &cancelCommand{natsClient{app: p}}
+	c := &cancelCommand{natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run that many machines share",
@@ -21,18 +21,18 @@ What is stored remains: stopwhen collect writes it, and submitting the run
 again, by its id, continues it.`,
 		Example:           "  stopwhen cancel orders-20261122-k3fq",
 		Args:              oneRun,
-		ValidArgsFunction: a.completeRuns,
-		RunE:              a.Run,
+		ValidArgsFunction: c.completeRuns,
+		RunE:              c.Run,
 	}
-	a.natsFlags(cmd)
-	a.logFlags.register(cmd, "log details")
+	c.natsFlags(cmd)
+	c.logFlags.register(cmd, "log details")
 	return cmd
 }
 
 // Run ends a run.
-func (a *cancelCommand) Run(_ *cobra.Command, args []string) error {
-	a.remains = "cancel the run again, since some of its tasks may still be queued"
-	return a.withRun(args[0], func(s *session, run *cluster.Run) error {
+func (c *cancelCommand) Run(_ *cobra.Command, args []string) error {
+	c.remains = "cancel the run again, since some of its tasks may still be queued"
+	return c.withRun(args[0], func(s *session, run *cluster.Run) error {
 		if ended, _, err := run.Ended(s.ctx); err == nil && ended && run.Phase() != cluster.Cancelled {
 			s.log.Info(fmt.Sprintf("run %s has ended; there is nothing to cancel", run.ID()), "event", "cancelled", "run", run.ID())
 			return nil

@@ -28,23 +28,23 @@ type session struct {
 const shortPatience = 30 * time.Second
 
 // withRuns connects to NATS and calls f.
-func (a *natsClient) withRuns(f func(*session) error) error {
-	logger, closeLog, err := a.openLog(nil, false)
+func (n *natsClient) withRuns(f func(*session) error) error {
+	logger, closeLog, err := n.openLog(nil, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	ctx, stop := a.catchSignals()
+	ctx, stop := n.catchSignals()
 	defer stop()
 	o := cluster.Options{Log: logger, Patience: shortPatience, Engine: new(environment).options()}
-	return signalError(ctx, a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
+	return signalError(ctx, n.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
 		return f(&session{Cluster: c, log: logger, ctx: ctx})
 	}))
 }
 
 // withRun connects to NATS and calls f with a run.
-func (a *natsClient) withRun(id string, f func(*session, *cluster.Run) error) error {
-	return a.withRuns(func(s *session) error {
+func (n *natsClient) withRun(id string, f func(*session, *cluster.Run) error) error {
+	return n.withRuns(func(s *session) error {
 		run, err := s.Run(s.ctx, id)
 		if err != nil {
 			return err
@@ -56,9 +56,9 @@ func (a *natsClient) withRun(id string, f func(*session, *cluster.Run) error) er
 // openRuns connects to NATS, calls f, and closes the connection. With wait, it waits for a
 // server, and for the first run that is submitted there if the user may not create what it
 // needs.
-func (a *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
-	o.Flags = a.natsArgs()
-	conn, err := a.connect(ctx, "stopwhen", wait != nil, o.Log)
+func (n *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
+	o.Flags = n.natsArgs()
+	conn, err := n.connect(ctx, "stopwhen", wait != nil, o.Log)
 	if err != nil {
 		return err
 	}
@@ -119,13 +119,13 @@ func oneRun(_ *cobra.Command, args []string) error {
 }
 
 // completeRuns completes the ids of runs.
-func (a *natsClient) completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (n *natsClient) completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.quiet = true
-	_ = a.withRuns(func(s *session) error {
+	n.quiet = true
+	_ = n.withRuns(func(s *session) error {
 		runs, err := s.Runs(s.ctx)
 		for _, run := range runs {
 			ids = append(ids, run.ID())
@@ -137,18 +137,17 @@ func (a *natsClient) completeRuns(_ *cobra.Command, args []string, _ string) ([]
 
 // natsArgs returns the flags with which the next command reaches the same server, as part
 // of a message.
-func (a *natsClient) natsArgs() string {
-	n := a.nats
-	flags := &strings.Builder{}
+func (n *natsClient) natsArgs() string {
+	flags, args := n.nats, &strings.Builder{}
 	for _, f := range []struct{ name, value string }{
-		{"--nats", withoutLogin(n.urls)}, {"--nats-context", n.context}, {"--nats-creds", n.creds},
-		{"--nats-tls-ca", n.tlsCA}, {"--nats-tls-cert", n.tlsCert}, {"--nats-tls-key", n.tlsKey},
+		{"--nats", withoutLogin(flags.urls)}, {"--nats-context", flags.context}, {"--nats-creds", flags.creds},
+		{"--nats-tls-ca", flags.tlsCA}, {"--nats-tls-cert", flags.tlsCert}, {"--nats-tls-key", flags.tlsKey},
 	} {
 		if f.value != "" {
-			fmt.Fprintf(flags, " %s %s", f.name, shellWord(f.value))
+			fmt.Fprintf(args, " %s %s", f.name, shellWord(f.value))
 		}
 	}
-	return flags.String()
+	return args.String()
 }
 
 // withoutLogin returns addresses of servers, or "URL" if they have a user, a password or a

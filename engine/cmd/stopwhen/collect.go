@@ -23,7 +23,7 @@ type collectCommand struct {
 }
 
 func newCollect(p *app) *cobra.Command {
-	a := &collectCommand{extraction: extraction{source: source{app: p}}, natsClient: natsClient{app: p}}
+	c := &collectCommand{extraction: extraction{source: source{app: p}}, natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "collect RUN",
 		Short: "Write the items of a run that many machines share",
@@ -42,74 +42,74 @@ or, with --append, adds the same rows again.`,
   stopwhen collect orders-20261122-k3fq --out data --state orders.state --sorted
   stopwhen collect orders-20261122-k3fq --out data --kept orders.kept`,
 		Args:              oneRun,
-		ValidArgsFunction: a.completeRuns,
-		RunE:              a.Run,
+		ValidArgsFunction: c.completeRuns,
+		RunE:              c.Run,
 	}
-	a.resultFlags(cmd)
-	a.outFlag(cmd, "-")
+	c.resultFlags(cmd)
+	c.outFlag(cmd, "-")
 	f := cmd.Flags()
-	f.BoolVar(&a.sorted, "sorted", false, "write the items in the order of a run on one machine; pages wait for those before them")
-	f.BoolVar(&a.release, "release", false,
+	f.BoolVar(&c.sorted, "sorted", false, "write the items in the order of a run on one machine; pages wait for those before them")
+	f.BoolVar(&c.release, "release", false,
 		"with --state and --out DIR: delete from the server what is written; then only the same command can collect the run")
-	f.BoolVar(&a.noWait, "no-wait", false, "end with what is stored now: with status 4 if the run goes on")
-	a.natsFlags(cmd)
+	f.BoolVar(&c.noWait, "no-wait", false, "end with what is stored now: with status 4 if the run goes on")
+	c.natsFlags(cmd)
 	return cmd
 }
 
 // Run writes the pages of a run, as far as they are stored.
-func (a *collectCommand) Run(cmd *cobra.Command, args []string) error {
-	if err := errors.Join(a.checkResultFlags(cmd), a.checkReleaseFlag()); err != nil {
+func (c *collectCommand) Run(cmd *cobra.Command, args []string) error {
+	if err := errors.Join(c.checkResultFlags(cmd), c.checkReleaseFlag()); err != nil {
 		return err
 	}
-	bar := a.newProgress(false, toStdout(a.out))
-	logger, closeLog, err := a.openLog(bar, false)
+	bar := c.newProgress(false, toStdout(c.out))
+	logger, closeLog, err := c.openLog(bar, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	ctx, stop := a.catchSignals()
+	ctx, stop := c.catchSignals()
 	defer stop()
 	o := cluster.Options{Log: logger, Engine: new(environment).options()}
-	err = a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
-		run, err := c.Run(ctx, args[0])
+	err = c.openRuns(ctx, o, nil, func(runs *cluster.Cluster) error {
+		run, err := runs.Run(ctx, args[0])
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
 		stop() // what follows catches signals itself
-		return a.collectRun(run, logger, bar)
+		return c.collectRun(run, logger, bar)
 	})
 	return signalError(ctx, err)
 }
 
 // checkReleaseFlag checks the flag --release.
-func (a *collectCommand) checkReleaseFlag() error {
+func (c *collectCommand) checkReleaseFlag() error {
 	switch {
-	case !a.release:
+	case !c.release:
 		return nil
-	case a.sorted:
+	case c.sorted:
 		return &usageError{"--release and --sorted cannot be used together: sorted pages wait for those before them"}
-	case a.state == "" || toStdout(a.out):
+	case c.state == "" || toStdout(c.out):
 		return &usageError{"--release requires --state and --out DIR: what it deletes must be stored here"}
 	}
 	return nil
 }
 
 // collectRun writes the pages of a run like those of a run on this machine.
-func (a *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) error {
+func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) error {
 	e, err := run.Engine(engine.WithLogger(logger))
 	if err != nil {
 		return err
 	}
 	name, text := run.Config()
 	l := &loaded{
-		Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), natsArgs: a.natsArgs(),
-		collects: a.collects(run), released: run.Released(),
+		Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), natsArgs: c.natsArgs(),
+		collects: c.collects(run), released: run.Released(),
 	}
-	if err := a.checkPaths(l, nil); err != nil {
+	if err := c.checkPaths(l, nil); err != nil {
 		return err
 	}
-	l.forgets = a.kept == "" && a.items.Format.Kind != formats.Singer
-	how := cluster.Collecting{Sorted: a.sorted, NoWait: a.noWait, Release: a.release}
+	l.forgets = c.kept == "" && c.items.Format.Kind != formats.Singer
+	how := cluster.Collecting{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
 	l.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
 	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		var last cluster.Progress
@@ -118,15 +118,15 @@ func (a *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 			bar.tasks(p)
 		}
 		result, err := run.Collect(ctx, e, sink, how)
-		a.logFailed(run, last, logger)
+		c.logFailed(run, last, logger)
 		return result, err
 	}
-	return a.extract(l, logger, bar)
+	return c.extract(l, logger, bar)
 }
 
 // logFailed says how many partitions have failed, what that keeps from being written, and
 // what to do about it.
-func (a *collectCommand) logFailed(run *cluster.Run, p cluster.Progress, logger *slog.Logger) {
+func (c *collectCommand) logFailed(run *cluster.Run, p cluster.Progress, logger *slog.Logger) {
 	if p.Failed == 0 {
 		return
 	}
@@ -144,6 +144,6 @@ func (a *collectCommand) logFailed(run *cluster.Run, p cluster.Progress, logger 
 		attrs = append(attrs, "pages_behind_gap", p.Waiting)
 	}
 	logger.Warn(fmt.Sprintf("%s; stopwhen retry %s%s queues them again%s, and then the same command collects the rest",
-		message, run.ID(), a.natsArgs(), first),
+		message, run.ID(), c.natsArgs(), first),
 		attrs...)
 }

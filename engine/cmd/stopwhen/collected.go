@@ -18,15 +18,15 @@ import (
 )
 
 // collects returns what a state has of a run, and of how it is collected.
-func (a *collectCommand) collects(run *cluster.Run) map[string]string {
+func (c *collectCommand) collects(run *cluster.Run) map[string]string {
 	order := "stored"
-	if a.sorted {
+	if c.sorted {
 		order = "sorted"
 	}
 	return map[string]string{
 		checkpoint.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Submission()),
 		checkpoint.OrderPart:  order,
-		checkpoint.FormatPart: a.itemFormat + " " + a.csvNested,
+		checkpoint.FormatPart: c.itemFormat + " " + c.csvNested,
 	}
 }
 

@@ -18,7 +18,7 @@ type deleteCommand struct {
 }
 
 func newDelete(p *app) *cobra.Command {
-	a := &deleteCommand{natsClient: natsClient{app: p}}
+	c := &deleteCommand{natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "delete [RUN]",
 		Short: "Delete a run, with its items, from the server",
@@ -28,46 +28,46 @@ cancelled, or whose partitions have all ended, do not go on.`,
 		Example: `  stopwhen delete orders-20261122-k3fq
   stopwhen delete --older-than 720h`,
 		Args: func(_ *cobra.Command, args []string) error {
-			switch older := a.olderThan != ""; {
+			switch older := c.olderThan != ""; {
 			case older && len(args) > 0:
 				return &usageError{"want the id of a run or --older-than, not both"}
-			case older && a.force:
+			case older && c.force:
 				return &usageError{"--older-than deletes only runs that have ended, so --force cannot be used with it"}
 			case !older && len(args) != 1:
 				return &usageError{"want the id of a run, or --older-than DURATION"}
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeRuns,
-		RunE:              a.Run,
+		ValidArgsFunction: c.completeRuns,
+		RunE:              c.Run,
 	}
 	f := cmd.Flags()
-	f.BoolVar(&a.force, "force", false, "delete the run even if it goes on")
-	f.StringVar(&a.olderThan, "older-than", "", "delete the runs that ended before this `DURATION`, such as 720h")
-	a.natsFlags(cmd)
-	a.logFlags.register(cmd, "log details")
+	f.BoolVar(&c.force, "force", false, "delete the run even if it goes on")
+	f.StringVar(&c.olderThan, "older-than", "", "delete the runs that ended before this `DURATION`, such as 720h")
+	c.natsFlags(cmd)
+	c.logFlags.register(cmd, "log details")
 	return cmd
 }
 
 // Run deletes a run, or those that ended long ago.
-func (a *deleteCommand) Run(_ *cobra.Command, args []string) error {
-	age, err := parseDuration("--older-than", a.olderThan)
+func (c *deleteCommand) Run(_ *cobra.Command, args []string) error {
+	age, err := parseDuration("--older-than", c.olderThan)
 	if err != nil {
 		return err
 	}
-	a.remains = "delete the run again, since some of it may still be stored"
+	c.remains = "delete the run again, since some of it may still be stored"
 	if age != 0 {
-		a.remains = "do it again, since some of the runs may still be stored"
-		return a.withRuns(func(s *session) error { return s.removeOlder(time.Now().Add(-age)) })
+		c.remains = "do it again, since some of the runs may still be stored"
+		return c.withRuns(func(s *session) error { return s.removeOlder(time.Now().Add(-age)) })
 	}
-	return a.withRun(args[0], func(s *session, run *cluster.Run) error {
-		if !a.force {
+	return c.withRun(args[0], func(s *session, run *cluster.Run) error {
+		if !c.force {
 			ended, _, err := run.Ended(s.ctx)
 			if err != nil {
 				return err
 			}
 			if !ended {
-				return &usageError{fmt.Sprintf("run %s goes on; end it with stopwhen cancel %s%s, or use --force", run.ID(), run.ID(), a.natsArgs())}
+				return &usageError{fmt.Sprintf("run %s goes on; end it with stopwhen cancel %s%s, or use --force", run.ID(), run.ID(), c.natsArgs())}
 			}
 		}
 		return s.removeRun(run)

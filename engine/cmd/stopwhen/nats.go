@@ -36,15 +36,15 @@ type natsClient struct {
 }
 
 // natsFlags adds the flags of commands that connect to NATS.
-func (a *natsClient) natsFlags(cmd *cobra.Command) {
-	f, n := cmd.Flags(), &a.nats
-	f.StringVar(&n.urls, "nats", "", "`URL` of a NATS server, or several with commas between them; "+
+func (n *natsClient) natsFlags(cmd *cobra.Command) {
+	f, to := cmd.Flags(), &n.nats
+	f.StringVar(&to.urls, "nats", "", "`URL` of a NATS server, or several with commas between them; "+
 		"default: NATS_URL, the selected NATS context, or "+nats.DefaultURL)
-	f.StringVar(&n.context, "nats-context", "", "`NAME` of a context of the nats command, or the path of its file")
-	f.StringVar(&n.creds, "nats-creds", "", "`FILE` with NATS credentials")
-	f.StringVar(&n.tlsCA, "nats-tls-ca", "", "PEM `FILE` with the authorities that sign the certificate of the server")
-	f.StringVar(&n.tlsCert, "nats-tls-cert", "", "PEM `FILE` with the certificate of this client")
-	f.StringVar(&n.tlsKey, "nats-tls-key", "", "PEM `FILE` with the key of --nats-tls-cert")
+	f.StringVar(&to.context, "nats-context", "", "`NAME` of a context of the nats command, or the path of its file")
+	f.StringVar(&to.creds, "nats-creds", "", "`FILE` with NATS credentials")
+	f.StringVar(&to.tlsCA, "nats-tls-ca", "", "PEM `FILE` with the authorities that sign the certificate of the server")
+	f.StringVar(&to.tlsCert, "nats-tls-cert", "", "PEM `FILE` with the certificate of this client")
+	f.StringVar(&to.tlsKey, "nats-tls-key", "", "PEM `FILE` with the key of --nats-tls-cert")
 }
 
 // A natsConn is a connection to NATS.
@@ -76,13 +76,13 @@ type natsTarget struct {
 
 // connect connects to NATS under a name. With wait, it waits for a server that cannot be
 // reached until the context is done.
-func (a *natsClient) connect(ctx context.Context, name string, wait bool, log *slog.Logger) (*natsConn, error) {
-	target, err := a.natsTarget()
+func (n *natsClient) connect(ctx context.Context, name string, wait bool, log *slog.Logger) (*natsConn, error) {
+	target, err := n.natsTarget()
 	if err != nil {
 		return nil, err
 	}
 	target.options = append(target.options,
-		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.Timeout(natsTimeout), a.inspect(target))
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.Timeout(natsTimeout), n.inspect(target))
 	target.options = append(target.options, logConnection(log)...)
 	for next := time.Now(); ; {
 		conn, err := target.dialUntil(ctx)
@@ -155,23 +155,23 @@ func (t *natsTarget) dial() (*natsConn, error) {
 }
 
 // natsTarget returns the server that the flags and the environment name.
-func (a *natsClient) natsTarget() (*natsTarget, error) {
-	n := a.nats
-	if err := n.check(); err != nil {
+func (n *natsClient) natsTarget() (*natsTarget, error) {
+	flags := n.nats
+	if err := flags.check(); err != nil {
 		return nil, err
 	}
-	if n.context != "" || !n.explicit() && !inEnvironment("NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_TOKEN") {
-		return &natsTarget{useContext: true, context: n.context}, nil
+	if flags.context != "" || !flags.explicit() && !inEnvironment("NATS_URL", "NATS_USER", "NATS_PASSWORD", "NATS_TOKEN") {
+		return &natsTarget{useContext: true, context: flags.context}, nil
 	}
-	t := &natsTarget{urls: cmp.Or(n.urls, os.Getenv("NATS_URL"), nats.DefaultURL), creds: n.creds}
+	t := &natsTarget{urls: cmp.Or(flags.urls, os.Getenv("NATS_URL"), nats.DefaultURL), creds: flags.creds}
 	if err := checkURLs(t.urls); err != nil {
 		return nil, err
 	}
-	login, err := a.natsLogin()
+	login, err := n.natsLogin()
 	if err != nil {
 		return nil, err
 	}
-	t.options = slices.Concat(login, n.fileOptions())
+	t.options = slices.Concat(login, flags.fileOptions())
 	return t, nil
 }
 
@@ -223,14 +223,14 @@ func inEnvironment(names ...string) bool {
 
 // natsLogin returns the options for the credentials in the environment. Those in a URL
 // override them.
-func (a *natsClient) natsLogin() ([]nats.Option, error) {
+func (n *natsClient) natsLogin() ([]nats.Option, error) {
 	user, password, token := os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD"), os.Getenv("NATS_TOKEN")
 	switch {
 	case user != "" && token != "":
 		return nil, &usageError{"the environment has NATS_USER and NATS_TOKEN; unset one of them"}
 	case password != "" && user == "":
 		return nil, &usageError{"the environment has NATS_PASSWORD without NATS_USER"}
-	case a.nats.creds != "" && cmp.Or(user, token) != "":
+	case n.nats.creds != "" && cmp.Or(user, token) != "":
 		return nil, &usageError{"--nats-creds cannot be used with NATS_USER or NATS_TOKEN; unset them"}
 	case user != "":
 		return []nats.Option{nats.UserInfo(user, password)}, nil
@@ -263,10 +263,10 @@ func parseServer(address string) (*url.URL, error) {
 
 // inspect returns an option that reads the others: it hides their secrets in all that is
 // printed, and keeps the addresses for messages.
-func (a *natsClient) inspect(t *natsTarget) nats.Option {
+func (n *natsClient) inspect(t *natsTarget) nats.Option {
 	return func(o *nats.Options) error {
-		a.redactor.Hide(o.Password)
-		a.redactor.Hide(o.Token)
+		n.redactor.Hide(o.Password)
+		n.redactor.Hide(o.Token)
 		t.servers = nil
 		for _, address := range o.Servers {
 			u, err := parseServer(address)
@@ -275,9 +275,9 @@ func (a *natsClient) inspect(t *natsTarget) nats.Option {
 				continue
 			}
 			if password, ok := u.User.Password(); ok {
-				a.redactor.Hide(password)
+				n.redactor.Hide(password)
 			} else {
-				a.redactor.Hide(u.User.Username()) // a token
+				n.redactor.Hide(u.User.Username()) // a token
 			}
 			u.User = nil
 			t.servers = append(t.servers, u.String())

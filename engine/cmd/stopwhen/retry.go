@@ -13,7 +13,7 @@ import (
 type retryCommand struct{ natsClient }
 
 func newRetry(p *app) *cobra.Command {
-	a := &retryCommand{natsClient{app: p}}
+	c := &retryCommand{natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "retry RUN [PARTITION...]",
 		Short: "Queue partitions again that have failed",
@@ -28,18 +28,18 @@ page.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeRuns,
-		RunE:              a.Run,
+		ValidArgsFunction: c.completeRuns,
+		RunE:              c.Run,
 	}
-	a.natsFlags(cmd)
-	a.logFlags.register(cmd, "log details")
+	c.natsFlags(cmd)
+	c.logFlags.register(cmd, "log details")
 	return cmd
 }
 
 // Run queues partitions again.
-func (a *retryCommand) Run(_ *cobra.Command, args []string) error {
-	a.remains = "do it again, since some of the partitions may not be queued"
-	return a.withRun(args[0], func(s *session, run *cluster.Run) error {
+func (c *retryCommand) Run(_ *cobra.Command, args []string) error {
+	c.remains = "do it again, since some of the partitions may not be queued"
+	return c.withRun(args[0], func(s *session, run *cluster.Run) error {
 		n, err := run.Retry(s.ctx, args[1:]...)
 		if n > 0 || err == nil {
 			s.log.Info(fmt.Sprintf("run %s: %s queued again", run.ID(), value.Counted(n, "partition")),

@@ -34,7 +34,7 @@ var (
 )
 
 func newStatus(p *app) *cobra.Command {
-	a := &statusCommand{app: p, natsClient: natsClient{app: p}, reporting: reporting{app: p}}
+	c := &statusCommand{app: p, natsClient: natsClient{app: p}, reporting: reporting{app: p}}
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show how far the runs that many machines share are",
@@ -62,85 +62,94 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 			}
 			return nil
 		},
-		RunE: a.Run,
+		RunE: c.Run,
 	}
-	a.formatFlag(cmd, statusFormats...)
+	c.formatFlag(cmd, statusFormats...)
 	f := cmd.Flags()
-	f.StringVarP(&a.out, "out", "o", "-", "`FILE` for the output; - is standard output")
-	f.BoolVar(&a.watch, "watch", false,
+	f.StringVarP(&c.out, "out", "o", "-", "`FILE` for the output; - is standard output")
+	f.BoolVar(&c.watch, "watch", false,
 		"print it again every two seconds, or less often if it has many partitions, until the run is over or a signal arrives")
-	f.BoolVar(&a.partitions, "partitions", false, "list each partition that has begun")
-	choices(cmd, &a.failOn, "fail-on", "`PHASES` of the run that end with status 9: "+strings.Join(failOnPhases, ", "), failOnPhases...)
-	a.natsFlags(cmd)
-	a.logFlags.register(cmd, "log details")
-	cmd.ValidArgsFunction = a.completeRuns
+	f.BoolVar(&c.partitions, "partitions", false, "list each partition that has begun")
+	choices(cmd, &c.failOn, "fail-on", "`PHASES` of the run that end with status 9: "+strings.Join(failOnPhases, ", "), failOnPhases...)
+	c.natsFlags(cmd)
+	c.logFlags.register(cmd, "log details")
+	cmd.ValidArgsFunction = c.completeRuns
 	return cmd
 }
 
 // check checks the flags together.
-func (a *statusCommand) check(args []string) error {
+func (c *statusCommand) check(args []string) error {
 	switch {
-	case len(args) == 0 && a.partitions:
+	case len(args) == 0 && c.partitions:
 		return &usageError{"--partitions requires a run; stopwhen status lists them"}
-	case len(args) == 0 && len(a.failOn) > 0:
+	case len(args) == 0 && len(c.failOn) > 0:
 		return &usageError{"--fail-on requires a run; stopwhen status lists them"}
-	case len(args) == 0 && a.format == formatHTML:
+	case len(args) == 0 && c.format == formatHTML:
 		return &usageError{"--format html requires a run; stopwhen status lists them"}
-	case a.partitions && a.format == formatHTML:
+	case c.partitions && c.format == formatHTML:
 		return &usageError{"--partitions and --format html cannot be used together: use text or json"}
-	case a.partitions && a.watch:
+	case c.partitions && c.watch:
 		return &usageError{"--partitions and --watch cannot be used together"}
-	case a.partitions && !toStdout(a.out):
+	case c.partitions && !toStdout(c.out):
 		return &usageError{"--partitions writes to standard output only"}
-	case a.watch && !toStdout(a.out) && a.format != formatHTML:
+	case c.watch && !toStdout(c.out) && c.format != formatHTML:
 		return &usageError{"--watch with --out requires --format html"}
-	case a.watch && toStdout(a.out) && a.format == formatHTML:
+	case c.watch && toStdout(c.out) && c.format == formatHTML:
 		return &usageError{"--watch with --format html requires --out FILE"}
 	}
 	return nil
 }
 
 // Run prints how far a run is, or all runs are.
-func (a *statusCommand) Run(_ *cobra.Command, args []string) error {
-	if err := a.check(args); err != nil {
+func (c *statusCommand) Run(_ *cobra.Command, args []string) error {
+	if err := c.check(args); err != nil {
 		return err
 	}
-	a.noProgress = true
-	err := a.withRuns(func(s *session) error {
+	c.noProgress = true
+	err := c.withRuns(func(s *session) error {
 		switch {
 		case len(args) == 0:
-			return a.overview(s)
-		case a.partitions:
-			return a.listPartitions(s, args[0])
+			return c.overview(s)
+		case c.partitions:
+			return c.listPartitions(s, args[0])
 		}
-		return a.statusOf(s, args[0])
+		return c.statusOf(s, args[0])
 	})
 	if len(args) == 0 && errors.Is(err, cluster.ErrEmpty) {
 		none := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
 		none.Workers.List = []status.Worker{}
-		return a.repeat(false, func(w io.Writer) error { return a.writeOverview(w, none) })
+		return c.repeat(false, func(w io.Writer) error { return c.writeOverview(w, none) })
 	}
 	return err
 }
 
 // statusOf prints how far a run is.
-func (a *statusCommand) statusOf(s *session, id string) error {
+func (c *statusCommand) statusOf(s *session, id string) error {
+	var now *status.Run
+	err := c.follow(s.ctx, func() (over bool, err error) {
+		run, err := s.Run(s.ctx, id)
+		if err == nil {
+			now, err = run.Status(s.ctx)
+		}
+		if err != nil {
+			return true, err
+		}
+		over = now.Phase != status.Running // before the texts become printable
+		return over, c.repeat(c.watch, func(w io.Writer) error { return c.writeStatus(w, now) })
+	})
+	if err != nil {
+		return err
+	}
+	return c.judge(now)
+}
+
+// follow prints a status, with --watch until the run is over or a signal arrives.
+func (c *statusCommand) follow(ctx context.Context, show func() (over bool, err error)) error {
 	for {
 		looked := time.Now()
-		run, err := s.Run(s.ctx, id)
-		if err != nil {
+		over, err := show()
+		if err != nil || over || !c.watch || !pause(ctx, time.Since(looked)) {
 			return err
-		}
-		now, err := run.Status(s.ctx)
-		if err != nil {
-			return err
-		}
-		over := now.Phase != status.Running
-		if err := a.repeat(a.watch, func(w io.Writer) error { return a.writeStatus(w, now) }); err != nil {
-			return err
-		}
-		if !a.watch || over || !pause(s.ctx, time.Since(looked)) {
-			return a.judge(now)
 		}
 	}
 }
@@ -167,9 +176,9 @@ func pause(ctx context.Context, took time.Duration) bool {
 const clearScreen = "\x1b[H\x1b[2J"
 
 // repeat writes a report. On a terminal that is watched, it replaces the one before.
-func (a *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
-	return a.writeReport(func(w io.Writer) error {
-		if watch && toStdout(a.out) && isTerminal(a.stdout) {
+func (c *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
+	return c.writeReport(func(w io.Writer) error {
+		if watch && toStdout(c.out) && isTerminal(c.stdout) {
 			if _, err := io.WriteString(w, clearScreen); err != nil {
 				return err
 			}
@@ -179,67 +188,63 @@ func (a *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
 }
 
 // overview prints a table of all runs.
-func (a *statusCommand) overview(s *session) error {
-	for {
-		looked := time.Now()
+func (c *statusCommand) overview(s *session) error {
+	return c.follow(s.ctx, func() (over bool, err error) {
 		o, err := s.Overview(s.ctx)
 		if err != nil {
-			return err
+			return true, err
 		}
-		err = a.repeat(a.watch, func(w io.Writer) error { return a.writeOverview(w, o) })
-		if err != nil || !a.watch || !pause(s.ctx, time.Since(looked)) {
-			return err
-		}
-	}
+		return false, c.repeat(c.watch, func(w io.Writer) error { return c.writeOverview(w, o) })
+	})
 }
 
 // writeOverview writes how far all runs are, in the format of --format.
-func (a *statusCommand) writeOverview(w io.Writer, o *status.Overview) error {
-	if a.format == formatJSON {
+func (c *statusCommand) writeOverview(w io.Writer, o *status.Overview) error {
+	if c.format == formatJSON {
 		return writeJSONTo(w, o)
 	}
 	printable.Strings(o)
-	return report.OverviewText(w, o, a.statusColumns())
+	return report.OverviewText(w, o, c.statusColumns())
 }
 
 // statusColumns is the width of the text; 0 if it is not for a terminal.
-func (a *statusCommand) statusColumns() int {
-	if !toStdout(a.out) {
+func (c *statusCommand) statusColumns() int {
+	if !toStdout(c.out) {
 		return 0
 	}
-	return a.columns()
+	return c.columns()
 }
 
 // writeStatus writes how far a run is, in the format of --format.
-func (a *statusCommand) writeStatus(w io.Writer, s *status.Run) error {
-	if a.format == formatJSON {
+func (c *statusCommand) writeStatus(w io.Writer, s *status.Run) error {
+	if c.format == formatJSON {
 		return writeJSONTo(w, s)
 	}
 	printable.Strings(s)
-	if a.format == formatHTML {
+	if c.format == formatHTML {
 		return report.StatusHTML(w, s)
 	}
-	return report.StatusText(w, s, a.statusColumns())
+	return report.StatusText(w, s, c.statusColumns())
 }
 
 // listPartitions lists the partitions of a run that have begun, as they are read.
-func (a *statusCommand) listPartitions(s *session, id string) error {
+func (c *statusCommand) listPartitions(s *session, id string) error {
 	run, err := s.Run(s.ctx, id)
 	if err != nil {
 		return err
 	}
-	w := a.redactor.Writer(a.guard(a.stdout))
+	w := c.redactor.Writer(c.guard(c.stdout))
 	defer w.Close()
 	enc := json.NewEncoder(printable.Writer(w, printable.JSON))
 	enc.SetEscapeHTML(false)
 	waiting, err := run.Partitions(s.ctx, func(p status.Partition) error {
-		if a.format == formatJSON {
+		if c.format == formatJSON {
 			return printError(enc.Encode(p))
 		}
 		_, err := io.WriteString(w, printable.Text(report.PartitionText(p))+"\n")
 		return printError(err)
 	})
-	if err != nil || waiting == 0 || a.format == formatJSON {
+	if err != nil || waiting == 0 || c.format == formatJSON {
 		return err
 	}
 	_, err = fmt.Fprintln(w, value.Counted(waiting, "other partition")+" without a page")
@@ -247,9 +252,9 @@ func (a *statusCommand) listPartitions(s *session, id string) error {
 }
 
 // judge returns an error if --fail-on names the phase of the run.
-func (a *statusCommand) judge(s *status.Run) error {
-	if !slices.Contains(a.failOn, string(s.Phase)) {
+func (c *statusCommand) judge(s *status.Run) error {
+	if !slices.Contains(c.failOn, string(s.Phase)) {
 		return nil
 	}
-	return failedOn(a.failOn, []string{fmt.Sprintf("the run %s is %s", s.Summary.Run, s.Phase)})
+	return failedOn(c.failOn, []string{fmt.Sprintf("the run %s is %s", s.Summary.Run, s.Phase)})
 }

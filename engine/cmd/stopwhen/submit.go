@@ -31,7 +31,7 @@ type submitCommand struct {
 }
 
 func newSubmit(p *app) *cobra.Command {
-	a := &submitCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
+	c := &submitCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "submit CONFIG",
 		Short: "Submit a run that many machines share",
@@ -50,38 +50,38 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
 		Example: `  stopwhen submit orders.yaml
   stopwhen submit orders.yaml --run orders-june --set since=2026-06-01
   stopwhen submit orders.yaml --kept orders.kept --max-bytes 20GB`,
-		Args: a.oneConfig,
-		RunE: a.Run,
+		Args: c.oneConfig,
+		RunE: c.Run,
 	}
-	a.textFlags(cmd)
+	c.textFlags(cmd)
 	f := cmd.Flags()
-	maxPagesFlag(cmd, &a.maxPages)
-	f.StringVar(&a.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
-	f.StringVar(&a.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
-	f.StringVar(&a.maxBytes, "max-bytes", "",
+	maxPagesFlag(cmd, &c.maxPages)
+	f.StringVar(&c.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")
+	f.StringVar(&c.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
+	f.StringVar(&c.maxBytes, "max-bytes", "",
 		"`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
 			"(default no limit or, of a run that exists, its limit)")
-	f.StringVar(&a.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others, "+
+	f.StringVar(&c.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others, "+
 		"in all runs of the API (default what is set, at first 30s)")
-	f.IntVar(&a.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
-	a.natsFlags(cmd)
-	a.logFlags.register(cmd, "log details")
+	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
+	c.natsFlags(cmd)
+	c.logFlags.register(cmd, "log details")
 	return cmd
 }
 
 // Run submits a run.
-func (a *submitCommand) Run(cmd *cobra.Command, args []string) error {
-	s, lease, err := a.submission(args)
+func (c *submitCommand) Run(cmd *cobra.Command, args []string) error {
+	s, lease, err := c.submission(args)
 	if err != nil {
 		return err
 	}
-	logger, closeLog, err := a.openLog(nil, false)
+	logger, closeLog, err := c.openLog(nil, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	o := cluster.Options{
-		Engine: new(environment).options(), AckWait: lease, Replicas: a.replicas, Patience: shortPatience, Log: logger,
+		Engine: new(environment).options(), AckWait: lease, Replicas: c.replicas, Patience: shortPatience, Log: logger,
 	}
 	checked, err := s.Check(o.Engine...)
 	if err != nil {
@@ -92,18 +92,18 @@ func (a *submitCommand) Run(cmd *cobra.Command, args []string) error {
 	for _, w := range checked.Warnings() {
 		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
 	}
-	a.remains = fmt.Sprintf("submit it again with --run %s, or delete that run, since some of it may be stored", s.Run)
-	ctx, stop := a.catchSignals()
+	c.remains = fmt.Sprintf("submit it again with --run %s, or delete that run, since some of it may be stored", s.Run)
+	ctx, stop := c.catchSignals()
 	defer stop()
-	return signalError(ctx, mayNotSubmit(a.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
-		run, err := c.Submit(ctx, *s)
+	return signalError(ctx, mayNotSubmit(c.openRuns(ctx, o, nil, func(runs *cluster.Cluster) error {
+		run, err := runs.Submit(ctx, *s)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(a.guard(a.stdout), run.ID()); err != nil {
+		if _, err := fmt.Fprintln(c.guard(c.stdout), run.ID()); err != nil {
 			return printError(err)
 		}
-		logger.Info(a.submitted(run), "event", "submitted", "run", run.ID())
+		logger.Info(c.submitted(run), "event", "submitted", "run", run.ID())
 		return nil
 	})))
 }
@@ -119,8 +119,8 @@ func mayNotSubmit(err error) error {
 }
 
 // submitted says what came of submitting a run, and how it goes on.
-func (a *submitCommand) submitted(run *cluster.Run) string {
-	at, again := a.natsArgs(), run.Resubmission()
+func (c *submitCommand) submitted(run *cluster.Run) string {
+	at, again := c.natsArgs(), run.Resubmission()
 	if again == nil {
 		return fmt.Sprintf("run %s is submitted; next: %s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
 			run.ID(), run.WorkerCommand(), run.ID(), at, run.ID(), at)
@@ -136,9 +136,9 @@ func (a *submitCommand) submitted(run *cluster.Run) string {
 		}
 		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(again.MaxBytes)), before)
 	}
-	if a.lease != "" {
+	if c.lease != "" {
 		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others, in all runs of this API",
-			a.lease)
+			c.lease)
 	}
 	if again.Failed > 0 {
 		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(again.Failed, "task"), run.ID(), at)
@@ -147,39 +147,39 @@ func (a *submitCommand) submitted(run *cluster.Run) string {
 }
 
 // submission returns the run that the flags and the arguments describe.
-func (a *submitCommand) submission(args []string) (_ *cluster.Submission, lease time.Duration, err error) {
-	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", a.setFile}); err != nil {
+func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease time.Duration, err error) {
+	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", c.setFile}); err != nil {
 		return nil, 0, err
 	}
-	if a.replicas < 0 || a.replicas > maxReplicas {
-		return nil, 0, &usageError{fmt.Sprintf("--replicas: want a number of servers from 1 to %d, got %d", maxReplicas, a.replicas)}
+	if c.replicas < 0 || c.replicas > maxReplicas {
+		return nil, 0, &usageError{fmt.Sprintf("--replicas: want a number of servers from 1 to %d, got %d", maxReplicas, c.replicas)}
 	}
-	if lease, err = parseDuration("--lease", a.lease); err != nil {
+	if lease, err = parseDuration("--lease", c.lease); err != nil {
 		return nil, 0, err
 	}
 	if lease != 0 && lease < minLease {
 		return nil, 0, &usageError{fmt.Sprintf("--lease: want at least %s, got %s", minLease, lease)}
 	}
 	l := &loaded{}
-	if err := a.readConfig(l, args[0]); err != nil {
+	if err := c.readConfig(l, args[0]); err != nil {
 		return nil, 0, err
 	}
 	s := &cluster.Submission{
-		Run: a.run, Name: filepath.Base(l.name), Text: l.text, Jobs: a.jobs, Dialect: a.dialect,
-		BaseURL: a.baseURL, MaxPages: a.maxPages, Program: "stopwhen " + version(), Now: time.Now(),
+		Run: c.run, Name: filepath.Base(l.name), Text: l.text, Jobs: c.jobs, Dialect: c.dialect,
+		BaseURL: c.baseURL, MaxPages: c.maxPages, Program: "stopwhen " + version(), Now: time.Now(),
 	}
-	if s.Inputs, err = a.inputs(); err != nil {
+	if s.Inputs, err = c.inputs(); err != nil {
 		return nil, 0, err
 	}
-	if s.MaxBytes, err = parseSize("--max-bytes", a.maxBytes); err != nil {
+	if s.MaxBytes, err = parseSize("--max-bytes", c.maxBytes); err != nil {
 		return nil, 0, err
 	}
 	if s.MaxBytes != 0 && s.MaxBytes < minPages {
 		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
 			"and each page takes about 3 kB beside its items", value.Size(minPages), value.Size(int(s.MaxBytes)))}
 	}
-	if a.kept != "" {
-		if s.Kept, err = formats.ReadKept(a.kept); err != nil {
+	if c.kept != "" {
+		if s.Kept, err = formats.ReadKept(c.kept); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -29,7 +29,7 @@ type workerCommand struct {
 }
 
 func newWorker(p *app) *cobra.Command {
-	a := &workerCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
+	c := &workerCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run partitions of the runs that many machines share",
@@ -49,40 +49,40 @@ machine, since each token is valid once: --tokens stores them.`,
   stopwhen worker --jobs 32 --env API_TOKEN --nats nats://hub.example.com
   stopwhen worker --idle 10m --quiet`,
 		Args: noArguments,
-		RunE: a.Run,
+		RunE: c.Run,
 	}
 	f := cmd.Flags()
-	a.envFlag(cmd, "`NAMES` of environment variables that configurations may read")
-	a.setFlags(cmd, "a secret input of the runs")
-	f.IntVar(&a.slots, "jobs", 8, "number of `PARTITIONS` to run at the same time")
-	prefetchFlag(cmd, &a.prefetch)
-	tokensFlag(cmd, &a.tokens, "")
-	f.StringVar(&a.idle, "idle", "", "`DURATION` without a partition after which the worker ends: 90s, 10m")
-	f.StringVar(&a.name, "name", "", "`NAME` of the worker in logs and in stopwhen status (default the name of the machine and a number)")
-	a.natsFlags(cmd)
-	a.logFlags.register(cmd, "log details")
+	c.envFlag(cmd, "`NAMES` of environment variables that configurations may read")
+	c.setFlags(cmd, "a secret input of the runs")
+	f.IntVar(&c.slots, "jobs", 8, "number of `PARTITIONS` to run at the same time")
+	prefetchFlag(cmd, &c.prefetch)
+	tokensFlag(cmd, &c.tokens, "")
+	f.StringVar(&c.idle, "idle", "", "`DURATION` without a partition after which the worker ends: 90s, 10m")
+	f.StringVar(&c.name, "name", "", "`NAME` of the worker in logs and in stopwhen status (default the name of the machine and a number)")
+	c.natsFlags(cmd)
+	c.logFlags.register(cmd, "log details")
 	return cmd
 }
 
 // Run runs partitions until a signal arrives.
-func (a *workerCommand) Run(*cobra.Command, []string) error {
-	w, err := a.worker()
+func (c *workerCommand) Run(*cobra.Command, []string) error {
+	w, err := c.worker()
 	if err != nil {
 		return err
 	}
-	logger, closeLog, err := a.openLog(nil, false)
+	logger, closeLog, err := c.openLog(nil, false)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	o, err := a.workerOptions(logger)
+	o, err := c.workerOptions(logger)
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.catchSignals()
+	ctx, stop := c.catchSignals()
 	defer stop()
-	err = a.openRuns(ctx, o, &waiting{w.Idle}, func(c *cluster.Cluster) error {
-		return a.untilSignal(ctx, logger, func() error { return c.Work(ctx, w) })
+	err = c.openRuns(ctx, o, &waiting{w.Idle}, func(runs *cluster.Cluster) error {
+		return c.untilSignal(ctx, logger, func() error { return runs.Work(ctx, w) })
 	})
 	if ctx.Err() != nil && classOf(err) == failure.Cancelled {
 		return nil // told to stop before it had begun
@@ -96,7 +96,7 @@ const handBackTime = 5 * time.Second
 
 // untilSignal waits for a worker, and leaves it behind if it does not end soon after a
 // signal. Others get its partitions when it has been silent for long enough.
-func (a *workerCommand) untilSignal(ctx context.Context, logger *slog.Logger, work func() error) error {
+func (c *workerCommand) untilSignal(ctx context.Context, logger *slog.Logger, work func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- work() }()
 	select {
@@ -115,29 +115,29 @@ func (a *workerCommand) untilSignal(ctx context.Context, logger *slog.Logger, wo
 }
 
 // worker returns the worker that the flags describe.
-func (a *workerCommand) worker() (w cluster.Worker, err error) {
-	if err := errors.Join(a.checkSlots(), a.checkEnv()); err != nil {
+func (c *workerCommand) worker() (w cluster.Worker, err error) {
+	if err := errors.Join(c.checkSlots(), c.checkEnv()); err != nil {
 		return w, err
 	}
-	w = cluster.Worker{Name: a.name, Slots: a.slots, Hide: func(secret string) { a.redactor.Hide(secret) }}
-	if w.Idle, err = parseDuration("--idle", a.idle); err != nil {
+	w = cluster.Worker{Name: c.name, Slots: c.slots, Hide: func(secret string) { c.redactor.Hide(secret) }}
+	if w.Idle, err = parseDuration("--idle", c.idle); err != nil {
 		return w, err
 	}
-	w.Inputs, err = a.inputs()
+	w.Inputs, err = c.inputs()
 	return w, err
 }
 
-func (a *workerCommand) checkSlots() error {
+func (c *workerCommand) checkSlots() error {
 	const most = 10_000
-	if n := a.slots; n < 1 || n > most {
+	if n := c.slots; n < 1 || n > most {
 		return &usageError{fmt.Sprintf("--jobs: want a number of partitions from 1 to %d, got %d", most, n)}
 	}
 	return nil
 }
 
 // checkEnv refuses what cannot be the name of an environment variable.
-func (a *workerCommand) checkEnv() error {
-	for _, name := range a.env {
+func (c *workerCommand) checkEnv() error {
+	for _, name := range c.env {
 		if name == "" || strings.ContainsAny(name, "= \t\r\n") {
 			return &usageError{"--env: want the names of environment variables, with commas between them"} // it may be a secret
 		}
@@ -146,32 +146,32 @@ func (a *workerCommand) checkEnv() error {
 }
 
 // workerOptions returns the options with which a worker runs partitions.
-func (a *workerCommand) workerOptions(logger *slog.Logger) (cluster.Options, error) {
-	for _, name := range a.env {
+func (c *workerCommand) workerOptions(logger *slog.Logger) (cluster.Options, error) {
+	for _, name := range c.env {
 		text, ok := os.LookupEnv(name)
-		a.redactor.Hide(text)
+		c.redactor.Hide(text)
 		if !ok {
 			logger.Warn("--env: the environment variable "+name+" is not set; this worker cannot run configurations that read it",
 				"event", "env_unset")
 		}
 	}
-	prefetch, err := parsePrefetch(a.prefetch)
+	prefetch, err := parsePrefetch(c.prefetch)
 	if err != nil {
 		return cluster.Options{}, err
 	}
 	o := cluster.Options{
 		Log:    logger,
-		Engine: append((&environment{names: a.env}).options(), engine.WithPrefetch(prefetch), engine.WithVerdicts()),
+		Engine: append((&environment{names: c.env}).options(), engine.WithPrefetch(prefetch), engine.WithVerdicts()),
 	}
-	if a.tokens == "" {
+	if c.tokens == "" {
 		return o, nil
 	}
-	if a.tokens == "-" {
+	if c.tokens == "-" {
 		return o, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
 	}
-	tokens, err := a.openTokens(a.tokens)
+	tokens, err := c.openTokens(c.tokens)
 	if err == nil {
-		err = probe(a.tokens + ".new")
+		err = probe(c.tokens + ".new")
 	}
 	o.Engine = append(o.Engine, engine.WithTokenStore(tokens))
 	return o, err
