@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -286,7 +287,11 @@ func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err er
 
 // store stores a step, and queues the tasks that it has found.
 func (a *attempt) store(ctx context.Context, step *partition.Step) error {
-	err := a.storeStep(ctx, step)
+	state := store.More
+	if step.Ending != nil {
+		state = store.Done
+	}
+	err := a.storeStep(ctx, step, state, nil)
 	if err == nil || errors.Is(err, failure.ErrPolicy) { // the page is too large for the server
 		return err
 	}
@@ -299,16 +304,19 @@ type storeError struct{ err error }
 func (e *storeError) Error() string        { return e.err.Error() }
 func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
 
-func (a *attempt) storeStep(ctx context.Context, step *partition.Step) error {
+// storeStep stores a step, after which the task has a state. failed is the task if it has
+// failed, to try it again.
+func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state store.State, failed *partition.Task) error {
 	children, err := a.session.run.items(step.Children) // before they are announced
 	if err != nil {
 		return err
 	}
-	body, err := record.EncodeStep(step, nil)
+	body, err := record.EncodeStep(step, failed)
 	if err != nil {
 		return err
 	}
 	head := a.next(step.Label, step.Children)
+	head.State = state
 	var items engine.Items
 	if page := step.Page; page != nil {
 		items = page.Items
@@ -319,13 +327,14 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step) error {
 		head.Findings += len(page.Findings)
 	}
 	if step.Ending != nil {
-		head.State = store.Done
 		setEnd(&head, step.Ending)
 	}
-	if err := a.append(ctx, head, body, items); err != nil {
+	sequence, err := a.c.store.Append(ctx, a.key, a.after, head, body, items)
+	if err != nil {
 		return err
 	}
-	a.position = step.Position
+	a.head, a.after, a.stored, a.position = head, sequence, true, step.Position
+	a.letOthers()
 	a.proven.Store(a.proven.Load() || step.Page != nil)
 	return a.announce(ctx, children)
 }
@@ -342,16 +351,6 @@ func (a *attempt) next(label string, children []partition.Task) store.Head {
 	return head
 }
 
-func (a *attempt) append(ctx context.Context, head store.Head, body []byte, items engine.Items) error {
-	sequence, err := a.c.store.Append(ctx, a.key, a.after, head, body, items)
-	if err != nil {
-		return err
-	}
-	a.head, a.after, a.stored = head, sequence, true
-	a.letOthers()
-	return nil
-}
-
 // announce queues tasks.
 func (a *attempt) announce(ctx context.Context, tasks []store.Item) error {
 	for _, task := range tasks {
@@ -365,25 +364,14 @@ func (a *attempt) announce(ctx context.Context, tasks []store.Item) error {
 // end stores how the task ended, if no step has it: it failed. A partition that may be
 // skipped is done.
 func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
-	skipped := len(ending.Results) > 0
-	for _, r := range ending.Results {
-		skipped = skipped && r.Skipped
-	}
-	step := &partition.Step{Label: ending.Label, Position: a.position, Ending: ending}
-	head := a.next(ending.Label, nil)
-	head.State = store.Failed
-	if skipped {
-		head.State = store.Done
-	}
-	setEnd(&head, ending)
-	body, err := record.EncodeStep(step, &a.task)
-	if err != nil {
-		return err
+	state := store.Failed
+	if len(ending.Results) > 0 && !slices.ContainsFunc(ending.Results, func(r partition.EndedResult) bool { return !r.Skipped }) {
+		state = store.Done
 	}
 	for _, r := range ending.Results {
 		if r.Outcome == rules.Failed && r.Error != nil {
 			a.c.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message), "event", "task_failed", "run", a.work.Run, "task", a.task.ID)
 		}
 	}
-	return a.append(ctx, head, body, engine.Items{})
+	return a.storeStep(ctx, &partition.Step{Label: ending.Label, Position: a.position, Ending: ending}, state, &a.task)
 }
