@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -60,9 +59,10 @@ type Cluster struct {
 	options Options
 	log     *slog.Logger
 
+	problems problems
+
 	mu    sync.Mutex
-	looks map[string]look    // by run
-	full  map[string]fullRun // that have no room on the server
+	looks map[string]look // by run
 }
 
 // ErrEmpty says that nothing has been submitted to the server yet, and that the user of the
@@ -73,7 +73,7 @@ var ErrEmpty = store.ErrEmpty
 // missing; if the user may not, the error is [ErrEmpty]. A server that cannot be used, such as
 // one without JetStream or one older than 2.12, is an [*engine.Error] that says what to do.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
-	c := &Cluster{options: o, log: o.Log, looks: map[string]look{}, full: map[string]fullRun{}}
+	c := &Cluster{options: o, log: o.Log, looks: map[string]look{}}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -84,37 +84,16 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, err
 	return c, err
 }
 
-// A fullRun is a run whose pages wait since the server has no room for them.
-type fullRun struct{ last, logged time.Time }
-
-const (
-	fullAgain = time.Minute      // after which it is logged again that pages of a run wait
-	fullFor   = 30 * time.Second // after the last attempt to store a page, for which a run is called full
-)
-
-// fullRuns returns the runs whose pages wait since the server has no room for them.
-func (c *Cluster) fullRuns() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	maps.DeleteFunc(c.full, func(_ string, f fullRun) bool { return time.Since(f.last) > fullFor })
-	return slices.Sorted(maps.Keys(c.full))
-}
+// fullFor is how long after the last attempt to store a page a run is called full.
+const fullFor = 30 * time.Second
 
 // waiting notes that a page cannot be stored for now, and says why, once a minute for all
 // pages of a run.
 func (c *Cluster) waiting(key store.Key, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now, logged := time.Now(), c.full[key.Run].logged
-	known := now.Sub(logged) < fullAgain
-	if !known {
-		logged = now
-	}
-	c.full[key.Run] = fullRun{last: now, logged: logged}
-	if known {
+	reason, hint := err.Error(), "make room there, or delete runs"
+	if log, _ := c.problems.note(problemKey{key.Run, full}, reason, fullFor); !log {
 		return
 	}
-	reason, hint := err.Error(), "make room there, or delete runs"
 	if strings.Contains(reason, "maximum bytes") {
 		hint = "submit it again with a larger --max-bytes; stopwhen status " + key.Run + " says whether collect --release makes room, too"
 	}

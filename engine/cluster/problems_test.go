@@ -2,30 +2,36 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
 func TestAProblemIsLoggedOnceAMinuteForAllTasksThatHaveIt(t *testing.T) {
 	var log bytes.Buffer
-	p := &pool{c: &Cluster{log: slog.New(slog.NewTextHandler(&log, nil))}, problems: map[problemKey]problem{}, news: make(chan struct{}, 1)}
+	p := &pool{c: &Cluster{log: slog.New(slog.NewTextHandler(&log, nil))}, news: make(chan struct{}, 1)}
 	for _, task := range []string{"a", "b", "c"} {
 		p.complain("r", "auth 401", "task "+task+" was refused")
 	}
 	p.complain("r", "io", "the disk is full")
 	require.Equal(t, 2, strings.Count(log.String(), "\n"), "one line for each kind: %s", &log)
-	require.Equal(t, map[string]string{"r": "the disk is full"}, p.current(), "the latest")
+	p.c.waiting(store.Key{Run: "s"}, errors.New("maximum bytes"))
+	texts, waiting := p.c.problems.current()
+	require.Equal(t, map[string]string{"r": "the disk is full"}, texts, "the latest")
+	require.Equal(t, []string{"s"}, waiting)
 	require.Len(t, p.news, 1, "the server is told at once")
 
 	log.Reset()
 	key := problemKey{"r", "auth 401"}
-	early := p.problems[key]
-	early.since = early.since.Add(-complainEvery - time.Second)
-	p.problems[key] = early
+	early := p.c.problems.all[key]
+	early.since = early.since.Add(-logEvery - time.Second)
+	p.c.problems.all[key] = early
 	p.complain("r", "auth 401", "task d was refused")
 	require.Contains(t, log.String(), "run r: task d was refused; 2 other tasks had this problem since it was logged last")
 }

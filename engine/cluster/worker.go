@@ -119,9 +119,8 @@ type pool struct {
 	sessions map[sessionKey]*session
 	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
 	running  map[*attempt]record.Task
-	alone    *attempt       // that runs alone, since it may end the worker; nil: none
-	refused  map[string]int // tasks of an origin that this worker could not run, one after another
-	problems map[problemKey]problem
+	alone    *attempt        // that runs alone, since it may end the worker; nil: none
+	refused  map[string]int  // tasks of an origin that this worker could not run, one after another
 	unused   map[string]bool // inputs that a run does not have, of which the log has told
 	news     chan struct{}   // receives when the server has to be told of a problem at once
 	done     int
@@ -144,7 +143,7 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 	}
 	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
 		origins: map[string]string{}, sessions: map[sessionKey]*session{}, paused: map[string]time.Time{}, running: map[*attempt]record.Task{},
-		problems: map[problemKey]problem{}, unused: map[string]bool{}, refused: map[string]int{},
+		unused: map[string]bool{}, refused: map[string]int{},
 		news: make(chan struct{}, 1)}, nil
 }
 
@@ -306,35 +305,11 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// A problem is why a worker cannot run a run.
-type problem struct {
-	text         string
-	since, until time.Time // it was logged last, and is to be told
-	more         int       // tasks with the same problem since it was logged
-}
-
-// A problemKey says what problems are logged together.
-type problemKey struct{ run, kind string }
-
-// complainEvery is the time after which a worker logs a problem again. Tests change it.
-var complainEvery = time.Minute
-
-// complain logs a problem, once a minute for all tasks that have it, and tells the server
-// about it, for the status.
+// complain logs a problem of this worker with a run, once a minute for all tasks that have it,
+// and tells the server about it, for the status.
 func (p *pool) complain(run, kind, text string) {
-	p.mu.Lock()
-	key := problemKey{run, kind}
-	now, known := time.Now(), p.problems[key]
-	logged, more := now.Sub(known.since) < complainEvery, known.more
-	if logged {
-		known.more++
-	} else {
-		known = problem{text: text, since: now}
-	}
-	known.until = now.Add(problemFor)
-	p.problems[key] = known
-	p.mu.Unlock()
-	if logged {
+	log, more := p.c.problems.note(problemKey{run, kind}, text, problemFor)
+	if !log {
 		return
 	}
 	if more > 0 {
@@ -345,20 +320,6 @@ func (p *pool) complain(run, kind, text string) {
 	case p.news <- struct{}{}:
 	default: // it is told soon anyhow
 	}
-}
-
-// current returns the problems of the last minutes, by run. The caller has the lock.
-func (p *pool) current() map[string]string {
-	all, latest := map[string]string{}, map[string]time.Time{}
-	for key, one := range p.problems {
-		switch {
-		case time.Now().After(one.until):
-			delete(p.problems, key)
-		case one.until.After(latest[key.run]):
-			all[key.run], latest[key.run] = one.text, one.until
-		}
-	}
-	return all
 }
 
 func (p *pool) isPaused(origin string) bool {
@@ -382,7 +343,7 @@ func (p *pool) watchRuns(ctx context.Context) error {
 		case !goesOn(&stored):
 			p.end(stored.Name, "")
 			delete(p.origins, stored.Name)
-			maps.DeleteFunc(p.problems, func(key problemKey, _ problem) bool { return key.run == stored.Name })
+			p.c.problems.forget(stored.Name)
 		case record.Decode(stored.Value, &r) == nil:
 			p.end(stored.Name, r.Submission) // others were deleted
 			p.origins[stored.Name] = r.Origin
@@ -421,9 +382,9 @@ func (p *pool) report(ctx context.Context) {
 	defer tick.Stop()
 	told, before := time.Now(), 0
 	for {
-		rec.Full = p.c.fullRuns()
+		rec.Problems, rec.Full = p.c.problems.current()
 		p.mu.Lock()
-		rec.Done, rec.Problems = p.done, p.current()
+		rec.Done = p.done
 		rec.Running = slices.Collect(maps.Values(p.running))
 		p.mu.Unlock()
 		if n := len(rec.Running); time.Since(told) >= progressEvery && (n > 0 || rec.Done > before) {

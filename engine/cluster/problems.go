@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Problems are why tasks do not go on, as far as they were met in the last minutes. Each is
+// logged once a minute, and told to the server for the status. The zero value is ready for use.
+type problems struct {
+	mu  sync.Mutex
+	all map[problemKey]problem
+}
+
+// A problemKey says which problems are logged together.
+type problemKey struct{ run, kind string }
+
+// full is the kind of a run whose pages wait, since the server has no room for them.
+const full = "full"
+
+// A problem is why tasks of a run do not go on.
+type problem struct {
+	text         string
+	since, until time.Time // it was logged last, and is to be told
+	more         int       // how often it was met since it was logged
+}
+
+// logEvery is the time after which a problem is logged again. Tests change it.
+var logEvery = time.Minute
+
+// note takes up a problem, which is told for a while. It reports whether to log it, and how
+// often it was met since it was logged last.
+func (p *problems) note(key problemKey, text string, during time.Duration) (log bool, more int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, known := time.Now(), p.all[key]
+	if log = now.Sub(known.since) >= logEvery; log {
+		more, known = known.more, problem{text: text, since: now}
+	} else {
+		known.more++
+	}
+	known.until = now.Add(during)
+	if p.all == nil {
+		p.all = map[problemKey]problem{}
+	}
+	p.all[key] = known
+	return log, more
+}
+
+// current returns the latest problem of each run, and the runs whose pages wait.
+func (p *problems) current() (texts map[string]string, waiting []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, latest := time.Now(), map[string]time.Time{}
+	maps.DeleteFunc(p.all, func(_ problemKey, one problem) bool { return now.After(one.until) })
+	texts = map[string]string{}
+	for key, one := range p.all {
+		switch {
+		case key.kind == full:
+			waiting = append(waiting, key.run)
+		case one.until.After(latest[key.run]):
+			texts[key.run], latest[key.run] = one.text, one.until
+		}
+	}
+	slices.Sort(waiting)
+	return texts, waiting
+}
+
+// forget drops the problems of a run that has ended.
+func (p *problems) forget(run string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.all, func(key problemKey, _ problem) bool { return key.run == run && key.kind != full })
+}
