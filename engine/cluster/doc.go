@@ -13,12 +13,14 @@
 // Secrets stay with the workers: the configuration is stored as it is written, with the
 // names of environment variables.
 //
-// In the code, cluster.go has a run and its record, and submit.go with shared.go submits it.
-// worker.go, session.go and attempt.go work: a worker, a run in it, and one delivery of a task.
-// collect.go begins a collection; stored.go and sorted.go are its two orders, position.go has its
-// checkpoints, and release.go deletes what it has stored. Package internal/survey counts for
-// the status, internal/pace shares the pace, internal/record has what is stored as JSON, and
-// internal/store how it is stored.
+// The code has four rooms, and the names of their files begin with those of the rooms: submit
+// (a run is stored, and its first tasks are queued), work (a worker, a run in it, and one
+// delivery of a task), collect (two orders of the pages, checkpoints, and the release of
+// pages) and survey (the status). cluster.go has the types that all of them share. The rooms
+// are not packages: submit, work, collect and survey are methods of [Cluster] and [Run], so that each
+// package would need a second set of methods here, and most of a run would have to be exported
+// to them. What has no need of these types is below internal: survey counts for the status,
+// pace shares the rate, record has the JSON that is stored, and store says how it is stored.
 //
 // The package is a client. Package engine/cluster/hub runs a server in the process.
 package cluster
