@@ -185,7 +185,8 @@ func (n natsFlags) check() error {
 	case n.context != "" && n.urls != "":
 		return &usageError{"--nats and --nats-context cannot be used together"}
 	case n.context != "" && files.explicit():
-		return &usageError{"--nats-context cannot be used with --nats-creds or --nats-tls-…: a context has its own credentials and certificates"}
+		return &usageError{"--nats-context cannot be used with --nats-creds or --nats-tls-…: " +
+			"a context has its own credentials and certificates"}
 	case (n.tlsCert == "") != (n.tlsKey == ""):
 		return &usageError{"--nats-tls-cert and --nats-tls-key require each other"}
 	}

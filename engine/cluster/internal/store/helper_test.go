@@ -27,7 +27,9 @@ type natsServer struct {
 // startServer starts a server. Its options may be changed before.
 func startServer(t testing.TB, change ...func(*server.Options)) *natsServer {
 	t.Helper()
-	s := &natsServer{t: t, options: server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}}
+	s := &natsServer{t: t, options: server.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+	}}
 	for _, f := range change {
 		f(&s.options)
 	}
@@ -60,7 +62,9 @@ func (s *natsServer) restart() {
 // connect connects like the command does.
 func (s *natsServer) connect(o ...nats.Option) jetstream.JetStream {
 	s.t.Helper()
-	o = append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0)}, o...)
+	o = append([]nats.Option{
+		nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0),
+	}, o...)
 	nc, err := nats.Connect(s.server.ClientURL(), o...)
 	require.NoError(s.t, err)
 	s.t.Cleanup(nc.Close)

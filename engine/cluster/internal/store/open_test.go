@@ -31,7 +31,8 @@ func TestAServerWithoutJetStreamIsRefused(t *testing.T) {
 
 func TestAServerThatIsTooOldIsRefused(t *testing.T) {
 	for version, ok := range map[string]bool{
-		"2.11.9": false, "2.12.0": true, "v2.15.2": true, "1.99.0": false, "3.0.0": true, "2.12.0-beta.1": true, "dev": true, "": true, "x.y": true,
+		"2.11.9": false, "2.12.0": true, "v2.15.2": true, "1.99.0": false, "3.0.0": true, "2.12.0-beta.1": true,
+		"dev": true, "": true, "x.y": true,
 	} {
 		err := checkServer(version)
 		require.Equal(t, ok, err == nil, version)
@@ -132,7 +133,8 @@ func TestADenialIsThatOfItsRequest(t *testing.T) {
 	s := startServer(t, limited("$KV.STOPWHEN_WORKERS.>"))
 	admin := s.open(Options{})
 	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
-	store, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})), Options{})
+	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})
+	store, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w"), quiet), Options{})
 	require.NoError(t, err)
 	stop, ended := make(chan bool), make(chan bool)
 	go func() {
@@ -197,7 +199,8 @@ func TestAPageThatNoBatchCanHoldIsRefused(t *testing.T) {
 	_, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-3))
 	require.NoError(t, err, "the largest")
 	_, err = s.Append(t.Context(), task, 1000, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-2))
-	require.ErrorContains(t, err, "a page of 1000001 bytes is too large for the NATS server: it accepts 1000 messages of 1000 bytes (raise max_payload")
+	require.ErrorContains(t, err,
+		"a page of 1000001 bytes is too large for the NATS server: it accepts 1000 messages of 1000 bytes (raise max_payload")
 }
 
 func TestAStreamThatMayLosePagesIsRefused(t *testing.T) {
@@ -229,7 +232,9 @@ func TestNamesAreTokens(t *testing.T) {
 	}
 	require.Equal(t, "api_test-", OriginToken("api.test", "https://api.test:443")[:9])
 	require.NotEqual(t, OriginToken("api.test", "https://api.test:443"), OriginToken("api.test", "http://api.test:80"))
-	for run, ok := range map[string]bool{"": false, "a": true, "A-_9": true, "a b": false, "a.b": false, "é": false, fmt.Sprintf("%065d", 0): false} {
+	for run, ok := range map[string]bool{
+		"": false, "a": true, "A-_9": true, "a b": false, "a.b": false, "é": false, fmt.Sprintf("%065d", 0): false,
+	} {
 		require.Equal(t, ok, CheckRun(run) == nil, run)
 	}
 }

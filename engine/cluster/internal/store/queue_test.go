@@ -122,7 +122,8 @@ func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 func TestTheQueuedTasksOfOneRunAreRemoved(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
-	enqueue(t, s, Item{Origin: "api", Run: "r", Submission: "s", Task: "0"}, Item{Origin: "api", Run: "r2", Submission: "s", Task: "0"}, Item{Origin: "api", Run: "r", Submission: "s", Task: "1"})
+	enqueue(t, s, Item{Origin: "api", Run: "r", Submission: "s", Task: "0"},
+		Item{Origin: "api", Run: "r2", Submission: "s", Task: "0"}, Item{Origin: "api", Run: "r", Submission: "s", Task: "1"})
 	require.NoError(t, s.PurgeWork(t.Context(), "r"))
 	require.Equal(t, "r2", fetched(t, s).Run)
 }

@@ -221,7 +221,8 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 		position, read := uint64(0), 0
 		r.Repeat(map[string]func(*rapid.T){
 			"append": func(r *rapid.T) {
-				key := Key{Run: run, Submission: "s", Job: rapid.StringN(0, 5, 20).Draw(r, "job"), Task: rapid.SampledFrom([]string{"0", "1"}).Draw(r, "task")}
+				key := Key{Run: run, Submission: "s", Job: rapid.StringN(0, 5, 20).Draw(r, "job"),
+					Task: rapid.SampledFrom([]string{"0", "1"}).Draw(r, "task")}
 				after, lost := last[key], rapid.Bool().Draw(r, "lose")
 				if len(log) > 0 && rapid.IntRange(0, 3).Draw(r, "stale") == 0 {
 					key, after = log[len(log)-1].key, log[len(log)-1].sequence+1

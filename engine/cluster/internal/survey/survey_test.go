@@ -22,8 +22,8 @@ func heading(job, task string, head store.Head) store.Heading {
 // Orders are one list. Lines are for the orders, and parts for each line in a window that is
 // searched for.
 func TestTasksAreCountedByTheirLastPages(t *testing.T) {
-	orders := heading("orders", "0", store.Head{State: store.Done, Outcome: "complete", Reason: "offset.short", Pages: 2, Items: 4, Page: 2, Children: 4,
-		Partitions: map[string]int{"lines": 4}})
+	orders := heading("orders", "0", store.Head{State: store.Done, Outcome: "complete", Reason: "offset.short",
+		Pages: 2, Items: 4, Page: 2, Children: 4, Partitions: map[string]int{"lines": 4}})
 	line := func(task string, state store.State) store.Heading {
 		h := heading("lines", task, store.Head{State: state, Pages: 1, Items: 3, Page: 1})
 		if state == store.Done {
@@ -34,6 +34,9 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 	suspect, skipped := line("0-2", store.Done), line("0-2", store.Done)
 	suspect.Findings = 1
 	skipped.Outcome, skipped.Reason = store.Skipped, "api"
+	split := heading("lines", "0-1", store.Head{State: store.Done, Kind: store.Splits, Page: 1, Children: 2,
+		Partitions: map[string]int{"lines": 2}})
+	search := heading("orders", "0-s", store.Head{State: store.More, Kind: store.Searches, Searches: map[string]int{"lines": 1}})
 	retried := line("0-2", store.Failed)
 	for name, test := range map[string]struct {
 		found   []store.Heading
@@ -67,10 +70,10 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 			running: map[string]time.Time{"0-5": stored.Add(time.Second)},
 			want:    status.Counts{Partitions: 4, Done: 3, Running: 1, Pages: 4, Items: 12}, phase: status.Running},
 		"a window was split in two": {
-			found: []store.Heading{heading("lines", "0-1", store.Head{State: store.Done, Kind: store.Splits, Partitions: map[string]int{"lines": 2}, Children: 2, Page: 1})},
+			found: []store.Heading{split},
 			want:  status.Counts{Partitions: 5, Waiting: 5}, phase: status.Running},
 		"a search has not ended": {
-			found: []store.Heading{heading("orders", "0-s", store.Head{State: store.More, Kind: store.Searches, Searches: map[string]int{"lines": 1}})},
+			found: []store.Heading{search},
 			want:  status.Counts{Partitions: 4, Waiting: 4}, growing: true, phase: status.Running},
 	} {
 		t.Run(name, func(t *testing.T) {
