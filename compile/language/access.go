@@ -53,39 +53,31 @@ func get(v, key any) any {
 	return out
 }
 
-// walk follows a path, given as keys or as text.
-func walk(v, path any) (any, bool) {
-	keys, ok := path.([]string)
-	if text, isText := path.(string); isText {
-		keys, ok = rules.SplitPath(text), true
-	}
-	if !ok {
-		return nil, false
-	}
+// fieldAt returns the value at a path of an item or of another value, and whether it has
+// the path.
+func fieldAt(v any, path []string) (any, bool, error) {
 	if row, isRow := v.(rules.ItemRow); isRow {
-		found, ok, err := row.Field(keys)
-		return found, ok && err == nil
+		return row.Field(path)
 	}
-	for _, key := range keys {
+	for _, key := range path {
+		var ok bool
 		if v, ok = member(v, key); !ok {
-			return nil, false
+			return nil, false, nil
 		}
 	}
-	return v, true
+	return v, true, nil
 }
 
-// walkMetered is walk for a path that may come from the page.
-func walkMetered(m *meter, v, path any) (any, bool, error) {
-	size := 0
-	if text, ok := path.(string); ok {
-		size = product(len(text), 24) // of the keys
+// fieldAtAny is fieldAt for a path that may come from the page, as keys or as text.
+func fieldAtAny(m *meter, v, path any) (any, bool, error) {
+	switch path := path.(type) {
+	case []string:
+		return fieldAt(v, path)
+	case string:
+		m.grow(product(len(path), 24)) // of the keys
+		return fieldAt(v, rules.SplitPath(path))
 	}
-	m.grow(size)
-	if keys, ok := path.([]string); ok {
-		return fieldAt(v, keys)
-	}
-	found, ok := walk(v, path)
-	return found, ok, nil
+	return nil, false, nil
 }
 
 // slice returns v[from:to], limited to the elements that v has.
@@ -133,6 +125,6 @@ func listOf(v any) (any, error) {
 
 // HasPath reports whether a value has a path, even if null is there.
 func HasPath(v any, path []string) bool {
-	_, ok := walk(v, path)
-	return ok
+	_, ok, err := fieldAt(v, path)
+	return ok && err == nil
 }

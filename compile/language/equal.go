@@ -52,11 +52,11 @@ func equalText(m *meter, a, b string) bool {
 }
 
 func equalObjects(m *meter, a, b any) bool {
-	other := lookup(b)
-	m.spend(product(members(b), 16)) // of lookup
+	m.spend(product(members(b), 16))
+	other := byName(b)
 	all, _ := entries(a)
 	for name, x := range all {
-		if y, ok := other(name); !ok || !equal(m, x, y) {
+		if y, ok := other[name]; !ok || !equal(m, x, y) {
 			return false
 		}
 	}
@@ -84,21 +84,18 @@ func members(v any) int {
 	return 0
 }
 
-// lookup returns a function that finds the members of an object in constant time.
-func lookup(v any) func(name string) (any, bool) {
-	m, ok := v.(map[string]any)
-	if object, ordered := v.(rules.Object); ordered {
-		ok, m = true, make(map[string]any, len(object))
-		for _, member := range object {
-			if _, repeated := m[member.Name]; !repeated {
-				m[member.Name] = member.Value
-			}
-		}
+// byName returns the members of an object in a map. Of those that share a name, it has the first.
+func byName(v any) map[string]any {
+	object, ordered := v.(rules.Object)
+	if !ordered {
+		all, _ := v.(map[string]any)
+		return all
 	}
-	return func(name string) (any, bool) {
-		v, has := m[name]
-		return v, ok && has
+	all := make(map[string]any, len(object))
+	for _, member := range slices.Backward(object) {
+		all[member.Name] = member.Value
 	}
+	return all
 }
 
 // in reports whether a list has an element, or an object a key.

@@ -30,6 +30,7 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 		{"the environment has no name", `len(toJSON($env)) > 0`, "unknown name $env", "", ""},
 		{"the source ends too early", `count ==`, "unexpected token EOF", "", " | count ==\n |        "},
 		{"a condition is a number", `count`, "want true or false, the expression gives an integer", "truthy(…)", " | count\n | ^"},
+		{"a condition is a month", `now().Month()`, "want true or false, the expression gives an integer", "truthy(…)", ""},
 		{"a condition is a string", `"yes"`, "want true or false, the expression gives a string", "truthy(…)", ""},
 		{"a condition is a function", `at`, "at is a function, which is not called", "write at(…)", ""},
 		{"a JSONPath depends on the page", `jsonpath(body.x) == nil`, "jsonpath takes its path as a string literal", "", ""},

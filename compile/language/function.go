@@ -137,6 +137,8 @@ func kindName(t reflect.Type) string {
 		return name
 	}
 	switch t.Kind() {
+	case reflect.Int: // such as a month
+		return "an integer"
 	case reflect.Int64:
 		return "a number"
 	case reflect.Slice, reflect.Array:

@@ -106,12 +106,11 @@ func appendKey(m *meter, to []byte, v any) ([]byte, error) {
 		}
 		return to, err
 	case map[string]any, rules.Object:
-		find, names := lookup(v), sortedNames(v)
+		all, names := byName(v), sortedNames(v)
 		m.spend(product(len(names), 16))
 		to = binary.AppendUvarint(append(to, 'o'), uint64(len(names)))
 		for i := 0; i < len(names) && err == nil; i++ {
-			inner, _ := find(names[i])
-			to, err = appendKey(m, appendText(to, 's', names[i]), inner)
+			to, err = appendKey(m, appendText(to, 's', names[i]), all[names[i]])
 		}
 		return to, err
 	}

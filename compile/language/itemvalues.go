@@ -24,8 +24,8 @@ func itemAt(page *rules.Context, index any) (any, bool, error) {
 		return v, ok, nil
 	}
 	n := page.Values.Len()
-	i, isIndex := asIndex(text)
-	if !isIndex || i >= n || i < -n {
+	i, err := strconv.Atoi(text)
+	if err != nil || i >= n || i < -n {
 		return nil, false, nil
 	}
 	if i < 0 {
@@ -79,22 +79,6 @@ func (f *fields) at(i int) any {
 	if f.column != nil {
 		return f.column[i]
 	}
-	v, _ := walk(f.items[i], f.path)
+	v, _, _ := fieldAt(f.items[i], f.path)
 	return v
-}
-
-// fieldAt returns the value at a path of an item or of another value, and whether it has
-// the path.
-func fieldAt(v any, path []string) (any, bool, error) {
-	if row, ok := v.(rules.ItemRow); ok {
-		return row.Field(path)
-	}
-	v, ok := walk(v, path)
-	return v, ok, nil
-}
-
-// asIndex returns a text as an index.
-func asIndex(text string) (int, bool) {
-	i, err := strconv.Atoi(text)
-	return i, err == nil
 }

@@ -12,10 +12,7 @@ import (
 func (e *Expression) Missing(page *rules.Context) []string {
 	var missing []string
 	for _, r := range e.Places() {
-		if !r.canBeMissing(page) {
-			continue
-		}
-		if _, ok := r.Lookup(page); !ok {
+		if r.missing(page) {
 			missing = append(missing, r.String())
 		}
 	}
@@ -27,19 +24,22 @@ func (e *Expression) Missing(page *rules.Context) []string {
 	return missing
 }
 
-// canBeMissing reports whether the response may lack what is read: a path of the
-// body or of an item, a header or a link.
-func (r Read) canBeMissing(page *rules.Context) bool {
-	if _, exists := r.page(page); !exists || r.Has || r.Open {
+// missing reports whether the response lacks what is read, and need not have had it: a path of
+// the body or of an item, a header or a link.
+func (r Read) missing(page *rules.Context) bool {
+	_, exists := r.page(page)
+	known := r.call != "" && len(r.Args) > 0
+	switch r.Root {
+	case "body":
+		known = len(r.Path) > 0
+	case "items":
+		known = len(r.Path) > 0 && r.countItems(page) > 0
+	}
+	if !exists || !known || r.Has || r.Open {
 		return false
 	}
-	switch {
-	case r.Root == "body":
-		return len(r.Path) > 0
-	case r.Root == "items":
-		return len(r.Path) > 0 && r.countItems(page) > 0
-	}
-	return r.call != "" && len(r.Args) > 0
+	_, ok := r.Lookup(page)
+	return !ok
 }
 
 // countItems returns the number of items of the page that the read is about, of which it
@@ -64,11 +64,8 @@ type MissingPath struct {
 func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	var missing []MissingPath
 	for _, r := range e.Places() {
-		if r.Of != "" || r.Root == "body" || r.Root == "link" || !r.canBeMissing(page) {
+		if r.Of != "" || r.Root == "body" || r.Root == "link" || !r.missing(page) {
 			continue // what is read of the body is known in full to the page reader only
-		}
-		if _, ok := r.Lookup(page); ok {
-			continue
 		}
 		if r.call != "" {
 			missing = append(missing, MissingPath{Path: r.String()})
@@ -99,7 +96,6 @@ func (r ElementRead) missing(page *rules.Context) bool {
 	v, _ := r.List.Lookup(page)
 	list, _ := v.([]any)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(e any) bool {
-		_, ok := walk(e, r.Path)
-		return ok
+		return HasPath(e, r.Path)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,11 +43,7 @@ var operators = map[string]binaryOperator{
 
 // isPredicate reports whether the result of an operator is boolean.
 func isPredicate(operator string) bool {
-	switch operator {
-	case "==", "!=", "<", "<=", ">", ">=", "in", "contains", "startsWith", "endsWith":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"==", "!=", "<", "<=", ">", ">=", "in", "contains", "startsWith", "endsWith"}, operator)
 }
 
 var plus = arithmetic("+", integers((*big.Int).Add), func(a, b float64) float64 { return a + b })

@@ -118,10 +118,8 @@ func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
 			return
 		}
 		replaceMetered(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
-	case "+", "-", "*", "/", "%", "**", "^", "..":
-		replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 	default:
-		if _, ours := operators[n.Operator]; ours && (unknown(n.Left) || unknown(n.Right)) {
+		if _, ours := operators[n.Operator]; ours && (!isPredicate(n.Operator) || unknown(n.Left) || unknown(n.Right)) {
 			replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 		}
 	}
