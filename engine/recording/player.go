@@ -31,7 +31,9 @@ type Player struct {
 	now       time.Time
 	exchanges []playable
 	requests  []string // all requests made, in order, as show writes them
-	missing   string   // the first request that was not recorded; empty: none
+	missing   string   // the first request that was not recorded, or ""
+
+	samples map[string][]byte // the body of the first page of each job; nil if none are kept
 }
 
 // A playable is a recorded exchange and whether it has been played.
@@ -110,6 +112,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.Status == 0 {
 		return nil, transportError(t.Error)
 	}
+	p.sample(req, t.Exchange)
 	return t.response(req), nil
 }
 

@@ -44,14 +44,16 @@ func Read(r io.Reader) (*Recording, error) { return read(r, maxArchiveBytes) }
 
 func read(r io.Reader, limit int64) (*Recording, error) {
 	out := &Recording{}
-	dec := json.NewDecoder(&limitedReader{r: r, limit: limit})
+	dec := json.NewDecoder(http.MaxBytesReader(nil, io.NopCloser(r), limit))
 	err := readMember(dec, "log", func() error {
 		return readMember(dec, "entries", func() error { return out.readEntries(dec) })
 	})
 	switch {
 	case len(out.Exchanges) > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
 		out.Truncated = true
-	case errors.As(err, new(*limitError)):
+	case errors.As(err, new(*http.MaxBytesError)):
+		return nil, fmt.Errorf("the HTTP archive (HAR) has more than %d bytes", limit)
+	case errors.Is(err, errTooMany):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("not an HTTP archive (HAR): %w", err)
@@ -61,25 +63,7 @@ func read(r io.Reader, limit int64) (*Recording, error) {
 	return out, nil
 }
 
-// A limitError says that an archive is too large.
-type limitError struct{ message string }
-
-func (e *limitError) Error() string { return e.message }
-
-// A limitedReader returns an error after limit bytes, unlike [io.LimitedReader], after
-// which a large archive would look like one that ends early.
-type limitedReader struct {
-	r           io.Reader
-	read, limit int64
-}
-
-func (l *limitedReader) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.read += int64(n); l.read > l.limit {
-		return 0, &limitError{fmt.Sprintf("the HTTP archive (HAR) has more than %d bytes", l.limit)}
-	}
-	return n, err
-}
+var errTooMany = fmt.Errorf("the HTTP archive (HAR) has more than %d exchanges", maxExchanges)
 
 // readMember reads an object, its named member with read, and skips the others.
 func readMember(dec *json.Decoder, name string, read func() error) error {
@@ -117,7 +101,7 @@ func (r *Recording) readEntries(dec *json.Decoder) error {
 	}
 	for dec.More() {
 		if len(r.Exchanges) == maxExchanges {
-			return &limitError{fmt.Sprintf("the HTTP archive (HAR) has more than %d exchanges", maxExchanges)}
+			return errTooMany
 		}
 		var e entry
 		if err := dec.Decode(&e); err != nil {

@@ -1,9 +1,7 @@
 package recording
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -19,33 +17,20 @@ const maxSample = 1 << 20
 // 1 MiB, has no sample. How the run ends makes no difference.
 func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]byte {
 	player := r.NewPlayer(e.Redactor())
-	sampler := &sampler{player: player, bodies: map[string][]byte{}}
-	e = e.With(engine.WithTransport(sampler), engine.WithClock(player), engine.WithPlaceholderTokens(), engine.WithTokenStore(nil),
+	player.samples = map[string][]byte{}
+	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithPlaceholderTokens(), engine.WithTokenStore(nil),
 		engine.WithKeepGoing(), engine.WithPrefetch(0))
 	_, _ = e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
-	return sampler.bodies
+	return player.samples
 }
 
-// A sampler keeps the first response to each job.
-type sampler struct {
-	player *Player
-	bodies map[string][]byte
-}
-
-// RoundTrip plays an exchange.
-func (s *sampler) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := s.player.RoundTrip(r)
-	p, ok := runtime.PartitionOf(r.Context())
-	if err != nil || !ok || !transport.IsPage(response.StatusCode) || s.bodies[p.Job.Set.Job.ID] != nil {
-		return response, err
+// sample keeps the body that answers a request if it is the first page of its job.
+func (p *Player) sample(req *http.Request, x Exchange) {
+	of, ok := runtime.PartitionOf(req.Context())
+	if p.samples == nil || !ok || x.Error != "" || !transport.IsPage(x.Status) || len(x.ResponseBody) == 0 || len(x.ResponseBody) > maxSample {
+		return
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxSample+1))
-	if err == nil && len(body) <= maxSample && len(body) > 0 {
-		s.bodies[p.Job.Set.Job.ID] = body
+	if id := of.Job.Set.Job.ID; p.samples[id] == nil {
+		p.samples[id] = x.ResponseBody
 	}
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
-	return response, nil
 }
