@@ -34,7 +34,7 @@ func StressText(w io.Writer, r *stress.Report, o TextOptions) error {
 		Jobs []stressLines
 	}{Report: r}
 	for i := range r.Jobs {
-		view.Jobs = append(view.Jobs, newStressLines(&r.Jobs[i], o))
+		view.Jobs = append(view.Jobs, newStressLines(i, &r.Jobs[i], o))
 	}
 	return o.template().write(w, "text", view)
 }
@@ -104,22 +104,19 @@ func (o TextOptions) verdict(v stress.Verdict, width int) string {
 	return o.coloured(colours[v], string(v)) + strings.Repeat(" ", max(0, width-len(v)))
 }
 
-// list returns parts, separated by commas, after a label. A part is on one line.
-func (o TextOptions) list(label string, parts []string) string {
+// list returns parts, which end with line ends, separated by commas after a label. A part is on
+// one line.
+func (o TextOptions) list(label, parts string) string {
 	const space = "\u00a0" // is not broken
-	text := strings.ReplaceAll(strings.Join(parts, ",\n"), " ", space)
-	return strings.ReplaceAll(hanging(label, strings.ReplaceAll(text, "\n", " "), o.Width), space, " ")
+	text := strings.ReplaceAll(strings.TrimSuffix(parts, "\n"), " ", space)
+	return strings.ReplaceAll(hanging(label, strings.ReplaceAll(text, "\n", ", "), o.Width), space, " ")
 }
 
 // stressLines is a job as the text shows it.
 type stressLines struct {
-	*stress.JobReport
+	stressJob
 	Heading string // of the table; empty if the line is too narrow for one
 	Rows    []stressLine
-	Covered int // combinations that are left out, since one of their behaviours has the same verdict alone
-	Parts   []string
-	Left    []stress.Reason
-	LeftOut []string // the same in short
 }
 
 // A stressLine is a row of the table.
@@ -132,14 +129,12 @@ type stressLine struct {
 	Same  string // the behaviour whose fix it has, too
 }
 
-func newStressLines(j *stress.JobReport, o TextOptions) stressLines {
-	v := stressLines{JobReport: j, Left: j.Reasons()}
-	shown := stress.Verdicts()
-	if !o.All {
-		shown = slices.DeleteFunc(shown, func(v stress.Verdict) bool { return v == stress.Complete })
+func newStressLines(n int, j *stress.JobReport, o TextOptions) stressLines {
+	v := stressLines{stressJob: newStressJob(n, j)}
+	rows := v.stressJob.Rows
+	if o.All {
+		rows, v.Covered = j.Sorted(true, stress.Verdicts()...)
 	}
-	rows, covered := j.Sorted(o.All, shown...)
-	v.Covered = covered
 	t := newStressTable(rows, o.Width)
 	if t.widths != nil {
 		v.Heading = o.coloured(dim, "  verdict   "+t.line(headings, "findings")) + "\n"
@@ -160,12 +155,6 @@ func newStressLines(j *stress.JobReport, o TextOptions) stressLines {
 			}
 		}
 		v.Rows = append(v.Rows, line)
-	}
-	for _, g := range j.Groups() {
-		v.Parts = append(v.Parts, fmt.Sprintf("%s %d of %d", g.Group, g.Complete, g.All))
-	}
-	for _, r := range v.Left {
-		v.LeftOut = append(v.LeftOut, fmt.Sprintf("%s (%d)", r.Why, len(r.Behaviours)))
 	}
 	return v
 }
