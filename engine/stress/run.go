@@ -2,7 +2,6 @@ package stress
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -27,7 +27,7 @@ type run struct {
 	transport.VirtualClock
 	apis  []*api                       // that have answered
 	apiOf func(runtime.Partition) *api // the one that answers a partition
-	rowOf func(item []byte) int        // the number of the row that an item was written from, or 0
+	rowOf func(item any) int           // the number of the row that an item was written from, or 0
 	most  int                          // requests
 
 	requests int
@@ -75,18 +75,20 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (r *run) receive(_ context.Context, page *runtime.Page) error {
 	r.pages = append(r.pages, page.Record)
-	for item := range page.Items.All() {
+	for text := range page.Items.All() {
+		item, _ := document.Decode(text)
 		r.obtained[r.rowOf(item)]++
 	}
 	return nil
 }
 
 // rowOf returns the number of the row that an item was written from, or 0.
-func (p *plan) rowOf(item []byte) int {
+func (p *plan) rowOf(item any) int {
 	if !p.scalar() {
 		return identityOf(item)
 	}
-	n, ok := p.keys.read(textOf(item))
+	text, _ := value.Text(item)
+	n, ok := p.keys.read(text)
 	if !ok {
 		return 0
 	}
@@ -95,32 +97,18 @@ func (p *plan) rowOf(item []byte) int {
 
 // treeRowOf does what rowOf does for the lists of a tree of jobs, whose items may be what other
 // jobs read.
-func treeRowOf(item []byte) int {
+func treeRowOf(item any) int {
 	if n := identityOf(item); n > 0 {
 		return n
 	}
-	return max(0, leadingNumber(strings.TrimPrefix(textOf(item), "k")))
-}
-
-// textOf returns the text of an item that is a text, a number or a flag.
-func textOf(item []byte) string {
-	var v any
-	if json.Unmarshal(item, &v) != nil {
-		return ""
-	}
-	text, _ := value.Text(v)
-	return text
+	text, _ := value.Text(item)
+	return max(0, leadingNumber(strings.TrimPrefix(text, "k")))
 }
 
 // identityOf returns the number in the member of an item that tells which row it is, or 0.
-func identityOf(item []byte) int {
-	var known struct {
-		Row int `json:"row"`
-	}
-	if json.Unmarshal(item, &known) != nil {
-		return 0
-	}
-	return known.Row
+func identityOf(item any) int {
+	n, _ := at(item, []string{identity}).(int)
+	return n
 }
 
 // tally counts the rows that were there during all of the run, those of them that were not
