@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,12 +68,7 @@ func (f Format) String() string {
 	return text
 }
 
-func (f Format) kind() Kind {
-	if f.Kind == "" {
-		return NDJSON
-	}
-	return f.Kind
-}
+func (f Format) kind() Kind { return cmp.Or(f.Kind, NDJSON) }
 
 // check returns an error if there is no such format.
 func (f Format) check() error {
@@ -82,11 +78,5 @@ func (f Format) check() error {
 
 // compression returns how a file is compressed; nil: not at all.
 func (f Format) compression() checkpoint.Compression {
-	switch f.Compression {
-	case Gzip:
-		return gzipFrames{}
-	case Zstd:
-		return zstdFrames{}
-	}
-	return nil
+	return map[Compression]checkpoint.Compression{Gzip: gzipFrames{}, Zstd: zstdFrames{}}[f.Compression]
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
@@ -40,9 +38,6 @@ func (s *stream) waits() bool { return s.options.Format.kind() == CSV && !s.clos
 // items returns the encoder for the items of a data type.
 func (s *stream) items(dataType string) encoder {
 	e := s.encoders[dataType]
-	if e == nil && s.waits() && len(s.encoders) > 0 {
-		return refusing{}
-	}
 	if e == nil {
 		e = s.options.encoder(&streamRows{stream: s}, dataType, nil)
 		s.encoders[dataType] = e
@@ -91,16 +86,6 @@ func (s *stream) writeWaiting() error {
 		}
 	}
 	return nil
-}
-
-// refusing is the encoder of a second table.
-type refusing struct{ encoder }
-
-func (refusing) Write([]byte) (int, error) {
-	return 0, &engine.Error{
-		Class: failure.IO, Op: "csv", Message: "a table has the items of one dataType, and the jobs have several",
-		Hint: "write files, or run one job",
-	}
 }
 
 // streamRows is what an encoder writes to a stream.

@@ -27,19 +27,25 @@ type target struct {
 
 // openTargets opens the files of the items, or the stream.
 func (p *Publisher) openTargets() error {
-	if p.options.Dir == "" {
-		all := Place{Jobs: p.engine.Jobs()}
-		if p.options.Stream == nil {
-			p.addStream(Options{}, io.Discard, all)
-		} else {
-			p.addStream(p.options.Options, p.options.Stream, all)
+	all := Place{Jobs: p.engine.Jobs()}
+	places := Places(p.engine, p.options.Dir, p.options.Format)
+	switch {
+	case p.options.Dir == "" && p.options.Stream == nil:
+		p.addStream(Options{}, io.Discard, all)
+		return nil
+	case p.options.Dir == "" && p.options.Format.kind() == CSV && len(places) > 1:
+		return &engine.Error{
+			Class: failure.Config, Op: "csv", Message: "a table has the items of one dataType, and the jobs have several",
+			Hint: "write files, or run one job",
 		}
+	case p.options.Dir == "":
+		p.addStream(p.options.Options, p.options.Stream, all)
 		return nil
 	}
 	if err := os.MkdirAll(p.options.Dir, 0o777); err != nil {
 		return err
 	}
-	for _, place := range Places(p.engine, p.options.Dir, p.options.Format) {
+	for _, place := range places {
 		if err := p.openTarget(place); err != nil {
 			return err
 		}

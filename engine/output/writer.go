@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 
@@ -51,18 +52,11 @@ var _ rowWriter = (*checkpoint.Output)(nil)
 func (o Options) encoder(to rowWriter, stream string, columns []string) encoder {
 	switch o.Format.kind() {
 	case CSV:
-		return newCSV(to, o.nested(), columns)
+		return newCSV(to, cmp.Or(o.Nested, "."), columns)
 	case Singer:
 		return newSinger(to, stream, o.Catalog)
 	}
 	return &ndjson{to: to}
-}
-
-func (o Options) nested() string {
-	if o.Nested == "" {
-		return "."
-	}
-	return o.Nested
 }
 
 // ndjson passes items on as they are.

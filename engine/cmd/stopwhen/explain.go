@@ -13,7 +13,6 @@ import (
 
 // An explainCommand is stopwhen explain.
 type explainCommand struct {
-	*app
 	source
 	reporting
 	diff, annotate, full bool
@@ -22,7 +21,7 @@ type explainCommand struct {
 }
 
 func newExplain(p *app) *cobra.Command {
-	a := &explainCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
+	a := &explainCommand{source: source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "explain CONFIG [CONFIG]",
 		Short: "Print the compiled rules of every job without making requests",

@@ -22,7 +22,7 @@ func (a *explainCommand) printSimulations(l *loaded) error {
 		}
 		all = append(all, simulation)
 	}
-	return a.writeReport(func(w io.Writer) error {
+	return a.writeReport(a.out, func(w io.Writer) error {
 		if a.format == formatJSON {
 			return writeJSONTo(w, all)
 		}

@@ -23,7 +23,7 @@ func (s *source) inputs() (map[string]any, error) {
 	}
 	values := map[string]any{}
 	if s.setFile != "" {
-		text, err := s.readSetFile()
+		text, err := s.readText(s.setFile)
 		if err != nil {
 			return nil, &usageError{fmt.Sprintf("--set-file: %v", err)}
 		}
@@ -49,12 +49,12 @@ func (s *source) inputs() (map[string]any, error) {
 	return values, nil
 }
 
-// readSetFile reads the file of --set-file, or standard input.
-func (s *source) readSetFile() ([]byte, error) {
-	if s.setFile == "-" {
-		return rules.ReadConfig(s.stdin)
+// readText reads a file as large as a configuration may be, or standard input.
+func (a *app) readText(path string) ([]byte, error) {
+	if path == "-" {
+		return rules.ReadConfig(a.stdin)
 	}
-	return rules.ReadConfigFile(s.setFile)
+	return rules.ReadConfigFile(path)
 }
 
 // shownPair returns what a message shows of a malformed pair: only a name, since

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -41,13 +40,12 @@ func (a *app) openLog(bar *progress, debug bool) (_ *slog.Logger, closeLog func(
 		w = bar
 	}
 	redacted := a.redactor.Writer(a.guard(w))
-	logger, err := a.newLogger(redacted, debug)
-	return logger, func() { _ = redacted.Close() }, err
+	return a.newLogger(redacted, debug), func() { _ = redacted.Close() }, nil
 }
 
 // newLogger returns a logger that writes text for people or, with --log-format
 // json, JSON for programs.
-func (a *app) newLogger(w io.Writer, debug bool) (*slog.Logger, error) {
+func (a *app) newLogger(w io.Writer, debug bool) *slog.Logger {
 	level := slog.LevelInfo
 	switch {
 	case a.quiet:
@@ -55,20 +53,15 @@ func (a *app) newLogger(w io.Writer, debug bool) (*slog.Logger, error) {
 	case a.verbose || debug:
 		level = slog.LevelDebug
 	}
-	var handler slog.Handler
-	switch a.logFormat {
-	case "", formatText:
-		handler = redact.Handler(tint.NewTextHandler(w, &tint.Options{
-			Level: level, TimeFormat: "15:04:05", NoColor: !hasColour(a.stderr), ReplaceAttr: dropRedundant,
-		}), printable.Text)
-	case formatJSON:
+	handler := redact.Handler(tint.NewTextHandler(w, &tint.Options{
+		Level: level, TimeFormat: "15:04:05", NoColor: !hasColour(a.stderr), ReplaceAttr: dropRedundant,
+	}), printable.Text)
+	if a.logFormat == formatJSON {
 		handler = slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level})
-	default:
-		return nil, &usageError{fmt.Sprintf("--log-format: want text or json, got %q", a.logFormat)}
 	}
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(handler, slog.LevelDebug).Writer()) // net/http logs through it
-	return slog.New(handler), nil
+	return slog.New(handler)
 }
 
 // redundantAttrs are the attributes whose values the message contains. They are

@@ -116,12 +116,7 @@ func (x *extraction) writeResult(files []formats.FileReport, result *engine.Resu
 	if err != nil {
 		return err
 	}
-	safe := []byte(printable.JSON(string(text)) + "\n")
-	if x.result == "-" {
-		_, err = x.guard(x.stdout).Write(safe)
-		return outputError(err)
-	}
-	return outputError(x.waits.during(func() error { return os.WriteFile(x.result, safe, 0o666) }))
+	return outputError(x.writeFile(x.result, printable.JSON(string(text))+"\n"))
 }
 
 // printError is [outputError] for commands that extract nothing.

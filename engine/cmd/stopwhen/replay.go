@@ -22,14 +22,13 @@ import (
 
 // A replayCommand is stopwhen replay.
 type replayCommand struct {
-	*app
 	source
 	reporting
 	against, kept string
 }
 
 func newReplay(p *app) *cobra.Command {
-	c := &replayCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
+	c := &replayCommand{source: source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "replay CONFIG FILE",
 		Short: "Show where a configuration would stop, from a recording",

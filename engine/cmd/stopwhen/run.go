@@ -51,7 +51,7 @@ func (c *runCommand) Run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		defer l.Close()
-		return c.explain(l, c.kept, reporting{app: c.app}, false)
+		return c.explain(l, c.kept, reporting{}, false)
 	}
 	return c.runConfig(cmd, args)
 }

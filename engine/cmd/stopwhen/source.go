@@ -152,14 +152,11 @@ func (s *source) serveCase(l *loaded) error {
 // readConfig reads a configuration from a file, or from standard input if path
 // is "-".
 func (s *source) readConfig(l *loaded, path string) (err error) {
+	l.name = path
 	if path == "-" {
 		l.name = stdinName
-		l.text, err = rules.ReadConfig(s.stdin)
-	} else {
-		l.name = path
-		l.text, err = rules.ReadConfigFile(path)
 	}
-	if err != nil {
+	if l.text, err = s.readText(path); err != nil {
 		return &usageError{fmt.Sprintf("cannot read the configuration: %v", err)}
 	}
 	if l.server != nil {

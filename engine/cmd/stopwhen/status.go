@@ -21,7 +21,6 @@ import (
 
 // A statusCommand is stopwhen status.
 type statusCommand struct {
-	*app
 	natsClient
 	reporting
 	watch, partitions bool
@@ -34,7 +33,7 @@ var (
 )
 
 func newStatus(p *app) *cobra.Command {
-	c := &statusCommand{app: p, natsClient: natsClient{app: p}, reporting: reporting{app: p}}
+	c := &statusCommand{natsClient: natsClient{app: p}}
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show how far the runs that many machines share are",
@@ -177,7 +176,7 @@ const clearScreen = "\x1b[H\x1b[2J"
 
 // repeat writes a report. On a terminal that is watched, it replaces the one before.
 func (c *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
-	return c.writeReport(func(w io.Writer) error {
+	return c.writeReport(c.out, func(w io.Writer) error {
 		if watch && toStdout(c.out) && isTerminal(c.stdout) {
 			if _, err := io.WriteString(w, clearScreen); err != nil {
 				return err

@@ -18,7 +18,6 @@ import (
 
 // A stressCommand is stopwhen stress.
 type stressCommand struct {
-	*app
 	source
 	reporting
 	options stress.Options
@@ -28,7 +27,7 @@ type stressCommand struct {
 }
 
 func newStress(p *app) *cobra.Command {
-	c := &stressCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
+	c := &stressCommand{source: source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "stress CONFIG",
 		Short: "Find what an API may do that loses items, without making requests",
@@ -119,7 +118,7 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 	if err := cmp.Or(interrupted(ctx), err); err != nil {
 		return err
 	}
-	if err := c.writeReport(func(w io.Writer) error { return c.writeStress(w, l.name, r) }); err != nil {
+	if err := c.writeReport(c.out, func(w io.Writer) error { return c.writeStress(w, l.name, r) }); err != nil {
 		return err
 	}
 	return c.judge(r)

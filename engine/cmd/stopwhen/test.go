@@ -15,14 +15,13 @@ import (
 
 // A testCommand is stopwhen test.
 type testCommand struct {
-	*app
 	source
 	reporting
 	failUncovered bool
 }
 
 func newTest(p *app) *cobra.Command {
-	c := &testCommand{app: p, source: source{app: p}, reporting: reporting{app: p}}
+	c := &testCommand{source: source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "test CONFIG",
 		Short: "Run the tests in a configuration without making requests",

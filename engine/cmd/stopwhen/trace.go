@@ -12,12 +12,13 @@ import (
 
 // A traceCommand is stopwhen trace.
 type traceCommand struct {
+	*app
 	reporting
 	verdicts bool
 }
 
 func newTrace(p *app) *cobra.Command {
-	c := &traceCommand{reporting: reporting{app: p}}
+	c := &traceCommand{app: p}
 	cmd := &cobra.Command{
 		Use:   "trace TRACE",
 		Short: "Show the pages of a trace and where each rule first became true",
@@ -49,7 +50,7 @@ func (c *traceCommand) Run(_ *cobra.Command, args []string) error {
 	if c.format == formatHTML {
 		write = run.HTML
 	}
-	return c.writeReport(func(w io.Writer) error {
+	return c.writeReport(c.out, func(w io.Writer) error {
 		if toStdout(c.out) {
 			w = printable.Writer(w, printable.Lines)
 		}
