@@ -58,7 +58,7 @@ type auditRule struct {
 	ID      string
 	When    string    // expression, boolean
 	Clause  string    // completes "warns if …"
-	Message string    // for the log, with {expressions}
+	Message string    // text of the log, with {expressions}
 	Also    []Outcome // outcomes after which it is evaluated, besides [Complete]
 	Splits  bool      // it is for jobs whose windows may be split
 
@@ -73,9 +73,9 @@ type Evidence uint8
 const (
 	OfList  Evidence = 1 << iota // something was noticed of the list, besides items with identifiers
 	OfTotal                      // there is a hint at the total
-	OfPages                      // at the number of pages
-	OfNext                       // at another page
-	OfMore                       // at whether there is more
+	OfPages                      // there is a hint at the number of pages
+	OfNext                       // there is a hint at another page
+	OfMore                       // there is a hint at whether there is more
 	OfLimit                      // the page size is known
 	OfMany                       // a thousand items or more were read
 )

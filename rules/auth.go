@@ -14,7 +14,7 @@ import (
 type Auth struct {
 	Type   string            // one of the types below
 	Path   string            // config path
-	Values map[string]string // of the keys that the type has, without #: username, clientSecret
+	Values map[string]string // the values of its keys, by their names without #: username, clientSecret
 	Scopes string            // oauth2: separated by spaces
 	Params Object            // oauth2: further parameters of the token request
 
@@ -51,7 +51,7 @@ const (
 // An AuthType is a type of authentication. A # before a key marks a secret.
 type AuthType struct {
 	Name  string
-	Doc   string   // what requests are sent with
+	Doc   string   // the credentials that requests are sent with
 	Needs []string // the keys that it must have
 	May   []string // its other keys
 }

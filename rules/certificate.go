@@ -34,7 +34,7 @@ func (d *decoder) certificates(s settings) *tls.Config {
 		return config
 	}
 	pair, err := tls.X509KeyPair([]byte(text), []byte(text))
-	if err != nil { // whose text may have parts of the key
+	if err != nil { // not shown: its text may have parts of the key
 		d.diags.Errorf(diag.Value(one.path()), "want a certificate and its private key, both in PEM").
 			WithHint("write one after the other, with line breaks, or as {\"env\": \"NAME\"}")
 		return config

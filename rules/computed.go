@@ -23,7 +23,7 @@ func (c Computed) MarshalJSON() ([]byte, error) {
 
 // computed returns the value that an object {"expr": "…"} stands for.
 func computed(path string, v any) (Computed, bool) {
-	if c, ok := v.(Computed); ok { // by functions
+	if c, ok := v.(Computed); ok { // functions of dialect keboola
 		return c, true
 	}
 	object, isObject := value.Members(v)
@@ -72,7 +72,7 @@ func (j Job) Constants() Object { return constants(j.Params) }
 // partition.
 func (l *lowerer) bound(set *Ruleset) {
 	job := &set.Job
-	if l.dialect != Keboola { // which has placeholders in braces
+	if l.dialect != Keboola { // there, braces are placeholders
 		base := l.cfg.BaseURL
 		l.address(set, BaseURL, &base, l.cfg.path, "api.baseUrl")
 		l.address(set, Endpoint, &job.Endpoint, job.path, "endpoint")

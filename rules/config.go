@@ -24,7 +24,7 @@ type Config struct {
 	AllowedOrigins []string    // other origins that links and redirects may point to, without credentials
 	Jobs           []Job
 	Debug          bool
-	MaxPartitions  int // of a run; 0: any number
+	MaxPartitions  int // the limit of a run; 0: unlimited
 	Inputs         []Input
 	Tests          []Test
 
@@ -35,7 +35,7 @@ type Config struct {
 
 	pages      int             // Options.Pages
 	pagination *pagination     // nil: one request per job
-	paging     *diag.Collector // of the mistakes in the pagination, which [Config.Lower] reports
+	paging     *diag.Collector // collects the mistakes in the pagination, which [Config.Lower] reports
 	catalog    *Catalog        // the methods and guards
 	base       requests.Base   // BaseURL, parsed
 	baseSource Computed        // computes BaseURL; may be zero

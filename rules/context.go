@@ -118,7 +118,7 @@ type JobFacts struct {
 
 // ContextField is one row of the table that [Context] is.
 type ContextField struct {
-	Name     string // in an expression: "pages" for total.pages
+	Name     string // its name in an expression: "pages" for total.pages
 	Doc      string
 	Type     reflect.Type
 	Index    int    // position in its struct
@@ -127,9 +127,9 @@ type ContextField struct {
 	Counts   string // "pages", "items", "bytes" or "seconds"; empty: it counts nothing
 	Declared string // configuration key that declares its names; may be empty
 	Saved    bool   // a checkpoint holds it
-	Scope    Scope  // of the rules that may read it; empty: all rules
+	Scope    Scope  // only rules of this scope may read it; empty: all rules
 
-	Fields []ContextField // of an object whose names are fixed
+	Fields []ContextField // the fields of an object with fixed names
 }
 
 // Scope says which rules may read a field of the context.
@@ -140,8 +140,8 @@ const (
 	ScopePage  Scope = ""      // the rules of a page, which read what all rules may read
 	ScopeAudit Scope = "audit" // the rules of the audit
 	ScopeItem  Scope = "item"  // filter and fields, which are evaluated for each item
-	ScopeLogin Scope = "login" // what requests get from the response of a login
-	ScopeSign  Scope = "sign"  // what signs a request
+	ScopeLogin Scope = "login" // the parts of requests that the response of a login gives
+	ScopeSign  Scope = "sign"  // the parts of requests that sign them
 )
 
 // Known says when the value of a context field is known, and with that what may

@@ -10,8 +10,8 @@ import (
 
 // DataField says where the items of a response are.
 type DataField struct {
-	Keys []string // of the first path, up to its first star; empty: the root
-	Text string   // as the configuration spells it
+	Keys []string // the keys of the first path, up to its first star; empty: the root
+	Text string   // its spelling in the configuration
 
 	// Lists are the paths, if there are several or one has a star. nil is the path Keys.
 	Lists []ItemList
@@ -20,8 +20,8 @@ type DataField struct {
 // ItemList is a path of items in a response.
 type ItemList struct {
 	Steps    []Step
-	Text     string // as the configuration spells it
-	DataType string // of its items; "" is that of the job
+	Text     string // its spelling in the configuration
+	DataType string // the type of its items; "" is that of the job
 }
 
 // Step is one key of the path of items.

@@ -32,7 +32,7 @@ type Switches struct {
 	LoginLists      bool // a parameter of a login that the request has too becomes a list with both, instead of replacing it
 	LoginEndsAtOnce bool // a login that lasts no time is repeated before each request, instead of never
 
-	encoding requests.Encoding // of queries and bodies
+	encoding requests.Encoding // the encoding of queries and bodies
 
 	optionalMethod bool // pagination without a method is no pagination, instead of an error
 	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors

@@ -23,8 +23,8 @@ type Guard struct {
 	Drop    bool   // the items of the page that matches are not emitted
 	Outcome Outcome
 	Clause  string // completes "stops when …"
-	Message string // for the log, with {expressions}
-	Hint    string // for the error if it fails the run
+	Message string // text of the log, with {expressions}
+	Hint    string // the hint of the error if it fails the run
 	Doc     string // documentation of its key
 
 	// ExceptPolled disables the guard for polls: requests that are repeated after a wait, and
@@ -33,8 +33,8 @@ type Guard struct {
 
 	NamesJob bool // Message names the job, so the log does not
 
-	Policy        Policy // unless the configuration says otherwise
-	KeboolaPolicy Policy // in dialect keboola, where it differs
+	Policy        Policy // the default
+	KeboolaPolicy Policy // the default in dialect keboola, where it differs
 	Threshold     *Field // kind and defaults of the number, if it has one
 }
 

@@ -11,7 +11,7 @@ import (
 
 // HTTP is what all requests have in common. [Decode] fills in the defaults.
 type HTTP struct {
-	Headers       Object   // in this order
+	Headers       Object   // sent in this order
 	Params        Object   // parameters that those of a request override
 	SecretHeaders []string // names of headers whose values are secret
 	MaxRetries    int      // retries of one request
@@ -21,15 +21,15 @@ type HTTP struct {
 	RateReset     string   // header that says when there will be more
 	Pace          Pace
 	IgnoreErrors  []int // statuses whose response is read as a page
-	MaxBodyBytes  int   // of a response, decompressed
+	MaxBodyBytes  int   // the size of a response, decompressed
 	MaxDepth      int   // nesting of a response
-	MaxItems      int   // of a response
+	MaxItems      int   // the items of a response
 	MaxValueBytes int   // memory for the values of a response that rules read
 }
 
 // Pace limits the requests of a run, whichever job makes them.
 type Pace struct {
-	Timeout   time.Duration // of one request; 0: not configured
+	Timeout   time.Duration // the time that a request may take; 0: not configured
 	PerSecond float64       // requests per second; 0: any number
 	Burst     int           // requests at once after a rest
 	Parallel  int           // requests in flight; 0: any number

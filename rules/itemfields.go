@@ -10,7 +10,7 @@ import (
 
 // ItemField is a change of a member of every item.
 type ItemField struct {
-	Name   string   // as the configuration has it
+	Name   string   // its key in the configuration
 	Keys   []string // the path of the member
 	Source string   // the expression that gives its value; "" removes the member
 

@@ -22,9 +22,9 @@ type Job struct {
 	Response      Response
 	For           []Source // the variables of its partitions; nil: it is one partition
 	Silent        bool     // its items are not written (emit)
-	OnFailure     string   // of a partition: [PartitionFail] or [PartitionSkip]
+	OnFailure     string   // [PartitionFail] or [PartitionSkip], when a partition fails
 
-	scroller string // with method multiple
+	scroller string // its scroller, if the method is multiple
 	path     string // config path of the job
 
 	parent int // position of its parent in dialect keboola, from 1; 0: not a child
@@ -155,7 +155,7 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 				WithHint("ids name jobs in logs and results, so they must differ")
 		}
 		seen[j.ID] = true
-		if j.parent > 0 { // whose id is known by now
+		if j.parent > 0 { // the id of the parent is known by now
 			from, id := &j.For[0], c.Jobs[j.parent-1].ID
 			items := from.given.get("items")
 			items.Value = id

@@ -69,13 +69,13 @@ type jsonParser struct {
 	elements []any
 	marks    []diag.Mark
 
-	path [MaxConfigDepth + 1]step // to the next value, as far as the depth of it
+	path [MaxConfigDepth + 1]step // the path to the next value, up to its depth
 }
 
 // A step leads from a list or an object to a value in it.
 type step struct {
 	name  string
-	index int // in a list; -1: it is the member name of an object
+	index int // its position in a list; -1: it is the member name of an object
 }
 
 // valid reports whether the text is JSON, and what is wrong with it.

@@ -16,9 +16,9 @@ import (
 // applied.
 type keboolaConfig struct {
 	*decoder
-	config         Object   // as it is written
-	iterations     []Object // what each of them overrides in config
-	authType       string   // of api.authentication
+	config         Object   // the section config, as written
+	iterations     []Object // the members that each of them overrides in config
+	authType       string   // the type of api.authentication
 	ownBasic       bool     // the iterations have credentials of type basic
 	attributes     *attributes
 	authorized     Object // authorization, next to parameters
@@ -28,7 +28,7 @@ type keboolaConfig struct {
 	timesAsked bool // a child of the present job reads the times of runs
 
 	signsAtOnce bool   // the expressions that sign a request do not see each other's results
-	loginFormat string // that of the response of a login
+	loginFormat string // the format of the response of a login
 
 	unknown Object // the members of config that have no meaning of their own
 }

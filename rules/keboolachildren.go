@@ -17,7 +17,7 @@ import (
 
 // ancestors are the jobs above a child.
 type ancestors struct {
-	position     int      // of the parent in the list of jobs
+	position     int      // the position of the parent in the list of jobs
 	items        []string // variables that hold an item of each job above, the outermost first
 	placeholders Object   // the variables of placeholders by the names of these
 	variables    []string // all of them

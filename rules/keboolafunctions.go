@@ -27,7 +27,7 @@ type refers func(path, name string) (source string, hidden bool)
 type functions struct {
 	*decoder
 	references  map[string]refers
-	placeholder bool // of a child: urlencode is known, too
+	placeholder bool // for the placeholders of a child: urlencode is known, too
 }
 
 // evaluated returns the values of an object with those that the reference computes. Like

@@ -85,7 +85,7 @@ func (k *keboolaConfig) userData(config, job setting) []ItemField {
 	var fields []ItemField
 	for _, one := range []struct {
 		setting
-		name string // of a value that is no object
+		name string // the name of a value that is no object
 	}{{config, "userData"}, {job, "job_parent_id"}} {
 		if php.EmptyConfig(one.Value) {
 			continue

@@ -10,9 +10,9 @@ import (
 // Setting is a key of a configuration. The key is written, or its default is in force.
 type Setting struct {
 	Path    string
-	Doc     string // what it is for, from the tables of fields
+	Doc     string // its documentation, from the tables of fields
 	Written bool
-	Default any  // of a key that is not written
+	Default any  // the value of a key that is not written
 	Leaf    bool // it has no keys of its own
 }
 

@@ -56,12 +56,12 @@ const (
 
 // A kindRow is a row of the table of kinds.
 type kindRow struct {
-	name   string                 // as messages and the reference have it
+	name   string                 // its name in messages and in the reference
 	read   func(any) (any, error) // nil: any value. A nil result counts as missing
 	schema Object                 // nil: other columns of the field decide, see [Field.kindSchema]
 	sample any                    // a value of the kind
 	env    bool                   // {"env": "NAME"} may stand for a value
-	goType string                 // of a field in Go that has such a value; empty: other columns of the field decide
+	goType string                 // the type of a field in Go for it; empty: other columns of the field decide
 }
 
 // kinds is the table of kinds.

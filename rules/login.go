@@ -13,7 +13,7 @@ import (
 // gives.
 type AuthPart struct {
 	Role   Role   // [Header] or [Param]; empty for expires
-	Name   string // of the header or the parameter
+	Name   string // the name of the header or the parameter
 	Source string // expression
 	Path   string // config path
 }
@@ -86,7 +86,7 @@ func (d *decoder) authParts(role Role, s setting) []AuthPart {
 // AuthRules are the expressions of the credentials.
 type AuthRules struct {
 	Scope Scope
-	Set   *Ruleset // what its rules may name
+	Set   *Ruleset // the names that its rules may read
 	Login *Ruleset // the request of a login; nil: there is none
 
 	Values  []Rule // values of keys, which are their targets; evaluated when a run begins

@@ -10,7 +10,7 @@ import (
 // Lowered is a configuration as rules.
 type Lowered struct {
 	Jobs   []*Ruleset // in the order of the jobs
-	Unused []*Ruleset // of the scrollers that no job uses; they are compiled only to be checked
+	Unused []*Ruleset // the rules of scrollers that no job uses, compiled only to be checked
 }
 
 // Lower turns the configuration into one [Ruleset] per job. It reports all
@@ -42,7 +42,7 @@ type lowerer struct {
 	*reader
 	switches Switches
 
-	positions map[string]diag.Position // of config paths
+	positions map[string]diag.Position // the positions of config paths
 	used      map[*pagination]bool     // scrollers of jobs
 }
 

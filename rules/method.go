@@ -53,7 +53,7 @@ type Overlay struct {
 	Endpoint Part
 	Method   Part
 	Params   []Part
-	Body     []Part // by path in the JSON body
+	Body     []Part // named by their path in the JSON body
 
 	IncludeParams Conditions // when the job's params are sent with every request; nil: always
 	ApplyToFirst  Conditions // when the parts apply to the first request, too; nil: never
@@ -62,13 +62,13 @@ type Overlay struct {
 // Part is one part of a request, computed by an expression. A value that is nil
 // leaves the part out.
 type Part struct {
-	Name    string // of a parameter; empty: the value is an object, whose members are merged
+	Name    string // the name of a parameter; empty: the value is an object, whose members are merged
 	Each    string // one part for every member of this setting, with its name; ${each} is its value
 	Value   string
 	Keboola string // the reference's reading, where it differs
 	Only    Conditions
 	Says    string // Value in words, if it reads the response: "the link at links.next"
-	Hint    string // for a job whose own value of the part is overridden
+	Hint    string // the hint for a job whose own value of the part is overridden
 }
 
 // Template is a stopping rule of a method.
@@ -81,7 +81,7 @@ type Template struct {
 	Outcome Outcome // empty: [Complete]
 	Drop    bool    // the items of the page that matches are not emitted
 	Clause  string  // completes "stops when …"
-	Message string  // for the log, with {expressions}
+	Message string  // text of the log, with {expressions}
 
 	NamesJob bool // Message names the job, so the log does not
 	Expects  bool // responses have what it reads: if none does, the configuration is probably wrong

@@ -16,7 +16,7 @@ import (
 
 // A Source says which values a variable of for has.
 type Source struct {
-	Name   string  // of the variable
+	Name   string  // the name of the variable
 	Items  string  // id of the job whose items the variable is; empty: another source
 	Values []any   // constants; nil: an expression gives the values
 	Window *Window // times or numbers, one after another; nil: another source

@@ -15,11 +15,11 @@ import (
 type reader struct {
 	diags   *diag.Collector
 	dialect string          // its kinds and defaults apply
-	unknown diag.Severity   // of keys that the table does not have
+	unknown diag.Severity   // the severity of keys that the table does not have
 	catalog *Catalog        // the methods of pagination objects
 	env     *environment    // values for {"env": "NAME"}
-	cfg     *Config         // what is read, with its secrets
-	paging  *diag.Collector // of the mistakes in pagination objects; nil: diags has them, too
+	cfg     *Config         // the configuration so far, with its secrets
+	paging  *diag.Collector // collects the mistakes in pagination objects; nil: diags does
 
 	visit func(Setting) // called for every key; may be nil
 }

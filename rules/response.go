@@ -16,7 +16,7 @@ const (
 	NDJSON = "ndjson" // one JSON value per line
 	CSV    = "csv"    // a table (RFC 4180)
 	XML    = "xml"    // XML 1.0
-	Auto   = "auto"   // what the response says that it is
+	Auto   = "auto"   // the format that the response names or shows
 )
 
 var formats = []string{JSON, NDJSON, CSV, XML, Auto}
@@ -24,9 +24,9 @@ var formats = []string{JSON, NDJSON, CSV, XML, Auto}
 // Response says how the responses of a job are read.
 type Response struct {
 	Format    string   // one of [JSON], [NDJSON], [CSV], [XML] and [Auto]
-	Header    bool     // of CSV: the first row has the names of the columns
-	Delimiter rune     // of CSV, between fields; 0 is a comma, or a tab where the content type says so
-	Columns   []string // of CSV, the names of the columns instead of those of the header; may be nil
+	Header    bool     // CSV: the first row has the names of the columns
+	Delimiter rune     // CSV: the character between fields; 0 is a comma, or a tab where the content type says so
+	Columns   []string // CSV: the names of the columns instead of those of the header; may be nil
 
 	path string // config path of Format; empty: it is the default
 }

@@ -11,32 +11,32 @@ import (
 // nothing else: the loop knows no method, guard or limit.
 type Rule struct {
 	ID         string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
-	Role       Role        // what its value is for
+	Role       Role        // the use of its value
 	Target     string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
 	Source     string      // the expression
-	Outcome    Outcome     // of a Stop
-	Guard      bool        // of a Stop: it is a guard, and Failed is a breach of policy
-	Drop       bool        // of a Stop: the page's items are not emitted
-	First      bool        // of a part of the request: it is part of the first one
-	Subsequent bool        // of a part of the request: it is part of those after the first
-	Do         ErrorAction // of an OnError
-	Message    string      // for the log when a Stop or OnError matches; {…} holds an expression
+	Outcome    Outcome     // the outcome of a Stop
+	Guard      bool        // Stop: it is a guard, and Failed is a breach of policy
+	Drop       bool        // Stop: the page's items are not emitted
+	First      bool        // part of the request: the first request has it
+	Subsequent bool        // part of the request: the requests after the first have it
+	Do         ErrorAction // the action of an OnError
+	Message    string      // text of the log when a Stop or OnError matches; {…} holds an expression
 	NamesJob   bool        // Message names the job
-	Expects    bool        // of a Stop: responses have what it reads, even if the rule allows for its absence
+	Expects    bool        // Stop: responses have what it reads, even if the rule allows for its absence
 	Shared     bool        // it is next to method multiple, for all of its scrollers
-	Hint       string      // for the error when a Stop fails the run, or for a job whose own value of a part is overridden
-	Variable   int         // of a For, or a Stop that splits windows: the position of the variable in for
-	Also       []Outcome   // of an Audit: outcomes after which it is evaluated, besides Complete
-	Evidence   Evidence    // of an Audit: without it, it is not met
+	Hint       string      // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
+	Variable   int         // For, or a Stop that splits windows: the position of the variable in for
+	Also       []Outcome   // Audit: outcomes after which it is evaluated, besides Complete
+	Evidence   Evidence    // Audit: without it, it is not met
 	Clause     string      // completes "stops when …" or "starts at …"
-	Says       string      // of a Next or a part: its value in words, if it reads the response; may be empty
+	Says       string      // Next, or a part: its value in words, if it reads the response; may be empty
 	Told       bool        // Message is the user's
 	Origin     Origin
 	Uses       []Use // the settings that a rule of a method depends on
-	Bound      bool  // of a part: it is evaluated once, before the first request of a partition, and belongs to the job's own request
-	Common     bool  // of a bound part: every request has it, also if the job's own parameters are left out
-	Secret     bool  // of a bound part: its value must never be printed
-	FirstBy    *Use  // of a part: the setting that says whether the first request has it; may be nil
+	Bound      bool  // part: it is evaluated once, before the first request of a partition, and belongs to the job's own request
+	Common     bool  // bound part: every request has it, also if the job's own parameters are left out
+	Secret     bool  // bound part: its value must never be printed
+	FirstBy    *Use  // part: the setting that says whether the first request has it; may be nil
 }
 
 // Role says what the value of a rule is for.
@@ -113,7 +113,7 @@ type Origin struct {
 // Author is who wrote a rule.
 type Author struct {
 	Kind   AuthorKind
-	Method string // of AuthorMethod
+	Method string // the name of the method, if Kind is AuthorMethod
 }
 
 // AuthorKind is a kind of author.
@@ -170,7 +170,7 @@ const (
 	Guarded  Outcome = "guarded"  // a guard ended a job that made no progress; there may be more
 	Failed   Outcome = "failed"   // the run failed; the pages before are valid
 	Partial  Outcome = "partial"  // partitions that failed were skipped; the pages of the others are valid
-	Split    Outcome = "split"    // of a partition: its window is read again in two halves
+	Split    Outcome = "split"    // the window of a partition is read again in two halves
 )
 
 func outcomeNames() []string {
@@ -182,14 +182,14 @@ type Ruleset struct {
 	Job       Job
 	Path      string // config path of the pagination object
 	Method    string // "" when the job is not paged
-	Scroller  string // with method multiple: the job's
+	Scroller  string // the job's scroller, if the method is multiple
 	Parent    string // id of the job whose items the partitions are for; may be empty
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // where it was set
 	LimitBy   string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then
 	ItemsFrom Origin // where the path of the items was set; zero: nowhere
-	Rules     []Rule // of each role in the order of evaluation
+	Rules     []Rule // those of each role are in the order of evaluation
 
 	IncludeParams   bool       // the job's params are sent with every request
 	Ignore          [][]string // paths that the same-page check ignores

@@ -15,7 +15,7 @@ type pager struct {
 	*lowerer
 	*pagination
 	set   *Ruleset
-	outer *pager // of the pagination next to this scroller (method multiple), or nil
+	outer *pager // the pager of the pagination next to this scroller (method multiple), or nil
 }
 
 // build adds all rules. Those of each role are in the order of evaluation.

@@ -22,7 +22,7 @@ type Test struct {
 	Kept    map[string]any // the values that an earlier run saved, by name
 	Inputs  map[string]any // the values that the run sets, by name
 	Binding map[string]any // the values of the variables of for, by name
-	Pages   []Answer       // in order; each answers one request
+	Pages   []Answer       // each answers one request
 	Expect  Expect
 	Path    string // config path of the test
 }
@@ -31,7 +31,7 @@ type Test struct {
 type Answer struct {
 	Status  int             // 0: 200
 	Headers http.Header     // in addition to Content-Type and Date
-	Body    json.RawMessage // as it is sent; nil: empty
+	Body    json.RawMessage // sent as it is; nil: empty
 	After   time.Duration   // delay of the response, on the test's own clock
 }
 

@@ -62,7 +62,7 @@ type annotation struct {
 	Config
 	text    string            // YAML, without secrets
 	root    any               // the values of the text
-	texts   map[string]string // of the root, by their config paths
+	texts   map[string]string // the texts in root, by their config paths
 	source  *diag.Source
 	secrets []hiddenValue
 

@@ -17,7 +17,7 @@ import (
 // A hiddenValue is a scalar of the configuration that is, or contains, a secret.
 type hiddenValue struct {
 	path string
-	name string // of the environment variable that takes its place; "": only a part is secret
+	name string // the environment variable that takes its place; "": only a part is secret
 	by   any
 }
 

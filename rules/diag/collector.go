@@ -9,7 +9,7 @@ import (
 type Collector struct {
 	source *Source
 	all    Diagnostics
-	count  [SeverityWarning + 1]int // of all, by severity
+	count  [SeverityWarning + 1]int // the number of all, by severity
 }
 
 // NewCollector returns an empty collector. The source is nil for a

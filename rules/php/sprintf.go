@@ -50,7 +50,7 @@ func Sprintf(format string, args []any) (string, error) {
 
 // A directive is the text after a percent sign in a format.
 type directive struct {
-	length    int // of its text
+	length    int // the length of its text
 	argument  int // from 1; 0: the next one
 	left      bool
 	plus      bool

@@ -14,7 +14,7 @@ const MaxURLBytes = 8 << 10
 // A LengthError says that something is longer than is allowed.
 type LengthError struct {
 	What  string // "the URL"
-	Limit int    // in bytes
+	Limit int    // bytes
 }
 
 // Error returns the limit.

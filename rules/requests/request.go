@@ -12,12 +12,12 @@ import (
 // Request is one request, before it is encoded.
 type Request struct {
 	Method   string       // GET, POST or FORM
-	Base     Base         // what Endpoint is resolved against
+	Base     Base         // Endpoint is resolved against it
 	Endpoint string       // relative to Base, or an absolute address
 	Params   value.Object // query of GET, body of POST and FORM
 	Headers  value.Object
 	Body     any           // JSON body in addition to the params of POST: a [value.Object], or nil
-	After    time.Duration // to wait before it is sent
+	After    time.Duration // the wait before it is sent
 	Encoding Encoding
 }
 

@@ -53,7 +53,7 @@ type masker struct {
 
 // A token is a string, a plain word, one character of punctuation, or the end of a line.
 type token struct {
-	start, end int // of its content, without quotes
+	start, end int // offsets of its content, without quotes
 	kind       byte
 }
 

@@ -5,7 +5,7 @@ import "slices"
 // A Replacement says what replaces the parts of a value. Each function may be nil, and then
 // replaces nothing.
 type Replacement struct {
-	Name   func(string) (string, error) // of a member
+	Name   func(string) (string, error) // the name of a member
 	Scalar func(any) (any, error)       // any value but a list and an object
 	Object func(map[string]any) any     // an object, after its members
 }
