@@ -184,7 +184,7 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 		MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
 		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
 		Explain: s.verdicts, Carryover: s.kept, Ahead: s.ahead, Resume: s.resume,
-		Observer: observer, Observed: s.observed, Tools: runtime.NewToolbox(),
+		Observer: observer, Observed: s.observed, Tools: &runtime.Toolbox{},
 	}, nil
 }
 

@@ -51,8 +51,8 @@ type Loop struct {
 	// checkpoint has the names instead of the secrets.
 	Secrets map[string]string
 
-	// Tools is where jobs leave what they read their pages with for those that follow; nil:
-	// only the partitions of a job share it.
+	// Tools is where jobs leave what they read their pages with for those that follow. If it is
+	// nil, only the partitions of a job share it.
 	Tools *Toolbox
 
 	Observer  Observer                            // nil observes nothing
@@ -192,6 +192,9 @@ func (l Loop) WithDefaults() Loop {
 	}
 	if l.Redactor == nil {
 		l.Redactor = redact.New(nil)
+	}
+	if l.Tools == nil {
+		l.Tools = &Toolbox{}
 	}
 	return l
 }

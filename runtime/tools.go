@@ -49,15 +49,12 @@ func (l *Loop) readingOf(job *compile.Job) document.Options {
 }
 
 // A Toolbox holds what the jobs of a run read their pages with while none of them does, so
-// that many small lists do not make it anew. It is safe for concurrent use. The nil Toolbox
-// holds nothing.
+// that many small lists do not make it anew. It is safe for concurrent use. The zero Toolbox is
+// empty.
 type Toolbox struct {
 	mu   sync.Mutex
 	free []*tools // the least recently used first
 }
-
-// NewToolbox returns an empty toolbox.
-func NewToolbox() *Toolbox { return &Toolbox{} }
 
 const (
 	keptTools = 64       // that a toolbox holds
@@ -83,9 +80,6 @@ func (b *Toolbox) get(l *Loop, job *compile.Job) *tools {
 // remove takes out the tools that were used last of those that are suitable. It returns nil
 // if none are.
 func (b *Toolbox) remove(suitable func(*tools) bool) *tools {
-	if b == nil {
-		return nil
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, t := range slices.Backward(b.free) {
@@ -103,9 +97,6 @@ func (b *Toolbox) put(t *tools) {
 	for i := range t.buffers {
 		t.buffers[i].Trim(keptBytes)
 		t.converted[i].Trim(keptBytes)
-	}
-	if b == nil {
-		return
 	}
 	t.warn, t.machine.Observe, t.machine.Note, t.machine.Context = nil, nil, nil, nil
 	t.inUse = run{}

@@ -12,7 +12,7 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 		{"id": "b", "endpoint": "b", "dataField": "data"},
 		{"id": "c", "endpoint": "c", "dataField": "rows"}]}}`)
 	a, b, c := all[0], all[1], all[2]
-	loop, box := Loop{}.WithDefaults(), NewToolbox()
+	loop, box := Loop{}.WithDefaults(), &Toolbox{}
 	of := box.get(&loop, a)
 	box.put(of)
 	other := box.get(&loop, c)
@@ -28,7 +28,7 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 
 func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
 	job := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
-	loop, box := Loop{}.WithDefaults(), NewToolbox()
+	loop, box := Loop{}.WithDefaults(), &Toolbox{}
 	var used []*tools
 	for range 2 * keptTools {
 		used = append(used, box.get(&loop, job))

@@ -105,9 +105,6 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
 		limited: map[*compile.Job]bool{},
 		slots:   w.Slots, left: w.Limit, started: w.Clock.Now(),
 	}
-	if t.Tools == nil {
-		t.Tools = runtime.NewToolbox()
-	}
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}

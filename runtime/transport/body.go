@@ -20,15 +20,18 @@ import (
 
 // readBody reads the body of a response into the call's buffer. It checks
 // framing, compression and size, and returns the body complete or not at all. It calls
-// arrived when all bytes of a compressed body have arrived.
+// arrived when all bytes of the body have arrived.
 func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived func(bytes int)) ([]byte, *spool.Window, error) {
 	watch.progress()
 	limit := c.options.MaxBody
 	call.Into.Reset(min(r.ContentLength, limit))
-	if compressed, ok := r.Body.(*decompressed); ok {
+	body := r.Body
+	if compressed, ok := body.(*decompressed); ok {
 		compressed.readAhead(watch.progress, arrived)
+	} else {
+		body = &source{ReadCloser: body, progress: watch.progress, arrived: arrived}
 	}
-	reader := unpacked(&io.LimitedReader{R: watched{r.Body, watch}, N: limit + 1}, limit)
+	reader := unpacked(&io.LimitedReader{R: body, N: limit + 1}, limit)
 	err := c.unknownEncoding(call, r)
 	for {
 		if err == nil {
@@ -48,21 +51,6 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 			return nil, nil, watch.cause(c.bodyError(call, r, err))
 		}
 	}
-}
-
-// watched reports progress to a watchdog.
-type watched struct {
-	io.Reader
-	watch *watchdog
-}
-
-// Read implements [io.Reader].
-func (w watched) Read(p []byte) (int, error) {
-	n, err := w.Reader.Read(p)
-	if n > 0 {
-		w.watch.progress()
-	}
-	return n, err
 }
 
 // unpacked returns what is in a body that is a file of gzip or zstd, up to limit bytes and

@@ -122,7 +122,7 @@ type decompressed struct {
 	err      error         // of the end; nil before it
 }
 
-// A source is a compressed body as it arrives.
+// A source is a body as it arrives, before it is decompressed.
 type source struct {
 	io.ReadCloser
 	bytes    int             // that have arrived

@@ -237,9 +237,6 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 	if response.Body, response.Window, err = c.readBody(call, answer, watch, arrived); err != nil {
 		return nil, answer.StatusCode, err
 	}
-	if response.Arrived == 0 { // it was not compressed
-		arrived(len(response.Body))
-	}
 	return response, answer.StatusCode, nil
 }
 
