@@ -259,8 +259,8 @@ func (e *Engine) Check() error {
 	for _, root := range e.roots() {
 		job := root.Set.Job.ID
 		if token := e.settings.run.resume[job]; token != nil {
-			if err := runtime.CheckVersion(job, token); err != nil {
-				return err
+			if err := runtime.CheckVersion(token); err != nil {
+				return runtime.Unusable(job, err)
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 func (r *run) resume(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
 	from, err := readState(r.Concealer(ctx), r.Result.Job, token)
 	if err != nil {
-		return request, false, r.unusable(err)
+		return request, false, Unusable(r.Result.Job, err)
 	}
 	if from.Done {
 		r.state = from
@@ -101,7 +101,7 @@ func (r *run) resume(ctx context.Context, token json.RawMessage) (request reques
 	}
 	r.Computed = from.Computed
 	if err := r.bind(); err != nil {
-		return request, false, r.unusable(err)
+		return request, false, Unusable(r.Result.Job, err)
 	}
 	fresh := r.Context.Value // what comes from the configuration
 	r.state = from
@@ -112,12 +112,10 @@ func (r *run) resume(ctx context.Context, token json.RawMessage) (request reques
 	context.Link = func(string, ...string) any { return nil }
 	r.started = r.Clock.Now().Add(-from.Elapsed)
 	if request, err = r.binding.Apply(from.Parts.Value, from.Base); err != nil {
-		return request, false, r.unusable(err)
+		return request, false, Unusable(r.Result.Job, err)
 	}
 	return request, true, nil
 }
-
-func (r *run) unusable(err error) error { return Unusable(r.job.Set.Job.ID, err) }
 
 // Unusable returns the error of a checkpoint of a job that cannot be used.
 func Unusable(job string, err error) error {
@@ -134,16 +132,9 @@ func Ended(token json.RawMessage) bool {
 	return json.Unmarshal(token, &s) == nil && s.Version == CheckpointVersion && s.Done
 }
 
-// CheckVersion reports a checkpoint of a job that another version of the program
-// wrote, or that is damaged.
-func CheckVersion(job string, token json.RawMessage) error {
-	if err := checkVersion(token); err != nil {
-		return Unusable(job, err)
-	}
-	return nil
-}
-
-func checkVersion(token json.RawMessage) error {
+// CheckVersion reports a checkpoint that another version of the program wrote, or that is
+// damaged.
+func CheckVersion(token json.RawMessage) error {
 	var s struct{ Version int }
 	err := json.Unmarshal(token, &s)
 	if err == nil && s.Version != CheckpointVersion {
@@ -242,7 +233,7 @@ func (s *state) check(job string) error {
 
 // readState reads and checks the position in a job, with the present values of its secrets.
 func readState(c *saved.Concealer, job string, token json.RawMessage) (saved state, err error) {
-	if err := checkVersion(token); err != nil {
+	if err := CheckVersion(token); err != nil {
 		return saved, err
 	}
 	revealed, err := c.Reveal(token)

@@ -200,11 +200,10 @@ func (t *tree) resume(ctx context.Context) (*task, error) {
 	if token == nil {
 		return &task{job: t.root}, nil
 	}
-	if err := runtime.CheckVersion(id, token); err != nil {
-		return nil, err
+	c, state, err := t.Concealer(ctx), treeState{}, runtime.CheckVersion(token)
+	if err == nil {
+		token, err = c.Reveal(token)
 	}
-	c, state := t.Concealer(ctx), treeState{}
-	token, err := c.Reveal(token)
 	if err == nil {
 		err = value.Unmarshal(token, &state)
 	}

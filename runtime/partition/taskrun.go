@@ -144,10 +144,11 @@ type foundState struct {
 func (r *taskRun) search(ctx context.Context) (*Ending, error) {
 	at := foundState{Version: runtime.CheckpointVersion}
 	if r.position != nil {
-		if err := runtime.CheckVersion(r.task.Job, r.position); err != nil {
-			return nil, err
+		err := runtime.CheckVersion(r.position)
+		if err == nil {
+			err = json.Unmarshal(r.position, &at)
 		}
-		if err := json.Unmarshal(r.position, &at); err != nil {
+		if err != nil {
 			return nil, runtime.Unusable(r.task.Job, err)
 		}
 	}
