@@ -125,7 +125,7 @@ func (d *detection) fetch(ctx context.Context) error {
 	}
 	var err error
 	d.page, err = readPage(d.session.last)
-	if t.err != nil && (err != nil || d.page.format != rules.XML || d.page.status != http.StatusOK) { // of XML dataField has to be known
+	if t.err != nil && (err != nil || d.page.format != rules.XML || d.page.Status != http.StatusOK) { // of XML dataField has to be known
 		d.page = nil
 		return d.explain(t.err)
 	}
@@ -169,18 +169,18 @@ func (d *detection) explain(err error) error {
 	case last == nil && strings.Contains(failed.Hint, "api.baseUrl"): // there is no configuration yet
 		failed.Hint = "check the host of the address"
 	case last == nil:
-	case isHTML(last) && passwordField.Match(last.body):
+	case isHTML(last) && passwordField.Match(last.ResponseBody):
 		failed.Message, failed.Hint = "the address answers with a login page", "add credentials, as with --header 'Authorization: Bearer TOKEN'"
 	case isHTML(last):
 		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+
 			"show it, and can save a HAR file for --from"
-	case last.status == http.StatusUnauthorized || last.status == http.StatusForbidden:
+	case last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden:
 		failed.Hint = "add credentials, as with --header 'Authorization: Bearer TOKEN'"
-	case last.status == http.StatusNotFound:
+	case last.Status == http.StatusNotFound:
 		failed.Hint = "check the path of the address"
-	case last.status == http.StatusMethodNotAllowed:
+	case last.Status == http.StatusMethodNotAllowed:
 		failed.Hint = "the address may want --method POST with --data"
-	case last.status == http.StatusTooManyRequests:
+	case last.Status == http.StatusTooManyRequests:
 		failed.Hint = "try again later"
 	}
 	failed.Job, failed.Page = "", 0

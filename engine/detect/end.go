@@ -74,7 +74,7 @@ func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 // endsShort reports whether nothing but a short page says that a list has ended.
 func (d *detection) endsShort(t *trial) bool {
 	inferred := func(id string) bool { return strings.HasSuffix(id, ".short") }
-	if slices.ContainsFunc(t.rules(), func(id string) bool { return !inferred(id) }) || !slices.ContainsFunc(t.by, inferred) {
+	if slices.ContainsFunc(t.rules(), func(id string) bool { return !inferred(id) }) || !slices.ContainsFunc(t.StoppedBy, inferred) {
 		return false
 	}
 	_, _, stated := d.page.hint(apinames.HintTotal, exactly(t.obtained()))
@@ -105,7 +105,7 @@ func (d *detection) proveShort(ctx context.Context, t *trial) *trial {
 
 // rules returns the rules that ended a trial, without those of its options.
 func (t *trial) rules() []string {
-	return slices.DeleteFunc(slices.Clone(t.by), func(id string) bool { return strings.HasPrefix(id, "option.") })
+	return slices.DeleteFunc(slices.Clone(t.StoppedBy), func(id string) bool { return strings.HasPrefix(id, "option.") })
 }
 
 // lookFurther obtains a third page if the second one may be the last.

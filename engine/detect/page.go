@@ -86,8 +86,8 @@ func readPage(x *exchange) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{exchange: x, gzip: len(data) != len(x.body)}
-	body := format.Body{Status: x.status, ContentType: x.header.Get("Content-Type"), Data: data}
+	p := &page{exchange: x, gzip: len(data) != len(x.ResponseBody)}
+	body := format.Body{Status: x.Status, ContentType: x.ResponseHeader.Get("Content-Type"), Data: data}
 	if p.format, err = format.Of(body); err != nil {
 		return nil, err
 	}

@@ -47,27 +47,26 @@ func FromRecording(ctx context.Context, r *recording.Recording, address string) 
 		}
 	}
 	d := &detection{call: c, session: s, redactor: redact.New(c.secrets()), recorded: true}
-	d.saw("The recording has %s of %s %s.", value.Counted(len(best.exchanges), "page"), best.method, d.hide(best.place))
+	d.saw("The recording has %s of %s %s.", value.Counted(len(best.exchanges), "page"), best.exchanges[0].Method, d.hide(best.place))
 	for _, other := range series[1:min(len(series), 6)] {
-		d.saw("It also has %s of %s %s.", value.Counted(len(other.exchanges), "page"), other.method, d.hide(other.place))
+		d.saw("It also has %s of %s %s.", value.Counted(len(other.exchanges), "page"), other.exchanges[0].Method, d.hide(other.place))
 	}
 	return d.detect(ctx)
 }
 
 // A series is the pages of one list in a recording, in the order of their requests.
 type series struct {
-	method, place string
-	header        http.Header
-	exchanges     []*exchange
-	pages         map[string]bool // the items of each page
-	items         int
+	place     string
+	exchanges []*exchange
+	pages     map[string]bool // the items of each page
+	items     int
 }
 
 // request returns the request for the first page.
 func (s *series) request() Request {
 	x := s.exchanges[0]
 	address := strings.NewReplacer("{", "%7B", "}", "%7D").Replace(x.address.String())
-	return Request{URL: address, Method: x.method, Header: s.header.Clone(), Body: x.sent}
+	return Request{URL: address, Method: x.Method, Header: x.Header.Clone(), Body: x.Body}
 }
 
 // seriesOf groups the exchanges by their addresses without parameters, those with the
@@ -78,21 +77,21 @@ func seriesOf(r *recording.Recording, address string) []*series {
 	slices.SortStableFunc(exchanges, func(a, b recording.Exchange) int { return a.Started.Compare(b.Started) })
 	for _, recorded := range exchanges {
 		x := exchangeOf(recorded)
-		if x == nil || x.status != http.StatusOK || !strings.HasPrefix(recorded.URL, address) {
+		if x == nil || x.Status != http.StatusOK || !strings.HasPrefix(recorded.URL, address) {
 			continue
 		}
 		page, err := readPage(x)
-		if x.method != http.MethodGet && x.method != http.MethodPost || err != nil || len(page.lists) == 0 || !holdsItems(page.lists[0]) {
+		if x.Method != http.MethodGet && x.Method != http.MethodPost || err != nil || len(page.lists) == 0 || !holdsItems(page.lists[0]) {
 			continue
 		}
 		place := x.address.Scheme + "://" + x.address.Host + pathOf(x.address)
-		query := queryOf(x.sent)
+		query := queryOf(x.Body)
 		i := slices.IndexFunc(all, func(s *series) bool {
-			return s.method == x.method && s.place == place && queryOf(s.exchanges[0].sent) == query
+			return s.exchanges[0].Method == x.Method && s.place == place && queryOf(s.exchanges[0].Body) == query
 		})
 		if i < 0 {
 			i = len(all)
-			all = append(all, &series{method: x.method, place: place, header: recorded.Header, pages: map[string]bool{}})
+			all = append(all, &series{place: place, pages: map[string]bool{}})
 		}
 		s := all[i]
 		items := jsonOf(page.lists[0].items)
@@ -168,14 +167,13 @@ func exchangeOf(r recording.Exchange) *exchange {
 		return nil
 	}
 	u.Fragment = ""
-	header := r.ResponseHeader.Clone()
-	if header == nil {
-		header = http.Header{}
+	if r.ResponseHeader == nil {
+		r.ResponseHeader = http.Header{}
 	}
-	return &exchange{method: r.Method, address: u, sent: r.Body, status: r.Status, header: header, body: r.ResponseBody}
+	return &exchange{r, u}
 }
 
 func (x *exchange) sameAs(other *exchange) bool {
-	return x.method == other.method && x.address.String() == other.address.String() && string(x.sent) == string(other.sent) &&
-		string(x.body) == string(other.body)
+	return x.Method == other.Method && x.address.String() == other.address.String() && string(x.Body) == string(other.Body) &&
+		string(x.ResponseBody) == string(other.ResponseBody)
 }

@@ -19,7 +19,7 @@ func (d *detection) refine(ctx context.Context, t *trial) *trial {
 	d.doubtStart(t)
 	d.doubtSize(t)
 	d.doubtLink(t)
-	for _, f := range t.findings {
+	for _, f := range t.Findings {
 		d.doubt("A run of these pages warns: %s.", d.hide(f.Message))
 	}
 	return t
@@ -133,10 +133,10 @@ func (d *detection) doubtSize(t *trial) {
 
 // doubtLink doubts links that do not repeat the parameters of the address.
 func (d *detection) doubtLink(t *trial) {
-	if !t.kind.follows || t.sent == nil {
+	if !t.kind.follows || t.second == nil {
 		return
 	}
-	u := t.sent
+	u := t.second
 	if d.call.method != "GET" {
 		return
 	}

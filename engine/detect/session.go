@@ -11,28 +11,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// An exchange is a request and its response, which are complete.
+// An exchange is a request and its response, which are complete. The body of the response is as it
+// was sent.
 type exchange struct {
-	method  string
+	recording.Exchange
 	address *url.URL
-	sent    []byte
-
-	status int
-	header http.Header
-	body   []byte // as it was sent
 }
 
 // data returns the body, decompressed.
 func (x *exchange) data() ([]byte, error) {
-	if !bytes.HasPrefix(x.body, []byte{0x1f, 0x8b}) {
-		return x.body, nil
+	if !bytes.HasPrefix(x.ResponseBody, []byte{0x1f, 0x8b}) {
+		return x.ResponseBody, nil
 	}
-	r, err := gzip.NewReader(bytes.NewReader(x.body))
+	r, err := gzip.NewReader(bytes.NewReader(x.ResponseBody))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +48,7 @@ func readAll(r io.Reader) ([]byte, error) {
 // link returns the target of a link in the Link header of the response, or the value of a
 // parameter of it; nil: there is none.
 func (x *exchange) link(rel string, param ...string) any {
-	response := &transport.Response{Header: x.header, URL: x.address.String()}
+	response := &transport.Response{Header: x.ResponseHeader, URL: x.address.String()}
 	return response.Link(rel, param...)
 }
 
@@ -84,10 +81,10 @@ func (s *session) begin(extra []string) {
 
 // RoundTrip implements [http.RoundTripper].
 func (s *session) RoundTrip(r *http.Request) (*http.Response, error) {
-	asked := &exchange{method: r.Method, address: r.URL}
+	asked := &exchange{recording.Exchange{Method: r.Method}, r.URL}
 	if r.Body != nil {
 		var err error
-		if asked.sent, err = io.ReadAll(r.Body); err != nil {
+		if asked.Body, err = io.ReadAll(r.Body); err != nil {
 			return nil, err
 		}
 	}
@@ -118,22 +115,22 @@ func (s *session) RoundTrip(r *http.Request) (*http.Response, error) {
 // send makes a request and remembers its response.
 func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 	s.left, s.made = s.left-1, s.made+1
-	if x.sent != nil {
+	if x.Body != nil {
 		r = r.Clone(r.Context())
-		r.Body = io.NopCloser(bytes.NewReader(x.sent))
+		r.Body = io.NopCloser(bytes.NewReader(x.Body))
 	}
 	response, err := s.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if x.body, err = readAll(response.Body); err != nil {
+	if x.ResponseBody, err = readAll(response.Body); err != nil {
 		return nil, err
 	}
 	address := *r.URL
-	x.address, x.status, x.header = &address, response.StatusCode, response.Header.Clone()
+	x.address, x.Status, x.ResponseHeader = &address, response.StatusCode, response.Header.Clone()
 	if response.Uncompressed {
-		x.header.Del("Content-Encoding")
+		x.ResponseHeader.Del("Content-Encoding")
 	}
 	s.known = append(s.known, x)
 	return s.serve(x, r), nil
@@ -142,15 +139,15 @@ func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 // serve answers a request with a response that is known.
 func (s *session) serve(x *exchange, r *http.Request) *http.Response {
 	s.last, s.served[x] = x, true
-	return transport.NewResponse(r, x.status, x.header.Clone(), x.body)
+	return transport.NewResponse(r, x.Status, x.ResponseHeader.Clone(), x.ResponseBody)
 }
 
 // isFor reports whether the response of an exchange answers a request, whatever the order of its
 // parameters and the values of some of them.
 func (x *exchange) isFor(asked *exchange, ignored ...string) bool {
-	return x.method == asked.method && transport.OriginOf(x.address) == transport.OriginOf(asked.address) &&
+	return x.Method == asked.Method && transport.OriginOf(x.address) == transport.OriginOf(asked.address) &&
 		pathOf(x.address) == pathOf(asked.address) && sameParams(x.address.Query(), asked.address.Query(), ignored) &&
-		(bytes.Equal(x.sent, asked.sent) || sameParams(bodyParams(x.sent), bodyParams(asked.sent), ignored))
+		(bytes.Equal(x.Body, asked.Body) || sameParams(bodyParams(x.Body), bodyParams(asked.Body), ignored))
 }
 
 func pathOf(u *url.URL) string {
@@ -195,4 +192,4 @@ func flatten(v any, at path, into url.Values) {
 }
 
 // redirects reports whether the address of the request answers with a redirect.
-func (s *session) redirects() bool { return len(s.known) > 0 && s.known[0].status/100 == 3 }
+func (s *session) redirects() bool { return len(s.known) > 0 && s.known[0].Status/100 == 3 }

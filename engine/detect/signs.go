@@ -202,7 +202,7 @@ func (d *detection) token(h hypothesis) []candidate {
 func (d *detection) headerToken(h hypothesis) []candidate {
 	var out []candidate
 	for _, name := range h.names {
-		if d.page.header.Get(name) == "" {
+		if d.page.ResponseHeader.Get(name) == "" {
 			continue
 		}
 		for _, c := range d.sent(h, map[string]any{"name": name}, strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "X-"), "Next-"))) {
@@ -332,7 +332,7 @@ func (d *detection) counted(h hypothesis, pages bool, score int, param string, f
 		c.values["pagesAt"] = f.String()
 	}
 	for _, header := range apinames.HintHeaders() {
-		n, ok := number(d.page.header.Get(header.Name))
+		n, ok := number(d.page.ResponseHeader.Get(header.Name))
 		if header.Kind == apinames.HintPages && ok && n > 0 && c.values["pagesAt"] == nil && c.values["pagesHeader"] == nil {
 			c.values["pagesHeader"] = header.Name
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -78,7 +79,7 @@ func TestListsOfItemsAreFound(t *testing.T) {
 		`{"results": [], "filters": [{"a": 1}, {"a": 2}, {"a": 3}]}`:                                       "results",
 		`{"type": "FeatureCollection", "bbox": [1, 2, 3, 4], "features": [{"id": 1}], "links": [{"a":1}]}`: "features",
 	} {
-		x := &exchange{status: 200, body: []byte(body)}
+		x := &exchange{Exchange: recording.Exchange{Status: 200, ResponseBody: []byte(body)}}
 		p, err := readPage(x)
 		require.NoError(t, err, body)
 		require.Equal(t, want, p.lists[0].String(), body)

@@ -90,7 +90,7 @@ func (d *detection) answer(p *page, keep int, last bool) any {
 	headers := value.Object{}
 	for _, name := range d.pagingHeaders() {
 		list := []any{}
-		for _, text := range p.header.Values(name) {
+		for _, text := range p.ResponseHeader.Values(name) {
 			list = append(list, d.hide(text))
 		}
 		switch {

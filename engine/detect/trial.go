@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/url"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -19,21 +18,17 @@ import (
 // A trial is a run of a candidate, with the pages that it obtained.
 type trial struct {
 	candidate
-	pages []trialPage
-	ended bool // by a rule of the configuration
-	by    []string
-	err   error
+	replay           // as the run left it
+	engine.JobResult // of the run
+	pages            []trialPage
+	ended            bool // by a rule of the configuration
+	err              error
 
-	refused   bool // a page was not requested, since no request was left
 	transient bool // the API limits requests, or is out of order
-	differs   bool // the first request was not that of the address
-
-	findings []engine.Finding
-	flag     *flag
-	verdict  verdict
-	why      string   // in words
-	sent     *url.URL // the address of the latest request after the first; nil: none
-	beyond   string   // why the page after the last one does not show the end
+	flag      *flag
+	verdict   verdict
+	why       string // in words
+	beyond    string // why the page after the last one does not show the end
 }
 
 type trialPage struct {
@@ -75,11 +70,10 @@ func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
 		t.pages = append(t.pages, one)
 		return nil
 	})
-	t.err, t.refused, t.differs, t.sent = err, d.session.refused, d.session.differs, d.session.second
+	t.err, t.replay = err, d.session.replay
 	if len(result.Jobs) > 0 {
-		job := result.Jobs[0]
-		t.by, t.findings = job.StoppedBy, job.Findings
-		t.ended = err == nil && job.Outcome == rules.Complete
+		t.JobResult = result.Jobs[0]
+		t.ended = err == nil && t.Outcome == rules.Complete
 	}
 	return t
 }
@@ -239,6 +233,6 @@ func (t *trial) decoded() []*page {
 
 // isHTML reports whether a body is a web page.
 func isHTML(x *exchange) bool {
-	head := bytes.ToLower(bytes.TrimSpace(x.body[:min(len(x.body), 1024)]))
+	head := bytes.ToLower(bytes.TrimSpace(x.ResponseBody[:min(len(x.ResponseBody), 1024)]))
 	return bytes.HasPrefix(head, []byte("<!doctype html")) || bytes.HasPrefix(head, []byte("<html"))
 }

@@ -86,7 +86,7 @@ type locator struct {
 
 type locatorKind int
 
-// The kinds of locators. The zero kind is that of an API that remembers where it is.
+// The kinds of locators.
 const (
 	unknown locatorKind = iota
 	byToken
@@ -115,6 +115,21 @@ var tokenLocator = locator{byToken, "A request carries what the page before it s
 	}
 	return found
 }}
+
+// memory is the locator of an API that remembers where it is.
+var memory = locator{
+	unknown, "The API remembers which page comes next: no part of the requests says it.",
+	func(a *api, _ request) int {
+		n := len(a.exchanges)
+		switch {
+		case n == 0:
+			return 0
+		case a.exchanges[n-1].status != http.StatusOK:
+			return a.exchanges[n-1].start
+		}
+		return a.exchanges[n-1].start + a.size
+	},
+}
 
 // orderLocator knows requests that the API has answered: another request is for the next page.
 var orderLocator = locator{
@@ -201,7 +216,6 @@ func spelt(place string) string {
 }
 
 // locators returns the locators that map every request of the run to the page that answered it.
-// Without any, the API has to remember where it is.
 func (a *api) locators() []locator {
 	found := []locator{tokenLocator}
 	for _, name := range a.exchanges[len(a.exchanges)-1].request.names {

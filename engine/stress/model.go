@@ -127,16 +127,6 @@ func (a *api) locate(q request) int {
 	if !a.paged {
 		return 0
 	}
-	if a.locator.kind == unknown { // the API remembers where it is
-		if n := len(a.exchanges); n > 0 {
-			last := a.exchanges[n-1]
-			if last.status != http.StatusOK {
-				return last.start
-			}
-			return last.start + a.size
-		}
-		return 0
-	}
 	return max(0, a.locator.locate(a, q))
 }
 

@@ -181,7 +181,7 @@ func (s *Suite) findLocator(ctx context.Context, p *plan, t *run, binding map[st
 			return
 		}
 	}
-	p.locator = locator{}
+	p.locator = memory
 }
 
 // api returns a model with a list of n rows.
@@ -223,7 +223,7 @@ func conceivable(job *compile.Job, surface compile.Surface) iter.Seq[*plan] {
 						for places := range combinations(surface) {
 							p := &plan{
 								pageSize: size, list: list, stars: stars, others: otherLists(job), single: single, places: places,
-								keyPaths: surface.Keys, keys: kind, end: end, beyond: max(beyond, 0), paged: beyond != onePage,
+								keyPaths: surface.Keys, keys: kind, end: end, beyond: max(beyond, 0), paged: beyond != onePage, locator: memory,
 								literals: surface.Literals,
 							}
 							if !yield(p) {

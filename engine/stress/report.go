@@ -228,12 +228,8 @@ func (p *plan) sentences() []string {
 	if p.unlimited {
 		all = append(all, "The limits of the configuration are left out.")
 	}
-	switch {
-	case !p.paged:
-	case p.locator.kind != unknown:
+	if p.paged {
 		all = append(all, p.locator.says)
-	default:
-		all = append(all, "The API remembers which page comes next: no part of the requests says it.")
 	}
 	return all
 }
