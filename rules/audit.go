@@ -1,6 +1,6 @@
 package rules
 
-import "sync"
+import "slices"
 
 // The audit looks for signs that a list which ended by rule is incomplete. A loss
 // that goes unnoticed is the worst one, so every sign is a warning with its
@@ -53,18 +53,6 @@ type ListFacts struct {
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 }
 
-// An auditRule is a rule of the audit.
-type auditRule struct {
-	ID      string
-	When    string    // expression, boolean
-	Clause  string    // completes "warns if …"
-	Message string    // text of the log, with {expressions}
-	Also    []Outcome // outcomes after which it is evaluated, besides [Complete]
-	Splits  bool      // it is for jobs whose windows may be split
-
-	Evidence Evidence
-}
-
 // Evidence is what audit rules need to be met. Most lists have none, so most rules need not be
 // evaluated. A rule with the zero Evidence may be met in any list.
 type Evidence uint8
@@ -82,24 +70,15 @@ const (
 
 // EvidenceIn returns the evidence in the page context of the audit.
 func EvidenceIn(c *Context) Evidence {
-	var found Evidence
-	for _, row := range []struct {
-		of  Evidence
-		has bool
-	}{
-		{OfList, *c.List != (ListFacts{Identified: c.List.Identified})},
-		{OfTotal, c.Hints.Total != nil},
-		{OfPages, c.Hints.Pages != nil},
-		{OfNext, c.Hints.Next != nil},
-		{OfMore, c.Hints.More != nil},
-		{OfLimit, c.Limit != nil},
-		{OfMany, c.Total.Items >= 1000},
-	} {
-		if row.has {
-			found |= row.of
+	of := func(evidence Evidence, found bool) Evidence {
+		if !found {
+			return 0
 		}
+		return evidence
 	}
-	return found
+	return of(OfList, *c.List != (ListFacts{Identified: c.List.Identified})) | of(OfTotal, c.Hints.Total != nil) |
+		of(OfPages, c.Hints.Pages != nil) | of(OfNext, c.Hints.Next != nil) | of(OfMore, c.Hints.More != nil) |
+		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000)
 }
 
 // What a job noticed holds whatever ends it. That there is more after the last page is
@@ -115,45 +94,45 @@ const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list; total.items is then the number of items that were emitted since the
 // latest restart.
-var auditTable = []auditRule{
+var auditTable = audits([]Rule{
 	{ID: "audit.capped", Evidence: OfLimit,
-		When: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
+		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
 	{ID: "audit.overfull", Evidence: OfLimit,
-		When:   `limit > 0 and hints.largestPage > limit`,
+		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Evidence: OfTotal,
-		When:    `hints.total > total.items`,
+		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
 	{ID: "audit.pages", Evidence: OfPages,
-		When:    `hints.total == nil and hints.more != false and hints.pages > total.pages`,
+		Source:  `hints.total == nil and hints.more != false and hints.pages > total.pages`,
 		Clause:  "a number of pages exceeds the pages read",
 		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
 	{ID: "audit.surplus", Evidence: OfTotal,
-		When:    `hints.total < total.items`,
+		Source:  `hints.total < total.items`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Evidence: OfMore,
-		When:    `hints.more == true`,
+		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
 	{ID: "audit.token", Evidence: OfNext,
-		When:    `hints.next != nil and hints.more != false`,
+		Source:  `hints.next != nil and hints.more != false`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
 	{ID: "audit.ceiling", Evidence: OfMany,
-		When:   `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
+		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
 	{ID: "audit.repeated", Evidence: OfList, Also: always,
-		When: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
+		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
 		Clause: "a page has the items of an earlier page, although another request was made",
@@ -161,86 +140,75 @@ var auditTable = []auditRule{
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
 	{ID: "audit.ignoredParam", Evidence: OfList, Also: always,
-		When: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
+		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
 	{ID: "audit.cycle", Evidence: OfList, Also: always,
-		When:   `list.cycles > 0`,
+		Source: `list.cycles > 0`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
 		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
 	{ID: "audit.shift", Evidence: OfList, Also: always,
-		When:   `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
+		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.shrunk", Evidence: OfList,
-		When:   `list.shrunk > 0`,
+		Source: `list.shrunk > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.shrunk} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Evidence: OfList, Also: unlessFailed,
-		When:    `list.missing != ""`,
+		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
 	{ID: "audit.moved", Evidence: OfList, Also: unlessFailed,
-		When:   `list.movedPage > 0`,
+		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			"items there are not read: compare the responses"},
 	{ID: "audit.noList", Evidence: OfList, Also: unlessFailed,
-		When:   `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
+		Source: `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
 			"items may be missing: request that page again"},
 	{ID: "audit.noPages", Evidence: OfPages,
-		When:    `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
+		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
 	{ID: "audit.errorBody", Evidence: OfList, Also: unlessFailed,
-		When:   `list.error != ""`,
+		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
-	{ID: "audit.window", Evidence: OfList, Also: always, Splits: true,
-		When:   `list.fullWindow != ""`,
+	{ID: windowAudit, Evidence: OfList, Also: always,
+		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
 			`"the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
 	{ID: "audit.restart", Evidence: OfList, Also: always,
-		When:   `list.rewritten > 0`,
+		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: "the list was restarted after {list.rewritten} items, which are written again; " +
 			"remove the duplicates by their identifiers"},
-}
-
-func (t auditRule) rule() Rule {
-	return Rule{
-		ID: t.ID, Role: Audit, Source: t.When, Message: t.Message, Clause: t.Clause, Also: t.Also, Evidence: t.Evidence,
-		Origin: Origin{By: Author{Kind: AuthorDefault}},
-	}
-}
-
-// auditRules returns the rules of the audit for a job whose windows are not split. The list
-// must not be changed.
-var auditRules = sync.OnceValue(func() []Rule {
-	var list []Rule
-	for _, t := range auditTable {
-		if !t.Splits {
-			list = append(list, t.rule())
-		}
-	}
-	return list
 })
 
-func auditIDs() []string {
-	ids := make([]string, len(auditTable))
-	for i, t := range auditTable {
-		ids[i] = t.ID
+// audits completes the rows of the table.
+func audits(rows []Rule) []Rule {
+	for i := range rows {
+		rows[i].Role, rows[i].Origin = Audit, Origin{By: Author{Kind: AuthorDefault}}
 	}
-	return ids
+	return rows
 }
+
+// windowAudit is the rule for jobs whose windows may be split.
+const windowAudit = "audit.window"
+
+// commonAudit has the rules for all other jobs.
+var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.ID == windowAudit })
+
+func auditIDs() []string { return namesOf(auditTable, func(r Rule) string { return r.ID }) }

@@ -88,13 +88,7 @@ func findAuthType(name string) AuthType {
 	return authTypes[i]
 }
 
-func authTypeNames() []string {
-	var out []string
-	for _, t := range authTypes {
-		out = append(out, t.Name)
-	}
-	return out
-}
+func authTypeNames() []string { return namesOf(authTypes, func(t AuthType) string { return t.Name }) }
 
 var authenticationFields = []Field{
 	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},

@@ -121,13 +121,7 @@ func (j Job) label() string {
 }
 
 // jobIDs returns the ids of the jobs, in their order.
-func (c *Config) jobIDs() []string {
-	var ids []string
-	for _, j := range c.Jobs {
-		ids = append(ids, j.ID)
-	}
-	return ids
-}
+func (c *Config) jobIDs() []string { return namesOf(c.Jobs, func(j Job) string { return j.ID }) }
 
 // nameJobs gives every job an id: its endpoint, with its position if two jobs
 // would share it. Ids in the configuration must differ.

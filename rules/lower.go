@@ -84,17 +84,17 @@ func (l *lowerer) job(job Job) *Ruleset {
 // configuration may have thousands of them.
 func audited(set *Ruleset) {
 	if !set.Job.splits() && len(set.IgnoredFindings) == 0 && len(set.Rules) == 0 {
-		set.Rules = slices.Clip(auditRules())
+		set.Rules = slices.Clip(commonAudit)
 		return
 	}
 	set.Rules = slices.Grow(set.Rules, len(auditTable))
-	for _, t := range auditTable {
+	for _, r := range auditTable {
 		switch {
-		case t.Splits && !set.Job.splits():
-		case slices.Contains(set.IgnoredFindings, t.ID):
-			set.Unused = append(set.Unused, Unused{ID: t.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
+		case r.ID == windowAudit && !set.Job.splits():
+		case slices.Contains(set.IgnoredFindings, r.ID):
+			set.Unused = append(set.Unused, Unused{ID: r.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
 		default:
-			set.Rules = append(set.Rules, t.rule())
+			set.Rules = append(set.Rules, r)
 		}
 	}
 }
