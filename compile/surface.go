@@ -46,7 +46,10 @@ func (p Place) String() string {
 // Surface returns what the job reads of responses. Guards, the audit and what is done with
 // each item have no part in it.
 func (j *Job) Surface() Surface {
-	s := &surface{job: j}
+	s := &surface{}
+	if field := j.Set.Job.DataField; field != nil {
+		s.items = field.Keys
+	}
 	for _, e := range j.Stops {
 		if !e.Rule.Guard {
 			s.add(e.Expression)
@@ -62,7 +65,7 @@ func (j *Job) Surface() Surface {
 }
 
 type surface struct {
-	job   *Job
+	items []string // the path of the items in the body, as far as it is fixed
 	found Surface
 }
 
@@ -79,9 +82,8 @@ func (s *surface) add(e *language.Expression) {
 		case r.Root == "link" && len(r.Args) > 1:
 			s.place(e, Place{Link: r.Args[0], Param: r.Args[1]})
 		case r.Root == "body" && len(r.Path) > 0 && !s.containsItems(r.Path):
-			p := Place{Path: r.Path}
-			p.Flag = slices.ContainsFunc(e.Flags, func(f language.Read) bool { return f.String() == r.String() })
-			s.place(e, p)
+			isFlag := func(f language.Read) bool { return f.String() == r.String() }
+			s.place(e, Place{Path: r.Path, Flag: slices.ContainsFunc(e.Flags(), isFlag)})
 		}
 	}
 	for _, r := range e.Elements() {
@@ -114,32 +116,20 @@ func (s *surface) place(e *language.Expression, p Place) {
 
 func (s *surface) key(path []string) { s.found.Keys = withPath(s.found.Keys, path) }
 
-// itemsPath returns the path of the items in the body, as far as it is fixed.
-func (s *surface) itemsPath() []string {
-	if s.job.Set.Job.DataField == nil {
-		return nil
-	}
-	return s.job.Set.Job.DataField.Keys
-}
-
-func (s *surface) isItems(path []string) bool {
-	items := s.itemsPath()
-	return items != nil && slices.Equal(items, path)
-}
+func (s *surface) isItems(path []string) bool { return s.items != nil && slices.Equal(s.items, path) }
 
 // containsItems reports whether the path is that of the items or leads to it.
 func (s *surface) containsItems(path []string) bool {
-	items := s.itemsPath()
-	return len(path) <= len(items) && slices.Equal(items[:len(path)], path)
+	return len(path) <= len(s.items) && slices.Equal(s.items[:len(path)], path)
 }
 
 // ofItem reports whether a read is about one item, and returns the path in it.
 func (s *surface) ofItem(r language.Read) (path []string, ofItem bool) {
 	path = r.Path
-	switch items := s.itemsPath(); {
+	switch n := len(s.items); {
 	case r.Root == "items":
-	case r.Root == "body" && len(items) > 0 && len(path) > len(items) && slices.Equal(path[:len(items)], items):
-		path = path[len(items):]
+	case r.Root == "body" && n > 0 && len(path) > n && slices.Equal(path[:n], s.items):
+		path = path[n:]
 	default:
 		return nil, false
 	}

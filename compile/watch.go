@@ -78,7 +78,7 @@ func (j *Job) Decisive() []language.Read {
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
 		for _, read := range e.Reads {
 			same := func(other language.Read) bool { return other.String() == read.String() }
-			if read.Of == "" && slices.Contains(roots, read.Root) && !slices.ContainsFunc(found, same) {
+			if slices.ContainsFunc(roots, read.Is) && !slices.ContainsFunc(found, same) {
 				found = append(found, read)
 			}
 		}

@@ -97,19 +97,15 @@ func (j explainer) limits() []LimitedByRules {
 	never := j.Unreached()
 	var out []LimitedByRules
 	for _, kind := range boundKinds {
+		var least *LimitedByRules
 		for _, s := range j.Stops {
 			b, ok := j.Prover().Bound(s.Expression)
-			if !ok || b.Of != kind || never[s] != "" {
-				continue
+			if ok && b.Of == kind && never[s] == "" && (least == nil || b.At < least.At) {
+				least = &LimitedByRules{Rule: s.Rule.ID, Bound: b, Fails: s.Rule.Outcome == rules.Failed}
 			}
-			l := LimitedByRules{Rule: s.Rule.ID, Bound: b, Fails: s.Rule.Outcome == rules.Failed}
-			if n := len(out); n > 0 && out[n-1].Of == kind {
-				if b.At < out[n-1].At {
-					out[n-1] = l
-				}
-				continue
-			}
-			out = append(out, l)
+		}
+		if least != nil {
+			out = append(out, *least)
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -67,12 +68,9 @@ func (x *JobExplanation) ends() map[string][]string {
 // endsWithoutAddress reports whether a stopping rule says the same as the end by a missing
 // address.
 func (x *JobExplanation) endsWithoutAddress() bool {
-	for _, r := range x.Stops {
-		if r.Never == "" && r.Outcome == rules.Complete && r.Source == x.NoNext.Source {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
+		return r.Never == "" && r.Outcome == rules.Complete && r.Source == x.NoNext.Source
+	})
 }
 
 // laterRequests says how the requests after the first are made: "adds 10 to offset", "sends

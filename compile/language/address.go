@@ -11,10 +11,7 @@ import (
 // segment returns a value as one segment of a path or one value of a query: everything but
 // letters, digits and -._~ is percent-encoded (RFC 6570, 3.2.2).
 func segment(v any) (any, error) {
-	text, err := addressText(v)
-	if err != nil {
-		return nil, err
-	}
+	text := must(addressText(v))
 	if text == "." || text == ".." {
 		return nil, fmt.Errorf("the value %q would change the path of the address", text)
 	}
@@ -24,11 +21,7 @@ func segment(v any) (any, error) {
 // reserved returns a value as a part of an address, whose characters keep their meaning
 // (RFC 6570, 3.2.3).
 func reserved(v any) (any, error) {
-	text, err := addressText(v)
-	if err != nil {
-		return nil, err
-	}
-	return percentEncode(text, ":/?#[]@!$&'()*+,;=%"), nil
+	return percentEncode(must(addressText(v)), ":/?#[]@!$&'()*+,;=%"), nil
 }
 
 func addressText(v any) (string, error) {

@@ -170,13 +170,7 @@ func extreme(read func(id any, place string) (any, error), sign int) func(args .
 		}
 		for i, item := range items {
 			found, _, err := fieldAt(item, keys)
-			if err != nil {
-				return nil, err
-			}
-			id, err := read(found, fmt.Sprintf("item %d of the page: %s", i+1, args[1]))
-			if err != nil {
-				return nil, err
-			}
+			id := must(read(must(found, err), fmt.Sprintf("item %d of the page: %s", i+1, args[1])))
 			further, err := beyond(id, best, sign)
 			if err != nil {
 				return nil, fmt.Errorf("item %d of the page: %s: %w", i+1, args[1], err)

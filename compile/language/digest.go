@@ -46,11 +46,7 @@ func onBytes(f func([]byte) any) func(...any) (any, error) {
 		if args[0] == nil {
 			return nil, nil
 		}
-		b, err := bytesOf(args[0])
-		if err != nil {
-			return nil, err
-		}
-		return f(b), nil
+		return f(must(bytesOf(args[0]))), nil
 	}
 }
 
@@ -82,12 +78,8 @@ func keyedHash(args ...any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the key: %w", err)
 	}
-	text, err := bytesOf(args[2])
-	if err != nil {
-		return nil, err
-	}
 	h := hmac.New(algorithm, key)
-	h.Write(text)
+	h.Write(must(bytesOf(args[2])))
 	return digest(h.Sum(nil)), nil
 }
 

@@ -104,7 +104,7 @@ func in(m *meter, a, b any) (any, error) {
 	case nil:
 		return false, nil
 	case []any:
-		return m.contains(b, a)
+		return m.contains(b, a), nil
 	case map[string]any, rules.Object:
 		name, ok := value.Text(a)
 		if !ok {

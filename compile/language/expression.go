@@ -20,7 +20,6 @@ import (
 type Expression struct {
 	Rule  rules.Rule
 	Reads []Read // in the order of the source
-	Flags []Read // those of Reads that truthy converts to booleans
 
 	code *code
 }
@@ -122,6 +121,9 @@ func (e *Expression) Show(m *Machine, page *rules.Context) string {
 // is selected from the end of a list, as in items[-1].id, although all of the list is needed
 // for that.
 func (e *Expression) Places() []Read { return e.code.places() }
+
+// Flags returns those of Reads that truthy converts to booleans.
+func (e *Expression) Flags() []Read { return e.code.flags() }
 
 // Elements returns what predicates read of the elements of lists.
 func (e *Expression) Elements() (reads []ElementRead) {

@@ -20,10 +20,17 @@ type fieldTest struct {
 type testedCall func(m *meter, t *fieldTest, other any) any
 
 // testFields replaces a function whose predicate, which was made safe, is a field test on all
-// items. It reports whether it is one.
+// items, or selects a field of them: map(items, .id). It reports whether it is one.
 func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
 	f := library[n.Name]
-	if f.tested == nil || !isCallOf(n.Arguments[0], safeList) || !isCallOf(n.Arguments[0].(*ast.CallNode).Arguments[0], safeItems) {
+	if !isCallOf(n.Arguments[0], safeList) || !isCallOf(n.Arguments[0].(*ast.CallNode).Arguments[0], safeItems) {
+		return false
+	}
+	if path, isField := fieldOfElement(predicate); isField && n.Name == "map" {
+		replaceMetered(node, safeColumn, &ast.ConstantNode{Value: path})
+		return true
+	}
+	if f.tested == nil {
 		return false
 	}
 	test, other := fieldTestOf(predicate)

@@ -3,6 +3,7 @@ package language
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/builtin"
@@ -99,13 +100,11 @@ func (f *function) invoke(args ...any) (any, error) {
 
 // overload returns the type that takes this number of arguments, or nil.
 func (f *function) overload(arguments int) reflect.Type {
-	for _, t := range f.types {
-		fixed := t.NumIn()
-		if t.IsVariadic() && arguments >= fixed-1 || arguments == fixed {
-			return t
-		}
+	i := slices.IndexFunc(f.types, func(t reflect.Type) bool { return takes(t, arguments) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return f.types[i]
 }
 
 // parameter returns the type of the i-th argument.

@@ -141,20 +141,20 @@ const (
 )
 
 // contains reports whether a list has an element that equals v.
-func (m *meter) contains(list []any, v any) (bool, error) {
+func (m *meter) contains(list []any, v any) bool {
 	if len(list) >= lengthOfSet && isScalar(v) {
-		if s, err := m.setOf(list); s != nil || err != nil {
-			return err == nil && s.equals(m, v), err
+		if s := m.setOf(list); s != nil {
+			return s.equals(m, v)
 		}
 	}
-	return slices.ContainsFunc(list, func(e any) bool { return equal(m, v, e) }), nil
+	return slices.ContainsFunc(list, func(e any) bool { return equal(m, v, e) })
 }
 
 // numeric is the key of the number that a string holds.
 type numeric struct{ key any }
 
 // setOf returns the set of a list that is searched again and again, or nil.
-func (m *meter) setOf(list []any) (set, error) {
+func (m *meter) setOf(list []any) set {
 	if m.searches == nil {
 		m.searches = map[listID]*searched{}
 	}
@@ -165,22 +165,18 @@ func (m *meter) setOf(list []any) (set, error) {
 		m.searches[id] = s
 	}
 	if s.times++; s.times < searchesBeforeSet || s.set != nil {
-		return s.set, nil
+		return s.set
 	}
 	s.set = make(set, len(list))
 	for _, v := range list {
-		k, err := keyOf(m, v)
-		if err != nil {
-			return nil, err
-		}
+		s.set.add(must(keyOf(m, v)))
 		m.grow(32)
-		s.set.add(k)
 		text, _ := v.(string)
 		if n, ok := numberIn(text); ok {
 			s.set.add(numeric{numberKey(n)})
 		}
 	}
-	return s.set, nil
+	return s.set
 }
 
 // equals reports whether the set has a value that equals a scalar, as == compares.

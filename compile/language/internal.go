@@ -2,41 +2,14 @@ package language
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/conf"
 
 	"github.com/stopwhen/stopwhen/rules"
-)
-
-// The functions that makeSafe puts into a tree. Their names begin with a
-// character that no identifier of a source may have.
-const (
-	safeGet     = "·get"
-	safeSlice   = "·slice"
-	safeBool    = "·bool"
-	safeNeg     = "·neg"
-	safeList    = "·list"
-	safeAt      = "·at"
-	safeHas     = "·has"
-	safeJSON    = "·jsonpath"
-	safeTick    = "·tick"
-	safeMatch   = "·matches"
-	safeHex     = "·hex"
-	safeObject  = "·object"
-	safeKeyed   = "·keyed"
-	safeItems   = "·items"
-	safeItem    = "·item"
-	safeColumn  = "·column"
-	safeField   = "·field"
-	safeTicked  = "·ticked" // safeField that is metered like safeTick
-	safeFromEnd = "·fromEnd"
-	safeTest    = "·test " // and the name of a function whose predicate is a [fieldTest]
-	safeOp      = "·op "   // and the operator
-	safeCall    = "·call " // and the name of a function of an embedder
-
-	safeMethod  = "·method "  // and the name of a method of a time or a duration
-	safeBuiltin = "·builtin " // and the name of a function of the expression language
 )
 
 var (
@@ -46,39 +19,82 @@ var (
 	givesList = []reflect.Type{reflect.TypeFor[func(...any) []any]()}
 )
 
+// The functions that makeSafe puts into a tree. The number and the kinds of their arguments are
+// right by construction. Their names begin with a character that no identifier of a source may
+// have.
+var (
+	safeGet     = internal("·get", givesAny, func(a ...any) (any, error) { return get(a[0], a[1]), nil })
+	safeSlice   = internal("·slice", givesAny, func(a ...any) (any, error) { return slice(a[0], a[1], a[2]) })
+	safeBool    = internal("·bool", givesBool, func(a ...any) (any, error) { return boolean(a[0]) })
+	safeList    = internal("·list", givesAny, func(a ...any) (any, error) { return listOf(a[0]) })
+	safeHex     = internal("·hex", givesAny, onBytes(inHex))
+	safeFromEnd = internal("·fromEnd", givesInt, func(a ...any) (any, error) { return fromEnd(a[0], a[1]), nil })
+	safeField   = internal("·field", givesAny, field)
+
+	safeTicked = internalMetered("·ticked", givesAny, func(m *meter, a []any) (any, error) { // safeField, metered like safeTick
+		m.step()
+		return field(a...)
+	})
+	safeNeg = internalMetered("·neg", givesAny, func(m *meter, a []any) (any, error) { return negative(m, a[0]) })
+	safeAt  = internalMetered("·at", givesAny, func(m *meter, a []any) (any, error) {
+		v, _, err := fieldAtAny(m, a[0], a[1])
+		return v, err
+	})
+	safeHas = internalMetered("·has", givesBool, func(m *meter, a []any) (any, error) {
+		_, ok, err := fieldAtAny(m, a[0], a[1])
+		return ok, err
+	})
+	safeJSON   = internalMetered("·jsonpath", givesAny, func(m *meter, a []any) (any, error) { return a[1].(*jsonPath).find(m, a[0]), nil })
+	safeTick   = internalMetered("·tick", givesAny, func(m *meter, _ []any) (any, error) { m.step(); return nil, nil })
+	safeMatch  = internalMetered("·matches", givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) })
+	safeObject = internalMetered("·object", givesAny, objectOf)
+	safeKeyed  = internalMetered("·keyed", givesAny, keyedOf)
+	safeItems  = internalMetered("·items", givesAny, func(m *meter, _ []any) (any, error) { return itemsOf(m.page) })
+	safeItem   = internalMetered("·item", givesAny, func(m *meter, a []any) (any, error) {
+		v, _, err := itemAt(m.page, a[0])
+		return v, err
+	})
+	safeColumn = internalMetered("·column", givesAny, func(m *meter, a []any) (any, error) { return columnOf(m, a[0].([]string)) })
+)
+
+// The beginnings of the names of functions that makeSafe puts into a tree.
+const (
+	safeTest    = "·test "    // before the name of a function whose predicate is a [fieldTest]
+	safeOp      = "·op "      // before an operator
+	safeCall    = "·call "    // before the name of a function of an embedder
+	safeMethod  = "·method "  // before the name of a method of a time or a duration
+	safeBuiltin = "·builtin " // before the name of a function of the expression language
+)
+
+// internals are the functions of fixed names.
+var internals = conf.FunctionsTable{}
+
+// internal adds a function to internals, and returns its name.
+func internal(name string, types []reflect.Type, f func(...any) (any, error)) string {
+	internals[name] = &builtin.Function{Name: name, Types: types, Func: f}
+	return name
+}
+
+// internalMetered is internal for a function whose first argument is the meter.
+func internalMetered(name string, types []reflect.Type, f func(m *meter, args []any) (any, error)) string {
+	internals[name] = metered(name, types, f)
+	return name
+}
+
 // metered returns an internal function whose first argument is the meter.
 func metered(name string, types []reflect.Type, f func(m *meter, args []any) (any, error)) *builtin.Function {
 	return &builtin.Function{Name: name, Types: types, Func: func(a ...any) (any, error) { return f(a[0].(*meter), a[1:]) }}
 }
 
-// internalFunctions returns the functions that makeSafe puts into a tree. The number
-// and the kinds of their arguments are right by construction.
+// field returns a path of a value.
+func field(a ...any) (any, error) {
+	v, _, err := fieldAt(a[0], a[1].([]string))
+	return v, err
+}
+
+// internalFunctions returns all functions that makeSafe puts into a tree.
 func internalFunctions() []*builtin.Function {
-	list := []*builtin.Function{
-		{Name: safeGet, Types: givesAny, Func: func(a ...any) (any, error) { return get(a[0], a[1]), nil }},
-		{Name: safeSlice, Types: givesAny, Func: func(a ...any) (any, error) { return slice(a[0], a[1], a[2]) }},
-		{Name: safeBool, Types: givesBool, Func: func(a ...any) (any, error) { return boolean(a[0]) }},
-		{Name: safeList, Types: givesAny, Func: func(a ...any) (any, error) { return listOf(a[0]) }},
-		metered(safeAt, givesAny, func(m *meter, a []any) (any, error) { v, _, err := fieldAtAny(m, a[0], a[1]); return v, err }),
-		metered(safeHas, givesBool, func(m *meter, a []any) (any, error) { _, ok, err := fieldAtAny(m, a[0], a[1]); return ok, err }),
-		metered(safeNeg, givesAny, func(m *meter, a []any) (any, error) { return negative(m, a[0]) }),
-		metered(safeJSON, givesAny, func(m *meter, a []any) (any, error) { return a[1].(*jsonPath).find(m, a[0]), nil }),
-		metered(safeTick, givesAny, func(m *meter, _ []any) (any, error) { m.step(); return nil, nil }),
-		metered(safeMatch, givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) }),
-		metered(safeKeyed, givesAny, keyedOf),
-		{Name: safeFromEnd, Types: givesInt, Func: func(a ...any) (any, error) { return fromEnd(a[0], a[1]), nil }},
-		{Name: safeHex, Types: givesAny, Func: func(a ...any) (any, error) { return onBytes(inHex)(a...) }},
-		metered(safeObject, givesAny, objectOf),
-		metered(safeItems, givesAny, func(m *meter, _ []any) (any, error) { return itemsOf(m.page) }),
-		metered(safeItem, givesAny, func(m *meter, a []any) (any, error) { v, _, err := itemAt(m.page, a[0]); return v, err }),
-		metered(safeColumn, givesAny, func(m *meter, a []any) (any, error) { return columnOf(m, a[0].([]string)) }),
-		metered(safeTicked, givesAny, func(m *meter, a []any) (any, error) {
-			m.step()
-			v, _, err := fieldAt(a[0], a[1].([]string))
-			return v, err
-		}),
-		{Name: safeField, Types: givesAny, Func: func(a ...any) (any, error) { v, _, err := fieldAt(a[0], a[1].([]string)); return v, err }},
-	}
+	list := slices.Collect(maps.Values(internals))
 	for name, f := range library {
 		switch {
 		case f.predicate == noPredicate:

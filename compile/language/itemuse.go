@@ -38,7 +38,7 @@ func (u *itemUse) need(path []string) {
 
 // walk replaces the name in a node whose value is needed completely.
 func (u *itemUse) walk(node *ast.Node) {
-	if *node == nil || u.member(node) || u.column(node) {
+	if *node == nil || u.member(node) {
 		return
 	}
 	if u.isList(*node) {
@@ -48,12 +48,14 @@ func (u *itemUse) walk(node *ast.Node) {
 	}
 	name, arguments := called(*node)
 	switch {
-	case len(arguments) > 0 && u.isList(arguments[0]):
-		u.arguments(arguments, u.counts(name, arguments))
 	case (name == "at" || name == "has") && len(arguments) == 2 && u.isItem(arguments[0]):
 		u.at(arguments)
+	case name != "" && len(arguments) > 0:
+		u.arguments(arguments, u.isList(arguments[0]) && u.counts(name, arguments))
 	default:
-		u.parts(*node)
+		for _, child := range children(*node) {
+			u.walk(child)
+		}
 	}
 }
 
@@ -73,20 +75,6 @@ func (u *itemUse) counts(name string, arguments []ast.Node) bool {
 		return constant
 	}
 	return library[name].elements == countsElements
-}
-
-// parts walks the parts of a node that is not about items itself.
-func (u *itemUse) parts(node ast.Node) {
-	switch n := node.(type) {
-	case *ast.BuiltinNode:
-		if len(n.Arguments) > 0 {
-			u.arguments(n.Arguments, false)
-		}
-	default:
-		for _, child := range children(n) {
-			u.walk(child)
-		}
-	}
 }
 
 // arguments walks the arguments of a function. If the first one is a list of items, it may
@@ -263,27 +251,6 @@ func usable(path []string) bool {
 		i, err := strconv.Atoi(key)
 		return err == nil && (i < 0 || strconv.Itoa(i) != key)
 	})
-}
-
-// column replaces map(items, .path).
-func (u *itemUse) column(node *ast.Node) bool {
-	n, ok := (*node).(*ast.BuiltinNode)
-	if !ok || n.Name != "map" || len(n.Arguments) != 2 || !u.isAll(n.Arguments[0]) {
-		return false
-	}
-	p, ok := n.Arguments[1].(*ast.PredicateNode)
-	if !ok {
-		return false
-	}
-	u.scopes = append(u.scopes, true)
-	item, path, ok := u.pathOf(&p.Node)
-	u.scopes = u.scopes[:len(u.scopes)-1]
-	if !ok || len(path) == 0 || !isPointer(*item) {
-		return false
-	}
-	u.need(path)
-	replaceMetered(node, safeColumn, &ast.ConstantNode{Value: path})
-	return true
 }
 
 func isPointer(node ast.Node) bool {

@@ -37,10 +37,7 @@ func itemAt(page *rules.Context, index any) (any, bool, error) {
 
 // columnOf returns the value at a path of every item. Each item costs a step.
 func columnOf(m *meter, path []string) (any, error) {
-	of, err := fieldsAt(m.page, path)
-	if err != nil {
-		return nil, err
-	}
+	of := must(fieldsAt(m.page, path))
 	for range of.len() {
 		m.step()
 	}

@@ -183,10 +183,7 @@ func sortBy(m *meter, a []any) (any, error) {
 	for i, v := range list {
 		keys[i] = v.(keyed).key
 	}
-	by, err := sortOrder(m, "sortBy", keys, a)
-	if err != nil {
-		return nil, err
-	}
+	by := must(sortOrder(m, "sortBy", keys, a))
 	sortValues(m, list, func(a, b any) int { return by(a.(keyed).key, b.(keyed).key) })
 	for i := range list {
 		list[i] = list[i].(keyed).element // the list was made for this call
@@ -197,11 +194,7 @@ func sortBy(m *meter, a []any) (any, error) {
 func sortList(m *meter, a []any) (any, error) {
 	list := m.list(len(a[0].([]any)))
 	copy(list, a[0].([]any))
-	by, err := sortOrder(m, "sort", list, a)
-	if err != nil {
-		return nil, err
-	}
-	sortValues(m, list, by)
+	sortValues(m, list, must(sortOrder(m, "sort", list, a)))
 	return list, nil
 }
 

@@ -171,11 +171,7 @@ func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) 
 		if v == nil {
 			continue
 		}
-		accepted, err := f.accept(name, i, v)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = accepted
+		args[i] = must(f.accept(name, i, v))
 	}
 	return f.call(m, args)
 }

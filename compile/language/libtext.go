@@ -243,11 +243,7 @@ func date(m *meter, a []any) (any, error) {
 		use = []string{a[1].(string)}
 	}
 	if len(a) > 2 {
-		named, err := timezone(m, a[2:])
-		if err != nil {
-			return nil, err
-		}
-		zone = named.(*time.Location)
+		zone = must(timezone(m, a[2:])).(*time.Location)
 	}
 	return parseTime(m, text, use, zone)
 }

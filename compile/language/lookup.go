@@ -94,10 +94,7 @@ func (r Read) callField(f reflect.Value) (any, bool) {
 
 // takes reports whether a function may be called with this number of arguments.
 func takes(f reflect.Type, arguments int) bool {
-	if f.IsVariadic() {
-		return arguments >= f.NumIn()-1
-	}
-	return arguments == f.NumIn()
+	return arguments == f.NumIn() || f.IsVariadic() && arguments >= f.NumIn()-1
 }
 
 // A template is the source of an expression in which the values of the reads can be

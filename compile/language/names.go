@@ -17,19 +17,13 @@ import (
 // names are the names in a source that are checked for each rule: those that the
 // configuration declares, and those that only some rules may use.
 type names struct {
-	declared  []declaredName // state.offset, kept.since
-	scoped    []scopedName   // item, hints
-	functions []Function     // of an embedder, each once
+	declared  []checkedName // names in an object whose names the configuration declares: state.offset, kept.since
+	scoped    []checkedName // fields that only the rules of a scope may read: item, hints
+	functions []Function    // of an embedder, each once
 }
 
-// scopedName is a field that only the rules of a scope may read.
-type scopedName struct {
-	field *rules.ContextField
-	node  ast.Node
-}
-
-// declaredName is a name in an object whose names the configuration declares.
-type declaredName struct {
+// checkedName is a field, or a name in it.
+type checkedName struct {
 	field *rules.ContextField
 	name  string
 	node  ast.Node
@@ -126,7 +120,7 @@ func (c *nameCheck) identifier(n *ast.IdentifierNode) *rules.ContextField {
 	switch {
 	case field != nil:
 		if field.Scope != rules.ScopePage {
-			c.found.scoped = append(c.found.scoped, scopedName{field, n})
+			c.found.scoped = append(c.found.scoped, checkedName{field: field, node: n})
 		}
 	case c.language.function(n.Value) == nil && !isBuiltin(n.Value):
 		c.fail(c.unknown(n, n.Value, false))
@@ -158,7 +152,7 @@ func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
 	case object == nil:
 		return nil
 	case object.Declared != "":
-		c.found.declared = append(c.found.declared, declaredName{object, key.Value, key})
+		c.found.declared = append(c.found.declared, checkedName{object, key.Value, key})
 		return nil
 	case object.Fields == nil:
 		return nil

@@ -2,7 +2,6 @@ package language
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -189,8 +188,6 @@ func boolean(v any) (any, error) {
 // Less reports whether a value is less than another, as < compares them. Of values that
 // cannot be compared the second counts as greater.
 func Less(a, b any) bool {
-	m := &meter{}
-	m.reset(context.Background())
-	less, err := operators["<"](m, a, b)
+	less, err := operators["<"](&meter{}, a, b)
 	return err != nil || less == true
 }

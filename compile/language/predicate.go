@@ -28,9 +28,9 @@ func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, condition bool) {
 		}
 		if condition {
 			asBool(&p.Node)
-			if testFields(node, n, p.Node) {
-				return
-			}
+		}
+		if testFields(node, n, p.Node) {
+			return
 		}
 		if field := firstField(&p.Node); field != nil {
 			replaceMetered(field, safeTicked, (*field).(*ast.CallNode).Arguments...)

@@ -94,6 +94,8 @@ type access struct {
 	call      string   // the function that reads it, as greatest(items, "id") does; empty: a predicate
 }
 
+func (a access) needed() Read { return a.read.needed() }
+
 // accesses calls found for every access of a tree, outermost first.
 func (l *Language) accesses(node *ast.Node, found func(access)) {
 	r := &reader{language: l, found: found, locals: map[string]int{}}
@@ -101,14 +103,11 @@ func (l *Language) accesses(node *ast.Node, found func(access)) {
 }
 
 // firsts returns the reads of a list, each once.
-func firsts(list []access, of func(access) (Read, bool)) (reads []Read) {
+func firsts(list []access, of func(access) Read) (reads []Read) {
 	seen := map[string]bool{}
 	for _, a := range list {
-		r, ok := of(a)
-		if !ok || a.ofElement {
-			continue
-		}
-		if key := r.String(); !seen[key] {
+		r := of(a)
+		if key := r.String(); !a.ofElement && !seen[key] {
 			seen[key] = true
 			reads = append(reads, r)
 		}

@@ -96,7 +96,7 @@ func TestFlagsAreTheValuesThatTruthyConverts(t *testing.T) {
 			e, faults := one(t, rules.Stop, c.source)
 			require.Empty(t, faults)
 			var flags []string
-			for _, r := range e.Flags {
+			for _, r := range e.Flags() {
 				flags = append(flags, r.String())
 			}
 			require.Equal(t, c.want, flags)

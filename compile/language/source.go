@@ -40,13 +40,13 @@ type code struct {
 	syntax  ast.Node     // as written, with its types, for proofs
 	result  reflect.Type // static type of the value
 	reads   []Read
-	flags   []Read
 	items   [][]string // the paths that the source reads of every item of the page; an empty path is all of it
 	names   names
 	because func() template
 
 	accesses []access
 	places   func() []Read // what the source reads, as it is shown
+	flags    func() []Read // those of reads that the source converts to booleans
 }
 
 // A Compiler compiles the sources of rules, each once. It serves one goroutine.
@@ -79,7 +79,7 @@ func (s *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 	if err := code.names.checkFor(set, scope); err != nil {
 		return nil, err
 	}
-	return &Expression{Rule: rule, Reads: code.reads, Flags: code.flags, code: code}, nil
+	return &Expression{Rule: rule, Reads: code.reads, code: code}, nil
 }
 
 // compile returns the code of a source, in which the variables of for have names of their
@@ -132,10 +132,12 @@ func (s *Compiler) translate(source string, variables []string) (*code, error) {
 	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
 	s.language.accesses(&syntax, func(a access) { c.accesses = append(c.accesses, a) })
 	c.places = sync.OnceValue(func() []Read {
-		return firsts(c.accesses, func(a access) (Read, bool) { return a.read, true })
+		return firsts(c.accesses, func(a access) Read { return a.read })
 	})
-	c.reads = firsts(c.accesses, func(a access) (Read, bool) { return a.read.needed(), true })
-	c.flags = firsts(c.accesses, func(a access) (Read, bool) { return a.read.needed(), a.flag })
+	c.reads = firsts(c.accesses, access.needed)
+	c.flags = sync.OnceValue(func() []Read {
+		return firsts(slices.DeleteFunc(slices.Clone(c.accesses), func(a access) bool { return !a.flag }), access.needed)
+	})
 	tree.Node = clone(syntax)
 	s.language.exposeDigests(&tree.Node)
 	c.items = lowerItems(&tree.Node)

@@ -70,7 +70,7 @@ func (w *Watcher) WarnOfRules(m *language.Machine) {
 // warnOfTextFlags names a flag that is the text "false": as a boolean it is true
 // (specification 2.2), which is seldom what an API means.
 func (w *Watcher) warnOfTextFlags(m *language.Machine, stop *compile.Condition) {
-	for _, flag := range stop.Flags {
+	for _, flag := range stop.Flags() {
 		if flag.Has || !flag.OfBody() {
 			continue
 		}
