@@ -150,10 +150,7 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 		}
 		seen[j.ID] = true
 		if j.parent > 0 { // the id of the parent is known by now
-			from, id := &j.For[0], c.Jobs[j.parent-1].ID
-			items := from.given.get("items")
-			items.Value = id
-			from.Items, from.given = id, from.given.with("items", items)
+			j.For[0].Items = c.Jobs[j.parent-1].ID
 		}
 	}
 }
