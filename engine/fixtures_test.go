@@ -239,7 +239,7 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 				return
 			}
 			require.Equal(t, live, again)
-			require.Empty(t, player.Unplayed())
+			require.Empty(t, player.Played().Unplayed)
 		})
 	}
 	require.Greater(t, replayed, 250)

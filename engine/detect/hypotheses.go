@@ -45,6 +45,7 @@ type kind struct {
 	find    func(*detection, hypothesis) []candidate
 	ends    bool // without the sign, a list has ended
 	follows bool // the sign is an address
+	pages   bool // a counter counts pages, not items
 }
 
 // The kinds of signs.
@@ -58,8 +59,8 @@ var (
 	tokensSign     = &kind{find: (*detection).tokens, ends: true}                    // several of them, for parameters of the same positions
 	objectSign     = &kind{find: (*detection).object, ends: true}                    // an object in the response
 	headerSign     = &kind{find: (*detection).headerToken}                           // a header with a value
-	numberSign     = &kind{find: (*detection).pageNumber}                            // the number of a page, in the request or the response
-	indexSign      = &kind{find: (*detection).itemIndex}                             // the index of an item, likewise
+	numberSign     = &kind{find: (*detection).counter, pages: true}                  // the number of a page, in the request or the response
+	indexSign      = &kind{find: (*detection).counter}                               // the index of an item, likewise
 	keySign        = &kind{find: (*detection).key}                                   // the identifier of the last item
 	sortKeySign    = &kind{find: (*detection).sortKey}                               // a list of values in every item
 	pathSign       = &kind{find: (*detection).pathNumber}                            // a number in the path, after one of the names

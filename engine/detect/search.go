@@ -118,7 +118,7 @@ func (d *detection) shifted(t *trial) (candidate, bool) {
 	if t.kind != indexSign || len(t.pages) < 2 || t.values["first"] != 0 || overlap(t.pages[0].items, t.pages[1].items) != 1 {
 		return candidate{}, false
 	}
-	c := d.counted(t.hypothesis, false, echoed, textOf(t.values["param"]), 1)[0]
+	c := d.counted(t.hypothesis, echoed, textOf(t.values["param"]), 1)[0]
 	c.hypothesis, c.guess = t.hypothesis, t.guess
 	c = d.complete(c)
 	return c, c.pagination != nil

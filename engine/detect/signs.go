@@ -286,19 +286,15 @@ const highestCounter = 10_000_000
 // pageParams are the keys of a response that are parameters, too.
 var pageParams = []string{"page", "p", "pageNumber", "page_number", "pageIndex", "page_index"}
 
-func (d *detection) pageNumber(h hypothesis) []candidate { return d.counter(h, true) }
-
-func (d *detection) itemIndex(h hypothesis) []candidate { return d.counter(h, false) }
-
 // counter finds the number of a page or the index of an item: in the request, in the response,
 // or not at all.
-func (d *detection) counter(h hypothesis, pages bool) []candidate {
+func (d *detection) counter(h hypothesis) []candidate {
 	if h.post != d.call.isJSON() {
 		return nil
 	}
 	for _, name := range h.names {
 		if at, n, ok := d.call.param(name); ok && n < highestCounter && !slices.Equal(at, d.size.path) {
-			return d.counted(h, pages, typed, at.String(), n)
+			return d.counted(h, typed, at.String(), n)
 		}
 	}
 	if h.post {
@@ -307,23 +303,23 @@ func (d *detection) counter(h hypothesis, pages bool) []candidate {
 	for _, f := range d.page.named(h.names...) {
 		if n, ok := number(f.value); ok && (n == 0 || n == 1) {
 			param := f.name()
-			if pages && !slices.Contains(pageParams, param) {
+			if h.kind.pages && !slices.Contains(pageParams, param) {
 				param = h.params[0]
 			}
-			return d.counted(h, pages, echoed, param, n)
+			return d.counted(h, echoed, param, n)
 		}
 	}
 	switch {
 	case d.isComplete():
 		return nil
-	case pages:
-		return d.counted(h, pages, blind, h.params[0], 1)
+	case h.kind.pages:
+		return d.counted(h, blind, h.params[0], 1)
 	}
-	return d.counted(h, pages, blind-2, h.params[0], 0)
+	return d.counted(h, blind-2, h.params[0], 0)
 }
 
 // counted returns a candidate that counts from the value of the first request.
-func (d *detection) counted(h hypothesis, pages bool, score int, param string, first int) []candidate {
+func (d *detection) counted(h hypothesis, score int, param string, first int) []candidate {
 	c := candidate{score: score, values: map[string]any{"param": param, "first": first}}
 	if score < typed {
 		c.guess, c.base = param, score <= blind
@@ -338,14 +334,14 @@ func (d *detection) counted(h hypothesis, pages bool, score int, param string, f
 		}
 	}
 	switch {
-	case !pages && !d.size.honoured(): // the job sends its own parameters, and the index from the second request on
-	case pages && score < typed: // the first request is that of the address
+	case !h.kind.pages && !d.size.honoured(): // the job sends its own parameters, and the index from the second request on
+	case h.kind.pages && score < typed: // the first request is that of the address
 		c.values["sendFirst"] = false
 	case !h.post: // the job keeps its body, in which the next value replaces the first
 		if c.moved = []string{param}; d.size.param != "" {
 			c.moved = append(c.moved, d.size.param)
 		}
-		if !pages && first != 0 {
+		if !h.kind.pages && first != 0 {
 			c.values["fromJob"] = true
 			c.sets = value.Object{{Name: param, Value: first}}
 		}

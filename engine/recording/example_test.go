@@ -139,7 +139,7 @@ func ExamplePlayer() {
 		}
 		fmt.Println(page.Page, page.Items.Len(), page.Decision)
 	}
-	fmt.Println("not played:", len(player.Unplayed()))
+	fmt.Println("not played:", len(player.Played().Unplayed))
 	// Output:
 	// 1 2 continue
 	// 2 2 continue

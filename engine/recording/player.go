@@ -30,10 +30,16 @@ type Player struct {
 	mu        sync.Mutex
 	now       time.Time
 	exchanges []playable
-	requests  []string // all requests made, in order, as show writes them
-	missing   string   // the first request that was not recorded, or ""
+	played    Played
 
 	samples map[string][]byte // the body of the first page of each job; nil if none are kept
+}
+
+// Played says what a [Player] was asked for.
+type Played struct {
+	Requests []string `json:"requests"`           // all requests made, in order
+	Unplayed []string `json:"unplayed,omitempty"` // recorded requests that were not made, in order
+	Missing  string   `json:"missing,omitempty"`  // the first request that was not recorded; it ended the run
 }
 
 // A playable is a recorded exchange and whether it has been played.
@@ -99,10 +105,10 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer p.mu.Unlock()
 	address, _ := transport.Recorded(req)
 	shown := p.show(req.Method, address, body)
-	p.requests = append(p.requests, shown)
+	p.played.Requests = append(p.played.Requests, shown)
 	t, recorded := p.find(p.key(req.Method, address, body))
 	if t == nil {
-		p.missing = cmp.Or(p.missing, shown)
+		p.played.Missing = cmp.Or(p.played.Missing, shown)
 		return nil, &failure.Error{
 			Class: failure.Response, Op: "replay", Message: missingMessage(recorded), Hint: p.nearest(req),
 		}
@@ -239,28 +245,15 @@ func (p *Player) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Missing returns the first request that was not recorded, or "".
-func (p *Player) Missing() string {
+// Played returns what has been played so far.
+func (p *Player) Played() Played {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.missing
-}
-
-// Requests lists all requests made, in order.
-func (p *Player) Requests() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.requests)
-}
-
-// Unplayed lists the recorded requests that were not made, in order.
-func (p *Player) Unplayed() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var out []string
+	out := p.played
+	out.Requests = slices.Clone(out.Requests)
 	for _, t := range p.exchanges {
 		if !t.played {
-			out = append(out, p.show(t.Method, t.URL, t.Body))
+			out.Unplayed = append(out.Unplayed, p.show(t.Method, t.URL, t.Body))
 		}
 	}
 	return out

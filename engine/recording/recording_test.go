@@ -297,11 +297,11 @@ func TestAPlayerAnswersRepeatedRequestsInOrder(t *testing.T) {
 	require.Equal(t, "2", play("GET", "https://api.test/x?a=1&b=2", ""), "then one with the parameters in another order")
 	require.Equal(t, "4", play("POST", "https://api.test/x", `{"b":[12345678901234567890],"a":1}`))
 	require.Equal(t, "5", play("POST", "https://api.test/x", `b=2&a=1`))
-	require.Empty(t, p.Unplayed())
+	require.Empty(t, p.Played().Unplayed)
 	_, err = p.RoundTrip(request("GET", "https://api.test/x?a=1&b=2", ""))
 	require.ErrorContains(t, err, "the recording has this request only 3 times")
-	require.Equal(t, "GET https://api.test/x?a=1&b=2", p.Missing())
-	require.Len(t, p.Requests(), 6)
+	require.Equal(t, "GET https://api.test/x?a=1&b=2", p.Played().Missing)
+	require.Len(t, p.Played().Requests, 6)
 }
 
 func TestARequestThatWasNotRecordedNamesTheNearest(t *testing.T) {

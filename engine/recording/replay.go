@@ -13,13 +13,11 @@ import (
 
 // A Replayed is the result of running a configuration against a recording.
 type Replayed struct {
-	Jobs     []Job         `json:"jobs"`
-	Requests []string      `json:"requests"`           // all requests made, in order
-	Unplayed []string      `json:"unplayed,omitempty"` // recorded requests that were not made
-	Missing  string        `json:"missing,omitempty"`  // the first request that was not recorded; it ended the run
-	Took     time.Duration `json:"-"`                  // by the clock of the recording
-	Seconds  float64       `json:"seconds"`            // Took
-	Err      error         `json:"-"`                  // of the run
+	Jobs []Job `json:"jobs"`
+	Played
+	Took    time.Duration `json:"-"`       // by the clock of the recording
+	Seconds float64       `json:"seconds"` // Took
+	Err     error         `json:"-"`       // of the run
 }
 
 // A Job is the result of one job.
@@ -47,10 +45,7 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 		return nil
 	})
 	took := player.Now().Sub(start)
-	out := &Replayed{
-		Requests: player.Requests(), Unplayed: player.Unplayed(), Missing: player.Missing(),
-		Took: took, Seconds: took.Seconds(), Err: err,
-	}
+	out := &Replayed{Played: player.Played(), Took: took, Seconds: took.Seconds(), Err: err}
 	for _, r := range result.Jobs {
 		job := Job{JobResult: r}
 		if seen := jobs[r.Job]; seen != nil {
