@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/recording"
@@ -170,25 +169,9 @@ func bodyParams(body []byte) url.Values {
 	values, _ := url.ParseQuery(string(body))
 	if v, err := parseJSON(body); err == nil {
 		values = url.Values{}
-		flatten(v, nil, values)
+		value.Scalars(v, func(keys []string, v any) { values.Add(strings.Join(keys, "."), textOf(v)) })
 	}
 	return values
-}
-
-// flatten adds the scalars of a JSON value to parameters, by their paths.
-func flatten(v any, at path, into url.Values) {
-	switch v := v.(type) {
-	case value.Object:
-		for _, m := range v {
-			flatten(m.Value, at.child(m.Name), into)
-		}
-	case []any:
-		for i, item := range v {
-			flatten(item, at.child(strconv.Itoa(i)), into)
-		}
-	default:
-		into.Add(strings.Join(at, "."), textOf(v))
-	}
 }
 
 // redirects reports whether the address of the request answers with a redirect.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -154,17 +155,10 @@ func (j *Job) Outcome() string {
 	}
 }
 
-// suspect reports whether the audit has a finding about the job.
+// suspect reports whether the audit has a finding about the job. The partitions with findings
+// come before all that are complete.
 func (j *Job) suspect() bool {
-	if !j.Partitioned() {
-		return len(j.Partitions[0].Last.Findings) > 0
-	}
-	for _, p := range j.Partitions { // those with findings come before all that are complete
-		if len(p.Last.Findings) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.Partitions, func(p *Partition) bool { return len(p.Last.Findings) > 0 })
 }
 
 // omitted says which partitions have no row, and where they are. It is empty if all have one.

@@ -40,7 +40,11 @@ func requestOf(r *http.Request) (request, error) {
 	}
 	q.text += "\n" + string(body)
 	if v, err := document.Decode(body); err == nil {
-		q.addValue("body", v)
+		value.Scalars(v, func(keys []string, v any) {
+			if text, ok := value.Text(v); ok {
+				q.add(strings.Join(keys, "."), text)
+			}
+		}, "body")
 	} else {
 		q.addQuery("form ", string(body))
 	}
@@ -59,21 +63,6 @@ func (q *request) addQuery(prefix, raw string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		q.add(prefix+name, values.Get(name))
 		q.text += "\n" + name + "=" + values.Get(name)
-	}
-}
-
-func (q *request) addValue(name string, v any) {
-	if list, isList := v.([]any); isList {
-		for i, e := range list {
-			q.addValue(name+"."+strconv.Itoa(i), e)
-		}
-	} else if members, isObject := value.Members(v); isObject {
-		slices.SortFunc(members, func(a, b value.Member) int { return strings.Compare(a.Name, b.Name) })
-		for _, m := range members {
-			q.addValue(name+"."+m.Name, m.Value)
-		}
-	} else if text, ok := value.Text(v); ok {
-		q.add(name, text)
 	}
 }
 

@@ -1,6 +1,9 @@
 package value
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // A Replacement says what replaces the parts of a value. Each function may be nil, and then
 // replaces nothing.
@@ -70,4 +73,20 @@ func Any(v any, scalar func(any) bool, name func(string) bool) bool {
 		return slices.ContainsFunc(members, func(m Member) bool { return name != nil && name(m.Name) || Any(m.Value, scalar, name) })
 	}
 	return scalar != nil && scalar(v)
+}
+
+// Scalars calls a function for each scalar of a value, at any depth and in order, with the keys
+// that lead to it after those that are given. The key of an element of a list is its index.
+func Scalars(v any, each func(keys []string, v any), keys ...string) {
+	if list, ok := v.([]any); ok {
+		for i, e := range list {
+			Scalars(e, each, append(slices.Clip(keys), strconv.Itoa(i))...)
+		}
+	} else if members, ok := Members(v); ok {
+		for _, m := range members {
+			Scalars(m.Value, each, append(slices.Clip(keys), m.Name)...)
+		}
+	} else {
+		each(keys, v)
+	}
 }
