@@ -207,7 +207,7 @@ func (e *Engine) roots() []*compile.Job {
 // run then makes no request and returns the result of the previous run.
 func (e *Engine) Ended() bool {
 	for _, job := range e.roots() {
-		if !runtime.Ended(e.settings.run.resume[job.Set.Job.ID]) {
+		if !runtime.Ended(e.settings.run.Resume[job.Set.Job.ID]) {
 			return false
 		}
 	}
@@ -232,7 +232,7 @@ func (e *Engine) namedSecrets() map[string]string {
 		named[fmt.Sprintf("auth %d", i)] = secret
 	}
 	for _, in := range e.cfg.Inputs {
-		if text, ok := value.Text(e.settings.run.inputs[in.Name]); ok && in.Secret {
+		if text, ok := value.Text(e.settings.run.Inputs[in.Name]); ok && in.Secret {
 			named["input."+in.Name] = text
 		}
 	}
@@ -249,7 +249,7 @@ func (e *Engine) Check() error {
 	if err := e.checkJobs(); err != nil {
 		return err
 	}
-	inputs, found := e.cfg.BindInputs(e.settings.run.inputs)
+	inputs, found := e.cfg.BindInputs(e.settings.run.Inputs)
 	if found.Err() != nil {
 		return found.Errors()
 	}
@@ -258,7 +258,7 @@ func (e *Engine) Check() error {
 	}
 	for _, root := range e.roots() {
 		job := root.Set.Job.ID
-		if token := e.settings.run.resume[job]; token != nil {
+		if token := e.settings.run.Resume[job]; token != nil {
 			if err := runtime.CheckVersion(token); err != nil {
 				return runtime.Unusable(job, err)
 			}
@@ -300,9 +300,9 @@ func (e *Engine) checkJobs() error {
 
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *explain.Explanation {
-	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs) // what is missing is nil
+	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs) // what is missing is nil
 	return explain.Explain(e.cfg, e.selected(), explain.Facts{
-		Inputs: inputs, Kept: e.settings.run.kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
+		Inputs: inputs, Kept: e.settings.run.Carryover, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
 	})
 }
 
@@ -325,7 +325,7 @@ func (e *Engine) SampleTest() string { return e.suite().Sample() }
 
 // suiteBase returns the base address of the tests.
 func (e *Engine) suiteBase() *url.URL {
-	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs)
+	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs)
 	text, err := e.baseURL(inputs)
 	if base, invalid := url.Parse(text); err == nil && invalid == nil {
 		return base

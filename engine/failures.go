@@ -29,7 +29,7 @@ type failures struct {
 
 func (e *Engine) newFailures(sink SinkFunc) *failures {
 	s := e.settings.run
-	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.log, all: map[int]error{}}
+	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, all: map[int]error{}}
 }
 
 // deliver passes a page to the sink, unless the run has to end. The run ends after a page that

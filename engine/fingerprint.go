@@ -31,7 +31,7 @@ func (e *Engine) Fingerprint() map[string]string {
 	}
 	cfg := e.cfg
 	note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
-	inputs, _ := cfg.BindInputs(e.settings.run.inputs)
+	inputs, _ := cfg.BindInputs(e.settings.run.Inputs)
 	for name, v := range inputs {
 		note("input "+name, v)
 	}

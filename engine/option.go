@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -47,27 +48,19 @@ type settings struct {
 
 // runSettings is what the options of a run set.
 type runSettings struct {
-	transport http.RoundTripper
-	clock     transport.Clock
-	log       *slog.Logger
-	observer  Observer
-	observed  []EventKind  // nil: all kinds
-	auth      *credentials // nil: those of the configuration
-	tokens    credential.Store
-	pace      transport.SharedPace
-	offline   bool // credentials are not obtained
-	secrets   int  // counts the options that bring secrets
-	userAgent string
-	timeout   time.Duration
-	verdicts  bool
-	inputs    map[string]any
-	kept      map[string]map[string]any
-	resume    map[string]json.RawMessage
-	ahead     ahead.Policy
-	parallel  int
-	jobs      []string // ids of those that run; empty: all
-	keepGoing bool
-	skipped   func(*Page)
+	runtime.Loop // what its options set; Inputs are those of the caller
+	transport    http.RoundTripper
+	auth         *credentials // nil: those of the configuration
+	tokens       credential.Store
+	pace         transport.SharedPace
+	offline      bool // credentials are not obtained
+	secrets      int  // counts the options that bring secrets
+	userAgent    string
+	timeout      time.Duration
+	parallel     int
+	jobs         []string // ids of those that run; empty: all
+	keepGoing    bool
+	skipped      func(*Page)
 }
 
 // selection returns the jobs of [WithJobs] as a set; nil is all jobs.
@@ -87,7 +80,7 @@ type format = func(*diag.Source) (any, error)
 
 func newSettings(options []Option) (settings, error) {
 	s := settings{formats: map[string]format{}, language: language.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
-	s.run.ahead = ahead.Pages(1)
+	s.run.Ahead = ahead.Pages(1)
 	for _, o := range options {
 		if o == nil {
 			continue
@@ -163,17 +156,17 @@ func WithTransport(t http.RoundTripper) RunOption {
 
 // WithClock replaces the system's clock.
 func WithClock(clock transport.Clock) RunOption {
-	return runOption(func(s *runSettings) { s.clock = clock })
+	return runOption(func(s *runSettings) { s.Clock = clock })
 }
 
 // WithLogger logs to a logger. By default a run logs nothing.
-func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettings) { s.log = log }) }
+func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettings) { s.Log = log }) }
 
 // WithObserver passes the events of a run to an observer: those of some kinds or, without
 // kinds, all. Events that nobody receives cost nothing.
 func WithObserver(o Observer, kinds ...EventKind) RunOption {
 	kinds = append([]EventKind(nil), kinds...) // nil without kinds
-	return runOption(func(s *runSettings) { s.observer, s.observed = o, kinds })
+	return runOption(func(s *runSettings) { s.Observer, s.Observed = o, kinds })
 }
 
 // WithAuth overrides the configuration's credentials with those of type basic, bearer, header
@@ -217,13 +210,13 @@ func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettin
 // and booleans. One compiled engine serves any number of tenants, each with its own
 // inputs, at the same time.
 func WithInputs(values map[string]any) RunOption {
-	return runOption(func(s *runSettings) { s.inputs = values; s.secrets++ })
+	return runOption(func(s *runSettings) { s.Inputs = values; s.secrets++ })
 }
 
 // WithKept passes the values that the previous run saved, by job and name: Kept of
 // its [JobResult]s. They may have been encoded as JSON and decoded with json.Number.
 func WithKept(kept map[string]map[string]any) RunOption {
-	return runOption(func(s *runSettings) { s.kept = kept })
+	return runOption(func(s *runSettings) { s.Carryover = kept })
 }
 
 // WithResume continues an earlier run of the same configuration: it holds, by
@@ -231,7 +224,7 @@ func WithKept(kept map[string]map[string]any) RunOption {
 // that has already ended is not run again; a job that is not named starts at the
 // beginning.
 func WithResume(checkpoints map[string]json.RawMessage) RunOption {
-	return runOption(func(s *runSettings) { s.resume = checkpoints })
+	return runOption(func(s *runSettings) { s.Resume = checkpoints })
 }
 
 // AutoPrefetch lets a run choose the number of pages in flight.
@@ -249,7 +242,7 @@ const AutoPrefetch = ahead.Auto
 // and not counted. With 1, only requests of the safe method GET are made ahead, and none of
 // parent jobs, whose children's requests come first.
 func WithPrefetch(n int) RunOption {
-	return runOption(func(s *runSettings) { s.ahead = ahead.Pages(n) })
+	return runOption(func(s *runSettings) { s.Ahead = ahead.Pages(n) })
 }
 
 // WithParallelJobs runs up to n jobs, and partitions of jobs, at once. The pages of each
@@ -277,4 +270,4 @@ func WithSkippedPages(f func(*Page)) RunOption {
 
 // WithVerdicts adds to every verdict the values that decided it, not only to those of
 // the rules that were met. A trace needs it. It costs some microseconds per page.
-func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.verdicts = true }) }
+func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.Explain = true }) }

@@ -138,16 +138,16 @@ func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 var errLeft = errors.New("the caller stopped the iteration")
 
 // loop returns the loop of one run.
-func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.settings.run.observer)) }
+func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.settings.run.Observer)) }
 
 // loopFor returns a loop with an observer, which may be nil.
 func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	s, cfg := e.settings.run, e.cfg
 	redactor := e.Redactor()
-	if s.log != nil {
-		s.log = slog.New(redact.Handler(s.log.Handler(), redactor.String))
+	if s.Log != nil {
+		s.Log = slog.New(redact.Handler(s.Log.Handler(), redactor.String))
 	}
-	inputs, _ := cfg.BindInputs(s.inputs) // checked by Run
+	inputs, _ := cfg.BindInputs(s.Inputs) // checked by Run
 	base, _ := e.baseURL(inputs)          // checked by Run
 	origin, err := url.Parse(base)
 	if err != nil {
@@ -163,29 +163,25 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	pace := cfg.HTTP.Pace
 	pacer := transport.NewSharedPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel}, s.pace)
 	secrets := e.namedSecrets()
+	options := transport.Options{
+		Transport: s.transport, Clock: s.Clock, Log: s.Log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
+		Retry: retry, Pacer: pacer, Timeout: pace.Timeout,
+	}
 	auth, err := e.credentials(credential.Options{
-		Expressions: e.auth, Inputs: inputs, Secrets: secrets,
-		BaseURL: base, Transport: s.transport, Clock: s.clock, Log: s.log, Redactor: redactor, UserAgent: cmp.Or(s.userAgent, "stopwhen"),
-		Retry: retry, Pacer: pacer, Timeout: pace.Timeout, Store: s.tokens, Offline: s.offline,
+		Options: options, Expressions: e.auth, Inputs: inputs, Secrets: secrets, BaseURL: base, Store: s.tokens, Offline: s.offline,
 	})
 	if err != nil {
 		return runtime.Loop{}, err
 	}
-	client := transport.New(transport.Options{
-		Transport: s.transport, Clock: s.clock, Log: s.log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
-		Origin: origin, AllowedOrigins: cfg.AllowedOrigins, AnyOrigin: rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin,
-		Auth: auth, SecretHeaders: secretHeaders(cfg), Retry: retry,
-		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
-		Pacer:     pacer, Timeout: pace.Timeout,
-		MaxBody: int64(cfg.HTTP.MaxBodyBytes), Observe: runtime.ObserveTransport(observer, s.observed),
-	})
-	return runtime.Loop{
-		Inputs: inputs, Secrets: secrets, Client: client, Clock: s.clock, Log: s.log, Redactor: redactor,
-		MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
-		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
-		Explain: s.verdicts, Carryover: s.kept, Ahead: s.ahead, Resume: s.resume,
-		Observer: observer, Observed: s.observed, Tools: &runtime.Toolbox{},
-	}, nil
+	options.Origin, options.AllowedOrigins, options.AnyOrigin = origin, cfg.AllowedOrigins, rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin
+	options.Auth, options.SecretHeaders = auth, secretHeaders(cfg)
+	options.RateLimit = transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}
+	options.MaxBody, options.Observe = int64(cfg.HTTP.MaxBodyBytes), runtime.ObserveTransport(observer, s.Observed)
+	loop := s.Loop
+	loop.Client, loop.Redactor, loop.Inputs, loop.Secrets = transport.New(options), redactor, inputs, secrets
+	loop.MaxDepth, loop.MaxItems, loop.MaxValueBytes = cfg.HTTP.MaxDepth, cfg.HTTP.MaxItems, cfg.HTTP.MaxValueBytes
+	loop.MaxBody, loop.Observer, loop.Tools = options.MaxBody, observer, &runtime.Toolbox{}
+	return loop, nil
 }
 
 // walk returns the walk of a run over its jobs and their partitions.

@@ -31,9 +31,9 @@ type RunFacts struct {
 // shares connections, credentials and the pace among its tasks, several of which may run at
 // the same time. Package engine/cluster distributes the tasks. [Engine.Run] is not needed.
 type Session struct {
-	tasks *partition.Tasks
-	loop  runtime.Loop
-	owned bool // the client is closed with the session
+	*partition.Tasks // its methods are those of the session, except Run
+	loop             runtime.Loop
+	owned            bool // the client is closed with the session
 }
 
 // Open prepares this process for tasks of a run. It makes no request. [WithResume],
@@ -45,7 +45,7 @@ func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 		return nil, err
 	}
 	var observer Observer
-	if o := e.settings.run.observer; o != nil {
+	if o := e.settings.run.Observer; o != nil {
 		observer = runObserver{Observer: o, run: run.ID, worker: run.Worker}
 	}
 	loop, err := e.loopFor(observer)
@@ -53,7 +53,7 @@ func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{loop: loop, owned: e.settings.run.transport == nil}
-	if s.tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
+	if s.Tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -71,17 +71,11 @@ func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 func (s *Session) Run(
 	ctx context.Context, task partition.Task, position json.RawMessage, store func(context.Context, *partition.Step) error,
 ) (*partition.Ending, error) {
-	ending, err := s.tasks.Run(ctx, task, position, store)
+	ending, err := s.Tasks.Run(ctx, task, position, store)
 	if err != nil && ctx.Err() != nil && ending == nil {
 		return nil, &Error{Class: failure.Cancelled, Op: "task", Message: "interrupted", Err: err}
 	}
 	return ending, err
-}
-
-// Label returns the values of the variables of a task for people, without secrets:
-// "order.id=1001". It is empty for a job without variables.
-func (s *Session) Label(ctx context.Context, task partition.Task) string {
-	return s.tasks.Label(ctx, task)
 }
 
 // Close closes the connections of the session.
@@ -102,11 +96,11 @@ func (d Distributed) RootTasks() []partition.Task {
 // root. They make no request, and need no secrets.
 func (d Distributed) Tallies() map[string]*partition.Tally {
 	e := d.engine
-	log := e.settings.run.log
+	log := e.settings.run.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Carryover: e.settings.run.kept})
+	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Carryover: e.settings.run.Carryover})
 	all := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
 		all[root.Set.Job.ID] = walk.NewTally(root)
@@ -145,10 +139,4 @@ func (d Distributed) Outlines() []Outline {
 		add(root)
 	}
 	return all
-}
-
-// FailedTask returns the ending of a task that could not report its own failure, for example
-// because it crashed.
-func (s *Session) FailedTask(ctx context.Context, task partition.Task, err error) *partition.Ending {
-	return s.tasks.FailedTask(ctx, task, err)
 }

@@ -20,7 +20,7 @@ import (
 // not have (see [WithPlaceholders]).
 func (d Distributed) Origin() string {
 	e := d.engine
-	inputs, _ := e.cfg.BindInputs(e.settings.run.inputs)
+	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs)
 	text, err := e.baseURL(inputs)
 	if err != nil {
 		return ""
@@ -30,7 +30,7 @@ func (d Distributed) Origin() string {
 		return ""
 	}
 	for _, in := range e.cfg.Inputs {
-		secret, ok := value.Text(e.settings.run.inputs[in.Name])
+		secret, ok := value.Text(e.settings.run.Inputs[in.Name])
 		if in.Secret && ok && secret != "" && strings.Contains(u.Host, secret) {
 			return ""
 		}
@@ -119,5 +119,5 @@ func (e *Engine) secretPlace(at int) secretPlace {
 
 // Checkpoints returns the checkpoints of [WithResume], by job.
 func (d Distributed) Checkpoints() map[string]json.RawMessage {
-	return maps.Clone(d.engine.settings.run.resume)
+	return maps.Clone(d.engine.settings.run.Resume)
 }

@@ -17,7 +17,7 @@ var sampleTexts = []string{"sample", "10", "2026-01-01T00:00:00Z"}
 func (e *Engine) withSamples() []*Engine {
 	var missing []rules.Input
 	for _, in := range e.cfg.Inputs {
-		if _, given := e.settings.run.inputs[in.Name]; !given && in.Default == nil {
+		if _, given := e.settings.run.Inputs[in.Name]; !given && in.Default == nil {
 			missing = append(missing, in)
 		}
 	}
@@ -27,7 +27,7 @@ func (e *Engine) withSamples() []*Engine {
 	engines := make([]*Engine, len(sampleTexts))
 	for i, text := range sampleTexts {
 		inputs := map[string]any{}
-		maps.Copy(inputs, e.settings.run.inputs)
+		maps.Copy(inputs, e.settings.run.Inputs)
 		for _, in := range missing {
 			inputs[in.Name] = sampleInput(in, text)
 		}

@@ -429,26 +429,16 @@ func (p *publication) requireOwn(to, rows file) error {
 	if err != nil {
 		return ioError("read the output", err)
 	}
+	problem := fmt.Sprintf("%s has %d bytes, want from %d to %d: another program has changed it while rows were being added",
+		p.Name, size, p.Base, p.size())
 	if p.Base <= size && size <= p.size() {
 		own, err := begins(p.added(rows), io.NewSectionReader(to, p.Base, size-p.Base))
-		if err != nil {
+		if own || err != nil {
 			return ioError("read the output", err)
 		}
-		if own {
-			return nil
-		}
-		return &failure.Error{
-			Class: failure.State, Op: "repair",
-			Message: fmt.Sprintf("another program has written to %s after byte %d while rows were being added", p.Name, p.Base),
-			Hint:    "the rows are in " + p.Name + PartialSuffix,
-		}
+		problem = fmt.Sprintf("another program has written to %s after byte %d while rows were being added", p.Name, p.Base)
 	}
-	return &failure.Error{
-		Class: failure.State, Op: "repair",
-		Message: fmt.Sprintf("%s has %d bytes, want from %d to %d: another program has changed it while rows were being added",
-			p.Name, size, p.Base, p.size()),
-		Hint: "the rows are in " + p.Name + PartialSuffix,
-	}
+	return &failure.Error{Class: failure.State, Op: "repair", Message: problem, Hint: "the rows are in " + p.Name + PartialSuffix}
 }
 
 // begins reports whether the part of a file that was written is the beginning of a text.

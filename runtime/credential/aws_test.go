@@ -40,7 +40,7 @@ func signature(t *testing.T, auth transport.Auth, method, address, body string, 
 func awsAuth(service, key, secret string, now time.Time) transport.Auth {
 	return newAWS(&rules.Auth{Type: rules.AuthAWS4, Values: map[string]string{
 		"region": "us-east-1", "service": service, "accessKeyId": key, "secretAccessKey": secret,
-	}}, Options{Clock: at(now)})
+	}}, Options{Options: transport.Options{Clock: at(now)}})
 }
 
 // TestSignaturesAreThoseOfTheAWSTestSuite has vectors of the Signature Version 4 test suite
@@ -106,8 +106,9 @@ func TestPathsAreEscapedAgainExceptForS3(t *testing.T) {
 }
 
 func TestTemporaryCredentialsAreSigned(t *testing.T) {
-	auth := newAWS(&rules.Auth{Values: map[string]string{"region": "r", "service": "s", "accessKeyId": "k", "secretAccessKey": "x", "sessionToken": "tok"}},
-		Options{Clock: at(time.Now())})
+	auth := newAWS(&rules.Auth{Values: map[string]string{
+		"region": "r", "service": "s", "accessKeyId": "k", "secretAccessKey": "x", "sessionToken": "tok",
+	}}, Options{Options: transport.Options{Clock: at(time.Now())}})
 	r, err := http.NewRequest("GET", "https://h/?b=2+3&a", nil)
 	require.NoError(t, err)
 	require.NoError(t, auth.Sign(r, nil))

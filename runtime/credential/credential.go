@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -22,16 +21,12 @@ type Options struct {
 	Inputs      map[string]any
 	Secrets     map[string]string // receives the secrets that are computed when the run begins, by name; may be nil
 	BaseURL     string            // that relative addresses are resolved against
-	Transport   http.RoundTripper // shared with the client of the run
-	Clock       transport.Clock
-	Log         *slog.Logger
-	Redactor    *redact.Redactor
-	UserAgent   string
-	Retry       transport.RetryPolicy
-	Pacer       *transport.Pacer // of the requests that need the credentials; nil: they do not wait
-	Timeout     time.Duration    // of a request; 0 is that of [transport.Options]
-	Store       Store            // of refresh tokens; nil: they are only kept during the run
-	Offline     bool             // obtain nothing: requests have placeholders
+	Store       Store             // of refresh tokens; nil: they are only kept during the run
+	Offline     bool              // obtain nothing: requests have placeholders
+
+	// Options are those of the client of the run, as far as the requests that obtain
+	// credentials share them: without its origins, credentials and limits.
+	transport.Options
 }
 
 // A Store keeps refresh tokens between runs.
@@ -127,11 +122,10 @@ func (o *Options) fault(class failure.Class, what string, err error) *failure.Er
 // client returns a client for the requests that obtain credentials. Only the origin of
 // the address receives them.
 func (o Options) client(address string) *transport.Client {
-	return transport.New(transport.Options{
-		Transport: o.Transport, Clock: o.Clock, Log: o.Log, Redactor: o.Redactor, UserAgent: o.UserAgent,
-		Origin: originOf(address), Retry: o.Retry, Pacer: o.Pacer.WithinTurn(), Timeout: o.Timeout, MaxBody: maxResponse,
-		TooLarge: "a response with a token is small: check the address of the authentication, and that it is not a page for people",
-	})
+	client := o.Options
+	client.Origin, client.Pacer, client.MaxBody = originOf(address), o.Pacer.WithinTurn(), maxResponse
+	client.TooLarge = "a response with a token is small: check the address of the authentication, and that it is not a page for people"
+	return transport.New(client)
 }
 
 // placeholder is sent instead of a token where nothing is obtained.

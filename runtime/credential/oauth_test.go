@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // rotating is a token endpoint that accepts each refresh token once.
@@ -103,7 +104,8 @@ func TestANewAuthorizationIsNotHiddenByAStoredToken(t *testing.T) {
 func TestATokenThatCannotBeStoredIsNotUsed(t *testing.T) {
 	endpoint := newRotating(t)
 	redactor := redact.New(nil)
-	auth, err := New(endpoint.auth(), Options{Redactor: redactor, Store: &memory{tokens: map[string]string{}, err: errors.New("disk full: refresh-2")}})
+	store := &memory{tokens: map[string]string{}, err: errors.New("disk full: refresh-2")}
+	auth, err := New(endpoint.auth(), Options{Options: transport.Options{Redactor: redactor}, Store: store})
 	require.NoError(t, err)
 	_, err = auth.Obtain(t.Context())
 	require.ErrorIs(t, err, failure.ErrIO)
