@@ -48,8 +48,6 @@ type Options struct {
 	pause time.Duration        // for tests: see cannotPause
 	grace func(end func())     // for tests: calls end instead of waiting for cancelledGrace
 	idle  time.Duration        // for tests: see idleAfter
-
-	removing func() // for tests: see Cluster.removing
 }
 
 // A Cluster is what a NATS server has of the runs of one account. It may be used by several
@@ -127,6 +125,15 @@ func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
 	if err := checkRun(id); err != nil {
 		return nil, err
 	}
+	r, err := c.withoutText(ctx, id)
+	if err == nil {
+		r.text, err = c.store.Config(ctx, r.record.Submission)
+	}
+	return r, err
+}
+
+// withoutText returns a run without the text of its configuration.
+func (c *Cluster) withoutText(ctx context.Context, id string) (*Run, error) {
 	stored, err := c.store.Run(ctx, id)
 	if err != nil {
 		return nil, err
@@ -134,7 +141,7 @@ func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
 	if stored == nil {
 		return nil, noRun(id)
 	}
-	return c.read(ctx, *stored)
+	return c.readRecord(*stored)
 }
 
 func checkRun(id string) error {
@@ -149,15 +156,7 @@ func noRun(id string) error {
 		Hint: "stopwhen status lists the runs"}
 }
 
-// read reads the record of a run and its configuration.
-func (c *Cluster) read(ctx context.Context, stored store.Record) (*Run, error) {
-	r, err := c.readRecord(stored)
-	if err == nil {
-		r.text, err = c.store.Config(ctx, r.record.Config)
-	}
-	return r, err
-}
-
+// readRecord reads the record of a run.
 func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
 	r := &Run{cluster: c, revision: stored.Revision}
 	err := record.Decode(stored.Value, &r.record)
@@ -245,7 +244,7 @@ func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		again, err := r.cluster.Run(ctx, r.ID())
+		again, err := r.cluster.withoutText(ctx, r.ID())
 		if err != nil {
 			return err
 		}
@@ -271,7 +270,7 @@ func (r *Run) Cancel(ctx context.Context) error {
 	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase = Cancelled }); err != nil {
 		return err
 	}
-	again, err := r.cluster.Run(ctx, r.ID())
+	again, err := r.cluster.withoutText(ctx, r.ID())
 	if err == nil && again.Phase() != Cancelled {
 		err = &engine.Error{Class: failure.State, Op: "cancel",
 			Message: fmt.Sprintf("run %s was submitted again while it was being cancelled, and some of its tasks may not be queued", r.ID()),
@@ -287,10 +286,7 @@ func (r *Run) Delete(ctx context.Context) error {
 	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase, rec.Deleted = Cancelled, true }); err != nil {
 		return err
 	}
-	if err := r.cluster.store.DeleteRun(ctx, r.ID(), r.revision); err != nil {
-		return err
-	}
-	return r.cluster.dropConfig(ctx, r.record.Config)
+	return r.cluster.store.DeleteRun(ctx, r.ID(), r.Submission(), r.revision)
 }
 
 // stop ends a run with a change of its record, and removes its queued tasks.
@@ -301,5 +297,5 @@ func (r *Run) stop(ctx context.Context, change func(*record.Run)) error {
 	if err := r.cluster.store.PurgeWork(ctx, r.ID()); err != nil {
 		return err
 	}
-	return r.setPace(ctx) // that of the other runs of the origin, if there are any
+	return r.prepareQueue(ctx) // of the other runs of the origin
 }

@@ -71,8 +71,7 @@ func TestARunIsDeletedFromBucketsWhoseMarkersDoNotExpire(t *testing.T) {
 	runs, err := c.Runs(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, runs)
-	_, configs := kept(t, nc)
-	require.Zero(t, configs)
+	require.Zero(t, configs(t, nc))
 }
 
 func TestAnAddressWithAQueryIsNotStored(t *testing.T) {

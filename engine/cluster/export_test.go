@@ -21,13 +21,6 @@ func Impatient(o Options) Options {
 	return o
 }
 
-// Removing returns options with a function that is called before something is removed that no
-// run uses.
-func Removing(o Options, f func()) Options {
-	o.removing = f
-	return o
-}
-
 // Hasty returns options with which a collection waits less: for pages of a run that is
 // cancelled, and before it looks why none arrives.
 func Hasty(o Options) Options {

@@ -12,23 +12,19 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster"
 )
 
-// kept returns how many queues and configurations are on the server.
-func kept(t *testing.T, nc *nats.Conn) (queues, configs int) {
+// configs returns how many configurations are on the server.
+func configs(t *testing.T, nc *nats.Conn) (n int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
-	require.NoError(t, err)
-	work, err := js.Stream(t.Context(), "STOPWHEN_WORK")
-	require.NoError(t, err)
-	info, err := work.Info(t.Context())
 	require.NoError(t, err)
 	bucket, err := js.KeyValue(t.Context(), "STOPWHEN_CONFIGS")
 	require.NoError(t, err)
 	keys, err := bucket.ListKeys(t.Context())
 	require.NoError(t, err)
 	for range keys.Keys() {
-		configs++
+		n++
 	}
-	return info.State.Consumers, configs
+	return n
 }
 
 func TestNothingRemainsOfRunsThatAreDeleted(t *testing.T) {
@@ -42,13 +38,19 @@ func TestNothingRemainsOfRunsThatAreDeleted(t *testing.T) {
 		require.NoError(t, err)
 		runs = append(runs, run)
 	}
-	for i, want := range [][2]int{{2, 2}, {1, 1}, {0, 0}} {
-		require.NoError(t, runs[i].Delete(t.Context()))
-		queues, configs := kept(t, nc)
-		require.Equal(t, want, [2]int{queues, configs}, "after %d", i)
+	for i, run := range runs {
+		require.NoError(t, run.Delete(t.Context()))
+		require.Equal(t, len(runs)-1-i, configs(t, nc))
 	}
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
+	work, err := js.Stream(t.Context(), "STOPWHEN_WORK")
+	require.NoError(t, err)
+	queues := work.ListConsumers(t.Context())
+	for queue := range queues.Info() {
+		require.Positive(t, queue.Config.InactiveThreshold, "the server removes it")
+	}
+	require.NoError(t, queues.Err())
 	for _, bucket := range []string{"KV_STOPWHEN_RUNS", "KV_STOPWHEN_CONFIGS"} {
 		stream, err := js.Stream(t.Context(), bucket)
 		require.NoError(t, err)
@@ -59,40 +61,44 @@ func TestNothingRemainsOfRunsThatAreDeleted(t *testing.T) {
 	}
 }
 
-// A run of the same API with the same configuration is submitted just before the queue, or the
-// configuration, of one that is deleted is removed.
+// A run of the same API with the same configuration keeps its own.
 func TestASubmissionLosesNothingToADeletion(t *testing.T) {
-	for name, when := range map[string]int{"the queue": 1, "the configuration": 2} {
-		t.Run(name, func(t *testing.T) {
-			a := serveAPI(t, 1)
-			nc := startServer(t)
-			c := open(t, nc, cluster.Options{})
-			var run *cluster.Run
-			removals := 0
-			deleting := open(t, nc, cluster.Removing(cluster.Options{}, func() {
-				if removals++; removals == when {
-					var err error
-					run, err = c.Submit(t.Context(), cluster.Submission{Run: "r2", Name: "c.json", Text: a.config()})
-					require.NoError(t, err)
-				}
-			}))
-			old := submit(t, deleting, a.config())
-			require.NoError(t, old.Delete(t.Context()))
-			_, configs := kept(t, nc)
-			require.Equal(t, 1, configs)
-			work(t, c, cluster.Worker{})
-			part := &collector{run: run}
-			_, err := part.collect(t, cluster.Collecting{})
-			require.NoError(t, err)
-			require.Equal(t, sorted(a.want()), sorted(part.items))
-			require.NoError(t, run.Delete(t.Context()))
-			queues, configs := kept(t, nc)
-			require.Equal(t, [2]int{}, [2]int{queues, configs})
-		})
-	}
+	a := serveAPI(t, 1)
+	nc := startServer(t)
+	c := open(t, nc, cluster.Options{})
+	old := submit(t, c, a.config())
+	run, err := c.Submit(t.Context(), cluster.Submission{Run: "r2", Name: "c.json", Text: a.config()})
+	require.NoError(t, err)
+	require.NoError(t, old.Delete(t.Context()))
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err = part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
 }
 
-// The program that removed the queue died before it saw that the queue was needed.
+// The program that submitted the run died before its configuration was stored.
+func TestASubmissionStoresAConfigurationThatIsMissing(t *testing.T) {
+	a := serveAPI(t, 1)
+	nc := startServer(t)
+	c := open(t, nc, cluster.Options{})
+	run := submit(t, c, a.config())
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(t.Context(), "STOPWHEN_CONFIGS")
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(t.Context(), run.Submission()))
+	_, err = c.Run(t.Context(), run.ID())
+	require.ErrorContains(t, err, "submit the run again")
+	submit(t, c, a.config())
+	work(t, c, cluster.Worker{})
+	part := &collector{run: run}
+	_, err = part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+}
+
+// The server has removed the queue, since no worker has asked for it in a month.
 func TestAWorkerPreparesAQueueThatIsMissing(t *testing.T) {
 	a := serveAPI(t, 1)
 	nc := startServer(t)
@@ -162,12 +168,10 @@ func TestARecordThatCannotBeReadStopsNoOtherRun(t *testing.T) {
 	for len(messages) > 0 {
 		told = append(told, <-messages)
 	}
-	require.Contains(t, told, "the record of run newer cannot be read: it has version 99, this program reads version 1 (use the program that submitted the run)")
+	require.Contains(t, told,
+		"the record of run newer cannot be read: it has version 99, this program reads version 1 (use the program that submitted the run)")
 	all, err := c.Overview(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all.Runs, 1)
 	require.Len(t, all.Unreadable, 2)
-	require.NoError(t, run.Delete(t.Context()))
-	queues, configs := kept(t, nc)
-	require.Equal(t, [2]int{1, 1}, [2]int{queues, configs}, "the others may need them")
 }

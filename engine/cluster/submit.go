@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,22 +80,20 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	r.record.Origin, r.record.Env, r.record.Secrets = originToken(&r.record), e.Info().Env, e.Info().SecretInputs
 	roots := e.Distributed().RootTasks()
 	r.record.Outlines, r.record.Whole = e.Distributed().Outlines(), len(roots) == 1 && roots[0].Job == ""
-	if r.record.Config, err = c.store.PutConfig(ctx, s.Text); err != nil {
-		return nil, err
-	}
+	r.record.Config = fmt.Sprintf("%x", sha256.Sum256(s.Text))
 	if r.again, err = r.create(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := c.store.PutConfig(ctx, s.Text); err != nil { // again: see dropConfig
-		return nil, err
+	if err = c.store.PutConfig(ctx, r.Submission(), s.Text); err == nil {
+		err = c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: r.record.MaxBytes, Submission: r.Submission()})
 	}
-	if err := c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: r.record.MaxBytes, Submission: r.record.Submission}); err != nil {
+	if err != nil {
 		if r.again == nil { // there is nothing of it yet
-			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run, r.revision))
+			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run, r.Submission(), r.revision))
 		}
 		return nil, err
 	}
-	if err := r.setPace(ctx); err != nil {
+	if err := r.prepareQueue(ctx); err != nil {
 		return nil, err
 	}
 	queue := c.store.Enqueuer()
@@ -232,7 +231,7 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	if !errors.Is(err, store.ErrConflict) {
 		return nil, err
 	}
-	before, err := r.cluster.Run(ctx, r.ID())
+	before, err := r.cluster.withoutText(ctx, r.ID())
 	if err != nil {
 		return nil, err
 	}

@@ -95,12 +95,10 @@ func failureOf(ctx context.Context) error {
 
 // unlessTold returns nil if ctx is done, since the worker was told to stop, and otherwise err.
 func unlessTold(ctx context.Context, err error) error {
-	select {
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 // A pool is a worker that works.
@@ -352,12 +350,11 @@ func (p *pool) watchRuns(ctx context.Context) error {
 }
 
 // prepareQueue prepares the queue of the origin of a run: the program that submits the run has
-// not done so yet, or another one, which has cancelled a run of the origin at the same time, has
-// removed it.
+// not done so yet, or the server has removed it.
 func (p *pool) prepareQueue(ctx context.Context, run string) {
-	r, err := p.c.Run(ctx, run)
+	r, err := p.c.withoutText(ctx, run)
 	if err == nil {
-		_, err = r.prepareQueue(ctx)
+		err = r.prepareQueue(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		p.complain(run, "queue", "its queue is missing: "+err.Error())

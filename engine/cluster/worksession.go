@@ -161,12 +161,15 @@ func (p *pool) open(ctx context.Context, s *session) error {
 	if stored == nil {
 		return errGone
 	}
-	r, err := p.c.read(ctx, *stored)
+	r, err := p.c.readRecord(*stored)
 	if err != nil {
 		return err
 	}
 	if r.Phase() == Cancelled || r.record.Submission != s.submission {
 		return errGone
+	}
+	if r.text, err = p.c.store.Config(ctx, s.submission); err != nil {
+		return err
 	}
 	public, err := r.Engine()
 	if err != nil { // it must judge pages by the same rules

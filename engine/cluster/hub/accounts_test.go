@@ -79,7 +79,7 @@ func page(ctx context.Context, s *store.Store, key store.Key) error {
 }
 
 var submits = []call{
-	{"stores a configuration", func(ctx context.Context, s *store.Store) error { _, err := s.PutConfig(ctx, []byte("{}")); return err }},
+	{"stores a configuration", func(ctx context.Context, s *store.Store) error { return s.PutConfig(ctx, "s", []byte("{}")) }},
 	{"creates a run", func(ctx context.Context, s *store.Store) error {
 		return s.CreateRun(ctx, run, store.Limits{Submission: "s"})
 	}},
@@ -107,7 +107,7 @@ var submits = []call{
 
 var works = []call{
 	{"reads a configuration", func(ctx context.Context, s *store.Store) error {
-		_, err := s.Config(ctx, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a")
+		_, err := s.Config(ctx, "s")
 		return err
 	}},
 	{"follows the runs", func(ctx context.Context, s *store.Store) error {
@@ -230,19 +230,7 @@ var queues = []call{
 }
 
 var deletes = []call{
-	{"removes an origin", func(ctx context.Context, s *store.Store) error { return s.RemoveOrigin(ctx, origin) }},
-	{"deletes a configuration", func(ctx context.Context, s *store.Store) error {
-		const hash = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-		if _, err := s.PutConfig(ctx, []byte("{}")); err != nil {
-			return err
-		}
-		revision, err := s.ConfigRevision(ctx, hash)
-		if err != nil {
-			return err
-		}
-		return s.DeleteConfig(ctx, hash, revision)
-	}},
-	{"deletes a run", func(ctx context.Context, s *store.Store) error { return s.DeleteRun(ctx, run, 0) }},
+	{"deletes a run", func(ctx context.Context, s *store.Store) error { return s.DeleteRun(ctx, run, "s", 0) }},
 }
 
 // stores is what only a worker may do: others could add items.

@@ -63,10 +63,10 @@ func (l *natsLogger) Tracef(string, ...any) {}
 // Fatalf is called for an error that prevents the start; the server expects that the
 // process ends. The cause is among the arguments of the message.
 func (l *natsLogger) Fatalf(format string, v ...any) {
-	err := fmt.Errorf(format, v...)
+	err := &fatalError{message: fmt.Sprintf(format, v...)}
 	for _, arg := range v {
 		if cause, ok := arg.(error); ok {
-			err = &fatalError{message: fmt.Sprintf(format, v...), cause: cause}
+			err.cause = cause
 		}
 	}
 	select {

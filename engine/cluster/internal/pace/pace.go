@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A Pace is the pace of all origins that this process makes requests to.
@@ -82,7 +81,7 @@ func (p *Pace) start(ctx context.Context) error {
 			if err := p.watch(func() { tell(nil) }); err != nil {
 				tell(err)
 				p.missed(err)
-				_ = transport.SystemClock.Sleep(p.ctx, awayPause)
+				_ = store.Sleep(p.ctx, awayPause)
 			}
 			_ = p.persist(p.ctx, p.measure)
 		}
@@ -140,7 +139,7 @@ func (p *Pace) Of(origin string) *Schedule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.schedules[origin] == nil {
-		p.schedules[origin] = &Schedule{pace: p, origin: origin, wake: make(chan struct{}, 1)}
+		p.schedules[origin] = &Schedule{pace: p, origin: origin}
 	}
 	return p.schedules[origin]
 }
@@ -171,7 +170,7 @@ func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jet
 		} else {
 			p.missed(err)
 		}
-		if err := transport.SystemClock.Sleep(ctx, pause); err != nil {
+		if err := store.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -22,7 +23,6 @@ const horizon = 250 * time.Millisecond
 type Schedule struct {
 	pace   *Pace
 	origin string
-	wake   chan struct{} // has a value when waiting has changed
 
 	mu      sync.Mutex
 	waiting []*reservation // in the order of their calls
@@ -52,10 +52,6 @@ func (s *Schedule) Reserve(p transport.Pace) transport.Reservation {
 	if !s.running {
 		s.running = true
 		s.pace.all.Go(s.run)
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
 	}
 	return r
 }
@@ -163,18 +159,13 @@ func (s *Schedule) batch() (batch []*reservation, more bool) {
 	return batch, true
 }
 
-// waitForHorizon waits until the last time that was taken is near, or something has changed.
+// waitForHorizon waits until the last time that was taken is near, but not for long: times may
+// be given back meanwhile.
 func (s *Schedule) waitForHorizon() {
 	s.mu.Lock()
 	wait := s.last.Sub(s.pace.now()) - horizon/2
 	s.mu.Unlock()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.wake:
-	case <-s.pace.ctx.Done():
-	}
+	_ = store.Sleep(s.pace.ctx, min(wait, horizon)) // the next attempt finds out that the process ends
 }
 
 // reserve takes the times of a batch of requests, and gives them to these. The error is that

@@ -173,7 +173,7 @@ func TestAPageOfADeletedRunIsRefused(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	first, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
 	require.NoError(t, err)
-	require.NoError(t, s.DeleteRun(t.Context(), "r", 0))
+	require.NoError(t, s.DeleteRun(t.Context(), "r", "s", 0))
 	_, err = s.Append(t.Context(), task, first, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
 	require.ErrorIs(t, err, ErrDeleted)
 	_, err = s.Append(t.Context(), task, first, Head{State: More, Attempt: "a"}, []byte(`{}`), blockOf(3<<20))
@@ -182,5 +182,5 @@ func TestAPageOfADeletedRunIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDeleted)
 	require.ErrorIs(t, s.Read(t.Context(), "r", 0, nil), ErrDeleted)
 	require.ErrorIs(t, s.Heads(t.Context(), "r", nil, nil), ErrDeleted)
-	require.NoError(t, s.DeleteRun(t.Context(), "r", 0))
+	require.NoError(t, s.DeleteRun(t.Context(), "r", "s", 0))
 }

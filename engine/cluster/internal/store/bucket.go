@@ -142,8 +142,9 @@ func (b *Bucket) list(ctx context.Context, what string) (records []Record, err e
 	return records, err
 }
 
-// drop deletes a record, unless it has another revision. What tells clients that it is gone
-// expires, except in a bucket whose markers do not, which others have created.
+// drop deletes a record, unless it has another revision; 0 stands for any. The marker that
+// tells clients of it expires, except in a bucket whose markers do not, which others have
+// created.
 func (b *Bucket) drop(ctx context.Context, what, key string, revision uint64) error {
 	return b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
 		options := []jetstream.KVDeleteOpt{jetstream.LastRevision(revision)}

@@ -6,7 +6,7 @@
 //
 //	STOPWHEN_WORK       the queue: one message for each task that has to be run
 //	STOPWHEN_RUN_<run>  the pages of a run, by task: one message, or one atomic batch, for each page
-//	STOPWHEN_CONFIGS    configurations by hash
+//	STOPWHEN_CONFIGS    the configuration of each run
 //	STOPWHEN_RUNS       one record for each run
 //	STOPWHEN_PACE       the pace that workers share, in memory
 //	STOPWHEN_WORKERS    one record for each worker, in memory, for a minute

@@ -74,6 +74,10 @@ func (w *Work) Drop(reason string) error { return w.msg.TermWithReason(clip(reas
 // MaxTask returns the largest number of bytes that the payload of a task may have.
 func (s *Store) MaxTask() int { return int(s.nc.MaxPayload()) - headerRoom }
 
+// queueTTL is how long the server keeps the queue of an origin that no worker asks for. Its
+// tasks remain, and are delivered after the next [Store.SetOrigin].
+const queueTTL = 30 * 24 * time.Hour
+
 // SetOrigin lets workers fetch the tasks of an origin, of which at most parallel are run
 // at the same time; 0: any number.
 func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) error {
@@ -83,6 +87,7 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 	config := jetstream.ConsumerConfig{
 		Durable: originDurable + origin, FilterSubject: workSubject + origin + ".>", AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: s.options.AckWait, MaxDeliver: -1, MaxAckPending: parallel, MaxWaiting: maxWaiting,
+		InactiveThreshold: queueTTL,
 	}
 	return s.retry(ctx, "prepare the queue of "+origin, workStream, func(ctx context.Context) error {
 		consumer, err := s.js.Consumer(ctx, workStream, config.Durable)
@@ -102,18 +107,6 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 		}
 		config.MaxWaiting = c.MaxWaiting // which cannot be changed
 		_, err = s.js.UpdateConsumer(ctx, workStream, config)
-		return err
-	})
-}
-
-// RemoveOrigin removes the queue of an origin. Tasks that are queued remain, and are delivered
-// after the next [Store.SetOrigin].
-func (s *Store) RemoveOrigin(ctx context.Context, origin string) error {
-	return s.retry(ctx, "remove the queue of "+origin, workStream, func(ctx context.Context) error {
-		err := s.js.DeleteConsumer(ctx, workStream, originDurable+origin)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return nil
-		}
 		return err
 	})
 }

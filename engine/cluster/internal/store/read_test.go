@@ -62,7 +62,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 	_, err = s.Append(ctx, keyNumber(1), 0, Head{State: More, Attempt: "a"}, []byte("2"), ndjson(1))
 	require.NoError(t, err)
 	<-started
-	require.NoError(t, s.DeleteRun(ctx, "r", 0))
+	require.NoError(t, s.DeleteRun(ctx, "r", "s", 0))
 	wg.Wait()
 	require.Equal(t, 2, read)
 }
@@ -210,7 +210,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 		runs++
 		run := fmt.Sprint("model", runs)
 		require.NoError(r, s.CreateRun(t.Context(), run, Limits{Submission: "s"}))
-		defer func() { require.NoError(r, s.DeleteRun(t.Context(), run, 0)) }()
+		defer func() { require.NoError(r, s.DeleteRun(t.Context(), run, "s", 0)) }()
 		type stored struct {
 			key      Key
 			sequence uint64

@@ -3,8 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -20,41 +18,23 @@ const workerTTL = time.Minute
 // away.
 const markerTTL = 24 * time.Hour
 
-// PutConfig stores a configuration, with a new revision, and returns its hash. So
-// [Store.DeleteConfig] does not remove it if it was asked for the revision before. A
-// configuration that is larger than the messages of the server is refused.
-func (s *Store) PutConfig(ctx context.Context, text []byte) (hash string, err error) {
-	sum := sha256.Sum256(text)
-	hash = hex.EncodeToString(sum[:])
+// PutConfig stores the configuration of a submission of a run. One that is larger than the
+// messages of the server is refused.
+func (s *Store) PutConfig(ctx context.Context, submission string, text []byte) error {
 	if err := s.checkSize("the configuration", text); err != nil {
-		return "", err
+		return err
 	}
-	err = s.configs.retry(ctx, "store the configuration", func(ctx context.Context, kv jetstream.KeyValue) error {
-		_, err := kv.Put(ctx, hash, text)
+	return s.configs.retry(ctx, "store the configuration", func(ctx context.Context, kv jetstream.KeyValue) error {
+		_, err := kv.Put(ctx, submission, text)
 		return err
 	})
-	return hash, err
 }
 
-// ConfigRevision returns the revision of a configuration; 0: it is not stored.
-func (s *Store) ConfigRevision(ctx context.Context, hash string) (uint64, error) {
-	record, err := s.configs.get(ctx, "read the configuration "+hash, hash)
-	if err != nil || record == nil {
-		return 0, err
-	}
-	return record.Revision, nil
-}
-
-// DeleteConfig deletes a configuration, unless it has another revision.
-func (s *Store) DeleteConfig(ctx context.Context, hash string, revision uint64) error {
-	return s.configs.drop(ctx, "delete the configuration "+hash, hash, revision)
-}
-
-// Config returns the configuration with a hash.
-func (s *Store) Config(ctx context.Context, hash string) ([]byte, error) {
-	record, err := s.configs.get(ctx, "read the configuration "+hash, hash)
+// Config returns the configuration of a submission of a run.
+func (s *Store) Config(ctx context.Context, submission string) ([]byte, error) {
+	record, err := s.configs.get(ctx, "read the configuration "+submission, submission)
 	if err == nil && record == nil {
-		return nil, &failure.Error{Class: failure.State, Op: "store", Message: "the configuration " + hash + " is not on the NATS server",
+		return nil, &failure.Error{Class: failure.State, Op: "store", Message: "the configuration " + submission + " is not on the NATS server",
 			Hint: "submit the run again"}
 	}
 	if err != nil {

@@ -12,19 +12,16 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-func TestAConfigurationIsFoundByItsHash(t *testing.T) {
+func TestAConfigurationIsFoundByItsSubmission(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	hash, err := s.PutConfig(t.Context(), []byte("api: {}"))
-	require.NoError(t, err)
-	again, err := s.PutConfig(t.Context(), []byte("api: {}"))
-	require.NoError(t, err)
-	require.Equal(t, hash, again)
-	text, err := s.Config(t.Context(), hash)
+	require.NoError(t, s.PutConfig(t.Context(), "s", []byte("api: {}")))
+	require.NoError(t, s.PutConfig(t.Context(), "s", []byte("api: {}")))
+	text, err := s.Config(t.Context(), "s")
 	require.NoError(t, err)
 	require.Equal(t, "api: {}", string(text))
 	_, err = s.Config(t.Context(), "0000")
 	require.ErrorIs(t, err, failure.ErrState)
-	_, err = s.PutConfig(t.Context(), bytes.Repeat([]byte("x"), 1<<20))
+	err = s.PutConfig(t.Context(), "s", bytes.Repeat([]byte("x"), 1<<20))
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.ErrorContains(t, err, "the configuration has 1048576 bytes, and the NATS server accepts 1032192 (raise max_payload of the server)")
 }
@@ -52,7 +49,7 @@ func TestARecordIsReplacedOnlyByThoseWhoKnowIt(t *testing.T) {
 	records, err := s.Runs(t.Context())
 	require.NoError(t, err)
 	require.Len(t, records, 2)
-	require.NoError(t, s.DeleteRun(t.Context(), "r", 0))
+	require.NoError(t, s.DeleteRun(t.Context(), "r", "s", 0))
 	records, err = s.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "q", records[0].Name)
@@ -81,7 +78,7 @@ func TestChangesOfRunsAreWatchedAcrossARestart(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the change was not delivered")
 	}
-	require.NoError(t, s.DeleteRun(t.Context(), "r", 0))
+	require.NoError(t, s.DeleteRun(t.Context(), "r", "s", 0))
 	require.Nil(t, (<-seen).Value)
 	cancel()
 	wg.Wait()

@@ -69,9 +69,10 @@ func streamError(run, what, hint string) error {
 	return &failure.Error{Class: failure.Config, Op: "store", Message: "the stream " + runStream + run + " " + what, Hint: hint}
 }
 
-// DeleteRun deletes the queued tasks of a run, its pages, and its record, unless that has
-// another revision. It is no error if any of them does not exist.
-func (s *Store) DeleteRun(ctx context.Context, run string, revision uint64) error {
+// DeleteRun deletes the queued tasks of a run, its pages, the configuration of its submission,
+// and its record, unless that has another revision. It is no error if any of them does not
+// exist.
+func (s *Store) DeleteRun(ctx context.Context, run, submission string, revision uint64) error {
 	if err := s.PurgeWork(ctx, run); err != nil {
 		return err
 	}
@@ -83,6 +84,9 @@ func (s *Store) DeleteRun(ctx context.Context, run string, revision uint64) erro
 		}
 		return err
 	})
+	if err == nil {
+		err = s.configs.drop(ctx, "delete the configuration "+submission, submission, 0)
+	}
 	if err != nil {
 		return err
 	}

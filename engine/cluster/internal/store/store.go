@@ -83,7 +83,7 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	if err := s.connected(ctx); err != nil {
 		return nil, err
 	}
-	s.configs = s.bucket(jetstream.KeyValueConfig{Bucket: configBucket, Description: "configurations by hash", LimitMarkerTTL: markerTTL})
+	s.configs = s.bucket(jetstream.KeyValueConfig{Bucket: configBucket, Description: "configurations", LimitMarkerTTL: markerTTL})
 	s.runs = s.bucket(jetstream.KeyValueConfig{Bucket: runBucket, Description: "runs", LimitMarkerTTL: markerTTL})
 	s.pace = s.bucket(jetstream.KeyValueConfig{Bucket: paceBucket, Description: "pace of requests", Storage: jetstream.MemoryStorage})
 	s.workers = s.bucket(jetstream.KeyValueConfig{
