@@ -58,9 +58,7 @@ type Cluster struct {
 	log     *slog.Logger
 
 	problems problems
-
-	mu    sync.Mutex
-	looks map[string]look // by run
+	looks    sync.Map // look to status.Summary
 }
 
 // ErrEmpty says that nothing has been submitted to the server yet, and that the user of the
@@ -71,7 +69,7 @@ var ErrEmpty = store.ErrEmpty
 // missing; if the user may not, the error is [ErrEmpty]. A server that cannot be used, such as
 // one without JetStream or one older than 2.12, is an [*engine.Error] that says what to do.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
-	c := &Cluster{options: o, log: o.Log, looks: map[string]look{}}
+	c := &Cluster{options: o, log: o.Log}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

@@ -85,7 +85,7 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 		return nil, err
 	}
 	if err = c.store.PutConfig(ctx, r.Submission(), s.Text); err == nil {
-		err = c.store.CreateRun(ctx, s.Run, store.Limits{MaxBytes: r.record.MaxBytes, Submission: r.Submission()})
+		err = c.store.CreateRun(ctx, s.Run, r.Submission(), r.record.MaxBytes)
 	}
 	if err != nil {
 		if r.again == nil { // there is nothing of it yet
@@ -302,7 +302,7 @@ func (r *Run) item(task partition.Task) (store.Item, error) {
 			Message: fmt.Sprintf("the values of a partition have %d bytes, and a message of the NATS server at most %d", len(payload), most),
 			Hint:    "read less of the items of the parent, or raise max_payload of the server"}
 	}
-	return store.Item{Origin: r.record.Origin, Run: r.ID(), Submission: r.record.Submission, Task: task.ID, Payload: payload}, err
+	return store.Item{Key: r.record.Key(task), Origin: r.record.Origin, Payload: payload}, err
 }
 
 // items returns tasks as the queue has them.

@@ -59,39 +59,33 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 	return out, nil
 }
 
-// A look is what was counted of a run that is over. It is true as long as nothing was stored or
-// submitted since, which revision, sequence and messages tell.
+// A look is at a run that is over. What was counted stays true as long as nothing was stored or
+// submitted since.
 type look struct {
-	revision           uint64 // of the record of the run
-	sequence, messages uint64
-	counted            status.Summary
+	run                          string
+	revision, sequence, messages uint64 // of the record of the run, and of its pages
 }
 
 // inShort says in short how far the run is. It counts the partitions of a run that is over only
 // once.
-func (r *Run) inShort(ctx context.Context, fleet *survey.Fleet) (status.Summary, error) {
+func (r *Run) inShort(ctx context.Context, fleet *survey.Fleet) (out status.Summary, err error) {
 	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err != nil {
-		return status.Summary{}, err
+		return out, err
 	}
-	c, now := r.cluster, look{revision: r.revision, sequence: info.Sequence, messages: info.Messages}
-	c.mu.Lock()
-	known := c.looks[r.ID()]
-	c.mu.Unlock()
-	now.counted = known.counted
-	if known.counted.Phase == "" || known.revision != now.revision || known.sequence != now.sequence || known.messages != now.messages {
-		if now.counted, err = survey.Count(ctx, c.store, &r.record, fleet); err != nil {
-			return status.Summary{}, err
+	now := look{r.ID(), r.revision, info.Sequence, info.Messages}
+	known, ok := r.cluster.looks.Load(now)
+	counted, _ := known.(status.Summary)
+	if !ok {
+		if counted, err = survey.Count(ctx, r.cluster.store, &r.record, fleet); err != nil {
+			return out, err
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.looks, r.ID())
-		if p := now.counted.Phase; p == status.Complete || p == status.Cancelled && now.counted.Total.Running == 0 {
-			c.looks[r.ID()] = now
+		if p := counted.Phase; p == status.Complete || p == status.Cancelled && counted.Total.Running == 0 {
+			r.cluster.looks.Store(now, counted)
 		}
 	}
-	out := survey.Summary(&r.record, info)
-	out.Total, out.Phase, out.Growing = now.counted.Total, now.counted.Phase, now.counted.Growing
+	out = survey.Summary(&r.record, info)
+	out.Total, out.Phase, out.Growing = counted.Total, counted.Phase, counted.Growing
 	return out, nil
 }
 

@@ -87,22 +87,19 @@ func (p *pool) leave(s *session) {
 	if s.isOpen() && s.err != nil && p.sessions[s.sessionKey] == s {
 		delete(p.sessions, s.sessionKey)
 	}
-	if s.closed && s.users == 0 {
-		s.close()
-	}
+	s.close()
 }
 
 // retire lets the last user close a session that is not in the pool any more. The lock of the
 // pool is held.
 func (s *session) retire() {
 	s.closed = true
-	if s.users == 0 {
-		s.close()
-	}
+	s.close()
 }
 
+// close closes a session that is retired, when the last user has left.
 func (s *session) close() {
-	if s.Session != nil {
+	if s.closed && s.users == 0 && s.Session != nil {
 		s.Close()
 	}
 }

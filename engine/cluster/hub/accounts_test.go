@@ -81,10 +81,10 @@ func page(ctx context.Context, s *store.Store, key store.Key) error {
 var submits = []call{
 	{"stores a configuration", func(ctx context.Context, s *store.Store) error { return s.PutConfig(ctx, "s", []byte("{}")) }},
 	{"creates a run", func(ctx context.Context, s *store.Store) error {
-		return s.CreateRun(ctx, run, store.Limits{Submission: "s"})
+		return s.CreateRun(ctx, run, "s", 0)
 	}},
 	{"changes the limits of a run", func(ctx context.Context, s *store.Store) error {
-		return s.CreateRun(ctx, run, store.Limits{Submission: "s", MaxBytes: 1 << 30})
+		return s.CreateRun(ctx, run, "s", 1<<30)
 	}},
 	{"stores the record of a run", func(ctx context.Context, s *store.Store) error {
 		revision, err := s.PutRun(ctx, run, []byte("{}"))
@@ -97,7 +97,7 @@ var submits = []call{
 	{"queues tasks", func(ctx context.Context, s *store.Store) error {
 		e := s.Enqueuer()
 		for _, name := range []string{"0", "0", "1"} {
-			if err := e.Add(ctx, store.Item{Origin: origin, Run: run, Submission: "s", Task: name}); err != nil {
+			if err := e.Add(ctx, store.Item{Key: store.Key{Run: run, Submission: "s", Task: name}, Origin: origin}); err != nil {
 				return err
 			}
 		}
@@ -149,7 +149,7 @@ var works = []call{
 	}},
 	{"queues a child", func(ctx context.Context, s *store.Store) error {
 		e := s.Enqueuer()
-		return errors.Join(e.Add(ctx, store.Item{Origin: origin, Run: run, Submission: "s", Task: "0-p1i1"}), e.Flush(ctx))
+		return errors.Join(e.Add(ctx, store.Item{Key: store.Key{Run: run, Submission: "s", Task: "0-p1i1"}, Origin: origin}), e.Flush(ctx))
 	}},
 	{"shares the pace", func(ctx context.Context, s *store.Store) error {
 		const key = "hold." + origin
@@ -216,10 +216,10 @@ var reads = []call{
 var changes = []call{
 	submits[0], submits[3],
 	{"changes the limits of a run", func(ctx context.Context, s *store.Store) error {
-		return s.CreateRun(ctx, run, store.Limits{Submission: "s", MaxBytes: 2 << 30})
+		return s.CreateRun(ctx, run, "s", 2<<30)
 	}},
 	{"creates another run", func(ctx context.Context, s *store.Store) error {
-		return s.CreateRun(ctx, "other", store.Limits{Submission: "s"})
+		return s.CreateRun(ctx, "other", "s", 0)
 	}},
 }
 
@@ -278,7 +278,7 @@ func TestAnAccountSeesNothingOfAnother(t *testing.T) {
 	s := accounts(t)
 	sales := as(t, s, "sales-submit", "SALES_SUBMIT")
 	support := as(t, s, "support", "SUPPORT")
-	require.NoError(t, sales.CreateRun(t.Context(), run, store.Limits{Submission: "s"}))
+	require.NoError(t, sales.CreateRun(t.Context(), run, "s", 0))
 	_, err := sales.PutRun(t.Context(), run, []byte("{}"))
 	require.NoError(t, err)
 	runs, err := support.Runs(t.Context())
@@ -286,7 +286,7 @@ func TestAnAccountSeesNothingOfAnother(t *testing.T) {
 	require.Empty(t, runs)
 	_, err = support.Info(t.Context(), run)
 	require.ErrorIs(t, err, store.ErrDeleted)
-	require.NoError(t, support.CreateRun(t.Context(), run, store.Limits{Submission: "s"})) // the same name, but another run
+	require.NoError(t, support.CreateRun(t.Context(), run, "s", 0)) // the same name, but another run
 }
 
 func TestASubscriberReceivesThePagesOfItsRunOnly(t *testing.T) {
@@ -309,7 +309,7 @@ func TestASubscriberReceivesThePagesOfItsRunOnly(t *testing.T) {
 	require.ErrorIs(t, <-refused, nats.ErrPermissionViolation)
 
 	for _, name := range []string{run, "other"} {
-		require.NoError(t, submitter.CreateRun(t.Context(), name, store.Limits{Submission: "s"}))
+		require.NoError(t, submitter.CreateRun(t.Context(), name, "s", 0))
 		require.NoError(t, page(t.Context(), worker.Store, store.Key{Run: name, Submission: "s", Job: "orders", Task: "0"}))
 	}
 	m, err := own.NextMsg(10 * time.Second)

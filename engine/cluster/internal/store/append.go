@@ -83,12 +83,12 @@ func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
 		}
 		return 0, ErrLost
 	}
-	if last.sequence == p.head.After {
+	if last.Sequence == p.head.After {
 		return 0, nil
 	}
-	head, err := readHead(last.header)
+	head, err := readHead(last.Header)
 	if err == nil && head.Attempt == p.head.Attempt && head.After == p.head.After {
-		return last.sequence, nil
+		return last.Sequence, nil
 	}
 	return 0, ErrLost
 }

@@ -15,20 +15,16 @@ const maxPending = 256
 
 // An Item is a task to be queued.
 type Item struct {
-	Origin, Run, Task string
-	Payload           []byte
-	Submission        string // of the run, see [Key]
-	RetryOf           uint64 // sequence of the marker of the failure that is to be tried again; 0: none
-}
-
-func (i Item) subject() string {
-	return workOf(i.Origin, Key{Run: i.Run, Submission: i.Submission, Task: i.Task})
+	Key
+	Origin  string
+	Payload []byte
+	RetryOf uint64 // sequence of the marker of the failure that is to be tried again; 0: none
 }
 
 // message returns the message of an item that is stored only if the last one of its
 // subject is the one with sequence after.
 func (i Item) message(after uint64) *nats.Msg {
-	m := nats.NewMsg(i.subject())
+	m := nats.NewMsg(workOf(i.Origin, i.Key))
 	m.Data = i.Payload
 	m.Header.Set(headerExpected, strconv.FormatUint(after, 10))
 	if i.RetryOf != 0 {
@@ -105,7 +101,7 @@ func (s *Store) enqueue(ctx context.Context, item Item) error {
 		if err != nil {
 			return err
 		}
-		queued, err := stream.GetLastMsgForSubject(ctx, item.subject())
+		queued, err := stream.GetLastMsgForSubject(ctx, workOf(item.Origin, item.Key))
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			return nats.ErrTimeout // it has been removed in the meantime

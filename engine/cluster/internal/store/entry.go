@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"time"
 
-	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -16,11 +15,8 @@ import (
 // An Entry is a page that is stored. A large one is in a temporary file, which
 // [Entry.Release] closes.
 type Entry struct {
-	Key
-	Head
-	Sequence uint64    // of the page in its run; of the last part, if it has several
-	Time     time.Time // when it was stored, by the clock of the server
-	Envelope []byte    // without its newline
+	Heading
+	Envelope []byte // without its newline
 	Items    document.Items
 	Window   *spool.Window // of the block of Items; nil if it is in memory
 
@@ -36,32 +32,26 @@ func (e *Entry) Release() {
 }
 
 // A message is one message of a run, however it was received.
-type message struct {
-	subject  string
-	header   nats.Header
-	data     []byte
-	sequence uint64
-	time     time.Time
-}
+type message jetstream.RawStreamMsg
 
 // part returns the batch of a message and its number in it; "" for a page in one message.
 func (m *message) part() (batch string, number int) {
-	batch = m.header.Get(headerBatch)
-	number, _ = strconv.Atoi(m.header.Get(headerBatchSequence)) // 0 is the number of no part
+	batch = m.Header.Get(headerBatch)
+	number, _ = strconv.Atoi(m.Header.Get(headerBatchSequence)) // 0 is the number of no part
 	return batch, number
 }
 
 // last reports whether the message has the head of a page: it is the page, or its last part.
-func (m *message) last() bool { return m.header.Get(headerHead) != "" }
+func (m *message) last() bool { return m.Header.Get(headerHead) != "" }
 
 // entry returns the entry of the last message of a page, without its contents.
 func (m *message) entry() (*Entry, error) {
-	key, ok := keyOf(m.subject)
-	head, err := readHead(m.header)
+	key, ok := keyOf(m.Subject)
+	head, err := readHead(m.Header)
 	if !ok || err != nil {
-		return nil, damaged(m.sequence, fmt.Sprintf("subject %s: %v", m.subject, err))
+		return nil, damaged(m.Sequence, fmt.Sprintf("subject %s: %v", m.Subject, err))
 	}
-	return &Entry{Key: key, Head: head, Sequence: m.sequence, Time: m.time}, nil
+	return &Entry{Heading: Heading{key, head, m.Sequence, m.Time}}, nil
 }
 
 func damaged(sequence uint64, what string) error {
@@ -88,14 +78,14 @@ func (a *assembly) add(m *message) (*Entry, error) {
 	}
 	if number == 1 {
 		a.reset()
-		*a = assembly{batch: batch, first: m.sequence, buffer: &spool.Buffer{}}
+		*a = assembly{batch: batch, first: m.Sequence, buffer: &spool.Buffer{}}
 		a.buffer.Reset(-1)
 	}
 	if a.batch != batch || number != a.parts+1 {
-		return nil, damaged(m.sequence, fmt.Sprintf("it is part %d of a page whose earlier parts are missing", number))
+		return nil, damaged(m.Sequence, fmt.Sprintf("it is part %d of a page whose earlier parts are missing", number))
 	}
 	a.parts = number
-	if err := a.write(m.data); err != nil {
+	if err := a.write(m.Data); err != nil {
 		return nil, err
 	}
 	if !m.last() {
@@ -126,7 +116,7 @@ func (a *assembly) finish(m *message) (*Entry, error) {
 		return nil, err
 	}
 	if e.Parts != a.parts || !a.complete {
-		return nil, damaged(m.sequence, fmt.Sprintf("the page has %d parts of %d", a.parts, e.Parts))
+		return nil, damaged(m.Sequence, fmt.Sprintf("the page has %d parts of %d", a.parts, e.Parts))
 	}
 	block, window, err := a.buffer.Body()
 	if err != nil {
@@ -151,11 +141,11 @@ func wholePage(m *message) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := bytes.IndexByte(m.data, '\n')
+	end := bytes.IndexByte(m.Data, '\n')
 	if end < 0 {
-		return nil, damaged(m.sequence, "it has no envelope")
+		return nil, damaged(m.Sequence, "it has no envelope")
 	}
-	block := m.data[end+1:]
-	e.Envelope, e.Items = m.data[:end:end], document.NewItems(block, bytes.Count(block, []byte{'\n'}), nil)
+	block := m.Data[end+1:]
+	e.Envelope, e.Items = m.Data[:end:end], document.NewItems(block, bytes.Count(block, []byte{'\n'}), nil)
 	return e, nil
 }

@@ -12,7 +12,7 @@ import (
 type Heading struct {
 	Key
 	Head
-	Sequence uint64
+	Sequence uint64    // in the run; of the last part, if the page has several
 	Time     time.Time // when it was stored, by the clock of the server
 }
 
@@ -42,7 +42,7 @@ func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerC
 		if err != nil {
 			return err
 		}
-		return f(Heading{e.Key, e.Head, e.Sequence, e.Time})
+		return f(e.Heading)
 	})
 	if errors.Is(err, errCaughtUp) {
 		return nil

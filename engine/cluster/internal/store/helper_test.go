@@ -85,7 +85,7 @@ func openRun(t testing.TB, o Options, change ...func(*server.Options)) (*Store, 
 	t.Helper()
 	s := startServer(t, change...)
 	store := s.open(o)
-	require.NoError(t, store.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
+	require.NoError(t, store.CreateRun(t.Context(), "r", "s", 0))
 	return store, s
 }
 

@@ -44,7 +44,7 @@ func (s *Store) Next(ctx context.Context, key Key, after uint64) (*Entry, error)
 			a.reset()
 			return e, err
 		}
-		at = m.sequence
+		at = m.Sequence
 	}
 }
 
@@ -71,9 +71,9 @@ func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 	if last == nil || err != nil {
 		return err
 	}
-	head, err := readHead(last.header)
+	head, err := readHead(last.Header)
 	if err != nil {
-		return damaged(last.sequence, err.Error())
+		return damaged(last.Sequence, err.Error())
 	}
 	end := min(through, head.After) // what comes after it is the last page
 	if end == 0 {
@@ -124,7 +124,7 @@ func (s *Store) message(ctx context.Context, run string,
 		case err != nil:
 			return s.deletedOr(ctx, run, err)
 		}
-		m = &message{subject: raw.Subject, header: raw.Header, data: raw.Data, sequence: raw.Sequence, time: raw.Time}
+		m = (*message)(raw)
 		return nil
 	})
 	return m, err

@@ -87,9 +87,9 @@ func limited(deny ...string) func(*server.Options) {
 func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
 	s := startServer(t, limited())
 	admin := s.open(Options{})
-	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
+	require.NoError(t, admin.CreateRun(t.Context(), "r", "s", 0))
 	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
-	enqueue(t, admin, Item{Origin: "api", Run: "r", Submission: "s", Task: "0"})
+	enqueue(t, admin, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"})
 	worker, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w")), Options{})
 	require.NoError(t, err)
 	w := fetched(t, worker)
@@ -113,7 +113,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 		"and the NATS user may not publish to $JS.API.STREAM.CREATE.STOPWHEN_WORK (submit a run first, with a user who may create streams)")
 
 	admin := s.open(Options{})
-	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
+	require.NoError(t, admin.CreateRun(t.Context(), "r", "s", 0))
 	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
 	store, err := Open(t.Context(), worker, Options{})
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 	_, err = store.Fetch(t.Context(), "api")
 	require.ErrorContains(t, err, "fetch a task: the NATS user may not publish to $JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.origin_api (give")
 	queue := store.Enqueuer()
-	require.NoError(t, queue.Add(t.Context(), Item{Origin: "api", Run: "r", Submission: "s", Task: "0"}))
+	require.NoError(t, queue.Add(t.Context(), Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"}))
 	require.ErrorContains(t, queue.Flush(t.Context()), "queue a task: the NATS user may not publish to stopwhen.work.api.r.s.0 (give")
 	require.ErrorContains(t, store.PutWorker(t.Context(), "w", []byte("{}")), "the NATS user may not publish to $KV.STOPWHEN_WORKERS.w")
 }
@@ -132,7 +132,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 func TestADenialIsThatOfItsRequest(t *testing.T) {
 	s := startServer(t, limited("$KV.STOPWHEN_WORKERS.>"))
 	admin := s.open(Options{})
-	require.NoError(t, admin.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
+	require.NoError(t, admin.CreateRun(t.Context(), "r", "s", 0))
 	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})
 	store, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w"), quiet), Options{})
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
 	waiting := make(chan error, 100)
 	s, _ := openRun(t, Options{Waiting: func(_ Key, err error) { waiting <- err }})
 	for _, size := range []int{60 << 10, 2 << 20} {
-		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{Submission: "s", MaxBytes: int64(size)}))
+		require.NoError(t, s.CreateRun(t.Context(), "r", "s", int64(size)))
 		stored := make(chan error)
 		go func() {
 			_, err := s.Append(t.Context(), keyNumber(size), 0, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
@@ -185,7 +185,7 @@ func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
 			require.ErrorIs(t, err, failure.ErrIO)
 			require.ErrorContains(t, err, "the stream is full")
 		}
-		require.NoError(t, s.CreateRun(t.Context(), "r", Limits{Submission: "s"}))
+		require.NoError(t, s.CreateRun(t.Context(), "r", "s", 0))
 		require.NoError(t, <-stored)
 		for len(waiting) > 0 {
 			require.Error(t, <-waiting)
@@ -211,9 +211,9 @@ func TestAStreamThatMayLosePagesIsRefused(t *testing.T) {
 	config.MaxAge = time.Hour
 	_, err = s.js.UpdateStream(t.Context(), config)
 	require.NoError(t, err)
-	err = s.CreateRun(t.Context(), "r", Limits{Submission: "s"})
+	err = s.CreateRun(t.Context(), "r", "s", 0)
 	require.ErrorContains(t, err, "the stream STOPWHEN_RUN_r may lose pages")
-	require.ErrorIs(t, s.CreateRun(t.Context(), "a.b", Limits{Submission: "s"}), failure.ErrConfig)
+	require.ErrorIs(t, s.CreateRun(t.Context(), "a.b", "s", 0), failure.ErrConfig)
 }
 
 func TestNamesAreTokens(t *testing.T) {

@@ -20,7 +20,7 @@ func enqueue(t testing.TB, s *Store, items ...Item) {
 func TestATaskIsQueuedOnce(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
-	item := Item{Origin: "api", Run: "r", Submission: "s", Task: "0-v1", Payload: []byte("p")}
+	item := Item{Key: Key{Run: "r", Submission: "s", Task: "0-v1"}, Origin: "api", Payload: []byte("p")}
 	enqueue(t, s, item, item)
 	enqueue(t, s, item)
 	load, err := s.Queued(t.Context(), "api")
@@ -49,7 +49,7 @@ func TestATaskIsQueuedOnce(t *testing.T) {
 func TestARetryIsQueuedBehindTheMessageOfTheFailure(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
-	item := Item{Origin: "api", Run: "r", Submission: "s", Task: "0-v1"}
+	item := Item{Key: Key{Run: "r", Submission: "s", Task: "0-v1"}, Origin: "api"}
 	retry := item
 	retry.RetryOf = 7
 	enqueue(t, s, item, retry, retry)
@@ -66,7 +66,7 @@ func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 2))
 	require.NoError(t, s.SetOrigin(t.Context(), "other", 0))
 	for i := range 4 {
-		enqueue(t, s, Item{Origin: "api", Run: "r", Submission: "s", Task: fmt.Sprint(i)})
+		enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: fmt.Sprint(i)}, Origin: "api"})
 	}
 	first, second := fetched(t, s), fetched(t, s)
 	requireNone(t, s)
@@ -89,7 +89,8 @@ func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
 func TestATaskThatWaitedForItsWorkerIsDeliveredAtOnce(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
-	enqueue(t, s, Item{Origin: "api", Run: "r", Submission: "s", Task: "0"}, Item{Origin: "api", Run: "r", Submission: "s", Task: "1"})
+	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"},
+		Item{Key: Key{Run: "r", Submission: "s", Task: "1"}, Origin: "api"})
 	first := fetched(t, s)
 	requireNone(t, s) // one at a time
 	known, _ := s.origins.Load("api")
@@ -105,7 +106,7 @@ func TestATaskThatWaitedForItsWorkerIsDeliveredAtOnce(t *testing.T) {
 func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 	s, _ := openRun(t, Options{AckWait: 100 * time.Millisecond})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
-	enqueue(t, s, Item{Origin: "api", Run: "r", Submission: "s", Task: "0"})
+	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"})
 	fetched(t, s)
 	require.Eventually(t, func() bool {
 		w, err := s.Fetch(t.Context(), "api")
@@ -122,8 +123,8 @@ func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 func TestTheQueuedTasksOfOneRunAreRemoved(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
-	enqueue(t, s, Item{Origin: "api", Run: "r", Submission: "s", Task: "0"},
-		Item{Origin: "api", Run: "r2", Submission: "s", Task: "0"}, Item{Origin: "api", Run: "r", Submission: "s", Task: "1"})
+	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"},
+		Item{Key: Key{Run: "r2", Submission: "s", Task: "0"}, Origin: "api"}, Item{Key: Key{Run: "r", Submission: "s", Task: "1"}, Origin: "api"})
 	require.NoError(t, s.PurgeWork(t.Context(), "r"))
 	require.Equal(t, "r2", fetched(t, s).Run)
 }
@@ -136,7 +137,7 @@ func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
 		if i == 1000 {
 			server.restart()
 		}
-		require.NoError(t, e.Add(t.Context(), Item{Origin: "api", Run: "r", Submission: "s", Task: fmt.Sprint(i)}))
+		require.NoError(t, e.Add(t.Context(), Item{Key: Key{Run: "r", Submission: "s", Task: fmt.Sprint(i)}, Origin: "api"}))
 	}
 	require.NoError(t, e.Flush(t.Context()))
 	require.Eventually(t, func() bool { // the server counts a little later

@@ -135,7 +135,7 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 		return errMissed
 	}
 	d.next++
-	err = f(&message{subject: m.Subject(), header: m.Headers(), data: m.Data(), sequence: meta.Sequence.Stream, time: meta.Timestamp})
+	err = f(&message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data(), Sequence: meta.Sequence.Stream, Time: meta.Timestamp})
 	if err != nil {
 		return stopError{err}
 	}

@@ -209,7 +209,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		runs++
 		run := fmt.Sprint("model", runs)
-		require.NoError(r, s.CreateRun(t.Context(), run, Limits{Submission: "s"}))
+		require.NoError(r, s.CreateRun(t.Context(), run, "s", 0))
 		defer func() { require.NoError(r, s.DeleteRun(t.Context(), run, "s", 0)) }()
 		type stored struct {
 			key      Key

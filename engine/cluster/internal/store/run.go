@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -10,27 +11,17 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Limits of a run.
-type Limits struct {
-	MaxBytes int64 // of all pages, as they are stored; 0: none of its own
-
-	// Submission is part of the subjects, see [Key]: a worker that still runs a task of a run
-	// which was deleted cannot store it in another one of the same name.
-	Submission string
-}
-
-// CreateRun creates the stream of a run. If it exists, its limits are changed.
-func (s *Store) CreateRun(ctx context.Context, run string, limits Limits) error {
+// CreateRun creates the stream of a run, or changes how many bytes its pages may take as they
+// are stored; 0: any number. The submission is part of the subjects, see [Key]: a worker that
+// still runs a task of a run which was deleted cannot store it in another one of the same name.
+func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes int64) error {
 	if err := CheckRun(run); err != nil {
 		return &failure.Error{Class: failure.Config, Op: "store", Message: err.Error(), Err: err}
 	}
 	config := jetstream.StreamConfig{
-		Name: runStream + run, Description: "pages of a run", Subjects: []string{pagesOfRun(run, limits.Submission) + ">"},
+		Name: runStream + run, Description: "pages of a run", Subjects: []string{pagesOfRun(run, submission) + ">"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
-		AllowAtomicPublish: true, MaxBytes: -1, Replicas: s.Replicas(),
-	}
-	if limits.MaxBytes > 0 {
-		config.MaxBytes = limits.MaxBytes
+		AllowAtomicPublish: true, MaxBytes: cmp.Or(maxBytes, -1), Replicas: s.Replicas(),
 	}
 	return s.retry(ctx, "create the run "+run, config.Name, func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, config.Name)
