@@ -92,9 +92,11 @@ func (c *collection) prepare(ctx context.Context) error {
 	if err := c.run.deleting(); err != nil {
 		return err
 	}
-	if err := c.identify(ctx); err != nil {
+	info, err := c.run.cluster.store.Info(ctx, c.run.ID())
+	if err != nil {
 		return c.run.unknown(err)
 	}
+	c.created = info.Created
 	return c.resume()
 }
 

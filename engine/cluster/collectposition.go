@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,13 +86,6 @@ func (c *collection) resume() error {
 		c.sharePath()
 	}
 	return nil
-}
-
-// identify finds out which stream the pages of the run are in.
-func (c *collection) identify(ctx context.Context) error {
-	info, err := c.run.cluster.store.Info(ctx, c.run.ID())
-	c.created = info.Created
-	return err
 }
 
 // takeUp takes up the checkpoint of a tree.

@@ -50,17 +50,9 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 	}, nil
 }
 
-// checkStart checks that the collection may begin.
+// checkStart checks that the collection may begin: that all pages are there that are to be
+// collected and, if pages are to be released, that they may be.
 func (c *collection) checkStart(ctx context.Context) error {
-	if err := c.checkRelease(); err != nil || !c.options.Release {
-		return err
-	}
-	return c.requirePermission(ctx)
-}
-
-// checkRelease checks that pages may be released, and that all are there that are to be
-// collected.
-func (c *collection) checkRelease() error {
 	switch {
 	case c.options.Release && c.options.Sorted:
 		return &engine.Error{Class: failure.Config, Op: "collect",
@@ -71,7 +63,10 @@ func (c *collection) checkRelease() error {
 			Message: "pages cannot be released: with limits.partitions, one task runs several jobs, whose positions differ",
 			Hint:    "submit each job as a run of its own"}
 	}
-	return c.checkReleased(&c.run.record)
+	if err := c.checkReleased(&c.run.record); err != nil || !c.options.Release {
+		return err
+	}
+	return c.requirePermission(ctx)
 }
 
 // requirePermission returns an error if the user of the connection may not release pages.

@@ -96,18 +96,13 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if err := r.prepareQueue(ctx); err != nil {
 		return nil, err
 	}
-	queue := c.store.Enqueuer()
-	for _, task := range roots {
-		if err := r.enqueue(ctx, queue, task, 0); err != nil {
-			return nil, err
-		}
+	if err = r.enqueue(ctx, roots); err == nil && r.again != nil {
+		err = r.repair(ctx)
 	}
-	if r.again != nil {
-		if err := r.repair(ctx, queue); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
-	return r, queue.Flush(ctx)
+	return r, nil
 }
 
 // A Resubmission says what came of submitting a run that existed.
@@ -282,15 +277,13 @@ func stored(v any) string {
 	return string(text)
 }
 
-// enqueue queues a task. If retryOf is not 0, it is the sequence of the failure that is to be
-// tried again.
-func (r *Run) enqueue(ctx context.Context, queue *store.Enqueuer, task partition.Task, retryOf uint64) error {
-	item, err := r.item(task)
+// enqueue queues tasks.
+func (r *Run) enqueue(ctx context.Context, tasks []partition.Task) error {
+	items, err := r.items(tasks)
 	if err != nil {
 		return err
 	}
-	item.RetryOf = retryOf
-	return queue.Add(ctx, item)
+	return r.cluster.store.Enqueue(ctx, items...)
 }
 
 // item returns a task as the queue has it. One that no message can hold is an error of class
@@ -317,19 +310,12 @@ func (r *Run) items(tasks []partition.Task) (items []store.Item, err error) {
 
 // repair queues all tasks that the stored pages have announced. Those that have ended, or are
 // queued, are not run again.
-func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
+func (r *Run) repair(ctx context.Context) error {
 	err := r.cluster.store.Heads(ctx, r.ID(), nil, func(h store.Heading) error {
 		if h.Children == 0 {
 			return nil
 		}
-		return r.pages(ctx, h.Key, func(_ *store.Entry, e *record.Envelope) error {
-			for _, child := range e.Children {
-				if err := r.enqueue(ctx, queue, child, 0); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		return r.pages(ctx, h.Key, func(e *record.Envelope) error { return r.enqueue(ctx, e.Children) })
 	})
 	if err == nil {
 		r.again.Failed, err = survey.Failures(ctx, r.cluster.store, &r.record)
@@ -338,7 +324,7 @@ func (r *Run) repair(ctx context.Context, queue *store.Enqueuer) error {
 }
 
 // pages calls f for the pages of a task that are stored.
-func (r *Run) pages(ctx context.Context, key store.Key, f func(*store.Entry, *record.Envelope) error) error {
+func (r *Run) pages(ctx context.Context, key store.Key, f func(*record.Envelope) error) error {
 	for after := uint64(0); ; {
 		entry, err := r.cluster.store.Next(ctx, key, after)
 		if err != nil || entry == nil {
@@ -346,7 +332,7 @@ func (r *Run) pages(ctx context.Context, key store.Key, f func(*store.Entry, *re
 		}
 		e, err := record.ReadEnvelope(entry)
 		if err == nil {
-			err = f(entry, e)
+			err = f(e)
 		}
 		entry.Release()
 		if err != nil {
@@ -364,7 +350,6 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 			Hint: "submit it again first"}
 	}
 	missing, n := tasks, 0
-	queue := r.cluster.store.Enqueuer()
 	again := func() { missing, n = slices.Clone(tasks), 0 }
 	err := r.cluster.store.Heads(ctx, r.ID(), again, func(h store.Heading) error {
 		if h.State != store.Failed || len(tasks) > 0 && !slices.Contains(tasks, h.Task) {
@@ -376,11 +361,8 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 		}
 		missing = slices.DeleteFunc(missing, func(id string) bool { return id == h.Task })
 		n++
-		return r.enqueueFailed(ctx, queue, entry)
+		return r.enqueueFailed(ctx, entry)
 	})
-	if err == nil {
-		err = queue.Flush(ctx)
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -393,7 +375,7 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 }
 
 // enqueueFailed queues the task of an entry that says that it has failed.
-func (r *Run) enqueueFailed(ctx context.Context, queue *store.Enqueuer, entry *store.Entry) error {
+func (r *Run) enqueueFailed(ctx context.Context, entry *store.Entry) error {
 	e, err := record.ReadEnvelope(entry)
 	switch {
 	case err != nil:
@@ -401,5 +383,10 @@ func (r *Run) enqueueFailed(ctx context.Context, queue *store.Enqueuer, entry *s
 	case e.Task == nil:
 		return damaged(entry, "it does not name the task that has failed")
 	}
-	return r.enqueue(ctx, queue, *e.Task, entry.Sequence)
+	item, err := r.item(*e.Task)
+	if err != nil {
+		return err
+	}
+	item.RetryOf = entry.Sequence
+	return r.cluster.store.Enqueue(ctx, item)
 }

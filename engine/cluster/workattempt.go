@@ -34,7 +34,6 @@ type attempt struct {
 	after uint64     // its sequence; 0: there is none
 
 	position json.RawMessage // from which the task goes on; nil: from its beginning
-	queue    *store.Enqueuer
 
 	stored bool // a page, or the end of the task; otherwise the task had ended before
 	cancel context.CancelCauseFunc
@@ -122,7 +121,7 @@ func (a *attempt) resume(ctx context.Context) error {
 	if err := record.Decode(a.work.Payload, &a.task); err != nil {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
-	a.key, a.queue = a.session.run.record.Key(a.task), a.c.store.Enqueuer()
+	a.key = a.session.run.record.Key(a.task)
 	now := record.Task{
 		Run: a.work.Run, Submission: a.work.Submission, Job: a.key.Job, Task: a.work.Task,
 		Search: a.session.run.record.IsSearch(a.task),
@@ -241,7 +240,7 @@ func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
 	if err != nil {
 		return err
 	}
-	return a.announce(ctx, children)
+	return a.c.store.Enqueue(ctx, children...)
 }
 
 // runTask runs the rest of the task in this process.
@@ -336,7 +335,7 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state sto
 	a.head, a.after, a.stored, a.position = head, sequence, true, step.Position
 	a.letOthers()
 	a.proven.Store(a.proven.Load() || step.Page != nil)
-	return a.announce(ctx, children)
+	return a.c.store.Enqueue(ctx, children...)
 }
 
 // next returns the head of the next page.
@@ -349,16 +348,6 @@ func (a *attempt) next(label string, children []partition.Task) store.Head {
 	head.Parts, head.Count, head.Trials, head.Outcome, head.Reason = 0, 0, 0, "", ""
 	a.countTasks(&head, children)
 	return head
-}
-
-// announce queues tasks.
-func (a *attempt) announce(ctx context.Context, tasks []store.Item) error {
-	for _, task := range tasks {
-		if err := a.queue.Add(ctx, task); err != nil {
-			return err
-		}
-	}
-	return a.queue.Flush(ctx)
 }
 
 // end stores how the task ended, if no step has it: it failed. A partition that may be

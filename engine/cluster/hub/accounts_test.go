@@ -95,13 +95,11 @@ var submits = []call{
 	}},
 	{"prepares an origin", func(ctx context.Context, s *store.Store) error { return s.SetOrigin(ctx, origin, 2) }},
 	{"queues tasks", func(ctx context.Context, s *store.Store) error {
-		e := s.Enqueuer()
+		var items []store.Item
 		for _, name := range []string{"0", "0", "1"} {
-			if err := e.Add(ctx, store.Item{Key: store.Key{Run: run, Submission: "s", Task: name}, Origin: origin}); err != nil {
-				return err
-			}
+			items = append(items, store.Item{Key: store.Key{Run: run, Submission: "s", Task: name}, Origin: origin})
 		}
-		return e.Flush(ctx)
+		return s.Enqueue(ctx, items...)
 	}},
 }
 
@@ -148,8 +146,7 @@ var works = []call{
 		return err
 	}},
 	{"queues a child", func(ctx context.Context, s *store.Store) error {
-		e := s.Enqueuer()
-		return errors.Join(e.Add(ctx, store.Item{Key: store.Key{Run: run, Submission: "s", Task: "0-p1i1"}, Origin: origin}), e.Flush(ctx))
+		return s.Enqueue(ctx, store.Item{Key: store.Key{Run: run, Submission: "s", Task: "0-p1i1"}, Origin: origin})
 	}},
 	{"shares the pace", func(ctx context.Context, s *store.Store) error {
 		const key = "hold." + origin

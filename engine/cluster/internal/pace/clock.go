@@ -3,7 +3,6 @@ package pace
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -11,26 +10,18 @@ import (
 
 // A serverClock tells the time of the server.
 type serverClock struct {
-	mu     sync.Mutex
 	local  time.Time // when it was measured, by the machine's clock
 	server time.Time // the server's time then
 }
 
-// time returns the server's time when the machine's clock shows now.
-func (c *serverClock) time(now time.Time) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// timeAt returns the server's time when the machine's clock shows now.
+func (p *Pace) timeAt(now time.Time) time.Time {
+	c := p.clock.Load()
 	return c.server.Add(now.Sub(c.local))
 }
 
-func (c *serverClock) set(local, server time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.local, c.server = local, server
-}
-
 // serverTime returns the server's time now.
-func (p *Pace) serverTime() time.Time { return p.clock.time(p.now()) }
+func (p *Pace) serverTime() time.Time { return p.timeAt(p.now()) }
 
 const (
 	clockKey   = "clock"
@@ -45,7 +36,7 @@ var errNoSample = errors.New("cannot measure the time of the server")
 // its confirmation: half of the time that this takes is the error.
 func (p *Pace) measure(ctx context.Context, kv jetstream.KeyValue) error {
 	best, taken := time.Duration(-1), 0
-	var local, server time.Time
+	var clock serverClock
 	for range maxSamples {
 		began := p.now()
 		revision, err := kv.Put(ctx, clockKey, nil)
@@ -61,7 +52,7 @@ func (p *Pace) measure(ctx context.Context, kv jetstream.KeyValue) error {
 			continue
 		}
 		if best < 0 || took < best {
-			best, local, server = took, began.Add(took/2), entry.Created()
+			best, clock = took, serverClock{began.Add(took / 2), entry.Created()}
 		}
 		if taken++; taken == samples {
 			break
@@ -70,6 +61,6 @@ func (p *Pace) measure(ctx context.Context, kv jetstream.KeyValue) error {
 	if taken == 0 {
 		return errNoSample
 	}
-	p.clock.set(local, server)
+	p.clock.Store(&clock)
 	return nil
 }

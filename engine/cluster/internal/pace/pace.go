@@ -22,7 +22,7 @@ type Pace struct {
 	bucket *store.Bucket
 	log    *slog.Logger
 	now    func() time.Time // the machine's clock
-	clock  serverClock
+	clock  atomic.Pointer[serverClock]
 	probes time.Duration // how long the others wait for the first request after a hold
 
 	ctx    context.Context // until Close

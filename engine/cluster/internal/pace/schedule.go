@@ -189,7 +189,7 @@ func (s *Schedule) reserve(batch []*reservation) error {
 		return err
 	}
 	now := s.pace.now()
-	server := s.pace.clock.time(now)
+	server := s.pace.timeAt(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = now.Add(e.value.Next.Sub(server))

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// maxPending is how many tasks an Enqueuer sends at once.
+// maxPending is how many tasks are sent before the server has confirmed them.
 const maxPending = 256
 
 // An Item is a task to be queued.
@@ -33,40 +34,24 @@ func (i Item) message(after uint64) *nats.Msg {
 	return m
 }
 
-// An Enqueuer queues tasks, many at a time. A task that is queued is not queued again. Its
-// methods may not be called at the same time.
-type Enqueuer struct {
-	s       *Store
-	pending []Item
-}
-
-// Enqueuer returns an enqueuer, which needs no closing.
-func (s *Store) Enqueuer() *Enqueuer { return &Enqueuer{s: s} }
-
-// Add adds a task. It is queued after the next Flush at the latest.
-func (e *Enqueuer) Add(ctx context.Context, item Item) error {
-	if e.pending = append(e.pending, item); len(e.pending) < maxPending {
-		return nil
-	}
-	return e.Flush(ctx)
-}
-
-// Flush returns when all tasks that were added are queued.
-func (e *Enqueuer) Flush(ctx context.Context) error {
-	waiting, end := e.s.await(ctx, workStream)
+// Enqueue queues tasks. A task that is queued is not queued again.
+func (s *Store) Enqueue(ctx context.Context, items ...Item) error {
+	waiting, end := s.await(ctx, workStream)
 	defer end()
-	futures := make([]jetstream.PubAckFuture, len(e.pending))
-	for i, item := range e.pending {
-		futures[i], _ = e.s.js.PublishMsgAsync(item.message(0)) // nil after an error, which enqueue meets again
-	}
-	for i, item := range e.pending {
-		if !item.confirmed(waiting, futures[i]) {
-			if err := e.s.enqueue(ctx, item); err != nil {
+	for some := range slices.Chunk(items, maxPending) {
+		futures := make([]jetstream.PubAckFuture, len(some))
+		for i, item := range some {
+			futures[i], _ = s.js.PublishMsgAsync(item.message(0)) // nil after an error, which enqueue meets again
+		}
+		for i, item := range some {
+			if item.confirmed(waiting, futures[i]) {
+				continue
+			}
+			if err := s.enqueue(ctx, item); err != nil {
 				return err
 			}
 		}
 	}
-	e.pending = e.pending[:0]
 	return nil
 }
 

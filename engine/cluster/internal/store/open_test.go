@@ -122,9 +122,8 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 	require.ErrorContains(t, err, "store a page: the NATS user may not publish to stopwhen.page.r.s.users=2Fv2=2Ex.0-v1 (give")
 	_, err = store.Fetch(t.Context(), "api")
 	require.ErrorContains(t, err, "fetch a task: the NATS user may not publish to $JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.origin_api (give")
-	queue := store.Enqueuer()
-	require.NoError(t, queue.Add(t.Context(), Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"}))
-	require.ErrorContains(t, queue.Flush(t.Context()), "queue a task: the NATS user may not publish to stopwhen.work.api.r.s.0 (give")
+	err = store.Enqueue(t.Context(), Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"})
+	require.ErrorContains(t, err, "queue a task: the NATS user may not publish to stopwhen.work.api.r.s.0 (give")
 	require.ErrorContains(t, store.PutWorker(t.Context(), "w", []byte("{}")), "the NATS user may not publish to $KV.STOPWHEN_WORKERS.w")
 }
 

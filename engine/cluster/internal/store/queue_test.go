@@ -10,11 +10,7 @@ import (
 
 func enqueue(t testing.TB, s *Store, items ...Item) {
 	t.Helper()
-	e := s.Enqueuer()
-	for _, item := range items {
-		require.NoError(t, e.Add(t.Context(), item))
-	}
-	require.NoError(t, e.Flush(t.Context()))
+	require.NoError(t, s.Enqueue(t.Context(), items...))
 }
 
 func TestATaskIsQueuedOnce(t *testing.T) {
@@ -132,14 +128,13 @@ func TestTheQueuedTasksOfOneRunAreRemoved(t *testing.T) {
 func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
 	s, server := openRun(t, Options{})
 	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
-	e := s.Enqueuer()
-	for i := range 2000 {
-		if i == 1000 {
-			server.restart()
-		}
-		require.NoError(t, e.Add(t.Context(), Item{Key: Key{Run: "r", Submission: "s", Task: fmt.Sprint(i)}, Origin: "api"}))
+	items := make([]Item, 2000)
+	for i := range items {
+		items[i] = Item{Key: Key{Run: "r", Submission: "s", Task: fmt.Sprint(i)}, Origin: "api"}
 	}
-	require.NoError(t, e.Flush(t.Context()))
+	enqueue(t, s, items[:1000]...)
+	go server.restart()
+	enqueue(t, s, items[1000:]...)
 	require.Eventually(t, func() bool { // the server counts a little later
 		load, err := s.Queued(t.Context(), "api")
 		require.NoError(t, err)
