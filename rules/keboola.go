@@ -133,12 +133,8 @@ func (k *keboolaConfig) api(path string, api any) any {
 		object = object.With("authentication", auth)
 		api = object
 	}
-	base, _ := object.Get("baseUrl")
-	f := k.functions(nil)
-	if _, isObject := value.Members(base); !isObject || !f.calls(base) {
-		return api
-	}
-	computed, ok := f.value(diag.Join(path, "baseUrl"), base).(Computed)
+	base := valueOf(object, "baseUrl")
+	computed, ok := k.functions(nil).value(diag.Join(path, "baseUrl"), base).(Computed)
 	if !ok {
 		return api
 	}
@@ -176,12 +172,7 @@ func attributeOf(input string) string {
 }
 
 // params computes the functions in the parameters of a job.
-func (k *keboolaConfig) params(s setting) setting {
-	if k == nil {
-		return s
-	}
-	return k.evaluated(s, k.times(sourceOfNow))
-}
+func (k *keboolaConfig) params(s setting) setting { return k.evaluated(s, k.times(sourceOfNow)) }
 
 // evaluated computes the functions in an object, which may refer to the attributes, and more.
 func (k *keboolaConfig) evaluated(s setting, more map[string]refers) setting {
