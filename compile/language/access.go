@@ -82,17 +82,21 @@ func fieldAtAny(m *meter, v, path any) (any, bool, error) {
 
 // slice returns v[from:to], limited to the elements that v has.
 func slice(v, from, to any) (any, error) {
-	length := 0
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
 	case []any:
-		length = len(v)
+		a, b := bounds(len(v), from, to)
+		return v[a:b], nil
 	case string:
-		length = len(v)
-	default:
-		return nil, fmt.Errorf("want a list or a string to slice, got %s", kindOf(v))
+		a, b := bounds(len(v), from, to)
+		return v[a:b], nil
 	}
+	return nil, fmt.Errorf("want a list or a string to slice, got %s", kindOf(v))
+}
+
+// bounds returns the bounds of a slice of a value of a length.
+func bounds(length int, from, to any) (a, b int) {
 	bound := func(at any, otherwise int) int {
 		i, ok := at.(int)
 		if !ok {
@@ -103,12 +107,8 @@ func slice(v, from, to any) (any, error) {
 		}
 		return min(max(i, 0), length)
 	}
-	a, b := bound(from, 0), bound(to, length)
-	b = max(a, b)
-	if text, ok := v.(string); ok {
-		return text[a:b], nil
-	}
-	return v.([]any)[a:b], nil
+	a = bound(from, 0)
+	return a, max(a, bound(to, length))
 }
 
 // listOf returns the list that a predicate is applied to; if it is absent, an empty

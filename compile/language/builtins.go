@@ -15,100 +15,74 @@ import (
 // The examples see the body {"meta": {"next": "p2", "total": 25}, "done": "no",
 // "flags": []}.
 var builtins = []function{
-	{
-		Name: "at", Signature: `at([v, ]"a.b")`, Example: `at("meta.next")`, Result: `"p2"`,
-		Doc:   "the value at a path of the body, or of v, nil when absent; `\\.` is a dot in a key, a number is an index of a list",
-		types: types(func(string) any { return nil }, func(any, string) any { return nil }), body: valueAtPath,
-	},
-	{
-		Name: "has", Signature: `has([v, ]"a.b")`, Example: `has("meta.prev")`, Result: `false`,
-		Doc:   "whether the body, or v, has the path, even if its value is null",
-		types: types(func(string) bool { return false }, func(any, string) bool { return false }), body: presenceOfPath,
-	},
-	{
-		Name: "truthy", Signature: `truthy(v)`, Example: `truthy(body.done)`, Result: `true`,
-		Doc:   "the specification's boolean (2.2): false, 0, null, \"0\" and [] are false, every other value is true",
-		types: types(func(any) bool { return false }), call: unary(value.Truthy), flag: true,
-	},
-	{
-		Name: "empty", Signature: `empty(v)`, Example: `empty(body.meta.prev)`, Result: `true`,
-		Doc:   "the specification's empty value (3.1): absent, null, \"\" or false",
-		types: types(func(any) bool { return false }), call: unary(value.Empty),
-	},
-	{
-		Name: "number", Signature: `number(v)`, Example: `number("25") + 1`, Result: `26`,
-		Doc:   "v as a number: a numeric string is converted, a number or nil is returned unchanged, and any other value fails the rule",
-		types: types(func(any) any { return nil }), call: unaryOrError(number),
-	},
-	{
-		Name: "text", Signature: `text(v)`, Example: `text(body.meta.total)`, Result: `"25"`,
-		Doc:   "a scalar as it is sent: numbers with all their digits, times as RFC 3339, nil as nil; a list or an object fails the rule",
-		types: types(func(any) any { return nil }), call: unaryOrError(text),
-	},
-	{
-		Name: "query", Signature: `query(url[, name])`, Example: `query("/x?page=2&q=a", "page")`, Result: `"2"`,
-		Doc:   "the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
-		types: types(func(any, ...string) any { return nil }), call: query, grows: 16,
-	},
-	{
-		Name: "greatest", Signature: `greatest(items, "id"[, v])`, Example: `greatest([{"id": 3}, {"id": 7}], "id", 5)`, Result: `7`,
-		Doc: "the greatest of v and the values at a path in the items: numbers compared as numbers, " +
+	documented(`at([v, ]"a.b")`, `at("meta.next")`, `"p2"`,
+		"the value at a path of the body, or of v, nil when absent; `\\.` is a dot in a key, a number is an index of a list",
+		function{types: types(func(string) any { return nil }, func(any, string) any { return nil }), body: valueAtPath}),
+	documented(`has([v, ]"a.b")`, `has("meta.prev")`, `false`,
+		"whether the body, or v, has the path, even if its value is null",
+		function{types: types(func(string) bool { return false }, func(any, string) bool { return false }), body: presenceOfPath}),
+	documented(`truthy(v)`, `truthy(body.done)`, `true`,
+		"the specification's boolean (2.2): false, 0, null, \"0\" and [] are false, every other value is true",
+		function{types: types(func(any) bool { return false }), call: unary(value.Truthy), flag: true}),
+	documented(`empty(v)`, `empty(body.meta.prev)`, `true`,
+		"the specification's empty value (3.1): absent, null, \"\" or false",
+		function{types: types(func(any) bool { return false }), call: unary(value.Empty)}),
+	documented(`number(v)`, `number("25") + 1`, `26`,
+		"v as a number: a numeric string is converted, a number or nil is returned unchanged, and any other value fails the rule",
+		function{types: types(func(any) any { return nil }), call: unaryOrError(number)}),
+	documented(`text(v)`, `text(body.meta.total)`, `"25"`,
+		"a scalar as it is sent: numbers with all their digits, times as RFC 3339, nil as nil; a list or an object fails the rule",
+		function{types: types(func(any) any { return nil }), call: unaryOrError(text)}),
+	documented(`query(url[, name])`, `query("/x?page=2&q=a", "page")`, `"2"`,
+		"the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
+		function{types: types(func(any, ...string) any { return nil }), call: query, grows: 16}),
+	documented(`greatest(items, "id"[, v])`, `greatest([{"id": 3}, {"id": 7}], "id", 5)`, `7`,
+		"the greatest of v and the values at a path in the items: numbers compared as numbers, "+
 			"strings as strings if none is numeric; an item without the path fails the rule",
-		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1),
-	},
-	{
-		Name: "least", Signature: `least(items, "id"[, v])`, Example: `least([{"id": 3}, {"id": 7}], "id", 5)`, Result: `3`,
-		Doc:   "like greatest, but returns the least value",
-		types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1),
-	},
-	{
-		Name: "jsonpath", Signature: `jsonpath("$..x")`, Example: `jsonpath("$.meta.*")`, Result: `["p2",25]`,
-		Doc:   "the values that a JSONPath selects in the body, as a list",
-		types: types(func(string) any { return nil }), body: searchByPath,
-	},
-	{
-		Name: "segment", Signature: `segment(v)`, Example: `segment("a/b c")`, Result: `"a%2Fb%20c"`,
-		Doc: "v as one segment of a path, or one value of a query: everything but letters, digits and -._~ is percent-encoded, " +
+		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1)}),
+	documented(`least(items, "id"[, v])`, `least([{"id": 3}, {"id": 7}], "id", 5)`, `3`,
+		"like greatest, but returns the least value",
+		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1)}),
+	documented(`jsonpath("$..x")`, `jsonpath("$.meta.*")`, `["p2",25]`,
+		"the values that a JSONPath selects in the body, as a list",
+		function{types: types(func(string) any { return nil }), body: searchByPath}),
+	documented(`segment(v)`, `segment("a/b c")`, `"a%2Fb%20c"`,
+		"v as one segment of a path, or one value of a query: everything but letters, digits and -._~ is percent-encoded, "+
 			"as in endpoint: orders/{order.id}; nil or an empty text fails the rule",
-		types: types(func(any) any { return nil }), call: unaryOrError(segment), grows: 3,
-	},
-	{
-		Name: "reserved", Signature: `reserved(v)`, Example: `reserved("a/b c")`, Result: `"a/b%20c"`,
-		Doc: "v as a part of an address, whose reserved characters keep their meaning, as in endpoint: {+order.path}; " +
+		function{types: types(func(any) any { return nil }), call: unaryOrError(segment), grows: 3}),
+	documented(`reserved(v)`, `reserved("a/b c")`, `"a/b%20c"`,
+		"v as a part of an address, whose reserved characters keep their meaning, as in endpoint: {+order.path}; "+
 			"nil or an empty text fails the rule",
-		types: types(func(any) any { return nil }), call: unaryOrError(reserved), grows: 3,
-	},
-	{
-		Name: "hmac", Signature: `hmac(algorithm, key, v)`, Example: `base64(hmac("sha256", "key", "text"))`,
-		Result: `"avqQRqlXnK0UOjhMG1ZLmiUNJ9b2pj+fIL86dZTJ4sY="`,
-		Doc: "the keyed hash of v (RFC 2104), with md5, sha1, sha256, sha384 or sha512; as text it is its hexadecimal digits, " +
+		function{types: types(func(any) any { return nil }), call: unaryOrError(reserved), grows: 3}),
+	documented(`hmac(algorithm, key, v)`, `base64(hmac("sha256", "key", "text"))`, `"avqQRqlXnK0UOjhMG1ZLmiUNJ9b2pj+fIL86dZTJ4sY="`,
+		"the keyed hash of v (RFC 2104), with md5, sha1, sha256, sha384 or sha512; as text it is its hexadecimal digits, "+
 			"and base64, hex, hmac and the hashes take its bytes",
-		types: types(func(string, any, any) any { return nil }), call: keyedHash, digest: true,
-	},
+		function{types: types(func(string, any, any) any { return nil }), call: keyedHash, digest: true}),
 	hashFunction("md5", `"1cb251ec0d568de6a929b520c4aed8d1"`),
 	hashFunction("sha1", `"372ea08cab33e71c02c651dbc83a474d32c676ea"`),
 	hashFunction("sha256", `"982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"`),
 	hashFunction("sha512", `"eaf2c12742cb8c161bcbd84b032b9bb98999a23282542672ca01cc6edd268f7d`+
 		`ce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`),
-	{
-		Name: "base64", Signature: `base64(v)`, Example: `base64(md5("text"))`, Result: `"HLJR7A1WjeapKbUgxK7Y0Q=="`,
-		Doc:   "v in base64 (RFC 4648, 4): the bytes of a hash, or of a text",
-		types: types(func(any) any { return nil }), call: onBytes(inBase64), grows: 2, bytes: true,
-	},
-	{
-		Name: "hex", Signature: `hex(v)`, Example: `hex("text")`, Result: `"74657874"`,
-		Doc:   "v in hexadecimal digits: the bytes of a hash, or of a text",
-		types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2, bytes: true,
-	},
+	documented(`base64(v)`, `base64(md5("text"))`, `"HLJR7A1WjeapKbUgxK7Y0Q=="`,
+		"v in base64 (RFC 4648, 4): the bytes of a hash, or of a text",
+		function{types: types(func(any) any { return nil }), call: onBytes(inBase64), grows: 2, bytes: true}),
+	documented(`hex(v)`, `hex("text")`, `"74657874"`,
+		"v in hexadecimal digits: the bytes of a hash, or of a text",
+		function{types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2, bytes: true}),
 }
 
 // hashFunction returns the row of a hash, with the hash of "text".
 func hashFunction(name, result string) function {
-	return function{
-		Name: name, Signature: name + "(v)", Example: name + `("text")`, Result: result,
-		Doc:   "the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
-		types: types(func(any) any { return nil }), call: hashed(name), digest: true,
-	}
+	return documented(name+"(v)", name+`("text")`, result,
+		"the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		function{types: types(func(any) any { return nil }), call: hashed(name), digest: true})
+}
+
+// documented returns a function with its documentation. Its name is that in the signature.
+func documented(signature, example, result, doc string, f function) function {
+	f.Name, _, _ = strings.Cut(signature, "(")
+	f.Signature, f.Example, f.Result, f.Doc = signature, example, result, doc
+	return f
 }
 
 func types(functions ...any) []reflect.Type {

@@ -317,17 +317,10 @@ func extremeOf(sign int) func(*meter, []any) (any, error) {
 		if len(values) == 0 {
 			return nil, nil
 		}
-		by, err := orderOf(m, name, values)
-		if err != nil {
-			return nil, err
-		}
-		best := values[0]
-		for _, v := range values[1:] {
-			if by(v, best)*sign > 0 {
-				best = v
-			}
+		by := must(orderOf(m, name, values))
+		return slices.MaxFunc(values, func(a, b any) int {
 			m.spend(16)
-		}
-		return best, nil
+			return by(a, b) * sign
+		}), nil
 	}
 }

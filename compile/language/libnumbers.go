@@ -75,12 +75,11 @@ func median(m *meter, a []any) (any, error) {
 
 // sum adds the elements of a list. An element that is absent counts nothing.
 func sum(m *meter, a []any) (any, error) {
-	numbers, err := numbersOf(m, "sum", a)
 	var total any = 0
-	for i := 0; i < len(numbers) && err == nil; i++ {
-		total, err = plus(m, total, numbers[i])
+	for _, n := range must(numbersOf(m, "sum", a)) {
+		total = must(plus(m, total, n))
 	}
-	return total, err
+	return total, nil
 }
 
 // numbersOf returns the numbers in the arguments of a function, and in lists among

@@ -58,10 +58,7 @@ func callMethod(m *meter, name string, args []any) (any, error) {
 	if !method.IsValid() || method.Type().NumIn() != len(args)-1 {
 		return nil, fmt.Errorf("%s has no function %s with %s", kindOf(args[0]), name, value.Counted(len(args)-1, "argument"))
 	}
-	in, _, err := goArguments(name, method.Type(), args[1:])
-	if err != nil {
-		return nil, err
-	}
+	in, _ := goArguments(name, method.Type(), args[1:])
 	for _, a := range args[1:] {
 		if layout, ok := a.(string); ok {
 			m.grow(product(len(layout), 16))

@@ -27,19 +27,11 @@ const operand = `([A-Za-z_]\w*(?:\.\w+|\?\.\w+|\[[^\[\]]*\])*)`
 
 // mistakes is the table of common mistakes. The first one that is found is reported.
 var mistakes = []mistake{
-	{
-		pattern: `\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`,
-		near:    []string{"-0", "-1"},
-		message: "a date without quotes is a subtraction",
-		hint:    `write "$1" to compare text, or date("$1") for a time`,
-	},
+	wrong(`\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`, "a date without quotes is a subtraction",
+		`write "$1" to compare text, or date("$1") for a time`, "-0", "-1"),
 	method(`length|size|count|len`, `\)`, "lists and strings have no functions of their own", "write len($1)"),
-	{
-		pattern: operand + `\??\.length\b`,
-		near:    []string{".length"},
-		message: "lists and strings have no length of their own",
-		hint:    `write len($1); for a key of an object write $1["length"]`,
-	},
+	wrong(operand+`\??\.length\b`, "lists and strings have no length of their own",
+		`write len($1); for a key of an object write $1["length"]`, ".length"),
 	method(`toLowerCase|lower`, `\)`, "strings have no functions of their own", "write lower($1)"),
 	method(`toUpperCase|upper`, `\)`, "strings have no functions of their own", "write upper($1)"),
 	method(`contains|includes|indexOf`, ``, "lists and strings have no functions of their own",
@@ -48,38 +40,21 @@ var mistakes = []mistake{
 	method(`endsWith|endswith|hasSuffix`, ``, "strings have no functions of their own", `write $1 endsWith "text"`),
 	method(`map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values`, ``,
 		"values have no functions of their own", "write $2($1, …); the element is #, and its keys begin with a dot: .id"),
-	{pattern: `===`, message: "unknown operator ===", hint: "write =="},
-	{pattern: `!==`, message: "unknown operator !==", hint: "write !="},
-	{pattern: `<>`, message: "unknown operator <>", hint: "write !="},
-	{
-		pattern: `=>`, message: "unknown operator =>",
-		hint: "write >= to compare; a predicate has no name for the element: filter(items, .id > 1), where # is the element itself",
-	},
-	{pattern: `=~`, message: "unknown operator =~", hint: `write matches and a string: x matches "^a"`},
-	{pattern: `=<`, message: "unknown operator =<", hint: "write <="},
-	{
-		pattern: `\bmatches\s*(/)`, message: "a pattern is a string",
-		hint: `write it in quotes, without slashes: x matches "^a"`,
-	},
-	{
-		pattern: `\+\+|--|[-+*/]=`,
-		message: "an expression cannot change a value", hint: "write x + 1; state keeps values from page to page",
-	},
-	{
-		pattern: `(?:^|[^=!<>])(=)(?:[^=]|$)`, message: "unknown operator =",
-		hint: "write == to compare, and let x = 1; at the beginning for a variable",
-	},
-	{pattern: `(?:^|[^&])(&)(?:[^&]|$)`, message: "unknown operator &", hint: "write and, or &&"},
-	{
-		pattern: `(?:^|[^|])(\|)(?:[^|]|$)`, message: "| passes a value to a function: items | len()",
-		hint: "write or, or || for a choice of conditions",
-	},
-	{
-		pattern: `\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`,
-		message: "unknown operator is not", hint: "write != nil",
-	},
-	{pattern: `\bis\s+(?:null|nil|None|NULL|undefined)\b`, message: "unknown operator is", hint: "write == nil"},
-	{pattern: `\bis\s+(not\s+)?`, message: "unknown operator is", hint: "write ==, or != for is not"},
+	wrong(`===`, "unknown operator ===", "write =="),
+	wrong(`!==`, "unknown operator !==", "write !="),
+	wrong(`<>`, "unknown operator <>", "write !="),
+	wrong(`=>`, "unknown operator =>",
+		"write >= to compare; a predicate has no name for the element: filter(items, .id > 1), where # is the element itself"),
+	wrong(`=~`, "unknown operator =~", `write matches and a string: x matches "^a"`),
+	wrong(`=<`, "unknown operator =<", "write <="),
+	wrong(`\bmatches\s*(/)`, "a pattern is a string", `write it in quotes, without slashes: x matches "^a"`),
+	wrong(`\+\+|--|[-+*/]=`, "an expression cannot change a value", "write x + 1; state keeps values from page to page"),
+	wrong(`(?:^|[^=!<>])(=)(?:[^=]|$)`, "unknown operator =", "write == to compare, and let x = 1; at the beginning for a variable"),
+	wrong(`(?:^|[^&])(&)(?:[^&]|$)`, "unknown operator &", "write and, or &&"),
+	wrong(`(?:^|[^|])(\|)(?:[^|]|$)`, "| passes a value to a function: items | len()", "write or, or || for a choice of conditions"),
+	wrong(`\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`, "unknown operator is not", "write != nil"),
+	wrong(`\bis\s+(?:null|nil|None|NULL|undefined)\b`, "unknown operator is", "write == nil"),
+	wrong(`\bis\s+(not\s+)?`, "unknown operator is", "write ==, or != for is not"),
 	word(`AND|And`, `\b`, "operator", "write and, or &&"),
 	word(`OR|Or`, `\b`, "operator", "write or, or ||"),
 	word(`NOT|Not`, `\b`, "operator", "write not, or !"),
@@ -92,54 +67,35 @@ var mistakes = []mistake{
 	word(`isEmpty|is_empty|isNull|is_null`, `\(`, "function", "write empty(…), or len(…) == 0 for a list"),
 	word(`parseInt|toInt|Number|Int`, `\(`, "function", "write number(…)"),
 	word(`str|String|toString|to_string`, `\(`, "function", "write text(…)"),
-	{
-		pattern: `\bitems\??\.(size|count|len)\b`, message: "items is a list, which has no key $1",
-		hint: "write count, the number of items",
-	},
-	{
-		pattern: `\bitems\??\.(isEmpty|empty|is_empty)\b`, message: "items is a list, which has no key $1",
-		hint: "write count == 0",
-	},
-	{
-		pattern: `\bitems\??\.(first|last)\b`, message: "items is a list, which has no key $1",
-		hint: "write items[-1] for the last item, and items[0] for the first",
-	},
-	{
-		pattern: `(?:^|[^.\w])page\.([A-Za-z_]\w*)`, message: "page is the number of the page, which has no key $1",
-		hint: "write body.page.$1 for a key of the response",
-	},
-	{
-		pattern: `(?:^|[^.\w])(total)\s*(?:[<>=!]|$)|[<>=]\s*total\s*(?:[^.\w\s\[]|$)`,
-		message: "total has several numbers",
-		hint:    "write total.items or total.pages for what was read, and body.total for a key of the response",
-	},
-	{pattern: `(?:^|[^.\w])(headers?)\.([A-Za-z_]\w*)`, message: "header is a function", hint: `write header("$2")`},
-	{
-		pattern: `(?:^|[^.\w])(headers?)\[["'\x60]([^"'\x60]*)["'\x60]\]`,
-		message: "header is a function", hint: `write header("$2")`,
-	},
-	{
-		pattern: `(?:^|[^.\w])(response|resp|res|json)\.([A-Za-z_]\w*)`,
-		message: "unknown name $1", hint: "write body.$2 for a key of the response",
-	},
-	{pattern: `\b(typeof)\s`, message: "unknown operator typeof", hint: `write type(…), which is "string" or "int", for example`},
-	{
-		pattern: `\bitems\??\.([A-Za-z_]\w*)`, message: "items is a list, which has no key $1",
-		hint: "write items[-1].$1 for that of the last item, and map(items, .$1) for those of all",
-	},
-	{pattern: `\$\.([A-Za-z_][\w.]*)`, message: "unknown name $", hint: `write body.$1, or jsonpath("$$.$1")`},
-	{pattern: `(\.)@`, message: "a key with @ is written in brackets", hint: `write body["@odata.nextLink"]`},
-	{
-		pattern: operand + `\.(\w+)-([A-Za-z_]\w*)`, message: "a dash is a subtraction",
-		hint: `write $1["$2-$3"] for a key with a dash`,
-	},
-	{pattern: `^\s*(\{)[^:]*\}\s*$`, message: "an expression is not written in braces", hint: "leave out the braces"},
+	wrong(`\bitems\??\.(size|count|len)\b`, "items is a list, which has no key $1", "write count, the number of items"),
+	wrong(`\bitems\??\.(isEmpty|empty|is_empty)\b`, "items is a list, which has no key $1", "write count == 0"),
+	wrong(`\bitems\??\.(first|last)\b`, "items is a list, which has no key $1",
+		"write items[-1] for the last item, and items[0] for the first"),
+	wrong(`(?:^|[^.\w])page\.([A-Za-z_]\w*)`, "page is the number of the page, which has no key $1",
+		"write body.page.$1 for a key of the response"),
+	wrong(`(?:^|[^.\w])(total)\s*(?:[<>=!]|$)|[<>=]\s*total\s*(?:[^.\w\s\[]|$)`, "total has several numbers",
+		"write total.items or total.pages for what was read, and body.total for a key of the response"),
+	wrong(`(?:^|[^.\w])(headers?)\.([A-Za-z_]\w*)`, "header is a function", `write header("$2")`),
+	wrong(`(?:^|[^.\w])(headers?)\[["'\x60]([^"'\x60]*)["'\x60]\]`, "header is a function", `write header("$2")`),
+	wrong(`(?:^|[^.\w])(response|resp|res|json)\.([A-Za-z_]\w*)`, "unknown name $1", "write body.$2 for a key of the response"),
+	wrong(`\b(typeof)\s`, "unknown operator typeof", `write type(…), which is "string" or "int", for example`),
+	wrong(`\bitems\??\.([A-Za-z_]\w*)`, "items is a list, which has no key $1",
+		"write items[-1].$1 for that of the last item, and map(items, .$1) for those of all"),
+	wrong(`\$\.([A-Za-z_][\w.]*)`, "unknown name $", `write body.$1, or jsonpath("$$.$1")`),
+	wrong(`(\.)@`, "a key with @ is written in brackets", `write body["@odata.nextLink"]`),
+	wrong(operand+`\.(\w+)-([A-Za-z_]\w*)`, "a dash is a subtraction", `write $1["$2-$3"] for a key with a dash`),
+	wrong(`^\s*(\{)[^:]*\}\s*$`, "an expression is not written in braces", "leave out the braces"),
+}
+
+// wrong returns a mistake.
+func wrong(pattern, message, hint string, near ...string) mistake {
+	return mistake{pattern, message, hint, near}
 }
 
 // method returns the mistake of calling one of some functions on a value, as in x.len(): the end
 // is a pattern of what follows the parenthesis.
 func method(names, end, message, hint string) mistake {
-	m := mistake{pattern: operand + `\.(` + names + `)\(` + end, message: message, hint: hint}
+	m := wrong(operand+`\.(`+names+`)\(`+end, message, hint)
 	for name := range strings.SplitSeq(names, "|") {
 		m.near = append(m.near, "."+name+"(")
 	}
@@ -149,7 +105,7 @@ func method(names, end, message, hint string) mistake {
 // word returns the mistake of writing one of some words, as in x AND y: the end is a pattern of
 // what follows the word, and the kind is what it is taken for.
 func word(words, end, kind, hint string) mistake {
-	return mistake{pattern: `(?:^|[^.\w])(` + words + `)` + end, message: "unknown " + kind + " $1", hint: hint}
+	return wrong(`(?:^|[^.\w])(`+words+`)`+end, "unknown "+kind+" $1", hint)
 }
 
 // mistakePatterns returns the patterns of the table. They are compiled when the first

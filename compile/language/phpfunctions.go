@@ -18,51 +18,33 @@ import (
 // phpBuiltins is the table of functions of the dialect keboola: conversions of values, and
 // the functions that configurations of the reference implementation may call.
 var phpBuiltins = []function{
-	{
-		Name: "phpTruthy", Signature: `phpTruthy(v)`, Example: `phpTruthy("")`, Result: `false`,
-		Doc:   "dialect keboola: the reference's boolean; \"\" is false too",
-		types: types(func(any) bool { return false }), call: unary(php.Truthy),
-	},
-	{
-		Name: "phpEmpty", Signature: `phpEmpty(v)`, Example: `phpEmpty(body.flags)`, Result: `true`,
-		Doc:   "dialect keboola: the reference's empty value; 0, \"0\" and [] are empty too",
-		types: types(func(any) bool { return false }), call: unary(php.Empty),
-	},
-	{
-		Name: "phpInt", Signature: `phpInt(v)`, Example: `phpInt("7 items")`, Result: `7`,
-		Doc:   "dialect keboola: any value as an integer, as the reference converts it",
-		types: types(func(any) any { return nil }), call: unary(php.Int),
-	},
-	{
-		Name: "phpNumeric", Signature: `phpNumeric(v)`, Example: `phpNumeric("1e2")`, Result: `true`,
-		Doc:   "dialect keboola: whether the reference accepts v as a number",
-		types: types(func(any) bool { return false }), call: unary(php.IsNumeric),
-	},
-	{
-		Name: "phpTotal", Signature: `phpTotal(v)`, Example: `phpTotal("3 items")`, Result: `3`,
-		Doc:   "dialect keboola: v as the reference compares a total with a count",
-		types: types(func(any) any { return nil }), call: unary(php.Number),
-	},
-	{
-		Name: "phpQuery", Signature: `phpQuery(v)`, Example: `phpQuery("?a=1").a`, Result: `"1"`,
-		Doc:   "dialect keboola: the parameters of a query string, as the reference parses it",
-		types: types(func(any) any { return nil }), call: unaryOrError(phpQuery), grows: 64,
-	},
-	{
-		Name: "phpGreatest", Signature: `phpGreatest(items, "id"[, v])`, Example: `phpGreatest([{"id": "3"}, {"id": 7.9}], "id")`, Result: `7`,
-		Doc:   "dialect keboola: the greatest identifier, compared as integers",
-		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, 1),
-	},
-	{
-		Name: "phpLeast", Signature: `phpLeast(items, "id"[, v])`, Example: `phpLeast([{"id": "3"}, {"id": 7.9}], "id")`, Result: `3`,
-		Doc:   "dialect keboola: like phpGreatest, but returns the least identifier",
-		types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, -1),
-	},
-	{
-		Name: "phpText", Signature: `phpText(v)`, Example: `phpText(true)`, Result: `"1"`,
-		Doc:   "dialect keboola: v as text; true is \"1\", nil and false are \"\"",
-		types: types(func(any) string { return "" }), call: unary(php.String),
-	},
+	documented(`phpTruthy(v)`, `phpTruthy("")`, `false`,
+		"dialect keboola: the reference's boolean; \"\" is false too",
+		function{types: types(func(any) bool { return false }), call: unary(php.Truthy)}),
+	documented(`phpEmpty(v)`, `phpEmpty(body.flags)`, `true`,
+		"dialect keboola: the reference's empty value; 0, \"0\" and [] are empty too",
+		function{types: types(func(any) bool { return false }), call: unary(php.Empty)}),
+	documented(`phpInt(v)`, `phpInt("7 items")`, `7`,
+		"dialect keboola: any value as an integer, as the reference converts it",
+		function{types: types(func(any) any { return nil }), call: unary(php.Int)}),
+	documented(`phpNumeric(v)`, `phpNumeric("1e2")`, `true`,
+		"dialect keboola: whether the reference accepts v as a number",
+		function{types: types(func(any) bool { return false }), call: unary(php.IsNumeric)}),
+	documented(`phpTotal(v)`, `phpTotal("3 items")`, `3`,
+		"dialect keboola: v as the reference compares a total with a count",
+		function{types: types(func(any) any { return nil }), call: unary(php.Number)}),
+	documented(`phpQuery(v)`, `phpQuery("?a=1").a`, `"1"`,
+		"dialect keboola: the parameters of a query string, as the reference parses it",
+		function{types: types(func(any) any { return nil }), call: unaryOrError(phpQuery), grows: 64}),
+	documented(`phpGreatest(items, "id"[, v])`, `phpGreatest([{"id": "3"}, {"id": 7.9}], "id")`, `7`,
+		"dialect keboola: the greatest identifier, compared as integers",
+		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, 1)}),
+	documented(`phpLeast(items, "id"[, v])`, `phpLeast([{"id": "3"}, {"id": 7.9}], "id")`, `3`,
+		"dialect keboola: like phpGreatest, but returns the least identifier",
+		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(phpIdentifier, -1)}),
+	documented(`phpText(v)`, `phpText(true)`, `"1"`,
+		"dialect keboola: v as text; true is \"1\", nil and false are \"\"",
+		function{types: types(func(any) string { return "" }), call: unary(php.String)}),
 	phpFunction("concat", 4, `phpConcat(v, …)`, `phpConcat("Hen", "Or", "Egg")`, `"HenOrEgg"`,
 		"dialect keboola: the values as text, one after the other"),
 	phpFunction("implode", 4, `phpImplode(glue, list)`, `phpImplode(",", [1, true, "a"])`, `"1,1,a"`,
@@ -87,42 +69,33 @@ var phpBuiltins = []function{
 		"dialect keboola: a time in seconds since 1970 as text, in UTC"),
 	phpFunction("strtotime", 0, `phpStrtotime(text, base)`, `phpStrtotime("-7 days", 1490000000)`, `1489395200`,
 		"dialect keboola: the time that a text describes, in seconds since 1970; what it leaves open is taken from the base"),
-	{
-		Name: "phpCompare", Signature: `phpCompare(a, b)`, Example: `phpCompare(10, "9")`, Result: `1`,
-		Doc:   "dialect keboola: -1, 0 or 1: how two values compare as text: as numbers if both are numeric",
-		types: types(func(any, any) int { return 0 }),
-		call:  func(args ...any) (any, error) { return php.Compare(php.String(args[0]), php.String(args[1])), nil },
-	},
-	{
-		Name: "phpLike", Signature: `phpLike(v, "%pattern%")`, Example: `phpLike("administrator", "%min%")`, Result: `true`,
-		Doc:   "dialect keboola: whether v as text has the pattern, in which % stands for any characters",
-		types: types(func(any, string) bool { return false }),
-		call:  func(args ...any) (any, error) { return php.Like(php.String(args[0]), args[1].(string)), nil },
-	},
-	{
-		Name: "phpFound", Signature: `phpFound(v, "name")`, Example: `phpFound(body.done, "done")`, Result: `"no"`,
-		Doc:   "dialect keboola: v; if it is nil, the rule fails, and the error has the name",
-		types: types(func(any, string) any { return nil }), call: phpFound,
-	},
-	{
-		Name: "phpEach", Signature: `phpEach(v)`, Example: `phpEach("a")`, Result: `["a"]`,
-		Doc:   "dialect keboola: the members of a list, or v alone, as text",
-		types: types(func(any) any { return nil }), call: phpEach, grows: 16,
-	},
-	{
-		Name: "phpAddress", Signature: `phpAddress(url, "hostname")`, Example: `phpAddress("https://api.test/v1?a=1", "resource")`,
-		Result: `"/v1?a=1"`,
-		Doc:    "dialect keboola: a part of an address: its hostname, its port, or its resource, which is path and query",
-		types:  types(func(string, string) any { return nil }), call: phpAddress, grows: 2,
-	},
-	{
-		Name: "phpOAuth1", Signature: `phpOAuth1(request, key, secret, token, tokenSecret, nonce, seconds)`,
-		Example: `phpOAuth1({"method": "GET", "url": "https://api.test/"}, "k", "s", "t", "ts", "n", 1)`,
-		Result: `"OAuth oauth_consumer_key=\"k\", oauth_nonce=\"n\", oauth_signature=\"c2eFd9%2BXZhV9jJraUKq7eaDKkTg%3D\", ` +
+	documented(`phpCompare(a, b)`, `phpCompare(10, "9")`, `1`,
+		"dialect keboola: -1, 0 or 1: how two values compare as text: as numbers if both are numeric",
+		function{
+			types: types(func(any, any) int { return 0 }),
+			call:  func(args ...any) (any, error) { return php.Compare(php.String(args[0]), php.String(args[1])), nil },
+		}),
+	documented(`phpLike(v, "%pattern%")`, `phpLike("administrator", "%min%")`, `true`,
+		"dialect keboola: whether v as text has the pattern, in which % stands for any characters",
+		function{
+			types: types(func(any, string) bool { return false }),
+			call:  func(args ...any) (any, error) { return php.Like(php.String(args[0]), args[1].(string)), nil },
+		}),
+	documented(`phpFound(v, "name")`, `phpFound(body.done, "done")`, `"no"`,
+		"dialect keboola: v; if it is nil, the rule fails, and the error has the name",
+		function{types: types(func(any, string) any { return nil }), call: phpFound}),
+	documented(`phpEach(v)`, `phpEach("a")`, `["a"]`,
+		"dialect keboola: the members of a list, or v alone, as text",
+		function{types: types(func(any) any { return nil }), call: phpEach, grows: 16}),
+	documented(`phpAddress(url, "hostname")`, `phpAddress("https://api.test/v1?a=1", "resource")`, `"/v1?a=1"`,
+		"dialect keboola: a part of an address: its hostname, its port, or its resource, which is path and query",
+		function{types: types(func(string, string) any { return nil }), call: phpAddress, grows: 2}),
+	documented(`phpOAuth1(request, key, secret, token, tokenSecret, nonce, seconds)`,
+		`phpOAuth1({"method": "GET", "url": "https://api.test/"}, "k", "s", "t", "ts", "n", 1)`,
+		`"OAuth oauth_consumer_key=\"k\", oauth_nonce=\"n\", oauth_signature=\"c2eFd9%2BXZhV9jJraUKq7eaDKkTg%3D\", `+
 			`oauth_signature_method=\"HMAC-SHA1\", oauth_timestamp=\"1\", oauth_token=\"t\", oauth_version=\"1.0\""`,
-		Doc:   "dialect keboola: the header Authorization of OAuth 1.0 (RFC 5849), with HMAC-SHA1",
-		types: types(func(any, string, string, string, string, string, int) any { return nil }), call: phpOAuth1, grows: 16,
-	},
+		"dialect keboola: the header Authorization of OAuth 1.0 (RFC 5849), with HMAC-SHA1",
+		function{types: types(func(any, string, string, string, string, string, int) any { return nil }), call: phpOAuth1, grows: 16}),
 }
 
 func phpQuery(v any) (any, error) {
@@ -155,12 +128,10 @@ func phpFunction(name string, grows int, signature, example, result, doc string)
 	if f.Max < 0 {
 		shape = append(shape, listType)
 	}
-	called, _, _ := strings.Cut(signature, "(")
-	return function{
-		Name: called, Signature: signature, Doc: doc, Example: example, Result: result,
+	return documented(signature, example, result, doc, function{
 		grows: grows, types: []reflect.Type{reflect.FuncOf(shape, []reflect.Type{anyType}, f.Max < 0)},
 		call: func(args ...any) (any, error) { return f.Call(args) },
-	}
+	})
 }
 
 func phpFound(args ...any) (any, error) {

@@ -97,9 +97,9 @@ type userFunction struct {
 
 // call calls the Go function, and meters it.
 func (u userFunction) call(m *meter, args []any) (any, error) {
-	in, absent, err := goArguments(u.name, u.goFunc.Type(), args)
-	if absent || err != nil {
-		return nil, err
+	in, absent := goArguments(u.name, u.goFunc.Type(), args)
+	if absent {
+		return nil, nil
 	}
 	m.step()
 	m.tick()
@@ -130,7 +130,7 @@ func (u userFunction) run(in []reflect.Value) (v any, err error) {
 
 // goArguments converts arguments to the types of a Go function. It reports whether an
 // argument that the function needs is absent.
-func goArguments(name string, t reflect.Type, args []any) (in []reflect.Value, absent bool, err error) {
+func goArguments(name string, t reflect.Type, args []any) (in []reflect.Value, absent bool) {
 	in = make([]reflect.Value, len(args))
 	for i, a := range args {
 		want := parameter(t, i)
@@ -139,12 +139,12 @@ func goArguments(name string, t reflect.Type, args []any) (in []reflect.Value, a
 		case ok:
 			in[i] = v
 		case a == nil:
-			return nil, true, nil
+			return nil, true
 		default:
-			return nil, false, fmt.Errorf("argument %d of %s must be %s, got %s", i+1, name, kindName(want), Described(a))
+			panic(fmt.Errorf("argument %d of %s must be %s, got %s", i+1, name, kindName(want), Described(a)))
 		}
 	}
-	return in, false, nil
+	return in, false
 }
 
 // convert converts a value of an expression to a Go type. It reports false if the
