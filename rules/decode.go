@@ -161,3 +161,9 @@ func facts(s settings, path string, fields []Field) []Fact {
 	}
 	return all
 }
+
+// Object is an ordered JSON object; see package value.
+type Object = value.Object
+
+// Member is one name and value of an [Object].
+type Member = value.Member

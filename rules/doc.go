@@ -20,8 +20,8 @@
 //	                  the next request, itemfields.go those of items, computed.go and
 //	                  partition.go those of partitions
 //
-// Package compile compiles these lists. schema.go, reference.go and keys.go describe the tables
-// for editors, documentation and comments; catalog.go adds the methods and guards of a program
+// Package compile compiles these lists. schema.go and keys.go describe the tables
+// for editors and comments, and the Reference in catalog.go for documentation; catalog.go adds the methods and guards of a program
 // to them, and catalogcheck.go checks these.
 //
 // Config paths are texts, such as api.pagination.stopRules[0], and not values that know

@@ -1,11 +1,13 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -103,4 +105,192 @@ func (a *attributes) missing(path, name string) {
 		hint = "its values are " + strings.Join(inner[:min(len(inner), 20)], ", ")
 	}
 	a.diags.Errorf(diag.Value(path), "config has no value %q", name).WithHint(hint)
+}
+
+// Configurations of the reference implementation compute values by function objects,
+// {"function": "md5", "args": [...]}, and by references to what a place can read,
+// {"attr": "server"}. They become expressions: phpMd5(...), input.server.
+
+// sourceOfNow is the time at which a job begins, in seconds since 1970.
+const sourceOfNow = "now().Unix()"
+
+// refers reads {"attr": "server"}: the name at a config path. It returns the
+// expression for it, and whether its value must never be printed. It reports a name
+// that does not exist, and returns "" then.
+type refers func(path, name string) (source string, hidden bool)
+
+// functions reads function objects where these references may stand, by their keys.
+type functions struct {
+	*decoder
+	references  map[string]refers
+	placeholder bool // for the placeholders of a child: urlencode is known, too
+}
+
+// evaluated returns the values of an object with those that the reference computes. Like
+// the reference it computes objects, and not the objects in a list.
+func (f functions) evaluated(s setting) setting {
+	object, ok := value.Members(s.Value)
+	if !ok {
+		return s
+	}
+	object = slices.Clone(object)
+	for i, m := range object {
+		object[i].Value = f.value(diag.Join(s.path(), m.Name), m.Value)
+	}
+	s.Value = object
+	return s
+}
+
+// value returns a value, or what computes it.
+func (f functions) value(path string, v any) any {
+	if _, isObject := value.Members(v); !isObject || !f.calls(v) {
+		return v
+	}
+	source, hidden := f.source(path, v)
+	return Computed{Source: source, Secret: hidden, Path: path}
+}
+
+// calls reports whether there is a function or a reference in a value.
+func (f functions) calls(v any) bool {
+	if list, ok := v.([]any); ok {
+		return slices.ContainsFunc(list, f.calls)
+	}
+	object, _ := value.Members(v)
+	if _, isFunction := object.Get("function"); isFunction || f.reference(object) != nil {
+		return true
+	}
+	return slices.ContainsFunc(object, func(m Member) bool { return f.calls(m.Value) })
+}
+
+// reference returns what reads an object, if that is a reference.
+func (f functions) reference(object Object) refers {
+	if len(object) != 1 {
+		return nil
+	}
+	return f.references[object[0].Name]
+}
+
+// source returns the expression for a value, and whether its value must never be printed.
+// After a mistake, which it reports, it returns nil.
+func (f functions) source(path string, v any) (source string, hidden bool) {
+	if list, ok := v.([]any); ok {
+		parts, hidden := f.sources(path, list)
+		return "[" + strings.Join(parts, ", ") + "]", hidden
+	}
+	object, ok := value.Members(v)
+	if !ok {
+		return literal(computable(v)), false
+	}
+	if name, isFunction := object.Get("function"); isFunction {
+		return f.call(path, name, object)
+	}
+	if read := f.reference(object); read != nil {
+		return f.refer(diag.Join(path, object[0].Name), object[0], read)
+	}
+	parts := make([]string, len(object))
+	for i, m := range object {
+		part, secret := f.source(diag.Join(path, m.Name), m.Value)
+		parts[i], hidden = strconv.Quote(m.Name)+": "+part, hidden || secret
+	}
+	return "{" + strings.Join(parts, ", ") + "}", hidden
+}
+
+func (f functions) sources(path string, list []any) (sources []string, hidden bool) {
+	for i, v := range list {
+		source, secret := f.source(diag.Index(path, i), v)
+		sources, hidden = append(sources, source), hidden || secret
+	}
+	return sources, hidden
+}
+
+// refer returns the expression for a reference.
+func (f functions) refer(path string, m Member, read refers) (string, bool) {
+	name, ok := value.Text(m.Value)
+	if !ok {
+		f.diags.Errorf(diag.Value(path), "want the name of a value, got %s", found(m.Value))
+		return "nil", false
+	}
+	source, hidden := read(path, name)
+	if source == "" {
+		return "nil", false
+	}
+	return source, hidden
+}
+
+// call returns the expression for a function.
+func (f functions) call(path string, written any, object Object) (string, bool) {
+	name, _ := written.(string)
+	args, hidden := f.arguments(path, object)
+	if name == "time" {
+		return sourceOfNow, false
+	}
+	function, known := phpFunction(name)
+	if !known || function.Name == urlencode && !f.placeholder {
+		f.unknownFunction(path, written)
+		return "nil", false
+	}
+	if function.Timed && len(args) == function.Min-1 {
+		args = append(args, sourceOfNow)
+	}
+	if function.Max < 0 && len(args) < function.Min || function.Max >= 0 && len(args) != function.Min {
+		f.diags.Errorf(diag.Value(path), "%s has %s", name, value.Counted(len(args), "argument")).WithHint(usage(function))
+		return "nil", false
+	}
+	return function.Builtin + "(" + strings.Join(args, ", ") + ")", hidden
+}
+
+// arguments returns the expressions for the arguments of a function. Those in an object
+// count in its order.
+func (f functions) arguments(path string, object Object) ([]string, bool) {
+	at := diag.Join(path, "args")
+	args, _ := object.Get("args")
+	if members, ok := value.Members(args); ok {
+		list := make([]any, len(members))
+		for i, m := range members {
+			list[i] = m.Value
+		}
+		args = list
+	}
+	list, ok := args.([]any)
+	if !ok && args != nil {
+		f.diags.Errorf(diag.Value(at), "want a list of arguments, got %s", found(args))
+	}
+	for _, name := range object.Without("function").Without("args").Without("path").Names() {
+		f.diags.Warnf(diag.Key(diag.Join(path, name)), "%s has no effect next to a function", name)
+	}
+	return f.sources(at, list)
+}
+
+// urlencode is the function that only placeholders know.
+const urlencode = "urlencode"
+
+// phpFunction returns the function of a name, if there is one.
+func phpFunction(name any) (php.Function, bool) {
+	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
+	if i < 0 {
+		return php.Function{}, false
+	}
+	return php.Functions[i], true
+}
+
+func (f functions) unknownFunction(path string, written any) {
+	names := []string{"time"}
+	for _, known := range php.Functions {
+		if known.Name != urlencode || f.placeholder {
+			names = append(names, known.Name)
+		}
+	}
+	name, _ := written.(string)
+	f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", found(written)).WithHint(nearest(name, names))
+}
+
+// usage says how many arguments a function takes.
+func usage(f php.Function) string {
+	switch {
+	case f.Timed:
+		return fmt.Sprintf("%s takes %d or %d arguments", f.Name, f.Min-1, f.Min)
+	case f.Max < 0:
+		return fmt.Sprintf("%s takes %s or more", f.Name, value.Counted(f.Min, "argument"))
+	}
+	return fmt.Sprintf("%s takes %s", f.Name, value.Counted(f.Min, "argument"))
 }

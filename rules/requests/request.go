@@ -3,6 +3,10 @@
 package requests
 
 import (
+	"fmt"
+	"iter"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/php"
@@ -103,4 +107,204 @@ func (e Encoding) json(object value.Object) ([]byte, error) {
 		object = value.Object{}
 	}
 	return value.Marshal(object)
+}
+
+// encodeQuery encodes params: scalars as name=value, lists and objects with their
+// indexes and keys in brackets. It leaves out null and empty lists.
+func encodeQuery(params value.Object) string {
+	var pairs []string
+	for _, m := range params {
+		pairs = append(pairs, pairsOf(m.Name, m.Value)...)
+	}
+	return strings.Join(pairs, "&")
+}
+
+func pairsOf(name string, v any) []string {
+	if text, ok := value.Text(v); ok {
+		return []string{url.QueryEscape(name) + "=" + url.QueryEscape(text)}
+	}
+	var pairs []string
+	if list, ok := v.([]any); ok {
+		for i, e := range list {
+			pairs = append(pairs, pairsOf(fmt.Sprintf("%s[%d]", name, i), e)...)
+		}
+	}
+	object, _ := value.Members(v)
+	for _, m := range object {
+		pairs = append(pairs, pairsOf(name+"["+m.Name+"]", m.Value)...)
+	}
+	return pairs
+}
+
+// mergeQuery merges params into the query of an endpoint. The other parameters of
+// the endpoint keep their spelling.
+func mergeQuery(endpoint string, params value.Object) string {
+	rest, _, _ := strings.Cut(endpoint, "#") // the fragment is never sent
+	path, query, _ := strings.Cut(rest, "?")
+	var parts []string
+	used := map[string]bool{}
+	if query != "" {
+		for p := range Params(query) {
+			v, replaced := params.Get(p.Name)
+			switch {
+			case !replaced:
+				parts = append(parts, p.Text)
+			case !used[p.Name]:
+				used[p.Name] = true
+				parts = append(parts, pairsOf(p.Name, v)...)
+			}
+		}
+	}
+	for _, m := range params {
+		if !used[m.Name] {
+			parts = append(parts, pairsOf(m.Name, m.Value)...)
+		}
+	}
+	if len(parts) == 0 {
+		return path
+	}
+	return path + "?" + strings.Join(parts, "&")
+}
+
+// ParseQuery returns the parameters of a query string, or of a URL: decoded, in
+// order, with the values of a repeated name as a list. It takes time in proportion to
+// the length of the text.
+func ParseQuery(text string) value.Object {
+	if _, query, ok := strings.Cut(text, "?"); ok {
+		text = query
+	} else if strings.Contains(text, "://") {
+		return nil
+	}
+	text, _, _ = strings.Cut(text, "#")
+	var params value.Object
+	for p := range Params(text) {
+		if p.Text != "" {
+			params = append(params, value.Member{Name: p.Name, Value: p.Value})
+		}
+	}
+	return params.Gather()
+}
+
+// A Param is a parameter of a query. Text is how it is spelled; it may be empty.
+type Param struct{ Name, Value, Text string }
+
+// Params iterates over the parameters of a query, in order. A name or a value that cannot
+// be decoded stays as it is spelled.
+func Params(query string) iter.Seq[Param] {
+	return func(yield func(Param) bool) {
+		for text := range strings.SplitSeq(query, "&") {
+			name, v, _ := strings.Cut(text, "=")
+			if !yield(Param{unescape(name), unescape(v), text}) {
+				return
+			}
+		}
+	}
+}
+
+func unescape(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// MaxURLBytes is the length of the longest address that is requested or read.
+const MaxURLBytes = 8 << 10
+
+// A LengthError says that something is longer than is allowed.
+type LengthError struct {
+	What  string // "the URL"
+	Limit int    // bytes
+}
+
+// Error returns the limit.
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("%s is longer than %d bytes", e.What, e.Limit)
+}
+
+// CheckURLLength refuses an address that is longer than [MaxURLBytes]. Its error is a
+// [*LengthError].
+func CheckURLLength(address string) error {
+	if len(address) <= MaxURLBytes {
+		return nil
+	}
+	return &LengthError{What: "the URL", Limit: MaxURLBytes}
+}
+
+// A Base is an address that others are resolved against. It was parsed once, since nearly
+// all addresses of a run are resolved against the same one.
+type Base struct {
+	text string
+	url  *url.URL // nil: text is not an address, or empty
+}
+
+// NewBase returns the base with a text, which need not be an address.
+func NewBase(text string) Base {
+	u, err := url.Parse(text)
+	if err != nil {
+		u = nil
+	}
+	return Base{text, u}
+}
+
+// String returns the address as it was given.
+func (b Base) String() string { return b.text }
+
+// Resolve resolves an address against a base (RFC 3986). It drops the base's own
+// query and both fragments. An address that is longer than [MaxURLBytes] is a
+// [*LengthError].
+func Resolve(base, ref string) (string, error) { return NewBase(base).Resolve(ref) }
+
+// Resolve is the function of this name, with b as the base.
+func (b Base) Resolve(ref string) (string, error) {
+	if err := CheckURLLength(ref); err != nil {
+		return "", err
+	}
+	base := b.url
+	switch {
+	case base == nil && b.text == "":
+		base = &url.URL{}
+	case base == nil:
+		return "", fmt.Errorf("not an address: %s", value.Clip(b.text, 80))
+	}
+	to, err := url.Parse(escapeIllegal(ref))
+	if err != nil {
+		return "", fmt.Errorf("not an address: %s", value.Clip(ref, 80))
+	}
+	if to.Scheme == "" && to.Host == "" && to.Path == "" {
+		to.Path = base.Path // "?page=2" keeps the path, and "#f" the query
+		if to.RawQuery == "" && !to.ForceQuery {
+			to.RawQuery = base.RawQuery
+		}
+	}
+	out := base.ResolveReference(to)
+	if out.Path == "" {
+		out.Path = "/"
+	}
+	out.Fragment, out.RawFragment, out.ForceQuery = "", "", false
+	return out.String(), nil
+}
+
+// escapeIllegal percent-encodes the characters that an address must not have:
+// spaces, control characters, quotes, everything beyond ASCII, and a percent sign
+// that does not begin an escape.
+func escapeIllegal(ref string) string {
+	var b strings.Builder
+	copied := 0
+	for i := 0; i < len(ref); i++ {
+		c := ref[i]
+		escaped := c == '%' && i+2 < len(ref) && isHex(ref[i+1]) && isHex(ref[i+2])
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 || c == '%' && !escaped {
+			fmt.Fprintf(&b, "%s%%%02X", ref[copied:i], c)
+			copied = i + 1
+		}
+	}
+	if copied == 0 {
+		return ref
+	}
+	return b.String() + ref[copied:]
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }

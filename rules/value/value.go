@@ -3,11 +3,13 @@
 package value
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // A value of a configuration, of a parameter or of a decoded response is one of
@@ -394,3 +396,76 @@ func Truthy(v any) bool {
 // Empty reports whether a paging value is empty (3.1): missing, null, "" or false.
 // The number 0 is not empty.
 func Empty(v any) bool { return v == nil || v == false || v == "" }
+
+// Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of
+// type any, a number is a [json.Number]. What follows the first value is ignored.
+func Unmarshal(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// Canonical returns a JSON text with the members of its objects in the order of their names,
+// and without insignificant whitespace.
+func Canonical(text []byte) ([]byte, error) {
+	var v any
+	if err := Unmarshal(text, &v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
+
+// Counted returns a number with its noun, which is plural unless the number is 1:
+// "3 pages".
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Size returns a number of bytes for people: "1.5 MB".
+func Size(n int) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n), ""
+	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
+		if f /= 1000; f < 1000 {
+			break
+		}
+	}
+	return fmt.Sprintf("%.1f %s", f, unit)
+}
+
+// OrList joins words for people: "text, json or mermaid".
+func OrList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Wrap breaks a text into lines of at most so many characters, at spaces and at its own line
+// ends. A longer word stays whole. Several spaces in a row are kept, since they may be in a
+// string of an expression.
+func Wrap(text string, width int) []string {
+	var lines []string
+	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		line := ""
+		for i, word := range strings.Split(paragraph, " ") {
+			if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && strings.TrimSpace(line) != "" {
+				lines = append(lines, line)
+				line = word
+				continue
+			}
+			if i > 0 {
+				line += " "
+			}
+			line += word
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

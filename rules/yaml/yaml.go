@@ -17,8 +17,11 @@ package yaml
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -118,4 +121,97 @@ func (r *reader) fault(path string, at int, hint, format string, args ...any) er
 
 func (r *reader) tooDeep(path string, at int) error {
 	return r.fault(path, at, "", "nested more than %d levels deep", rules.MaxConfigDepth)
+}
+
+// errTooDeep reaches the reader as the message of a [yaml.LoadError].
+var errTooDeep = errors.New("nested too deep")
+
+// policy makes the YAML parser bound its recursion and accept every alias. The
+// reader resolves aliases: it knows the config path for messages, and it bounds
+// the values that they expand to.
+type policy struct{}
+
+func (policy) CheckDepth(depth int, context *yaml.DepthContext) error {
+	limit := rules.MaxConfigDepth + 1 // The root is at depth 0.
+	if context.Kind == yaml.DepthKindBlock {
+		limit *= 2 // The reader reports block nesting more precisely.
+	}
+	if depth > limit {
+		return errTooDeep
+	}
+	return nil
+}
+
+func (policy) CheckAlias(aliases, values int) error { return nil }
+
+func (p policy) NewAliasDataContext(yaml.AliasDataServices) (yaml.AliasDataContext, error) {
+	return p, nil
+}
+
+func (policy) BeginDocument() error { return nil }
+
+func (policy) EndDocument() error { return nil }
+
+func (policy) DefineAnchor(name string, node *yaml.Node) error { return nil }
+
+// ResolveAlias returns a target that the reader does not use.
+func (policy) ResolveAlias(name string) (target *yaml.Node, found bool, err error) {
+	return &yaml.Node{Kind: yaml.ScalarNode}, true, nil
+}
+
+const byteOrderMark = '\ufeff'
+
+// unreadable finds the first character that the YAML parser refuses, or treats as
+// a line end, as YAML 1.1 did. The problem is empty if there is none.
+func unreadable(text string) (at int, problem, hint string) {
+	for i, c := range text {
+		if c == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			return i, fmt.Sprintf("not valid YAML: byte 0x%02x is not UTF-8", text[i]), "save the file as UTF-8"
+		}
+		control := c < ' ' && !strings.ContainsRune("\t\n\r", c)
+		lineEnd := c == '\u0085' || c == '\u2028' || c == '\u2029'
+		noncharacter := c == '\ufffe' || c == '\uffff'
+		if control || lineEnd || noncharacter || string(c) == hiddenMark {
+			return i, fmt.Sprintf("the character %U must be escaped", c), fmt.Sprintf(`write \U%08x in double quotes`, c)
+		}
+	}
+	return 0, "", ""
+}
+
+var versionLine = regexp.MustCompile(`^\x{feff}?([ \t]*\r?\n|[#%].*\n)*%YAML[ \t]+1\.[0-9]`)
+
+// acceptVersion replaces the version of a %YAML directive with 1.1, the only one
+// that the parser accepts, although it reads YAML 1.2.
+func acceptVersion(text string) string {
+	if end := len(versionLine.FindString(text)); end > 0 {
+		return text[:end-1] + "1" + text[end:]
+	}
+	return text
+}
+
+// hiddenMark begins a hidden surrogate pair. JSON writes a character beyond U+FFFF
+// as two escapes, \ud83d\ude00, which the parser refuses. The pair is replaced by
+// the mark, a noncharacter that no readable text contains, its digits, and as many
+// characters as keep all columns the same.
+const hiddenMark = "\U0010ffff"
+
+var (
+	surrogatePair = regexp.MustCompile(`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})`)
+	hiddenPair    = regexp.MustCompile(hiddenMark + `([0-9a-fA-F]{4})([0-9a-fA-F]{4})___`)
+)
+
+func hideSurrogates(text string) string {
+	return surrogatePair.ReplaceAllString(text, hiddenMark+"${1}${2}___")
+}
+
+// restoreSurrogates returns the text of a scalar with its hidden pairs decoded if
+// it is in double quotes, or as they are written otherwise.
+func restoreSurrogates(text string, doubleQuoted bool) string {
+	return hiddenPair.ReplaceAllStringFunc(text, func(hidden string) string {
+		pair := hiddenPair.ReplaceAllString(hidden, `\u${1}\u${2}`)
+		if doubleQuoted {
+			_ = json.Unmarshal([]byte(`"`+pair+`"`), &pair)
+		}
+		return pair
+	})
 }
