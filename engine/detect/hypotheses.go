@@ -52,7 +52,7 @@ type kind struct {
 var (
 	connectionSign = &kind{find: (*detection).connection, ends: true}                // pageInfo of a GraphQL connection
 	linkSign       = &kind{find: (*detection).linkHeader, ends: true, follows: true} // the Link header, rel=next
-	linkFlagSign   = &kind{find: (*detection).linkFlag, ends: true}                  // its parameter of one of the names, which is true
+	linkFlagSign   = &kind{find: (*detection).linkHeader, ends: true}                // its parameter of one of the names, which is true
 	urlSign        = &kind{find: (*detection).address, ends: true, follows: true}    // a text in the response that is an address
 	relationSign   = &kind{find: (*detection).relation, ends: true, follows: true}   // an object in a list of links, whose relation is next
 	tokenSign      = &kind{find: (*detection).token}                                 // a text or a number in the response

@@ -99,14 +99,12 @@ func (d *detection) connection(h hypothesis) []candidate {
 	return nil
 }
 
-func (d *detection) linkHeader(hypothesis) []candidate {
-	if address, _ := d.page.link("next").(string); address != "" {
+// linkHeader finds the link to the next page in the Link header or, if there are names, a parameter
+// of it that is true.
+func (d *detection) linkHeader(h hypothesis) []candidate {
+	if address, _ := d.page.link("next").(string); h.names == nil && address != "" {
 		return one(stated, nil)
 	}
-	return nil
-}
-
-func (d *detection) linkFlag(h hypothesis) []candidate {
 	for _, name := range h.names {
 		if d.page.link("next", name) == "true" {
 			return one(stated, map[string]any{"name": name})
