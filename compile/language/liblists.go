@@ -201,7 +201,7 @@ func sortList(m *meter, a []any) (any, error) {
 // sortOrder returns the order of the values of a list, in the direction that the second argument
 // of a function names.
 func sortOrder(m *meter, name string, list, a []any) (func(a, b any) int, error) {
-	direction := map[string]int{"asc": 1, "desc": -1}[secondText(a, "asc")]
+	direction := map[string]int{"asc": 1, "desc": -1}[optional(a, 1, "asc")]
 	if direction == 0 {
 		return nil, fmt.Errorf("want asc or desc, got %s", value.Preview(a[1]))
 	}

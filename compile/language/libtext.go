@@ -50,18 +50,18 @@ func trim(m *meter, a []any) (any, error) {
 // trimmed returns a function that removes one end of a string, which is a space if it is left out.
 func trimmed(f func(text, end string) string) func(*meter, []any) (any, error) {
 	return func(m *meter, a []any) (any, error) {
-		end := secondText(a, " ")
+		end := optional(a, 1, " ")
 		m.spend(len(end))
 		return f(a[0].(string), end), nil
 	}
 }
 
-// secondText returns the second argument, which may be left out.
-func secondText(a []any, otherwise string) string {
-	if len(a) < 2 {
+// optional returns an argument that may be left out.
+func optional[T any](a []any, i int, otherwise T) T {
+	if i >= len(a) {
 		return otherwise
 	}
-	return a[1].(string)
+	return a[i].(T)
 }
 
 // changed returns a function that changes a string. The result may be longer: some letters
@@ -87,7 +87,7 @@ func searchedFor[T int | bool](f func(text, part string) T) func(*meter, []any) 
 func splitWith(separators bool) func(*meter, []any) (any, error) {
 	return func(m *meter, a []any) (any, error) {
 		text, separator := a[0].(string), a[1].(string)
-		limit := limitAt(a, 2)
+		limit := optional(a, 2, -1)
 		m.spend(len(text) + len(separator))
 		parts := strings.Count(text, separator) + 1
 		if limit >= 0 {
@@ -106,16 +106,8 @@ func splitWith(separators bool) func(*meter, []any) (any, error) {
 	}
 }
 
-// limitAt returns an argument that limits how often something is done; -1 is no limit.
-func limitAt(a []any, i int) int {
-	if i >= len(a) {
-		return -1
-	}
-	return a[i].(int)
-}
-
 func replaceAll(m *meter, a []any) (any, error) {
-	text, from, to, limit := a[0].(string), a[1].(string), a[2].(string), limitAt(a, 3)
+	text, from, to, limit := a[0].(string), a[1].(string), a[2].(string), optional(a, 3, -1)
 	m.spend(len(text) + len(from))
 	found := strings.Count(text, from)
 	if limit >= 0 {
@@ -139,7 +131,7 @@ func repeat(m *meter, a []any) (any, error) {
 
 // join joins strings, and numbers as they are sent. It leaves out what is nil.
 func join(m *meter, a []any) (any, error) {
-	list, glue := a[0].([]any), secondText(a, "")
+	list, glue := a[0].([]any), optional(a, 1, "")
 	texts := make([]string, 0, min(len(list), maxBytes/16))
 	for i, v := range list {
 		text, ok := value.Text(v)

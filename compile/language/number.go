@@ -181,19 +181,17 @@ func isDecimal(text string) bool {
 // asNumbers returns two values as numbers if at least one is a number, and the other
 // is a number too, or a string that holds one.
 func asNumbers(a, b any) (x, y any, ok bool) {
-	switch isNumber(a) {
-	case true:
-		if isNumber(b) {
-			return a, b, true
-		}
+	switch first, second := isNumber(a), isNumber(b); {
+	case first && second:
+		return a, b, true
+	case first:
 		text, _ := b.(string)
 		y, ok = numberIn(text)
 		return a, y, ok
-	default:
-		if text, isText := a.(string); isText && isNumber(b) {
-			x, ok = numberIn(text)
-			return x, b, ok
-		}
+	case second:
+		text, _ := a.(string)
+		x, ok = numberIn(text)
+		return x, b, ok
 	}
 	return nil, nil, false
 }
